@@ -52,8 +52,6 @@ Told = Callable[[Iterable[Any]], list[str]]
 
 @pytest.fixture
 def put(tmp_path: Path) -> Put:
-    """Write a file below the test's folder and return its path."""
-
     def write(name: str, content: str | bytes) -> Path:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +77,6 @@ T = TypeVar("T")
 
 
 def present(value: T | None) -> T:
-    """Return what must not be missing."""
     assert value is not None
     return value
 
@@ -241,11 +238,9 @@ class Trained:
 
     @property
     def log(self) -> list[dict[str, Any]]:
-        """The lines of its log."""
         return [json.loads(line) for line in (self.out / "log.jsonl").read_text(encoding="utf-8").splitlines()]
 
     def files(self) -> dict[str, bytes]:
-        """Every file's bytes, by its path."""
         paths = [path for path in sorted(self.out.rglob("*")) if path.is_file()]
         return {str(path.relative_to(self.out)): path.read_bytes() for path in paths}
 

@@ -52,7 +52,6 @@ class ToyTrainer:
     config: ToyConfig
 
     def train(self, start: Path, shards: Path, job: TrainingJob, work: bench.Workspace) -> dict[str, Any]:
-        """Copy the start."""
         if self.config.fault == "nan":
             raise UsageError("the loss of training step 7 is nan")
         if self.config.fault == "disk":

@@ -36,16 +36,13 @@ class Teacher(Stage):
 
     @property
     def title(self) -> str:
-        """As a person calls it."""
         return f"{len(self.weights)} layers"
 
     @property
     def cost(self) -> Cost:
-        """By layer."""
         return Cost("teach", len(self.weights), 1e3)
 
     def run(self, space: bench.Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        """Write the weights."""
         assert not folders
         (space.out / "weights.json").write_text(json.dumps(self.weights))
         return {"layers": len(self.weights)}
@@ -63,16 +60,13 @@ class Distil(Stage):
 
     @property
     def title(self) -> str:
-        """As a person calls it."""
         return self.label
 
     @property
     def cost(self) -> Cost:
-        """By layer."""
         return Cost("distil", self.config.layers, 1e3)
 
     def run(self, space: bench.Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        """Keep the first layers."""
         kept = json.loads((folders["teacher"] / "weights.json").read_text())[: self.config.layers]
         (space.out / "weights.json").write_text(json.dumps(kept))
         return {"layers": len(kept)}

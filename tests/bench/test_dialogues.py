@@ -15,7 +15,6 @@ from bench.store.store import Store
 
 
 def planned(place: Path, corpus: str) -> Plan:
-    """Plan a run of a dense method on Swahili."""
     return plan(Request(methods=("crop",), suites=("mrtydi",), tasks=("sw",), corpus=corpus), load(), Store(place))
 
 

@@ -37,7 +37,6 @@ def loaded_modules(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def loaded(project: Path, monkeypatch: pytest.MonkeyPatch) -> Plugins:
-    """Load what a project brings, and nothing else."""
     return load({}, extra=loaded_modules(project, monkeypatch), entries=())
 
 

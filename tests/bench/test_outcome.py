@@ -20,7 +20,6 @@ def held_for(*labels: str, seed: int = 0) -> list[PairedTest]:
 
 
 def pairs(held: list[PairedTest]) -> list[tuple[str, str]]:
-    """The labels of what is printed."""
     return [(one.first, one.second) for one in telling(held)]
 
 

@@ -79,7 +79,6 @@ def test_the_example_plugin_retrieves(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def install(source: Path, target: Path) -> None:
-    """Build a real wheel and unpack it into a folder."""
     pip = "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"
     subprocess.run([sys.executable, "-m", *pip, "--target", str(target), str(source)], check=True, cwd=source.parent)
 

@@ -53,7 +53,6 @@ def publish_all(root: Path, size: Size) -> Path:
 
 
 def headings(size: Size) -> Iterator[tuple[Heading, list[str]]]:
-    """Every result's heading with its tasks."""
     settings = [{"key": f"method.option_{place}", "value": place, "origin": "default"} for place in range(60)]
     for number, setting, rank in product(range(size.suites), SETTINGS[: size.settings], range(size.systems)):
         suite = {"name": f"suite-{number}", "version": "1", "title": f"Suite {number}", "primary": "RR@100"}
@@ -66,7 +65,6 @@ def headings(size: Size) -> Iterator[tuple[Heading, list[str]]]:
 
 
 def entry(root: Path, heading: Heading, task: str, size: Size) -> Entry:
-    """A scored leg."""
     label = str(heading.system["label"])
     rank = size.systems - 1 if label == "bm25" else int(label.partition("-")[2])
     draw = np.random.default_rng(int(digest([label, task, heading.setting, heading.seed])[:8], 16))

@@ -119,7 +119,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def site(results: Path) -> Path:
-    """The site of all results, as the command builds it."""
     out = results.parent / "site"
     run("leaderboard", "build", "--results", str(results), "--out", str(out), "--store", str(results.parent / "store"))
     return out
@@ -134,19 +133,16 @@ def run(*arguments: str) -> None:
 
 
 def csv_rows(text: str) -> list[dict[str, str]]:
-    """Return the rows of a CSV whose notes begin with `#`."""
     return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("# ")))
 
 
 @pytest.fixture(scope="session")
 def html(site: Path) -> list[str]:
-    """The pages of the site."""
     return [name for name in json.loads((site / "site.json").read_text())["files"] if name.endswith(".html")]
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Chromium as it is installed."""
     from playwright.sync_api import sync_playwright
 
     place = os.environ.get("BENCH_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -160,7 +156,6 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def axe() -> str:
-    """The accessibility checker's code."""
     place = os.environ.get("BENCH_AXE", "")
     if not Path(place).is_file():
         pytest.fail("found no axe-core; `make test-browser` fetches it, or name axe.min.js by BENCH_AXE")
@@ -234,7 +229,6 @@ class Visitor:
         return seen
 
     def close(self) -> None:
-        """Close what was opened."""
         for context in self._open:
             context.close()
         self._open.clear()

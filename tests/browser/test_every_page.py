@@ -53,7 +53,6 @@ def test_pages_are_quiet_quick_and_accessible(visit: Any, html: list[str], axe: 
 
 
 def serious(page: Any, rules: Mapping[str, Any]) -> list[str]:
-    """What axe-core calls serious or critical on a page that holds it."""
     report = page.evaluate("rules => axe.run(document, {resultTypes: ['violations'], preload: false, ...rules})", rules)
     return [
         f"{one['id']}: {one['help']}: {'; '.join(node['html'][:160] for node in one['nodes'][:3])}"

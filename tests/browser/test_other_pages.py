@@ -25,7 +25,6 @@ def row_page(html: list[str], start: str) -> str:
 
 
 def sign(value: float) -> str:
-    """Points as a page shows them."""
     return f"{value:+.1f}".replace("-", "−")
 
 

@@ -49,12 +49,10 @@ def column(page: Page, key: str, table: str = "board") -> list[str]:
 
 
 def head(page: Page, key: str, table: str = "board") -> Locator:
-    """A column's header."""
     return page.locator(f"#{table} thead [data-k={key}]")
 
 
 def press(page: Page, key: str, table: str = "board") -> None:
-    """Press a column's header button."""
     head(page, key, table).locator("button").click()
 
 

@@ -34,7 +34,6 @@ def _options(folder: Path, place: Path) -> tuple[str | Path, ...]:
 
 
 def run(folder: Path, place: Path) -> Case:
-    """Return a run of BM25 on a folder."""
     return Case(command("run", *_options(folder, place)))
 
 

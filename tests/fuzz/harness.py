@@ -116,8 +116,6 @@ class Outcome:
 
 
 def command(*arguments: str | Path) -> Callable[[], None]:
-    """Return a call of the command `bench`."""
-
     def call() -> None:
         from bench.cli import main
 
@@ -127,7 +125,6 @@ def command(*arguments: str | Path) -> Callable[[], None]:
 
 
 def ended(call: Callable[[], Any]) -> int:
-    """Carry out a command in this process; return its exit code."""
     try:
         call()
     except SystemExit as status:
@@ -233,7 +230,6 @@ class Round:
 
 
 def tried(target: Target, folder: Path, seeds: range) -> Round:
-    """Try a target with every seed."""
     found = Round()
     for seed in seeds:
         place = folder / str(seed)

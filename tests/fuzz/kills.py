@@ -35,7 +35,6 @@ class Job:
     then: tuple[str, ...] = ()  # the command, where it is not that run
 
     def words(self, place: Path) -> list[str]:
-        """Return the command in a folder that holds `store` and `results`."""
         if not self.then:
             return _run(self.run, place)
         board = [*self.then, str(place / "results"), "--task", str(TINY)] if "add" in self.then else [*self.then]

@@ -32,7 +32,6 @@ SMALL: dict[str, Any] = {
 
 @cache
 def sound() -> Path:
-    """Make a folder of an encoder, with the small files of sentence-transformers."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 

@@ -27,7 +27,6 @@ def rows(data: bytes, columns: int) -> list[list[str]]:
 
 
 def qrels_of(data: bytes) -> Qrels:
-    """Read judgements."""
     found: Qrels = {}
     for query, _, document, grade in rows(data, 4):
         if document in found.setdefault(query, {}) or not re.fullmatch(r"[+-]?[0-9]+(\.0*)?", grade, re.ASCII):
@@ -67,7 +66,6 @@ def means(qrels: Qrels, run: Mapping[str, list[tuple[float, str]]]) -> dict[str,
 
 
 def wrong(found: Mapping[str, Any], expected: Mapping[str, float]) -> str:
-    """Return where measures differ."""
     pairs = {name: (found[name], value) for name, value in expected.items()}
     return "; ".join(f"{name}: {a}, expected {b}" for name, (a, b) in pairs.items() if abs(a - b) > 1e-6)
 

@@ -163,7 +163,6 @@ def spans(case: Case, dtype: torch.dtype) -> None:
 
 @runs("step", "warmup", "total", "base_lr", kind="schedule")
 def schedule(case: Case, dtype: torch.dtype) -> None:
-    """Linear warm-up and decay."""
     assert case["ratio"] == 0, "ours falls to 0, the reference to a share of the peak"
     close(case["base_lr"] * warm_up_and_decay(case["step"], case["warmup"], case["total"]), case["expected"], dtype)
 

@@ -96,7 +96,6 @@ def golden(pattern: str, *, split: bool = False) -> Callable[[Run], Run]:
 
 
 def load(file: Path) -> Any:
-    """Read a golden file."""
     text = file.read_text(encoding="utf-8")
     return json.loads(text) if file.suffix == ".json" else text
 

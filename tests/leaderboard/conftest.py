@@ -43,12 +43,10 @@ class Bundle:
 
     @property
     def path(self) -> Path:
-        """Its result file."""
         return self.folder / "result.json"
 
     @property
     def content(self) -> dict[str, Any]:
-        """What is in it."""
         return read_sealed(self.path)
 
     def rewrite(self, change: Callable[[dict[str, Any]], object]) -> None:
@@ -64,12 +62,10 @@ class Bundle:
 
     @property
     def task(self) -> str:
-        """Its first task."""
         return str(next(iter(self.content["tasks"])))
 
     @property
     def leg(self) -> dict[str, Any]:
-        """What it says of that task's only leg."""
         found: dict[str, Any] = self.content["tasks"][self.task][""]
         return found
 
@@ -84,12 +80,10 @@ class Bundle:
         return f"per-query/{self.task}.json.gz"
 
     def edit_run(self, change: Callable[[list[str]], list[str]]) -> None:
-        """Change the lines of the run."""
         lines = gzip.decompress((self.folder / self.run_name).read_bytes()).decode().splitlines(keepends=True)
         self.put(self.run_name, gzip.compress("".join(change(lines)).encode(), mtime=0))
 
     def edit_values(self, change: Callable[[dict[str, Any]], object]) -> None:
-        """Change the values per query."""
         table = json.loads(gzip.decompress((self.folder / self.values_name).read_bytes()))
         change(table)
         self.put(self.values_name, gzip.compress(canonical(table), mtime=0))
@@ -97,7 +91,6 @@ class Bundle:
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """The results folder."""
     return tmp_path / "results"
 
 

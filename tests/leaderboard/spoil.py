@@ -104,8 +104,6 @@ def lines(bundle: Bundle, start: int | None, end: int | None, *words: list[str])
 
 
 def perfect(bundle: Bundle, values: list[float]) -> None:
-    """Give the headline these values over and over, and the mean with them."""
-
     def change(table: dict[str, Any]) -> None:
         table["measures"][NDCG] = (values * len(table["queries"]))[: len(table["queries"])]
         put(bundle, [*HEADLINE], sum(table["measures"][NDCG]) / len(table["queries"]))

@@ -28,13 +28,11 @@ GRID = Preset(
 
 
 def site(results: Path, preset: Preset = GRID) -> Site:
-    """A site of a folder's results, with one method that has one grid."""
     method = MethodShown("m", "1", "", "", "", {"t5": preset, "plain": Preset({}, "", "")})
     return site_of(results, Shown({"m": method}, {}))
 
 
 def built(one: Site) -> dict[str, str]:
-    """The files of the family, their links settled."""
     found = dict(ablations.files(one, Renderer(one)))
     return {name: html.unescape(settled(name, content, found).decode()) for name, content in found.items()}
 

@@ -23,7 +23,6 @@ BOTH = (Macro("Avg. (2)", ("made/a", "made/b")),)
 
 
 def only(results: Path) -> Board:
-    """The only board of a folder."""
     (board,) = boards(read_results(results))
     return board
 

@@ -19,12 +19,10 @@ from tests.leaderboard.conftest import Bundle, Publisher
 
 @pytest.fixture(autouse=True)
 def one(made: Publisher) -> None:
-    """A result to build from."""
     made("bm25", {"made/a": {"": [0.5, 0.7, 0.1]}})
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """Every file under a folder."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 

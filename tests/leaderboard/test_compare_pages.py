@@ -17,7 +17,6 @@ LEVELS = {"best": 0.7, "good": 0.69, "bad": 0.3}
 
 @pytest.fixture
 def three(made: Publisher) -> dict[str, dict[str, list[float]]]:
-    """Three systems on two tasks, trained for other budgets."""
     found = {}
     for place, (name, level) in enumerate(LEVELS.items()):
         found[name] = {task: values(level, 10 * place + at) for at, task in enumerate(("made/a", "made/b"))}

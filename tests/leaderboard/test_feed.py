@@ -13,7 +13,6 @@ pytestmark = pytest.mark.usefixtures("board_pages")
 
 
 def told(path: Path) -> list[tuple[str, str, str]]:
-    """Title, day and page of every entry."""
     root = minidom.parse(str(path)).documentElement  # noqa: S318 (written by the build under test)
     assert root is not None
     assert root.namespaceURI == "http://www.w3.org/2005/Atom"

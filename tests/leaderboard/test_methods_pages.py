@@ -19,7 +19,6 @@ from tests.leaderboard.conftest import Bundle, Publisher, site_of
 
 
 def line(*points: tuple[float, float]) -> CurveLine:
-    """A line through points."""
     return CurveLine(x=[x for x, _ in points], y=[y for _, y in points])
 
 

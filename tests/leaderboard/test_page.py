@@ -42,7 +42,6 @@ class Sheet(HTMLParser):
     """A page taken apart; tags that do not match are an error."""
 
     def __init__(self, text: str) -> None:
-        """Read a page."""
         super().__init__()
         self.open: list[str] = []
         self.tags: set[str] = set()
@@ -104,7 +103,6 @@ def built(made: Publisher, site: Build) -> dict[str, bytes]:
 
 
 def sheets(built: dict[str, bytes]) -> dict[str, Sheet]:
-    """Every page of a site."""
     return {name: Sheet(data.decode()) for name, data in built.items() if name.endswith(".html")}
 
 

@@ -18,7 +18,6 @@ def built(one: Site) -> dict[str, str]:
 
 
 def site(results: Path, *suites: SuiteShown) -> Site:
-    """A site of a folder's results."""
     return site_of(results, Shown({}, {one.name: one for one in suites}))
 
 

@@ -41,14 +41,12 @@ class Tables(HTMLParser):
     """The tables of a page: rows of cells, a cell being its text up to the first mark beside it."""
 
     def __init__(self, page: str) -> None:
-        """Read a page."""
         super().__init__()
         self.found: dict[str, list[list[tuple[str, int]]]] = {}
         self.heading, self.inside, self.skipped = "", False, 0
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin a heading, a row or a cell."""
         given = dict(attrs)
         if tag == "h2":
             self.heading = given.get("id") or ""
@@ -61,7 +59,6 @@ class Tables(HTMLParser):
             self.skipped += tag == "span" or self.found[self.heading][-1][-1][0] != ""
 
     def handle_endtag(self, tag: str) -> None:
-        """End a cell."""
         if tag in {"th", "td"}:
             self.inside = False
 
@@ -104,18 +101,15 @@ def shown(told: Sequence[Reported], methods: Sequence[MethodShown] = ()) -> Show
 
 
 def site(results: Path, told: Sequence[Reported], methods: Sequence[MethodShown] = ()) -> Site:
-    """A site of a folder's results."""
     return site_of(results, shown(told, methods))
 
 
 def built(one: Site) -> dict[str, str]:
-    """The files of the family."""
     return {name: content.decode() for name, content in pages.files(one, Renderer(one))}
 
 
 @pytest.fixture(scope="module")
 def printed() -> dict[str, str]:
-    """The pages of every number of every paper."""
     return built(Site((), (), shown(data.rows())))
 
 
@@ -217,7 +211,6 @@ def values(level: float, n: int = 100) -> list[float]:
 
 
 def one_pair(results: Path, *told: Reported, methods: Sequence[MethodShown] = ()) -> Pair:
-    """The only pair of a site."""
     (found,) = pairs(site(results, told, methods))
     return found
 

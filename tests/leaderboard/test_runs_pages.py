@@ -23,12 +23,10 @@ HOSTILE = "<script>alert(1)</script>\" onload='x' \u202e{{ 7*7 }}"
 
 
 def pages(made: dict[str, bytes], folder: str = "runs/") -> list[str]:
-    """The HTML of the pages in a folder."""
     return [content.decode() for name, content in made.items() if name.startswith(folder) and name.endswith(".html")]
 
 
 def put(made: dict[str, bytes], path: str) -> tuple[str, Any]:
-    """What a script hands over."""
     text = made[path].decode()
     key, value = json.loads(f"[{text.removeprefix('RB.put(').removesuffix(');' + chr(10))}]")
     return key, value

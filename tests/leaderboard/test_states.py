@@ -183,6 +183,5 @@ def test_maintainers_records_alone_count_where_their_folder_is_given(
 
 
 def built(results: Path, records: Records) -> dict[str, bytes]:
-    """Build the site by a folder of records."""
     tables = tuple(boards(read_results(results), records=records))
     return files(replace(site_of(results), boards=tables, records=records))

@@ -22,7 +22,6 @@ NAMES = ("a", "b", "c")
 
 @pytest.fixture
 def three(made: Publisher) -> dict[str, list[float]]:
-    """Three systems on one task."""
     told = {name: values(0.7 - 0.1 * place, place) for place, name in enumerate(NAMES)}
     for name, column in told.items():
         made(name, {"made/x": {"": column}})

@@ -27,7 +27,6 @@ def told(result: Result, legs: dict[str, dict[str, Any]]) -> Result:
 
 @pytest.fixture
 def result(made: Publisher, results: Path) -> Result:
-    """A result of two tasks."""
     made("crop", {"made/a": {"": [0.5]}, "made/b": {"": [0.5]}})
     (found,) = read_results(results)
     return found
@@ -61,12 +60,10 @@ def test_what_is_no_number_of_seconds_is_not_told(result: Result, wrong: Any) ->
 
 
 def words(results: Path, *, whole: bool) -> list[str]:
-    """The command of the only system, as a shell would split it."""
     return shlex.split(command([one.content for one in read_results(results)], whole=whole))
 
 
 def setting(key: str, value: Any, origin: str) -> dict[str, Any]:
-    """A setting as a result holds it."""
     return {"key": key, "value": value, "origin": origin, "default": None, "source": ""}
 
 

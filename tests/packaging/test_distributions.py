@@ -39,13 +39,11 @@ def build(source: Path, folder: Path, *kinds: str) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built straight from the checkout."""
     return build(ROOT, tmp_path_factory.mktemp("wheel"), "--wheel")
 
 
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sdist."""
     return build(ROOT, tmp_path_factory.mktemp("sdist"), "--sdist")
 
 

@@ -25,7 +25,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 
 def typed() -> Iterator[str]:
-    """Every `bench` command in a block of shell, without comments."""
     for kind, text in BLOCKS:
         if kind in ("sh", "console"):
             for line in text.replace("\\\n", "").splitlines():

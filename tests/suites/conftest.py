@@ -17,12 +17,10 @@ Checked = Callable[[Leg], Mapping[str, Json]]
 
 
 def jsonl(*rows: object) -> str:
-    """Return rows as JSON lines."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def scorers(task: Task) -> tuple[str, ...]:
-    """Return the names of a task's official scorers."""
     return tuple(one.name for one in task.official)
 
 

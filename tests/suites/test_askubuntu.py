@@ -23,7 +23,6 @@ OURS = {"AP": "MAP", "RR": "MRR", "P@1": "P@1", "P@5": "P@5"}
 
 
 def lay_out(root: Path, *, texts: bool = True) -> DataRequest:
-    """Write a tiny release."""
     folder = root / "askubuntu"
     folder.mkdir(parents=True)
     for name in ("dev.txt", "test.txt"):

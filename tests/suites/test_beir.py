@@ -28,7 +28,6 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def make(folder: Path, splits: tuple[str, ...] = ("test",), *, queries: bool = True, corpus: bool = True) -> Path:
-    """Write a folder in BEIR's layout."""
     folder.mkdir(parents=True)
     if corpus:
         (folder / "corpus.jsonl").write_text('{"_id": "d1", "text": "t"}\n')

@@ -19,7 +19,6 @@ PASSAGES = "id\ttext\ttitle\n1\t“Hear You” – DAVE EDMUNDS\tThe Song\n"
 
 @pytest.fixture
 def root(tmp_path: Path, put: Put) -> Path:
-    """Write a tiny release of both."""
     put("nq/nq-test.qa.csv", QUESTIONS)
     put("nq/nq-dev.qa.csv", "dev question\t['x']\n")
     put("triviaqa/trivia-test.qa.csv.gz", gzip.compress(QUESTIONS.encode()))

@@ -25,7 +25,6 @@ ENTITIES = "candidate_set_entities.jsonl"
 
 
 def entity(name: str, text: str) -> dict[str, Any]:
-    """Make a row of the pool."""
     spans = [{"start": 0, "end": len(text)}]
     return {"entity_id": name, "description": text, "description_language": "id", "sentence_spans": spans, "title": "T"}
 
@@ -55,7 +54,6 @@ def lay_out(folder: Path, *, without: str = "", ending: str = "") -> Path:
 
 
 def content(leg: Leg) -> tuple[list[Item], list[Item], list[tuple[str, str]]]:
-    """Read everything of a leg."""
     pairs = [(row.query, row.document) for row in present(leg.qrels).read()]
     return list(leg.corpus.items.read()), list(leg.queries.read()), pairs
 

@@ -33,7 +33,6 @@ PASSAGES = "1\t“Hear You” – DAVE EDMUNDS\tThe Song\n2\tSeven dwarfs\tİsta
 
 @pytest.fixture
 def root(tmp_path: Path, put: Put) -> Path:
-    """Write a tiny release."""
     put("mkqa/mkqa.jsonl.gz", gzip.compress(jsonl(*ROWS).encode()))
     put("dpr-w100/psgs_w100.tsv.gz", gzip.compress(f"id\ttext\ttitle\n{PASSAGES}".encode()))
     return tmp_path

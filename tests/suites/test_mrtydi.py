@@ -33,7 +33,6 @@ FILES = {
 
 
 def lay_out(root: Path, *, without: tuple[str, ...] = ()) -> Path:
-    """Write a tiny release as it is unpacked."""
     for name, data in FILES.items():
         if name not in without:
             path = root / "mrtydi" / FOLDER / name
@@ -43,7 +42,6 @@ def lay_out(root: Path, *, without: tuple[str, ...] = ()) -> Path:
 
 
 def pack(root: Path) -> Path:
-    """Write the tiny release as its tarball."""
     unpacked = lay_out(root / "elsewhere") / "mrtydi" / FOLDER
     (root / "mrtydi").mkdir(exist_ok=True)
     with tarfile.open(root / "mrtydi" / f"{FOLDER}.tar.gz", "w:gz") as archive:
@@ -52,7 +50,6 @@ def pack(root: Path) -> Path:
 
 
 def content(leg: Leg) -> tuple[list[Item], list[Item], list[tuple[str, str, int]]]:
-    """Read everything of a leg."""
     rows = [(row.query, row.document, row.grade) for row in present(leg.qrels).read()]
     return list(leg.corpus.items.read()), list(leg.queries.read()), rows
 

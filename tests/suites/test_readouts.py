@@ -15,7 +15,6 @@ LENGTHS = {"lareqa": (96, 256), "mewsli-x": (64, 64), "mkqa": (512, 512)}
 
 @pytest.fixture(scope="module")
 def plugins() -> Plugins:
-    """All that is installed."""
     return load()
 
 

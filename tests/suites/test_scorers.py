@@ -14,7 +14,6 @@ QRELS = {"q1": {"a": 2, "b": 1, "c": 0}, "q2": {"c": 1}, "q3": {"d": 0}}
 
 
 def ranking(query: str, *documents: str) -> Ranking:
-    """Rank documents with falling scores."""
     return Ranking(query, documents, tuple(float(-at) for at in range(len(documents))))
 
 

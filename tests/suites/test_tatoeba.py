@@ -17,7 +17,6 @@ from tests.suites.conftest import Checked
 
 
 def lay_out(root: Path, code: str, foreign: list[str], english: list[str]) -> Path:
-    """Write one pair in the official layout."""
     folder = root / "tatoeba" / "v1"
     folder.mkdir(parents=True)
     for side, texts in ((code, foreign), ("eng", english)):

@@ -17,12 +17,10 @@ from tests.conftest import Put, present
 
 
 def dpr(*questions: str) -> str:
-    """Questions in DPR's form."""
     return json.dumps([{"question": one, "positive_ctxs": [{"title": "", "text": "yes"}]} for one in questions])
 
 
 def squad(*questions: str) -> dict[str, Any]:
-    """Questions about one paragraph, in SQuAD's form."""
     answer = {"text": "1815", "answer_start": 16}
     asked = [{"id": f"id-{at}", "question": one, "answers": [answer]} for at, one in enumerate(questions)]
     paragraph = {"context": "Ada was born in 1815. She wrote.", "qas": asked}

@@ -21,7 +21,6 @@ ROWS = [
 
 
 def lay_out(root: Path, split: str = "dev", *, passages: bool = True) -> Path:
-    """Write a tiny release."""
     folder = root / "xor-retrieve"
     folder.mkdir(parents=True, exist_ok=True)
     rows = [
@@ -43,7 +42,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answers_of(leg: Leg) -> list[Answers]:
-    """Read the answers."""
     return list(present(leg.answers).read())
 
 

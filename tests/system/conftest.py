@@ -25,7 +25,6 @@ TINY = Path(__file__).parents[1] / "fixtures" / "tiny-beir"
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """The environment of a user who has set nothing."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
     return {**kept, "COLUMNS": "200", "BENCH_CACHE": str(tmp_path / "cache")}
 

@@ -113,8 +113,6 @@ def test_names_of_tasks(tmp_path: Path) -> None:
 
 @pytest.fixture
 def scored(tmp_path: Path) -> Any:
-    """Score lines of a run against the toy."""
-
     def score(lines: str, plugins: Plugins | None = None, **options: Any) -> External:
         path = tmp_path / "theirs.trec"
         path.write_text(lines)

@@ -90,12 +90,10 @@ class Toy:
         return value
 
     def states(self) -> dict[str, str]:
-        """State of every file."""
         return {one["path"]: one["state"] for one in self.json("list", "toy")["suites"][0]["files"]}
 
     @property
     def cache(self) -> Path:
-        """Where files go by default."""
         return self.home / "cache" / "data"
 
 

@@ -101,7 +101,6 @@ def generate(root: Path) -> Collection:
 
 @pytest.fixture(scope="module")
 def collection(tmp_path_factory: pytest.TempPathFactory) -> Collection:
-    """The generated release."""
     return generate(tmp_path_factory.mktemp("five-million") / "data")
 
 
@@ -149,7 +148,6 @@ def _limit() -> None:
 
 
 def report(name: str, made: Ran, capsys: pytest.CaptureFixture[str]) -> None:
-    """Print time and memory of each stage."""
     stages = (f"{stage} {seconds:.0f} s {made.peaks[stage] >> 20} MiB" for stage, seconds in made.seconds.items())
     with capsys.disabled():
         print(f"\n{name}: {', '.join(stages)}")  # noqa: T201 (a measurement)
@@ -234,7 +232,6 @@ class Watch:
 
     @hookimpl
     def bench_stage_started(self, stage: Mapping[str, Any]) -> None:
-        """Look at another stage."""
         self._stage = stage["stage"]
 
     @hookimpl

@@ -59,7 +59,6 @@ def recorded() -> Iterator[dict[str, Any]]:
 
 
 def _lines(record: Mapping[str, Any]) -> str:
-    """The record as JSON, a line for every thing."""
     parts = []
     for name, things in sorted(record.items()):
         if isinstance(things, dict):

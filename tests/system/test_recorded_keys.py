@@ -84,13 +84,11 @@ class Record:
     """What is recorded: `keys`, `commands` and `identities`, see the module."""
 
     def __init__(self) -> None:
-        """Begin with nothing recorded."""
         self.keys: dict[str, dict[str, set[str]]] = {}
         self.commands: dict[str, dict[str, Any]] = {}
         self.identities: dict[str, dict[str, Any]] = {}
 
     def add(self, name: str, plan: Mapping[str, Any]) -> None:
-        """Add a command's plan."""
         self.commands[name] = _summary(plan)
         for step in plan["steps"]:
             stage, title = step["stage"], step["title"]
@@ -115,7 +113,6 @@ class Record:
 
 
 def _lines(values: Mapping[str, Any]) -> str:
-    """A JSON object, a line for every value."""
     rows = (f"{json.dumps(name)}: {json.dumps(value, separators=(',', ':'))}" for name, value in values.items())
     return "{\n" + ",\n".join(rows) + "\n}"
 

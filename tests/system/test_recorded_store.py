@@ -81,7 +81,6 @@ def bench(pinned: tuple[Path, Callable[..., Answer]]) -> Callable[[str], str]:
 
 @pytest.fixture(scope="module")
 def place(pinned: tuple[Path, Callable[..., Answer]], bench: Callable[[str], str]) -> Path:
-    """The folder of the old store."""
     return pinned[0]
 
 

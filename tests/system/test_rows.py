@@ -11,7 +11,6 @@ import pytest
 
 @pytest.fixture
 def places(tmp_path: Path) -> tuple[str, ...]:
-    """A store and a results folder of the test's own."""
     return ("--store", str(tmp_path / "store"), "--results", str(tmp_path / "results"))
 
 

@@ -25,7 +25,6 @@ FIGURES = {
 
 
 def said(suite: str) -> str:
-    """What is said with every number of a suite."""
     return f"substitute for {STANDS_FOR[suite]}: not comparable with published numbers"
 
 

@@ -49,16 +49,13 @@ class Count(Stage):
 
     @property
     def title(self) -> str:
-        """Tells one from another."""
         return f"number {self.number}"
 
     @property
     def cost(self) -> Cost:
-        """50 seconds."""
         return Cost("count", 100.0, 2.0)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> dict[str, Json]:
-        """Do nothing."""
         return {}
 
 

@@ -56,7 +56,6 @@ class OtherConfig(Config):
 
 
 def method(name: str, config: type[Config], **presets: Mapping[str, Any]) -> Method:
-    """Return a method that only has a config and presets."""
     named = {key: Preset(values, "a paper, Table 1", "") for key, values in presets.items()}
     return Method(name, "1", "", "", config, lambda _: pytest.fail("built"), presets=named)
 
@@ -72,7 +71,6 @@ def bm25(*sets: str, **layers: Any) -> Settings:
 
 
 def own(resolved: Settings) -> BM25Config:
-    """Return the method's config, narrowed to its class."""
     assert isinstance(resolved.method, BM25Config)
     return resolved.method
 

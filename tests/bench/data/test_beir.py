@@ -25,7 +25,6 @@ HEADER = "the header line with the columns query-id, corpus-id, score, separated
 
 @pytest.fixture
 def folder(put: Put) -> Path:
-    """A whole folder."""
     put("set/corpus.jsonl", CORPUS)
     put("set/queries.jsonl", QUERIES)
     return put("set/qrels/test.tsv", QRELS).parent.parent

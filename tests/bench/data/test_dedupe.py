@@ -16,7 +16,6 @@ def kept(documents: Sequence[Document], **rules: Any) -> Kept:
 
 
 def one(text: str, language: str = "en", group: str = "") -> Document:
-    """A document of a text."""
     return Document(text, language, (text,) if text else (), group=group)
 
 

@@ -9,7 +9,6 @@ from bench.data.formats.faults import Faults, RecordError, shown
 
 
 def fault(line: int | None) -> DataError:
-    """Make a fault at a line."""
     return DataError("file", line, "this", "that")
 
 

@@ -21,7 +21,6 @@ def corpus(put: Put, names: list[str]) -> FileSource[Item]:
 
 
 def collect(source: Source[Item]) -> Ids:
-    """Collect and check the ids of a source."""
     collector = IdCollector()
     for item in source.read():
         collector.add(item.id)

@@ -43,8 +43,6 @@ Docs, Queries, Qrels = part(BaseDocs, "docs_iter"), part(BaseQueries, "queries_i
 
 @pytest.fixture
 def register(monkeypatch: pytest.MonkeyPatch) -> Register:
-    """Register a data set with the library for the time of a test, and name its sources."""
-
     def enter(name: str, dataset: Any) -> Sources:
         monkeypatch.setitem(ir_datasets.registry._registered, name, dataset)
         return sources(name)

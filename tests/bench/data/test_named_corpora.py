@@ -19,7 +19,6 @@ PAGE = "<mediawiki>\n<page>\n<title>{0}</title>\n<ns>0</ns>\n<id>{1}</id>\n<text
 
 
 def corpus(text: str, root: Path) -> NamedCorpus:
-    """Find a corpus under a folder of data."""
     return NamedCorpus.of(text, CORPORA, root)
 
 

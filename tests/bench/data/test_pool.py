@@ -17,7 +17,6 @@ from bench.types import Item, TrainingPair
 
 
 def pair(query: Item, positives: Sequence[Item], negatives: Sequence[Item] = ()) -> TrainingPair:
-    """Make a pair."""
     return TrainingPair(query, tuple(positives), tuple(negatives))
 
 

@@ -45,7 +45,6 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Shards:
 
 
 def drawn(shards: Shards, most: int, *languages: str) -> list[Item]:
-    """A sample as a list."""
     return list(sampling.source(shards, languages, most).read())
 
 

@@ -25,7 +25,6 @@ ONCE = "expected it once (first at line {}); remove one of the two"
 
 
 def written(*rankings: Ranking, tag: str = "tag") -> str:
-    """Write a run into memory."""
     stream = io.BytesIO()
     write_run(stream, rankings, tag)
     return stream.getvalue().decode()

@@ -18,7 +18,6 @@ TIES: tuple[Tie, ...] = ("trec", "list")
 
 
 def ranking(query: str, *documents: str) -> Ranking:
-    """Rank documents with falling scores."""
     return Ranking(query, documents, [float(len(documents) - at) for at in range(len(documents))])
 
 

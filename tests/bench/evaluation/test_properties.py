@@ -37,7 +37,6 @@ runs = st.dictionaries(st.sampled_from([*QUERIES, "unjudged"]), scores_of)
 
 
 def ranked(run: Mapping[str, Mapping[str, float]], tie: Tie) -> Run:
-    """Make rankings in the task's order."""
     return {query: best(query, list(scores), list(scores.values()), 100, tie) for query, scores in run.items()}
 
 
@@ -47,7 +46,6 @@ def raw(run: Mapping[str, Mapping[str, float]]) -> Run:
 
 
 def by_query(qrels: Qrels, run: Run, measure: str, tie: Tie) -> dict[str, float]:
-    """Return our values of one measure."""
     scores = evaluate(qrels, run, [parse(measure)], tie)
     return dict(zip(scores.queries, scores.values[measure], strict=True))
 

@@ -22,23 +22,19 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def chart(*lines: Series, title: str = "a title", notes: tuple[str, ...] = ()) -> ElementTree.Element:
-    """Draw and parse."""
     return ElementTree.fromstring(line_chart(Chart(title, notes, "pairs", "percent", lines)))  # noqa: S314 (our own text)
 
 
 def line(name: str, *points: tuple[float, Sequence[float]]) -> Series:
-    """A line through the means of values."""
     return Series(name, tuple(Point(x, tuple(values)) for x, values in points))
 
 
 def corners(root: ElementTree.Element, at: int = 0) -> list[tuple[float, float]]:
-    """The corners of a line."""
     drawn = root.findall(f"{SVG}polyline")[at].get("points") or ""
     return [(float(x), float(y)) for x, _, y in (corner.partition(",") for corner in drawn.split())]
 
 
 def texts(root: ElementTree.Element) -> list[str]:
-    """All texts."""
     return ["".join(one.itertext()) for one in root.iter(f"{SVG}text")]
 
 
@@ -150,7 +146,6 @@ def test_a_bar_lies_where_its_numbers_are() -> None:
 
 
 def log(folder: Path, *lines: dict[str, Any]) -> Path:
-    """Write a log."""
     path = folder / "log.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path

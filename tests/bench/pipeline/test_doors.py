@@ -65,14 +65,12 @@ class Signs:
     encoder: Encoder
 
     def index(self, corpus: bench.Corpus, work: bench.Workspace) -> Mapping[str, Json]:
-        """Write ids and signs."""
         items = list(corpus.items.read())
         np.save(work.out / "signs.npy", self.encoder.encode(items, "passage") > 0)
         (work.out / "ids.json").write_text(json.dumps([item.id for item in items]))
         return {"documents": len(items)}
 
     def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[bench.Ranking]:
-        """Rank by signs that agree."""
         signs, ids = np.load(index / "signs.npy"), json.loads((index / "ids.json").read_text())
         for query in queries:
             asked = self.encoder.encode([query], "query")[0] > 0
@@ -83,7 +81,6 @@ SIGNS = replace(CROP, name="signs", retriever=Signs)
 
 
 def ran(tmp_path: Path, request: bench.Request, *methods: Method) -> Outcome:
-    """Run with what is installed and some methods."""
     request = replace(request, store=tmp_path / "store", results=tmp_path / "results", device="cpu")
     plugins, store = load(extra=[plugin("bench_methods", *methods)]), Store(tmp_path / "store")
     done = run(request, plugins, store, NullListener())

@@ -47,7 +47,6 @@ def backbone(tmp_path: Path) -> Path:
 
 
 def start(tmp_path: Path, method: Method, backbone: Path) -> Init:
-    """The stage that makes the encoder's folder of a backbone."""
     contract = Contract(pooling="pooler")
     own = replace(method, contract=lambda _: contract)
     system = Pretrained(method.name, own, resolve([method])[method.name], Compute("cpu", 1))
@@ -106,7 +105,6 @@ HEAD = "query-id\tcorpus-id\tscore\n"
 
 
 def source(name: str) -> Source[TrainingPair]:
-    """A source of one pair."""
     made = TrainingPair(Item("q", "a question"), (Item("d", "a passage"),), (), name)
     return Source(name, f"made/1:{name}", (), lambda: iter([made]))
 
@@ -121,17 +119,14 @@ OWN = FineTuning("own", None, {"epochs": 2.0}, "another paper", by_task)
 
 
 def suite(*recipe: FineTuning) -> Suite:
-    """BEIR with a recipe of our own."""
     return replace(SUITE, recipes={"few-shot": {"mine": recipe}})
 
 
 def task(name: str, data: str = "official") -> Task:
-    """A task by its id."""
     return Task(name, data, (), ("nDCG@10",), "trec", 10)
 
 
 def found(made: Suite, *tasks: Task, sets: tuple[str, ...] = (), size: str = "small", seed: int = 0) -> Any:
-    """Resolve the few-shot recipe."""
     resolved = resolve([BM25], profile=profile(), sets=sets)[BM25.name]
     return tunings(made, "few-shot", tasks, DataRequest("official"), resolved, profile(size), seed)
 

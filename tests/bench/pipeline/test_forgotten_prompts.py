@@ -22,7 +22,6 @@ TASK = Task("s/t", "official", (), ("RR@10",), readout=Readout("a script", pooli
 
 @pytest.fixture(scope="module")
 def plugins() -> Plugins:
-    """All that is installed."""
     return load()
 
 
@@ -38,7 +37,6 @@ def model(tmp_path: Path) -> Path:
 
 
 def cells(plugins: Plugins, model: Path, *sets: str) -> list[Cell]:
-    """A cell for each row that the settings make of the model."""
     method = plugins.method("pretrained")
     resolved = resolve([method], sets=(f"method.model={model}", *sets))["pretrained"]
     rows = Pretrained("ours", method, resolved, Compute("cpu", 1)).readings()
@@ -47,7 +45,6 @@ def cells(plugins: Plugins, model: Path, *sets: str) -> list[Cell]:
 
 
 def found(tmp_path: Path, plugins: Plugins, model: Path, *sets: str) -> list[Suspicion]:
-    """The suspicions about the cells of a model."""
     return suspicions(Legs(Store(tmp_path / "store"), plugins, []), cells(plugins, model, *sets))
 
 

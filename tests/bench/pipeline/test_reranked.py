@@ -25,8 +25,6 @@ Planned = Callable[..., Plan]
 
 @pytest.fixture
 def planned(tmp_path: Path) -> Planned:
-    """Plan a re-ranked run; nothing is run."""
-
     def make(request: Request = MRTYDI, *sets: str, **changes: Any) -> Plan:
         asked = replace(request, sets=(*request.sets, *sets), **changes)
         return plan(asked, load(), Store(tmp_path / "store"))
@@ -35,12 +33,10 @@ def planned(tmp_path: Path) -> Planned:
 
 
 def stages(plan: Plan, stage: str) -> dict[str, Stage]:
-    """The stages of a verb by key."""
     return {step.stage.key: step.stage for step in plan.steps if step.stage.name == stage}
 
 
 def keys(plan: Plan, *names: str) -> set[str]:
-    """The keys of some verbs."""
     return {key for name in names for key in stages(plan, name)}
 
 

@@ -47,8 +47,6 @@ Build = Callable[..., Encoders]
 
 @pytest.fixture
 def encoders(tmp_path: Path) -> Build:
-    """Build the encoders of a dense system."""
-
     def make(seed: int = 0, plugins: Plugins | None = None, *sets: str) -> Encoders:
         method = load().method("crop")
         system = Pretrained("crop", method, resolve([method], profile=profile(), sets=sets)["crop"], Compute("cpu", 1))
@@ -63,7 +61,6 @@ def start() -> Init:
 
 
 def tuning(**values: Any) -> Tuning:
-    """A fine-tuning."""
     return Tuning("p", pairs, FineTuningConfig(**values), "a paper")
 
 
@@ -185,7 +182,6 @@ LABEL = f"mrtydi/{LANGUAGE}:"
 
 
 def planned(folder: Path, store: Store) -> Plan:
-    """A plan of a tiny encoder's start, tuned for the test in one language."""
     corpus = folder / "corpus" / f"{LANGUAGE}.jsonl"
     corpus.parent.mkdir(exist_ok=True)
     rows = ({"id": one.id, "sentences": one.sentences} for one in mini.documents(LANGUAGE))

@@ -30,17 +30,14 @@ from tests.conftest import plugin
 
 
 def planned(tmp_path: Path, request: bench.Request, *plugins: Any) -> Plan:
-    """Plan a run with what is installed and some plugins."""
     return plan(replace(request, device="cpu"), load(extra=plugins), Store(tmp_path / "store"))
 
 
 def keys(found: Plan) -> dict[str, str]:
-    """Return the key of every stage by name and title."""
     return {f"{step.stage.name} {step.stage.title}": step.stage.key for step in found.steps}
 
 
 def half(_documents: Sequence[str], _grades: Mapping[str, int], _cut: int | None) -> float:
-    """A measure."""
     return 0.5
 
 
@@ -92,7 +89,6 @@ BACKBONE = bench.Request(
 
 
 def starts(tmp_path: Path) -> list[Stage]:
-    """Return the starts of a run from the backbone."""
     return [step.stage for step in planned(tmp_path, BACKBONE).steps if step.stage.name == "init"]
 
 
@@ -154,11 +150,9 @@ class Words:
         self.config = config
 
     def index(self, corpus: bench.Corpus, work: bench.Workspace) -> Mapping[str, Json]:
-        """Write nothing."""
         return {}
 
     def search(self, index: Path, queries: Sequence[bench.Item], k: int, tie: Tie) -> Iterator[bench.Ranking]:
-        """Find nothing."""
         return (bench.Ranking(query.id, (), ()) for query in queries)
 
 

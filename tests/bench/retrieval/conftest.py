@@ -33,7 +33,6 @@ Build = Callable[[str], PreTrainedModel]
 
 @pytest.fixture
 def sizes() -> dict[str, Any]:
-    """Return the sizes that all families share."""
     return SIZES
 
 

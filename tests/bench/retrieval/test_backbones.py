@@ -155,7 +155,6 @@ class Trap:
     """Makes a folder when it is unpickled."""
 
     def __init__(self, path: str) -> None:
-        """Make this one."""
         self.path = path
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:

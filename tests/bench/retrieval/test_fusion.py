@@ -32,7 +32,6 @@ def rankings(draw: st.DrawFn, tie: Tie) -> Ranking:
 
 
 def listed(ranking: Ranking) -> Mapping[str, float]:
-    """Documents and scores, in order."""
     return dict(zip(ranking.documents, ranking.scores, strict=True))
 
 

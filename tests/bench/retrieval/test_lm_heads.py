@@ -27,7 +27,6 @@ def model() -> BertForMaskedLM:
 
 
 def same(found: dict[str, torch.Tensor] | None, model: BertForMaskedLM) -> None:
-    """Compare a head with the model's own."""
     assert found is not None
     top = model.cls.predictions
     layers = {"dense": top.transform.dense, "norm": top.transform.LayerNorm}

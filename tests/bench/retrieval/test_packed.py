@@ -31,7 +31,6 @@ def padded(model: PreTrainedModel, sequences: list[list[int]], layer: int = -1) 
 
 
 def vectors(model: PreTrainedModel, sequences: list[list[int]], pooling: str = "mean", layer: int = -1) -> torch.Tensor:
-    """Run packed and pool."""
     packed = pack(sequences, first_position(model))
     return pool(forward(model, packed, layer), packed, "mean" if pooling == "mean" else "cls")
 

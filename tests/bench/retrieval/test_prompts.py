@@ -20,7 +20,6 @@ E5 = WantedPrompts("query: ", "passage: ", "somebody")
 
 @pytest.fixture(scope="module")
 def methods() -> list[Method]:
-    """All that are installed."""
     return [owned.value for owned in load().methods.values()]
 
 

@@ -32,7 +32,6 @@ TASK = Task("s/t", "official", (), ("RR@10",), readout=XTREME)
 
 @pytest.fixture(scope="module")
 def plugins() -> Plugins:
-    """All that is installed."""
     return load()
 
 

@@ -15,12 +15,10 @@ SHORT: dict[str, Any] = {"init": "adversarial", "epochs": 2, "epoch_size": 640, 
 
 
 def tensor(values: Any) -> torch.Tensor:
-    """As float64."""
     return torch.tensor(values, dtype=torch.float64)
 
 
 def near(found: torch.Tensor, wanted: Any, tolerance: float = TOLERANCE) -> None:
-    """Compare two tensors."""
     torch.testing.assert_close(found, torch.as_tensor(wanted, dtype=found.dtype), atol=tolerance, rtol=0)
 
 

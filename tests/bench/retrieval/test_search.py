@@ -55,7 +55,6 @@ def by_hand(
 
 
 def pairs(rankings: list[Ranking]) -> list[list[tuple[str, float]]]:
-    """Documents with their scores."""
     return [list(zip(ranking.documents, ranking.scores, strict=True)) for ranking in rankings]
 
 
@@ -230,7 +229,6 @@ QUERIES = VectorBlock(["q", "r"], np.asarray([[1, 0], [1, 1]], np.float32))
 
 
 def lists(**given: tuple[str, ...]) -> dict[str, Candidates]:
-    """Candidates by query."""
     return {query: Candidates(query, documents) for query, documents in given.items()}
 
 

@@ -44,7 +44,6 @@ class Busy(Stage):
     needs = property(lambda self: self.asks)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        """Write the text; log cores, GPUs, beginning and end."""
         begun, gpus = time.time(), os.environ.get("CUDA_VISIBLE_DEVICES", "") if self.asks.gpus else ""
         ray: Any = sys.modules.get("ray")
         node = ray.get_runtime_context().get_node_id() if ray and ray.is_initialized() else ""
@@ -70,7 +69,6 @@ def graph(log: Path, seconds: float = 0.2) -> Busy:
 
 
 def same_bytes(tmp_path: Path, store: Store) -> None:
-    """Compare with one process."""
     alone, end = Store(tmp_path / "alone"), graph(tmp_path / "alone", 0.0)
     alone.root.mkdir()
     executor("local").run(closure([end]), alone, NullListener())

@@ -32,7 +32,6 @@ class Named(Stage):
 
     @property
     def title(self) -> str:
-        """The label."""
         return self.label
 
     @property
@@ -41,7 +40,6 @@ class Named(Stage):
         return Cost(self.name, self.units, 2.0, start=1.0)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        """Write the text."""
         self.log.append(self.label)
         text = "".join((folders[key] / "text").read_text() for key in sorted(folders))
         (space.out / "text").write_text(text + self.label)

@@ -18,7 +18,6 @@ KEY = "0123456789abcdef0123456789abcdef"
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """A store with one artefact."""
     folder = tmp_path / "artefacts" / "index" / KEY
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text("{}")
@@ -26,12 +25,10 @@ def store(tmp_path: Path) -> Store:
 
 
 def removed(store: Store, days: float = 0) -> list[Path]:
-    """Remove all that may go; return the places that went."""
     return [item.path for item in remove(store, garbage(store, (), days))]
 
 
 def scratch(store: Store, name: str) -> Path:
-    """A folder that a stage works in."""
     place = store.root / "work" / name
     (place / "parts").mkdir(parents=True)
     return place

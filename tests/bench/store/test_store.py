@@ -31,16 +31,13 @@ class Worked(Stage):
 
     @property
     def title(self) -> str:
-        """As given."""
         return self.label
 
     @property
     def cost(self) -> Cost:
-        """Little."""
         return Cost("index", 1, 1)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        """As given."""
         return self.work(space)
 
 

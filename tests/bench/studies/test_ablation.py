@@ -66,8 +66,6 @@ Make = Callable[..., Method]
 
 @pytest.fixture
 def carry(tmp_path: Path, with_methods: Callable[..., Plugins]) -> Carry:
-    """Run a request in folders of its own."""
-
     def call(method: Method, **request: Any) -> Outcome:
         asked = Request(**{"suites": (), "methods": (method.name,), **request}, results=tmp_path / "results")
         return run(asked, with_methods(method), Store(tmp_path / "store"), NullListener())

@@ -19,8 +19,6 @@ from tests.conftest import cases
 
 
 def suite(complete: Mapping[str, bool], load: Callable[[str, DataRequest], object] | None = None) -> Any:
-    """A suite with tasks whose files are there or not."""
-
     def check(task: str, request: DataRequest) -> object:
         assert request.offline
         if not complete[task]:
@@ -31,13 +29,11 @@ def suite(complete: Mapping[str, bool], load: Callable[[str, DataRequest], objec
 
 
 def plugins(methods: tuple[str, ...] = ("one",), broken: tuple[Any, ...] = (), **suites: Any) -> Plugins:
-    """Plugins as the doctor sees them."""
     named = {"methods": dict.fromkeys(methods), "suites": dict.fromkeys(suites)}
     return cast(Plugins, SimpleNamespace(**named, suite=suites.__getitem__, broken=broken))
 
 
 def named(rows: Any, name: str) -> Diagnosis:
-    """The row of that name, which must be there once."""
     (found,) = [row for row in rows if row.name == name]
     assert isinstance(found, Diagnosis)
     return found

@@ -74,7 +74,6 @@ class Fake:
 
 
 def cell(system: str, seed: int = 0, *tasks: str, data: str = "official", setting: str = "few-shot") -> Fake:
-    """Make a cell, by default of one task."""
     there = tuple(SimpleNamespace(id=task) for task in tasks or ("beir/a",))
     return Fake(SimpleNamespace(label=system), there, seed, data, setting)
 

@@ -14,7 +14,6 @@ CPU = torch.device("cpu")
 
 
 def draws() -> list[float]:
-    """A number of each generator."""
     return [float(torch.rand(())), float(np.random.rand()), random.random()]
 
 

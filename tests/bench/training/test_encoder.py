@@ -23,7 +23,6 @@ SENTENCES = [[1, 10, 11, 12, 2], [1, 20, 2], [1, 30, 31, 2]]
 
 @pytest.fixture
 def encode(start: Path) -> TrainableEncoder:
-    """The tiny encoder, dropout on."""
     return TrainableEncoder.load(start, "cpu")
 
 

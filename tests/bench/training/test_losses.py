@@ -11,7 +11,6 @@ from tests.conftest import present
 
 
 def vectors(*shape: int, seed: int = 0) -> torch.Tensor:
-    """Random vectors in float64."""
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 

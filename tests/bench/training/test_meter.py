@@ -17,7 +17,6 @@ BLOCK = 4 * (WIDTH * WIDTH + WIDTH) + (WIDTH * 256 + 256) + (256 * WIDTH + WIDTH
 
 @pytest.fixture
 def model() -> BertModel:
-    """Two blocks of width 64."""
     torch.manual_seed(0)
     sizes = tiny(WIDTH, LAYERS, vocab_size=50, intermediate_size=256)
     config = BertConfig(**sizes, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)

@@ -80,11 +80,9 @@ class OnMps(torch.Tensor):
     device = torch.device("mps")
 
     def double(self, *given: Any) -> torch.Tensor:
-        """Refuse, as MPS does."""
         raise TypeError("Cannot convert a MPS Tensor to float64 dtype")
 
     def cpu(self, *given: Any) -> torch.Tensor:
-        """Return it on the processor."""
         return self.as_subclass(torch.Tensor)
 
 

@@ -107,7 +107,6 @@ def pairs_in(folder: Path, count: int = 12) -> Path:
 
 
 def config_of(**changed: Any) -> FineTuningConfig:
-    """Settings of a tuning of a second."""
     given: dict[str, Any] = {"hard_negatives": 1, "dev_share": 0.0, "similarity": "dot", "temperature": 0.5}
     return FineTuningConfig(**{**given, **changed})
 
@@ -149,7 +148,6 @@ def computed(name: str, start: str, pairs: str, size: int) -> dict[str, Any]:
 
 
 def all_computed(start: str, pairs: str, size: int) -> dict[str, dict[str, Any]]:
-    """Compute what `computed` does, for all settings."""
     return {name: computed(name, start, pairs, size) for name in SETTINGS}
 
 

@@ -46,8 +46,6 @@ Make = Callable[..., PairBatches]
 
 @pytest.fixture
 def make(tmp_path: Path, corpus: Path) -> Make:
-    """Batches over planted pairs, by settings."""
-
     def batches(
         records: list[TrainingPair] | None = None, seed: int = 1, contract: Contract | None = None, **changed: Any
     ) -> PairBatches:

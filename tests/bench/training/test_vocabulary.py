@@ -65,7 +65,6 @@ def less(corpus: Path, tmp_path: Path) -> Path:
 
 
 def matrix(folder: Path) -> torch.Tensor:
-    """The token embeddings of an exported encoder."""
     return load_file(folder / "out/encoder/model.safetensors")[EMBEDDINGS]
 
 

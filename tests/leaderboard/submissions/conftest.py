@@ -26,13 +26,11 @@ class Ran:
 
     @property
     def local(self) -> Path:
-        """The bundle on the folder."""
         (path,) = self.results.glob("local/**/result.json")
         return path.parent
 
     @property
     def mini(self) -> Path:
-        """The bundle on the embedded world."""
         (path,) = self.results.glob("mini/**/result.json")
         return path.parent
 
@@ -57,13 +55,11 @@ def judges(ran: Ran) -> SuiteJudges:
 
 @pytest.fixture
 def bundle(ran: Ran, tmp_path: Path) -> Bundle:
-    """A copy of the bundle on the folder."""
     return Bundle(Path(shutil.copytree(ran.local, tmp_path / "handed-in")))
 
 
 @pytest.fixture
 def mini(ran: Ran, tmp_path: Path) -> Bundle:
-    """A copy of the bundle on the embedded world."""
     return Bundle(Path(shutil.copytree(ran.mini, tmp_path / "mini-in")))
 
 

@@ -45,7 +45,6 @@ def take(judges: SuiteJudges, board: Path) -> Take:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Every file's bytes by its path."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 

@@ -27,8 +27,6 @@ Type = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def type_in(capsys: pytest.CaptureFixture[str], ran: Ran) -> Type:
-    """Type `bench leaderboard …`; return the exit status and what was printed on stdout."""
-
     def call(*words: str | Path) -> tuple[int, str]:
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
@@ -81,7 +79,6 @@ def workflow(folder: Path, name: str) -> dict[Any, Any]:
 
 
 def steps(about: dict[Any, Any]) -> list[dict[str, Any]]:
-    """All steps of all jobs."""
     return [step for job in about["jobs"].values() for step in job["steps"]]
 
 

@@ -27,7 +27,6 @@ from tests.leaderboard.submissions.test_validate import NoData
 
 @pytest.fixture
 def records(tmp_path: Path) -> Records:
-    """A folder of records."""
     return Records(tmp_path / "records")
 
 

@@ -29,7 +29,6 @@ class NoData:
         return self.known
 
     def leg(self, content: Content, task: str, leg: str) -> Judged | str:
-        """Return why there is no judgement."""
         return "no data here"
 
 

@@ -28,12 +28,10 @@ TEXTS = [f"{'red ' * (at % 3)}{'green ' * (at % 5)}blue word{at} the{at % 7}" fo
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Return the bytes of all files of an index by name."""
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def index(corpus: Corpus, folder: Path, **config: Any) -> dict[str, bytes]:
-    """Index into `folder/out` with parts in `folder/parts`; return the files."""
     out = folder / "out"
     out.mkdir(parents=True)
     BM25Retriever(BM25Config(**config)).index(corpus, Workspace(out, Parts(folder.parent / f"{folder.name}-parts")))

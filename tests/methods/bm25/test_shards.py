@@ -27,7 +27,6 @@ TEXTS = st.lists(st.lists(st.sampled_from("aabbbcdé𐀀ﬁ"), max_size=7), min_
 
 
 def cut(texts: Sequence[Sequence[str]], part: int, folder: Path) -> Tokens:
-    """Write texts as parts of some documents; name the documents by number."""
     folder.mkdir()
     paths = []
     for start in range(0, len(texts), part):
@@ -38,7 +37,6 @@ def cut(texts: Sequence[Sequence[str]], part: int, folder: Path) -> Tokens:
 
 
 def words(shard: Shard) -> list[list[str]]:
-    """Return the documents of a shard as texts."""
     ends = np.cumsum(shard.lengths).tolist()
     flat = [shard.terms[place] for place in shard.tokens]
     return [flat[start:end] for start, end in zip([0, *ends], ends, strict=False)]
@@ -101,7 +99,6 @@ def draw(seed: int, documents: int, terms: int) -> list[list[str]]:
 
 
 def write(texts: Sequence[Sequence[str]], folder: Path, k1: float = 0.9, b: float = 0.4) -> Path:
-    """Write an index of texts."""
     folder.mkdir()
     made = cut(texts, 64, folder / "parts")
     (folder / "work").mkdir()

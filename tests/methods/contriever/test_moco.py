@@ -46,7 +46,6 @@ def encoder(encoder_for: Callable[[ContrieverConfig], TrainableEncoder]) -> Trai
 
 @pytest.fixture
 def batches(corpus: Path) -> Batches:
-    """Draw batches."""
     source, rng = CroppedPairs(Shards(corpus), config_of(), 1), np.random.default_rng(0)
     return lambda count: [source.batch(rng) for _ in range(count)]
 

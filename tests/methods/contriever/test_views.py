@@ -14,7 +14,6 @@ from methods.contriever.views import Augmentation, CroppedPairs, complement
 
 
 def config_of(**changed: Any) -> ContrieverConfig:
-    """Crops as they are."""
     values: dict[str, Any] = {"pairs": 8, "queue": 8, "chunk_length": 32, "probe_pairs": 4, "augmentation": "none"}
     return ContrieverConfig(**{**values, **changed})
 

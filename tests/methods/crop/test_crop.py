@@ -27,7 +27,6 @@ SPAN: dict[str, Any] = {"variant": "span", "span": {"tokens": 12}}
 
 
 def config_of(**changed: Any) -> CropConfig:
-    """Small batches."""
     return CropConfig.model_validate({**SMALL, **changed})
 
 

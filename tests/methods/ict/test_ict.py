@@ -18,7 +18,6 @@ from tests.methods.conftest import EncoderFor
 
 
 def config_of(**changed: Any) -> IctConfig:
-    """Small batches and blocks."""
     return IctConfig(**{"pairs": 8, "block_tokens": 24, "pooling": "mean", "probe_pairs": 4, **changed})
 
 

@@ -13,7 +13,6 @@ from methods.msm.config import MsmConfig
 
 
 def config_of(**changed: Any) -> MsmConfig:
-    """Small blocks of single sentences."""
     return MsmConfig(**{"pack": False, "documents": 6, "probe_pairs": 4, "doc_sentences": 3, **changed})
 
 

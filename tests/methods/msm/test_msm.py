@@ -18,7 +18,6 @@ from methods.msm.trainer import MsmTrainer
 
 
 def config_of(**changed: Any) -> MsmConfig:
-    """Small batches."""
     return MsmConfig.model_validate({"documents": 6, "pack": False, "probe_pairs": 4, **changed})
 
 

@@ -42,7 +42,6 @@ def contract(model: Path | str, **values: Any) -> Contract:
 
 
 def put(path: Path, value: Any) -> None:
-    """Write JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value), "utf-8")
 

@@ -14,7 +14,6 @@ from tests.methods.conftest import EncoderFor
 
 
 def config_of(**changed: Any) -> SimcseConfig:
-    """Small batches."""
     return SimcseConfig(**{"pairs": 8, "probe_pairs": 4, **changed})
 
 

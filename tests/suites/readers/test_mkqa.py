@@ -21,7 +21,6 @@ def answer(kind: str, text: str | None = "x", *aliases: str) -> dict[str, Any]:
 
 
 def row(identity: object, *answers: dict[str, Any], **other: Any) -> str:
-    """Make a line."""
     queries = {"en": f"who {identity}", "zh_cn": f"谁 {identity}", "no": f"hvem {identity}"}
     german = [answer("unanswerable", None)]  # other languages' answers are not looked at
     content = {"example_id": identity, "queries": queries, "answers": {"en": list(answers), "de": german}, **other}

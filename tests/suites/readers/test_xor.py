@@ -14,7 +14,6 @@ from tests.conftest import Put
 
 
 def row(id: object, language: str, answers: object, **other: object) -> str:
-    """Write a row as the release does."""
     return json.dumps(
         {"id": id, "question": f"Was {id}?", "answers": answers, "lang": language, "split": "dev", **other},
         ensure_ascii=False,

@@ -25,7 +25,6 @@ REAL = ("ar", "de", "el", "en", "es", "hi", "ru", "th", "tr", "vi", "zh")
 
 
 def cases() -> list[Path]:
-    """Folders that hold a mini release and what the official script makes of it."""
     found = [folder for folder in FOLDERS if (folder / "mini_xquad_r.json").is_file()]
     assert found
     return found
@@ -47,7 +46,6 @@ def paragraph(context: str, breaks: list[Any], *asked: tuple[str, int]) -> dict[
 
 
 def squad(*articles: list[Any]) -> dict[str, Any]:
-    """Make a file of articles."""
     return {"data": [{"title": "t", "paragraphs": list(article)} for article in articles]}
 
 

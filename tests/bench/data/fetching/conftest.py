@@ -108,7 +108,6 @@ def data() -> bytes:
 
 @pytest.fixture
 def script() -> Script:
-    """What the server says."""
     return Script()
 
 
@@ -149,11 +148,9 @@ class Ear:
     said: list[str] = field(default_factory=list)
 
     def at(self, done: int, total: int | None) -> None:
-        """Remember a step."""
         self.steps.append((done, total))
 
     def notice(self, sentence: str) -> None:
-        """Remember a sentence."""
         self.said.append(sentence)
 
 
@@ -166,7 +163,6 @@ class Attempt:
     ear: Ear = field(default_factory=Ear)
 
     def __call__(self, *urls: str, patience: dict[str, Any] | None = None, **about: Any) -> records.Record:
-        """Fetch."""
         known = {"path": "suite/file.bin", "licence": "CC0", "sha256": hashlib.sha256(DATA).hexdigest(), **about}
         given = {"connect": 2.0, "read": 5.0, "attempts": 3, "sleep": self.waits.append, **(patience or {})}
         with Client(Patience(**given)) as client:
@@ -180,7 +176,6 @@ class Attempt:
         return {name: path.read_bytes() for name, path in named.items() if not name.startswith(records.FOLDER)}
 
     def remove(self) -> None:
-        """Take the file away again."""
         (self.root / "suite/file.bin").unlink()
 
     def another(self) -> Attempt:

@@ -53,12 +53,10 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def states(found: tuple[LocalFile, ...]) -> dict[str, str]:
-    """State by path."""
     return {one.release.path: one.state for one in found}
 
 
 def pack(root: Path) -> Path:
-    """Write the archive."""
     with zipfile.ZipFile(root / PACKED.path, "w") as archive:
         archive.writestr("b/inside.txt", TEXT)
     return root / PACKED.path

@@ -37,7 +37,6 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 
 def a_zip(path: Path, files: dict[str, bytes] | None = None) -> Path:
-    """Write a zip with a folder of its own entry."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.mkdir("set")
         for name, data in (files or FILES).items():
@@ -218,7 +217,6 @@ def raw_member(name: str, kind: bytes, data: bytes) -> bytes:
 
 
 def pax(count: int) -> bytes:
-    """Return so many records of pax."""
     return b"".join(b"13 k%06d=v\n" % at for at in range(count))
 
 

@@ -20,18 +20,15 @@ OTHER = ("mini.world=few-names",)
 
 
 def planned(place: Path, *sets: str, **given: Any) -> Plan:
-    """Plan a run on Swahili."""
     values: dict[str, Any] = {"methods": ("bm25", "crop"), "suites": ("mrtydi",), "tasks": ("sw",), **given}
     return plan(Request(**values, sets=sets), load(), Store(place))
 
 
 def cells(found: Plan, label: str) -> list[Cell]:
-    """The cells of a system."""
     return [cell for cell in found.cells if cell.system.label == label]
 
 
 def keys(found: Plan) -> dict[str, set[str]]:
-    """Keys by stage."""
     stages = {step.stage.name for step in found.steps}
     return {stage: {step.stage.key for step in found.steps if step.stage.name == stage} for stage in stages}
 

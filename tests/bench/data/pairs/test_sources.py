@@ -170,7 +170,6 @@ def of(names: Sequence[str], lacking: Sequence[str] = ()) -> PairSource:
 
 
 def ids(source: Source[TrainingPair]) -> list[str]:
-    """The questions of a source."""
     return [pair.query.id for pair in source.read()]
 
 

@@ -20,7 +20,6 @@ Write = Callable[..., Path]
 
 @pytest.fixture(scope="session")
 def suite() -> Suite:
-    """Mr. TyDi."""
     return load().suite("mrtydi")
 
 

@@ -24,8 +24,6 @@ def chosen(key: str, value: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def held(tmp_path: Path, suite: Suite) -> Callable[..., Compared]:
-    """Compare on the results of this test."""
-
     def hold(*names: str, **asked: Any) -> Compared:
         (found,) = compare(names, tmp_path / "results", suite, CompareOptions(**asked))
         return found

@@ -40,7 +40,6 @@ ELSEWHERE = {"system|budget": None, "system|deterministic": True, "system|method
 
 
 def side(label: str, **changes: Any) -> Side:
-    """A system with one seed."""
     return Side(label, [result({path.replace("__", "|"): value for path, value in changes.items()})])
 
 

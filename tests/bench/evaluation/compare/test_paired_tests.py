@@ -21,7 +21,6 @@ MEASURE = "RR@100"
 
 
 def bundle(folder: Path, tasks: Mapping[str, Sequence[float]], seed: int = 0, **about: Any) -> Result:
-    """Write a result with per-query values; queries are numbered."""
     run = {"setting": "unsupervised", "data": "official", "profile": "mini", "seed": seed}
     empty: dict[str, Any] = {"macro": [], "tasks": {}, "files": {}}
     content: dict[str, Any] = {
@@ -43,7 +42,6 @@ def bundle(folder: Path, tasks: Mapping[str, Sequence[float]], seed: int = 0, **
 
 
 def put(folder: Path, name: str, table: Any) -> str:
-    """Write per-query values; return their sha256."""
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(gzip.compress(json.dumps(table).encode()))
     return sha256_file(folder / name)

@@ -50,7 +50,6 @@ ITEMS = [Item(f"d{at:02}", "abcdefgh"[: at % 8] * (1 + at % 3), title="t" * (at 
 
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a tiny encoder."""
     folder = tmp_path_factory.mktemp("encoder")
     names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"abcdefghqt"]
     letters = Tokenizer(models.WordLevel({name: at for at, name in enumerate(names)}, "[UNK]"))

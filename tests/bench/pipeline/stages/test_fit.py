@@ -48,14 +48,12 @@ def sample(tmp_path: Path) -> Path:
 
 
 def settings(**values: Any) -> PostConfig:
-    """A config of these values."""
     return PostConfig.model_validate(values)
 
 
 def fitted(
     work: Workspace, sample: Path, given: PostConfig, pivot: Path | None = None, seed: int = 0
 ) -> Mapping[str, Json]:
-    """Fit to a sample; return the facts."""
     into = GIVEN if pivot is None else SAMPLE
     stage = fit.Fit(sample=SAMPLE, pivot=into, seed=seed, compute=MACHINE, settings=given, who="")
     return stage.run(work, {"sample": sample} | ({"pivot": pivot} if pivot else {}))
@@ -70,7 +68,6 @@ def processed(work: Workspace, sample: Path, fit: Path, language: str, items: It
 
 
 def moved(make_work: Space, sample: Path, fit: Path, language: str = "") -> Block:
-    """The sample after the post-processing."""
     ids = list(Vectors(sample).ids)
     work = make_work()
     processed(work, sample, fit, language, [Item(one, "", language=one[:2]) for one in ids])

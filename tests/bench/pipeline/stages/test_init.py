@@ -22,7 +22,6 @@ CONTRACT = Contract(pooling="cls", query_prompt="query: ", passage_length=100)
 
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a small tokenizer."""
     folder = tmp_path_factory.mktemp("words")
     tokenizer.save(tokenizer.train({"en": ["the quick brown fox", "a lazy dog"] * 2}, 512), folder, 512)
     return folder
@@ -31,13 +30,11 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def begun(
     folder: Path, backbone: str, words: Path | None, seed: int = 1, contract: Contract = CONTRACT, **more: bool
 ) -> dict[str, Any]:
-    """Run the stage; return its facts."""
     folder.mkdir()
     return dict(init.run(Workspace(folder, Parts(folder / "parts")), backbone, words, contract, seed, **more))
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Hashes of the files."""
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
 
 

@@ -32,13 +32,11 @@ GIVEN = (
 
 
 def space(folder: Path, name: str) -> Workspace:
-    """A workspace in a folder of its own."""
     (folder / name).mkdir()
     return Workspace(folder / name, Parts(folder / f"parts of {name}"))
 
 
 def pooled(folder: Path, records: Iterable[TrainingPair] = GIVEN) -> tuple[Path, Path]:
-    """Write the artefacts of `pairs` and `pool`."""
     records = list(records)
     source = Source("test", "test/1", (), lambda: iter(records))
     stored = pairs.StorePairs(pairs=Fingerprinted(source, ()))
@@ -48,7 +46,6 @@ def pooled(folder: Path, records: Iterable[TrainingPair] = GIVEN) -> tuple[Path,
 
 
 def ranked(folder: Path, rankings: Mapping[int, Sequence[tuple[int, float]]]) -> Path:
-    """Write a run by pair."""
     place = folder / "ranking"
     place.mkdir()
     rows = ((number, rank, row) for number, ranking in rankings.items() for rank, row in enumerate(ranking, 1))

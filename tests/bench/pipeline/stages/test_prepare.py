@@ -62,7 +62,6 @@ class Breaking(Parts):
     written: list[str] = field(default_factory=list)
 
     def write(self, name: str, data: bytes) -> Path:
-        """Write, or be killed."""
         if len(self.written) >= self.left:
             raise KeyboardInterrupt
         self.written.append(name)
@@ -88,7 +87,6 @@ def prepared(
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Hashes of all files of the artefact."""
     out = folder / "out"
     files = sorted(path for path in out.rglob("*") if path.is_file())
     return {path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

@@ -36,7 +36,6 @@ class LastWords:
         self.asked = list[list[tuple[str, str]]]()
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
-        """Give the last word as a number."""
         self.asked.append(list(pairs))
         return np.array([float(passage.split()[-1]) for _, passage in pairs], np.float32)
 
@@ -55,7 +54,6 @@ def make_texts(make_work: Space) -> Make:
 
 
 def lines_of(work: Workspace) -> list[list[str]]:
-    """Query, document, rank and score of each line."""
     lines = [line.split() for line in (work.out / "run.trec").read_text().splitlines()]
     assert {(line[1], line[5]) for line in lines} <= {("Q0", "bm25>cross")}
     return [[line[0], *line[2:5]] for line in lines]
@@ -107,7 +105,6 @@ def test_the_order_survives_a_file(old: list[float], new: list[float], k: int, t
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A tiny random cross-encoder of whole words."""
     marks = {"pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]"}
     names = [*marks.values(), *WORDS]
     letters = Tokenizer(models.WordLevel({name: at for at, name in enumerate(names)}, unk_token=marks["unk_token"]))

@@ -18,11 +18,9 @@ class Fixed:
         self.rankings, self.answered, self.depths = rankings, answered, list[int]()
 
     def index(self, corpus: Corpus, work: Workspace) -> Mapping[str, Json]:
-        """Index nothing."""
         return {}
 
     def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[Ranking]:
-        """Yield the rankings."""
         self.depths.append(k)
         for query in queries[self.answered]:
             pairs = self.rankings[query.id][:k]

@@ -38,7 +38,6 @@ class CopyTrainer:
         self.change = change
 
     def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
-        """Copy, write a log, change."""
         shutil.copytree(start, work.out / "encoder")
         (work.out / "log.jsonl").write_text('{"step": 1}\n', encoding="utf-8")
         self.change(work.out)

@@ -46,7 +46,6 @@ def planted(count: int, seed: int, negatives: int = 1) -> list[TrainingPair]:
 
 
 def on_disk(folder: Path, records: list[TrainingPair]) -> Path:
-    """Write pairs to a new folder."""
     folder.mkdir(parents=True)
     write_pairs(folder, records)
     return folder
@@ -74,7 +73,6 @@ class Start:
     passages: Path
 
     def encoder(self, folder: Path, role: str) -> Path:
-        """Return the folder of a role."""
         return self.queries if role == "query" else self.passages
 
 

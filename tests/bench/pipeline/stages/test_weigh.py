@@ -30,12 +30,10 @@ SECOND = {"q1": {"x": 3.0, "a": 2.0, "y": 0.0}, "q2": {"b": 3.0, "x": 1.0, "y": 
 
 
 def protocol(measures: str) -> Protocol:
-    """Trec-type scoring by these measures."""
     return Protocol(parse_many(measures), "trec", False, (), {})
 
 
 def weighed(work: Workspace, judge: Protocol, rules: Rules = RULES, scale: Scale = "min-max", **folders: Path) -> Any:
-    """Run the stage; return its facts."""
     stage = weigh.Weigh(first=GIVEN, second=GIVEN, leg=GIVEN, rules=rules, scale=scale, protocol=judge, who="")
     return stage.run(work, folders)
 

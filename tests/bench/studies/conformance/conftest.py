@@ -63,7 +63,6 @@ class ToyTrainer:
         self.config, self.flaw, self.litter = config, flaw, litter
 
     def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
-        """Train."""
         flaw, steps = self.flaw, 0
         encoder = TrainableEncoder.begin(start, Shards(shards), self.config, job)
         head = torch.nn.ModuleDict({"used": torch.nn.Linear(64, 32), "unused": torch.nn.Linear(64, 32)})
@@ -158,7 +157,6 @@ class Terms:
     flaw: str
 
     def index(self, corpus: Corpus, work: Workspace) -> Mapping[str, Json]:
-        """Write the words of each passage."""
         texts = [[item.id, sorted({*f"{item.title} {item.text}".lower().split()})] for item in corpus.items.read()]
         for _ in texts:
             work.advance(1)
@@ -169,7 +167,6 @@ class Terms:
         return {}
 
     def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[Ranking]:
-        """Rank by the number of words in common."""
         flaw = self.flaw
         texts = json.loads((index / "terms.json").read_text())["texts"]
         if flaw == "global":
@@ -209,7 +206,6 @@ def _tie(flaw: str, tie: Tie) -> Tie:
 
 @pytest.fixture
 def terms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], RetrieverSubject]]:
-    """Make a retriever with a flaw."""
     monkeypatch.delenv("TOY_WAS_HERE", raising=False)
 
     def make(flaw: str) -> RetrieverSubject:
@@ -239,8 +235,6 @@ def _from_file(path: Path, *, named: bool) -> Source[Item]:
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Callable[[str], SuiteSubject]:
-    """Make a suite with a flaw."""
-
     def make(flaw: str) -> SuiteSubject:
         passages = [Item("d1", "red fox"), Item("d1" if flaw == "ids" else "d2", "blue sea")]
         judged = Judgement("q1", "d9" if flaw == "judged" else "d1", 0 if flaw == "irrelevant" else 1)

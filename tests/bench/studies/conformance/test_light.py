@@ -40,7 +40,6 @@ class Open(Config):
 
 
 def subject(tmp_path: Path, config: type[Config], module: str = "bench", **fields: Any) -> MethodSubject:
-    """A method with a config."""
     return MethodSubject(Method("made", "1", "s", "c", config, lambda _: None, **fields), module, tmp_path)  # type: ignore[arg-type, return-value]  # never called
 
 

@@ -34,13 +34,11 @@ def encoder(folder: Path, contract: Contract, seed: int) -> Path:
 
 @pytest.fixture(scope="session")
 def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An encoder's folder."""
     return encoder(tmp_path_factory.mktemp("first") / "encoder", CONTRACT_OF_ALL, 1)
 
 
 @pytest.fixture(scope="session")
 def second(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Another one's."""
     return encoder(tmp_path_factory.mktemp("second") / "encoder", CONTRACT_OF_ALL, 2)
 
 
@@ -52,7 +50,6 @@ def pooled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """An empty store."""
     return Store(tmp_path / "store")
 
 
@@ -74,12 +71,10 @@ class Trained(Stage):
 
     @property
     def title(self) -> str:
-        """As that of `train`."""
         return "crop on made, seed 3"
 
     @property
     def cost(self) -> Cost:
-        """Little."""
         return Cost("train", 1, 1)
 
     def identity(self) -> dict[str, Json]:
@@ -87,7 +82,6 @@ class Trained(Stage):
         return {**super().identity(), "more": sorted([*self.encoders, *self.litter])}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        """Write the encoders and the litter."""
         for name, source in self.encoders.items():
             shutil.copytree(source, space.out / name)
             (space.out / name / CONTRACT).write_bytes(canonical(self.contract.dump()))

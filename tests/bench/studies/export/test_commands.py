@@ -26,7 +26,6 @@ from tests.published import Made
 
 
 def typed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, str, str]:
-    """Return exit status, stdout and stderr of a command."""
     with pytest.raises(SystemExit) as status:
         main(arguments)
     printed = capsys.readouterr()

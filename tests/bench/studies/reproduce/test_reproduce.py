@@ -41,7 +41,6 @@ def copied(row: Path, tmp_path: Path) -> Path:
 
 
 def reproduce(file: Path, *words: str) -> Result:
-    """Run the command."""
     return CliRunner().invoke(command, [str(file), *words])
 
 
@@ -125,7 +124,6 @@ VALUES = {("s/a", ""): {"R@1": {"q1": 1.0, "q2": 1.0, "q3": 0.0, "q4": 0.0}}}
 
 
 def changed(*path: str, value: Any) -> dict[str, Any]:
-    """The base with another value somewhere."""
     found = deepcopy(BASE)
     inner = found
     for part in path[:-1]:
