@@ -257,7 +257,6 @@ def _check(content: dict[str, bytes]) -> None:
 
 
 def _listing(out: Path) -> dict[str, Any]:
-    """Return the listing of a site; empty where there is none."""
     try:
         listing = json.loads((out / LIST).read_bytes())
     except (OSError, ValueError, RecursionError):

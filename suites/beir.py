@@ -178,7 +178,6 @@ def _pairs(request: DataRequest, name: str, split: str) -> Source[TrainingPair]:
 
 
 def _language(source: Source[Item]) -> str:
-    """Return the language of the first record, which may be empty."""
     first = next(source.read(), None)
     return first.language if first else ""
 
@@ -216,7 +215,6 @@ def _through_irds(one: PublicSet, split: str, looked: tuple[Path, ...], *, offli
 
 
 def _holds_corpus(root: Path) -> bool:
-    """Whether a folder holds a corpus, plain or compressed."""
     return any(root.glob("corpus.jsonl*"))
 
 
@@ -236,7 +234,6 @@ def _only_split(root: Path) -> str:
 
 
 def _macros() -> tuple[Macro, ...]:
-    """Return the averages that the papers print, the headline first."""
     forums = Macro("CQADupStack", tuple(one.id for one in _CQADUPSTACK), "unweighted mean of the 12 forums")
     single = [one.id for one in SETS if one not in _CQADUPSTACK]
     at = next(place for place, one in enumerate(SETS) if one in _CQADUPSTACK)

@@ -229,7 +229,6 @@ def missing(path: Path, name: str, expected: str, hint: str) -> Source[Item]:
 
 
 def _missing(path: Path, expected: str, hint: str) -> Iterator[Item]:
-    """Raise `UsageError`."""
     raise UsageError(where=path, found="no such file", expected=expected, hint=hint)
 
 

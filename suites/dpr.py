@@ -110,7 +110,6 @@ def releases(suite: str) -> Sequence[Release]:
 
 
 def _suite(one: Questions) -> Suite:
-    """Return the suite of a set of questions."""
     return Benchmark(
         name=one.name,
         title=one.title,

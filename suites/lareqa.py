@@ -53,7 +53,6 @@ def legs(suite: str, name: str, _split: str, request: DataRequest) -> tuple[Leg,
 
 
 def _find(folder: Path, code: str) -> Path:
-    """Return the file of a language. Raises `UsageError`."""
     path, release = folder / f"{code}.json", RELEASES[code]
     find(
         path,

@@ -58,7 +58,6 @@ def legs(name: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
 
 
 def _find(root: Path, name: str, expected: str, hint: str) -> File:
-    """Return a file, unpacked or in the repack. Raises `UsageError`."""
     repack = Member(root / f"{_RAW}.tar.gz", f"{_RAW}/{name}")
     places = (*plain_or_packed(root, name), root / _RAW / name)
     return find(*places, expected=f"{expected} of Mewsli-X", hint=hint, packed=repack)

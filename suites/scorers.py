@@ -232,7 +232,6 @@ def _beir_custom(
 
 
 def _sorted(ranking: Ranking) -> Ranking:
-    """Sort stably by score."""
     documents, scores = ranking.documents, ranking.scores
     by_score = order(documents, scores, "list")
     return Ranking(ranking.query, [documents[at] for at in by_score], [scores[at] for at in by_score])

@@ -93,13 +93,11 @@ def mini_legs(name: str, _split: str, world: face.WorldSettings) -> tuple[Leg, .
 
 
 def _mini_sentences(world: face.WorldSettings, language: str, side: int) -> Iterator[Item]:
-    """Stream one side of a bitext of the embedded world."""
     for at, text in enumerate(face.mini.bitext(language, world)[side]):
         yield Item(str(at), text)
 
 
 def _mini_qrels(world: face.WorldSettings, language: str) -> Iterator[Judgement]:
-    """Stream the judgements of a bitext of the embedded world."""
     return (Judgement(item.id, item.id, 1) for item in _mini_sentences(world, language, 0))
 
 
@@ -120,7 +118,6 @@ def releases() -> tuple[Release, ...]:
 
 
 def _macros() -> tuple[Macro, ...]:
-    """Return the averages that the papers print, the headline first."""
     one = "XTREME's own direction: English sentences ask, the other language is searched, as its code does"
 
     def pairs(name: str, codes: Iterable[str], note: str, *, mini: bool = False) -> Macro:

@@ -209,7 +209,6 @@ def few_shot(name: str, by_task: Callable[[DataRequest, str], Source[TrainingPai
 
 
 def _there(folder: Path, name: str) -> Path | None:
-    """Return a file, plain or compressed, where it is there."""
     return present(*plain_or_packed(folder, name))
 
 

@@ -38,7 +38,6 @@ LICENCE = "MIT"
 
 
 def _release(name: str, size: int, sha256: str) -> Release:
-    """Return a file of questions."""
     return Release(f"{NAME}/{name}", (f"{URL}/{name}",), LICENCE, size, sha256)
 
 

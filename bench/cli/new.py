@@ -32,8 +32,6 @@ def command() -> None:
 
 
 def _command(kind: str, summary: str) -> click.Command:
-    """Return the command that begins a plugin of a kind."""
-
     @click.command(name=kind, help=summary, epilog=examples(f"bench new {kind} my-{kind} --out code"))
     @click.argument("name")
     @click.option(

@@ -101,7 +101,6 @@ def _whole(value: Any, leaf: FieldInfo | None) -> Any:
 
 
 def _misfit(key: str, value: Any, given: LayerValue | None, wanted: str) -> str:
-    """Return the sentence about a value that a key does not take."""
     sentence = f"{key} is {shown(value)}{f' ({given.origin})' if given else ''}, expected {wanted}"
     if wanted.startswith("text") and isinstance(value, bool | int | float):
         quoted = f'"{shown(value)}"'

@@ -313,7 +313,6 @@ def _preset_layer(method: Method, name: str | None) -> list[LayerValue]:
 
 
 def _own(given: Iterable[LayerValue], config: type[Config], prefix: str = "") -> list[LayerValue]:
-    """Return what is given to keys that the config has."""
     leaves = leaves_of(config, prefix)
     return [one for one in given if one.key in leaves]
 

@@ -168,7 +168,6 @@ def _range(limits: Sequence[Any]) -> str:
 
 
 def _length(limits: Sequence[Any], unit: str) -> str:
-    """Return the bounds of a length: ` of at least 1 characters`."""
     shortest, longest = _limit(limits, "min_length"), _limit(limits, "max_length")
     if shortest is not None and longest is not None:
         return f" of {shortest} to {longest} {unit}"

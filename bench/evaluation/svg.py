@@ -322,7 +322,6 @@ def _across(lines: Sequence[Series]) -> Counts:
 
 
 def _horizontal(plane: Plane, name: str, bottom: float) -> Iterator[str]:
-    """The horizontal axis with its ticks and its name."""
     yield segment(plane.left, bottom, plane.right, bottom, "axis")
     for value in plane.across.ticks if plane.across else ():
         yield segment(plane.x(value), bottom, plane.x(value), bottom + 5, "axis")
@@ -347,7 +346,6 @@ def _drawn(line: Series, at: int, plane: Plane) -> list[str]:
 
 
 def _named(line: Series, at: int, y: float) -> list[str]:
-    """A line of the legend."""
     parts = [_stroke("path", at, d=f"M{_LEFT} {y:.1f}h34")]
     if not line.level:
         parts.append(_marker(at, _LEFT + 17, y, 4.5, "1"))

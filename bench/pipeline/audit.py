@@ -84,17 +84,14 @@ def training(request: Request, store: Store, plugins: Plugins) -> Training:
 
 
 def _digest(pairs: Source[Text], store: Store) -> Json:
-    """What decides the texts of training pairs."""
     return {"reader": pairs.reader, "files": [store.hash_input(path) for path in pairs.files]}
 
 
 def _texts(documents: Source[Document]) -> Iterator[Text]:
-    """The documents as they are trained on: sentences, no titles."""
     return (Text(document.id, document.sentences) for document in documents.read())
 
 
 def _size(source: Source[Text] | Source[Document]) -> float:
-    """Bytes of a source's files."""
     return float(sum(path.stat().st_size for path in source.files))
 
 

@@ -320,7 +320,6 @@ class PostProcessing:
     def _moved(
         self, vectors: EncodePassages | EncodeQueries, fit: Fit, language: str, leg: Read | None = None
     ) -> PostProcess:
-        """Return vectors after the post-processing."""
         return PostProcess(
             vectors=vectors,
             fit=fit,

@@ -145,7 +145,6 @@ class Encoders:
         return StorePairs(pairs=self.inputs.take(tuning.pairs))
 
     def _tune(self, start: EncoderStage, tuning: Tuning, pairs: StorePairs | Mine, note: str = "") -> Tune:
-        """Return one tuning of an encoder."""
         return Tune(
             start=start,
             pairs=pairs,
@@ -184,7 +183,6 @@ class Encoders:
         return self._mine(tuning, pairs, pool, ranking, name, index=index)
 
     def _mined_by_encoder(self, encoder: EncoderStage, contract: Contract, tuning: Tuning, pairs: StorePairs) -> Mine:
-        """Return pairs mined by an encoder that reads by a contract."""
         system, pool, notes = self.system, BuildPool(pairs=pairs, of=tuning.name), self.notes
 
         def encoded(role: Role) -> MineEncode:
@@ -239,5 +237,4 @@ def unmined(config: FineTuningConfig) -> FineTuningConfig:
 
 
 def _depth(tuning: Tuning) -> Rules:
-    """Return how deep a pool is searched."""
     return Rules(tuning.config.mine_to, TIE, drop_identical=False)

@@ -115,7 +115,6 @@ def _said(one: FineTuning, data: str | None, request: DataRequest, size: Profile
 
 
 def _config(one: FineTuning, size: Profile, given: Mapping[str, Any]) -> FineTuningConfig:
-    """Resolve how a fine-tuning goes."""
     printed = {} if size.name == DEFAULT else dict(one.values)
     try:
         return FineTuningConfig(**{**printed, **given})
@@ -147,7 +146,6 @@ def _of_task(one: FineTuning, suite: Suite, task: Task, request: DataRequest) ->
 def _tuning(
     one: FineTuning, pairs: Source[TrainingPair], config: FineTuningConfig, source: str, data: str | None
 ) -> Tuning:
-    """Put a fine-tuning together."""
     name = data if data is not None else one.name if one.by_task is None else pairs.name
     return Tuning(name, pairs, config, source, replaced="" if data in (None, one.name) else one.name)
 

@@ -294,7 +294,6 @@ def _only(method: str, name: str, systems: Sequence[System]) -> System:
 
 
 def _fused(parts: Sequence[System]) -> Fused:
-    """Two systems as one."""
     first, second = parts
     methods = first.method, second.method
     method = Method(

@@ -77,7 +77,6 @@ def _named(request: Request, size: Profile, run: RunConfig, own: Preset | None =
 
 
 def _on(name: str, request: Request, backbone: str, run: RunConfig, store: Store, plugins: Plugins) -> Pretraining:
-    """A pretraining on the corpus of a name, without a budget."""
     found = places([backbone], Inputs(store))
     if is_named(name, plugins.corpora_by_name):
         named = NamedCorpus.of(name, plugins.corpora_by_name, request.data_dir)

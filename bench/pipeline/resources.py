@@ -90,7 +90,6 @@ class _EncoderSize:
 
 @cache
 def _known() -> Mapping[str, Any]:
-    """Return the constants."""
     return tomllib.loads(files("bench.pipeline").joinpath("machines.toml").read_text(encoding="utf-8"))
 
 

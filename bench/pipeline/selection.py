@@ -56,7 +56,6 @@ class Cell:
                 yield self._leg(builder, task, leg)
 
     def _leg(self, builder: Legs, task: Task, leg: Leg) -> LegStages:
-        """Return the stages of a leg, to its scores."""
         system, run = self.system, self.system.resolved.run
         k = run.search.k or task.depth
         learnt = self.tuned(task), self.lessons(task)

@@ -135,7 +135,6 @@ class BudgetConfig(Config):
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        """Refuse two budgets."""
         given = {name: value for name, value in self if value is not None}
         if len(given) > 1:
             found = " and ".join(f"{name} {value}" for name, value in given.items())

@@ -176,7 +176,6 @@ class FuseConfig(Config):
 
     @model_validator(mode="after")
     def _one(self) -> Self:
-        """Refuse a weight that nothing listens to."""
         if self.how == "rrf" and self.weight is not None:
             raise ValueError(f"how is rrf and weight {self.weight}; reciprocal ranks have no weight")
         return self

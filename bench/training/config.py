@@ -33,7 +33,6 @@ class MaskConfig(Config):
 
     @model_validator(mode="after")
     def _shares(self) -> Self:
-        """Refuse shares that are more than all."""
         if self.keep + self.random > 1:
             raise ValueError(f"keep is {self.keep} and random {self.random}; together they are at most 1")
         return self

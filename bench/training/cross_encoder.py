@@ -226,5 +226,4 @@ class _CrossTraining:
 
 
 def _one(passages: Sequence[Item], rng: np.random.Generator) -> Item:
-    """Draw one of some passages."""
     return passages[int(rng.integers(len(passages)))]

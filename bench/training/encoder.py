@@ -107,7 +107,6 @@ def _embedding(model: PreTrainedModel) -> nn.Embedding:
 
 
 def _set(model: PreTrainedModel, matrix: torch.Tensor, padding: int | None) -> None:
-    """Replace the matrix, and its size in the config."""
     count, width = matrix.shape
     made = nn.Embedding(count, width, padding_idx=padding, _weight=matrix.clone(), device=matrix.device)
     model.set_input_embeddings(made)

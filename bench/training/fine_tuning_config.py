@@ -206,7 +206,6 @@ class FineTuningConfig(LoopConfig):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        """Refuse what contradicts itself."""
         if self.loss == "xtreme-r" and self.similarity == "dot":
             raise ValueError("loss is xtreme-r and similarity dot; xtreme-r compares by cosine: leave similarity out")
         if self.patience is not None and self.selection == "last":

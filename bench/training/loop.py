@@ -295,7 +295,6 @@ class _TrainingLoop(Generic[B]):
                 del self.untouched[name]
 
     def _select(self) -> None:
-        """Evaluate if it is time, and say so in the log."""
         if self.selection is None or not self.selection.due(self.at.step, self.spent):
             return
         value = self._finite(self.selection.evaluate(self.at.step, self.modules, self.work.parts), "measure")
@@ -346,11 +345,9 @@ class _TrainingLoop(Generic[B]):
             self.at.sums[name] = [total + float(value), count + 1]
 
     def _logs(self) -> bool:
-        """Return whether a line is due, or the training is over."""
         return self.over or not (self.at.step % self.config.log_every and self.at.step % self.config.probe_every)
 
     def _log(self, rate: float) -> None:
-        """Write a line when one is due."""
         at = self.at
         probe = self.over or at.step % self.config.probe_every == 0
         if self._logs():

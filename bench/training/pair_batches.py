@@ -191,7 +191,6 @@ class PairBatches:
         return min(self._config.pairs, len(group) // world()) * world()
 
     def _batches_of(self, epoch: int) -> list[Numbers]:
-        """The batches of an epoch, each the numbers of its pairs."""
         if self._order[0] != epoch:
             chance = np.random.default_rng([self._seed, _ORDER, epoch])
             made: list[Numbers] = []

@@ -97,7 +97,6 @@ def sentence(name: str, own: Sequence[Entry]) -> str:
 
 
 def _best(own: Sequence[Entry]) -> int:
-    """In how many tables one of these rows is in the best group."""
     return len({(entry.board.suite, entry.board.setting) for entry in own if entry.row.tied})
 
 

@@ -197,7 +197,6 @@ class Words:
 
 
 def _rounded(value: float, printed: str) -> str:
-    """A number with the decimals of a printed one."""
     return f"{value:.{max(0, -int(Decimal(printed).as_tuple().exponent))}f}"
 
 

@@ -162,7 +162,6 @@ def _provenance(entry: Entry) -> Iterator[tuple[str, str]]:
 
 
 def _audits(entry: Entry) -> list[str]:
-    """Return what audits found of test questions in training text."""
     found: dict[str, None] = {}
     for _, _, _, free in entry.legs():
         badges = free.get("audits")

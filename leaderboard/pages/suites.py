@@ -141,7 +141,6 @@ def _by_language(board: Board, part: TablePart) -> dict[str, Any]:
 
 
 def _axis(board: Board) -> Axis | None:
-    """The axis that all intervals of a board share."""
     held = (value for row in board.rows for value in (row.low, row.score, row.high, *row.of_seeds))
     return axis((value for value in held if value is not None), width=WIDTH)
 

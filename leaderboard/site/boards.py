@@ -117,7 +117,6 @@ def boards(results: Iterable[Result], cache: Path | None = None, records: Record
 
 
 def _groups(results: Iterable[Result]) -> list[list[Result]]:
-    """Return the results of each board, without dev tasks."""
     groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
     for result in results:
         kept = result.tested()
@@ -127,7 +126,6 @@ def _groups(results: Iterable[Result]) -> list[list[Result]]:
 
 
 def _in_order(found: Iterable[Board]) -> list[Board]:
-    """Return boards in the order of the site."""
     kinds = {name: place for place, name in enumerate(_KINDS)}
     return sorted(
         found,
@@ -222,7 +220,6 @@ def _alike(systems: Sequence[System]) -> Iterator[str]:
 
 
 def _columns(systems: Sequence[System], measure: str, suite: str) -> tuple[TaskColumn, ...]:
-    """List the tasks that a system has."""
     found = {}
     for one in systems:
         for task, legs in one.first.content.tasks.items():
@@ -233,7 +230,6 @@ def _columns(systems: Sequence[System], measure: str, suite: str) -> tuple[TaskC
 
 
 def _row(one: System, columns: Sequence[TaskColumn], averages: Sequence[str], measure: str) -> Row:
-    """Build a system's row, not yet tested."""
     tasks = {column.task: one.task(column.task, measure) for column in columns if one.has(column.task, measure)}
     named = {name: found for name in averages if (found := averaged(one, name)) and measure in found}
     headline: Mapping[str, float] = {}

@@ -46,7 +46,6 @@ def verdict(board: Board) -> list[str]:
 
 
 def _best(board: Board) -> str:
-    """Return who is best, or who are tied for it."""
     first = board.rows[0].name
     if len(board.best) > 1:
         return f"{text.listed(board.best, _NAMED)} share first place: none is significantly worse than {first}."

@@ -127,7 +127,6 @@ class BoardColumn(Column):
 
 
 def _parsed(cell: str) -> Value:
-    """A cell of a CSV as a number, or the text that it is."""
     for kind in (int, float):
         try:
             return kind(cell)
@@ -318,7 +317,6 @@ def page_column(key: str) -> BoardColumn | None:
 
 
 def _used(found: Sequence[BoardColumn], lines: Sequence[TableRow]) -> list[BoardColumn]:
-    """Leave out optional columns without a value."""
     return [one for one in found if not one.optional or any(one.cell(line) is not None for line in lines)]
 
 
@@ -395,7 +393,6 @@ def _record(held: Sequence[BoardColumn], line: TableRow) -> dict[str, Any]:
 
 
 def _lines(board: Board) -> Iterator[TableRow]:
-    """Every row of a board, without drawings."""
     return (TableRow(board, row) for row in board.every)
 
 

@@ -148,7 +148,6 @@ def mean_line(seeds: Sequence[CurveLine]) -> list[tuple[float, float]]:
 
 
 def _line(line: Drawn, plane: Plane, most: int) -> str:
-    """A system's lines; the script highlights what has its number."""
     whole = mean_line(line.seeds)
     thin = [list(zip(seed.x, seed.y, strict=True)) for seed in line.seeds] if len(line.seeds) > 1 else []
     parts = [path(_places(seed, plane, most), "thin") for seed in thin]

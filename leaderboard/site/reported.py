@@ -326,5 +326,4 @@ def _steps(said: str, facts: Mapping[str, Any]) -> Chip:
 
 
 def _words(text: str) -> str:
-    """Words of a text, in lower case, one blank between them."""
     return " ".join(re.findall(r"[a-z0-9]+", text.lower()))

@@ -115,7 +115,6 @@ def _code() -> str:
 
 
 def _packed(found: Statistics) -> bytes:
-    """Everything as the arrays of an npz file."""
     stream = io.BytesIO()
     arrays: dict[str, FloatArray] = {}
     about: dict[str, Any] = {"intervals": found.intervals}
@@ -129,7 +128,6 @@ def _packed(found: Statistics) -> bytes:
 
 
 def _unpacked(packed: Any) -> Statistics:
-    """The opposite of `_packed`."""
     about = json.loads(packed["about"].tobytes())
     made = [
         Family(

@@ -91,7 +91,6 @@ def _links(name: str, content: bytes, files: Mapping[str, bytes], ids: dict[str,
 
 
 def _numbers(name: str, page: str, files: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield the cells of a page's tables that differ from their CSV."""
     for source, base, inside in _TABLE.findall(page):
         path = posixpath.normpath(posixpath.join(posixpath.dirname(name), html.unescape(source)))
         # Other ends of lines than these two, such as U+2028, are part of a cell.
@@ -123,7 +122,6 @@ def _row(
     ground: Mapping[str, str] | None,
     columns: Mapping[str, str],
 ) -> Iterator[str]:
-    """Yield the cells of a row that differ from its line of the CSV."""
     place = 0
     for attributes, inside in cells:
         key = keys[place] if place < len(keys) else ""

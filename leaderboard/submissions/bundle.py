@@ -129,7 +129,6 @@ def _result(folder: Path, reasons: Reasons) -> Candidate | None:
 
 
 def _names(content: Content, reasons: Reasons) -> None:
-    """Check the names of files against the tasks."""
     expected = {CARDS: False}  # the files that a result needs by name, and whether each may be remote
     optional = set[str]()
     for task, legs in content.tasks.items():
@@ -151,7 +150,6 @@ def _names(content: Content, reasons: Reasons) -> None:
 
 
 def _bytes(found: Candidate, there: dict[str, int], reasons: Reasons) -> None:
-    """Check sizes and checksums of the files against the result."""
     named = {name: seal for name, seal in found.content.files.items() if name in there}
     for name in found.content.files:
         safe = name.isascii() and name.isprintable() and ".." not in name

@@ -31,7 +31,6 @@ def changes(before: Path, after: Path) -> Iterator[str]:
 
 
 def _rows(old: Ranked, new: Ranked) -> Iterator[str]:
-    """Yield what became of the rows of a board."""
     for system in dict.fromkeys([*new, *old]):
         if system not in old:
             yield f"{system}: new, {new[system][0]}, rank {new[system][1]}"

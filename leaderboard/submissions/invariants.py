@@ -44,7 +44,6 @@ def table_faults(where: tuple[str, str], about: Leg, table: PerQuery, reasons: R
 
 
 def _between_measures(name: str, queries: list[str], columns: Mapping[str, list[float]], reasons: Reasons) -> None:
-    """Check measures against each other, query by query."""
     for low, high in _growing(columns):
         for query, less, more in zip(queries, columns[low], columns[high], strict=True):
             if less > more + TOLERANCE:

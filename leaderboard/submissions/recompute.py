@@ -133,7 +133,6 @@ def _queries(where: tuple[str, str], table: PerQuery, judged: Judged, reasons: R
 
 
 def _documents(where: tuple[str, str], run: Run, judged: Judged, reasons: Reasons) -> bool:
-    """Check a run against the corpus and the deepest measure."""
     name = place("runs", *where)
     for ranking in run.values():
         if judged.depth is not None and len(ranking.documents) > judged.depth:
@@ -147,7 +146,6 @@ def _documents(where: tuple[str, str], run: Run, judged: Judged, reasons: Reason
 
 
 def _values(where: tuple[str, str], name: str, table: PerQuery, scores: Scores, reasons: Reasons) -> None:
-    """Compare a measure's values with ours, query by query."""
     ours = dict(zip(scores.queries, scores.values[name], strict=True))
     theirs = dict(zip(table.queries, table.measures[name], strict=False))
     off = [query for query, value in theirs.items() if abs(value - ours[query]) > TOLERANCE]

@@ -124,7 +124,6 @@ class CcpConfig(DenseConfig):
 
     @model_validator(mode="after")
     def _window(self) -> Self:
-        """Refuse a window that holds one sentence alone."""
         if self.window_semantics == "consecutive" and self.window < _NEXT:
             raise ValueError(f"window is {self.window}, expected at least {_NEXT} consecutive sentences")
         return self

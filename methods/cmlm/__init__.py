@@ -22,7 +22,6 @@ class CmlmConfig(DenseConfig):
 
     @model_validator(mode="after")
     def _used(self) -> Self:
-        """Refuse a setting that would change nothing."""
         if self.temperature != type(self).model_fields["temperature"].default:
             raise ValueError("temperature changes nothing in cmlm, which compares no vectors")
         return self

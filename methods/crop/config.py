@@ -67,7 +67,6 @@ class TokenConfig(Config):
 
     @model_validator(mode="after")
     def _order(self) -> Self:
-        """Refuse shares that are out of order."""
         if self.low > self.high:
             raise ValueError(f"low is {self.low} and high {self.high}; the least share is at most the largest")
         return self
@@ -125,7 +124,6 @@ class CropConfig(DenseConfig):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        """Refuse what contradicts itself."""
         if self.variant == "span" and self.heads != "none":
             raise ValueError("variant span has no projection heads: set heads to none")
         if self.document_pairs > 1 and self.variant != "sentence":

@@ -56,7 +56,6 @@ class CropViews(DrawnSource[Shards, Documents]):
         return PairBatch(left, right, np.array(documents, np.int64), tuple(map(self.shards.language_of, documents)))
 
     def _sentences(self, document: int, rng: np.random.Generator) -> tuple[Ids, Ids]:
-        """Two different sentences."""
         count, most = self.shards.sentence_count(document), self._config.sentence_tokens
         first, second = two_sentences(count, rng, window=self._config.window)
         special = self.shards.special

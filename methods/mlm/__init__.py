@@ -20,7 +20,6 @@ class MlmMethodConfig(DenseConfig):
 
     @model_validator(mode="after")
     def _used(self) -> Self:
-        """Refuse settings that would change nothing."""
         for name in _UNUSED:
             if getattr(self, name) != type(self).model_fields[name].default:
                 raise ValueError(f"{name} changes nothing in mlm, which has no pairs; set mlm.sequences, mlm.tokens")

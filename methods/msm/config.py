@@ -92,7 +92,6 @@ class MsmConfig(DenseConfig):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        """Refuse what contradicts itself."""
         if self.min_doc_sentences > self.doc_sentences:
             raise ValueError(
                 f"min_doc_sentences is {self.min_doc_sentences} and doc_sentences {self.doc_sentences}; "

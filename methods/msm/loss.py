@@ -97,5 +97,4 @@ def relations(
 
 
 def _own(positives: torch.Tensor, keys: int) -> torch.Tensor:
-    """Return where each query's key is, bool `[n, m]`."""
     return positives[:, None] == torch.arange(keys, device=positives.device)

@@ -124,7 +124,6 @@ class MsmModules(nn.Module):
 
 
 def _of(modules: nn.ModuleDict, language: str, kind: type[ModuleT]) -> ModuleT:
-    """Return the module that a language uses."""
     found = modules[ALL if ALL in modules else ENGLISH if language == "en" else OTHERS]
     assert isinstance(found, kind)  # noqa: S101 (for the type checker)
     return found

@@ -97,12 +97,10 @@ _ROWS = Format("query", _row, lambda row: f"query id {row[1].query!r}")
 
 
 def _candidates(path: File) -> Iterator[tuple[int, Candidates]]:
-    """Stream (line, candidates)."""
     return ((line, found) for line, (_, found) in records(path, _ROWS))
 
 
 def _judgements(path: File) -> Iterator[tuple[int, Judgement]]:
-    """Stream (line, judgement)."""
     for line, (similar, found) in records(path, _ROWS):
         for document in similar:
             yield line, Judgement(found.query, document, 1)
@@ -119,7 +117,6 @@ def _question(text: str, *, body: bool) -> Item:
 
 
 def _chosen(what: str, text: Source[Item], lists: Source[Candidates]) -> Source[Item]:
-    """Return the source of the texts that candidate lists name."""
     return Source(
         f"{text.name}: {what} of {lists.name}",
         f"chosen-{what}/1:{text.reader}:{lists.reader}",

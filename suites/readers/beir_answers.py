@@ -84,13 +84,11 @@ def answers(folder: Path, part: Part, name: str = "") -> FileSource[Answers]:
 
 
 def _rows(path: File, part: Part) -> Iterator[tuple[int, _Query]]:
-    """Stream (line, query) of a part's language."""
     rows = records(path, Format("query", _query, lambda one: f"query id {one.id!r}"))
     return ((line, one) for line, one in rows if part.language in ("", one.language))
 
 
 def _items(path: File, part: Part) -> Iterator[tuple[int, Item]]:
-    """Stream (line, query as it is asked)."""
     for line, one in _rows(path, part):
         text, language = (one.english, ENGLISH) if part.english else (one.text, one.language)
         yield line, Item(one.id, text, language=language)

@@ -71,17 +71,14 @@ def cells(text: str, columns: Sequence[str]) -> list[str]:
 
 
 def _expected(columns: Sequence[str]) -> str:
-    """Return what a line should hold."""
     return f"{len(columns)} columns separated by tabs: {', '.join(columns)}"
 
 
 def _passages(first: str) -> Format[Item]:
-    """Return the format of the file, with a header or without."""
     return Format("document", _passage, header=COLUMNS if tuple(first.split(_TAB)) == COLUMNS else None)
 
 
 def _passage(text: str) -> Item:
-    """Parse one row. Raises `RecordError`."""
     identity, passage, title = cells(text, COLUMNS)
     return Item(check_id(identity, "document id"), passage, title)
 
@@ -99,10 +96,8 @@ def _row(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _questions(path: File) -> Iterator[tuple[int, Item]]:
-    """Stream (line, question)."""
     return ((line, Item(str(line - 1), question)) for line, (question, _) in records(path, Format("question", _row)))
 
 
 def _answers(path: File) -> Iterator[tuple[int, Answers]]:
-    """Stream (line, answers)."""
     return ((line, Answers(str(line - 1), strings)) for line, (_, strings) in records(path, Format("question", _row)))

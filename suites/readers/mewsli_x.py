@@ -99,12 +99,10 @@ def _described(row: dict[str, Any]) -> Item:
 
 
 def _queries(language: str, path: File) -> Iterator[tuple[int, Item]]:
-    """Stream (line, query)."""
     return ((line, query) for line, (query, _) in _mentions(language, path))
 
 
 def _judgements(language: str, path: File) -> Iterator[tuple[int, Judgement]]:
-    """Stream (line, judgement)."""
     return ((line, Judgement(query.id, entity, 1)) for line, (query, entity) in _mentions(language, path))
 
 
@@ -153,7 +151,6 @@ def pairs(path: File, name: str = "") -> PairSource:
 
 
 def _pairs(path: File, name: str) -> Iterator[tuple[int, PairOutcome]]:
-    """Stream (line, what was found)."""
     with Faults() as faults:
         rows = records(path, Format("pair", partial(_pair, name)))
         yield from unique(path, ((line, (one,)) for line, one in rows), faults)

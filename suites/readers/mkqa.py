@@ -69,12 +69,10 @@ def answers_source(path: File, name: str = "") -> FileSource[Answers]:
 
 
 def _items(path: File, language: str) -> Iterator[tuple[int, Item]]:
-    """Stream (line, question)."""
     return ((line, item) for line, (item, _) in _kept(path, language))
 
 
 def _answers(path: File) -> Iterator[tuple[int, Answers]]:
-    """Stream (line, answers)."""
     return ((line, Answers(item.id, strings)) for line, (item, strings) in _kept(path, ""))
 
 
@@ -123,15 +121,12 @@ def prepared(source: Source[Item]) -> Source[Item]:
 
 
 def _prepared(source: Source[Item]) -> Iterator[Item]:
-    """Stream prepared items."""
     return map(_prepare, source.read())
 
 
 def _prepared_lines(source: FileSource[Item]) -> Iterator[tuple[int, Item]]:
-    """Stream (line, prepared item)."""
     return ((line, _prepare(item)) for line, item in source.numbered())
 
 
 def _prepare(item: Item) -> Item:
-    """Lower-case and normalise title and text."""
     return Item(item.id, normalise(item.text.lower()), normalise(item.title.lower()), item.language)

@@ -62,12 +62,10 @@ def _key(part: Part) -> str:
 
 
 def _items(path: File, part: Part) -> Iterator[tuple[int, Item]]:
-    """Stream (line, question)."""
     return ((line, item) for line, (item, _) in _of(path, part))
 
 
 def _answers(path: File, part: Part) -> Iterator[tuple[int, Answers]]:
-    """Stream (line, counted answers)."""
     return ((line, Answers(item.id, some)) for line, (item, every) in _of(path, part) if (some := counted(every)))
 
 

@@ -84,7 +84,6 @@ def paragraphs(path: Path) -> Iterator[Paragraph]:
 
 
 def _candidates(files: Mapping[str, Path], *, bare: bool) -> Iterator[Item]:
-    """Stream the pool."""
     for language, path in files.items():
         for paragraph in paragraphs(path):
             if paragraph.asked:
@@ -94,7 +93,6 @@ def _candidates(files: Mapping[str, Path], *, bare: bool) -> Iterator[Item]:
 
 
 def _questions(language: str, path: Path) -> Iterator[Item]:
-    """Stream the questions."""
     asked = (one for paragraph in paragraphs(path) for one in paragraph.asked)
     return (Item(f"{one.id}_{language}", one.text, language=language) for one in asked)
 
@@ -113,7 +111,6 @@ def _judgements(language: str, files: Mapping[str, Path]) -> Iterator[Judgement]
 
 
 def _candidate(language: str, paragraph: Paragraph, sentence: int) -> str:
-    """Return the id of a candidate."""
     return f"{language}_{paragraph.number}_{sentence}"
 
 

@@ -116,7 +116,6 @@ class Substitute:
         )
 
     def _having(self, split: str) -> tuple[str, ...]:
-        """Return the parts that have a split."""
         return tuple(part.name for part in self.parts if split in part.counts)
 
     def recipes(self) -> dict[str, dict[str, tuple[FineTuning, ...]]]:
@@ -170,7 +169,6 @@ class Substitute:
 
 
 def _counted(part: Part, split: str) -> str:
-    """Format the counts of a split."""
     return "{:,} / {:,}".format(*part.counts[split]) if split in part.counts else "—"
 
 

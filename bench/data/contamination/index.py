@@ -84,7 +84,6 @@ def _mixed(codes: Codes) -> Hashes:
 
 @lru_cache(maxsize=4)
 def _powers(base: int, size: int) -> Hashes:
-    """Return the first `size` powers of a number, in 2^64."""
     found = np.full(size, base, np.uint64)
     found[:1] = 1
     return np.cumprod(found, dtype=np.uint64)

@@ -90,7 +90,6 @@ def _of_pairs(pairs: Source[TrainingPair]) -> Iterator[Text]:
 
 
 def _questions(path: Path) -> Source[Text]:
-    """Return the texts of a file of questions."""
     return Source(path.name, _QUESTIONS, (path,), partial(_of_questions, path))
 
 
@@ -106,7 +105,6 @@ def _joined(parts: Sequence[Source[Text]]) -> Iterator[Text]:
 
 
 def _question(text: str) -> str:
-    """Parse one JSON object. Raises `RecordError`."""
     row = json_object(text, (*QUERIES, "text"))
     asked = next((row[key] for key in (*QUERIES, "text") if key in row), None)
     if not isinstance(asked, str):

@@ -158,7 +158,6 @@ def _full(rows: Lines, where: Path) -> Lines:  # noqa: ARG001 (a line is never t
 
 
 def _paragraphs(rows: Lines, where: Path) -> Lines:
-    """Yield what is between blank lines."""
     block = _LineBlock(where)
     for number, line in rows:
         if line and not line.isspace():
@@ -191,7 +190,6 @@ def blocks(rows: Lines, where: Path, first: str, last: str) -> Lines:
 
 
 def _from_text(text: str, place: Place, name: str) -> Document:
-    """Parse one document of plain text."""
     language = place.spoken()
     return Document(name, language, sentences.split(text, language))
 
@@ -203,7 +201,6 @@ def _from_page(text: str, place: Place, name: str) -> Document | None:
 
 
 def _from_article(article: wikitext.WikiArticle, place: Place, name: str) -> Document:
-    """Split an article."""
     found = _from_text(article.text, place, article.id or name)
     return replace(found, title=sentences.clean(article.title))
 
@@ -421,7 +418,6 @@ def _read_hub(name: str, config: str | None, revision: str | None, language: str
 
 
 def _rows(place: Place, rows: Any) -> Iterator[Document]:
-    """Stream rows as documents, and raise all faults at the end."""
     with Faults() as faults:
         numbered = ((number, (number, row)) for number, row in enumerate(rows, 1))
         form = Format("document", lambda row: from_row(row[1], place, f"{place.name}:{row[0]}"))

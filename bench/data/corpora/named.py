@@ -159,7 +159,6 @@ class NamedCorpus:
         return _lacking(self.text, len(lacking), lacking[0].path) if lacking else None
 
     def _read(self, files: Mapping[str, Path]) -> Iterator[Document]:
-        """Stream the documents of all languages."""
         for language in dict.fromkeys(chain.from_iterable(part.languages for part in self.parts)):
             having = [part for part in self.parts if language in part.languages]
             streams = [self._documents(part, language, files) for part in having]
@@ -167,7 +166,6 @@ class NamedCorpus:
             yield from _mixed(streams, weights) if len(having) > 1 and weights else chain.from_iterable(streams)
 
     def _documents(self, part: CorpusPart, language: str, files: Mapping[str, Path]) -> Iterator[Document]:
-        """Stream the documents of one part in one language."""
         paths = [files[release.path] for release in part.files(language)]
         for path in paths:
             if not path.exists():
@@ -178,7 +176,6 @@ class NamedCorpus:
 
 
 def _lacking(text: str, count: int, first: Path) -> UsageError:
-    """Return the error for files that are not there."""
     return UsageError(
         where=f"corpus {text}",
         found=f"{count} of its files missing, first {first}",

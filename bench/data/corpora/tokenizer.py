@@ -80,7 +80,6 @@ def _alphabet(sentences: Iterable[str], most: int) -> list[str]:
 
 
 def _normaliser() -> Any:
-    """NFKC and single blanks."""
     from tokenizers import Regex, normalizers
 
     return normalizers.Sequence(
@@ -103,7 +102,6 @@ def _pipeline(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def _dressed(tokenizer: Tokenizer) -> Tokenizer:
-    """Add the special tokens and the places where they go."""
     from tokenizers import processors
 
     tokenizer.add_special_tokens(list(TOKENS.values()))

@@ -107,7 +107,6 @@ def _is_heading(line: str) -> bool:
 
 
 def _external(text: str) -> str:
-    """Replace external links by their labels."""
     head, bracket, tail = text.rpartition("]")  # behind the last bracket no link can end, so none is looked for
     return _OUTSIDE.sub(r"\1", head + bracket) + tail
 

@@ -303,7 +303,6 @@ def _attempts(patience: Patience, address: str, notice: Callable[[str], None]) -
 
 
 def _reason(error: Exception | None, patience: Patience) -> str:
-    """Return what a failed attempt is called."""
     if isinstance(error, AddressError):
         return error.reason
     kinds: tuple[tuple[type[Exception], str], ...] = (
@@ -317,7 +316,6 @@ def _reason(error: Exception | None, patience: Patience) -> str:
 
 
 def _status(status: int) -> str:
-    """Return a status with its phrase, where it has one."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -330,7 +328,6 @@ def _number(patience: Patience) -> str:
 
 
 def _host(request: requests.PreparedRequest) -> str:
-    """Return host and port of a request."""
     return urlsplit(request.url or "").netloc.rpartition("@")[2]
 
 

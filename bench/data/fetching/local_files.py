@@ -204,7 +204,6 @@ def _loads(suite: Suite, root: Path, own: str) -> Callable[[str], bool]:
 
 
 def _dev_names(suite: Suite) -> tuple[str, ...]:
-    """Return the tasks that have dev questions."""
     if suite.dev is None:
         return ()
     return (suite.dev_names or suite.task_names)("official")
@@ -231,7 +230,6 @@ def _unpacked_fault(root: Path, record: Record) -> str:
 
 
 def _fault(release: Release) -> str:
-    """Return what cannot be meant in a release, empty where all can."""
     if not _inside(release.path) or len(PurePosixPath(release.path).parts) < 2:
         return "a path that is not FOLDER/FILE"
     if release.unpack and not _inside(release.unpack):

@@ -190,7 +190,6 @@ class _ZipBytes(io.FileIO):
 
 
 def _zip(archive: Path, found: zipfile.ZipFile, limits: Limits) -> _Members:
-    """Yield the members of a zip."""
     if len(found.infolist()) > limits.files:
         raise _refused(archive, f"more than {limits.files:,} members")
     for entry in found.infolist():
@@ -209,7 +208,6 @@ def _zip(archive: Path, found: zipfile.ZipFile, limits: Limits) -> _Members:
 
 
 def _content(stream: TarStream, info: tarfile.TarInfo) -> IO[bytes]:
-    """Open a file of a tar."""
     content = stream.content(info)
     if content is None:
         raise tarfile.ReadError(f"{info.name} has no content")
@@ -235,6 +233,5 @@ def _refused(archive: Path, found: str, expected: str = "files and folders alone
 
 
 def _damaged(archive: Path, error: Exception) -> DataError:
-    """Return the error for an archive that cannot be read."""
     found = f"a damaged archive ({str(error) or type(error).__name__})"
     return DataError(archive, None, found, "a whole zip or tar", "nothing of it was unpacked; fetch it again")

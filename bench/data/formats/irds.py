@@ -122,7 +122,6 @@ def _query(given: tuple[Any, str]) -> Item:
 
 
 def _judgement(given: tuple[Any, str]) -> Judgement:
-    """Turn a qrel into a judgement. Raises `RecordError`."""
     row, _ = given
     if not isinstance(row.relevance, int):
         raise RecordError(f"grade {shown(row.relevance)}", "a whole number")
@@ -130,7 +129,6 @@ def _judgement(given: tuple[Any, str]) -> Judgement:
 
 
 def _words(row: Any) -> str:
-    """Take a document's text. Raises `RecordError`."""
     text = getattr(row, "text", None)
     if text is not None:
         return _string(text, "text")
@@ -142,7 +140,6 @@ def _words(row: Any) -> str:
 
 
 def _string(value: Any, what: str) -> str:
-    """Take a string. Raises `RecordError`."""
     if not isinstance(value, str):
         raise RecordError(f"{what} {shown(value)}", "a string")
     return value

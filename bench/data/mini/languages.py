@@ -52,7 +52,6 @@ def _inventory(parts: Sequence[tuple[str, str]], fewest: int, most: int, codas: 
 
 
 def _language(content: Sequence[Any], function: Any, **given: Any) -> Language:
-    """Make a language of what `languages.json` says of it."""
     lists: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     return Language(content=tuple(_inventory(**one) for one in content), function=_inventory(**function), **lists)
 

@@ -184,7 +184,6 @@ def _home(settings: WorldSettings, entity: int) -> tuple[int, int, int]:
 
 
 def _said_of(settings: WorldSettings, draws: Draws, entity: int) -> Thought:
-    """Draw a thought of an entity's scene, without names."""
     _, topic, scene = _home(settings, entity)
     side = (topic + draws.between(1, settings.topics - 1)) % settings.topics
     return Thought(thought(settings, draws, (topic, side), scene, (0,)).concepts)

@@ -141,7 +141,6 @@ def _articles(settings: WorldSettings, kind: str, language: str) -> tuple[Articl
 
 @lru_cache(maxsize=8)
 def _domain_articles(settings: WorldSettings, domain: str) -> tuple[Article, ...]:
-    """Write the articles of a domain, whose topics take turns."""
     form, size = BEIR_DOMAINS[domain], max(1, settings.topics // 3)
     first = form.third * size % settings.topics
     return tuple(

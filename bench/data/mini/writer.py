@@ -84,7 +84,6 @@ def _new(inventory: Inventory, draws: Draws, taken: set[str], language: Language
 
 
 def _numeral(draws: Draws, taken: set[str]) -> str:
-    """Draw a new numeral of four digits, like a year."""
     while (numeral := str(draws.between(1100, 9899))) in taken:
         pass
     taken.add(numeral)

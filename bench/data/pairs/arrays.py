@@ -117,7 +117,6 @@ class _Window:
 
 
 def _member(window: _Window, key: str) -> Iterator[tuple[int, Any]]:
-    """Stream the array under a key of an object."""
     expected = f'an object with a list under "{key}"'
     window.take("{", expected)
     found = False
@@ -137,7 +136,6 @@ def _member(window: _Window, key: str) -> Iterator[tuple[int, Any]]:
 
 
 def _array(window: _Window) -> Iterator[tuple[int, Any]]:
-    """Stream an array."""
     window.take("[", "a list")
     number = 0
     while window.peek() != "]":

@@ -83,7 +83,6 @@ def of_dataset(dataset: str = MSMARCO) -> PairSource:
 
 
 def _of_leg(leg: Leg, qrels: Source[Judgement], name: str, unknown: Unknown) -> Iterator[tuple[int, PairOutcome]]:
-    """Stream (number of the query, what was found)."""
     grades: dict[str, list[tuple[int, str]]] = {}
     for row in qrels.read():
         grades.setdefault(row.query, []).append((row.grade, row.document))
@@ -104,7 +103,6 @@ def _judged(rows: list[tuple[int, str]]) -> JudgedIds:
 
 
 def _named(qrels: Source[Judgement]) -> Iterator[tuple[int, str, tuple[str, ...]]]:
-    """Stream (line, query, passage) of judgements."""
     return ((line, row.query, (row.document,)) for line, row in numbered(qrels))
 
 

@@ -47,7 +47,6 @@ def unasked(source: Source[TrainingPair], test: Source[Item]) -> PairSource:
 
 
 def _unasked(source: Source[TrainingPair], test: Source[Item]) -> Iterator[tuple[int, PairOutcome]]:
-    """Stream (place, what was found), without what the test asks."""
     from bench.data.contamination.index import letters_of
 
     asked = {letters_of(item.text) for item in test.read()}
@@ -74,7 +73,6 @@ def _below(source: Source[TrainingPair], leaked: Path) -> tuple[str, ...]:
 
 
 def _found(source: Source[TrainingPair], leaked: Path, names: frozenset[str]) -> Iterator[tuple[int, PairOutcome]]:
-    """Stream (place, what was found), without what is leaked."""
     rows = records(leaked, Format("row", _row, header=_HEADER))
     lines = {query: line for line, (name, query) in rows if name in names}
     missing = dict(lines)

@@ -176,7 +176,6 @@ def joined(sources: Mapping[str, Source[TrainingPair]], name: str) -> PairSource
 
 
 def _joined_found(sources: Mapping[str, Source[TrainingPair]]) -> Iterator[tuple[int, PairOutcome]]:
-    """Stream (number through all sources, what was found)."""
     number = 0
     for label, source in sources.items():
         for _, one in outcomes(source):
@@ -210,7 +209,6 @@ def drawn(source: Source[TrainingPair], count: int, seed: int) -> PairSource:
 
 
 def _drawn_found(source: Source[TrainingPair], count: int, seed: int) -> Iterator[tuple[int, PairOutcome]]:
-    """Stream (place, what was found) of the pairs drawn."""
     chosen = _lowest(source, count, seed)
     for number, (at, one) in enumerate(_with_pair(source)):
         if number in chosen:
@@ -218,7 +216,6 @@ def _drawn_found(source: Source[TrainingPair], count: int, seed: int) -> Iterato
 
 
 def _with_pair(source: Source[TrainingPair]) -> Iterator[tuple[int, PairOutcome]]:
-    """Stream (place, what was found) where a pair came of it."""
     return ((at, one) for at, one in outcomes(source) if one.pair is not None)
 
 

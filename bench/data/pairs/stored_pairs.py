@@ -97,7 +97,6 @@ def load(text: str) -> TrainingPair:
 
 
 def _plain(item: Item) -> dict[str, Json]:
-    """Return an item as JSON."""
     return {"id": item.id, "text": item.text} | {
         name: value for name in _SHORT if (value := getattr(item, name)) != _SHORT[name]
     }

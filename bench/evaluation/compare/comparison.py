@@ -82,7 +82,6 @@ class Compared:
         }
 
     def _system(self, side: Side) -> dict[str, Any]:
-        """A system."""
         ranks = self.ranks.get(side.label)
         return {
             "system": side.label,
@@ -98,7 +97,6 @@ class Compared:
 
     @staticmethod
     def _test(test: PairedTest) -> dict[str, Any]:
-        """A pair, and each task of it."""
         by_task = [{"task": task, **one.as_json()} for task, one in test.by_task.items()]
         runs = dict(zip(("system", "other"), test.comparison.seeds, strict=True))
         drawn = {"runs": runs, "same_trainings": test.same_trainings}
@@ -113,7 +111,6 @@ def compare(names: Sequence[str], root: Path, suite: Suite, asked: CompareOption
 
 
 def _compared(ground: CommonGround, suite: Suite, asked: CompareOptions) -> Compared:
-    """Test and doubt the systems that meet."""
     measure = asked.measure or suite.primary
     labels, settings = _labels(ground)
     own = _on_common_seeds(ground.own)
@@ -164,7 +161,6 @@ def _compared(ground: CommonGround, suite: Suite, asked: CompareOptions) -> Comp
 
 
 def _of_leg(side: Side, task: str, leg: str, measure: str) -> float:
-    """Return a system's value of a leg, the mean over its seeds."""
     return fmean(content["tasks"][task][leg]["measures"][measure] for content in side.contents)
 
 
@@ -291,7 +287,6 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def _pick(name: str, setting: str, known: Sequence[Result], where: str) -> list[Result]:
-    """Return the results of one name, in a setting if one is given."""
     held = [one for one in known if setting in ("", one.content.setting)]
     if is_path(name):
         target = result_file(name).resolve()

@@ -206,7 +206,6 @@ def _differ(one: Side, other: Side, what: str, first: Any, second: Any) -> Itera
 
 
 def _text(value: Any) -> str:
-    """A value in a sentence."""
     if value is None:
         return "none"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value) or "empty"
@@ -259,7 +258,6 @@ def differences(sides: Sequence[Side]) -> list[Difference]:
 
 
 def _settings(side: Side) -> Iterator[tuple[str, Any]]:
-    """Everything that was chosen, the most important first."""
     content = side.contents[0]
     yield "setting", content["setting"]
     yield "profile", content["profile"]

@@ -60,12 +60,10 @@ def look(answered: Answered, run: Run, measures: Sequence[MeasureSpec]) -> Found
 
 
 def _tokens(spec: MeasureSpec) -> int:
-    """Return the cut of `R@Nkt` in tokens."""
     return (spec.cut or 0) * TOKENS_A_KT
 
 
 def _texts(answered: Answered, ranking: Ranking, deepest: int | None) -> Iterator[str]:
-    """Stream the texts of a ranking, best first."""
     for document in ranking.documents[:deepest]:
         try:
             yield answered.text(document)

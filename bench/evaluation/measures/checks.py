@@ -30,7 +30,6 @@ def judged(qrels: Mapping[str, Mapping[str, int]], run: Run, tie: Tie) -> dict[s
 
 
 def _check_grades(query: str, grades: Mapping[str, int]) -> None:
-    """Check the judgements of one query."""
     _check_ids(f"the judgements of query {query!r}", list(grades))
     for document, grade in grades.items():
         if not isinstance(grade, int) or abs(grade) > LARGEST_GRADE:
@@ -42,7 +41,6 @@ def _check_grades(query: str, grades: Mapping[str, int]) -> None:
 
 
 def _check_ranking(query: str, ranking: Ranking, tie: Tie) -> None:
-    """Check the ranking of one query."""
     if ranking.query != query:
         raise UsageError(f"the ranking filed under query {query!r} says that it is of query {ranking.query!r}")
     documents = ranking.documents

@@ -98,7 +98,6 @@ def _check_measures(measures: Sequence[MeasureSpec], extra: Mapping[str, Measure
 
 
 def _each(value: Value, measure: MeasureSpec, documents: Mapping[str, Sequence[str]], qrels: Qrels) -> dict[str, float]:
-    """Compute a measure for every query that has documents."""
     return {query: value(ranked, qrels[query], measure.cut) for query, ranked in documents.items() if len(ranked)}
 
 
@@ -120,7 +119,6 @@ def _guarded(plugin: Measure) -> Value:
 
 
 def _without(ranking: Ranking, document: str) -> Ranking:
-    """Remove one document from a ranking."""
     if document not in ranking.documents:
         return ranking
     kept = [pair for pair in zip(ranking.documents, ranking.scores, strict=True) if pair[0] != document]

@@ -38,7 +38,6 @@ def first_hit(answers: Sequence[str], passages: Iterable[str | None]) -> int | N
 
 
 def _made_ready(answers: Sequence[str]) -> list[_Sought]:
-    """Tokenise the answers."""
     ready = []
     for answer in answers:
         found = tokens(answer)
@@ -47,7 +46,6 @@ def _made_ready(answers: Sequence[str]) -> list[_Sought]:
 
 
 def _holds(sought: Sequence[_Sought], text: str | None) -> bool:
-    """Return whether a passage holds any of the answers."""
     if text is None:
         return False
     letters = _one_sigma(unicodedata.normalize("NFD", text).lower())

@@ -96,7 +96,6 @@ LIST_TYPE: Mapping[str, Value] = MappingProxyType(
 
 
 def _hits(documents: Sequence[str], grades: Mapping[str, int], cut: int | None) -> int:
-    """Count the relevant documents within the cut."""
     return sum(gain >= 1 for gain in gains(documents, grades, cut))
 
 
@@ -106,7 +105,6 @@ def _reachable(grades: Mapping[str, int], cut: int | None) -> int:
 
 
 def _discounted(ranked_gains: Sequence[int]) -> float:
-    """Sum gain / log2(rank + 1)."""
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(ranked_gains, start=1))
 
 

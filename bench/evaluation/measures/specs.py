@@ -50,7 +50,6 @@ class Builtin:
 
 
 def _read(table: str) -> Mapping[str, Builtin]:
-    """Return a table of `builtin.json` by canonical name."""
     found = json.loads(files("bench.evaluation.measures").joinpath("builtin.json").read_bytes())[table]
     return {one["name"]: Builtin(**{**one, "aliases": tuple(one["aliases"])}) for one in found}
 

@@ -301,6 +301,5 @@ def migrate(content: Raw, steps: Mapping[int, Step] = STEPS, current: str = SCHE
 
 
 def _version(schema: object) -> int | None:
-    """The number of a version, None for what is none."""
     match = _VERSION.fullmatch(schema) if isinstance(schema, str) else None
     return int(match[1]) if match else None

@@ -92,7 +92,6 @@ class Checked:
         return np.concatenate(blocks)
 
     def _batch(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
-        """Return the vectors of one batch."""
         found = self.encoder.encode(items, role)
         expected = f"float32 [{len(items)}, d], finite"
         if not isinstance(found, np.ndarray) or found.dtype != np.float32 or found.shape[:-1] != (len(items),):

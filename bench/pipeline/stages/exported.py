@@ -76,7 +76,6 @@ def _weight_faults(found: Path, start: Path, pooled: bool) -> list[str]:
 
 
 def _log_faults(path: Path) -> list[str]:
-    """Say what is wrong with a log: each line is a JSON object."""
     if not path.is_file():
         return [f"there is no {LOG}, expected one JSON object a line"]
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -90,5 +89,4 @@ def _log_faults(path: Path) -> list[str]:
 
 
 def _few(names: list[str]) -> str:
-    """The first three of some names."""
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -82,7 +82,6 @@ class Fit(Stage):
 
 
 def _by_language(vectors: Vectors) -> dict[str, Sample]:
-    """The rows of each language; a language's rows stand together."""
     names = [language_of(name) for name in vectors.ids]
     starts = [at for at, name in enumerate(names) if at == 0 or name != names[at - 1]]
     ends: Sequence[int] = [*starts[1:], len(names)]

@@ -132,7 +132,6 @@ def reordered(ranking: Ranking, scores: Sequence[float], rules: Rules) -> Rankin
 
 
 def _load(folder: Path, device: str, threads: int | None) -> Scorer:
-    """Load a cross-encoder, torch and all."""
     from bench.retrieval.cross_encoder import load
 
     return load(folder, device, threads)

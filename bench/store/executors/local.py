@@ -203,7 +203,6 @@ def _end_with_parent() -> None:
 
 
 def _work(packed: bytes, root: Path, alone: bool, threads: int) -> tuple[str, float]:
-    """Make one stage in a worker, on so many threads."""
     item: Stage = loads(packed)  # noqa: S301 (from the process that started this one)
     done, sent = 0.0, time.monotonic()
 

@@ -158,7 +158,6 @@ def _of_legs(task: str, one: Content, other: Content) -> Iterator[Cause]:
 
 
 def _settings(one: Sequence[Content], other: Sequence[Content]) -> Iterator[Cause]:
-    """Settings with another value, or that one side has alone."""
     for key, theirs, ours in _both(*({row["key"]: row["value"] for row in rows} for rows in (one, other))):
         if key != _THREADS:
             yield from _differ("settings", key, theirs, ours)
@@ -170,7 +169,6 @@ def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[st
 
 
 def _differ(kind: str, what: str, theirs: Any, ours: Any, *, slight: bool = False) -> Iterator[Cause]:
-    """A cause where two values are not the same."""
     if theirs != ours:
         sentence = " ".join(f"{what}: the file has {_printed(theirs)}, here it is {_printed(ours)}".split())
         yield Cause(kind, sentence, slight)
