@@ -34,13 +34,8 @@ class Teacher(Stage):
     name, code = "teach", 1
     weights: tuple[float, ...]
 
-    @property
-    def title(self) -> str:
-        return f"{len(self.weights)} layers"
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("teach", len(self.weights), 1e3)
+    title = property(lambda self: f"{len(self.weights)} layers")
+    cost = property(lambda self: Cost("teach", len(self.weights), 1e3))
 
     def run(self, space: bench.Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         assert not folders
@@ -58,13 +53,8 @@ class Distil(Stage):
     start: str | None = field(default=None, metadata=OPTIONAL)
     label: str = field(default="distilled", metadata=IDLE)
 
-    @property
-    def title(self) -> str:
-        return self.label
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("distil", self.config.layers, 1e3)
+    title = property(lambda self: self.label)
+    cost = property(lambda self: Cost("distil", self.config.layers, 1e3))
 
     def run(self, space: bench.Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         kept = json.loads((folders["teacher"] / "weights.json").read_text())[: self.config.layers]

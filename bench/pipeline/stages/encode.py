@@ -91,9 +91,7 @@ class _OfCorpus(Encode):
     checked: Validate = field(metadata=named("corpus"))
     corpus: Fingerprinted[Item]
 
-    @property
-    def title(self) -> str:
-        return f"{self.who} {self.checked.of.id}"
+    title = property(lambda self: f"{self.who} {self.checked.of.id}")
 
     def items(self, folders: Mapping[str, Path]) -> Source[Item]:
         return self.corpus.source
@@ -142,13 +140,8 @@ class EncodeQueries(Encode):
 
     leg: Read
 
-    @property
-    def title(self) -> str:
-        return f"{self.who} queries of {self.leg.title}"
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("encode", self.leg.questions, _RATE)
+    title = property(lambda self: f"{self.who} queries of {self.leg.title}")
+    cost = property(lambda self: Cost("encode", self.leg.questions, _RATE))
 
     def items(self, folders: Mapping[str, Path]) -> Sequence[Item]:
         return read.queries(folders["leg"])
@@ -163,13 +156,8 @@ class EncodeSample(Encode):
     sentences: int = field(metadata=IDLE)  # of each language, at most
     kind: str = field(metadata=IDLE)  # of post-processing, for messages
 
-    @property
-    def title(self) -> str:
-        return f"{self.who} sample of {self.language or 'all languages'}"
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("encode", float(self.sentences * (1 if self.language else _LANGUAGES)), _RATE)
+    title = property(lambda self: f"{self.who} sample of {self.language or 'all languages'}")
+    cost = property(lambda self: Cost("encode", float(self.sentences * (1 if self.language else _LANGUAGES)), _RATE))
 
     def identity(self) -> dict[str, Json]:
         sample: dict[str, Json] = {"code": sampling.VERSION, "language": self.language, "sentences": self.sentences}
@@ -191,13 +179,8 @@ class MineEncode(Encode):
     name = "mine_encode"
     pool: BuildPool
 
-    @property
-    def title(self) -> str:
-        return f"{self.who} {'queries of the ' if self.role == 'query' else ''}{self.pool.label}"
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("encode", self.pool.questions, _RATE)
+    title = property(lambda self: f"{self.who} {'queries of the ' if self.role == 'query' else ''}{self.pool.label}")
+    cost = property(lambda self: Cost("encode", self.pool.questions, _RATE))
 
     def items(self, folders: Mapping[str, Path]) -> Items:
         given = folders["pool"]

@@ -74,10 +74,7 @@ class MineIndex(Stage):
     method: Method = field(metadata=IDLE)
     config: Any = field(metadata=IDLE)
 
-    @property
-    def title(self) -> str:
-        return f"{self.method.name} {self.pool.label}"
-
+    title = property(lambda self: f"{self.method.name} {self.pool.label}")
     cost = property(lambda self: Cost(f"index {self.method.name}", self.pool.cost.units, _RATE))
 
     def identity(self) -> dict[str, Json]:

@@ -48,14 +48,8 @@ class Search(Stage):
     rules: Rules = field(metadata=SPREAD)
     tag: str
 
-    @property
-    def title(self) -> str:
-        return f"{self.index.method.name} {self.leg.title}"
-
-    @property
-    def cost(self) -> Cost:
-        return Cost(f"search {self.index.method.name}", self.leg.questions, _RATE, start=1.0)
-
+    title = property(lambda self: f"{self.index.method.name} {self.leg.title}")
+    cost = property(lambda self: Cost(f"search {self.index.method.name}", self.leg.questions, _RATE, start=1.0))
     needs = property(lambda self: self.index.needs)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
@@ -80,13 +74,8 @@ class MineSearch(Stage):
     rules: Rules = field(metadata=SPREAD)
     tag: str
 
-    @property
-    def title(self) -> str:
-        return self.index.title
-
-    @property
-    def cost(self) -> Cost:
-        return Cost(f"search {self.index.method.name}", self.pool.cost.units, _RATE)
+    title = property(lambda self: self.index.title)
+    cost = property(lambda self: Cost(f"search {self.index.method.name}", self.pool.cost.units, _RATE))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         return run(space, self.index.retriever(), folders["index"], folders["pool"], self.rules, self.tag)

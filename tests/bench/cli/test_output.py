@@ -47,13 +47,8 @@ class Count(Stage):
     name, code, unit = "count", 1, "documents"
     number: int
 
-    @property
-    def title(self) -> str:
-        return f"number {self.number}"
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("count", 100.0, 2.0)
+    title = property(lambda self: f"number {self.number}")
+    cost = property(lambda _: Cost("count", 100.0, 2.0))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> dict[str, Json]:
         return {}

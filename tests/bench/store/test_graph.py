@@ -30,14 +30,8 @@ class Named(Stage):
     log: list[str] = field(metadata=IDLE)
     units: float = field(default=10.0, metadata=IDLE)
 
-    @property
-    def title(self) -> str:
-        return self.label
-
-    @property
-    def cost(self) -> Cost:
-        """Two units a second, after a second."""
-        return Cost(self.name, self.units, 2.0, start=1.0)
+    title = property(lambda self: self.label)
+    cost = property(lambda self: Cost(self.name, self.units, 2.0, start=1.0))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         self.log.append(self.label)

@@ -29,13 +29,8 @@ class Worked(Stage):
     label: str = field(default="a title", metadata=IDLE)
     work: Work = field(metadata=IDLE)
 
-    @property
-    def title(self) -> str:
-        return self.label
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("index", 1, 1)
+    title = property(lambda self: self.label)
+    cost = property(lambda _: Cost("index", 1, 1))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         return self.work(space)

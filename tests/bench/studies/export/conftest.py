@@ -69,13 +69,8 @@ class Trained(Stage):
     litter: Mapping[str, bytes] = field(metadata=IDLE)
     encoders: Mapping[str, Path] = field(metadata=IDLE)
 
-    @property
-    def title(self) -> str:
-        return "crop on made, seed 3"
-
-    @property
-    def cost(self) -> Cost:
-        return Cost("train", 1, 1)
+    title = property(lambda _: "crop on made, seed 3")
+    cost = property(lambda _: Cost("train", 1, 1))
 
     def identity(self) -> dict[str, Json]:
         """Return the identity; what is written decides it too."""
