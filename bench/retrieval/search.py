@@ -127,7 +127,9 @@ class Exact:
 
     def scores(self, query: Matrix, rows: Numbers) -> Matrix:
         """Score one query `[d]` against some passages, float32 `[len(rows)]`."""
-        return self.of(query, self.passages.matrix[rows])
+        matrix = self.passages.matrix
+        # `take` is quicker, but would first copy all of a matrix that is not laid out row by row.
+        return self.of(query, matrix.take(rows, 0) if matrix.flags.c_contiguous else matrix[rows])
 
     def of(self, query: Matrix, vectors: Matrix) -> Matrix:
         """Score one query `[d]` against vectors `[r, d]`, float32 `[r]`."""
@@ -135,7 +137,7 @@ class Exact:
             self._scratch = np.empty((2, *vectors.shape))
         (wide, products), long = self._scratch[:, : len(vectors)], query.astype(np.float64)
         wide[:] = vectors
-        sums = np.multiply(wide, long, out=products).sum(1)
+        sums = np.add.reduce(np.multiply(wide, long, out=products), 1)
         if self.similarity != "dot":
             lengths = np.sqrt(np.multiply(wide, wide, out=products).sum(1))
             length = float(np.sqrt((long * long).sum()))
@@ -158,14 +160,14 @@ def _block(queries: Matrix, passages: Matrix, k: int, exact: Exact, finders: _Fi
         top, bounds = _top(queries[waiting], passages, wanted, exact.similarity, finders)
         # Nothing that a backend scores two bounds below its k-th can reach the exact k-th: it is not scored again.
         last = max(0, top.scores.shape[1] - k)
-        hopeless = top.scores < (np.partition(top.scores, last, axis=1)[:, last] - 2 * bounds)[:, None]
-        again = []
+        hopeful = ~(top.scores < (np.partition(top.scores, last, axis=1)[:, last] - 2 * bounds)[:, None])
+        reached, again = top.scores.min(1) + bounds, []
         for number, at in enumerate(waiting.tolist()):
-            rows = np.sort(top.rows[number][~hopeless[number]])
+            rows = np.sort(top.rows[number][hopeful[number]])
             scores = exact.scores(queries[at], rows)
             kth = np.partition(scores, len(scores) - k)[len(scores) - k] if wanted < len(passages) else None
             # No other passage can reach the k-th where none scores above the worst candidate + bound.
-            if kth is None or float(top.scores[number].min()) + bounds[number] < float(kth):
+            if kth is None or reached[number] < kth:
                 found[at] = rows, scores
             else:
                 again.append(at)
