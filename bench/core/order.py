@@ -47,7 +47,8 @@ def comparable(scores: Scores, tie: Tie) -> Floats:
 def order(documents: Sequence[str], scores: Scores, tie: Tie) -> list[int]:
     """Return the permutation that puts candidates (unique ids) in the task's order. Raises as `comparable`."""
     _same_length(documents, scores)
-    return _ordered(documents, comparable(scores, tie), np.arange(len(documents)), tie)
+    ranked: list[int] = _ordered(documents, comparable(scores, tie), np.arange(len(documents)), tie).tolist()
+    return ranked
 
 
 def best(query: str, documents: Sequence[str], scores: Scores, k: int, tie: Tie) -> Ranking:
@@ -59,7 +60,7 @@ def best(query: str, documents: Sequence[str], scores: Scores, k: int, tie: Tie)
     _same_length(documents, scores)
     values = comparable(scores, tie)
     kept = _ordered(documents, values, cut(values, k), tie)[:k]
-    return Ranking(query, tuple([documents[at] for at in kept]), tuple(values.take(kept).tolist()))
+    return Ranking(query, tuple(map(documents.__getitem__, kept.tolist())), tuple(values[kept].tolist()))
 
 
 def cut(scores: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.intp]:
@@ -75,19 +76,21 @@ def cut(scores: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.intp]:
     return np.flatnonzero(scores >= np.partition(scores, last)[last])
 
 
-def _ordered(documents: Sequence[str], values: Floats, positions: npt.NDArray[np.intp], tie: Tie) -> list[int]:
+def _ordered(
+    documents: Sequence[str], values: Floats, positions: npt.NDArray[np.intp], tie: Tie
+) -> npt.NDArray[np.intp]:
     """Sort positions (ascending on entry) by score, then by the tie rule."""
     positions = positions[np.argsort(-values[positions], kind="stable")]
-    ranked: list[int] = positions.tolist()
     if tie == "trec":
-        first, last = 0, -1
-        for at in [*np.flatnonzero(values[positions[1:]] == values[positions[:-1]]).tolist(), len(ranked)]:
+        sorted_values, first, last = values[positions], 0, -1
+        for at in [*(sorted_values[1:] == sorted_values[:-1]).nonzero()[0].tolist(), len(positions)]:
             if at != last:  # a tie from `first` to `last` has ended
                 if last > 0:  # Python compares strings by code point, which is the byte order of UTF-8
-                    ranked[first : last + 1] = sorted(ranked[first : last + 1], key=documents.__getitem__, reverse=True)
+                    tied = positions[first : last + 1].tolist()
+                    positions[first : last + 1] = sorted(tied, key=documents.__getitem__, reverse=True)
                 first = at
             last = at + 1
-    return ranked
+    return positions
 
 
 def _same_length(documents: Sequence[str], scores: Scores) -> None:

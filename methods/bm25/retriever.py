@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bench import Corpus, Item, Json, Ranking, Strings, Tie, Workspace, best, canonical, comparable, cut, write_strings
 from methods.bm25.analyzers import ANALYZERS, Tokenise, choose, describe
 from methods.bm25.config import BM25Config
@@ -67,6 +69,7 @@ class BM25Retriever:
         if self._opened is None or self._opened[0] != index:
             self._opened = index, Index(index)
         opened, size = self._opened[1], max(1, min(_BLOCK, _HELD // max(1, k)))
+        opened.expect(len(queries) * k)
         for start in range(0, len(queries), size):
             yield from opened.rank(queries[start : start + size], k, tie)
 
@@ -78,8 +81,14 @@ class Index:
         about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         self._tokenise: Tokenise = ANALYZERS[about["analyzer"]["analyzer"]].build()
         self._ids, self._terms = Strings(folder, _IDS), Strings(folder, _TERMS)
+        self._names: list[str] = []  # all ids, where that pays
         self._numbers: dict[str, int | None] = {}
         self._matcher = _load(BM25Config.model_validate(about["config"]), folder)
+
+    def expect(self, ids: int) -> None:
+        """Prepare to name so many documents: from as many as the corpus has, its ids are decoded once and held."""
+        if not self._names and len(self._ids) <= min(ids, _HELD):
+            self._names = self._ids.take(np.arange(len(self._ids)))
 
     def rank(self, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[Ranking]:
         """Yield the best k documents of each query, ties in the task's order."""
@@ -94,7 +103,9 @@ class Index:
             if len(positions) > 2 * k:  # few ids are read from the disk
                 kept = cut(comparable(scores, tie), k)
                 positions, scores = positions[kept], scores[kept]
-            yield best(query.id, self._ids.take(positions), scores, k, tie)
+            names = self._names
+            documents = [names[at] for at in positions.tolist()] if names else self._ids.take(positions)
+            yield best(query.id, documents, scores, k, tie)
 
     def _number(self, term: str) -> int | None:
         """Return a term's number, None where no document has it; looked up on disk once, in code point order."""
