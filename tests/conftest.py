@@ -24,6 +24,7 @@ from bench.core.workspace import Advance, Parts, Workspace, silent
 from bench.data.corpora.shards import Shards
 from bench.hookspecs import hookimpl
 from bench.pipeline.stages import init
+from bench.plugins import Plugins, load
 from bench.training.determinism import reproducible
 from bench.types import Json
 
@@ -47,7 +48,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 
 
 Put = Callable[[str, str | bytes], Path]
-Told = Callable[[Iterable[Any]], list[str]]
+Sentences = Callable[[Iterable[Any]], list[str]]
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def put(tmp_path: Path) -> Put:
 
 
 @pytest.fixture
-def told() -> Told:
+def told() -> Sentences:
     """Read a stream to its end and return what it complains of, a sentence each; the test fails if it does not."""
 
     def read(stream: Iterable[Any]) -> list[str]:
@@ -74,6 +75,17 @@ def told() -> Told:
 
 
 T = TypeVar("T")
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Return every file below a folder by its path."""
+    found = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+@pytest.fixture(scope="module")
+def plugins() -> Plugins:
+    return load()
 
 
 def present(value: T | None) -> T:
@@ -241,8 +253,7 @@ class Trained:
         return [json.loads(line) for line in (self.out / "log.jsonl").read_text(encoding="utf-8").splitlines()]
 
     def files(self) -> dict[str, bytes]:
-        paths = [path for path in sorted(self.out.rglob("*")) if path.is_file()]
-        return {str(path.relative_to(self.out)): path.read_bytes() for path in paths}
+        return tree(self.out)
 
 
 @pytest.fixture(scope="session")

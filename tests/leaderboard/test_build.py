@@ -14,16 +14,13 @@ from bench.core.errors import StoreError, UsageError
 from bench.testing import fields
 from leaderboard.build import LIST, build
 from leaderboard.site import verify
+from tests.conftest import tree
 from tests.leaderboard.conftest import Bundle, Publisher
 
 
 @pytest.fixture(autouse=True)
 def one(made: Publisher) -> None:
     made("bm25", {"made/a": {"": [0.5, 0.7, 0.1]}})
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_the_same_bytes_and_no_leavings(results: Path, tmp_path: Path) -> None:

@@ -4,18 +4,13 @@ from typing import Any
 
 import pytest
 
-from bench.plugins import Plugins, load
+from bench.plugins import Plugins
 from bench.retrieval.readouts import fixed
 from bench.types import DataRequest
 from tests.conftest import cases, present
 
 PRINTED: dict[str, dict[str, Any]] = dict(cases("protocols-printed"))
 LENGTHS = {"lareqa": (96, 256), "mewsli-x": (64, 64), "mkqa": (512, 512)}
-
-
-@pytest.fixture(scope="module")
-def plugins() -> Plugins:
-    return load()
 
 
 @pytest.mark.parametrize("name", PRINTED)

@@ -10,7 +10,7 @@ from bench.core.errors import UsageError
 from bench.data.formats import beir
 from bench.testing import fields
 from bench.types import Item, Judgement
-from tests.conftest import Put, Told, cases, released
+from tests.conftest import Put, Sentences, cases, released
 
 CORPUS = """\
 {"_id": "d1", "title": "One", "text": "first text", "metadata": {"lang": "de", "source": "x"}}
@@ -78,7 +78,7 @@ def test_files_of_a_folder(folder: Path, put: Put) -> None:
     ("row", "sentence"),
     [*cases("beir-documents"), ("[" * 100_000, "found JSON that cannot be read (maximum recursion depth exceeded")],
 )
-def test_malformed_documents(put: Put, told: Told, row: str, sentence: str) -> None:
+def test_malformed_documents(put: Put, told: Sentences, row: str, sentence: str) -> None:
     """Each kind of malformed row is told with file, line, found and expected."""
     path = put("set/corpus.jsonl", '{"_id": "first", "text": ""}\n' + row + "\n")
     (found,) = told(beir.corpus(path.parent).read())
@@ -91,13 +91,13 @@ def test_malformed_documents(put: Put, told: Told, row: str, sentence: str) -> N
     ("row", "sentence"),
     [*cases("beir-judgements"), (f"q1\td2\t{'1' * 5000}", f"found grade '{'1' * 58}…, expected a whole number")],
 )
-def test_malformed_judgements(put: Put, told: Told, row: str, sentence: str) -> None:
+def test_malformed_judgements(put: Put, told: Sentences, row: str, sentence: str) -> None:
     """Each kind of malformed row is told with file, line, found and expected."""
     path = put("set/qrels/test.tsv", f"query-id\tcorpus-id\tscore\nq1\td1\t1\n{row}\n")
     assert told(beir.qrels(path.parent.parent, "test").read()) == [f"{path}:3: {sentence}"]
 
 
-def test_faults_of_a_file(put: Put, told: Told) -> None:
+def test_faults_of_a_file(put: Put, told: Sentences) -> None:
     """All at once and no record after the first; no row is swallowed as a header; a file without records is refused."""
     path = put("set/qrels/test.tsv", "q1\td1\t1\nq1\td2\tx\n")
     assert told(beir.qrels(path.parent.parent, "test").read()) == [

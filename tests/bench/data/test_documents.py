@@ -21,7 +21,7 @@ from bench.data.corpora import documents as module
 from bench.data.corpora import documents as tables
 from bench.data.corpora.documents import documents
 from bench.testing import fields
-from tests.conftest import Put, Told, cases
+from tests.conftest import Put, Sentences, cases
 
 JSONL = """\
 {"id": "a", "lang": "de", "title": "Eins", "sentences": ["Ein Satz.", " ", "Noch  einer."], "parallel_group": "g1"}
@@ -104,7 +104,7 @@ def test_unknown_language_says_how_to_give_it(put: Put) -> None:
 
 
 @pytest.mark.parametrize(("line", "complaint"), cases("document-records"))
-def test_malformed_records(put: Put, told: Told, line: str, complaint: str) -> None:
+def test_malformed_records(put: Put, told: Sentences, line: str, complaint: str) -> None:
     """Each is named with its line, all of a file at once, and no record is handed on after the first."""
     path = put("en.jsonl", f'{{"text": "fine"}}\n{line}\n{{"text": "fine"}}\n{{"text": 2}}\n')
     sentence, last = told(documents(path).read())
@@ -123,7 +123,7 @@ def test_malformed_records(put: Put, told: Told, line: str, complaint: str) -> N
         ("en.txt", b'<doc id="1">\nx\n', "'<doc id=\"1\">' without its </doc>"),
     ],
 )
-def test_broken_files(put: Put, told: Told, name: str, content: bytes, complaint: str) -> None:
+def test_broken_files(put: Put, told: Sentences, name: str, content: bytes, complaint: str) -> None:
     """Named, with what to do."""
     path = put(name, content)
     (sentence, *_) = told(documents(path).read())
@@ -131,7 +131,7 @@ def test_broken_files(put: Put, told: Told, name: str, content: bytes, complaint
     assert f"found {complaint}" in sentence
 
 
-def test_a_document_without_end_is_refused(put: Put, told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_without_end_is_refused(put: Put, told: Sentences, monkeypatch: pytest.MonkeyPatch) -> None:
     """A text without blank lines would fill the memory; with them it is read."""
     monkeypatch.setattr(module, "_LONGEST", 100)
     path = put("en.txt", "A line of text.\n" * 20)
@@ -185,7 +185,7 @@ def found(name: str) -> list[Document]:
     return [Document(one.id.format(name), one.language, one.sentences, one.title) for one in FOUND]
 
 
-def test_parquet(tmp_path: Path, told: Told) -> None:
+def test_parquet(tmp_path: Path, told: Sentences) -> None:
     """Columns by name; a malformed row is named by its number; a file that is none is refused."""
     pyarrow = pytest.importorskip("pyarrow", reason="parquet files are read by pyarrow, an optional library")
     parquet = pytest.importorskip("pyarrow.parquet")

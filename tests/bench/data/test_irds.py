@@ -14,7 +14,7 @@ from ir_datasets.util import Download, RequestsDownload
 
 from bench.data.formats.irds import Sources, sources
 from bench.types import Item, Judgement
-from tests.conftest import Put, Told
+from tests.conftest import Put, Sentences
 
 Register = Callable[[str, Any], Sources]
 
@@ -76,7 +76,7 @@ def test_data_sets(put: Put, register: Register) -> None:
     assert list(made.queries.read()) == [Item("q1", "asked")]
 
 
-def test_malformed_records_and_missing_parts(register: Register, told: Told) -> None:
+def test_malformed_records_and_missing_parts(register: Register, told: Sentences) -> None:
     """Faults as for files, with the record's number; an id that the library does not know, or that lacks a part."""
     docs = Docs([Titled("d1", "t", ""), Titled("d 2", "t", ""), Titled("d3", None, "")])
     rows = [TrecQrel("q1", "d1", 1, "0"), TrecQrel("q1", "d1", 0, "0"), TrecQrel("q1", "d2", 0.5, "0")]
@@ -109,7 +109,11 @@ def test_malformed_records_and_missing_parts(register: Register, told: Told) -> 
 
 
 def test_no_network(
-    tmp_path: Path, register: Register, told: Told, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    register: Register,
+    told: Sentences,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A download that fails names the data set and where a local copy may be put."""
 

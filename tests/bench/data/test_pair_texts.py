@@ -10,7 +10,7 @@ from bench.core.errors import UsageError
 from bench.data.contamination.pair_texts import pair_texts
 from bench.data.contamination.search import Text
 from bench.types import Item, PairFormat, Source, TrainingPair
-from tests.conftest import Put, Told, present
+from tests.conftest import Put, Sentences, present
 
 
 def _source(where: Path | str) -> Source[Text]:
@@ -140,7 +140,7 @@ def test_documents_are_left_to_others(put: Put, name: str, content: str) -> None
     assert pair_texts("hf:some/data:config@main") is None
 
 
-def test_what_is_refused(put: Put, told: Told) -> None:
+def test_what_is_refused(put: Put, told: Sentences) -> None:
     """Every fault with file and line."""
     second, third = told(_source(put("a.jsonl", _rows({"query": "Who?"}, {"query": 7}, {"x": 1}))).read())
     assert "a.jsonl:2" in second

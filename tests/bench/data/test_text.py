@@ -14,7 +14,7 @@ import pytest
 from bench.core.errors import DataError, DataFaultsError
 from bench.data.formats.faults import Faults
 from bench.data.formats.text import lines
-from tests.conftest import Put, Told, traced
+from tests.conftest import Put, Sentences, traced
 
 PACK: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 AGAIN = "expected at least one line; fetch it again"
@@ -78,7 +78,7 @@ def test_truncated_stream(put: Put, kind: tuple[str, str]) -> None:
         assert 19_000 < len(reached) < 21_000
 
 
-def test_what_follows_a_broken_stream(put: Put, told: Told) -> None:
+def test_what_follows_a_broken_stream(put: Put, told: Sentences) -> None:
     """Faults gathered before a stream breaks are not lost; garbage behind one is a fault."""
     path = put("text.gz", gzip.compress(b"good\n\xff\n" + os.urandom(300_000).hex().encode())[:-9])
     with pytest.raises(DataFaultsError) as caught, Faults() as faults:
@@ -92,7 +92,7 @@ def test_what_follows_a_broken_stream(put: Put, told: Told) -> None:
 
 
 @pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz"])
-def test_flipped_byte_in_a_stream(put: Put, told: Told, ending: str) -> None:
+def test_flipped_byte_in_a_stream(put: Put, told: Sentences, ending: str) -> None:
     """A corrupt stream is told as such, never read as other text."""
     whole = bytearray(PACK[ending](b"".join(b"%d\n" % number for number in range(50_000))))
     whole[len(whole) // 2] ^= 0xFF
@@ -101,7 +101,7 @@ def test_flipped_byte_in_a_stream(put: Put, told: Told, ending: str) -> None:
     assert sentence.endswith("fetch it again")
 
 
-def test_wrong_bytes_are_placed(put: Put, told: Told) -> None:
+def test_wrong_bytes_are_placed(put: Put, told: Sentences) -> None:
     """A wrong byte is named with its line and place; with a collector reading goes on; UTF-16 is named at once."""
     path = put("text.txt", b"fine\nfine\nK\xc3\xb6ln caf\xe9 noir\nfine\n")
     found = "byte 0xe9 at place 10 of the line, which is not UTF-8"
@@ -135,13 +135,13 @@ def test_wrong_bytes_are_placed(put: Put, told: Told) -> None:
         ("a.tgz", b"any", f"found an archive, {UNPACK}"),
     ],
 )
-def test_not_what_it_should_be(put: Put, told: Told, name: str, content: bytes, sentence: str) -> None:
+def test_not_what_it_should_be(put: Put, told: Sentences, name: str, content: bytes, sentence: str) -> None:
     """Empty files, archives and wrong endings are told before anything is read."""
     path = put(name, content)
     assert told(lines(path)) == [f"{path}: {sentence}"]
 
 
-def test_missing_files_and_endless_lines(put: Put, told: Told) -> None:
+def test_missing_files_and_endless_lines(put: Put, told: Sentences) -> None:
     """A mistyped name is answered with the near ones; a line without end is refused before it fills the memory."""
     folder = put("corpus.jsonl", "x").parent
     put("other.txt", "x")

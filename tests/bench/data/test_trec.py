@@ -15,7 +15,7 @@ from bench.core.errors import DataError, PluginError
 from bench.data.formats.trec import qrels_source, read_qrels, read_run, topics_source, write_run
 from bench.testing import fields
 from bench.types import Item, Judgement, Ranking, Tie
-from tests.conftest import Put, Told, cases
+from tests.conftest import Put, Sentences, cases
 
 QRELS = (
     "4 columns separated by white space: query, iteration, document, grade (or BEIR's 3 columns under the header line "
@@ -54,13 +54,13 @@ def test_qrels_of_either_form(put: Put, content: str) -> None:
         ("q1 1 d1 2", f"found document 'd1' of query 'q1' a second time, {ONCE.format(1)}"),
     ],
 )
-def test_malformed_qrels(put: Put, told: Told, row: str, sentence: str) -> None:
+def test_malformed_qrels(put: Put, told: Sentences, row: str, sentence: str) -> None:
     """Each kind of malformed row is told with file, line, found and expected."""
     path = put("qrels", f"q1 0 d1 1\n{row}\n")
     assert told(qrels_source(path).read()) == [f"{path}:2: {sentence}"]
 
 
-def test_topics(put: Put, told: Told) -> None:
+def test_topics(put: Put, told: Sentences) -> None:
     """The text is all behind the first tab; rows without tab or text and repeated ids are faults."""
     path = put("topics.tsv", "1\twhat is\tthis\n2\tund das?\n")
     expected = [Item("1", "what is\tthis"), Item("2", "und das?")]
@@ -114,7 +114,7 @@ def test_malformed_runs(put: Put, row: str, sentence: str, tie: Tie) -> None:
     assert str(caught.value) == f"{path}:4: {sentence}"
 
 
-def test_ranks_that_contradict(put: Put, told: Told) -> None:
+def test_ranks_that_contradict(put: Put, told: Sentences) -> None:
     """Under `list` a rank stands once, and the score may not rise where the rank falls."""
     path = put("run", "q1 Q0 a 1 1 t\nq1 Q0 b 1 1 t\nq2 Q0 a 2 3.5 t\nq2 Q0 b 1 2 t\n")
     assert told(read_run(path, "list") for _ in range(1)) == [

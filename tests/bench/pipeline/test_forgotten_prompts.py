@@ -12,17 +12,12 @@ from bench.pipeline.forgotten_prompts import Suspicion, measure, suspicions
 from bench.pipeline.legs import Legs
 from bench.pipeline.selection import Cell
 from bench.pipeline.settings import resolve
-from bench.plugins import Plugins, load
+from bench.plugins import Plugins
 from bench.retrieval.prompts import WantedPrompts
 from bench.store.store import Store
 from bench.types import Readout, Task
 
 TASK = Task("s/t", "official", (), ("RR@10",), readout=Readout("a script", pooling="cls"))
-
-
-@pytest.fixture(scope="module")
-def plugins() -> Plugins:
-    return load()
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from bench.pipeline.selection import Cell, not_the_protocols, select
 from bench.pipeline.settings import resolve
 from bench.pipeline.stages.encode import read_by
 from bench.pipeline.systems import Sparse
-from bench.plugins import Plugins, load
+from bench.plugins import Plugins
 from bench.retrieval.readouts import depth_of, fixed, layer_of, says
 from bench.types import Readout, Source, Task
 from tests.conftest import cases, present
@@ -28,11 +28,6 @@ from tests.conftest import cases, present
 XTREME = Readout("a script", pooling="mean", layers={12: 8, 24: 14}, lengths=(512, 400))
 CLS = Readout("another", pooling="cls", layer=-1, normalise=True, similarity="dot", title="|", question_mark=False)
 TASK = Task("s/t", "official", (), ("RR@10",), readout=XTREME)
-
-
-@pytest.fixture(scope="module")
-def plugins() -> Plugins:
-    return load()
 
 
 def system(plugins: Plugins, *sets: str, backbone: str = "scratch:4x32") -> Trained:

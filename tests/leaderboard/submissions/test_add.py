@@ -20,6 +20,7 @@ from leaderboard.submissions.add import Added, add, check_place
 from leaderboard.submissions.bundle import folder_of
 from leaderboard.submissions.pack import pack, submissions
 from leaderboard.submissions.validate import validate
+from tests.conftest import tree
 from tests.leaderboard.conftest import Bundle
 from tests.leaderboard.submissions.conftest import Ran
 
@@ -44,18 +45,14 @@ def take(judges: SuiteJudges, board: Path) -> Take:
     return call
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
 def test_a_result_is_copied_with_a_record(take: Take, bundle: Bundle, board: Path, ran: Ran) -> None:
     """To the place where `bench run` puts it, byte for byte; readers find it and the record."""
     (added,) = take(bundle.folder)
     assert added.state == "added"
     assert added.path.relative_to(board) == (ran.local / "result.json").relative_to(ran.results)
-    copied = files(added.path.parent)
+    copied = tree(added.path.parent)
     record = copied.pop("accepted.json")
-    assert copied == files(bundle.folder)
+    assert copied == tree(bundle.folder)
     (result,) = read_results(board)
     assert result.accepted is not None
     assert (result.accepted.result, result.accepted.when) == (sha256_file(bundle.path), WHEN)
@@ -67,20 +64,20 @@ def test_a_result_is_copied_with_a_record(take: Take, bundle: Bundle, board: Pat
 def test_the_same_twice_is_already_there(take: Take, bundle: Bundle, board: Path) -> None:
     """Nothing is written, not even the record."""
     (first,) = take(bundle.folder)
-    before = files(board)
+    before = tree(board)
     (second,) = take(bundle.path)
     assert (second.state, second.path) == ("already there", first.path)
-    assert files(board) == before
+    assert tree(board) == before
 
 
 def test_another_of_the_same_kind_is_refused(take: Take, bundle: Bundle, board: Path) -> None:
     """Whatever its label; the sentence says where the first stands."""
     (first,) = take(bundle.folder)
-    before = files(board)
+    before = tree(board)
     bundle.rewrite(lambda content: content["system"].update(label="bm25, but better"))
     with pytest.raises(DataError, check=fields(found="another result of the same system")):
         take(bundle.folder)
-    assert files(board) == before
+    assert tree(board) == before
     shutil.rmtree(first.path.parent)
     assert take(bundle.folder)[0].path.parts[-3].startswith("bm25-but-better-")
 
@@ -138,7 +135,7 @@ def test_the_leavings_of_a_killed_one_are_replaced(
     target.mkdir(parents=True)
     (target / "left-over").write_text("x")
     (added,) = take(bundle.folder)
-    assert "left-over" not in files(added.path.parent)
+    assert "left-over" not in tree(added.path.parent)
 
 
 @pytest.mark.parametrize("ending", ["zip", "tar.gz"])
@@ -213,7 +210,7 @@ def test_a_large_run_is_packed_by_its_address(take: Take, bundle: Bundle, tmp_pa
     """The copy names it, passes, and the record says what that costs; the result's own folder stays as it is."""
     run = (bundle.folder / bundle.run_name).read_bytes() + 60_000 * gzip.compress(b"", mtime=0)  # the same, but larger
     bundle.put(bundle.run_name, run)
-    before = files(bundle.folder)
+    before = tree(bundle.folder)
     with pytest.raises(
         DataError, match=r"found 1,200,\d\d\d bytes, expected at most 1,048,576; put the run on the web"
     ):
@@ -222,7 +219,7 @@ def test_a_large_run_is_packed_by_its_address(take: Take, bundle: Bundle, tmp_pa
         pack(bundle.folder, tmp_path / "packed")
     packed = pack(bundle.folder, tmp_path / "packed", "https://x.org/runs-of-mine/")
     assert packed.aside == {bundle.run_name: f"https://x.org/runs-of-mine/{bundle.run_name}"}
-    assert files(bundle.folder) == before
+    assert tree(bundle.folder) == before
     (added,) = take(packed.path)
     assert not (added.path.parent / bundle.run_name).exists()
     (result,) = read_results(added.path.parent)

@@ -11,7 +11,7 @@ from bench.data.formats.source import place
 from bench.types import Answers, Item, Judgement
 from suites.readers import beir_answers
 from suites.readers.beir_answers import Part
-from tests.conftest import Put, Told
+from tests.conftest import Put, Sentences
 
 
 def row(id: object, language: str, *answers: str, **other: object) -> str:
@@ -98,7 +98,7 @@ def test_what_decides_the_records_is_named(folder: Path) -> None:
         (row("a", "te", "x"), "query id 'a' a second time"),
     ],
 )
-def test_malformed_rows(folder: Path, put: Put, told: Told, line: str, sentence: str) -> None:
+def test_malformed_rows(folder: Path, put: Put, told: Sentences, line: str, sentence: str) -> None:
     """File and line, what was found and what was expected, in whatever language is read."""
     put("set/queries.jsonl", "\n".join([*ROWS, line]) + "\n")
     for source in (beir_answers.queries(folder, Part("test", "te")), beir_answers.answers(folder, Part("test", "te"))):

@@ -18,7 +18,7 @@ from bench.types import Answers, DataRequest, Item, Source
 from suites.common import missing
 from suites.dpr import wikipedia
 from suites.readers import dpr, mkqa
-from tests.conftest import Put, Told, traced
+from tests.conftest import Put, Sentences, traced
 
 HEADER = "id\ttext\ttitle\n"
 ROWS = (
@@ -66,7 +66,7 @@ def test_what_csv_writes_is_read(rows: list[tuple[str, str, str]], quoting: int)
     assert [tuple(dpr.cells(line, dpr.COLUMNS)) for line in lines] == rows
 
 
-def test_a_broken_stream_of_passages(put: Put, told: Told) -> None:
+def test_a_broken_stream_of_passages(put: Put, told: Sentences) -> None:
     """It ends too early."""
     (fault,) = told(dpr.passages(put("c.tsv.gz", gzip.compress((HEADER + ROWS).encode())[:-9])).read())
     assert "found a truncated gzip stream" in fault
@@ -156,7 +156,7 @@ def test_questions_and_answers(put: Put, name: str) -> None:
     assert list(pickle.loads(pickle.dumps(said)).read()) == list(said.read())  # noqa: S301 (our own bytes)
 
 
-def test_nothing_is_evaluated(put: Put, told: Told, tmp_path: Path) -> None:
+def test_nothing_is_evaluated(put: Put, told: Sentences, tmp_path: Path) -> None:
     """A list is a literal: code in its place is a fault, and is not run."""
     mark = tmp_path / "ran"
     path = put("q.csv", f"what\t[__import__('pathlib').Path('{mark}').touch()]\n")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from suites.readers import anserini, askubuntu, dpr, mewsli_x, mkqa, xor, xquad
-from tests.conftest import Put, Told
+from tests.conftest import Put, Sentences
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "faults.json"
 CASES: list[dict[str, Any]] = json.loads(GOLDEN.read_text(encoding="utf-8"))
@@ -40,7 +40,7 @@ READERS: dict[str, Callable[[Path], Iterable[Any]]] = {
 @pytest.mark.parametrize(
     ("reader", "at"), [(reader, at) for at, case in enumerate(CASES) for reader in case["readers"]]
 )
-def test_faults_are_told(reader: str, at: int, put: Put, told: Told) -> None:
+def test_faults_are_told(reader: str, at: int, put: Put, told: Sentences) -> None:
     """Whatever part of a file is asked for, and of lines that are not wanted too."""
     text = "\n".join(CASES[at]["text"])
     for name, content in FILLED.items():

@@ -16,6 +16,7 @@ from bench.core.publications import Release
 from bench.data.fetching import records
 from bench.data.fetching.client import Client, Patience
 from bench.data.fetching.fetch import fetch
+from tests.conftest import tree
 
 DATA = bytes(range(256)) * 1200
 
@@ -171,9 +172,7 @@ class Attempt:
     @property
     def files(self) -> dict[str, bytes]:
         """Every file but our own notes, by its path."""
-        found = (path for path in self.root.rglob("*") if path.is_file())
-        named = {path.relative_to(self.root).as_posix(): path for path in found}
-        return {name: path.read_bytes() for name, path in named.items() if not name.startswith(records.FOLDER)}
+        return {name: data for name, data in tree(self.root).items() if not name.startswith(records.FOLDER)}
 
     def remove(self) -> None:
         (self.root / "suite/file.bin").unlink()

@@ -19,7 +19,7 @@ from bench.core.errors import DataError
 from bench.data.fetching import unpack as module
 from bench.data.fetching.unpack import Limits, unpack
 from bench.testing import fields
-from tests.conftest import cases, traced
+from tests.conftest import cases, traced, tree
 
 FILES = {
     "set/corpus.jsonl": b'{"_id": "1"}\n' * 500,
@@ -27,13 +27,6 @@ FILES = {
     "README.md": "Straße\n".encode(),
 }
 EXPECTED = {name: (len(data), hashlib.sha256(data).hexdigest()) for name, data in FILES.items()}
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
-    }
 
 
 def a_zip(path: Path, files: dict[str, bytes] | None = None) -> Path:

@@ -14,7 +14,7 @@ from bench.data.formats import text
 from bench.data.formats.archive import Member
 from bench.data.pairs import arrays
 from bench.data.pairs.arrays import elements, head
-from tests.conftest import Put, Told, cases, traced
+from tests.conftest import Put, Sentences, cases, traced
 
 VALUES: list[Any] = [
     {"a": 'quoted "x" \\ [1, {"b": 2}', "c": [1.5, -2e3, None, True]},
@@ -88,13 +88,13 @@ def test_an_array_under_a_key(put: Put, tmp_path: Path) -> None:
         ("[" * 100_000, "", "a.json:1: found JSON that cannot be read (maximum recursion depth exceeded"),
     ],
 )
-def test_broken_json(put: Put, told: Told, content: str, key: str, message: str) -> None:
+def test_broken_json(put: Put, told: Sentences, content: str, key: str, message: str) -> None:
     """The reading ends there, with the line."""
     assert message in told(elements(put("a.json", content), key))[0]
 
 
 def test_a_broken_element_is_not_looked_for_to_the_end_of_the_file(
-    put: Put, told: Told, monkeypatch: pytest.MonkeyPatch
+    put: Put, told: Sentences, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """JSON that can never become whole ends the reading at once, however much follows."""
     path = put("a.json", '[{"a": wrong}, ' + '{"b": 1}, ' * 400_000 + "{}]")
@@ -111,7 +111,7 @@ def test_a_broken_element_is_not_looked_for_to_the_end_of_the_file(
     assert sum(read) < 0.5 * path.stat().st_size
 
 
-def test_files_that_cannot_be_read(put: Put, told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_cannot_be_read(put: Put, told: Sentences, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As any text file: missing, another kind, cut off, not UTF-8 (with its line); no element is gathered for ever."""
     assert "found no such file, expected a file" in told(elements(tmp_path / "none.json"))[0]
     whole = gzip.compress(json.dumps(VALUES).encode())

@@ -12,7 +12,7 @@ import pytest
 from bench.core.errors import UsageError
 from bench.data.pairs import of, outcomes
 from bench.testing import fields
-from tests.conftest import Put, Told, cases
+from tests.conftest import Put, Sentences, cases
 
 DPR = {"question": "what?", "answers": [], "positive_ctxs": [{"title": "T", "text": "this"}]}
 CONTEXT = "It is this. And that."
@@ -72,7 +72,7 @@ def test_folders(put: Put) -> None:
         of(str(folder))
 
 
-def test_what_holds_no_pairs(put: Put, tmp_path: Path, told: Told) -> None:
+def test_what_holds_no_pairs(put: Put, tmp_path: Path, told: Sentences) -> None:
     """Names, other files and folders without any say what is wanted; a .json file is refused in its form's words."""
     wanted = "pairs as .tsv (query, positive, negatives)"
     with pytest.raises(UsageError, check=fields(found="no such file or folder", expected=wanted)):

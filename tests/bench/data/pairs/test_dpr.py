@@ -11,7 +11,7 @@ from bench.data.pairs import dpr
 from bench.data.pairs.rows import text_id
 from bench.data.pairs.sources import ALSO_POSITIVE, NO_POSITIVE
 from bench.types import Item, TrainingPair
-from tests.conftest import Put, Told, cases
+from tests.conftest import Put, Sentences, cases
 
 
 def _context(name: object, text: str, title: str | None = "T", key: str = "passage_id") -> dict[str, Any]:
@@ -58,7 +58,7 @@ def test_languages(put: Put) -> None:
     assert source.reader != dpr.pairs(path).reader
 
 
-def test_all_faults_are_told_with_the_number_of_the_record(put: Put, told: Told) -> None:
+def test_all_faults_are_told_with_the_number_of_the_record(put: Put, told: Sentences) -> None:
     """One file is mended in one go, question ids are unique, and an empty array or a row a line is refused."""
     good = RECORDS[0]
     bad: list[tuple[Any, str]] = [

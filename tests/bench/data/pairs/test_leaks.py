@@ -12,7 +12,7 @@ from bench.core.errors import UsageError
 from bench.data.pairs import outcomes, split, without
 from bench.data.pairs.leaks import LEAKED, TABLE
 from bench.types import Item, Source, TrainingPair
-from tests.conftest import Put, Told
+from tests.conftest import Put, Sentences
 
 ROWS = "file\tquery-id\ttest-suite\nset/qrels/train.tsv\tq2\tset\nset/qrels/dev.tsv\tq1\tset\nother/x.tsv\tq3\tset\n"
 
@@ -49,7 +49,7 @@ def test_keys_are_the_same_on_another_machine(folder: Path, tmp_path: Path) -> N
     assert here.reader == there.reader == without(split(moved / "set", "train"), moved / TABLE).reader
 
 
-def test_a_table_of_other_files_is_refused(folder: Path, put: Put, told: Told) -> None:
+def test_a_table_of_other_files_is_refused(folder: Path, put: Put, told: Sentences) -> None:
     """Ids that the source does not have mean that the two do not belong together."""
     put(f"data/{TABLE}", ROWS + "set/qrels/train.tsv\tq9\tset\n")
     assert told(without(split(folder / "set", "train", "a"), folder / TABLE).read()) == [

@@ -20,7 +20,7 @@ from bench.data.pairs import from_leg, of_dataset, outcomes, split
 from bench.data.pairs.sources import NO_PASSAGE, NO_POSITIVE, NO_TEXT, TWICE
 from bench.testing import fields
 from bench.types import Answers, Corpus, Item, Judgement, Leg, Source, TrainingPair
-from tests.conftest import Put, Told, present, traced
+from tests.conftest import Put, Sentences, present, traced
 
 PASSAGES = [Item(f"d{number}", f"text {number}", "T", "de" if number == 3 else "") for number in range(6)]
 QUERIES = [Item("q1", "one?"), Item("q2", "two?", language="fr"), Item("q3", "three?"), Item("q4", "not judged")]
@@ -90,7 +90,7 @@ def test_what_has_no_text() -> None:
     assert found["q1"].left_out == (TWICE,)
 
 
-def test_unknown_ids_are_told_with_their_lines(put: Put, told: Told) -> None:
+def test_unknown_ids_are_told_with_their_lines(put: Put, told: Sentences) -> None:
     """All of them, of queries and documents; or documents are left out, where that is wished."""
     put("set/corpus.jsonl", '{"_id": "d1", "text": "one"}\n')
     put("set/queries.jsonl", '{"_id": "q1", "text": "what?"}\n')

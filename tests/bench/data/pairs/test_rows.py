@@ -8,7 +8,7 @@ import pytest
 
 from bench.data.pairs.rows import jsonl_pairs, text_id, tsv_pairs
 from bench.types import Item, TrainingPair
-from tests.conftest import Put, Told, cases
+from tests.conftest import Put, Sentences, cases
 
 WORDS = [
     Item(text_id("yes"), "yes", language="sw"),
@@ -40,7 +40,7 @@ def test_what_a_line_says_itself(put: Put) -> None:
     assert len({text_id("b", "a"), text_id("ab"), text_id("", "ab"), text_id("a", "b"), text_id("b")}) == 5
 
 
-def test_faulty_lines(put: Put, told: Told) -> None:
+def test_faulty_lines(put: Put, told: Sentences) -> None:
     """Each with its line."""
     rows = [
         '{"query": "q", "positive": "p"}',
@@ -86,7 +86,7 @@ def test_rows(put: Put, header: str, first: int) -> None:
     ]
 
 
-def test_tables(put: Put, told: Told) -> None:
+def test_tables(put: Put, told: Sentences) -> None:
     """The ending decides compression; the word "query" alone is no header; each faulty row comes with its line."""
     assert len(list(tsv_pairs(put("p.tsv.bz2", bz2.compress(ROWS.encode()))).read())) == 3
     (found,) = tsv_pairs(put("p.tsv", "query\tan answer\n")).read()

@@ -11,7 +11,7 @@ from bench.data.pairs import outcomes, squad
 from bench.data.pairs.squad import MISPLACED, NO_ANSWER, NO_SENTENCE, inferred
 from bench.types import TrainingPair
 from suites.readers import xquad
-from tests.conftest import Put, Told, present
+from tests.conftest import Put, Sentences, present
 
 CONTEXT = "Dr. Ada was born in 1815.  She wrote\nnotes on it. The end"
 FIRST, SECOND, THIRD = "Dr. Ada was born in 1815.", "She wrote\nnotes on it.", "The end"
@@ -70,7 +70,7 @@ def test_what_cannot_be_trained_on_is_left_out(put: Put) -> None:
     ]
 
 
-def test_all_faults_are_told(put: Put, told: Told) -> None:
+def test_all_faults_are_told(put: Put, told: Sentences) -> None:
     """With the number of the paragraph; a question may stand once in the file."""
     good = {"context": CONTEXT, "qas": [_question("a", "1815")]}
     bad: list[tuple[dict[str, Any], str]] = [

@@ -1,6 +1,5 @@
 """init: the encoder before training, from random weights and from a folder."""
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from bench.core.workspace import Parts, Workspace
 from bench.data.corpora import tokenizer
 from bench.pipeline.stages import init
 from bench.retrieval import backbones
+from tests.conftest import tree
 
 CONTRACT = Contract(pooling="cls", query_prompt="query: ", passage_length=100)
 
@@ -34,17 +34,13 @@ def begun(
     return dict(init.run(Workspace(folder, Parts(folder / "parts")), backbone, words, contract, seed, **more))
 
 
-def digests(folder: Path) -> dict[str, str]:
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
-
-
 def test_same_seed_same_bytes(tmp_path: Path, words: Path) -> None:
     """Another seed gives other weights and nothing else; the caller's own chance is not touched."""
     before = torch.random.get_rng_state()
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         begun(tmp_path / name, "scratch:2x8", words, seed)
         torch.rand(3)  # the state of the caller does not decide the weights
-    a, b, c = (digests(tmp_path / name) for name in "abc")
+    a, b, c = (tree(tmp_path / name) for name in "abc")
     assert a == b
     assert {name for name in a if a[name] != c[name]} == {"model.safetensors"}
     torch.random.set_rng_state(before)
@@ -68,7 +64,7 @@ def test_scratch_is_a_plain_folder(tmp_path: Path, words: Path, capfd: pytest.Ca
     assert facts == {**about, **sizes}
     assert Contract.load(tmp_path / "a") == CONTRACT
     files = "config.json contract.json model.safetensors tokenizer.json tokenizer_config.json"
-    assert sorted(digests(tmp_path / "a")) == files.split()
+    assert sorted(tree(tmp_path / "a")) == files.split()
 
 
 def test_from_a_folder(tmp_path: Path, words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +73,7 @@ def test_from_a_folder(tmp_path: Path, words: Path, monkeypatch: pytest.MonkeyPa
     other = Contract(pooling="mean")
     facts = begun(tmp_path / "b", str(tmp_path / "a"), None, seed=5, contract=other)
     begun(tmp_path / "c", str(tmp_path / "a"), words, seed=6, contract=other)
-    a, b, c = (digests(tmp_path / name) for name in "abc")
+    a, b, c = (tree(tmp_path / name) for name in "abc")
     assert facts["kind"] == "pretrained"
     assert b == c
     assert a["model.safetensors"] == b["model.safetensors"]
@@ -105,11 +101,11 @@ def test_the_pooler_comes_along_where_it_is_read(tmp_path: Path, words: Path) ->
         torch.rand(3)
         begun(tmp_path / name, str(tmp_path / "without"), None, seed, pooled, new_pooler=True)
     a, b, c = (load_file(tmp_path / name / "model.safetensors") for name in "abc")
-    assert digests(tmp_path / "a") == digests(tmp_path / "b")
+    assert tree(tmp_path / "a") == tree(tmp_path / "b")
     assert {name for name in a if not torch.equal(a[name], c[name])} == {"pooler.dense.weight"}
     assert all(torch.equal(a[name], tensor) for name, tensor in bare.items())
     begun(tmp_path / "again", str(tmp_path / "a"), None, 5, pooled, new_pooler=True)
-    assert digests(tmp_path / "again")["model.safetensors"] == digests(tmp_path / "a")["model.safetensors"]
+    assert tree(tmp_path / "again")["model.safetensors"] == tree(tmp_path / "a")["model.safetensors"]
     assert torch.equal(b["pooler.dense.weight"], a["pooler.dense.weight"])
 
 

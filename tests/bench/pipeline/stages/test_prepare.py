@@ -1,7 +1,6 @@
 """prepare: what goes in can be had back, however often it was interrupted, in any process."""
 
 import gzip
-import hashlib
 import json
 import os
 import subprocess
@@ -27,6 +26,7 @@ from bench.data.corpora.shards import Shards
 from bench.pipeline.settings import PrepareConfig
 from bench.pipeline.stages import prepare
 from bench.types import Source
+from tests.conftest import tree
 
 WORDS = {
     "en": ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "and", "runs", "home"],
@@ -86,12 +86,6 @@ def prepared(
     return dict(facts), parts.written
 
 
-def digests(folder: Path) -> dict[str, str]:
-    out = folder / "out"
-    files = sorted(path for path in out.rglob("*") if path.is_file())
-    return {path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
 def texts(folder: Path) -> dict[str, list[list[str]]]:
     """All sentences decoded, by language and document."""
     shards = Shards(folder / "out")
@@ -134,14 +128,14 @@ def test_interrupted_anywhere_same_bytes(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(encoding, "BLOCK", 7)
     documents = source(corpus())
     facts, parts = prepared(tmp_path / "whole", documents)
-    expected = digests(tmp_path / "whole")
+    expected = tree(tmp_path / "whole" / "out")
     assert len(parts) == 14  # 5 texts of at most 7 documents, sample, mask, census, tokenizer, and 5 blocks of ids
     for left in range(len(parts)):
         folder = tmp_path / str(left)
         with pytest.raises(KeyboardInterrupt):
             prepared(folder, documents, left=left)
         again, rest = prepared(folder, documents)
-        assert digests(folder) == expected
+        assert tree(folder / "out") == expected
         assert again == facts
         assert rest == parts[5 if 5 <= left < 8 else left :]  # what the pass has found is one piece
     for place in (0, 11, 29):  # in documents read
@@ -157,7 +151,7 @@ def test_interrupted_anywhere_same_bytes(tmp_path: Path, monkeypatch: pytest.Mon
         with pytest.raises(KeyboardInterrupt):
             prepared(folder, Source("tiny", "tiny/1", (), read))
         prepared(folder, documents)
-        assert digests(folder) == expected
+        assert tree(folder / "out") == expected
 
 
 def test_processes_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +172,7 @@ def test_processes_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for many in (1, 2, 3):
         monkeypatch.setattr(encoding, "processes", lambda *_, many=many: many)
         prepared(tmp_path / f"{many}", given)
-    assert digests(tmp_path / "1") == digests(tmp_path / "2") == digests(tmp_path / "3")
+    assert tree(tmp_path / "1" / "out") == tree(tmp_path / "2" / "out") == tree(tmp_path / "3" / "out")
     assert len(read) == 3
     monkeypatch.setattr(subprocess, "Popen", Killed)
     with pytest.raises(BenchError) as raised:
@@ -186,7 +180,7 @@ def test_processes_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert (raised.value.found, "type the same command" in raised.value.hint) == ("one killed by signal 9", True)
     monkeypatch.setattr(encoding, "processes", lambda *_: 1)
     prepared(tmp_path / "killed", given)
-    assert digests(tmp_path / "killed") == digests(tmp_path / "1")
+    assert tree(tmp_path / "killed" / "out") == tree(tmp_path / "1" / "out")
 
 
 @pytest.mark.parametrize("many", [1, 2])
@@ -221,7 +215,7 @@ def test_blocks_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for size in (1, 7, 1000):
         monkeypatch.setattr(encoding, "BLOCK", size)
         prepared(tmp_path / str(size), source(corpus()))
-    assert digests(tmp_path / "1") == digests(tmp_path / "7") == digests(tmp_path / "1000")
+    assert tree(tmp_path / "1" / "out") == tree(tmp_path / "7" / "out") == tree(tmp_path / "1000" / "out")
 
 
 CODE = """
@@ -246,7 +240,7 @@ def test_other_processes_write_the_same(tmp_path: Path) -> None:
     env = os.environ | {"PYTHONHASHSEED": "1", "RAYON_NUM_THREADS": "1"}
     subprocess.run([sys.executable, "-c", CODE, str(file), str(tmp_path / "there")], env=env, check=True)
     prepared(tmp_path / "here", source(corpus()))
-    assert digests(tmp_path / "there") == digests(tmp_path / "here")
+    assert tree(tmp_path / "there" / "out") == tree(tmp_path / "here" / "out")
 
 
 def test_a_given_tokenizer_is_kept(tmp_path: Path) -> None:
@@ -257,7 +251,7 @@ def test_a_given_tokenizer_is_kept(tmp_path: Path) -> None:
     assert not {"sample.json", "tokenizer.json"} & set(parts)
     given.rename(tmp_path / "elsewhere")
     prepared(tmp_path / "third", source(corpus(6)), given=tmp_path / "elsewhere")
-    assert digests(tmp_path / "second") == digests(tmp_path / "third")
+    assert tree(tmp_path / "second" / "out") == tree(tmp_path / "third" / "out")
     assert texts(tmp_path / "second")["en"] == [list(one.sentences) for one in corpus(6) if one.language == "en"]
 
 
