@@ -35,7 +35,6 @@ class Made:
     curves: Mapping[str, Any] = field(default_factory=dict)
 
     def publish(self, scratch: Path, results: Path) -> Path:
-        """Publish the result and return its file."""
         about = {
             "label": self.label,
             "hash": digest(self.label),

@@ -22,7 +22,6 @@ EXAMPLE = ROOT / "examples" / "overlap"
 
 
 def python(code: str, folder: Path, **environment: str) -> str:
-    """Run code in a fresh interpreter in a folder and return what it prints."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
     env = {**kept, **environment}
     command = [sys.executable, "-c", code]

@@ -19,7 +19,6 @@ PAIR = "compare/made-up-unsupervised.html"
 
 
 def row_page(html: list[str], start: str) -> str:
-    """The page of a row, by what its name begins with."""
     (found,) = [name for name in html if name.startswith(start)]
     return found
 
@@ -87,7 +86,6 @@ def test_a_pair_as_its_address_says(visit: Any, site: Path) -> None:
 
 
 def difference(page: Page) -> str:
-    """The difference that the verdict names."""
     found = re.search(r": ([+−]?[\d.]+) RR@100 points", page.locator("#pair .lead").inner_text())
     assert found
     return found[1]

@@ -65,7 +65,6 @@ def _archive(draw: Draw) -> tuple[str, bytes]:
 
 
 def case(draw: Draw, folder: Path) -> Case:
-    """Unpack one into a folder that lies beside another."""
     name, data = _archive(draw)
     (folder / name).write_bytes(data)
 

@@ -78,7 +78,6 @@ def _run(words: Sequence[str], place: Path) -> list[str]:
 
 @cache
 def _inputs() -> Path:
-    """Write documents to train on and training pairs, made of the small folder."""
     folder, texts = scratch(), [json.loads(line)["text"] for line in (TINY / "corpus.jsonl").open()]
     (folder / "corpus").mkdir()
     documents = [{"id": str(at), "sentences": texts[at : at + 4]} for at in range(0, len(texts), 4)]
@@ -117,7 +116,6 @@ class _Whole:
 
 @cache
 def _whole(name: str) -> _Whole:
-    """Make all that a command needs, and carry it out once."""
     job, folder = JOBS[name], scratch()
     _inputs()
     for module in ("leaderboard.build",) if name == "add" else ("torch", "transformers") if "crop" in job.run else ():

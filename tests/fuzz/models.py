@@ -62,7 +62,6 @@ def _weights(draw: Draw, data: bytes) -> bytes:
 
 
 def read(folder: Path, way: int) -> str:
-    """Read a folder in one of the ways in which models are read."""
     from bench.core.contract import Contract
     from bench.retrieval import cross_encoder, encoder, lm_heads, prompts, readouts
     from bench.types import Item
@@ -86,7 +85,6 @@ def read(folder: Path, way: int) -> str:
 
 
 def case(draw: Draw, folder: Path) -> Case:
-    """Damage one or two files of a sound folder."""
     place = folder / "model"
     shutil.copytree(sound(), place)
     if draw.random() < 0.5:

@@ -28,7 +28,6 @@ def _value(draw: Draw) -> str:
 
 
 def case(draw: Draw, folder: Path) -> Case:
-    """Draw a file and a few settings."""
     warmed(*PLAN, "--store", "/nonexistent/store")
     lines = [line.format(_value(draw)) if "{" in line else line for line in draw.choices(LINES, k=draw.randint(1, 6))]
     path = folder / "settings.toml"

@@ -40,7 +40,6 @@ DOCUMENTS: Mapping[str, tuple[Any, int]] = {
 
 
 def read(path: Path, pairs: bool) -> int:
-    """Return how many pairs or documents a file holds."""
     return len(list(readers.of(str(path), "en").read() if pairs else documents(path, "en").read()))
 
 

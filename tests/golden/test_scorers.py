@@ -74,7 +74,6 @@ ELSEWHERE = (
 
 
 def documents(name: str) -> Callable[..., Mapping[str, float]]:
-    """Return a scorer of documents."""
     scorer = OFFICIAL[name].documents
     assert scorer is not None
     return scorer

@@ -50,13 +50,11 @@ class Bundle:
         return read_sealed(self.path)
 
     def rewrite(self, change: Callable[[dict[str, Any]], object]) -> None:
-        """Change the result and seal it again."""
         content = self.content
         change(content)
         write_sealed(self.path, content)
 
     def put(self, name: str, data: bytes) -> None:
-        """Exchange a file, with its checksum."""
         (self.folder / name).write_bytes(data)
         self.rewrite(lambda content: content["files"].update({name: sha256_file(self.folder / name)}))
 

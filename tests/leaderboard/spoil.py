@@ -41,7 +41,6 @@ def raw(given: Any) -> bytes:
 
 
 def spoil(bundle: Bundle, changes: list[list[Any]]) -> None:
-    """Carry out changes, each a name and what it is given, in their order."""
     for name, *given in changes:
         CHANGES[name](bundle, *given)
 
@@ -78,7 +77,6 @@ def rehash(bundle: Bundle) -> None:
 
 
 def write(bundle: Bundle, name: str, given: Any) -> None:
-    """Write a file and nothing about it."""
     (bundle.folder / name).parent.mkdir(parents=True, exist_ok=True)
     (bundle.folder / name).write_bytes(raw(given))
 

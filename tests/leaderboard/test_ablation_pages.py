@@ -38,7 +38,6 @@ def built(one: Site) -> dict[str, str]:
 
 
 def publish(made: Publisher, ours: Mapping[str, float], data: str = "mini", seed: int = 0) -> None:
-    """Publish a result for some cells."""
     mark = "" if data == "official" else f"{data}/"
     for cell, value in ours.items():
         tasks = {f"{mark}made/a": {"": [value, value]}, f"{mark}made/b": {"": [0.9, 0.9]}}

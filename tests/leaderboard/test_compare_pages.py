@@ -27,7 +27,6 @@ def three(made: Publisher) -> dict[str, dict[str, list[float]]]:
 
 
 def handed(made: dict[str, bytes], name: str) -> dict[str, Any]:
-    """The pair file of a row."""
     (path,) = (path for path in made if path.startswith(f"data/pairs/made-unsupervised-{name}-"))
     text = made[path].decode()
     key, value = json.loads(f"[{text.removeprefix('RB.put(').removesuffix(');' + chr(10))}]")

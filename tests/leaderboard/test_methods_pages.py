@@ -23,7 +23,6 @@ def line(*points: tuple[float, float]) -> CurveLine:
 
 
 def trained(made: Publisher, seed: int, curves: Any) -> Path:
-    """Publish a row with a training behind it."""
     facts = {"train": {"seconds": 30.0 + 2 * seed, "tokens": 1000, "flops": 5e9}}
     leg = {"keys": {"train": f"k{seed}"}, "facts": facts}
     return made(

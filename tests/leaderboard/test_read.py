@@ -22,7 +22,6 @@ VALUES = f"per-query/{TASK}.json.gz"
 
 @pytest.fixture
 def path(made: Publisher) -> Path:
-    """One result of two queries."""
     return made("bm25", {TASK: {"": [0.25, 0.75]}})
 
 

@@ -186,7 +186,6 @@ def test_settings_of_papers(setting: str, model: str, ours: str) -> None:
 
 
 def about(label: str, method: str, *origins: str, **more: Any) -> About:
-    """A system with settings of these origins."""
     settings = [{"key": f"method.k{at}", "value": 1, "origin": origin} for at, origin in enumerate(origins)]
     return About.model_validate(
         {"label": label, "hash": "0" * 8, "method": method, "version": "1", "settings": settings, **more}
@@ -206,7 +205,6 @@ def test_names_of_systems() -> None:
 
 
 def values(level: float, n: int = 100) -> list[float]:
-    """Ones and zeros with a mean."""
     return [1.0] * round(n * level) + [0.0] * (n - round(n * level))
 
 
@@ -266,7 +264,6 @@ def test_only_official_data_of_the_benchmark_itself(
 
 
 def method(name: str, presets: dict[str, Preset]) -> MethodShown:
-    """A method that plugins tell of."""
     return MethodShown(name, "1", "", "", "# card", presets)
 
 

@@ -17,7 +17,6 @@ from tests.leaderboard.conftest import Publisher
 
 
 def told(result: Result, legs: dict[str, dict[str, Any]]) -> Result:
-    """The same result with other facts and keys by task."""
     tasks = {
         task: {leg: one.model_copy(update=legs[task]) for leg, one in parts.items()}
         for task, parts in result.content.tasks.items()
@@ -33,7 +32,6 @@ def result(made: Publisher, results: Path) -> Result:
 
 
 def facts(seconds: float, key: str, tuned: float, tune: str) -> dict[str, Any]:
-    """Of a leg that was trained and tuned."""
     return {
         "facts": {"train": {"seconds": seconds, "tokens": 100}, "tune": {"seconds": tuned, "tokens": 10}, "search": {}},
         "keys": {"train": key, "tune": tune},

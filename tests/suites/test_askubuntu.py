@@ -33,7 +33,6 @@ def lay_out(root: Path, *, texts: bool = True) -> DataRequest:
 
 
 def official_order(task: Task) -> Scored:
-    """Score the order of the candidates under the task's rules."""
     (leg,) = task.legs
     qrels: dict[str, dict[str, int]] = defaultdict(dict)
     for row in present(leg.qrels).read():

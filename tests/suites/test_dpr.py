@@ -28,14 +28,12 @@ def root(tmp_path: Path, put: Put) -> Path:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Expect what the tiny release holds."""
     monkeypatch.setattr(dpr, "PASSAGES", 1)
     for name, one in dpr.SETS.items():
         monkeypatch.setitem(dpr.SETS, name, replace(one, queries={"test": 2, "dev": 1}))
 
 
 def by_name(name: str) -> Suite:
-    """Return one of the two suites."""
     (suite,) = (one for one in dpr.SUITES if one.name == name)
     return suite
 

@@ -17,7 +17,6 @@ LANGUAGES = ["ar", "de", "el", "en", "es", "hi", "ru", "th", "tr", "vi", "zh"]
 
 
 def lay_out(root: Path, *, without: str = "") -> Path:
-    """Write a tiny release: two sentences and one question in each language."""
     folder = root / "lareqa" / "xquad-r"
     folder.mkdir(parents=True)
     for code in LANGUAGES:

@@ -16,7 +16,6 @@ from tests.suites.conftest import Checked, jsonl
 
 
 def row(number: int, *answers: Mapping[str, object]) -> dict[str, object]:
-    """Write a question of all languages; answers are the English ones."""
     asked = {name: f"“Q{number}” – {name}?" for name in mkqa.LANGUAGES}
     other = [{"type": "entity", "text": "no English", "aliases": []}]
     said = {name: list(answers) if name == "en" else other for name in mkqa.LANGUAGES}

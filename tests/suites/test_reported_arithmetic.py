@@ -46,7 +46,6 @@ def keyed(found: Iterable[Reported]) -> dict[str, Reported]:
 
 
 def in_rows() -> dict[Row, dict[str, Reported]]:
-    """Put all numbers into the rows of the tables, with one measure each."""
     found: dict[Row, list[Reported]] = defaultdict(list)
     for row in reported.rows():
         word = row.measure.replace("Rcap", "R").removesuffix(" (capped for Trec-COVID)")
@@ -104,7 +103,6 @@ def averages() -> list[tuple[Reported, list[Reported] | None]]:
 
 
 def mean(cells: Sequence[Reported], *, right: bool = False) -> Fraction:
-    """Return the exact mean of what is printed, or of what is right."""
     return sum((exact(cell, right=right) for cell in cells), Fraction(0)) / len(cells)
 
 

@@ -35,7 +35,6 @@ def lay_out(root: Path, split: str = "dev", *, passages: bool = True) -> Path:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Expect what the tiny release holds."""
     monkeypatch.setattr(xor_retrieve, "ROWS", {"dev": 3, "train": 3})
     monkeypatch.setitem(xor_retrieve.LANGUAGES, "te", xor_retrieve.Language(2, 1, 1))
     monkeypatch.setitem(xor_retrieve.LANGUAGES, "ar", xor_retrieve.Language(1, 1, 1))

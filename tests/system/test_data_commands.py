@@ -49,13 +49,11 @@ class Toy:
     patch: pytest.MonkeyPatch
 
     def describe(self, *releases: dict[str, Any], documents: int | None = None, **more: Any) -> None:
-        """Write down what the suite's official files are, and more."""
         whole = [{"urls": [], "tasks": [], "licence": "CC0", **one} for one in releases]
         about = {"documents": documents, "releases": whole, **more}
         (self.home / "plugin" / "releases.json").write_text(json.dumps(about))
 
     def archive(self, **others: Any) -> dict[str, Any]:
-        """Describe the archive of the tasks."""
         data = (self.site / "one.zip").read_bytes()
         known = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest(), "licence": "CC BY 4.0"}
         return {"path": "toy/one.zip", "urls": [f"{self.url}/one.zip"], "unpack": "toy", **known, **others}

@@ -73,7 +73,6 @@ def spelt(words: int) -> list[str]:
 
 
 def generate(root: Path) -> Collection:
-    """Write the collection, the questions and the judgements; words are drawn by Zipf's law."""
     rng, spelling = np.random.default_rng(5), np.array(spelt(WORDS), object)
     lengths = SHORTEST + rng.binomial(LONGEST - SHORTEST, 1 / 3, PASSAGES)
     odds = np.cumsum(1 / np.arange(1, WORDS + 1))
@@ -124,7 +123,6 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def store_of(collection: Collection) -> Path:
-    """Where the stage outputs of both methods lie."""
     return collection.root.with_name("store")
 
 

@@ -41,7 +41,6 @@ texts train train_cross tune validate
 
 
 def _write(place: Path) -> None:
-    """Write the inputs: a corpus and training pairs made of the small BEIR folder, and the folder."""
     shutil.copytree(TINY, place / "tiny-beir")
     documents = _rows(TINY / "corpus.jsonl")
     asked = {row["_id"]: row["text"] for row in _rows(TINY / "queries.jsonl")}
@@ -61,7 +60,6 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def bench(pinned: tuple[Path, Callable[..., Answer]]) -> Callable[[str], str]:
-    """Return what runs `bench …` beside the old store and expects success; it gives what was printed."""
     place, call = pinned
     _write(place)
 

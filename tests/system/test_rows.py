@@ -16,7 +16,6 @@ def places(tmp_path: Path) -> tuple[str, ...]:
 
 @pytest.fixture
 def small(corpus: Path) -> tuple[str | Path, ...]:
-    """A training of no time."""
     settings = "--set", "budget.tokens=10", "--set", "prepare.max_documents=20", "--set", "compute.threads=1"
     return ("--backbone", "scratch:1x16", "--corpus", corpus, *settings)
 
@@ -146,7 +145,6 @@ def test_two_readouts_are_two_rows(tmp_path: Path, encoder: Path, bench: Any, ru
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The store of all tests, so that one encoder is trained."""
     return tmp_path_factory.mktemp("post") / "store"
 
 

@@ -80,7 +80,6 @@ RunJson = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def places(tmp_path: Path) -> tuple[str | Path, ...]:
-    """Folders of this test."""
     return "--store", tmp_path / "store", "--results", tmp_path / "results"
 
 

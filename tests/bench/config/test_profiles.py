@@ -61,7 +61,6 @@ OWN = RunPreset("quick", "One.", ("crop",), ("lareqa", "beir"), ("mini",), seeds
 
 
 def with_runs(*runs: RunPreset) -> Plugins:
-    """Load what is installed, and some runs more."""
     return load({}, extra=[plugin("bench_runs", *runs)])
 
 

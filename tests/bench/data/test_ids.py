@@ -83,7 +83,6 @@ def test_memory_per_id() -> None:
 
 
 def check(put: Put, judged: list[tuple[str, str]], *, check_documents: bool = True) -> int:
-    """Check judgements against the queries q1, q2 and the documents d1, d2, d3."""
     for name, known in (("corpus", ["d1", "d2", "d3"]), ("queries", ["q1", "q2"])):
         put(f"set/{name}.jsonl", "\n".join(json.dumps({"_id": one, "text": ""}) for one in known))
     rows = "".join(f"{query}\t{document}\t1\n" for query, document in judged)

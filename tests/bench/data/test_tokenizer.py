@@ -27,7 +27,6 @@ TRAIN = f"from bench.data.corpora import tokenizer; print(tokenizer.train({TEXTS
 
 @pytest.fixture(scope="module")
 def trained() -> Tokenizer:
-    """A tokenizer of four scripts."""
     return tokenizer.train(TEXTS, 700)
 
 

@@ -36,7 +36,6 @@ VALUES = {("mini/s/x", ""): 0.1, ("mini/s/y", "en"): 0.4, ("mini/s/y", "fr"): 0.
 
 
 def content() -> dict[str, dict[str, dict[str, dict[str, float]]]]:
-    """The legs as a result file holds them."""
     return {task: {leg: {"measures": {"P@1": VALUES[task, leg]}} for leg in legs} for task, legs in TASKS.items()}
 
 

@@ -110,7 +110,6 @@ def source(name: str) -> Source[TrainingPair]:
 
 
 def by_task(request: DataRequest, name: str) -> Source[TrainingPair] | None:
-    """Pairs of every task but `poor`."""
     return None if name == "poor" else source(f"{request.data} {name}")
 
 
@@ -222,8 +221,6 @@ Folders = Callable[[str, tuple[str, ...]], Path]
 
 @pytest.fixture
 def folders(tmp_path: Path) -> Folders:
-    """Write a public set as a folder of data has it; return that folder."""
-
     def make(name: str, splits: tuple[str, ...]) -> Path:
         folder = tmp_path / "data" / "beir" / name
         (folder / "qrels").mkdir(parents=True)

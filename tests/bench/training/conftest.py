@@ -47,8 +47,6 @@ Train = Callable[..., Any]
 
 @pytest.fixture
 def train(tmp_path: Path, corpus: Path, start: Path, trained: Callable[[Path, Path, Mapping[str, Any]], Any]) -> Train:
-    """Train the tiny encoder by pairs of sentences, with a head."""
-
     def make(
         name: str,
         tokens: int = 1200,

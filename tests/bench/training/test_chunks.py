@@ -19,7 +19,6 @@ def config_of(**changed: Any) -> TrainingConfig:
 
 
 def tokens_of(shards: Shards, language: str, without: set[int]) -> list[int]:
-    """The stream of a language, sentence by sentence."""
     return [
         int(token)
         for document in shards.documents(language)

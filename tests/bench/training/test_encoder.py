@@ -64,7 +64,6 @@ ROWS = [np.array([1, *range(5, 5 + length), 2]) for length in (3, 9, 4, 4, 11, 2
 
 @pytest.fixture
 def wide(start: Path) -> TrainableEncoder:
-    """The tiny encoder in float64, dropout on."""
     loaded = TrainableEncoder.load(start, "cpu")
     loaded.model.double()
     assert loaded.model.config.hidden_dropout_prob > 0
@@ -72,7 +71,6 @@ def wide(start: Path) -> TrainableEncoder:
 
 
 def gradients(wide: TrainableEncoder, make: Callable[[TrainableEncoder], torch.Tensor]) -> list[torch.Tensor]:
-    """Return the gradient of every weight that has one, dropout seeded."""
     wide.model.zero_grad()
     torch.manual_seed(3)
     make(wide).backward()

@@ -76,7 +76,6 @@ def restored(masked: Masked) -> list[list[int]]:
 
 
 def begun(backbone: Path, folder: Path, corpus: Path, **changed: Any) -> TrainableEncoder:
-    """Init, and load as a training does, dropout off."""
     folder.mkdir()
     init.run(Workspace(folder, Parts(folder.with_name("parts"))), str(backbone), None, Contract(), 0)
     encoder = TrainableEncoder.begin(folder, Shards(corpus), TrainingConfig(**changed), JOB)
@@ -256,7 +255,6 @@ LIMIT = 13.8  # of χ² with two degrees of freedom, p = 0.001
 
 
 def masking(share: float = 0.15, keep: float = 0.1, random: float = 0.1) -> Masking:
-    """One with a hundred words."""
     return Masking(MASK, SPECIAL, POOL, share, keep, random)
 
 

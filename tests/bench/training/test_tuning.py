@@ -32,7 +32,6 @@ JOB = TrainingJob(tokens=0, seed=1, device="cpu", threads=1)
 
 
 def rows(*shape: int) -> torch.Tensor:
-    """Random rows in float64 that take gradients."""
     return torch.from_numpy(RNG.normal(size=shape)).requires_grad_()
 
 

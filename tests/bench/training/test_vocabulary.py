@@ -60,7 +60,6 @@ def trained(start: Path, shards: Path, folder: Path, **changed: Any) -> tuple[di
 
 @pytest.fixture
 def less(corpus: Path, tmp_path: Path) -> Path:
-    """The corpus with half of its words."""
     return saying(corpus, tmp_path / "less", range(5, 60))
 
 

@@ -9,7 +9,6 @@ from tests.conftest import present
 
 
 def vectors(n: int, d: int = 5, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-    """Two sides of n pairs, float64."""
     chance = torch.Generator().manual_seed(seed)
     both = torch.randn(2, n, d, generator=chance, dtype=torch.float64)
     return both[0], both[1]

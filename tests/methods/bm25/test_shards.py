@@ -93,7 +93,6 @@ def test_postings_by_hand(documents: list[list[int]]) -> None:
 
 
 def draw(seed: int, documents: int, terms: int) -> list[list[str]]:
-    """Draw documents of up to 20 words, some of none."""
     rng = np.random.default_rng(seed)
     return [[f"w{rank}" for rank in rng.zipf(1.4, rng.integers(0, 20)) % terms] for _ in range(documents)]
 

@@ -40,7 +40,6 @@ def moco_loss(queries: torch.Tensor, keys: torch.Tensor, queue: torch.Tensor, te
 
 @pytest.fixture
 def encoder(encoder_for: Callable[[ContrieverConfig], TrainableEncoder]) -> TrainableEncoder:
-    """The tiny encoder, without dropout."""
     return encoder_for(ContrieverConfig())
 
 

@@ -28,7 +28,6 @@ def reader() -> DocumentEncoder:
 
 
 def sentences() -> torch.Tensor:
-    """Vectors of ten sentences."""
     return torch.randn(ROWS, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
 
 

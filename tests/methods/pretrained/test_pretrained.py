@@ -37,7 +37,6 @@ Said = dict[str, Any]
 
 
 def contract(model: Path | str, **values: Any) -> Contract:
-    """Resolve the contract of a config."""
     return present(PRETRAINED.contract)(PretrainedConfig(model=str(model), **values))
 
 
@@ -118,7 +117,6 @@ def test_settings_go_over_the_files(model: Path) -> None:
 
 
 def prompted(query: str, passage: str) -> dict[str, str]:
-    """What a contract has of two prompts."""
     return {"query_prompt": query, "passage_prompt": passage}
 
 

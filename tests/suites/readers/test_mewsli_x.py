@@ -28,7 +28,6 @@ def golden(kind: str) -> list[Any]:
 
 
 def cut(text: str, *sentences: str) -> list[dict[str, int]]:
-    """Say where sentences stand in a text."""
     starts = [text.index(sentence) for sentence in sentences]
     return [{"start": at, "end": at + len(one)} for at, one in zip(starts, sentences, strict=True)]
 

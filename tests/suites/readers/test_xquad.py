@@ -50,7 +50,6 @@ def squad(*articles: list[Any]) -> dict[str, Any]:
 
 
 def grades(files: Mapping[str, Path]) -> dict[str, set[str]]:
-    """Read all judgements: the right candidates by question."""
     found: dict[str, set[str]] = {}
     for language in files:
         for row in xquad.judgements(language, files, "judgements").read():

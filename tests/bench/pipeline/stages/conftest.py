@@ -56,8 +56,6 @@ def make_leg(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def make_run(tmp_path: Path) -> Callable[..., Path]:
-    """Write the artefact of a search: scores by query and document, in the task's order."""
-
     def make(scores: Scores, name: str, tie: Tie = "trec") -> Path:
         folder = tmp_path / name
         folder.mkdir()

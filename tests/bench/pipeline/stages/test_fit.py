@@ -33,7 +33,6 @@ OFFSETS = {"en": 0.0, "sw": 5.0, "fi": -3.0}
 
 
 def stored(folder: Path, groups: dict[str, Block]) -> Path:
-    """Write vectors as `encode` writes those of a sample."""
     folder.mkdir()
     write_ids(folder, (f"{language}:{row}" for language, rows in groups.items() for row in range(len(rows))))
     write_matrix(folder, [np.concatenate(list(groups.values()))])
@@ -60,7 +59,6 @@ def fitted(
 
 
 def processed(work: Workspace, sample: Path, fit: Path, language: str, items: Iterable[Item]) -> None:
-    """Post-process a sample of these items."""
     source = Source("sample", "test/1", (), lambda: iter(items))
     vectors = EncodePassages(**ENCODED, checked=GIVEN, corpus=Fingerprinted(source, ()))
     stage = post.PostProcess(vectors=vectors, fit=GIVEN, language=language, compute=MACHINE, of=language)

@@ -25,7 +25,6 @@ PLAIN = Contract(query_length=32, passage_length=48)
 
 @pytest.fixture
 def encoder(tmp_path: Path) -> Path:
-    """A tiny encoder with random weights, which reads characters."""
     folder, sizes = tmp_path / "encoder", scratch("scratch:2x16")
     assert sizes
     tokenizer.save(tokenizer.train({"x": [*lint.TEXTS, "query: passage: "]}, 512), folder, 64)

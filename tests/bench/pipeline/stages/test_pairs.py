@@ -25,7 +25,6 @@ PAIRS = (
 
 
 def written(folder: Path, records: Sequence[TrainingPair] = PAIRS) -> tuple[dict[str, object], list[float]]:
-    """Run the stage; return its facts and the progress that it reports."""
     reported: list[float] = []
     folder.mkdir()
     work = Workspace(folder, Parts(folder.with_name("parts")), reported.append)

@@ -87,7 +87,6 @@ def prepared(
 
 
 def texts(folder: Path) -> dict[str, list[list[str]]]:
-    """All sentences decoded, by language and document."""
     shards = Shards(folder / "out")
     words = tokenizer.backend(tokenizer.load(shards.tokenizer_folder))
     return {

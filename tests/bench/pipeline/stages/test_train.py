@@ -53,8 +53,6 @@ def stage(tmp_path: Path, start: Path, change: Change = lambda out: None, job: T
 
 
 def weights(add: Mapping[str, torch.Tensor], leave: tuple[str, ...] = ()) -> Change:
-    """Return a change of the exported tensors."""
-
     def change(out: Path) -> None:
         path = out / WEIGHTS
         kept = {name: tensor for name, tensor in load_file(path).items() if name not in leave}

@@ -97,7 +97,6 @@ def keep(store: Store, first: Path) -> Keep:
 
 
 def result_content(key: str, **system: Any) -> dict[str, Any]:
-    """Return a result file's content in the form that `bench.evaluation.results` writes."""
     rows = [
         {"key": "method.window", "value": 5, "origin": "--set", "default": None, "source": "s"},
         {"key": "method.temperature", "value": 0.1, "origin": "default", "default": 0.1, "source": "s"},
@@ -121,8 +120,6 @@ WriteResult = Callable[..., Path]
 
 @pytest.fixture
 def write_result(tmp_path: Path) -> WriteResult:
-    """Write a result file that rests on an encoder."""
-
     def write(key: str, content: Mapping[str, Any] | None = None, **system: Any) -> Path:
         path = tmp_path / "result.json"
         write_sealed(path, content or result_content(key, **system))

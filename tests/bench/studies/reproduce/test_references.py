@@ -18,7 +18,6 @@ KNOWN = RunPreset("known", "One.", ("bm25",), ("mrtydi", "lareqa", "beir"), data
 
 
 def check(monkeypatch: pytest.MonkeyPatch, *presets: RunPreset, names: tuple[str, ...] = ()) -> dict[str, object]:
-    """Run the command with these presets alone; return verdicts by task, or what it raised."""
     known = load({}, extra=[plugin("bench_runs", *presets)])
     monkeypatch.setattr(
         reproduce, "load", lambda: replace(known, runs={one.name: known.runs[one.name] for one in presets})
