@@ -15,7 +15,6 @@ import pytest
 from bench.core.errors import DataError
 from bench.core.publications import Reported
 from bench.evaluation.measures import specs as measures
-from bench.evaluation.measures.aggregate import best_on
 from bench.plugins import load
 from suites import reported
 from tests.conftest import cases
@@ -178,7 +177,8 @@ def wins(models: Mapping[str, Mapping[str, Reported]], *, with_marco: bool) -> d
     values = {}
     for model, cells in models.items():
         values[model] = {key: one.value for key, one in cells.items() if key not in left_out and one.value is not None}
-    return best_on(values)
+    highest = {key: max(row[key] for row in values.values() if key in row) for row in values.values() for key in row}
+    return {model: sum(value == highest[key] for key, value in row.items()) for model, row in values.items()}
 
 
 @pytest.mark.parametrize(("name", "with_marco"), [("Table 2", True), ("Table 10", False), ("Table 11", True)])

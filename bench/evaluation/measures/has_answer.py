@@ -26,13 +26,11 @@ def tokens(text: str) -> list[str]:
     return [token.lower() for token in _TOKEN.findall(unicodedata.normalize("NFD", text))]
 
 
-def has_answer(answers: Sequence[str], text: str | None) -> bool:
-    """Return whether a passage, without its title, holds any of the answers; None, for no such passage, never does."""
-    return _holds(_made_ready(answers), text)
-
-
 def first_hit(answers: Sequence[str], passages: Iterable[str | None]) -> int | None:
-    """Return the rank, from 1, of the first passage that holds any of the answers; passages behind it are not read."""
+    """Return the rank, from 1, of the first passage that holds any of the answers; passages behind it are not read.
+
+    Passages are without their titles; None, for no such passage, holds none.
+    """
     sought = _made_ready(answers)
     return next((rank for rank, text in enumerate(passages, start=1) if _holds(sought, text)), None)
 

@@ -10,7 +10,7 @@ import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bench.evaluation.measures.has_answer import first_hit, has_answer, tokens
+from bench.evaluation.measures.has_answer import first_hit, tokens
 from bench.evaluation.measures.kilotokens import ABBREVIATIONS, needed, tokeniser
 from tests.conftest import cases
 
@@ -35,8 +35,8 @@ def as_dpr(answer: str, text: str) -> bool:
 @example("", "\0")
 def test_hits_are_dprs(answer: str, text: str) -> None:
     """Equal token lists decide, whatever is looked at before tokens are made."""
-    assert has_answer([answer], text) is as_dpr(answer, text)
-    assert has_answer([answer], f"x {answer} y") is as_dpr(answer, f"x {answer} y")
+    assert (first_hit([answer], [text]) == 1) is as_dpr(answer, text)
+    assert (first_hit([answer], [f"x {answer} y"]) == 1) is as_dpr(answer, f"x {answer} y")
 
 
 def test_tokens_and_ranks_of_hits() -> None:
@@ -59,7 +59,7 @@ def test_tokens_and_ranks_of_hits() -> None:
 @pytest.mark.parametrize(("answers", "text", "hit"), cases("rules-of-answers"))
 def test_rules(answers: tuple[str, ...], text: str | None, hit: bool) -> None:
     """Whole words, accents, any of several answers, none; a passage that is not there is a miss even for nothing."""
-    assert has_answer(answers, text) is hit
+    assert (first_hit(answers, [text]) == 1) is hit
 
 
 WORDS = st.text(st.sampled_from("abA "), max_size=14)

@@ -1,11 +1,11 @@
-"""Averages over tasks: only of what is whole, nested ones, weights of legs, wins per system."""
+"""Averages over tasks: only of what is whole, nested ones, weights of legs."""
 
 from typing import Any
 
 import pytest
 
 from bench.core.errors import UsageError
-from bench.evaluation.measures.aggregate import best_on, macro, mean
+from bench.evaluation.measures.aggregate import macro, mean
 from bench.evaluation.results import averages, headline, shares
 from bench.types import Macro
 
@@ -22,13 +22,6 @@ def test_a_nested_average_counts_as_one_member() -> None:
         mean([])
     with pytest.raises(UsageError, match="nothing to average"):
         macro(Macro("Avg.", ()), {})
-
-
-def test_best_on_compares_what_is_printed() -> None:
-    """31.42 and 31.38 are both printed 31.4, but not with two decimals."""
-    rows = {"a": {"t": 31.42}, "b": {"t": 31.38}, "c": {}}
-    assert best_on(rows) == {"a": 1, "b": 1, "c": 0}
-    assert best_on(rows, digits=2) == {"a": 1, "b": 0, "c": 0}
 
 
 TASKS = {"mini/s/x": ("",), "mini/s/y": ("en", "fr"), "mini/s/z": ("",)}
