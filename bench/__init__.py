@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from bench.config.spaces import LogUniform as LogUniform
     from bench.config.spaces import Uniform as Uniform
     from bench.core.caches import private_cache as private_cache
+    from bench.core.children import answer as answer
+    from bench.core.children import spread as spread
     from bench.core.errors import BenchError as BenchError
     from bench.core.errors import ConfigError as ConfigError
     from bench.core.errors import DataError as DataError

@@ -39,7 +39,7 @@ class BM25Retriever:
         document or none has a word, and whatever its reader raises.
         """
         analyzer = choose(self._config.analyzer, corpus.language)
-        tokens = tokenise_corpus(corpus, analyzer.build(), work, title=self._config.title)
+        tokens = tokenise_corpus(corpus, analyzer, work, title=self._config.title)
         write_strings(work.out, _IDS, tokens.ids())
         with TemporaryDirectory(dir=work.parts.folder) as between:
             vocabulary = number_terms(tokens.shards(), Path(between), work.out, _TERMS)

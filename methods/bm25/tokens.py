@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections import defaultdict
+import sys
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
@@ -18,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bench import Corpus, DataError, Item, Workspace, canonical
-from methods.bm25.analyzers import Tokenise
+from bench import Corpus, DataError, Item, Workspace, answer, canonical, spread
+from methods.bm25.analyzers import ANALYZERS, Analyzer, Tokenise
 
 PART = 8192
 """Documents a part. Never part of the bytes of an index."""
@@ -172,21 +173,40 @@ class Tokens:
             yield shard.close()
 
 
-def tokenise_corpus(corpus: Corpus, tokenise: Tokenise, work: Workspace, *, title: bool) -> Tokens:
-    """Tokenise what is left of a corpus, part by part; `DataError` if it has no document or no token."""
-    stream = corpus.items.read()
-    parts, documents, tokens = [], 0, 0
-    for number in count():
-        items = list(islice(stream, PART))
-        if not items:
-            break
-        name = f"tokens-{number:06d}"
-        path = work.parts.done(name) or work.parts.write(name, Part.of(items, tokenise, title=title).pack())
-        parts.append(path)
-        documents += len(items)
+def tokenise_corpus(corpus: Corpus, analyzer: Analyzer, work: Workspace, *, title: bool) -> Tokens:
+    """Tokenise what is left of a corpus, part by part, in several processes where it is large.
+
+    Raises `DataError` if it has no document or no token.
+    """
+    stream, parts, documents, tokens = corpus.items.read(), list[str](), 0, 0
+    waiting: deque[tuple[str, int]] = deque()
+
+    def left() -> Iterator[list[Item]]:
+        nonlocal documents
+        for number in count():
+            items = list(islice(stream, PART))
+            if not items:
+                return
+            name = f"tokens-{number:06d}"
+            parts.append(name)
+            documents += len(items)
+            if work.parts.done(name):
+                work.advance(len(items))
+            else:
+                waiting.append((name, len(items)))
+                yield items
+
+    tokenise = analyzer.build()
+    words = "methods.bm25.tokens", analyzer.name, "title" if title else ""
+    where = "the processes that turn text into tokens"
+    for made in spread(left(), lambda items: Part.of(items, tokenise, title=title).pack(), _packed, where, *words):
+        name, size = waiting.popleft()
+        work.parts.write(name, made)
+        work.advance(size)
+    paths = [work.parts.folder / name for name in parts]
+    for path in paths:
         with path.open("rb") as file:
             tokens += int(np.load(file, allow_pickle=False).sum(dtype=np.int64))
-        work.advance(len(items))
     if not documents:
         raise DataError(corpus.items.name, None, "no document", "at least one document to index")
     if not tokens:
@@ -197,4 +217,19 @@ def tokenise_corpus(corpus: Corpus, tokenise: Tokenise, work: Workspace, *, titl
             "words to index",
             "look at the texts, or choose another analyzer, e.g. --set method.analyzer=bigrams",
         )
-    return Tokens(parts, documents, tokens)
+    return Tokens(paths, documents, tokens)
+
+
+def _packed(items: Sequence[Item]) -> bytes:
+    """Return what of documents decides a part, for another process."""
+    return json.dumps([[item.id, item.text, item.title] for item in items]).encode()
+
+
+def main(name: str, title: str) -> None:
+    """Answer documents with parts."""
+    tokenise = ANALYZERS[name].build()
+    answer(lambda asked: Part.of([Item(*one) for one in json.loads(asked)], tokenise, title=bool(title)).pack())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -27,8 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.core.children import child, refuse_killed
 from bench.core.contract import Document
-from bench.core.errors import BenchError
 from bench.core.files import canonical
 from bench.core.machine import end_with_parent, granted
 from bench.core.records import Json
@@ -148,7 +147,7 @@ def on_several(
     places = {"folder": str(parts.folder), "kept": str(kept), "words": str(words)}
     asked: Json = {**places, "many": many, "count": count, "block": BLOCK, "limits": asdict(limits)}
     request = canonical(asked).decode()
-    news: SimpleQueue[int | subprocess.Popen[str]] = SimpleQueue()
+    news: SimpleQueue[int | subprocess.Popen[bytes]] = SimpleQueue()
     with ExitStack() as stack:
         running = [stack.enter_context(_process(request, share, news)) for share in range(many)]
         while running:
@@ -157,46 +156,29 @@ def on_several(
                 yield said
                 continue
             running.remove(said)
-            if said.wait() < 0:
-                raise BenchError(
-                    where=f"{many} processes that turn text into ids",
-                    found=f"one killed by signal {-said.returncode}",
-                    expected="all to end by themselves",
-                    hint="finished blocks are kept: type the same command to go on, where memory is short with "
-                    "OMP_NUM_THREADS=1 before it, for one process",
-                )
+            refuse_killed(said.wait(), f"{many} processes that turn text into ids")
             if said.returncode:
                 return
 
 
 @contextmanager
 def _process(
-    request: str, share: int, news: SimpleQueue[int | subprocess.Popen[str]]
-) -> Iterator[subprocess.Popen[str]]:
+    request: str, share: int, news: SimpleQueue[int | subprocess.Popen[bytes]]
+) -> Iterator[subprocess.Popen[bytes]]:
     """Start a process, which puts the blocks that it has done, and then itself, among the news; kill it at the end."""
-    paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "TOKENIZERS_PARALLELISM": "false"}
-    with subprocess.Popen(  # noqa: S603 (this interpreter, a file of ours)
-        [sys.executable, "-m", "bench.data.corpora.encoding", request, str(share)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,  # terminals and SLURM signal a whole group; the process that started it answers for it
-        env={**os.environ, **paths},
-    ) as child:
+    with ExitStack() as stack:
+        one = stack.enter_context(child("bench.data.corpora.encoding", request, str(share)))
 
         def listen() -> None:
-            for line in child.stdout or ():
+            for line in one.stdout or ():
                 news.put(int(line))
-            news.put(child)
+            news.put(one)
 
         heard = threading.Thread(target=listen, daemon=True)
         heard.start()
-        try:
-            yield child
-        finally:
-            child.kill()
-            heard.join()
+        stack.callback(heard.join)
+        stack.callback(one.kill)
+        yield one
 
 
 def main(request: str, share: int) -> None:

@@ -1,11 +1,12 @@
 """The retriever from texts to rankings: ties, misses, interruption, and bytes that depend on the corpus alone."""
 
 import json
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
-from bench.core.errors import DataError, UsageError
+from bench.core import children
+from bench.core.errors import BenchError, DataError, UsageError
 from bench.core.order import best
 from bench.core.workspace import Parts, Workspace
 from bench.types import Corpus, Item, Source, Tie
@@ -118,6 +120,37 @@ def test_bytes_do_not_depend_on_parts(
     whole = index(corpus_of(TEXTS), tmp_path / "whole", variant=variant)
     monkeypatch.setattr(tokens, "PART", part)
     assert index(corpus_of(TEXTS), tmp_path / "cut", variant=variant) == whole
+
+
+def test_processes_do_not_show(tmp_path: Path, corpus_of: CorpusOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several write the bytes of one; what fails in one is the same error; a killed one is named, and work goes on."""
+    started, corpus = list[str](), corpus_of([*TEXTS, "naïve \ud800 née", Item("t", "text", "Title")])
+    expected = index(corpus, tmp_path / "one")
+    monkeypatch.setattr(tokens, "PART", 5)
+    monkeypatch.setattr(children, "PAYS", 1)
+    monkeypatch.setattr(children, "granted", lambda: 3)
+
+    class Noted(subprocess.Popen[bytes]):
+        def __init__(self, *typed: Any, **kept: Any) -> None:
+            super().__init__(*typed, **kept)
+            started.append("")
+            if where == "killed":
+                self.kill()
+
+    monkeypatch.setattr(subprocess, "Popen", Noted)
+    for where in ("several", "killed"):
+        if where == "killed":
+            with pytest.raises(BenchError) as raised:
+                index(corpus, tmp_path / where)
+            assert (raised.value.found, "type the same" in raised.value.hint) == ("one killed by signal 9", True)
+            monkeypatch.setattr(children, "granted", lambda: 1)
+            (tmp_path / where / "out").rmdir()
+        assert index(corpus, tmp_path / where) == expected
+        assert started
+    monkeypatch.setattr(children, "granted", lambda: 2)
+    where = "failing"
+    with pytest.raises(AttributeError, match="'int' object has no attribute 'isascii'"):
+        index(corpus_of([*TEXTS, Item("x", cast("str", 7))]), tmp_path / where)
 
 
 @pytest.mark.parametrize("where", ["stream", "progress"])

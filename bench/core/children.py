@@ -1,0 +1,118 @@
+"""Modules as commands, in processes of this interpreter: a script needs no `if __name__ == "__main__":` for them."""
+
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from queue import Empty, SimpleQueue
+from typing import IO, TypeVar
+
+from bench.core.errors import BenchError
+from bench.core.machine import granted
+
+Piece = TypeVar("Piece")
+PAYS = 6
+"""Pieces of a long work, seconds each, for which a process is worth its start."""
+
+
+@contextmanager
+def child(module: str, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process with pipes to its standard input and from its output; kill it at the end."""
+    paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "TOKENIZERS_PARALLELISM": "false"}
+    with subprocess.Popen(  # noqa: S603 (this interpreter, a module of ours)
+        [sys.executable, "-m", module, *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # terminals and SLURM signal a whole group; the process that started it answers for it
+        env={**os.environ, **paths},
+    ) as started:
+        try:
+            yield started
+        finally:
+            started.kill()
+            if started.stdin:
+                with suppress(BrokenPipeError):  # by what is not written yet
+                    started.stdin.close()
+
+
+def refuse_killed(code: int, where: str) -> None:
+    """Raise `BenchError` for the exit code of a process that a signal has ended."""
+    if code < 0:
+        raise BenchError(
+            where=where,
+            found=f"one killed by signal {-code}",
+            expected="all to end by themselves",
+            hint="finished blocks are kept: type the same command to go on, where memory is short with "
+            "OMP_NUM_THREADS=1 before it, for one process",
+        )
+
+
+def spread(
+    pieces: Iterable[Piece], make: Callable[[Piece], bytes], pack: Callable[[Piece], bytes], where: str, *words: str
+) -> Iterator[bytes]:
+    """Yield what `make` makes of pieces, in order; of a long work, in processes that `answer` what `pack` packs.
+
+    `words` are their module and what it is given. There are at most `granted` of them, one for every `PAYS` pieces
+    there were. What one fails at is made in this process, so that errors are the same. Raises `BenchError` for a
+    process that was killed.
+    """
+    idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
+    waiting: deque[Future[bytes]] = deque()
+    with ThreadPoolExecutor(granted()) as threads, ExitStack() as stack:
+
+        def ask(piece: Piece) -> bytes:
+            try:
+                one = idle.get_nowait()
+            except Empty:
+                one = stack.enter_context(child(*words))
+            try:
+                _send(one.stdin, pack(piece))
+                made = _receive(one.stdout)
+            except (BrokenPipeError, EOFError):
+                refuse_killed(one.wait(), where)
+                return make(piece)
+            idle.put(one)
+            return made
+
+        try:
+            for number, piece in enumerate(pieces):
+                if (many := min(granted(), number // PAYS)) < 2:
+                    yield make(piece)
+                    continue
+                waiting.append(threads.submit(ask, piece))
+                while len(waiting) > many:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+
+
+def answer(make: Callable[[bytes], bytes]) -> None:
+    """In such a process: make what is asked for until the one that started it has no more, or is gone."""
+    try:
+        while True:
+            _send(sys.stdout.buffer, make(_receive(sys.stdin.buffer)))
+    except (BrokenPipeError, EOFError):
+        os._exit(0)
+
+
+def _send(stream: IO[bytes] | None, data: bytes) -> None:
+    if stream:
+        stream.write(len(data).to_bytes(8, "little"))
+        stream.write(data)
+        stream.flush()
+
+
+def _receive(stream: IO[bytes] | None) -> bytes:
+    """Read what `_send` wrote. Raises `EOFError` where it has ended before."""
+    head = stream.read(8) if stream else b""
+    size = int.from_bytes(head, "little")
+    data = stream.read(size) if stream and len(head) == 8 else b""
+    if len(head) < 8 or len(data) < size:
+        raise EOFError
+    return data
