@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
-from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
@@ -233,7 +232,7 @@ class TrainableEncoder:
         if before is None:
             return self._layers(packed, (layer,))[0]
         rows = packed.starts[:, None] + torch.arange(before.shape[1], device=self.device)  # [n, k]
-        embeds = functional.embedding(packed.ids, self.embeddings).index_put((rows,), before)  # [T, d]
+        embeds = _embedding(self.model)(packed.ids).index_put((rows,), before)  # [T, d], scaled where the model does so
         return self._layers(packed, (layer,), embeds)[0]
 
     def layers(self, sequences: Sequence[Ids], layers: Sequence[int]) -> tuple[tuple[torch.Tensor, ...], Packed]:

@@ -57,6 +57,22 @@ def test_dropout_is_on_and_tokens_are_counted(encode: TrainableEncoder) -> None:
         encode([[1] * 513])
 
 
+def test_words_after_what_is_in_front_are_scaled_as_the_model_scales_them(encode: TrainableEncoder) -> None:
+    """Gemma multiplies by √d: with a word's own embedding in front, states are those of the whole sequence."""
+
+    class Scaled(torch.nn.Embedding):
+        def forward(self, input: torch.Tensor) -> torch.Tensor:
+            return super().forward(input) * 4
+
+    scaled = Scaled(*encode.embeddings.shape)
+    scaled.weight = torch.nn.Parameter(encode.embeddings.detach())
+    encode.model.set_input_embeddings(scaled)
+    encode.model.eval()
+    whole, _ = encode.hidden([[1, 10, 2]])
+    found, _ = encode.hidden([[10, 2]], before=scaled(torch.tensor([[1]])))
+    torch.testing.assert_close(found, whole, rtol=0, atol=1e-6)
+
+
 # Activations thrown away and computed again give the gradient of the whole batch, with dropout on.
 
 ROWS = [np.array([1, *range(5, 5 + length), 2]) for length in (3, 9, 4, 4, 11, 2, 7, 5)]
