@@ -19,6 +19,7 @@ from bench.pipeline.experiment import pretrainings
 from bench.pipeline.plan import Plan, plan
 from bench.pipeline.resources import machine, needs
 from bench.plugins import load
+from bench.store.graph import Step
 from bench.store.store import Store
 
 
@@ -46,6 +47,8 @@ def command(request: Request, as_json: bool) -> None:
                 "state": step.state,
                 "runs": step.runs,
                 "seconds": step.seconds,
+                "guessed": step.guessed,
+                "unknown": step.unknown,
                 "identity": step.stage.identity(),
             }
             for step in found.steps
@@ -63,8 +66,8 @@ def command(request: Request, as_json: bool) -> None:
         )
         return
     rows = [
-        (step.stage.name, step.stage.title, _fate(step.state, step.runs), duration(step.seconds))
-        for step in found.steps
+        (one.stage.name, one.stage.title, _fate(one), "unknown" if one.unknown else duration(one.seconds))
+        for one in found.steps
     ]
     table("", ("stage", "what", "state", "estimate"), rows, numbers=("estimate",))
     for cell in found.refused:
@@ -74,6 +77,7 @@ def command(request: Request, as_json: bool) -> None:
     runs = sum(step.runs for step in found.steps)
     guessed = sum(step.seconds for step in found.steps if step.guessed)
     unknown = f", {duration(guessed)} of them by rough guess: nothing like it has run in this store" if guessed else ""
+    unknown += f", and {n} of unknown length" if (n := sum(step.unknown for step in found.steps)) else ""
     for name, left in lacking.items():
         said = sized(left["bytes_left"], left["files_left_of_unknown_size"])
         click.echo(
@@ -98,10 +102,10 @@ def _lacking(request: Request, found: Plan) -> dict[str, dict[str, Any]]:
     return lacking
 
 
-def _fate(state: str, runs: bool) -> str:
-    if runs:
-        return "damaged, runs again" if state == "corrupt" else "runs"
-    return "cached" if state == "cached" else "not needed"
+def _fate(step: Step) -> str:
+    if step.runs:
+        return "damaged, runs again" if step.state == "corrupt" else "runs"
+    return "cached" if step.state == "cached" else "not needed"
 
 
 def _elsewhere(request: Request, as_json: bool) -> None:

@@ -6,19 +6,17 @@ share a training, and a corpus that is encoded or searched, as executors would h
 
 import math
 import re
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Any
 
 from bench.core.errors import UsageError
 from bench.core.messages import unknown_name
 from bench.data.corpora.named import fetched_bytes
+from bench.pipeline.sizes import MASKED, EncoderSize, average, constants, encoder_size, operations
 from bench.pipeline.stages.encode import Encode, EncodeSample, EncodeShare
-from bench.pipeline.stages.init import Init
+from bench.pipeline.stages.init import begun_size
 from bench.pipeline.stages.prepare import Prepare
 from bench.pipeline.stages.rerank import Rerank
 from bench.pipeline.stages.search_dense import DenseSearch
@@ -30,9 +28,8 @@ from bench.retrieval.settings import CPU_TOKENS, DEVICE_TOKENS
 from bench.store.stage import Stage
 from bench.training.config import Pass, TrainingConfig
 
-_LEARNT, _ADAM = 3, 16  # times the operations of a forward pass; bytes a weight, with gradient and moments, in float32
+_ADAM = 16  # bytes a weight, with gradient and moments, in float32
 _KEPT = 34  # bytes of activations a token, layer and unit of width in 16 bits: Korthikanti et al. 2022, no attention
-_MASKED = 0.15  # of the tokens are predicted by masked prediction: XLM-R, as BERT
 
 
 @dataclass(frozen=True)
@@ -44,8 +41,8 @@ class Devices:
 
     def rate(self, precision: str) -> float:
         """Return the operations a second that encoders reach on all of them; `full` is float32 without TF32."""
-        used = _known()["utilisation"]["cpu" if self.name == "cpu" else precision]
-        return float(self.count * _known()["devices"][self.name][precision] * used)
+        used = constants()["utilisation"]["cpu" if self.name == "cpu" else precision]
+        return float(self.count * constants()["devices"][self.name][precision] * used)
 
     def some(self, count: int) -> "Devices":
         """Return so many of them, but all cores of a processor, which share any work."""
@@ -67,36 +64,10 @@ class Estimate:
     unknown: int = 0  # files of unknown size among these
 
 
-@dataclass(frozen=True)
-class _EncoderSize:
-    """An encoder, as far as its cost goes; 0 where nothing is known."""
-
-    layers: int
-    width: int
-    inner: int
-    vocabulary: int
-
-    @property
-    def whole(self) -> float:
-        """All weights, the embeddings included."""
-        return self.weights + self.vocabulary * self.width
-
-    @property
-    def weights(self) -> float:
-        """Those that every token is multiplied by: attention, both layers after it, two normalisations."""
-        attention, forward = 4 * self.width * (self.width + 1), 2 * self.width * self.inner + self.inner + self.width
-        return self.layers * (attention + forward + 4 * self.width)
-
-
-@cache
-def _known() -> Mapping[str, Any]:
-    return tomllib.loads(files("bench.pipeline").joinpath("machines.toml").read_text(encoding="utf-8"))
-
-
 def machine(text: str) -> Devices:
     """Return the machine that a text such as `8xA100` names. Raises `UsageError` for an unknown one."""
     match = re.fullmatch(r"(?:(?P<count>[1-9]\d{0,4})x)?(?P<name>[\w-]+)", text)
-    known = {name.lower(): name for name in _known()["devices"]}
+    known = {name.lower(): name for name in constants()["devices"]}
     if match is None:
         raise UsageError(where="--devices", found=text, expected="COUNTxNAME", hint="--devices 8xA100")
     if match["name"].lower() not in known:
@@ -110,8 +81,7 @@ def needs(stages: Iterable[Stage], on: Devices) -> Iterator[Estimate]:
         if isinstance(stage, Prepare):
             yield _prepared(stage)
         elif isinstance(stage, Train) and isinstance(stage.config, TrainingConfig):
-            average = _known()["average"]
-            yield _learnt(stage, stage.config.passes(average["sentence"], average["document"]), on)
+            yield _learnt(stage, stage.config.passes(average("sentence"), average("document")), on)
         elif isinstance(stage, Tune | TrainCross):
             yield _learnt(stage, [(1.0, _taught(stage))], on)
         elif isinstance(stage, Encode | Rerank) and not isinstance(stage, EncodeShare):  # it is counted with the whole
@@ -124,7 +94,7 @@ def _prepared(stage: Prepare) -> Estimate:
     """Return what shards take; of a corpus without a name nothing is known, of a mixture what its weights leave."""
     if stage.named is None:
         return Estimate(stage.name, stage.title)
-    text, parts = _known()["text"], stage.named.parts
+    text, parts = constants()["text"], stage.named.parts
     sizes = [one.fetched_bytes()[0] * text.get(PurePosixPath(one.corpus.urls[0]).suffix, 1.0) for one in parts]
     shares = [(size, one.weight) for size, one in zip(sizes, parts, strict=True) if one.weight]
     whole = min(size / weight for size, weight in shares) * sum(w for _, w in shares) if shares else sum(sizes)
@@ -136,10 +106,10 @@ def _prepared(stage: Prepare) -> Estimate:
 def _taught(stage: Tune | TrainCross) -> Pass:
     """Return the pass over a batch of questions with their passages."""
     if isinstance(stage, TrainCross):
-        cross, length = stage.config, min(_length("pair"), stage.config.length or math.inf)
+        cross, length = stage.config, min(average("pair"), stage.config.length or math.inf)
         return Pass(cross.queries * (1 + cross.negatives) * length, length)
     config = stage.config
-    query, passage = _length("query", config.query_tokens), _length("passage", config.passage_tokens)
+    query, passage = average("query", config.query_tokens), average("passage", config.passage_tokens)
     return Pass(config.pairs * (query + (1 + config.hard_negatives) * passage), passage)
 
 
@@ -149,12 +119,12 @@ def _learnt(stage: Train | Tune | TrainCross, passes: Sequence[tuple[float, Pass
     shape, chunk = _shape(stage), getattr(config, "chunk_tokens", None)
     given: Any = stage if isinstance(stage, Train) else config
     batch = sum(share * one.tokens for share, one in passes)
-    flops = sum(share * _operations(one, shape, chunk) for share, one in passes)
+    flops = sum(share * operations(one, shape, chunk) for share, one in passes)
     batches = (given.steps or 0) * getattr(config, "accumulate", 1) * stage.compute.processes
     batches = batches or getattr(given, "tokens", 0) / batch or (getattr(given, "flops", 0) or 0) / (flops or 1)
     at_once = min(max(one.tokens for _, one in passes), chunk or math.inf)
     bits = 1 if config.precision == "bfloat16" else 2
-    masked = sum(6 * _MASKED * one.tokens * shape.vocabulary for _, one in passes if one.masked)  # logits, and a copy
+    masked = sum(6 * MASKED * one.tokens * shape.vocabulary for _, one in passes if one.masked)  # logits, and a copy
     return Estimate(
         stage.name,
         stage.title,
@@ -170,14 +140,14 @@ def _learnt(stage: Train | Tune | TrainCross, passes: Sequence[tuple[float, Pass
 def _read(stage: Encode | Rerank, on: Devices) -> Estimate:
     """Return what forward passes over texts take, or the tokenizer where it is slower; corpora are shared out."""
     on, here, dtype, disk = on.some(len(stage.shares) or 1), on.name == "cpu", "float32", 0.0
-    shape, texts, length = _shape(stage), _count(stage), _length("pair")
+    shape, texts, length = _shape(stage), _count(stage), average("pair")
     if isinstance(stage, Encode):
         contract, dtype, disk = stage.contract, stage.contract.dtype, 4 * texts * shape.width
         most = contract.query_length if stage.role == "query" else contract.passage_length
-        length = _length("sentence" if isinstance(stage, EncodeSample) else stage.role, most)
+        length = average("sentence" if isinstance(stage, EncodeSample) else stage.role, most)
     tokens, kind, size = texts * length, *(("bfloat16", 2) if dtype == "bfloat16" else ("full", 4))
-    flops = _operations(Pass(tokens, length, learns=False), shape)
-    words = tokens / (_known()["text"]["tokenised"] * on.count * (1 if here else stage.compute.threads))
+    flops = operations(Pass(tokens, length, learns=False), shape)
+    words = tokens / (constants()["text"]["tokenised"] * on.count * (1 if here else stage.compute.threads))
     at_once = getattr(stage, "batch_tokens", None) or (CPU_TOKENS if here else DEVICE_TOKENS)
     memory = 4 * shape.whole + size * at_once * (shape.inner + 5 * shape.width)  # activations of one layer
     hours = max(flops / on.rate(kind), words) / 3600 if flops else 0.0
@@ -189,7 +159,7 @@ def _searched(stage: DenseSearch, on: Devices) -> Estimate:
     corpora = [one for one in stage.passages.chain() if isinstance(one, Encode) and not isinstance(one, EncodeSample)]
     if not corpora or getattr(stage.leg, "candidates", None):  # of lists that nobody has read
         return Estimate(stage.name, stage.title)
-    known, questions, used = _known()["search"], _count(stage), on.some(stage.workers)
+    known, questions, used = constants()["search"], _count(stage), on.some(stage.workers)
     values = _count(corpora[-1]) * _shape(corpora[-1]).width
     flops, passes = 2 * questions * values, math.ceil(questions / known["queries"])
     plain = stage.similarity == "dot" or (stage.similarity == "cos" and corpora[-1].contract.normalise)
@@ -203,26 +173,9 @@ def _count(stage: Stage) -> float:
     return stage.cost.units if stage.cost.units > 1 else 0.0
 
 
-def _length(of: str, most: float | None = None) -> float:
-    """Return the average tokens of a text as far as it is read."""
-    return min(float(_known()["average"][of]), most or math.inf)
-
-
-def _operations(one: Pass, shape: _EncoderSize, chunk: int | None = None) -> float:
-    """Return the operations of a pass (`bench.training.meter`), and of masked prediction where the batch has it."""
-    forward = one.tokens * (2 * shape.weights + 4 * shape.layers * shape.width * one.length)
-    forward += 2 * one.heads * shape.width**2
-    again = 1 if chunk and one.learns else 0
-    head = 2 * _MASKED * one.tokens * shape.width * (shape.width + shape.vocabulary) if one.masked else 0.0
-    return float((forward + head) * ((_LEARNT if one.learns else 1) + again))
-
-
-def _shape(stage: Stage) -> _EncoderSize:
+def _shape(stage: Stage) -> EncoderSize:
     """Return the shape of the encoder that a stage trains or computes with."""
     if isinstance(stage, Rerank) and stage.trained:
         return _shape(stage.trained)
-    start = next((one for one in stage.chain() if isinstance(one, Init) and not isinstance(stage, Rerank)), None)
-    place = str(start.place if start else getattr(stage, "backbone", getattr(stage, "place", "")))
-    if (own := scratch(place)) and start and isinstance(start.shards, Prepare):
-        return _EncoderSize(own.layers, own.width, 4 * own.width, start.shards.settings.vocabulary)
-    return _EncoderSize(*_known()["backbones"].get(place.partition("@")[0], (0, 0, 0, 0)))
+    found = None if isinstance(stage, Rerank) else begun_size(stage)
+    return found or encoder_size(str(getattr(stage, "backbone", getattr(stage, "place", ""))))

@@ -15,37 +15,49 @@ _APART = 3
 """How many times larger work has to be to say what a unit takes; below, the start hides it."""
 
 
+Medians = tuple[tuple[float, float], tuple[float, float]]
+"""(units, seconds) of the smaller third of some work, and of its larger third."""
+
+
 @dataclass(frozen=True)
 class Experience:
-    """Work of one kind that was done: medians of its smaller third and of its larger third."""
+    """Work of one kind that was done: the first of runs, which loaded what it needs, and other work."""
 
-    small: tuple[float, float]  # units, seconds
-    large: tuple[float, float]  # units, seconds
+    first: Medians | None
+    later: Medians | None
 
-    def seconds(self, cost: Cost) -> float:
-        """Return what such work takes; where all was of one size, units beyond it go at the default rate."""
-        (units, seconds), (more, longer) = self.small, self.large
+    def seconds(self, cost: Cost, begun: bool) -> float:
+        """Return what such work takes, `begun` where the run has done some; beyond one size at the default rate."""
+        (units, seconds), (more, longer) = self.later or self.first or ((1.0, cost.start), (1.0, cost.start))
         grows = more >= _APART * units and longer > seconds
         each = (longer - seconds) / (more - units) if grows else min(1 / cost.rate, longer / more)
-        return max(0.0, seconds - each * units) + each * cost.units
+        start = max(0.0, seconds - each * units) * bool(self.later or not begun)
+        if self.later and not begun:
+            units, seconds = self.first[0] if self.first else (0.0, start + cost.start)
+            start = max(start, seconds - each * units)
+        return start + each * cost.work
 
 
 def experience(store: Store, work: Iterable[Stage]) -> Mapping[str, Experience]:
     """Return what the store knows, by the kind of work. Manifests are not proven: an estimate can do without."""
-    kinds: dict[str, list[tuple[float, float]]] = {}
+    kinds: dict[str, tuple[list[tuple[float, float]], list[tuple[float, float]]]] = {}
     for name in sorted({item.name for item in work}):
         for path in islice((store.root / "artefacts" / name).glob(f"*/{MANIFEST}"), _LOOKED_AT):
             try:
                 manifest = json.loads(path.read_bytes())
-                cost, seconds = manifest["provenance"]["cost"], manifest["seconds"]
+                made, seconds = manifest["provenance"], manifest["seconds"]
+                cost = made["cost"]
                 if cost["units"] > 0 and seconds > 0:
-                    kinds.setdefault(cost["kind"], []).append((cost["units"], seconds))
+                    done = kinds.setdefault(cost["kind"], ([], []))
+                    done[not made.get("first")].append((cost["units"], seconds))
             except (OSError, ValueError, KeyError, TypeError):
                 continue  # `bench verify` names it
-    return {kind: _experience(sorted(done)) for kind, done in kinds.items()}
+    return {kind: Experience(*map(_experience, done)) for kind, done in kinds.items()}
 
 
-def _experience(done: list[tuple[float, float]]) -> Experience:
-    third = -(-len(done) // 3)
+def _experience(work: list[tuple[float, float]]) -> Medians | None:
+    if not work:
+        return None
+    done, third = sorted(work), -(-len(work) // 3)
     small, large = (tuple(map(median, zip(*part, strict=True))) for part in (done[:third], done[-third:]))
-    return Experience((small[0], small[1]), (large[0], large[1]))
+    return (small[0], small[1]), (large[0], large[1])

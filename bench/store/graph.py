@@ -56,6 +56,11 @@ class Step:
     seconds: float  # estimated, 0 where it does not run
     guessed: bool = False  # nothing like it has run in this store
 
+    @property
+    def unknown(self) -> bool:
+        """Whether nobody can say how much there is to do."""
+        return self.runs and not self.stage.cost.units
+
 
 def steps(targets: Sequence[Stage], store: Store) -> list[Step]:
     """Compare the graph with the store. A corrupt artefact is made again even where nobody needs it now."""
@@ -76,7 +81,8 @@ def _step(item: Stage, state: str, runs: bool, known: Mapping[str, Experience], 
         return Step(item, state, runs, 0.0)
     cost = item.cost
     alike = known.get(cost.kind)
-    seconds = alike.seconds(cost) if alike else cost.units / cost.rate + cost.start * (cost.kind not in begun)
+    again = cost.kind in begun
+    seconds = alike.seconds(cost, again) if alike else cost.work / cost.rate + cost.start * (not again)
     begun.add(cost.kind)
     return Step(item, state, runs, seconds, alike is None)
 

@@ -24,6 +24,11 @@ class Fingerprinted(Generic[T]):
         """Return who reads, and the bytes that are read."""
         return {"reader": self.source.reader, "files": list(self.hashes)}
 
+    @property
+    def bytes(self) -> int:
+        """How large the files are that are here."""
+        return sum(path.stat().st_size for path in self.source.files if path.is_file())
+
     def size(self, bytes_each: int, known: int | None, streamed: float = 400.0) -> float:
         """Return how many records there are, estimated from the size of the files where nobody says; 0: unknown.
 
@@ -32,7 +37,11 @@ class Fingerprinted(Generic[T]):
         count = known or self.source.records or (0 if self.source.files else streamed)
         if count or not all(path.exists() for path in self.source.files):
             return float(count)
-        return max(1.0, sum(path.stat().st_size for path in self.source.files) / bytes_each)
+        if {path.suffix for path in self.source.files} in ({".jsonl"}, {".tsv"}):  # records are lines, or much as long
+            with self.source.files[-1].open("rb") as stream:
+                sample = stream.read(1 << 18)
+            return max(1.0, self.bytes * sample.count(b"\n") / max(1, len(sample)))
+        return max(1.0, self.bytes / bytes_each)
 
 
 class Inputs:

@@ -41,8 +41,14 @@ class Cost:
 
     kind: str  # work of one kind goes at one rate, e.g. `index bm25`
     units: float  # the size, e.g. bytes of corpus or number of queries
-    rate: float  # units per second on one core where this store has no experience yet (order of magnitude)
+    rate: float  # work per second on one core where this store has no experience yet (order of magnitude)
     start: float = 0.0  # seconds that the first such work of a run takes beforehand, where it has none either
+    each: float = 1.0  # the work in a unit, e.g. operations; rates and experience are of work
+
+    @property
+    def work(self) -> float:
+        """The size of the work in what makes works of one kind comparable."""
+        return self.units * self.each
 
 
 @dataclass(frozen=True)
@@ -141,7 +147,7 @@ class Stage(ABC):
     @property
     def provenance(self) -> dict[str, Json]:
         """What is kept with the artefact beside its identity."""
-        return {**self.notes, "cost": {"kind": self.cost.kind, "units": self.cost.units}}
+        return {**self.notes, "cost": {"kind": self.cost.kind, "units": self.cost.work}}
 
     def about(self) -> dict[str, Any]:
         """Return what hooks get to know."""

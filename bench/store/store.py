@@ -71,6 +71,7 @@ class Store:
     def __init__(self, root: Path, notice: Callable[[str], None] = lambda _: None) -> None:
         """Remember the place; touch nothing."""
         self.root, self.notice = root, notice
+        self._begun: set[str] = set()  # kinds of work done here: the first of each loads libraries
         self._proven: dict[Path, tuple[list[int], dict[str, Any]]] = {}  # manifest → its stamp, its `_KEPT`
 
     def folder(self, stage: Stage) -> Path:
@@ -166,13 +167,14 @@ class Store:
             "title": stage.title,
             "key": stage.key,
             "identity": stage.identity(),
-            "provenance": {**stage.provenance, "finished": _now()},
+            "provenance": {**stage.provenance, "finished": _now(), "first": stage.cost.kind not in self._begun},
             "facts": facts,
             "seconds": round(seconds, 3),
             "files": {
                 path.relative_to(out).as_posix(): {"sha256": sha256_file(path), "stamp": _stamp(path)} for path in files
             },
         }
+        self._begun.add(stage.cost.kind)
         write_sealed(out / MANIFEST, manifest)
         folder = self.folder(stage)
         if folder.exists():  # corrupt, or it would have been used

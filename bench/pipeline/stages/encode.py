@@ -26,8 +26,9 @@ from bench.core.workspace import Advance, Parts, Workspace, silent, unsaid
 from bench.data.corpora import sampling
 from bench.data.corpora.shards import Shards
 from bench.pipeline.compute import LIBRARIES, Compute
+from bench.pipeline.sizes import average, constants, reading
 from bench.pipeline.stages import read
-from bench.pipeline.stages.init import EncoderStage
+from bench.pipeline.stages.init import EncoderStage, begun_size
 from bench.pipeline.stages.pool import BuildPool, corpus
 from bench.pipeline.stages.prepare import Prepare
 from bench.pipeline.stages.read import Read
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 _SHARD = 4096  # items a part; batches are cut within a shard, so this number is part of the bytes
 _AT_ONCE = {"cpu": 1}  # shards at work; 3 for other devices: one is computed, the next tokenised, the last written
 _RATE = 500.0  # texts a second
+_LOADING = 2.0  # seconds that libraries and an encoder take, once a run
 _LANGUAGES = 14  # of a corpus whose languages nobody knows yet
 Items = Source[Item] | Sequence[Item]
 Load = Callable[[Advance], Encoder]
@@ -65,6 +67,14 @@ class Encode(Stage):
     @abstractmethod
     def items(self, folders: Mapping[str, Path]) -> Items:
         """Return what is encoded."""
+
+    def priced(self, texts: float, length: float) -> Cost:
+        """Return the cost of so many texts of so many tokens, by the encoder's operations where its shape is known."""
+        length = min(length, self.contract.query_length if self.role == "query" else self.contract.passage_length)
+        if not (each := reading(length, begun_size(self.encoder))):
+            return Cost(f"encode {self.encoder.origin}", texts, _RATE, start=_LOADING)
+        rate = constants()["devices"]["cpu"]["full"] * self.compute.threads  # for devices a rough guess
+        return Cost(f"encode on {self.compute.device.partition(':')[0]}", texts, rate, _LOADING, each)
 
     def identity(self) -> dict[str, Json]:
         return {**super().identity(), "contract": read_by(self.contract, self.role)}
@@ -93,6 +103,12 @@ class _OfCorpus(Encode):
 
     title = property(lambda self: f"{self.who} {self.checked.of.id}")
 
+    @property
+    def whole(self) -> Cost:
+        """The cost of all passages, as long as their files make them."""
+        texts = self.checked.cost.units
+        return self.priced(texts, self.corpus.bytes / (texts or 1) / constants()["text"]["read"] or average("streamed"))
+
     def items(self, folders: Mapping[str, Path]) -> Source[Item]:
         return self.corpus.source
 
@@ -101,10 +117,7 @@ class _OfCorpus(Encode):
 class EncodePassages(_OfCorpus):
     """Corpus → vectors."""
 
-    @property
-    def cost(self) -> Cost:
-        kind, rate = ("gather", 20 * _RATE) if self.shares else ("encode", _RATE)
-        return Cost(kind, self.checked.cost.units, rate)
+    cost = property(lambda self: Cost("gather", self.checked.cost.units, 20 * _RATE) if self.shares else self.whole)
 
     @property
     def shares(self) -> tuple[Stage, ...]:
@@ -121,7 +134,7 @@ class EncodeShare(_OfCorpus):
     share: tuple[int, int]  # which one, of how many
 
     title = property(lambda self: f"{self.who} {self.checked.of.id}, share {self.share[0] + 1} of {self.share[1]}")
-    cost = property(lambda self: Cost("encode", self.checked.cost.units / self.share[1], _RATE))
+    cost = property(lambda self: replace(self.whole, units=self.whole.units / self.share[1]))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Make its parts where the stage that gathers them looks for them; that one makes those that it misses."""
@@ -141,7 +154,7 @@ class EncodeQueries(Encode):
     leg: Read
 
     title = property(lambda self: f"{self.who} queries of {self.leg.title}")
-    cost = property(lambda self: Cost("encode", self.leg.questions, _RATE))
+    cost = property(lambda self: self.priced(self.leg.questions, average("query")))
 
     def items(self, folders: Mapping[str, Path]) -> Sequence[Item]:
         return read.queries(folders["leg"])
@@ -157,7 +170,10 @@ class EncodeSample(Encode):
     kind: str = field(metadata=IDLE)  # of post-processing, for messages
 
     title = property(lambda self: f"{self.who} sample of {self.language or 'all languages'}")
-    cost = property(lambda self: Cost("encode", float(self.sentences * (1 if self.language else _LANGUAGES)), _RATE))
+
+    @property
+    def cost(self) -> Cost:
+        return self.priced(float(self.sentences * (1 if self.language else _LANGUAGES)), average("sentence"))
 
     def identity(self) -> dict[str, Json]:
         sample: dict[str, Json] = {"code": sampling.VERSION, "language": self.language, "sentences": self.sentences}
@@ -180,7 +196,7 @@ class MineEncode(Encode):
     pool: BuildPool
 
     title = property(lambda self: f"{self.who} {'queries of the ' if self.role == 'query' else ''}{self.pool.label}")
-    cost = property(lambda self: Cost("encode", self.pool.questions, _RATE))
+    cost = property(lambda self: self.priced(self.pool.questions, average(self.role)))
 
     def items(self, folders: Mapping[str, Path]) -> Items:
         given = folders["pool"]

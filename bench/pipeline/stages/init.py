@@ -11,6 +11,7 @@ from bench.core.files import canonical, write_bytes
 from bench.core.workspace import Workspace
 from bench.data.corpora import tokenizer
 from bench.pipeline.compute import LIBRARIES
+from bench.pipeline.sizes import EncoderSize, encoder_size
 from bench.retrieval import backbones, lm_heads
 from bench.store.inputs import Inputs
 from bench.store.stage import IDLE, OPTIONAL, Cost, Stage
@@ -59,6 +60,13 @@ class Init(EncoderStage):
         words = folders["shards"] / "tokenizer" if self.shards else None
         place = f"{self.place.partition('@')[0]}@{self.revision}" if self.revision else self.place
         return run(space, place, words, self.contract, self.seed or 0, new_pooler=bool(self.new_pooler))
+
+
+def begun_size(stage: Stage) -> EncoderSize | None:
+    """Return the shape of the encoder that a stage rests on, trained or not; None where it rests on none."""
+    start = next((one for one in stage.chain() if isinstance(one, Init)), None)
+    words = getattr(start and start.shards, "settings", None)
+    return encoder_size(start.place, words.vocabulary if words else 0) if start else None
 
 
 def weights(name: str, inputs: Inputs, folders: Callable[[Path], Sequence[Path]] = lambda place: [place]) -> Json:

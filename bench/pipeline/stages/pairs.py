@@ -12,9 +12,7 @@ from bench.store.inputs import Fingerprinted
 from bench.store.stage import Cost, Stage
 from bench.types import Json, TrainingPair
 
-PAIRS = 1e4
-"""How many a release has, for estimates before anybody has read them."""
-_BYTES_A_PAIR = 1000
+_BYTES_A_PAIR = 1000  # of files whose records are no lines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +24,7 @@ class StorePairs(Stage):
     pairs: Fingerprinted[TrainingPair]
 
     title = property(lambda self: self.pairs.source.name)
-    cost = property(lambda self: Cost("pairs", self.pairs.size(_BYTES_A_PAIR, None, streamed=PAIRS), 1e4))
+    cost = property(lambda self: Cost("pairs", self.pairs.size(_BYTES_A_PAIR, None, streamed=300.0), 1e4))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write pairs in order (`StoredPairs` opens them). Raises `UsageError` for none, and what the reader raises."""

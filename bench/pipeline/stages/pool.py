@@ -9,7 +9,7 @@ from bench.core.files import atomic, canonical
 from bench.core.workspace import Workspace
 from bench.data.pairs.pool import Pool, write_pool
 from bench.data.pairs.stored_pairs import StoredPairs
-from bench.pipeline.stages.pairs import PAIRS, StorePairs
+from bench.pipeline.stages.pairs import StorePairs
 from bench.pipeline.stages.read import QUERIES
 from bench.store.stage import IDLE, Cost, Stage
 from bench.types import Corpus, Item, Json, Source, TrainingPair
@@ -31,12 +31,12 @@ class BuildPool(Stage):
         """What it is called as a corpus and as a leg."""
         return f"pool of {self.of}"
 
-    cost = Cost("pool", PAIRS, 1e4)
+    cost = property(lambda self: Cost("pool", self.pairs.cost.units, 1e4))
 
     @property
     def questions(self) -> float:
         """How many queries there are."""
-        return PAIRS
+        return float(self.pairs.cost.units)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write the pool (`bench.data.pairs.pool.Pool` opens it) and its `queries.jsonl`.

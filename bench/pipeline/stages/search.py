@@ -50,6 +50,7 @@ class Search(Stage):
 
     title = property(lambda self: f"{self.index.method.name} {self.leg.title}")
     cost = property(lambda self: Cost(f"search {self.index.method.name}", self.leg.questions, _RATE, start=1.0))
+
     needs = property(lambda self: self.index.needs)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:

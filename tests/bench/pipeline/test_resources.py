@@ -18,8 +18,9 @@ from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.core.machine import cores, processor
 from bench.pipeline.compute import compute
-from bench.pipeline.resources import _EncoderSize, _operations, machine
+from bench.pipeline.resources import machine
 from bench.pipeline.settings import ComputeConfig, resolve
+from bench.pipeline.sizes import EncoderSize, operations
 from bench.plugins import load
 from bench.testing import fields
 from tests.conftest import cases
@@ -74,11 +75,11 @@ def test_the_formula_against_trainings(
     """On one core, profile mini: tokens and operations of the meter within 15 %, seconds within half as much again."""
     config = resolve([load().method(method)], profile=PROFILES["mini"])[method].method
     passes = config.passes(14.3, 129.0)  # type: ignore[attr-defined]  # average tokens of the world's texts
-    shape = _EncoderSize(size[0], size[1], 4 * size[1], 8000)
-    operations = sum(share * _operations(one, shape) for share, one in passes)
+    shape = EncoderSize(size[0], size[1], 4 * size[1], 8000)
+    flop_count = sum(share * operations(one, shape) for share, one in passes)
     assert steps * sum(share * one.tokens for share, one in passes) == pytest.approx(tokens, rel=0.15)
-    assert steps * operations == pytest.approx(flops, rel=0.15)
-    assert 1 / 1.5 < steps * operations / machine("1xcpu").rate("float32") / seconds < 1.5
+    assert steps * flop_count == pytest.approx(flops, rel=0.15)
+    assert 1 / 1.5 < steps * flop_count / machine("1xcpu").rate("float32") / seconds < 1.5
 
 
 def _planned(capsys: pytest.CaptureFixture[str], store: Path, *arguments: str) -> list[dict[str, Any]]:
@@ -107,6 +108,18 @@ def test_the_table_of_the_guide(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     two = {one["stage"]: one for one in stages}
     assert two["train"]["tokens"] == pytest.approx(300_000 * 2 * 2 * 128 * 32)
     assert [name for name in two if not two[name]["hours"]] == ["tune", "train_cross"]
+
+
+def test_encoding_costs_what_the_backbone_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A store without any encoding knows that a larger encoder takes longer; progress counts texts all the same."""
+    taken = list[float]()
+    for backbone in ("scratch:2x128", "scratch:12x384"):
+        typed = f"plan --method crop --suite mrtydi --task ko --json --backbone {backbone} --store {tmp_path}"
+        with pytest.raises(SystemExit):
+            main(typed.split())
+        steps = json.loads(capsys.readouterr().out)["steps"]
+        taken.append(next(one["seconds"] for one in steps if one["stage"] == "encode"))
+    assert taken[1] > 3 * taken[0]
 
 
 def test_every_method_has_what_a_profile_needs() -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,13 @@ import pytest
 
 from bench.core.workspace import Workspace
 from bench.store.executors.local import LocalExecutor
-from bench.store.experience import experience
+from bench.store.experience import Experience, experience
 from bench.store.graph import NullListener, closure, steps
+from bench.store.inputs import Fingerprinted
 from bench.store.stage import IDLE, Cost, Stage
 from bench.store.store import Store
-from bench.types import Json
+from bench.types import Json, Source
+from experiments.plans import row
 from tests.conftest import cases, present
 
 
@@ -31,7 +34,7 @@ class Named(Stage):
     units: float = field(default=10.0, metadata=IDLE)
 
     title = property(lambda self: self.label)
-    cost = property(lambda self: Cost(self.name, self.units, 2.0, start=1.0))
+    cost = property(lambda self: Cost(self.name, self.units, 2.0, start=1.0))  # two units a second, after a second
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         self.log.append(self.label)
@@ -106,4 +109,21 @@ def test_estimates_are_a_start_and_so_much_a_unit(
         manifest.parent.mkdir(parents=True)
         manifest.write_text(json.dumps({"provenance": {"cost": {"kind": "own", "units": size}}, "seconds": taken}))
     known = experience(Store(tmp_path), [_stage("index", "a", [])])["own"]
-    assert known.seconds(Cost("own", units, rate=100.0)) == pytest.approx(seconds)
+    assert known.seconds(Cost("own", units, rate=100.0), begun=True) == pytest.approx(seconds)
+
+
+def test_what_loads_is_counted_once_a_run(tmp_path: Path) -> None:
+    """The first work of a run says how long loading takes; work in other units is compared by what a unit is."""
+    once = (10, 3.0), (10, 3.0)
+    for later, expected in ((None, (22.0, 20.0)), (((10, 0.5), (10, 0.5)), (12.5, 10.0))):
+        cost = Cost("own", 20, rate=10.0, each=10.0)
+        assert [Experience(once, later).seconds(cost, again) for again in (False, True)] == [*expected]
+    (lines := tmp_path / "pairs.jsonl").write_text('{"a": 1}\n' * 1000)
+    assert Fingerprinted(Source[str]("pairs", "1", (lines,), partial(iter, ())), ()).size(1000, None) == 1000
+
+
+def test_a_plan_within_three_times() -> None:
+    """On either side of what happened."""
+    for estimated, reached in ((3.1, "no"), (3.0, "yes"), (0.3, "no"), (0.34, "yes")):
+        found = {"estimated": estimated, "guessed": 0.0, "happened": 1.0, "share": 1.0}
+        assert row("--method bm25", "A", found).endswith(f"| {reached} |")

@@ -1,0 +1,77 @@
+"""Encoders as far as their cost goes: shapes, operations of a pass, average texts; constants are in `machines.toml`."""
+
+import json
+import math
+import tomllib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from bench.retrieval.backbones import scratch
+from bench.training.config import Pass
+
+MASKED = 0.15  # of the tokens are predicted by masked prediction: XLM-R, as BERT
+_LEARNT = 3  # times the operations of a forward pass
+_SHAPE = ("num_hidden_layers", "hidden_size", "intermediate_size", "vocab_size")
+
+
+@dataclass(frozen=True)
+class EncoderSize:
+    """An encoder, as far as its cost goes; 0 where nothing is known."""
+
+    layers: int
+    width: int
+    inner: int
+    vocabulary: int
+
+    @property
+    def whole(self) -> float:
+        """All weights, the embeddings included."""
+        return self.weights + self.vocabulary * self.width
+
+    @property
+    def weights(self) -> float:
+        """Those that every token is multiplied by: attention, both layers after it, two normalisations."""
+        attention, forward = 4 * self.width * (self.width + 1), 2 * self.width * self.inner + self.inner + self.width
+        return self.layers * (attention + forward + 4 * self.width)
+
+
+@cache
+def constants() -> Mapping[str, Any]:
+    """Return the constants."""
+    return tomllib.loads(files("bench.pipeline").joinpath("machines.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def encoder_size(place: str, vocabulary: int = 0) -> EncoderSize:
+    """Return the shape of a backbone: as it is named, as the constants or its own folder have it; else nothing."""
+    if own := scratch(place):
+        return EncoderSize(own.layers, own.width, 4 * own.width, vocabulary)
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        found = json.loads((Path(place).expanduser() / "config.json").read_bytes())
+        return EncoderSize(*(int(found[name]) for name in _SHAPE))
+    return EncoderSize(*constants()["backbones"].get(place.partition("@")[0], (0, 0, 0, 0)))
+
+
+def average(of: str, most: float | None = None) -> float:
+    """Return the average tokens of a text as far as it is read."""
+    return min(float(constants()["average"][of]), most or math.inf)
+
+
+def operations(one: Pass, shape: EncoderSize, chunk: int | None = None) -> float:
+    """Return the operations of a pass (`bench.training.meter`), and of masked prediction where the batch has it."""
+    forward = one.tokens * (2 * shape.weights + 4 * shape.layers * shape.width * one.length)
+    forward += 2 * one.heads * shape.width**2
+    again = 1 if chunk and one.learns else 0
+    head = 2 * MASKED * one.tokens * shape.width * (shape.width + shape.vocabulary) if one.masked else 0.0
+    return float((forward + head) * ((_LEARNT if one.learns else 1) + again))
+
+
+def reading(length: float, shape: EncoderSize | None) -> float:
+    """Return the operations of reading a text, with those that its tokenizer has time for; 0 where nothing is known."""
+    words = length * constants()["devices"]["cpu"]["full"] / constants()["text"]["tokenised"]
+    return operations(Pass(length, length, learns=False), shape) + words if shape and shape.layers else 0.0
