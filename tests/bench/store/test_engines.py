@@ -38,6 +38,7 @@ class Busy(Stage):
     asks: Needs = field(default=Needs(1, 0.1), metadata=IDLE)
     log: Path = field(default=Path(), metadata=IDLE)
     seconds: float = field(default=0.2, metadata=IDLE)
+    after: str = field(default="", metadata=IDLE)  # the label of a stage that has to be through first
 
     title = property(lambda self: self.label)
     cost = property(lambda _: Cost("busy", 10.0, 2.0))
@@ -49,6 +50,8 @@ class Busy(Stage):
         node = ray.get_runtime_context().get_node_id() if ray and ray.is_initialized() else ""
         log = self.log / f"{self.label}-{os.getpid()}.json"
         log.write_text("{}")
+        while self.after and not any(path.stat().st_size > 2 for path in self.log.glob(f"{self.after}-*.json")):
+            time.sleep(0.02)
         time.sleep(self.seconds)
         if self.fails:
             raise UsageError(where=self.label, found="a fault")
@@ -122,7 +125,11 @@ def test_workers_keep_within_cores_and_gpus(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_failure_keeps_what_is_finished(workers: int, tmp_path: Path) -> None:
     """What needs the stage is not run; what does not is, where the failure is spared."""
-    store, bad, good = Store(tmp_path), Busy(label="bad", fails=True, log=tmp_path), Busy(label="good", log=tmp_path)
+    store, bad, good = (
+        Store(tmp_path),
+        Busy(label="bad", fails=True, log=tmp_path, after="good"),
+        Busy(label="good", log=tmp_path),
+    )
     work = [good, bad, Busy(label="end", left=bad), Busy(label="more", left=good, log=tmp_path)]
     with pytest.raises(UsageError) as error:
         executor("local", workers).run(work, store, NullListener())
