@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import IO, TypeVar
 
@@ -21,14 +22,14 @@ PAYS = 6
 @contextmanager
 def child(module: str, *words: str) -> Iterator[subprocess.Popen[bytes]]:
     """Start a process with pipes to its standard input and from its output; kill it at the end."""
-    paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "TOKENIZERS_PARALLELISM": "false"}
+    paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)  # the same modules as here
     with subprocess.Popen(  # noqa: S603 (this interpreter, a module of ours)
-        [sys.executable, "-m", module, *words],
+        [sys.executable, "-P", "-m", module, *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,  # terminals and SLURM signal a whole group; the process that started it answers for it
-        env={**os.environ, **paths},
+        env={**os.environ, "PYTHONPATH": paths, "TOKENIZERS_PARALLELISM": "false"},
     ) as started:
         try:
             yield started
@@ -62,25 +63,33 @@ def spread(
     """
     idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
     waiting: deque[Future[bytes]] = deque()
-    with ThreadPoolExecutor(granted()) as threads, ExitStack() as stack:
+    most = granted()
+    with ThreadPoolExecutor(most) as threads, ExitStack() as stack:
 
         def ask(piece: Piece) -> bytes:
             try:
                 one = idle.get_nowait()
             except Empty:
-                one = stack.enter_context(child(*words))
+                try:
+                    one = stack.enter_context(child(*words))
+                except OSError:  # no more processes or files are allowed
+                    return make(piece)
             try:
                 _send(one.stdin, pack(piece))
                 made = _receive(one.stdout)
             except (BrokenPipeError, EOFError):
-                refuse_killed(one.wait(), where)
+                code = one.wait()
+                for pipe in (one.stdin, one.stdout):
+                    with suppress(BrokenPipeError):
+                        pipe and pipe.close()
+                refuse_killed(code, where)
                 return make(piece)
             idle.put(one)
             return made
 
         try:
             for number, piece in enumerate(pieces):
-                if (many := min(granted(), number // PAYS)) < 2:
+                if (many := min(most, number // PAYS)) < 2:
                     yield make(piece)
                     continue
                 waiting.append(threads.submit(ask, piece))
@@ -94,9 +103,11 @@ def spread(
 
 def answer(make: Callable[[bytes], bytes]) -> None:
     """In such a process: make what is asked for until the one that started it has no more, or is gone."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what anything prints is no answer
     try:
         while True:
-            _send(sys.stdout.buffer, make(_receive(sys.stdin.buffer)))
+            _send(answers, make(_receive(sys.stdin.buffer)))
     except (BrokenPipeError, EOFError):
         os._exit(0)
 

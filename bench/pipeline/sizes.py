@@ -51,7 +51,7 @@ def encoder_size(place: str, vocabulary: int = 0) -> EncoderSize:
     """Return the shape of a backbone: as it is named, as the constants or its own folder have it; else nothing."""
     if own := scratch(place):
         return EncoderSize(own.layers, own.width, 4 * own.width, vocabulary)
-    with suppress(OSError, ValueError, KeyError, TypeError):
+    with suppress(OSError, ValueError, KeyError, TypeError, ArithmeticError, RuntimeError):
         found = json.loads((Path(place).expanduser() / "config.json").read_bytes())
         return EncoderSize(*(int(found[name]) for name in _SHAPE))
     return EncoderSize(*constants()["backbones"].get(place.partition("@")[0], (0, 0, 0, 0)))

@@ -31,7 +31,7 @@ class Experience:
         (units, seconds), (more, longer) = self.later or self.first or ((1.0, cost.start), (1.0, cost.start))
         grows = more >= _APART * units and longer > seconds
         each = (longer - seconds) / (more - units) if grows else min(1 / cost.rate, longer / more)
-        start = max(0.0, seconds - each * units) * bool(self.later or not begun)
+        start = max(0.0, seconds - each * units - cost.start * (begun and not self.later))
         if self.later and not begun:
             units, seconds = self.first[0] if self.first else (0.0, start + cost.start)
             start = max(start, seconds - each * units)

@@ -1,7 +1,8 @@
 """What the user brings: sources with the checksums that decide their records, asked of the store once a plan."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -25,9 +26,14 @@ class Fingerprinted(Generic[T]):
         return {"reader": self.source.reader, "files": list(self.hashes)}
 
     @property
+    def sizes(self) -> Sequence[tuple[str, int]]:
+        """Ending and size of each file that is here."""
+        return [(path.suffix, path.stat().st_size) for path in self.source.files if path.is_file()]
+
+    @property
     def bytes(self) -> int:
         """How large the files are that are here."""
-        return sum(path.stat().st_size for path in self.source.files if path.is_file())
+        return sum(size for _, size in self.sizes)
 
     def size(self, bytes_each: int, known: int | None, streamed: float = 400.0) -> float:
         """Return how many records there are, estimated from the size of the files where nobody says; 0: unknown.
@@ -37,11 +43,17 @@ class Fingerprinted(Generic[T]):
         count = known or self.source.records or (0 if self.source.files else streamed)
         if count or not all(path.exists() for path in self.source.files):
             return float(count)
-        if {path.suffix for path in self.source.files} in ({".jsonl"}, {".tsv"}):  # records are lines, or much as long
-            with self.source.files[-1].open("rb") as stream:
-                sample = stream.read(1 << 18)
-            return max(1.0, self.bytes * sample.count(b"\n") / max(1, len(sample)))
+        if len(self.source.files) == 1 and self.source.files[0].suffix in (".jsonl", ".tsv"):  # records are lines
+            return max(1.0, self.bytes / (_bytes_a_line(self.source.files[0], self.bytes) or bytes_each))
         return max(1.0, self.bytes / bytes_each)
+
+
+@cache
+def _bytes_a_line(path: Path, _: int) -> float:
+    """Return the average over the lines that a file of a size begins with; 0 where they are too long to say."""
+    with path.open("rb") as stream:
+        sample = stream.read(1 << 18)
+    return (sample.rfind(b"\n") + 1) / max(1, sample.count(b"\n"))
 
 
 class Inputs:

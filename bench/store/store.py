@@ -65,13 +65,16 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in found if path not in (folder / MANIFEST, folder / MARK))
 
 
+_BEGUN: set[str] = set()
+"""Kinds of work done in this process: the first of each loads libraries."""
+
+
 class Store:
     """Finds, makes and checks artefacts, for several processes at once; `notice` gets sentences for people."""
 
     def __init__(self, root: Path, notice: Callable[[str], None] = lambda _: None) -> None:
         """Remember the place; touch nothing."""
         self.root, self.notice = root, notice
-        self._begun: set[str] = set()  # kinds of work done here: the first of each loads libraries
         self._proven: dict[Path, tuple[list[int], dict[str, Any]]] = {}  # manifest → its stamp, its `_KEPT`
 
     def folder(self, stage: Stage) -> Path:
@@ -154,6 +157,7 @@ class Store:
         out = scratch / "out"
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir(parents=True)
+        provenance, kind = stage.provenance, stage.cost.kind
         start = time.monotonic()
         facts = stage.run(Workspace(out, Parts(scratch / "parts"), advance, log, self.notice), folders)
         seconds = time.monotonic() - start
@@ -167,14 +171,14 @@ class Store:
             "title": stage.title,
             "key": stage.key,
             "identity": stage.identity(),
-            "provenance": {**stage.provenance, "finished": _now(), "first": stage.cost.kind not in self._begun},
+            "provenance": {**provenance, "finished": _now(), "first": kind not in _BEGUN},
             "facts": facts,
             "seconds": round(seconds, 3),
             "files": {
                 path.relative_to(out).as_posix(): {"sha256": sha256_file(path), "stamp": _stamp(path)} for path in files
             },
         }
-        self._begun.add(stage.cost.kind)
+        _BEGUN.add(kind)
         write_sealed(out / MANIFEST, manifest)
         folder = self.folder(stage)
         if folder.exists():  # corrupt, or it would have been used

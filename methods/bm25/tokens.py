@@ -222,13 +222,19 @@ def tokenise_corpus(corpus: Corpus, analyzer: Analyzer, work: Workspace, *, titl
 
 def _packed(items: Sequence[Item]) -> bytes:
     """Return what of documents decides a part, for another process."""
-    return json.dumps([[item.id, item.text, item.title] for item in items]).encode()
+    rows = [[item.id, item.text, item.title] for item in items]
+    return json.dumps(rows, ensure_ascii=False).encode(errors="surrogatepass")  # no pair of halves becomes a letter
 
 
 def main(name: str, title: str) -> None:
     """Answer documents with parts."""
     tokenise = ANALYZERS[name].build()
-    answer(lambda asked: Part.of([Item(*one) for one in json.loads(asked)], tokenise, title=bool(title)).pack())
+
+    def part(asked: bytes) -> bytes:
+        items = [Item(*one) for one in json.loads(asked.decode(errors="surrogatepass"))]
+        return Part.of(items, tokenise, title=bool(title)).pack()
+
+    answer(part)
 
 
 if __name__ == "__main__":

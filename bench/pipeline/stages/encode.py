@@ -107,7 +107,9 @@ class _OfCorpus(Encode):
     def whole(self) -> Cost:
         """The cost of all passages, as long as their files make them."""
         texts = self.checked.cost.units
-        return self.priced(texts, self.corpus.bytes / (texts or 1) / constants()["text"]["read"] or average("streamed"))
+        text = constants()["text"]
+        plain = sum(size * text.get(suffix, 1.0) for suffix, size in self.corpus.sizes)
+        return self.priced(texts, plain / (texts or 1) / text["read"] or average("streamed"))
 
     def items(self, folders: Mapping[str, Path]) -> Source[Item]:
         return self.corpus.source

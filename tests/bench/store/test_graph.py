@@ -116,7 +116,7 @@ def test_what_loads_is_counted_once_a_run(tmp_path: Path) -> None:
     """The first work of a run says how long loading takes; work in other units is compared by what a unit is."""
     once = (10, 3.0), (10, 3.0)
     for later, expected in ((None, (22.0, 20.0)), (((10, 0.5), (10, 0.5)), (12.5, 10.0))):
-        cost = Cost("own", 20, rate=10.0, each=10.0)
+        cost = Cost("own", 20, rate=10.0, each=10.0, start=2.0)
         assert [Experience(once, later).seconds(cost, again) for again in (False, True)] == [*expected]
     (lines := tmp_path / "pairs.jsonl").write_text('{"a": 1}\n' * 1000)
     assert Fingerprinted(Source[str]("pairs", "1", (lines,), partial(iter, ())), ()).size(1000, None) == 1000

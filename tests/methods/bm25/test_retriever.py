@@ -5,6 +5,8 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, cast
 
@@ -124,11 +126,11 @@ def test_bytes_do_not_depend_on_parts(
 
 def test_processes_do_not_show(tmp_path: Path, corpus_of: CorpusOf, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several write the bytes of one; what fails in one is the same error; a killed one is named, and work goes on."""
-    started, corpus = list[str](), corpus_of([*TEXTS, "naïve \ud800 née", Item("t", "text", "Title")])
+    started = list[str]()
+    corpus = corpus_of([*TEXTS, "naïve \ud800 née", "a\ud835" + "\udc00b", Item("t", "text", "Title")])
     expected = index(corpus, tmp_path / "one")
     monkeypatch.setattr(tokens, "PART", 5)
     monkeypatch.setattr(children, "PAYS", 1)
-    monkeypatch.setattr(children, "granted", lambda: 3)
 
     class Noted(subprocess.Popen[bytes]):
         def __init__(self, *typed: Any, **kept: Any) -> None:
@@ -139,6 +141,7 @@ def test_processes_do_not_show(tmp_path: Path, corpus_of: CorpusOf, monkeypatch:
 
     monkeypatch.setattr(subprocess, "Popen", Noted)
     for where in ("several", "killed"):
+        monkeypatch.setattr(children, "granted", partial(next, chain(repeat(3, 4), repeat(1))))  # fewer while it runs
         if where == "killed":
             with pytest.raises(BenchError) as raised:
                 index(corpus, tmp_path / where)
