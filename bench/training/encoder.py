@@ -37,6 +37,7 @@ from bench.retrieval.packed import (
     longest,
     pack,
     pool,
+    uses_packed,
     wide,
 )
 from bench.training.config import TrainingConfig
@@ -227,12 +228,20 @@ class TrainableEncoder:
         self.meter.encoded(self.model, packed, gradients=learns, again=self.chunked)
         return packed
 
-    def states(self, packed: Packed, layer: int, before: torch.Tensor | None = None) -> torch.Tensor:
-        """Return the hidden states `[T, d]` of a layer, `before` `[n, k, d]` in the room in front of each sequence."""
-        if before is None:
+    def states(
+        self, packed: Packed, layer: int, before: torch.Tensor | None = None, *, decoded: bool = False
+    ) -> torch.Tensor:
+        """Return the hidden states `[T, d]` of a layer, `before` `[n, k, d]` in the room in front of each sequence.
+
+        `decoded` says that the loss multiplies by the embeddings too.
+        """
+        sparse = decoded and self.device.type == "cpu" and uses_packed(self.model)
+        if before is None and not sparse:
             return self._layers(packed, (layer,))[0]
-        rows = packed.starts[:, None] + torch.arange(before.shape[1], device=self.device)  # [n, k]
-        embeds = _embedding(self.model)(packed.ids).index_put((rows,), before)  # [T, d], scaled where the model does so
+        embeds = self._looked_up(packed.ids, sparse=sparse)  # [T, d]
+        if before is not None:
+            rows = packed.starts[:, None] + torch.arange(before.shape[1], device=self.device)  # [n, k]
+            embeds = embeds.index_put((rows,), before)
         return self._layers(packed, (layer,), embeds)[0]
 
     def layers(self, sequences: Sequence[Ids], layers: Sequence[int]) -> tuple[tuple[torch.Tensor, ...], Packed]:
@@ -249,6 +258,21 @@ class TrainableEncoder:
         for path in sorted(self.start.iterdir()):
             if path.is_file() and not path.name.startswith("model.safetensors") and path.name != lm_heads.FILE:
                 shutil.copyfile(path, folder / path.name)
+
+    def _looked_up(self, ids: torch.Tensor, *, sparse: bool) -> torch.Tensor:
+        """Return the embeddings `[T, d]` of ids `[T]`, scaled where the model does so.
+
+        A sparse gradient has the same sums, in the rows in use alone: adding it to a decoder's dense one costs less
+        than filling and adding another of the whole vocabulary. Without a decoder's, no optimiser of ours takes it.
+        """
+        matrix = _embedding(self.model)
+        used, places = torch.unique(ids, return_inverse=True) if sparse else (ids, slice(None))
+        matrix.sparse = sparse
+        try:
+            rows: torch.Tensor = matrix(used)[places]
+        finally:
+            matrix.sparse = False
+        return rows
 
     def _layers(
         self, packed: Packed, layers: Sequence[int], embeds: torch.Tensor | None = None

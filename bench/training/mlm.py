@@ -170,7 +170,7 @@ def mlm_loss(
 
     def losses_of(packed: Packed, batch: Sequence[int], chosen: npt.NDArray[np.int64]) -> torch.Tensor:
         """Return the losses of the `chosen` hidden tokens, those of the sequences of a batch."""
-        hidden = encode.states(packed, -1, None if before is None else before[list(batch)])  # [T, d]
+        hidden = encode.states(packed, -1, None if before is None else before[list(batch)], decoded=True)
         owner, place, target = (
             torch.from_numpy(values[chosen]).to(encode.device) for values in (masked.sequence, masked.place, targets)
         )

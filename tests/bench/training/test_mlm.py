@@ -176,6 +176,25 @@ def test_the_loss_reads_the_last_layer_and_what_is_in_front(encoder: TrainableEn
     torch.testing.assert_close(mlm_loss(early, head, MASKED), mlm_loss(encoder, head, MASKED), rtol=0, atol=0)
 
 
+def test_gradients_are_those_of_a_plain_lookup(encoder: TrainableEncoder) -> None:
+    """Bit for bit, of ids that occur several times and of none; the first gradient of the embeddings is sparse."""
+    head, seen = MlmHead.for_(encoder), list[bool]()
+    weights = [encoder.embeddings, *head.parameters(), *encoder.model.parameters()]
+    hidden, packed = encoder.hidden(MASKED.inputs, -1)
+    rows = hidden[packed.starts[torch.from_numpy(MASKED.sequence)] + torch.from_numpy(MASKED.place)]
+    targets = torch.from_numpy(encoder.rows(MASKED.targets))
+    plain = masked_prediction(rows, targets, encoder.embeddings, head.bias, head=head)
+    lookup = encoder.model.get_input_embeddings()
+    assert isinstance(lookup, torch.nn.Embedding)
+    lookup.register_forward_hook(lambda *_: seen.append(lookup.sparse))
+    for loss in (mlm_loss(encoder, head, MASKED), mlm_loss(encoder, head, MASKED, before=torch.zeros(3, 0, 16))):
+        found, expected = (
+            torch.autograd.grad(one, weights, retain_graph=True, allow_unused=True) for one in (loss, plain)
+        )
+        assert all(one is None or torch.equal(one, other) for one, other in zip(found, expected, strict=True))
+    assert [*seen, lookup.sparse] == [True, True, False]
+
+
 @pytest.mark.parametrize("reduction", ["token_mean", "sentence_sum"])
 @pytest.mark.parametrize("front", [0, 2])
 def test_chunks_bound_the_pass_and_change_no_number(
