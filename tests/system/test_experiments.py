@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "experiments" / "results"
 HEADINGS = {"Tatoeba": "tatoeba", "SciFact": "beir", "Mr. TyDi GoldP": "mrtydi-goldp", "LAReQA": "lareqa"}
-ARM_L = ROOT / "experiments" / "arm-l"
+ARM_L, SUPERVISED = ROOT / "experiments" / "arm-l", ROOT / "experiments" / "supervised"
 
 
 def published(suite: str, results: Path = RESULTS) -> dict[str, tuple[str, float]]:
@@ -57,3 +57,15 @@ def test_findings_have_the_numbers_of_the_results(heading: str, known: dict[str,
     rows = re.findall(r"^\| (?:`([\w-]+)`|start) \| ([\d.]+) \|", section, re.MULTILINE)
     expected = {re.sub(".*@init", "", label): f"{100 * value:.1f}" for label, (_, value) in known.items()}
     assert dict(rows) == expected
+
+
+def test_findings_have_the_reference_lines() -> None:
+    """Each suite's column of their table, in percent."""
+    page = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8").partition("\n## Supervised reference lines")[2]
+    table = re.findall(r"^\| `([\w-]+-supervised)` \|(.+)\|$", page, re.MULTILINE)
+    rows = {label: [float(cell) for cell in cells.split("|")] for label, cells in table}
+    for at, suite in enumerate(("tatoeba", "lareqa", "beir", "mrtydi-goldp")):
+        known = published(suite, SUPERVISED)
+        assert {label: cells[at] for label, cells in rows.items()} == {
+            label: round(100 * value, 1) for label, (_, value) in known.items()
+        }
