@@ -3,8 +3,8 @@
     python -m experiments.plans DATA
 
 DATA is the folder of official data. The first plan of a letter finds an empty store, later ones what those before left.
-Both are seconds of the wall clock, as plans state and runs record; beside them stands the share of a processor that the
-run had, for other work may share the machine. Stages use one thread and run one at a time.
+Both are seconds of the wall clock, as plans state and runs record. The table also gives the share of a processor that
+the run had, for other work may share the machine. Stages use one thread and run one at a time.
 """
 
 import json

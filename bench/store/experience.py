@@ -30,8 +30,11 @@ class Experience:
         """Return what such work takes, `begun` where the run has done some; beyond one size at the default rate."""
         (units, seconds), (more, longer) = self.later or self.first or ((1.0, cost.start), (1.0, cost.start))
         grows = more >= _APART * units and longer > seconds
-        each = (longer - seconds) / (more - units) if grows else min(1 / cost.rate, longer / more)
-        start = max(0.0, seconds - each * units - cost.start * (begun and not self.later))
+        loading = 0.0 if self.later else cost.start  # and units share the time of one size as expected
+        each = (
+            (longer - seconds) / (more - units) if grows else min(1 / cost.rate, longer / (more + loading * cost.rate))
+        )
+        start = max(0.0, seconds - each * units - loading * begun)
         if self.later and not begun:
             units, seconds = self.first[0] if self.first else (0.0, start + cost.start)
             start = max(start, seconds - each * units)

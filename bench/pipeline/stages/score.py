@@ -44,7 +44,7 @@ class Score(Stage):
     who: str = field(metadata=IDLE)
 
     title = property(lambda self: f"{self.who} {self.leg.title}")
-    cost = property(lambda self: Cost("score", self.leg.questions, 1e4))
+    cost = property(lambda self: Cost("score", self.leg.questions, 1e4, start=0.5))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write means, per-query values (with the evidence of answers) and the run, cut at the deepest measure."""

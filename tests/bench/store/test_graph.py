@@ -118,6 +118,8 @@ def test_what_loads_is_counted_once_a_run(tmp_path: Path) -> None:
     for later, expected in ((None, (22.0, 20.0)), (((10, 0.5), (10, 0.5)), (12.5, 10.0))):
         cost = Cost("own", 20, rate=10.0, each=10.0, start=2.0)
         assert [Experience(once, later).seconds(cost, again) for again in (False, True)] == [*expected]
+    quick = Experience(((300, 0.9), (300, 0.9)), None)  # loading and 300 units take half of what was expected, both
+    assert quick.seconds(Cost("own", 1200, rate=300.0, start=0.8), begun=True) == pytest.approx(2.0)
     (lines := tmp_path / "pairs.jsonl").write_text('{"a": 1}\n' * 1000)
     assert Fingerprinted(Source[str]("pairs", "1", (lines,), partial(iter, ())), ()).size(1000, None) == 1000
 
