@@ -2,20 +2,24 @@
 
 import json
 import math
+import time
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 from bench.retrieval.backbones import scratch
 from bench.training.config import Pass
 
 MASKED = 0.15  # of the tokens are predicted by masked prediction: XLM-R, as BERT
 _LEARNT = 3  # times the operations of a forward pass
+_PROBED = 512  # rows and columns of the matrices that say how fast this processor is
 _SHAPE = ("num_hidden_layers", "hidden_size", "intermediate_size", "vocab_size")
 
 
@@ -47,6 +51,17 @@ def constants() -> Mapping[str, Any]:
 
 
 @cache
+def core_rate(work: Literal["learning", "reading"]) -> float:
+    """Return the operations a second that encoders reach on one core here, after a probe of some milliseconds."""
+    matrix, took = np.ones((_PROBED, _PROBED), np.float32), list[float]()
+    for _ in range(6):
+        began = time.process_time()
+        matrix @ matrix
+        took.append(time.process_time() - began)  # of all threads
+    return float(constants()["probe"][work] * 2 * _PROBED**3 / max(1e-6, min(took)))
+
+
+@cache
 def encoder_size(place: str, vocabulary: int = 0) -> EncoderSize:
     """Return the shape of a backbone: as it is named, as the constants or its own folder have it; else nothing."""
     if own := scratch(place):
@@ -73,5 +88,13 @@ def operations(one: Pass, shape: EncoderSize, chunk: int | None = None) -> float
 
 def reading(length: float, shape: EncoderSize | None) -> float:
     """Return the operations of reading a text, with those that its tokenizer has time for; 0 where nothing is known."""
-    words = length * constants()["devices"]["cpu"]["full"] / constants()["text"]["tokenised"]
+    words = length * core_rate("reading") / constants()["text"]["tokenised"]
     return operations(Pass(length, length, learns=False), shape) + words if shape and shape.layers else 0.0
+
+
+def learning(passes: Sequence[tuple[float, Pass]], shape: EncoderSize | None, chunk: int | None) -> float:
+    """Return the operations of a training for each token that it reads; 0 where nothing is known."""
+    if not shape or not shape.layers:
+        return 0.0
+    done = sum(share * operations(one, shape, chunk) for share, one in passes)
+    return done / sum(share * one.tokens for share, one in passes)

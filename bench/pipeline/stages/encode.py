@@ -26,7 +26,7 @@ from bench.core.workspace import Advance, Parts, Workspace, silent, unsaid
 from bench.data.corpora import sampling
 from bench.data.corpora.shards import Shards
 from bench.pipeline.compute import LIBRARIES, Compute
-from bench.pipeline.sizes import average, constants, reading
+from bench.pipeline.sizes import average, constants, core_rate, reading
 from bench.pipeline.stages import read
 from bench.pipeline.stages.init import EncoderStage, begun_size
 from bench.pipeline.stages.pool import BuildPool, corpus
@@ -73,7 +73,7 @@ class Encode(Stage):
         length = min(length, self.contract.query_length if self.role == "query" else self.contract.passage_length)
         if not (each := reading(length, begun_size(self.encoder))):
             return Cost(f"encode {self.encoder.origin}", texts, _RATE, start=_LOADING)
-        rate = constants()["devices"]["cpu"]["full"] * self.compute.threads  # for devices a rough guess
+        rate = core_rate("reading") * self.compute.threads  # for devices a rough guess
         return Cost(f"encode on {self.compute.device.partition(':')[0]}", texts, rate, _LOADING, each)
 
     def identity(self) -> dict[str, Json]:

@@ -9,11 +9,12 @@ from bench.core.contract import Role, Trainer, TrainingJob
 from bench.core.errors import PluginError
 from bench.core.workspace import Workspace
 from bench.pipeline.compute import LIBRARIES, Compute, several
+from bench.pipeline.sizes import average, core_rate, learning
 from bench.pipeline.stages.exported import check_device, validate_encoders
-from bench.pipeline.stages.init import EncoderStage, Init
+from bench.pipeline.stages.init import EncoderStage, Init, begun_size
 from bench.pipeline.stages.prepare import Prepare
 from bench.store.stage import IDLE, OPTIONAL, Cost
-from bench.training.config import ENCODER
+from bench.training.config import ENCODER, TrainingConfig
 from bench.types import Json, Method
 
 _FLOPS_A_TOKEN = 2.5e6  # of scratch:2x128
@@ -42,10 +43,16 @@ class Train(EncoderStage):
 
     @property
     def cost(self) -> Cost:
+        """By the operations of the method's passes where its config and the encoder's shape say them."""
         a_step = self.config.tokens_a_step(self.compute.processes) if self.steps else 0  # of our own configs
-        tokens = (self.steps or 0) * a_step
-        units = self.tokens or tokens or (self.flops or 0) / _FLOPS_A_TOKEN
-        return Cost(f"train {self.method} from {self.origin}", units, 1e4, start=2.0)
+        known = isinstance(self.config, TrainingConfig)
+        passes = self.config.passes(average("sentence"), average("document")) if known else ()
+        each = learning(passes, begun_size(self), self.config.chunk_tokens) if known else 0.0
+        units = self.tokens or (self.steps or 0) * a_step or (self.flops or 0) / (each or _FLOPS_A_TOKEN)
+        if not each:
+            return Cost(f"train {self.method} from {self.origin}", units, 1e4, start=2.0)
+        rate = core_rate("learning") * self.compute.threads * self.compute.processes  # for devices a rough guess
+        return Cost(f"train {self.method} on {self.compute.device.partition(':')[0]}", units, rate, 2.0, each)
 
     origin = property(lambda self: self.start.origin)
 

@@ -20,7 +20,7 @@ from bench.core.machine import cores, processor
 from bench.pipeline.compute import compute
 from bench.pipeline.resources import machine
 from bench.pipeline.settings import ComputeConfig, resolve
-from bench.pipeline.sizes import EncoderSize, operations
+from bench.pipeline.sizes import EncoderSize, learning, operations
 from bench.plugins import load
 from bench.testing import fields
 from tests.conftest import cases
@@ -79,6 +79,7 @@ def test_the_formula_against_trainings(
     flop_count = sum(share * operations(one, shape) for share, one in passes)
     assert steps * sum(share * one.tokens for share, one in passes) == pytest.approx(tokens, rel=0.15)
     assert steps * flop_count == pytest.approx(flops, rel=0.15)
+    assert learning(passes, shape, None) == pytest.approx(flops / tokens, rel=0.15)
     assert 1 / 1.5 < steps * flop_count / machine("1xcpu").rate("float32") / seconds < 1.5
 
 
@@ -110,15 +111,16 @@ def test_the_table_of_the_guide(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert [name for name in two if not two[name]["hours"]] == ["tune", "train_cross"]
 
 
-def test_encoding_costs_what_the_backbone_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A store without any encoding knows that a larger encoder takes longer; progress counts texts all the same."""
+@pytest.mark.parametrize("stage", ["train", "encode"])
+def test_work_costs_what_the_backbone_does(tmp_path: Path, capsys: pytest.CaptureFixture[str], stage: str) -> None:
+    """An empty store knows that a larger encoder takes longer; progress counts tokens or texts all the same."""
     taken = list[float]()
     for backbone in ("scratch:2x128", "scratch:12x384"):
         typed = f"plan --method crop --suite mrtydi --task ko --json --backbone {backbone} --store {tmp_path}"
         with pytest.raises(SystemExit):
             main(typed.split())
         steps = json.loads(capsys.readouterr().out)["steps"]
-        taken.append(next(one["seconds"] for one in steps if one["stage"] == "encode"))
+        taken.append(next(one["seconds"] for one in steps if one["stage"] == stage))
     assert taken[1] > 3 * taken[0]
 
 
