@@ -133,11 +133,10 @@ class _TrackingListener:
 
 def _writable(folder: Path) -> None:
     """Refuse before any work a results folder that cannot be written."""
-    probe = folder / ".writable"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        probe.write_bytes(b"")
-        probe.unlink()
+        with tempfile.TemporaryFile(dir=folder):  # runs side by side use one folder: the name must be this run's own
+            pass
     except OSError as error:
         raise StoreError(
             f"cannot write to the results folder {folder}: {explain(error)}; nothing was run and finished stages are "
