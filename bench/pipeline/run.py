@@ -1,5 +1,6 @@
 """Carry out a plan: run what the store lacks, then merge every scored leg into its result file."""
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
