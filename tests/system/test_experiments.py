@@ -17,7 +17,7 @@ ARM_L, SUPERVISED = ROOT / "experiments" / "arm-l", ROOT / "experiments" / "supe
 
 
 def published(suite: str, results: Path = RESULTS) -> dict[str, tuple[str, float]]:
-    """Return each system's seeds and the mean over them of the suite's first average, or of its tasks where there is none."""
+    """Return each system's seeds and the mean over them of the suite's average, or of its tasks where none is."""
     found: dict[str, dict[int, float]] = {}
     for path in (results / "official" / suite).rglob("result.json"):
         result = json.loads(path.read_text(encoding="utf-8"))
