@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from bench.config.spaces import Choice as Choice
     from bench.config.spaces import LogUniform as LogUniform
     from bench.config.spaces import Uniform as Uniform
-    from bench.core.caches import private_cache as private_cache
-    from bench.core.children import answer as answer
-    from bench.core.children import spread as spread
+    from bench.core.caches import private_cache_folder as private_cache_folder
+    from bench.core.children import map_in_processes as map_in_processes
+    from bench.core.children import worker_loop as worker_loop
     from bench.core.errors import BenchError as BenchError
     from bench.core.errors import ConfigError as ConfigError
     from bench.core.errors import DataError as DataError
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from bench.core.messages import unknown as unknown
     from bench.core.network import is_offline as is_offline
     from bench.core.order import best as best
-    from bench.core.order import comparable as comparable
-    from bench.core.order import cut as cut
+    from bench.core.order import cast_scores as cast_scores
+    from bench.core.order import top_k_positions as top_k_positions
     from bench.core.workspace import Workspace as Workspace
-    from bench.data.formats.strings import Strings as Strings
+    from bench.data.formats.strings import StringArray as StringArray
     from bench.data.formats.strings import write_strings as write_strings
     from bench.hookspecs import hookimpl as hookimpl
     from bench.types import Cell as Cell

@@ -33,24 +33,24 @@ if TYPE_CHECKING:
     from bench.data.formats.faults import shown as shown
     from bench.data.formats.source import FileSource as FileSource
     from bench.data.formats.source import Format as Format
-    from bench.data.formats.source import again as again
     from bench.data.formats.source import check_id as check_id
+    from bench.data.formats.source import duplicate_error as duplicate_error
     from bench.data.formats.source import file_source as file_source
     from bench.data.formats.source import numbered_source as numbered_source
-    from bench.data.formats.source import once_asked as once_asked
+    from bench.data.formats.source import query_label as query_label
     from bench.data.formats.source import records as records
     from bench.data.formats.text import lines as lines
     from bench.data.mini.records import Answering as Answering
     from bench.data.mini.settings import WorldSettings as WorldSettings
+    from bench.data.pairs import concatenate as concatenate
     from bench.data.pairs import dpr as dpr
     from bench.data.pairs import from_leg as from_leg
-    from bench.data.pairs import joined as joined
-    from bench.data.pairs import of as of
-    from bench.data.pairs import of_dataset as of_dataset
+    from bench.data.pairs import irds_pairs as irds_pairs
+    from bench.data.pairs import load_pairs as load_pairs
     from bench.data.pairs import squad as squad
-    from bench.data.pairs import unasked as unasked
     from bench.data.pairs import with_dev as with_dev
-    from bench.data.pairs import without as without
+    from bench.data.pairs import without_leaks as without_leaks
+    from bench.data.pairs import without_test_questions as without_test_questions
     from bench.data.pairs.leaks import TABLE as TABLE
     from bench.data.pairs.sources import PairOutcome as PairOutcome
     from bench.data.pairs.sources import PairSource as PairSource
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from bench.evaluation.measures.evaluate import evaluate as evaluate
     from bench.evaluation.measures.evaluate import without_identical as without_identical
     from bench.evaluation.measures.kilotokens import Tokenise as Tokenise
-    from bench.evaluation.measures.kilotokens import needed as needed
+    from bench.evaluation.measures.kilotokens import tokens_to_answer as tokens_to_answer
     from bench.evaluation.measures.list_type import average_precision as average_precision
     from bench.evaluation.measures.list_type import precision as precision
     from bench.evaluation.measures.list_type import reciprocal_rank as reciprocal_rank

@@ -123,12 +123,12 @@ class Benchmark:
 
     def load(self, name: str, request: DataRequest) -> Task:
         """Return a task on its test questions. Raises `UsageError` for no such task, folder or file."""
-        official.known(self.name, name, self.task_names(request.data))
+        official.check_task(self.name, name, self.task_names(request.data))
         return self._task(name, "test", request)
 
     def load_dev(self, name: str, request: DataRequest) -> Task:
         """Return a task on its dev questions, with an id of its own; raises as `load` does."""
-        official.known(self.name, name, self.dev_names(request.data))
+        official.check_task(self.name, name, self.dev_names(request.data))
         task = self._task(name, "dev", request)
         return replace(task, id=f"{task.id}@dev", official=task.official if self.dev_scorers else ())
 
@@ -205,7 +205,7 @@ def find(*places: Path, expected: str, hint: str, packed: Member | None = None) 
     """Return the first place that is a file, else inside an archive. Raises `UsageError` with the first for neither."""
     if found := present(*places):
         return found
-    if not official.needed():
+    if not official.files_required():
         return places[0]
     if packed is not None and packed.archive.is_file():
         return packed

@@ -23,11 +23,11 @@ from bench.suites import (
     judge,
     judged,
     mean,
-    needed,
     order,
     precision,
     reciprocal_rank,
     relevant,
+    tokens_to_answer,
     without_identical,
 )
 from suites.readers.xor import counted
@@ -156,7 +156,7 @@ def xor_retrieve(
         question = _key(row, "prediction", "id", "q_id")
         language, passages = _key(row, "prediction", "lang"), _key(row, "prediction", "ctxs")
         answers = accepted.get(question, ())
-        items[question] = needed(answers, passages, budget, tokenise) is not None if answers else None
+        items[question] = tokens_to_answer(answers, passages, budget, tokenise) is not None if answers else None
         if answers:
             hits.setdefault(language, []).append(bool(items[question]))
     if not hits:

@@ -29,16 +29,16 @@ from bench.suites import (
     DataRequest,
     FineTuning,
     TrainingPair,
+    concatenate,
     dpr,
     from_leg,
-    joined,
-    of,
-    of_dataset,
+    irds_pairs,
+    load_pairs,
     official,
     squad,
-    unasked,
     with_dev,
-    without,
+    without_leaks,
+    without_test_questions,
 )
 from suites.common import plain_or_packed, present
 from suites.readers import mewsli_x as mewslix
@@ -83,7 +83,7 @@ def nq(request: DataRequest) -> Source[TrainingPair]:
 
 def msmarco(request: DataRequest) -> Source[TrainingPair]:  # noqa: ARG001 (all recipes ask alike)
     """MS MARCO's training queries with their judged passages, through ir_datasets."""
-    return of_dataset()
+    return irds_pairs()
 
 
 def squad_sentences(request: DataRequest) -> Source[TrainingPair]:
@@ -100,7 +100,7 @@ def _squad_dev(place: Path, request: DataRequest) -> Source[TrainingPair] | None
     test = present(*(root / "lareqa" / "xquad-r" / "en.json" for root in official.roots(request.data_dir)))
     if not found or not test:
         return None
-    return unasked(squad.pairs(found, "squad-dev"), xquad.questions("en", test, "lareqa/en questions"))
+    return without_test_questions(squad.pairs(found, "squad-dev"), xquad.questions("en", test, "lareqa/en questions"))
 
 
 def xor_train(request: DataRequest) -> Source[TrainingPair]:
@@ -124,7 +124,7 @@ def supervised(request: DataRequest) -> Source[TrainingPair]:
     folder = official.folder(request, "supervised") / "en"
     if not folder.is_dir():
         raise UsageError(f"{folder}: found no such folder, expected English pairs (.jsonl); or --set tune.data=FILE")
-    return unleaked(of(str(folder), "en"), request)
+    return unleaked(load_pairs(str(folder), "en"), request)
 
 
 def trained_on(legs: Callable[[DataRequest], Mapping[str, Leg]], name: str) -> Pairs:
@@ -132,7 +132,7 @@ def trained_on(legs: Callable[[DataRequest], Mapping[str, Leg]], name: str) -> P
 
     def pairs(request: DataRequest) -> Source[TrainingPair]:
         parts = {label: from_leg(leg, f"{label} train") for label, leg in legs(request).items()}
-        return unleaked(joined(parts, name), request)
+        return unleaked(concatenate(parts, name), request)
 
     return pairs
 
@@ -140,7 +140,7 @@ def trained_on(legs: Callable[[DataRequest], Mapping[str, Leg]], name: str) -> P
 def unleaked(source: Source[TrainingPair], request: DataRequest, names: tuple[str, ...] = ()) -> Source[TrainingPair]:
     """Leave out questions that are listed as some suite's test questions, under `names` or the files read."""
     listed = present(*(root / TABLE for root in official.roots(request.data_dir)))
-    return without(source, listed, names) if listed else source
+    return without_leaks(source, listed, names) if listed else source
 
 
 def english(request: DataRequest, real: Pairs) -> Source[TrainingPair]:
@@ -157,7 +157,7 @@ def languages(request: DataRequest, real: Pairs, names: tuple[str, ...]) -> Sour
         return real(request)
     settings = face.mini.named(request.world)
     parts = {name: with_dev(face.mini.language_pairs(name, settings), _mini_dev(name, settings)) for name in names}
-    return joined({f"mrtydi/{name}": part for name, part in parts.items()}, "mini-languages")
+    return concatenate({f"mrtydi/{name}": part for name, part in parts.items()}, "mini-languages")
 
 
 def _mini_dev(language: str, settings: face.WorldSettings) -> Source[TrainingPair]:
@@ -214,7 +214,7 @@ def _there(folder: Path, name: str) -> Path | None:
 
 def _file(folder: Path, name: str, what: str) -> Path:
     """Return a file, plain or compressed. Raises `UsageError`."""
-    if (found := _there(folder, name)) or not official.needed():
+    if (found := _there(folder, name)) or not official.files_required():
         return found or folder / name
     raise UsageError(
         f"{folder / name}: found no such file, expected {what}; or choose another recipe (tune.recipe), or "

@@ -22,7 +22,7 @@ def cache_folder(environ: Mapping[str, str] = os.environ, platform: str = sys.pl
     return (own if own.is_absolute() else Path.home() / ".cache") / _OWN
 
 
-def private_cache(name: str) -> Path | None:
+def private_cache_folder(name: str) -> Path | None:
     """Return a cache folder (mode 0700) for compiled code, made if need be; None where others could write to it."""
     folder = cache_folder() / name
     try:

@@ -52,10 +52,10 @@ def refuse_killed(code: int, where: str) -> None:
         )
 
 
-def spread(
+def map_in_processes(
     pieces: Iterable[Piece], make: Callable[[Piece], bytes], pack: Callable[[Piece], bytes], where: str, *words: str
 ) -> Iterator[bytes]:
-    """Yield what `make` makes of pieces, in order; of a long work, in processes that `answer` what `pack` packs.
+    """Yield what `make` makes of pieces, in order; long work is done by processes in `worker_loop`, sent `pack(piece)`.
 
     `words` are their module and what it is given. There are at most `granted` of them, one for every `PAYS` pieces
     there were. What one fails at is made in this process, so that errors are the same. Raises `BenchError` for a
@@ -101,8 +101,8 @@ def spread(
             threads.shutdown(wait=False, cancel_futures=True)
 
 
-def answer(make: Callable[[bytes], bytes]) -> None:
-    """In such a process: make what is asked for until the one that started it has no more, or is gone."""
+def worker_loop(make: Callable[[bytes], bytes]) -> None:
+    """Serve `map_in_processes` in a child process: answer the pieces on stdin until the parent sends no more."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what anything prints is no answer
     try:

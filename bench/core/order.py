@@ -24,7 +24,7 @@ Scores = Sequence[float] | npt.NDArray[np.floating]
 Floats = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 
 
-def comparable(scores: Scores, tie: Tie) -> Floats:
+def cast_scores(scores: Scores, tie: Tie) -> Floats:
     """Return the scores `[n]` in the precision in which they are compared; `UsageError` for one not finite."""
     if tie not in ("trec", "list"):
         raise unknown_name("tie rule", tie, ("trec", "list"))
@@ -45,9 +45,9 @@ def comparable(scores: Scores, tie: Tie) -> Floats:
 
 
 def order(documents: Sequence[str], scores: Scores, tie: Tie) -> list[int]:
-    """Return the permutation that puts candidates (unique ids) in the task's order. Raises as `comparable`."""
+    """Return the permutation that puts candidates (unique ids) in the task's order. Raises as `cast_scores`."""
     _same_length(documents, scores)
-    ranked: list[int] = _ordered(documents, comparable(scores, tie), np.arange(len(documents)), tie).tolist()
+    ranked: list[int] = _ordered(documents, cast_scores(scores, tie), np.arange(len(documents)), tie).tolist()
     return ranked
 
 
@@ -58,12 +58,12 @@ def best(query: str, documents: Sequence[str], scores: Scores, k: int, tie: Tie)
     values. Raises `UsageError` for another number of scores, one that is not finite, or k below 1.
     """
     _same_length(documents, scores)
-    values = comparable(scores, tie)
-    kept = _ordered(documents, values, cut(values, k), tie)[:k]
+    values = cast_scores(scores, tie)
+    kept = _ordered(documents, values, top_k_positions(values, k), tie)[:k]
     return Ranking(query, tuple(map(documents.__getitem__, kept.tolist())), tuple(values[kept].tolist()))
 
 
-def cut(scores: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.intp]:
+def top_k_positions(scores: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.intp]:
     """Return the positions, ascending, of all comparable scores at least the k-th best: k, or more where ties cross it.
 
     Raises `UsageError` if k is below 1.

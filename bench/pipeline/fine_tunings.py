@@ -126,9 +126,9 @@ def _config(one: FineTuning, size: Profile, given: Mapping[str, Any]) -> FineTun
 def _common(one: FineTuning, request: DataRequest, data: str | None) -> Source[TrainingPair] | None:
     """The pairs that are the same for all tasks: the user's, else the recipe's; None where each task has its own."""
     if data is not None:
-        from bench.data.pairs import of
+        from bench.data.pairs import load_pairs
 
-        return of(data)
+        return load_pairs(data)
     if one.by_task is not None:
         return None
     if one.pairs is None:

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.core.errors import UsageError
-from bench.core.order import best, cut
+from bench.core.order import best, top_k_positions
 from bench.data.formats.strings import take
 from bench.types import Candidates, Ranking, Tie
 
@@ -225,7 +225,7 @@ def _among_all(query: Matrix, passages: Matrix, k: int, exact: Exact) -> tuple[N
         here = exact.of(query, passages[start : start + size])
         rows = np.concatenate([rows, np.arange(start, start + len(here))])
         scores = np.concatenate([scores, here])
-        kept = cut(scores, k)
+        kept = top_k_positions(scores, k)
         rows, scores = rows[kept], scores[kept]
     return rows, scores
 

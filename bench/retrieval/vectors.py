@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from bench.core.errors import StoreError
 from bench.core.files import atomic, canonical, write_bytes
-from bench.data.formats.strings import Strings, write_strings
+from bench.data.formats.strings import StringArray, write_strings
 
 _MATRIX, _META, _IDS = "vectors.f32", "meta.json", "ids"
 _TYPE = np.dtype("<f4")
@@ -45,7 +45,7 @@ class Vectors:
         try:
             meta = json.loads((folder / _META).read_bytes())
             rows, width = int(meta["n"]), int(meta["d"])
-            self.ids: Sequence[str] = Strings(folder, _IDS)
+            self.ids: Sequence[str] = StringArray(folder, _IDS)
             self.matrix: npt.NDArray[np.float32] = np.memmap(folder / _MATRIX, _TYPE, "r", shape=(rows, width))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise StoreError(

@@ -25,7 +25,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from bench import canonical, private_cache
+from bench import canonical, private_cache_folder
 from methods.bm25.tokens import Ends, Numbers, Postings, Tokens
 from methods.bm25.vocabulary import Vocabulary, column
 
@@ -197,7 +197,7 @@ def contenders(scores: Scores, k: int) -> Positions:
 @cache
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile for this machine: once, where the user has a folder for what is compiled."""
-    folder, config = private_cache("numba"), vars(numba.config)
+    folder, config = private_cache_folder("numba"), vars(numba.config)
     before = config["CACHE_DIR"]
     config["CACHE_DIR"] = str(folder or "")  # read when a function is wrapped; its default may be open to others
     compiled: Callable[..., Any] = numba.njit(function, cache=folder is not None)

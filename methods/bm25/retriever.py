@@ -11,7 +11,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bench import Corpus, Item, Json, Ranking, Strings, Tie, Workspace, best, canonical, comparable, cut, write_strings
+from bench import (
+    Corpus,
+    Item,
+    Json,
+    Ranking,
+    StringArray,
+    Tie,
+    Workspace,
+    best,
+    canonical,
+    cast_scores,
+    top_k_positions,
+    write_strings,
+)
 from methods.bm25.analyzers import ANALYZERS, Tokenise, choose, describe
 from methods.bm25.config import BM25Config
 from methods.bm25.tokens import tokenise_corpus
@@ -80,7 +93,7 @@ class Index:
     def __init__(self, folder: Path) -> None:
         about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
         self._tokenise: Tokenise = ANALYZERS[about["analyzer"]["analyzer"]].build()
-        self._ids, self._terms = Strings(folder, _IDS), Strings(folder, _TERMS)
+        self._ids, self._terms = StringArray(folder, _IDS), StringArray(folder, _TERMS)
         self._names: list[str] = []  # all ids, where that pays
         self._numbers: dict[str, int | None] = {}
         self._matcher = _load(BM25Config.model_validate(about["config"]), folder)
@@ -101,7 +114,7 @@ class Index:
                 continue
             positions, scores = matches
             if len(positions) > 2 * k:  # few ids are read from the disk
-                kept = cut(comparable(scores, tie), k)
+                kept = top_k_positions(cast_scores(scores, tie), k)
                 positions, scores = positions[kept], scores[kept]
             names = self._names
             documents = [names[at] for at in positions.tolist()] if names else self._ids.take(positions)

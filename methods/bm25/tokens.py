@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bench import Corpus, DataError, Item, Workspace, answer, canonical, spread
+from bench import Corpus, DataError, Item, Workspace, canonical, map_in_processes, worker_loop
 from methods.bm25.analyzers import ANALYZERS, Analyzer, Tokenise
 
 PART = 8192
@@ -199,7 +199,9 @@ def tokenise_corpus(corpus: Corpus, analyzer: Analyzer, work: Workspace, *, titl
     tokenise = analyzer.build()
     words = "methods.bm25.tokens", analyzer.name, "title" if title else ""
     where = "the processes that turn text into tokens"
-    for made in spread(left(), lambda items: Part.of(items, tokenise, title=title).pack(), _packed, where, *words):
+    for made in map_in_processes(
+        left(), lambda items: Part.of(items, tokenise, title=title).pack(), _packed, where, *words
+    ):
         name, size = waiting.popleft()
         work.parts.write(name, made)
         work.advance(size)
@@ -234,7 +236,7 @@ def main(name: str, title: str) -> None:
         items = [Item(*one) for one in json.loads(asked.decode(errors="surrogatepass"))]
         return Part.of(items, tokenise, title=bool(title)).pack()
 
-    answer(part)
+    worker_loop(part)
 
 
 if __name__ == "__main__":

@@ -24,14 +24,14 @@ from bench.suites import (
     PairOutcome,
     PairSource,
     RecordError,
-    again,
     check_id,
+    duplicate_error,
     file_source,
     jsonl,
     numbered_source,
-    once_asked,
     pair,
     pair_source,
+    query_label,
     reader,
     records,
     shown,
@@ -113,7 +113,7 @@ def _mentions(language: str, path: File) -> Iterator[tuple[int, Mention]]:
         for line, found in records(path, Format("article", partial(_article, language))):
             for query, entity in found:
                 if query.id in first:
-                    faults.add(again(once_asked(query), first[query.id]).at(path, line))
+                    faults.add(duplicate_error(query_label(query), first[query.id]).at(path, line))
                 first.setdefault(query.id, line)
                 if not faults:
                     yield line, (query, entity)

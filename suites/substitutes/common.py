@@ -134,7 +134,7 @@ class Substitute:
     def find(self, name: str, split: str, request: DataRequest) -> Leg:
         """Return a split's questions, what judges them, and passages; `UsageError` for what is missing."""
         there = tuple(self.by_name) if request.data == "official" else ()
-        part = self.by_name[official.known(self.name, name, there)]
+        part = self.by_name[official.check_task(self.name, name, there)]
         if split not in part.counts:
             having = ", ".join(self._having(split)) or "none"
             raise UsageError(

@@ -40,7 +40,7 @@ DOCUMENTS: Mapping[str, tuple[Any, int]] = {
 
 
 def read(path: Path, pairs: bool) -> int:
-    return len(list(readers.of(str(path), "en").read() if pairs else documents(path, "en").read()))
+    return len(list(readers.load_pairs(str(path), "en").read() if pairs else documents(path, "en").read()))
 
 
 def case(draw: Draw, folder: Path) -> Case:

@@ -1,6 +1,6 @@
 """Training pairs and questions as plain texts, for whoever asks what a training has seen; each is a text of its own.
 
-Pairs are read as a fine-tuning reads them (`bench.data.pairs.of`), files in a form that a suite brings as its
+Pairs are read as a fine-tuning reads them (`bench.data.pairs.load_pairs`), files in a form that a suite brings as its
 `bench.types.PairFormat` says; of a table every column is a text. Questions without passages are read here: JSON lines
 with `query` or `question`, or a BEIR queries.jsonl (`_id` and `text`).
 """
@@ -18,7 +18,7 @@ from bench.data.formats.jsonl import json_object
 from bench.data.formats.source import Format, records
 from bench.data.formats.text import lines, uncompressed
 from bench.data.pairs.arrays import head
-from bench.data.pairs.choose import of
+from bench.data.pairs.choose import load_pairs
 from bench.data.pairs.rows import POSITIVES, QUERIES
 from bench.data.pairs.sources import outcomes
 from bench.types import PairFormat, Source, TrainingPair
@@ -32,14 +32,14 @@ def pair_texts(where: str, formats: Sequence[PairFormat] = ()) -> Source[Text] |
     """Return the texts of training pairs or questions; None where there is something else, e.g. documents.
 
     `where` is a file, a folder of such files, or `FOLDER:SPLIT` of a folder in BEIR's layout. Raises `UsageError` for a
-    split that is missing or not there, `DataError` if a file cannot be read; reading raises as `bench.data.pairs.of`
-    says.
+    split that is missing or not there, `DataError` if a file cannot be read; reading raises as
+    `bench.data.pairs.load_pairs` says.
     """
     path, folder = Path(where).expanduser(), Path(where.rpartition(":")[0] or ".").expanduser()
     if not path.exists() and ":" in where:
-        return _texts(of(where)) if _is_beir(folder) else None
+        return _texts(load_pairs(where)) if _is_beir(folder) else None
     if _is_beir(path):
-        return _texts(of(where))  # raises: a split must be named
+        return _texts(load_pairs(where))  # raises: a split must be named
     if not path.is_dir():
         return _file(path, formats)
     parts = [found for one in sorted(path.iterdir()) if (found := _file(one, formats)) is not None]
@@ -60,19 +60,19 @@ def _file(path: Path, formats: Sequence[PairFormat]) -> Source[Text] | None:
     if not path.is_file() or ending not in (*_LINES, ".tsv"):
         return None
     if ending == ".json" and ((begins := head(path)).startswith("[") or _SQUAD.match(begins)):
-        return _texts(of(str(path)))
+        return _texts(load_pairs(str(path)))
     first = next((text for _, text in lines(path) if text.strip()), "")
     brought = next((one for one in formats if one.ending == ending and one.mark in first), None)
     if brought is not None:
         return _texts(brought.pairs(path))
     if ending == ".tsv":
-        return _texts(of(str(path)))
+        return _texts(load_pairs(str(path)))
     try:
         row = json_object(first, ())
     except RecordError:
         return None
     if any(key in row for key in QUERIES):
-        return _texts(of(str(path))) if any(key in row for key in POSITIVES) else _questions(path)
+        return _texts(load_pairs(str(path))) if any(key in row for key in POSITIVES) else _questions(path)
     return _questions(path) if {"_id", "text"} <= row.keys() else None
 
 

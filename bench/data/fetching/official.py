@@ -29,7 +29,7 @@ def root_of(name: str, places: Sequence[Path]) -> Path:
     return next((place for place in places if (place / name).is_dir()), places[0])
 
 
-def needed() -> bool:
+def files_required() -> bool:
     """Return whether files have to be here: not for a plan, of another machine, that reads none."""
     return not is_unread()
 
@@ -40,10 +40,10 @@ def folder(request: DataRequest, name: str, layout: str = "") -> Path:
     `layout` says which files lie there and in what format, for a suite of which nothing can be fetched.
     """
     root = request.data_dir
-    if root is not None and needed() and not root.is_dir():
+    if root is not None and files_required() and not root.is_dir():
         raise UsageError(where=root, found="no such folder", expected="the folder of data (--data-dir, BENCH_DATA)")
     own = root_of(name, roots(root)) / name
-    if own.is_dir() or not needed():
+    if own.is_dir() or not files_required():
         return own
     fetch = f"`bench data fetch {name}` fetches what may be fetched"
     if layout:
@@ -62,7 +62,7 @@ def folder(request: DataRequest, name: str, layout: str = "") -> Path:
     )
 
 
-def known(suite: str, name: str, names: Sequence[str]) -> str:
+def check_task(suite: str, name: str, names: Sequence[str]) -> str:
     """Return the name of a suite's task, without the prefix. Raises `UsageError` if it is not among `names`."""
     if name not in names:
         raise UsageError(unknown(f"task of {suite}", name, names))

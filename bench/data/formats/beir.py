@@ -14,7 +14,7 @@ from bench.core.errors import UsageError
 from bench.core.files import is_unread
 from bench.data.formats.faults import RecordError, columns, shown
 from bench.data.formats.jsonl import json_object, present, string
-from bench.data.formats.source import FileSource, Format, check_id, file_source, once_asked, once_judged
+from bench.data.formats.source import FileSource, Format, check_id, file_source, judgement_label, query_label
 from bench.data.formats.text import COMPRESSED
 from bench.types import Item, Judgement
 
@@ -40,7 +40,7 @@ def corpus(folder: Path, name: str = "") -> FileSource[Item]:
 
 def queries(folder: Path, name: str = "") -> FileSource[Item]:
     """Return the queries of a folder; arguments and errors as in `corpus`."""
-    path, form = find(folder, "queries.jsonl"), Format("query", _query, once_asked)
+    path, form = find(folder, "queries.jsonl"), Format("query", _query, query_label)
     return file_source(f"{name or folder.name} queries", "beir-queries/1", path, form)
 
 
@@ -104,7 +104,7 @@ def _judgement(text: str) -> Judgement:
     return Judgement(check_id(query, "query id"), check_id(document, "document id"), grade(value.strip()))
 
 
-JUDGEMENTS = Format("judgement", _judgement, once_judged, HEADER)
+JUDGEMENTS = Format("judgement", _judgement, judgement_label, HEADER)
 """The format of BEIR's qrels."""
 
 

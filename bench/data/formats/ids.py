@@ -20,7 +20,7 @@ import numpy.typing as npt
 from bench.core.errors import DataError
 from bench.core.files import atomic
 from bench.data.formats.faults import Faults
-from bench.data.formats.source import again, numbered, place
+from bench.data.formats.source import duplicate_error, numbered, place
 from bench.types import Item, Judgement, Leg, Source
 
 _BYTES = 8
@@ -97,7 +97,7 @@ def _raise_repeated(source: Source[Item], repeated: npt.NDArray[np.uint64]) -> N
     with Faults() as faults:
         for name, lines in places.items():
             for line in lines[1:]:
-                faults.add(again(f"document id {name!r}", lines[0]).at(place(source), line))
+                faults.add(duplicate_error(f"document id {name!r}", lines[0]).at(place(source), line))
         if faults:
             faults.more += int(np.count_nonzero(repeated > located[-1]))
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from bench.core.errors import BenchError, DataError
 from bench.core.installed import version
 from bench.data.formats.faults import Faults, RecordError, shown
-from bench.data.formats.source import Format, check_id, checked, once_asked, once_judged
+from bench.data.formats.source import Format, check_id, checked, judgement_label, query_label
 from bench.types import Item, Judgement, Source
 
 T = TypeVar("T")
@@ -41,8 +41,8 @@ def sources(dataset: str) -> Sources:
     """
     return Sources(
         _source(dataset, "docs", Format("document", _passage)),
-        _source(dataset, "queries", Format("query", _query, once_asked)),
-        _source(dataset, "qrels", Format("judgement", _judgement, once_judged)),
+        _source(dataset, "queries", Format("query", _query, query_label)),
+        _source(dataset, "qrels", Format("judgement", _judgement, judgement_label)),
     )
 
 

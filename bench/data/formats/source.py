@@ -79,7 +79,7 @@ def checked(
                 words = form.once(record)
                 first = seen.setdefault(words, at)
                 if first != at:
-                    raise again(words, first)
+                    raise duplicate_error(words, first)
         except RecordError as error:
             faults.add(error.at(where, at))
             continue
@@ -89,17 +89,17 @@ def checked(
         raise DataError(str(where), None, f"no {form.what}", f"at least one {form.what}")
 
 
-def once_asked(item: Item) -> str:
+def query_label(item: Item) -> str:
     """Return the words for what may come only once among queries."""
     return f"query id {item.id!r}"
 
 
-def once_judged(row: Judgement) -> str:
+def judgement_label(row: Judgement) -> str:
     """Return the words for what may come only once in qrels."""
     return f"document {row.document!r} of query {row.query!r}"
 
 
-def again(words: str, first: int) -> RecordError:
+def duplicate_error(words: str, first: int) -> RecordError:
     """Return the error for a duplicate record."""
     return RecordError(f"{words} a second time", f"it once (first at line {first})", "remove one of the two")
 

@@ -45,7 +45,7 @@ def write_strings(folder: Path, name: str, strings: Iterable[str]) -> None:
     np.save(folder / f"{name}.offsets.npy", np.asarray(offsets, np.int64), allow_pickle=False)
 
 
-class Strings(StoredSequence[str]):
+class StringArray(StoredSequence[str]):
     """The strings that `write_strings` wrote, memory-mapped: none is held, each is decoded when asked for."""
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -72,4 +72,4 @@ class Strings(StoredSequence[str]):
 
 def take(strings: Sequence[str], places: npt.NDArray[np.integer]) -> list[str]:
     """Return the strings of places in range, `[n]`, by the shortest way."""
-    return strings.take(places) if isinstance(strings, Strings) else [strings[place] for place in places.tolist()]
+    return strings.take(places) if isinstance(strings, StringArray) else [strings[place] for place in places.tolist()]

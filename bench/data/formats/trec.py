@@ -20,7 +20,16 @@ from bench.core.files import write_bytes
 from bench.data.formats import beir
 from bench.data.formats.archive import File
 from bench.data.formats.faults import Faults, RecordError, columns, shown
-from bench.data.formats.source import FileSource, Format, again, check_id, file_source, once_asked, once_judged, records
+from bench.data.formats.source import (
+    FileSource,
+    Format,
+    check_id,
+    duplicate_error,
+    file_source,
+    judgement_label,
+    query_label,
+    records,
+)
 from bench.data.formats.text import lines
 from bench.types import Item, Judgement, Ranking, Run, Tie
 
@@ -54,14 +63,14 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
 
 def topics_source(path: File, name: str = "") -> FileSource[Item]:
     """Return the queries of a topics file, one `query<tab>text` a line."""
-    return file_source(name or path.name, "topics/1", path, Format("query", _topic, once_asked))
+    return file_source(name or path.name, "topics/1", path, Format("query", _topic, query_label))
 
 
 def _choose_qrels(first: str) -> Format[Judgement]:
     """Return BEIR's format or TREC's, by the header."""
     if first.split(maxsplit=1)[0].lower() == beir.HEADER[0]:
         return beir.JUDGEMENTS
-    return Format("judgement", _judgement, once_judged)
+    return Format("judgement", _judgement, judgement_label)
 
 
 def _judgement(text: str) -> Judgement:
@@ -165,7 +174,7 @@ def _run_fault(text: str, table: dict[str, _RunLines]) -> RecordError:
         return RecordError(f"rank {shown(rank)}", "a whole number")
     if not _NUMBER.fullmatch(score) or not -_LARGEST <= float(score) <= _LARGEST:
         return RecordError(f"score {shown(score)}", "a finite number that 32 bits can hold")
-    return again(f"document {document!r} of query {query!r}", table[query].documents[document])
+    return duplicate_error(f"document {document!r} of query {query!r}", table[query].documents[document])
 
 
 def _by_rank(path: Path, query: str, rows: _RunLines, faults: Faults) -> Ranking:
@@ -174,7 +183,7 @@ def _by_rank(path: Path, query: str, rows: _RunLines, faults: Faults) -> Ranking
     for before, after in pairwise(positions):
         rank, line = rows.ranks[after], documents[after][1]
         if rank == rows.ranks[before]:
-            faults.add(again(f"rank {rank} of query {query!r}", documents[before][1]).at(path, line))
+            faults.add(duplicate_error(f"rank {rank} of query {query!r}", documents[before][1]).at(path, line))
         elif rows.scores[after] > rows.scores[before]:
             found = f"score {rows.scores[after]} at rank {rank} of query {query!r}"
             expected = f"at most the {rows.scores[before]} of the rank before (line {documents[before][1]})"

@@ -21,7 +21,7 @@ from bench.data.pairs import dpr, squad
 from bench.data.pairs.arrays import head
 from bench.data.pairs.judged import split
 from bench.data.pairs.rows import JSONL, jsonl_found, jsonl_pairs, tsv_pairs
-from bench.data.pairs.sources import PairOutcome, PairSource, joined, pair_source, reader
+from bench.data.pairs.sources import PairOutcome, PairSource, concatenate, pair_source, reader
 
 WANTED = (
     "pairs as .tsv (query, positive, negatives), .jsonl ({query, positive, negative}) or .json (DPR's or SQuAD's), "
@@ -32,7 +32,7 @@ _SQUAD = re.compile(r'(?<!\\)"(paragraphs|data)"\s*:\s*\[')
 _ENGLISH = "en"
 
 
-def of(name: str, language: str = "") -> PairSource:
+def load_pairs(name: str, language: str = "") -> PairSource:
     """Find pairs of the user's (a file, a folder, or `FOLDER:SPLIT`); no file is opened before the source is read.
 
     `language` is that of what does not say its own. Raises `UsageError` where there is nothing that holds pairs.
@@ -68,7 +68,7 @@ def _folder(folder: Path, language: str) -> PairSource:
     if not found:
         names = ", ".join(path.name for path in list(readers)[:5]) or "no file"
         raise UsageError(where=f"pairs {folder}", found=names, expected=WANTED)
-    return joined({name.replace(" ", "_"): source for name, source in found.items()}, folder.name)
+    return concatenate({name.replace(" ", "_"): source for name, source in found.items()}, folder.name)
 
 
 def _reader(path: Path) -> Callable[[Path, str, str], PairSource] | None:

@@ -75,7 +75,7 @@ def split(folder: Path, name: str, called: str = "", language: str = "") -> Pair
     return from_leg(leg, f"{called} {name}")
 
 
-def of_dataset(dataset: str = MSMARCO) -> PairSource:
+def irds_pairs(dataset: str = MSMARCO) -> PairSource:
     """Return the pairs of a data set of ir_datasets, e.g. `beir/nq/train`. Errors as in `from_leg` and `sources`."""
     found = irds.sources(dataset)
     leg = Leg("", found.queries, found.qrels, Corpus(dataset, found.corpus), counts=_COUNTS.get(dataset, {}))

@@ -26,7 +26,7 @@ _HEADER = ("file", "query-id", "test-suite")
 _PACKED = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 
 
-def without(source: Source[TrainingPair], leaked: Path, names: Sequence[str] = ()) -> PairSource:
+def without_leaks(source: Source[TrainingPair], leaked: Path, names: Sequence[str] = ()) -> PairSource:
     """Return the pairs of a source but those whose question a table names.
 
     Pairs have the ids that the files give them; `names` are the files of the table that are meant, those of the source
@@ -38,7 +38,7 @@ def without(source: Source[TrainingPair], leaked: Path, names: Sequence[str] = (
     return pair_source(source.name, code, (*source.files, leaked), partial(_found, source, leaked, frozenset(meant)))
 
 
-def unasked(source: Source[TrainingPair], test: Source[Item]) -> PairSource:
+def without_test_questions(source: Source[TrainingPair], test: Source[Item]) -> PairSource:
     """Return the pairs of a source but those whose question a test asks; reading raises what reading the two does."""
     from bench.data.contamination.index import unicode_version
 

@@ -29,7 +29,7 @@ from bench.core.errors import UsageError
 from bench.core.files import canonical, write_bytes
 from bench.data.corpora.dedupe import fingerprint
 from bench.data.formats.ids import hashed
-from bench.data.formats.strings import StoredSequence, Strings, write_strings
+from bench.data.formats.strings import StoredSequence, StringArray, write_strings
 from bench.data.pairs.mining import Judged
 from bench.types import Item, Json, TrainingPair
 
@@ -115,7 +115,7 @@ class Pool(StoredSequence[Item]):
 
     def __init__(self, folder: Path) -> None:
         try:
-            self._strings = Strings(folder, _PASSAGES)
+            self._strings = StringArray(folder, _PASSAGES)
             found = [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS]
             self.language = str(json.loads((folder / _ABOUT).read_bytes())["language"])
         except (OSError, ValueError, KeyError, TypeError) as error:

@@ -18,7 +18,7 @@ from bench.core.errors import UsageError
 from bench.core.files import digest
 from bench.data.formats.archive import File
 from bench.data.formats.faults import Faults, RecordError
-from bench.data.formats.source import again, once_asked
+from bench.data.formats.source import duplicate_error, query_label
 from bench.types import Item, Json, Source, TrainingPair
 
 ALSO_POSITIVE = "negative that is also a positive"
@@ -146,7 +146,7 @@ def unique(
     for at, some in rows:
         for one in some:
             if one.query in first:
-                faults.add(again(once_asked(Item(one.query, "")), first[one.query]).at(where, at))
+                faults.add(duplicate_error(query_label(Item(one.query, "")), first[one.query]).at(where, at))
             first.setdefault(one.query, at)
             if not faults:
                 yield at, one
@@ -160,7 +160,7 @@ def _pairs(found: Stream) -> Iterator[TrainingPair]:
 _JOINED = "joined-pairs/1"
 
 
-def joined(sources: Mapping[str, Source[TrainingPair]], name: str) -> PairSource:
+def concatenate(sources: Mapping[str, Source[TrainingPair]], name: str) -> PairSource:
     """Return the pairs of several sources (by label), one source after the other.
 
     Ids get the source's label before them (`sw:12`). There are dev pairs where every source has some, so that none
@@ -172,7 +172,7 @@ def joined(sources: Mapping[str, Source[TrainingPair]], name: str) -> PairSource
     files = tuple(path for source in sources.values() for path in source.files)
     made = pair_source(name, code, files, partial(_joined_found, dict(sources)))
     held = {label: dev for label, source in sources.items() if (dev := dev_of(source)) is not None}
-    return replace(made, dev=joined(held, f"{name} dev")) if len(held) == len(sources) else made
+    return replace(made, dev=concatenate(held, f"{name} dev")) if len(held) == len(sources) else made
 
 
 def _joined_found(sources: Mapping[str, Source[TrainingPair]]) -> Iterator[tuple[int, PairOutcome]]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from bench.core.errors import UsageError
 from bench.core.files import canonical, write_bytes
-from bench.data.formats.strings import StoredSequence, Strings, write_strings
+from bench.data.formats.strings import StoredSequence, StringArray, write_strings
 from bench.types import Item, Json, TrainingPair
 
 _PAIRS, _TABLE, _NAMES = "pairs", "table.npy", "languages.json"
@@ -44,7 +44,7 @@ class StoredPairs(StoredSequence[TrainingPair]):
 
     def __init__(self, folder: Path) -> None:
         try:
-            self._strings = Strings(folder, _PAIRS)
+            self._strings = StringArray(folder, _PAIRS)
             self._table: npt.NDArray[np.int32] = np.load(folder / _TABLE, mmap_mode="r", allow_pickle=False)
             self._names: list[str] = json.loads((folder / _NAMES).read_bytes())
         except (OSError, ValueError) as error:

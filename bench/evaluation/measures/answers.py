@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from bench.core.errors import UsageError
 from bench.evaluation.measures.has_answer import first_hit
-from bench.evaluation.measures.kilotokens import needed, tokeniser
+from bench.evaluation.measures.kilotokens import tokeniser, tokens_to_answer
 from bench.evaluation.measures.specs import TOKENS_A_KT, MeasureSpec
 from bench.types import Ranking, Run
 
@@ -49,7 +49,9 @@ def look(answered: Answered, run: Run, measures: Sequence[MeasureSpec]) -> Found
     if budgets := [_tokens(spec) for spec in measures if spec.name == "Rkt"]:
         tokenise = lru_cache(_KEPT)(tokeniser().tokenise)
         evidence["tokens"] = tuple(
-            needed(strings, _texts(answered, run[query], None), max(budgets), tokenise) if query in run else None
+            tokens_to_answer(strings, _texts(answered, run[query], None), max(budgets), tokenise)
+            if query in run
+            else None
             for query, strings in answered.strings.items()
         )
     values = {}

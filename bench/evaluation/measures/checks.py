@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from bench.core.errors import UsageError
-from bench.core.order import comparable
+from bench.core.order import cast_scores
 from bench.types import Ranking, Run, Tie
 
 LARGEST_GRADE = 1_000_000
@@ -55,7 +55,7 @@ def _check_ranking(query: str, ranking: Ranking, tie: Tie) -> None:
         raise UsageError(f"query {query!r}: document {twice!r} is ranked twice, expected each document once")
     _check_ids(f"the ranking of query {query!r}", documents)
     try:
-        comparable(ranking.scores, tie)
+        cast_scores(ranking.scores, tie)
     except UsageError as error:
         raise UsageError(f"query {query!r}: {error}") from error
 

@@ -64,7 +64,7 @@ def tokeniser() -> Tokeniser:
     return Tokeniser(f"nltk-{nltk.__version__}:word_tokenize:{model}", tokenise)
 
 
-def needed(answers: Sequence[str], passages: Iterable[str], budget: int, tokenise: Tokenise) -> int | None:
+def tokens_to_answer(answers: Sequence[str], passages: Iterable[str], budget: int, tokenise: Tokenise) -> int | None:
     """Return after how many tokens an answer has been read, or None if that takes more than `budget`.
 
     The answer is found within N tokens for every N from the number returned on, and for none below. Passages, best

@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.core.workspace import Workspace
 from bench.data.formats.ids import hashed
-from bench.data.formats.strings import Strings, write_strings
+from bench.data.formats.strings import StringArray, write_strings
 from bench.pipeline.stages.validate import Validate
 from bench.store.inputs import Fingerprinted, Inputs
 from bench.store.stage import IDLE, Cost, Stage, named
@@ -65,7 +65,7 @@ class Texts:
     """The texts in an artefact of `StoreTexts`, memory-mapped."""
 
     def __init__(self, folder: Path) -> None:
-        self._passages = Strings(folder, _PASSAGES)
+        self._passages = StringArray(folder, _PASSAGES)
         self._hashes = np.load(folder / _HASHES, mmap_mode="r", allow_pickle=False)
         self._places = np.load(folder / _PLACES, mmap_mode="r", allow_pickle=False)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench.core.caches import cache_folder, private_cache
+from bench.core.caches import cache_folder, private_cache_folder
 from bench.core.errors import BenchError, UsageError
 from bench.core.network import is_offline
 from bench.store.executors.side_by_side import Task, drive, step
@@ -44,7 +44,7 @@ class SlurmExecutor:
 
         Raises `UsageError` where submitit, SLURM or a private folder is lacking, or SLURM refuses a job.
         """
-        home = private_cache("slurm")
+        home = private_cache_folder("slurm")
         if home is None:
             raise UsageError(
                 where="--executor slurm",

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.core.errors import UsageError
-from bench.core.order import best, comparable, cut, order
+from bench.core.order import best, cast_scores, order, top_k_positions
 from bench.testing import fields
 from bench.types import Tie
 
@@ -68,9 +68,9 @@ def test_best_and_cut_by_hand() -> None:
     assert ranking.scores == (float(np.float32(0.1)),)
     assert type(ranking.scores[0]) is float
     assert best("q", ["a"], np.array([0.1]), 1, "list").scores == (0.1,)
-    assert cut(np.array([1.0, 3.0, 2.0, 2.0, 0.0]), 2).tolist() == [1, 2, 3]
-    assert cut(np.array([1.0, 3.0]), 5).tolist() == [0, 1]
-    assert cut(np.array([]), 1).tolist() == []
+    assert top_k_positions(np.array([1.0, 3.0, 2.0, 2.0, 0.0]), 2).tolist() == [1, 2, 3]
+    assert top_k_positions(np.array([1.0, 3.0]), 5).tolist() == [0, 1]
+    assert top_k_positions(np.array([]), 1).tolist() == []
     ranking = best("q", [], [], 3, "trec")
     assert (len(ranking.documents), len(ranking.scores)) == (0, 0)
 
@@ -122,7 +122,7 @@ def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(UsageError, check=fields(where="k", found="0")):
         best("q", ["a"], [1.0], 0, "trec")
     with pytest.raises(UsageError, check=fields(found="tie rule 'random'")):
-        comparable([1.0], cast(Tie, "random"))
+        cast_scores([1.0], cast(Tie, "random"))
     with pytest.raises(UsageError, check=fields(found="1e+300", expected="a finite 32-bit number")):
         best("q", ["a"], [1e300], 1, "trec")
     assert best("q", ["a"], [1e300], 1, "list").scores == (1e300,)

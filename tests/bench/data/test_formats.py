@@ -13,7 +13,7 @@ from bench.core.errors import DataError, DataFaultsError
 from bench.data.formats import aligned, beir
 from bench.data.formats import jsonl as nested
 from bench.data.formats.faults import RecordError
-from bench.data.formats.strings import Strings, write_strings
+from bench.data.formats.strings import StringArray, write_strings
 from bench.data.formats.titled import joined, titled
 from bench.data.pairs.arrays import elements
 from bench.testing import fields
@@ -97,7 +97,7 @@ def test_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, texts: l
     """Any strings, also empty ones, line ends and letters of four bytes; slices and negative places as in a list."""
     folder = tmp_path_factory.mktemp("strings")
     write_strings(folder, "x", iter(texts))
-    read = Strings(folder, "x")
+    read = StringArray(folder, "x")
     assert list(read) == texts
     assert len(read) == len(texts)
     assert read[-2:] == texts[-2:]
@@ -111,7 +111,7 @@ def test_sorted_strings_can_be_searched(tmp_path: Path) -> None:
     """The order of Python's strings is the order on disk."""
     terms = sorted(["z", "é", "𝒳", "a", "\uffff", "東京"])
     write_strings(tmp_path, "terms", terms)
-    assert [bisect_left(Strings(tmp_path, "terms"), term) for term in terms] == list(range(6))
+    assert [bisect_left(StringArray(tmp_path, "terms"), term) for term in terms] == list(range(6))
 
 
 def test_titles_before_texts(tmp_path: Path) -> None:

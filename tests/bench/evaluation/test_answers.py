@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bench.evaluation.measures.has_answer import first_hit, tokens
-from bench.evaluation.measures.kilotokens import ABBREVIATIONS, needed, tokeniser
+from bench.evaluation.measures.kilotokens import ABBREVIATIONS, tokeniser, tokens_to_answer
 from tests.conftest import cases
 
 LETTERS = st.text(st.sampled_from("aA bB.'-_ςσΣßİiı\u0301\u0307é東京7\u00a0\u200b\0\n"), max_size=12)
@@ -85,7 +85,7 @@ def by_definition(answers: Sequence[str], passages: Sequence[str], cut: int) -> 
 @example(["b", "a b"], ["a b"], 9)
 def test_the_smallest_number_of_tokens(answers: list[str], passages: list[str], budget: int) -> None:
     """It is the first cut at which the official script finds an answer; there is one for exactly the same budgets."""
-    found = needed(answers, passages, budget, str.split)
+    found = tokens_to_answer(answers, passages, budget, str.split)
     cuts = [cut for cut in range(budget + 1) if by_definition(answers, passages, cut)]
     assert found == (cuts[0] if cuts else None)
     assert cuts == list(range(cuts[0], budget + 1)) if cuts else True
@@ -100,16 +100,16 @@ def test_reading_stops_at_the_answer_or_the_budget() -> None:
         return text.split()
 
     passages = ["one two", "three four", "five six", "seven eight"]
-    assert needed(["two three"], iter(passages), 8, split) == 3
+    assert tokens_to_answer(["two three"], iter(passages), 8, split) == 3
     assert tokenised == passages[:2]
     tokenised.clear()
-    assert needed(["seven"], iter(passages), 6, split) is None
-    assert needed(["seven"], iter(passages), 5, split) is None
+    assert tokens_to_answer(["seven"], iter(passages), 6, split) is None
+    assert tokens_to_answer(["seven"], iter(passages), 5, split) is None
     assert tokenised == [*passages[:3], *passages[:3]]
 
     unread = iter(passages)
-    assert needed([], unread, 5, split) is None
-    assert needed(["x", ""], unread, 5, split) == 0
+    assert tokens_to_answer([], unread, 5, split) is None
+    assert tokens_to_answer(["x", ""], unread, 5, split) == 0
     assert list(unread) == passages
 
 

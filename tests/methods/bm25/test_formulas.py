@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
-from bench.core.order import cut
+from bench.core.order import top_k_positions
 from methods.bm25.lucene import build, contenders
 from methods.bm25.okapi import Okapi
 
@@ -52,7 +52,7 @@ def test_contenders_miss_nobody(length: int, levels: int, k: int, seed: int) -> 
     """Every positive score that is at least the k-th best is among them, also with ties; they lie in corpus order."""
     scores = np.random.default_rng(seed).integers(0, levels, length).astype(np.float32)
     found = contenders(scores, k)
-    needed = {int(at) for at in cut(scores, k) if scores[at] > 0}
+    needed = {int(at) for at in top_k_positions(scores, k) if scores[at] > 0}
     assert needed <= set(found.tolist())
     assert (scores[found] > 0).all()
     assert (np.diff(found) > 0).all()

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.core.workspace import Parts, Workspace
-from bench.data.formats.strings import Strings
+from bench.data.formats.strings import StringArray
 from bench.types import Corpus, Item, Source, Tie
 from methods.bm25 import lucene, tokens, vocabulary
 from methods.bm25.config import BM25Config
@@ -74,7 +74,7 @@ def test_terms_are_numbered_over_all_shards(texts: list[list[str]], size: int, w
         made = cut(texts, 3, folder / "parts")
         (folder / "work").mkdir()
         found = number_terms(made.shards(), folder / "work", folder, "terms")
-        assert list(Strings(folder, "terms")) == terms
+        assert list(StringArray(folder, "terms")) == terms
         assert found.frequencies.tolist() == [frequencies[term] for term in terms]
         for number, shard in enumerate(made.shards()):
             assert [terms[at] for at in found.numbers(number)] == list(shard.terms)
@@ -114,7 +114,7 @@ def test_scores_are_those_of_bm25s(
     texts = draw(3, 300, 400)
     monkeypatch.setattr(tokens, "SHARD", size)
     made = lucene.Lucene.load(write(texts, tmp_path / "index", k1, b))
-    terms = list(Strings(tmp_path / "index", "terms"))
+    terms = list(StringArray(tmp_path / "index", "terms"))
     documents = [[terms.index(word) for word in text] for text in texts]
     library = bm25s.BM25(k1=k1, b=b, method="lucene")
     library.scores = library.build_index_from_ids(range(len(terms)), documents, show_progress=False)

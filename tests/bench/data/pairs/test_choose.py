@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.core.errors import UsageError
-from bench.data.pairs import of, outcomes
+from bench.data.pairs import load_pairs, outcomes
 from bench.testing import fields
 from tests.conftest import Put, Sentences, cases
 
@@ -39,11 +39,11 @@ ROW = {"query": "what?", "positive": "this", "note": 'a "data": [ and "paragraph
 def test_files(put: Put, name: str, content: str, positive: str, language: str, packed: bool) -> None:
     """Each form, packed or not; a folder of two letters tells the language, and so may the user."""
     path = put(f"{name}.gz", gzip.compress(content.encode())) if packed else put(name, content)
-    source = of(str(path))
+    source = load_pairs(str(path))
     first = next(iter(source.read()))
     assert (first.query.text, first.positives[0].text, first.query.language) == ("what?", positive, language)
     assert first.source == path.name
-    told = of(str(path), "ko")
+    told = load_pairs(str(path), "ko")
     assert next(iter(told.read())).query.language == "ko"
     assert told.reader != source.reader
     assert next(iter(pickle.loads(pickle.dumps(source)).read())) == first  # noqa: S301 (our own bytes)
@@ -54,7 +54,7 @@ def test_folders(put: Put) -> None:
     put("en/b.jsonl", json.dumps(ROW))
     put("en/a.tsv", "who?\tshe\n")
     folder = put("en/README.md", "# Notes").parent
-    source = of(str(folder))
+    source = load_pairs(str(folder))
     assert [(one.query.id, one.query.text, one.query.language) for one in source.read()] == [
         ("a.tsv:1", "who?", "en"),
         ("b.jsonl:1", "what?", "en"),
@@ -64,29 +64,29 @@ def test_folders(put: Put) -> None:
     put("set/corpus.jsonl", '{"_id": "d", "text": "this"}\n')
     put("set/queries.jsonl", '{"_id": "q", "text": "what?"}\n')
     folder = put("set/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq\td\t1\n").parent.parent
-    (found,) = of(f"{folder}:train", "sw").read()
+    (found,) = load_pairs(f"{folder}:train", "sw").read()
     assert (found.query.text, found.query.language, found.source) == ("what?", "sw", "set train")
     with pytest.raises(UsageError, check=fields(found="no qrels/dev.tsv", expected="one of its splits: train")):
-        of(f"{folder}:dev")
+        load_pairs(f"{folder}:dev")
     with pytest.raises(UsageError, match=rf"type a split of it, e.g. {folder}:train \(it has: train\)"):
-        of(str(folder))
+        load_pairs(str(folder))
 
 
 def test_what_holds_no_pairs(put: Put, tmp_path: Path, told: Sentences) -> None:
     """Names, other files and folders without any say what is wanted; a .json file is refused in its form's words."""
     wanted = "pairs as .tsv (query, positive, negatives)"
     with pytest.raises(UsageError, check=fields(found="no such file or folder", expected=wanted)):
-        of(str(tmp_path / "none.tsv"))
+        load_pairs(str(tmp_path / "none.tsv"))
     with pytest.raises(UsageError, check=fields(found="no such file or folder", expected=wanted)):
-        of("none:train")
+        load_pairs("none:train")
     with pytest.raises(UsageError, check=fields(found="another kind of file", expected=wanted)):
-        of(str(put("p.parquet", b"PAR1")))
+        load_pairs(str(put("p.parquet", b"PAR1")))
     with pytest.raises(UsageError, check=fields(found="notes.md", expected=wanted)):
-        of(str(put("some/notes.md", "x").parent))
+        load_pairs(str(put("some/notes.md", "x").parent))
     path = put("p.json", json.dumps([{**DPR, "question": ""}]))
-    assert told(of(str(path)).read()) == [f"{path}, record:1: found an empty query, expected the query's text"]
+    assert told(load_pairs(str(path)).read()) == [f"{path}, record:1: found an empty query, expected the query's text"]
     path = put("q.json", "[")
-    assert told(of(str(path)).read()) == [
+    assert told(load_pairs(str(path)).read()) == [
         f"{path}:1: found no JSON (Expecting value), expected a JSON value that is whole"
     ]
 
@@ -94,7 +94,7 @@ def test_what_holds_no_pairs(put: Put, tmp_path: Path, told: Sentences) -> None:
 @pytest.mark.skipif("BENCH_DATA" not in os.environ, reason="needs BENCH_DATA, the folder of official layouts")
 def test_real_english_pairs() -> None:
     """All pairs of the folder, by what each says of its source."""
-    source = of(os.path.join(os.environ["BENCH_DATA"], "supervised/en"))  # noqa: PTH118 (as a user types it)
+    source = load_pairs(os.path.join(os.environ["BENCH_DATA"], "supervised/en"))  # noqa: PTH118 (as a user types it)
     assert not any(one.left_out for _, one in outcomes(source))
     numbers = Counter((pair.query.language, pair.source == "pubmedqa_pqa_l") for pair in source.read())
     assert numbers == {("en", True): 1_000, ("en", False): 17_944}

@@ -16,7 +16,7 @@ import pytest
 from bench.core.errors import DataError, UsageError
 from bench.data import mini
 from bench.data.formats import beir
-from bench.data.pairs import from_leg, of_dataset, outcomes, split
+from bench.data.pairs import from_leg, irds_pairs, outcomes, split
 from bench.data.pairs.sources import NO_PASSAGE, NO_POSITIVE, NO_TEXT, TWICE
 from bench.testing import fields
 from bench.types import Answers, Corpus, Item, Judgement, Leg, Source, TrainingPair
@@ -152,13 +152,13 @@ def test_data_sets_of_the_library(put: Put, monkeypatch: pytest.MonkeyPatch) -> 
     qrels = put("qrels", "q1 0 d2 1\n")
     made = ir_datasets.create_dataset(str(docs), str(queries), str(qrels))
     monkeypatch.setitem(ir_datasets.registry._registered, "bench-test/train", made)
-    assert list(of_dataset("bench-test/train").read()) == [
+    assert list(irds_pairs("bench-test/train").read()) == [
         TrainingPair(Item("q1", "what?"), (Item("d2", "second text"),), (), "bench-test/train")
     ]
     monkeypatch.setitem(ir_datasets.registry._registered, "msmarco-passage/train", made)
     wanted = fields(found="1 judged queries", expected="502,939", hint="this is not the published release")
     with pytest.raises(DataError, check=wanted):
-        list(of_dataset().read())
+        list(irds_pairs().read())
 
 
 def test_memory_grows_with_the_judged_passages_only(put: Put) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bench.core.errors import UsageError
 from bench.data.formats.archive import File, Member
 from bench.data.formats.faults import RecordError
-from bench.data.pairs import dev_of, drawn, joined, outcomes, unasked, with_dev
+from bench.data.pairs import concatenate, dev_of, drawn, outcomes, with_dev, without_test_questions
 from bench.data.pairs.leaks import LEAKED
 from bench.data.pairs.rows import tsv_pairs
 from bench.data.pairs.sources import (
@@ -109,10 +109,10 @@ def test_joined_sources_have_dev_pairs_where_each_has(put: Put) -> None:
     """Labelled as the training pairs are; one source without any, and a share of all is held out instead."""
     dev = tsv_pairs(put("dev.tsv", "c\td\n"))
     one, other = (with_dev(tsv_pairs(put(f"{name}.tsv", f"{name}\tb\n")), dev) for name in ("one", "other"))
-    held = present(dev_of(joined({"en": one, "sw": other}, "both")))
+    held = present(dev_of(concatenate({"en": one, "sw": other}, "both")))
     assert held.name == "both dev"
     assert [pair.query.id for pair in held.read()] == ["en:1", "sw:1"]
-    assert dev_of(joined({"en": one, "sw": tsv_pairs(other.files[0])}, "both")) is None
+    assert dev_of(concatenate({"en": one, "sw": tsv_pairs(other.files[0])}, "both")) is None
 
 
 def test_questions_of_a_test_are_left_out(put: Put) -> None:
@@ -121,18 +121,18 @@ def test_questions_of_a_test_are_left_out(put: Put) -> None:
     test = Source(
         "test", "test/1", (put("test.txt", ""),), lambda: iter([Item("x", "who  was ADA"), Item("y", "Where")])
     )
-    found = unasked(source, test)
+    found = without_test_questions(source, test)
     assert [pair.query.text for pair in found.read()] == ["who was Ada Lovelace"]
     assert [one.left_out for _, one in outcomes(found)] == [(LEAKED,), (), (LEAKED,)]
     assert found.files == (*source.files, *test.files)
-    assert found.reader != unasked(source, Source("test", "test/2", test.files, test.read)).reader
+    assert found.reader != without_test_questions(source, Source("test", "test/2", test.files, test.read)).reader
 
 
 def test_ids_stay_apart(put: Put) -> None:
     """Equal ids of two sources do not meet, texts and sources stay; another label makes other ids."""
     one = tsv_pairs(put("one.tsv", "a\tb\tc\n"), language="en")
     two = tsv_pairs(put("two.tsv", "a\tb\nd\te\n"), language="sw")
-    source = joined({"en": one, "sw": two}, "both")
+    source = concatenate({"en": one, "sw": two}, "both")
     found = list(source.read())
     assert [pair.query.id for pair in found] == ["en:1", "sw:1", "sw:2"]
     assert [pair.source for pair in found] == ["one.tsv", "two.tsv", "two.tsv"]
@@ -146,16 +146,16 @@ def test_ids_stay_apart(put: Put) -> None:
     assert list(pickle.loads(pickle.dumps(source)).read()) == found  # noqa: S301 (our own bytes)
     one = tsv_pairs(put("one.tsv", "a\tb\n"))
     other = tsv_pairs(one.files[0], language="en")
-    assert len({joined(parts, "x").reader for parts in ({"a": one}, {"b": one}, {"a": other})}) == 3
+    assert len({concatenate(parts, "x").reader for parts in ({"a": one}, {"b": one}, {"a": other})}) == 3
 
 
 @pytest.mark.parametrize("label", ["", "a b", "a\n"])
 def test_labels_that_no_id_can_begin_with(put: Put, label: str) -> None:
     """White space would break ids."""
     with pytest.raises(UsageError, check=fields(expected="at least one, without white space")):
-        joined({label: tsv_pairs(put("one.tsv", "a\tb\n"))}, "x")
+        concatenate({label: tsv_pairs(put("one.tsv", "a\tb\n"))}, "x")
     with pytest.raises(UsageError, check=fields(expected="at least one")):
-        joined({}, "x")
+        concatenate({}, "x")
 
 
 def of(names: Sequence[str], lacking: Sequence[str] = ()) -> PairSource:
@@ -218,5 +218,5 @@ def test_what_decides_a_draw(put: Put) -> None:
         ids(drawn(of(names, lacking=["b"]), 4, 0))
     with pytest.raises(UsageError, check=fields(found="0 training pairs", hint="it holds no pair")):
         ids(drawn(of(names, lacking=names), 1, 0))
-    both = joined({"x": tsv_pairs(put("one.tsv", "a\tb\n"))}, "both")
+    both = concatenate({"x": tsv_pairs(put("one.tsv", "a\tb\n"))}, "both")
     assert ids(drawn(both, 1, 0)) == ["x:1"]
