@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from bench.data.formats.strings import StringArray as StringArray
     from bench.data.formats.strings import write_strings as write_strings
     from bench.hookspecs import hookimpl as hookimpl
-    from bench.types import Cell as Cell
     from bench.types import Corpus as Corpus
+    from bench.types import GridCell as GridCell
     from bench.types import Item as Item
     from bench.types import Json as Json
     from bench.types import Judgement as Judgement

@@ -159,7 +159,7 @@ class Retriever(Protocol):
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridCell:
     """One row of a preset's grid, e.g. a row of an ablation table."""
 
     name: str  # letters, digits and `. _ + = , -`, e.g. `no-bn,0.1`; the system is called `METHOD@PRESET=NAME`
@@ -177,14 +177,14 @@ class Preset:
     values: Mapping[str, Any]  # config keys without the `method.` prefix
     source: str  # paper, table or code that prints them
     summary: str  # one line
-    cells: tuple[Cell, ...] = ()  # the rows of a grid; each is run as a system of its own. Empty for a plain preset
+    cells: tuple[GridCell, ...] = ()  # the rows of a grid; each is run as a system of its own. Empty for a plain preset
     suite: str = ""  # where ours is looked at, where the user names none, e.g. `tatoeba`; a grid names one
     # the task of that suite that ours is read from, e.g. `fra-eng`; empty for the suite's headline average (without
     # one: the mean over what was run)
     task: str = ""
     measure: str = ""  # ours, e.g. `accuracy`; empty for the suite's primary one
     setting: str = ""  # how the encoder is tuned where the user says nothing; empty for `unsupervised`
-    # the label in `Cell.reported` that is compared with ours; empty where there is one label only
+    # the label in `GridCell.reported` that is compared with ours; empty where there is one label only
     reported_measure: str = ""
     # what the profile `paper` trains it from, on and for: as `--backbone` and `--corpus` take them, changes of the
     # weights. Empty or None for the profile's own
@@ -204,7 +204,7 @@ def declared(package: str) -> dict[str, Any]:
     """Return the arguments of `Method` that a package declares in `method.json`, with its README as the card."""
     given = json.loads(files(package).joinpath("method.json").read_bytes())
     given["presets"] = {
-        name: Preset(**{**one, "cells": tuple(Cell(**cell) for cell in one.get("cells", ()))})
+        name: Preset(**{**one, "cells": tuple(GridCell(**cell) for cell in one.get("cells", ()))})
         for name, one in given["presets"].items()
     }
     given["space"] = {key: _space(**one) for key, one in given.get("space", {}).items()}

@@ -46,7 +46,7 @@ def grids(method: Method) -> dict[str, Preset]:
     return {f"{method.name}/{name}": preset for name, preset in method.presets.items() if preset.cells}
 
 
-def unfolded(method: Method) -> Method:
+def expand_grid(method: Method) -> Method:
     """Return the method with every cell of its grids as a plain preset `PRESET=CELL`."""
     cells = {
         f"{name}={cell.name}": replace(preset, values=dict(flat(preset.values)) | dict(flat(cell.values)), cells=())
@@ -71,7 +71,7 @@ def chosen(methods: Sequence[Method], name: str | None) -> list[tuple[Method, st
                 (method, f"{own}={one.name}", CellReference(f"{method.name}/{own}", one.name)) for one in preset.cells
             ]
             continue
-        single = next((one for one in unfolded(method).presets if name and canonical(one) == canonical(name)), None)
+        single = next((one for one in expand_grid(method).presets if name and canonical(one) == canonical(name)), None)
         cell = None
         if single is not None and single not in method.presets:
             whole, _, part = single.partition("=")
@@ -82,7 +82,7 @@ def chosen(methods: Sequence[Method], name: str | None) -> list[tuple[Method, st
     return found
 
 
-def as_the_grid_says(request: Request, methods: Sequence[Method], preset: str | None) -> Request:
+def apply_grid(request: Request, methods: Sequence[Method], preset: str | None) -> Request:
     """Return a request that names no suite with the suite, task and setting of its grid; any other as it is."""
     grids = [found[1] for method in methods if (found := grid_of(method, (preset or "").partition("=")[0]))]
     if not grids or request.suites:
@@ -96,7 +96,7 @@ def as_the_grid_says(request: Request, methods: Sequence[Method], preset: str | 
     )
 
 
-def below_settings(row: SettingRow) -> bool:
+def is_default_layer(row: SettingRow) -> bool:
     """Return whether a value comes from a preset or what lies below it, rather than from a file or `--set`."""
     return row.origin.partition(" ")[0] in {"default", "profile", "preset"}
 

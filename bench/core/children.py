@@ -55,11 +55,17 @@ def refuse_killed(code: int, where: str) -> None:
 def map_in_processes(
     pieces: Iterable[Piece], make: Callable[[Piece], bytes], pack: Callable[[Piece], bytes], where: str, *words: str
 ) -> Iterator[bytes]:
-    """Yield what `make` makes of pieces, in order; long work is done by processes in `worker_loop`, sent `pack(piece)`.
+    """Map pieces to bytes, in order; a long work is shared with processes that run `worker_loop`.
 
-    `words` are their module and what it is given. There are at most `granted` of them, one for every `PAYS` pieces
-    there were. What one fails at is made in this process, so that errors are the same. Raises `BenchError` for a
-    process that was killed.
+    Args:
+        pieces: the units of work, a second or so each.
+        make: piece → its bytes, in this process.
+        pack: piece → the bytes that a worker gets in its place.
+        where: what the processes are, for errors.
+        words: the module that a worker runs, and its arguments.
+
+    There are at most `granted` workers, one for every `PAYS` pieces so far. A piece at which a worker fails is made in
+    this process, so that errors are the same. Raises `BenchError` for a worker that was killed.
     """
     idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
     waiting: deque[Future[bytes]] = deque()
@@ -102,7 +108,7 @@ def map_in_processes(
 
 
 def worker_loop(make: Callable[[bytes], bytes]) -> None:
-    """Serve `map_in_processes` in a child process: answer the pieces on stdin until the parent sends no more."""
+    """Run a worker of `map_in_processes`: map packed pieces by `make` until its parent has no more, or is gone."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what anything prints is no answer
     try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from bench.config.grids import as_the_grid_says
+from bench.config.grids import apply_grid
 from bench.config.layers import SettingRow, describe, pretrained_as
 from bench.config.profiles import DEFAULT, Profile, choose_data, profile
 from bench.config.request import Request
@@ -89,7 +89,7 @@ def _systems(
         replace(one, places=places([getattr(one.resolved.method, "model", None)], inputs))
         for one in variants(request, methods, preset, size)
     ]
-    request = as_the_grid_says(request, methods, preset)
+    request = apply_grid(request, methods, preset)
     own = resolved[0].resolved  # the harness's own settings are the same for all methods
     _applicable(request, methods, own.run)
     named_variants = zip(resolved, labels(resolved, request.label), strict=True)

@@ -14,7 +14,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
-from bench.config.grids import CellReference, below_settings
+from bench.config.grids import CellReference, is_default_layer
 from bench.config.layers import SettingRow, describe, dump
 from bench.config.layers import identity as decisive
 from bench.core.errors import UsageError
@@ -308,7 +308,7 @@ def _default_label(variant: Variant) -> str:
         return f"{row.key.removeprefix('method.')}={value}"
 
     if grid:  # also a value that is the default's, for the cell may have said another
-        changed = [said(row) for row in every if not below_settings(row)]
+        changed = [said(row) for row in every if not is_default_layer(row)]
         return _fit(",".join([grid.label, *changed]))
     # A profile stands in the heading of a result, so its values are no part of the name.
     rows = [row for row in every if row.value != row.default and not row.origin.startswith("profile ")]

@@ -17,7 +17,7 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import Any
 
-from bench.config.grids import below_settings
+from bench.config.grids import is_default_layer
 from bench.config.layers import dump
 from bench.config.layers import identity as decisive
 from bench.config.profiles import DEFAULT, profile
@@ -37,8 +37,7 @@ from bench.pipeline.settings import variants
 from bench.plugins import Owned, Plugins
 from bench.store.graph import Listener
 from bench.store.store import Store
-from bench.types import Cell as GridRow
-from bench.types import Method, Preset, Suite
+from bench.types import GridCell, Method, Preset, Suite
 
 SCHEMA = "retrieval-bench/sweep/1"
 SPLIT = "dev"
@@ -225,7 +224,7 @@ class _Base:
         return {key: one for key, one in self.method.space.items() if key not in self.mine}
 
     def with_trials(self, draws: Sequence[Values], suite: str) -> Method:
-        cells = tuple(GridRow(str(number), values) for number, values in enumerate(draws))
+        cells = tuple(GridCell(str(number), values) for number, values in enumerate(draws))
         return replace(self.method, presets={_PRESET: Preset(self.preset, "bench sweep", "", cells, suite=suite)})
 
 
@@ -239,8 +238,8 @@ def _bases(request: Request, plugins: Plugins) -> list[_Base]:
     found = []
     for one in ready:
         rows = {row.key.removeprefix("method."): row for row in one.resolved.rows() if row.key.startswith("method.")}
-        mine = {key: row.value for key, row in rows.items() if not below_settings(row)}
-        base = {key: row.value for key, row in rows.items() if row.origin != "default" and below_settings(row)}
+        mine = {key: row.value for key, row in rows.items() if not is_default_layer(row)}
+        base = {key: row.value for key, row in rows.items() if row.origin != "default" and is_default_layer(row)}
         found.append(_Base(one.method, base, {key: row.value for key, row in rows.items()}, mine))
     return found
 

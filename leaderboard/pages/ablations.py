@@ -13,7 +13,7 @@ from bench.core.messages import bare
 from bench.evaluation.grid import CellResult, Direction, Grid, GridRun, describe, direction
 from bench.evaluation.results.format import Content
 from bench.evaluation.results.read import Result
-from bench.types import Cell, Preset
+from bench.types import GridCell, Preset
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.site import FIRST, Site, folder
 from leaderboard.site.text import slug
@@ -64,13 +64,13 @@ class PresetGrid:
         """Rows and columns of a table of two factors; None where the cells are no such table."""
         return axes([cell.name for cell in self.preset.cells])
 
-    def printed(self, cell: Cell, label: str) -> str:
+    def printed(self, cell: GridCell, label: str) -> str:
         """Return the paper's number of a cell under a label; `fails`, or empty if there is none."""
         if label in cell.reported:
             return f"{cell.reported[label]:g}" if cell.reported[label] % 1 else f"{cell.reported[label]:.1f}"
         return "fails" if cell.fails and label == (self.preset.label or label) else ""
 
-    def settings(self, cell: Cell) -> str:
+    def settings(self, cell: GridCell) -> str:
         """Return the settings of a cell over the grid's own values."""
         return ", ".join(f"{key}={value}" for key, value in flat(cell.values))
 

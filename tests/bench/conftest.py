@@ -14,7 +14,7 @@ from bench.config.spaces import Space
 from bench.core.contract import Contract, TrainingJob
 from bench.core.errors import DataError, UsageError
 from bench.plugins import Plugins, load
-from bench.types import Cell, Method, Preset
+from bench.types import GridCell, Method, Preset
 from tests.conftest import plugin
 
 TINY = Path(__file__).parents[1] / "fixtures" / "tiny-beir"
@@ -70,7 +70,7 @@ def _contract(config: ToyConfig) -> Contract:
 def dense() -> Callable[..., Method]:
     """Make a dense method with a grid of cells, and a search space."""
 
-    def make(*cells: Cell, space: Mapping[str, Space] | None = None) -> Method:
+    def make(*cells: GridCell, space: Mapping[str, Space] | None = None) -> Method:
         presets = {"grid": Preset({}, "a paper", "", cells, suite="beir")}
         return Method(
             "dense", "1", "", "", ToyConfig, contract=_contract, trainer=ToyTrainer, presets=presets, space=space or {}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scipy.stats import kendalltau
 
-from bench.types import Cell, Preset
+from bench.types import GridCell, Preset
 from leaderboard.pages import ablations
 from leaderboard.pages.ablations import axes, grids
 from leaderboard.site.captions import WORDS
@@ -21,7 +21,7 @@ GRID = Preset(
     {},
     "Somebody 2020, table 5",
     "two factors",
-    tuple(Cell(name, {"x": at}, {"made accuracy": value}) for at, (name, value) in enumerate(PAPER.items())),
+    tuple(GridCell(name, {"x": at}, {"made accuracy": value}) for at, (name, value) in enumerate(PAPER.items())),
     suite="made",
     task="a",
 )
@@ -89,7 +89,7 @@ def test_other_systems_are_no_cells(made: Publisher, results: Path) -> None:
 
 def test_cells_that_fail_or_have_no_number(made: Publisher, results: Path) -> None:
     """The paper's failure stands as a word and below every number; cells without a number are dashes."""
-    cells = (*GRID.cells, Cell("c,1", {}, fails=True), Cell("c,2", {}))
+    cells = (*GRID.cells, GridCell("c,1", {}, fails=True), GridCell("c,2", {}))
     publish(made, {"b,2": 0.5, "c,1": 0.6, "c,2": 0.7})
     one = site(results, replace(GRID, cells=cells))
     ((run,),) = [grid.runs for grid in grids(one)]

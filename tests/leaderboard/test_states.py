@@ -12,7 +12,7 @@ from bench.core.errors import StoreError
 from bench.core.files import sha256_file, write_sealed
 from bench.evaluation.results import results as read_results
 from bench.evaluation.results.read import result
-from bench.types import Cell, Preset
+from bench.types import GridCell, Preset
 from leaderboard.build import files
 from leaderboard.pages.ablations import grids
 from leaderboard.records import ONLY_RECOMPUTED, Records, State
@@ -98,7 +98,9 @@ def test_it_is_marked_wherever_it_shows(lying: Board, results: Path) -> None:
 
 def test_its_cells_are_in_no_grid(made: Publisher, results: Path, accept: Accept) -> None:
     """An ablation compares verified cells with the paper's."""
-    preset = Preset({}, "x", "y", (Cell("a", {}, {"z": 1.0}), Cell("b", {}, {"z": 2.0})), suite="made", task="a")
+    preset = Preset(
+        {}, "x", "y", (GridCell("a", {}, {"z": 1.0}), GridCell("b", {}, {"z": 2.0})), suite="made", task="a"
+    )
     accept(made("m@t=a", TASKS, about={"method": "m"}), "no data")
     shown = Shown({"m": MethodShown("m", "1", "", "", "", {"t": preset})}, {})
     assert grids(site_of(results, shown))[0].runs == ()

@@ -86,7 +86,7 @@ class Reranking(_Model):
     corpus: Origin | None = None
 
 
-class GridCell(_Model):
+class GridReference(_Model):
     """The cell of an ablation's grid that a system is."""
 
     preset: Text
@@ -121,7 +121,7 @@ class About(_Model):
     readout: dict[Text, Any] = {}
     post: Processing | None = None
     rerank: Reranking | None = None
-    grid: GridCell | None = None
+    grid: GridReference | None = None
     parts: Annotated[list[FusedPart], Field(max_length=10)] = []
 
 

@@ -9,13 +9,13 @@ import pytest
 from bench.config.base import Config, setting
 from bench.config.grids import (
     CellReference,
-    as_the_grid_says,
+    apply_grid,
     chosen,
+    expand_grid,
     grid_faults,
     grids,
     reported,
     space_faults,
-    unfolded,
 )
 from bench.config.profiles import profile
 from bench.config.request import Request
@@ -25,7 +25,7 @@ from bench.pipeline.settings import variants
 from bench.pipeline.systems import labels
 from bench.plugins import method_faults
 from bench.testing import fields
-from bench.types import Cell, Method, Preset
+from bench.types import GridCell, Method, Preset
 
 OURS: dict[str, Any] = {"source": "ours: a test", "help": "for tests"}
 
@@ -45,10 +45,10 @@ class Settings(Config):
 
 
 CELLS = (
-    Cell("full,0.1", {"tau": 0.1}, {"acc": 91.3, "other": 1.0}),
-    Cell("no-bn,0.1", {"tau": 0.1, "head": {"bn": False}}, {"acc": 72.5}),
-    Cell("fail", {"tau": 0.01}, fails=True),
-    Cell("unknown", {"tau": 1.0}),
+    GridCell("full,0.1", {"tau": 0.1}, {"acc": 91.3, "other": 1.0}),
+    GridCell("no-bn,0.1", {"tau": 0.1, "head": {"bn": False}}, {"acc": 72.5}),
+    GridCell("fail", {"tau": 0.01}, fails=True),
+    GridCell("unknown", {"tau": 1.0}),
 )
 GRID = Preset(
     {"depth": 3, "head": {"bn": True}}, "a paper, Table 5", "", CELLS, suite="tatoeba", task="fra-eng",
@@ -103,15 +103,15 @@ def test_a_grid_says_where_to_look_unless_the_user_does() -> None:
     """Suite, task and setting, also for one cell; a suite of the user's is taken as it is, whole."""
     asked = Request(methods=("ccp",), suites=())
     for name in ("table5", "table5=fail"):
-        there = as_the_grid_says(asked, [METHOD], name)
+        there = apply_grid(asked, [METHOD], name)
         assert (there.suites, there.tasks, there.settings) == (("tatoeba",), ("fra-eng",), ())
     own = replace(asked, suites=("mrtydi",))
-    assert as_the_grid_says(own, [METHOD], "table5") == own
-    assert as_the_grid_says(replace(asked, tasks=("deu-eng",)), [METHOD], "table5").tasks == ("deu-eng",)
-    assert as_the_grid_says(asked, [METHOD], "plain") == asked
+    assert apply_grid(own, [METHOD], "table5") == own
+    assert apply_grid(replace(asked, tasks=("deu-eng",)), [METHOD], "table5").tasks == ("deu-eng",)
+    assert apply_grid(asked, [METHOD], "plain") == asked
     tuned = replace(METHOD, presets={"table5": replace(GRID, setting="english", task="")})
-    assert as_the_grid_says(asked, [tuned], "table5").settings == ("english",)
-    assert as_the_grid_says(asked, [tuned], "table5").tasks == ()
+    assert apply_grid(asked, [tuned], "table5").settings == ("english",)
+    assert apply_grid(asked, [tuned], "table5").tasks == ()
 
 
 def test_names_and_numbers_of_a_grid() -> None:
@@ -119,7 +119,7 @@ def test_names_and_numbers_of_a_grid() -> None:
     assert list(grids(METHOD)) == ["ccp/table5"]
     assert reported(GRID) == {"full,0.1": 91.3, "no-bn,0.1": 72.5, "fail": None}
     assert chosen([METHOD], "table5=fail") == [(METHOD, "table5=fail", CellReference("ccp/table5", "fail"))]
-    assert unfolded(METHOD).presets["table5=no-bn,0.1"].values == {"depth": 3, "head.bn": False, "tau": 0.1}
+    assert expand_grid(METHOD).presets["table5=no-bn,0.1"].values == {"depth": 3, "head.bn": False, "tau": 0.1}
     sound = replace(
         METHOD, space={"tau": LogUniform(0.01, 1), "depth": Choice((1, 2)), "head.bn": Choice((True, False))}
     )
@@ -134,11 +134,17 @@ def test_names_and_numbers_of_a_grid() -> None:
             replace(GRID, reported_measure="mrr"),
             "preset p: reported_measure is 'mrr', expected one of ['acc', 'other']",
         ),
-        (replace(GRID, cells=(Cell("A-b", {}), Cell("a_B", {}))), "preset p: has the cell A-b, a_B more than once"),
-        (replace(GRID, cells=(Cell("x y", {}),)), "preset p, cell 'x y': expected letters, digits"),
-        (replace(GRID, cells=(Cell("x" * 80, {}),)), "a label of more than 80 characters"),
-        (replace(GRID, cells=(Cell("x", {"tua": 1.0}),)), "preset p, cell 'x': tua is no setting of Settings"),
-        (replace(GRID, cells=(Cell("x", {"tau": 0.0}),)), "preset p, cell 'x': tau is 0.0 (preset), expected a number"),
+        (
+            replace(GRID, cells=(GridCell("A-b", {}), GridCell("a_B", {}))),
+            "preset p: has the cell A-b, a_B more than once",
+        ),
+        (replace(GRID, cells=(GridCell("x y", {}),)), "preset p, cell 'x y': expected letters, digits"),
+        (replace(GRID, cells=(GridCell("x" * 80, {}),)), "a label of more than 80 characters"),
+        (replace(GRID, cells=(GridCell("x", {"tua": 1.0}),)), "preset p, cell 'x': tua is no setting of Settings"),
+        (
+            replace(GRID, cells=(GridCell("x", {"tau": 0.0}),)),
+            "preset p, cell 'x': tau is 0.0 (preset), expected a number",
+        ),
     ],
 )
 def test_a_faulty_grid_is_told(preset: Preset, fault: str) -> None:

@@ -22,7 +22,7 @@ from bench.plugins import Plugins
 from bench.store.graph import NullListener
 from bench.store.store import Store
 from bench.studies.ablation import ablations
-from bench.types import Cell, Method, Preset
+from bench.types import GridCell, Method, Preset
 from methods.bm25 import BM25
 
 
@@ -74,9 +74,9 @@ def carry(tmp_path: Path, with_methods: Callable[..., Plugins]) -> Carry:
 
 
 CELLS = (
-    Cell("k1=0", {"k1": 0.0}, {"nDCG": 30.0, "more": 1.0}),
-    Cell("k1=0.9", {"k1": 0.9}, {"nDCG": 40.0}),
-    Cell("words", {"k1": 0.9, "analyzer": "words"}, {"more": 2.0}),
+    GridCell("k1=0", {"k1": 0.0}, {"nDCG": 30.0, "more": 1.0}),
+    GridCell("k1=0.9", {"k1": 0.9}, {"nDCG": 40.0}),
+    GridCell("words", {"k1": 0.9, "analyzer": "words"}, {"more": 2.0}),
 )
 GRID = Preset({"b": 0.75}, "a paper", "k1", CELLS, suite="beir", reported_measure="nDCG")
 TOY = replace(BM25, name="toy", presets={"k1": GRID})
@@ -124,7 +124,11 @@ def test_cells_that_are_one_system_give_a_warning(
 
 def test_a_cell_whose_training_fails_does_not_cost_the_others(carry: Carry, dense: Make, small: dict[str, Any]) -> None:
     """It is reported, comes last, and leaves no result; the start of the training is scored once for each readout."""
-    cells = Cell("bad", {"fault": "nan"}, fails=True), Cell("good", {}, {"acc": 3}), Cell("cls", {"pooling": "cls"})
+    cells = (
+        GridCell("bad", {"fault": "nan"}, fails=True),
+        GridCell("good", {}, {"acc": 3}),
+        GridCell("cls", {"pooling": "cls"}),
+    )
     outcome = carry(dense(*cells), preset="dense/grid", **small)
     (failure,) = outcome.failed
     assert failure.cell.system.label == "dense@grid=bad"
@@ -141,7 +145,7 @@ def test_a_cell_whose_training_fails_does_not_cost_the_others(carry: Carry, dens
 def test_what_is_no_finding_ends_the_run(carry: Carry, dense: Make, small: dict[str, Any]) -> None:
     """Data that cannot be read, and a training outside a grid."""
     with pytest.raises(DataError, match="rubbish"):
-        carry(dense(Cell("bad", {"fault": "disk"}), Cell("good", {})), preset="dense/grid", **small)
+        carry(dense(GridCell("bad", {"fault": "disk"}), GridCell("good", {})), preset="dense/grid", **small)
     with pytest.raises(UsageError, match="step 7 is nan"):
         carry(dense(), suites=("beir",), **small | {"sets": (*small["sets"], 'method.fault="nan"')})
 
