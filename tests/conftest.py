@@ -20,7 +20,7 @@ from transformers import PreTrainedTokenizerFast
 
 from bench.core.contract import Contract, Trainer, TrainingJob
 from bench.core.errors import DataError, DataFaultsError
-from bench.core.workspace import Advance, Parts, Workspace, silent
+from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.data.corpora.shards import Shards
 from bench.hookspecs import hookimpl
 from bench.pipeline.stages import init
@@ -279,7 +279,7 @@ def train_method(tmp_path: Path, corpus: Path, start_of: Start) -> TrainMethod:
         tokens: int = 1200,
         seed: int = 1,
         shards: Path | None = None,
-        advance: Advance = silent,
+        advance: Advance = noop,
     ) -> Trained:
         out, parts = tmp_path / name / "out", tmp_path / name / "parts"
         out.mkdir(parents=True, exist_ok=True)

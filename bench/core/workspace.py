@@ -46,28 +46,20 @@ Advance = Callable[[float], None]
 """Called with the number of units done since the last call."""
 
 
-def silent(units: float) -> None:
-    """Report progress to nobody."""
-
-
 Log = Callable[[Mapping[str, Any]], None]
 """Called with a line of a training's log when it is written: `step`, `tokens`, `loss` and the like."""
 
 
-def unheard(line: Mapping[str, Any]) -> None:
-    """Show a line to nobody."""
-
-
-def unsaid(sentence: str) -> None:
-    """Say it to nobody."""
+def noop(value: object) -> None:
+    """Ignore a report: what `Workspace` calls where nobody listens to progress, logs or notices."""
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """The hands of one stage."""
+    """What `Stage.run` gets: where to write, and whom to report to."""
 
     out: Path  # an empty folder; its content when the stage returns becomes the artefact
     parts: Parts  # finished pieces of an earlier, interrupted attempt at the same work, and of this one
-    advance: Advance = field(default=silent)  # progress, in the units of the stage (documents, queries, tokens)
-    log: Log = field(default=unheard)  # what a training logs, as it is written
-    notice: Callable[[str], None] = field(default=unsaid)  # sentences for people
+    advance: Advance = field(default=noop)  # progress, in the units of the stage (documents, queries, tokens)
+    log: Log = field(default=noop)  # what a training logs, as it is written
+    notice: Callable[[str], None] = field(default=noop)  # sentences for people

@@ -14,7 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bench.core.contract import SEPARATOR, Contract, Role
 from bench.core.errors import BenchError, UsageError
-from bench.core.workspace import Advance, silent, unsaid
+from bench.core.workspace import Advance, noop
 from bench.data.corpora import tokenizer
 from bench.retrieval.packed import budget, first_position, forward, load_model, longest, on_threads, pack, pool
 from bench.retrieval.settings import CPU_TOKENS, DEVICE_TOKENS
@@ -82,8 +82,8 @@ class TorchEncoder:
         self._batch_tokens = batch_tokens or (CPU_TOKENS if model.device.type == "cpu" else DEVICE_TOKENS)
         self._threads = threads
         self._tokenising, self._computing = Lock(), Lock()  # one call's texts each, while another's are at the other
-        self.notice: Callable[[str], None] = unsaid  # gets a sentence where the memory is short
-        self.advance: Advance = silent  # hears of items as their batch is done
+        self.notice: Callable[[str], None] = noop  # gets a sentence where the memory is short
+        self.advance: Advance = noop  # hears of items as their batch is done
 
     def encode(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
         """Return vectors `[n, d]`, float32, one row an item. Raises `BenchError` if one is not finite."""

@@ -33,7 +33,7 @@ from bench.core.files import (
     write_sealed,
 )
 from bench.core.locks import locked
-from bench.core.workspace import Advance, Log, Parts, Workspace, silent, unheard
+from bench.core.workspace import Advance, Log, Parts, Workspace, noop
 from bench.store.stage import FORMAT, KEY_DIGITS, Stage
 
 MANIFEST = "manifest.json"
@@ -136,7 +136,7 @@ class Store:
         with self.writing(f"marking {folder} as corrupt"):
             write_bytes(folder / MARK, "\n".join(f"{fault.path.name}: {fault.found}" for fault in faults).encode())
 
-    def make(self, stage: Stage, advance: Advance = silent, log: Log = unheard) -> tuple[Artefact, str]:
+    def make(self, stage: Stage, advance: Advance = noop, log: Log = noop) -> tuple[Artefact, str]:
         """Return the artefact and `cached` or `ran`; make it under a lock if it is missing or corrupt.
 
         The artefacts of its inputs are there. Raises `StoreError` if the store cannot be written (full disk,

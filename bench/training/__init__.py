@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from bench.training.banks import follow as follow
     from bench.training.banks import twin as twin
     from bench.training.batches import BatchSource as BatchSource
-    from bench.training.batches import DrawnSource as DrawnSource
     from bench.training.batches import Masked as Masked
-    from bench.training.batches import Mixed as Mixed
+    from bench.training.batches import MixtureSource as MixtureSource
     from bench.training.batches import PairBatch as PairBatch
+    from bench.training.batches import RandomSource as RandomSource
     from bench.training.chunks import Chunk as Chunk
     from bench.training.chunks import Chunks as Chunks
     from bench.training.config import ENCODER as ENCODER
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from bench.training.distributed import offset as offset
     from bench.training.distributed import sizes as sizes
     from bench.training.distributed import weight as weight
-    from bench.training.distributed import world as world
+    from bench.training.distributed import world_size as world_size
     from bench.training.encoder import TrainableEncoder as TrainableEncoder
     from bench.training.heads import HeadPair as HeadPair
     from bench.training.heads import Layer as Layer
@@ -80,15 +80,15 @@ if TYPE_CHECKING:
     from bench.training.views import Bounds as Bounds
     from bench.training.views import Documents as Documents
     from bench.training.views import SentencePairs as SentencePairs
+    from bench.training.views import add_special_tokens as add_special_tokens
     from bench.training.views import adjacent as adjacent
-    from bench.training.views import framed as framed
     from bench.training.views import in_a_window as in_a_window
     from bench.training.views import pack_sentences as pack_sentences
-    from bench.training.views import read_unit as read_unit
-    from bench.training.views import stretch_of as stretch_of
+    from bench.training.views import random_span as random_span
+    from bench.training.views import read_segment as read_segment
+    from bench.training.views import segment_counts as segment_counts
+    from bench.training.views import segments as segments
     from bench.training.views import token_crop as token_crop
     from bench.training.views import two_sentences as two_sentences
-    from bench.training.views import unit_counts as unit_counts
-    from bench.training.views import units_of as units_of
 
 __all__, __getattr__, __dir__ = lazy(__name__, __file__)

@@ -93,7 +93,7 @@ CorpusT = TypeVar("CorpusT", bound=TrackedCorpus)
 DrawnT = TypeVar("DrawnT", bound=Resumable)
 
 
-class DrawnSource(Generic[CorpusT, DrawnT]):
+class RandomSource(Generic[CorpusT, DrawnT]):
     """Base of batch sources that hold out, and resume, as what they draw from does; a subclass adds `batch`."""
 
     def __init__(self, shards: CorpusT, drawn: DrawnT) -> None:
@@ -102,7 +102,7 @@ class DrawnSource(Generic[CorpusT, DrawnT]):
         self.notes: Sequence[str] = getattr(drawn, "notes", ())  # what a log should say of the corpus
 
 
-class Mixed(Generic[MainT, SideT]):
+class MixtureSource(Generic[MainT, SideT]):
     """Draws each batch at random: of a companion task `side` with probability `share`, else of the `main` one."""
 
     def __init__(self, main: BatchSource[MainT], side: BatchSource[SideT], share: float) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from bench.data.corpora.sampling import probabilities
 from bench.data.corpora.shards import Shards
 from bench.training.config import TrainingConfig
-from bench.training.distributed import agree, part, share, world
+from bench.training.distributed import advance_rng, broadcast_rng, rank_slice, world_size
 from bench.training.views import Documents, Epochs
 
 
@@ -82,12 +82,12 @@ class Chunks(Epochs):
 
         A chunk comes again only after all others of its language; where there are few, within a batch.
         """
-        agree(rng)
-        count *= world()
+        broadcast_rng(rng)
+        count *= world_size()
         lots = 1 if self._config.language_pure else count
         drawn = rng.choice(len(self._languages), size=lots, p=self._shares).tolist()
-        part(rng)
-        return [self._next(self._languages[at]) for at in (drawn * count if lots == 1 else drawn)][share(count)]
+        advance_rng(rng)
+        return [self._next(self._languages[at]) for at in (drawn * count if lots == 1 else drawn)][rank_slice(count)]
 
     def _next(self, language: str) -> Chunk:
         epoch, drawn = self._places[language]

@@ -28,8 +28,8 @@ from bench.retrieval.cross_encoder import Pair, fitting, forward, load_classifie
 from bench.training import checkpoint
 from bench.training.config import LOG, LoopConfig
 from bench.training.cross_encoder_config import MODEL, CrossConfig
-from bench.training.determinism import chance, reproducible, set_chance
-from bench.training.distributed import GradientAverage, rank, seed_step, sums, world
+from bench.training.determinism import reproducible, rng_state, set_rng_state
+from bench.training.distributed import GradientAverage, rank, seed_step, sums, world_size
 from bench.training.meter import Costs
 from bench.training.optimisation import adamw, clip, tensor_cores, warm_up_and_decay
 from bench.types import Item, Json, TrainingPair
@@ -125,7 +125,7 @@ class _CrossTraining:
         torch.nn.Module.to(self.model, self.device)
         self.model.train()
         self.groups = QuestionGroups(pairs, config.negatives, job.seed)
-        self.seed, self.queries = job.seed, config.queries * world()  # in a step of all processes
+        self.seed, self.queries = job.seed, config.queries * world_size()  # in a step of all processes
         self.steps = config.steps or math.ceil(config.epochs * len(pairs) / self.queries)
         self.optimiser = adamw(self.model, LoopConfig(weight_decay=config.weight_decay))
         self.gradients = GradientAverage(self.model.parameters())
@@ -140,7 +140,7 @@ class _CrossTraining:
             return
         tensors, state = found
         checkpoint.restore(self.model, self.optimiser, tensors)
-        set_chance(state["chance"], self.device)
+        set_rng_state(state["chance"], self.device)
         self.step, self.lines, self.sums = state["step"], state["lines"], state["sums"]
         self.costs = Costs(self.device, *state["costs"])
         self.saved = (self.step, time.monotonic())
@@ -203,7 +203,7 @@ class _CrossTraining:
             "lines": list(self.lines),
             "sums": list(self.sums),
             "costs": self.costs.spent(),
-            "chance": chance(self.device),
+            "chance": rng_state(self.device),
             "log": [],  # no pieces of it next to the checkpoint
         }
         checkpoint.save(self.work.parts, self.step, checkpoint.tensors_of(self.model, self.optimiser), state)

@@ -22,8 +22,8 @@ def seed_everything(seed: int) -> None:
     random.seed(seed)
 
 
-def chance(device: torch.device) -> dict[str, Json]:
-    """Return the state of the global generators as JSON; `set_chance` takes it back."""
+def rng_state(device: torch.device) -> dict[str, Json]:
+    """Return the state of the global generators as JSON; `set_rng_state` takes it back."""
     kind, keys, *rest = np.random.get_state(legacy=True)
     version, internal, gauss = random.getstate()
     state: dict[str, Json] = {
@@ -36,8 +36,8 @@ def chance(device: torch.device) -> dict[str, Json]:
     return state
 
 
-def set_chance(state: Mapping[str, Any], device: torch.device) -> None:
-    """Put the global generators into a state that `chance` returned."""
+def set_rng_state(state: Mapping[str, Any], device: torch.device) -> None:
+    """Put the global generators into a state that `rng_state` returned."""
     torch.set_rng_state(_unpacked(state["torch"]))
     kind, keys, *rest = state["numpy"]
     np.random.set_state((kind, np.asarray(keys, np.uint32), *rest))
@@ -57,7 +57,7 @@ def reproducible(job: TrainingJob) -> Iterator[None]:
         torch.is_deterministic_algorithms_warn_only_enabled(),
         _memory.fill_uninitialized_memory,
     )
-    before = chance(device)
+    before = rng_state(device)
     try:
         torch.set_num_threads(job.threads)
         torch.use_deterministic_algorithms(device.type == "cpu")
@@ -65,7 +65,7 @@ def reproducible(job: TrainingJob) -> Iterator[None]:
         seed_everything(job.seed)
         yield
     finally:
-        set_chance(before, device)
+        set_rng_state(before, device)
         torch.use_deterministic_algorithms(strict, warn_only=warn)
         _memory.fill_uninitialized_memory = fill
         torch.set_num_threads(threads)

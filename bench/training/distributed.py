@@ -24,14 +24,14 @@ _EXCHANGES = set[object]()
 """Of gradients of gathered rows, as far as the backward pass still has to make them."""
 
 
-def world() -> int:
+def world_size() -> int:
     """Return the number of processes."""
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
 def rank() -> int:
     """Return the number of this process, from 0."""
-    return dist.get_rank() if world() > 1 else 0
+    return dist.get_rank() if world_size() > 1 else 0
 
 
 def gather(rows: torch.Tensor) -> torch.Tensor:
@@ -40,7 +40,7 @@ def gather(rows: torch.Tensor) -> torch.Tensor:
     Gradients flow back, summed over the processes that used a row. Mean losses over own anchors with gradients averaged
     (`GradientAverage`) then equal one process on the joined batch, if every process has as many anchors.
     """
-    if world() == 1:
+    if world_size() == 1:
         return rows
     counts = sizes(len(rows))
     most = max(counts)
@@ -55,9 +55,9 @@ def gather(rows: torch.Tensor) -> torch.Tensor:
 
 def sizes(own: int) -> list[int]:
     """Return every process's `own`, by rank."""
-    if world() == 1:
+    if world_size() == 1:
         return [own]
-    found: list[int | None] = [None] * world()
+    found: list[int | None] = [None] * world_size()
     dist.all_gather_object(found, own)
     return [int(count or 0) for count in found]
 
@@ -80,9 +80,9 @@ def candidates(keys: torch.Tensor, *, gathered: bool = True) -> tuple[torch.Tens
     return (gather(keys) if gathered else keys), places
 
 
-def total(tensor: torch.Tensor) -> torch.Tensor:
+def all_reduce_sum(tensor: torch.Tensor) -> torch.Tensor:
     """Return the sum over processes, with gradients."""
-    return tensor if world() == 1 else carried.all_reduce(_exchanging(tensor))
+    return tensor if world_size() == 1 else carried.all_reduce(_exchanging(tensor))
 
 
 def _exchanging(rows: torch.Tensor) -> torch.Tensor:
@@ -94,22 +94,22 @@ def _exchanging(rows: torch.Tensor) -> torch.Tensor:
     return rows
 
 
-def share(count: int) -> slice:
+def rank_slice(count: int) -> slice:
     """Return which of `count` things that all processes drew alike are this one's: as many for each."""
-    own = count // world()
+    own = count // world_size()
     return slice(rank() * own, (rank() + 1) * own)
 
 
-def agree(rng: np.random.Generator) -> None:
+def broadcast_rng(rng: np.random.Generator) -> None:
     """Give all processes the generator of the first, so that they draw alike."""
-    if world() == 1:
+    if world_size() == 1:
         return
     states = [rng.bit_generator.state]
     dist.broadcast_object_list(states)
     rng.bit_generator.state = states[0]
 
 
-def part(rng: np.random.Generator) -> None:
+def advance_rng(rng: np.random.Generator) -> None:
     """Let each process draw for itself from a generator that all had alike; the first one's goes on as it was."""
     if rank():
         rng.bit_generator.advance(rank() << _APART)  # type: ignore[attr-defined]  # PCG64, numpy's default
@@ -117,14 +117,14 @@ def part(rng: np.random.Generator) -> None:
 
 def seed_step(seed: int, step: int) -> None:
     """Seed dropout of a step and process, whatever was drawn before: no checkpoint has the generators of all."""
-    if world() > 1:
+    if world_size() > 1:
         own = np.random.SeedSequence([seed, step, rank()]).generate_state(1, np.uint64)
         torch.manual_seed(int(own[0]))
 
 
 def sums(values: Sequence[float]) -> list[float]:
     """Return the sum over processes of each of some numbers; whole ones are exact up to 2⁵³."""
-    if world() == 1:
+    if world_size() == 1:
         return list(values)
     added = torch.tensor(values, dtype=torch.float64)
     dist.all_reduce(added)
@@ -133,7 +133,7 @@ def sums(values: Sequence[float]) -> list[float]:
 
 def union(flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """Return the bits that are set in any process."""
-    if world() == 1:
+    if world_size() == 1:
         return flags
     joined = torch.from_numpy(flags.copy())
     dist.all_reduce(joined, dist.ReduceOp.BOR)
@@ -155,12 +155,12 @@ class GradientAverage:
         self._waiting: deque[list[nn.Parameter]] | None = None  # buckets, while a backward pass sends them
         self._missing: set[nn.Parameter] = set()  # whose gradients may still grow in it
         self._sent: list[_Message] = []
-        for weight in self._weights if world() > 1 else ():
+        for weight in self._weights if world_size() > 1 else ():
             weight.register_post_accumulate_grad_hook(self._made)
 
     def backward(self, loss: torch.Tensor, *, last: bool = True) -> None:
         """Add the gradients of a loss; with the `last` one of a step, send them while others are made, and average."""
-        if last and world() > 1:
+        if last and world_size() > 1:
             self._waiting, self._missing = self._ordered(), set(self._weights)
         loss.backward()
         if last:
@@ -169,7 +169,7 @@ class GradientAverage:
     @torch.no_grad()
     def average(self) -> None:
         """Average the gradients that are there, in place."""
-        if world() == 1:
+        if world_size() == 1:
             return
         there = [weight.grad is not None for weight in self._weights]
         for bucket in self._ordered() if self._waiting is None else self._waiting:
@@ -177,7 +177,7 @@ class GradientAverage:
         for message in self._sent:
             message.arrive()
         for weight, count in zip(self._weights, sums(there), strict=True):
-            if count < world():
+            if count < world_size():
                 self._late.add(weight)
             if not count:
                 weight.grad = None
@@ -222,13 +222,13 @@ class _Message:
     def arrive(self) -> None:
         """Wait for it."""
         self._work.wait()
-        means = self._flat.div_(world()).split([tensor.numel() for tensor in self._tensors])
+        means = self._flat.div_(world_size()).split([tensor.numel() for tensor in self._tensors])
         for tensor, mean in zip(self._tensors, means, strict=True):
             tensor.copy_(mean.view_as(tensor))
 
 
 def average_statistics(modules: nn.Module) -> None:
     """Average the running statistics of batch normalisation over processes, in place, so that all go on alike."""
-    named = modules.named_buffers() if world() > 1 else ()
+    named = modules.named_buffers() if world_size() > 1 else ()
     if found := [buffer for name, buffer in named if name.rpartition(".")[2] in ("running_mean", "running_var")]:
         _Message(found).arrive()

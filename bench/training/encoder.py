@@ -196,7 +196,7 @@ class TrainableEncoder:
         made: T = checkpoint(lambda _: function(packed), packed.ids, use_reentrant=False)
         return made
 
-    def together(self, views: Iterable[Sequence[Ids]]) -> tuple[torch.Tensor, ...]:
+    def encode_views(self, views: Iterable[Sequence[Ids]]) -> tuple[torch.Tensor, ...]:
         """Return the vectors of every view, each `[n, d]`, in one forward pass."""
         each = list(views)
         vectors = self([sequence for view in each for sequence in view])

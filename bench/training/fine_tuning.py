@@ -24,13 +24,13 @@ from bench.retrieval.encoder import Reader
 from bench.retrieval.packed import Ids, budget, enable
 from bench.training.checkpoint import WeightSelection
 from bench.training.config import ENCODER, PASSAGES
-from bench.training.distributed import gather, offset, weight, world
+from bench.training.distributed import gather, offset, weight, world_size
 from bench.training.encoder import TrainableEncoder
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.training.loop import fit
 from bench.training.losses import Similarity, copies, info_nce, similarities, xtreme_r
 from bench.training.pair_batches import PairBatches, PairReader, Questions, split
-from bench.training.probes import in_float64, probe
+from bench.training.probes import collapse_metrics, in_float64
 from bench.types import Json
 
 _PROBED = 256  # held-out questions that probes look at
@@ -75,8 +75,8 @@ def fine_tune(
         replace(job, steps=steps),
         work,
         modules=tuning.modules,
-        look=None if held is None else partial(tuning.look, held.part(0, min(_PROBED, len(held)))),
-        ascent=config.rho if config.optimiser == "asam" else None,
+        probe=None if held is None else partial(tuning.probe, held.part(0, min(_PROBED, len(held)))),
+        asam_rho=config.rho if config.optimiser == "asam" else None,
         selection=_selection(tuning, held, source, config),
         section="tune",
     )
@@ -117,7 +117,7 @@ class Sides:
     def __call__(self, batch: Questions) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the vectors of questions `[n, d]` and passages `[m, d]`, not normalised."""
         if self.tied:
-            questions, passages = self.questions.together((batch.queries, batch.passages))
+            questions, passages = self.questions.encode_views((batch.queries, batch.passages))
             return questions, passages
         return self.questions(batch.queries), self.passages(batch.passages)
 
@@ -176,7 +176,7 @@ class FineTuningObjective:
         queries, passages = self.sides(batch)  # [n, d], [m, d]
         device = queries.device
         positives, texts = (torch.from_numpy(values).to(device) for values in (batch.positives, batch.texts))
-        if self.config.gather_negatives and world() > 1:
+        if self.config.gather_negatives and world_size() > 1:
             positives = positives + offset(len(passages))
             passages, texts = gather(passages), gather(texts)
         twins = copies(texts, positives)
@@ -202,11 +202,11 @@ class FineTuningObjective:
             queries, passages, positives, temperature=temperature, similarity=similarity, forbidden=forbidden
         )  # DPR's, where the similarity is the dot product and the temperature 1
 
-    def look(self, held: Questions) -> dict[str, float]:
-        """Probe held-out questions, each with its own passage, and their loss; as `bench.training.loop.Look`."""
+    def probe(self, held: Questions) -> dict[str, float]:
+        """Probe held-out questions, each with its own passage, and their loss; as `bench.training.loop.Probe`."""
         queries, passages = self.sides.looked(held)
         positives = torch.from_numpy(held.positives).to(queries.device)
-        found = probe(queries, passages[positives]) if len(held) > 1 else {}
+        found = collapse_metrics(queries, passages[positives]) if len(held) > 1 else {}
         return {**found, "dev_loss": self._mean_loss(held, queries, passages)}
 
     def dev_loss(self, held: Questions) -> float:

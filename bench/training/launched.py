@@ -17,7 +17,7 @@ from typing import Any
 from bench.core.errors import BenchError, UsageError
 from bench.core.files import canonical
 from bench.core.machine import Launch, launch
-from bench.core.workspace import Advance, Log, silent, unheard
+from bench.core.workspace import Advance, Log, noop
 from bench.training.member import raised, take_part
 from bench.types import Json
 
@@ -67,7 +67,7 @@ class Team:
         try:
             while (asked := self._asked()) is not None:
                 with suppress(Exception):  # the first process decides whether its command goes on
-                    self._take_part(asked, silent, unheard)
+                    self._take_part(asked, noop, noop)
             self._store.set(f"left {self.own.rank}", "")
         except RuntimeError as error:
             raise BenchError(f"lost the process that runs the command: {error}") from error

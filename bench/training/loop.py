@@ -25,12 +25,21 @@ from bench.training import checkpoint
 from bench.training.batches import BatchSource
 from bench.training.checkpoint import WeightSelection
 from bench.training.config import ENCODER, LOG, LoopConfig, TrainingConfig
-from bench.training.determinism import chance, seed_everything, set_chance
-from bench.training.distributed import GradientAverage, agree, average_statistics, rank, seed_step, sums, union, world
+from bench.training.determinism import rng_state, seed_everything, set_rng_state
+from bench.training.distributed import (
+    GradientAverage,
+    average_statistics,
+    broadcast_rng,
+    rank,
+    seed_step,
+    sums,
+    union,
+    world_size,
+)
 from bench.training.encoder import TrainableEncoder
 from bench.training.meter import Costs, Meter
 from bench.training.optimisation import Asam, adamw, clip, tensor_cores, warm_up_and_decay
-from bench.training.probes import measure, signs
+from bench.training.probes import evaluate_probes, signs
 from bench.types import Json
 
 B = TypeVar("B", bound=Sized)
@@ -38,7 +47,7 @@ Values = Mapping[str, float]
 Loss = Callable[[TrainableEncoder, B], tuple[torch.Tensor, Values | Callable[[], Values]]]
 """(encoder, batch) → a scalar to minimise, and further values to log, or what makes them: called on logged steps."""
 
-Look = Callable[[], Mapping[str, float]]
+Probe = Callable[[], Mapping[str, float]]
 """Further measurements of a method at each probe; names as in `bench.training.probes.SIGNS` are judged."""
 
 Facts = Mapping[str, Json]
@@ -75,8 +84,8 @@ def fit(
     *,
     modules: nn.Module | None = None,
     after_step: Callable[[int], None] | None = None,
-    look: Look | None = None,
-    ascent: float | None = None,
+    probe: Probe | None = None,
+    asam_rho: float | None = None,
     selection: WeightSelection | None = None,
     section: str = "method",
 ) -> dict[str, Json]:
@@ -86,8 +95,8 @@ def fit(
     the budget (the step that spends it is the last) and the seed. `modules` are what the loss trains or keeps besides
     the encoder: heads, banks (as buffers), a momentum copy (without gradients), whatever it needs to know of earlier
     batches (a buffer); checkpointed, never exported. `after_step` gets the step's number (from 1) after each change of
-    the weights, however many batches it accumulates; `look` is called, gradients and dropout off, whenever held-out
-    pairs are looked at. `ascent` is ρ of ASAM, which takes each loss twice, so that it must not change its own buffers;
+    the weights, however many batches it accumulates; `probe` is called, gradients and dropout off, whenever held-out
+    pairs are probed. `asam_rho` is ρ of ASAM, which takes each loss twice, so that it must not change its own buffers;
     `selection` says which weights are written (None: the last), and when to stop; `section` is the settings' name in
     messages.
 
@@ -107,10 +116,10 @@ def fit(
         work=work,
         modules=every,
         after_step=after_step,
-        look=look,
+        probe=probe,
         selection=selection,
         section=section,
-        ascent=None if ascent is None else Asam(every, ascent),
+        asam=None if asam_rho is None else Asam(every, asam_rho),
     )
     with tensor_cores(encoder.device):
         training.resume()
@@ -147,10 +156,10 @@ class _TrainingLoop(Generic[B]):
     work: Workspace
     modules: nn.ModuleDict  # the encoder and the method's
     after_step: Callable[[int], None] | None
-    look: Look | None
+    probe: Probe | None
     selection: WeightSelection | None
     section: str
-    ascent: Asam | None
+    asam: Asam | None
 
     def __post_init__(self) -> None:
         """Make optimiser and generators; `resume` decides where they begin."""
@@ -207,7 +216,7 @@ class _TrainingLoop(Generic[B]):
         self.source.restore(state["source"])
         self.source.shards.see(tensors["seen"].numpy())
         self.rng.bit_generator.state = state["rng"]
-        set_chance(state["chance"], self.encoder.device)
+        set_rng_state(state["chance"], self.encoder.device)
         self.at = _Progress(**state["progress"])
         self.untouched = {name: self.untouched[name] for name in state["untouched"]}
         if self.selection is not None:
@@ -225,10 +234,10 @@ class _TrainingLoop(Generic[B]):
         seed_step(self.job.seed, self.at.step)
         batches, self.ahead = self.ahead or self._drawn(), []
         losses = self._gradients(batches)
-        if self.ascent is not None:
-            self.ascent.climb()
+        if self.asam is not None:
+            self.asam.perturb()
             self._sum({"ascent_loss": math.fsum(self._gradients(batches, log=False)) / len(batches)})
-            self.ascent.descend()
+            self.asam.restore()
         self._join(before, sum(map(len, batches)))
         if not self._draws_end():
             self.ahead = self._drawn()
@@ -251,7 +260,7 @@ class _TrainingLoop(Generic[B]):
         meter, due = self.encoder.meter, self._due() and not rank()
         spent = [getattr(meter, one.name) - getattr(before, one.name) for one in fields(meter)]
         *spent, pairs, saves = sums([*spent, units, due])
-        if world() > 1:
+        if world_size() > 1:
             for one, value in zip(fields(meter), spent, strict=True):
                 setattr(meter, one.name, type(getattr(meter, one.name))(getattr(before, one.name) + value))
         self.at.pairs += int(pairs)
@@ -268,7 +277,7 @@ class _TrainingLoop(Generic[B]):
             if log:
                 self._sum(metrics if isinstance(metrics, Mapping) else metrics() if self._logs() else {})
         average_statistics(self.modules)
-        losses = [value / world() for value in sums(losses)]
+        losses = [value / world_size() for value in sums(losses)]
         for value in losses if log else ():
             self._sum({"loss": value})
         return losses
@@ -277,7 +286,7 @@ class _TrainingLoop(Generic[B]):
         """Draw the batches of a step; all processes choose alike what they are of."""
         batches = []
         for _ in range(self.config.accumulate):
-            agree(self.rng)
+            broadcast_rng(self.rng)
             batches.append(self.source.batch(self.rng))
         return batches
 
@@ -360,8 +369,8 @@ class _TrainingLoop(Generic[B]):
         if notes := list(getattr(self.source, "notes", ())) if line["step"] == 0 else []:
             line["notes"] = notes
             self.at.warnings += len(notes)
-        if probe and (self.held or self.look):
-            found = measure(self.encoder, self.held, self.look)
+        if probe and (self.held or self.probe):
+            found = evaluate_probes(self.encoder, self.held, self.probe)
             line["probe"] = {name: checkpoint.short(value) for name, value in found.items()}
             first = {} if self.at.first is None else {"first_loss": self.at.first}
             warm = self.spent > self.config.warm_up  # random weights look collapsed, and are not
@@ -395,7 +404,7 @@ class _TrainingLoop(Generic[B]):
         state: dict[str, Json] = {
             "source": self.source.state(),
             "rng": self.rng.bit_generator.state,
-            "chance": chance(self.encoder.device),
+            "chance": rng_state(self.encoder.device),
             "progress": asdict(at),
             "untouched": sorted(self.untouched),
             "log": [*at.log, *(() if self.selection is None else self.selection.part)],  # files that it leans on

@@ -14,7 +14,7 @@ from warnings import catch_warnings, filterwarnings
 from bench.config.base import Config
 from bench.core.contract import TrainingJob
 from bench.core.errors import BenchError, PluginError, UsageError
-from bench.core.workspace import Advance, Log, Parts, Workspace, silent, unheard
+from bench.core.workspace import Advance, Log, Parts, Workspace, noop
 from bench.types import Json
 
 Meet = Callable[[], dict[str, Any]]
@@ -64,7 +64,7 @@ def take_part(
         torch.cuda.set_device(job.device)
     out, parts = Path(asked["out"]), Path(asked["parts"])
     if rank:
-        out, own, advance, log = folder / f"{rank}", folder / f"{rank}.parts", silent, unheard
+        out, own, advance, log = folder / f"{rank}", folder / f"{rank}.parts", noop, noop
         out.mkdir()
         if parts.is_dir():  # what an interrupted attempt has left; the first process may remove it
             shutil.copytree(parts, own)

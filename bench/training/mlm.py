@@ -17,12 +17,12 @@ from bench.core.errors import UsageError
 from bench.data.corpora.shards import Shards
 from bench.retrieval import lm_heads
 from bench.retrieval.packed import Ids, Packed, wide
-from bench.training.batches import BatchSource, DrawnSource, Masked, PairBatch, TrackedCorpus
+from bench.training.batches import BatchSource, Masked, PairBatch, RandomSource, TrackedCorpus
 from bench.training.config import BlocksConfig, MaskConfig, TrainingConfig
 from bench.training.distributed import weight
 from bench.training.encoder import TrainableEncoder
 from bench.training.heads import initialise
-from bench.training.views import Documents, framed, stretch_of
+from bench.training.views import Documents, add_special_tokens, random_span
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class PairsAndMasks:
         return len(self.pairs)
 
 
-class MaskedPairs(DrawnSource[TrackedCorpus, BatchSource[PairBatch]]):
+class MaskedPairs(RandomSource[TrackedCorpus, BatchSource[PairBatch]]):
     """Hides tokens in copies of the sequences that another source draws; without `masking` in none."""
 
     def __init__(self, pairs: BatchSource[PairBatch], masking: Masking | None, sides: Literal["both", "left", "right"]):
@@ -221,7 +221,7 @@ class MaskedPairs(DrawnSource[TrackedCorpus, BatchSource[PairBatch]]):
         return PairsAndMasks(pairs, self._masking([one for view in views for one in view], rng))
 
 
-class MaskedBlocks(DrawnSource[Shards, Documents]):
+class MaskedBlocks(RandomSource[Shards, Documents]):
     """Batches of stretches with hidden tokens: from a random sentence to the end of its document, or `mlm.tokens`."""
 
     def __init__(self, shards: Shards, config: TrainingConfig, mlm: BlocksConfig, seed: int) -> None:
@@ -232,5 +232,6 @@ class MaskedBlocks(DrawnSource[Shards, Documents]):
     def batch(self, rng: np.random.Generator) -> Masked:
         """Return stretches of documents, of one language where the config wants that."""
         special, most = self.shards.special, self._mlm.tokens
-        drawn = self._drawn.draw(self._mlm.sequences, rng)
-        return self._masking([framed(stretch_of(self.shards, one, most - 2, rng), special, most) for one in drawn], rng)
+        documents = self._drawn.draw(self._mlm.sequences, rng)
+        spans = [random_span(self.shards, document, most - 2, rng) for document in documents]
+        return self._masking([add_special_tokens(span, special, most) for span in spans], rng)

@@ -63,9 +63,9 @@ def clip(weights: Iterable[nn.Parameter], bound: float | None) -> float:
 class Asam:
     """Adaptive sharpness-aware minimisation: the gradient is taken where the loss is highest near the weights.
 
-    A step is: gradient, `climb`, gradient there, `descend`, then any optimiser's own. `rho` is how far, in units of the
-    weights' sizes, to which `eta` is added. Source: Kwon et al. 2021 (ASAM), algorithm 1; as in its code biases are not
-    scaled.
+    A step is: gradient, `perturb`, gradient there, `restore`, then any optimiser's own. `rho` is how far, in units of
+    the weights' sizes, to which `eta` is added. Source: Kwon et al. 2021 (ASAM), algorithm 1; as in its code biases are
+    not scaled.
     """
 
     def __init__(self, modules: nn.Module, rho: float, eta: float = 0.01) -> None:
@@ -74,7 +74,7 @@ class Asam:
         self._before: list[tuple[nn.Parameter, torch.Tensor]] = []
 
     @torch.no_grad()
-    def climb(self) -> None:
+    def perturb(self) -> None:
         """Move weights by `ρ·T²g / ‖Tg‖`, T the sizes `|w| + η`; all processes must have averaged gradients."""
         scaled = []  # T·g
         for name, weight in self._weights:
@@ -88,7 +88,7 @@ class Asam:
             weight.add_(size * gradient * (self._rho / length))
 
     @torch.no_grad()
-    def descend(self) -> None:
+    def restore(self) -> None:
         """Put the weights back, bit for bit; their gradients stay."""
         for weight, before in self._before:
             weight.copy_(before)

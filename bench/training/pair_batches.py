@@ -21,7 +21,7 @@ from bench.data.pairs.stored_pairs import StoredPairs
 from bench.retrieval.encoder import Reader
 from bench.retrieval.packed import Ids
 from bench.training.batches import PairBatch
-from bench.training.distributed import rank, world
+from bench.training.distributed import rank, world_size
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import Json
 
@@ -134,7 +134,7 @@ class PairBatches:
         self._groups = self._grouped()
         if not self._groups:
             raise UsageError(
-                f"found {len(numbers)} training pairs, expected at least {2 * world()}"
+                f"found {len(numbers)} training pairs, expected at least {2 * world_size()}"
                 + (" of one language" if self._config.language_pure else "")
                 + ": a question's negatives are the passages of others; lower tune.dev_share, or give more pairs"
             )
@@ -162,7 +162,7 @@ class PairBatches:
             self._epoch, self._at = self._epoch + 1, 0
         whole = self._batches_of(self._epoch)[self._at]
         self._at += 1
-        own = len(whole) // world()
+        own = len(whole) // world_size()
         numbers = whole[rank() * own : (rank() + 1) * own].tolist()
         return self._reader.read(numbers, [self._chosen(number) for number in numbers], seen=True)
 
@@ -184,11 +184,11 @@ class PairBatches:
         if self._config.language_pure:
             pairs = self._reader.pairs
             groups = [np.intersect1d(self._numbers, pairs.of(language)) for language in pairs.languages]
-        return [group for group in groups if len(group) >= 2 * world()]
+        return [group for group in groups if len(group) >= 2 * world_size()]
 
     def _size(self, group: Numbers) -> int:
         """Questions in a batch of all processes: as many for each, and none twice."""
-        return min(self._config.pairs, len(group) // world()) * world()
+        return min(self._config.pairs, len(group) // world_size()) * world_size()
 
     def _batches_of(self, epoch: int) -> list[Numbers]:
         if self._order[0] != epoch:

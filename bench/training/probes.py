@@ -66,7 +66,7 @@ def effective_rank(vectors: torch.Tensor) -> float:
     return float(torch.special.entr(shares).sum().exp())
 
 
-def probe(queries: torch.Tensor, keys: torch.Tensor) -> dict[str, float]:
+def collapse_metrics(queries: torch.Tensor, keys: torch.Tensor) -> dict[str, float]:
     """Measure held-out pairs: row i of keys `[n, d]` belongs to row i of queries `[n, d]`."""
     return {
         "accuracy": accuracy(queries, keys),
@@ -122,16 +122,16 @@ def signs(values: Mapping[str, float]) -> list[str]:
 
 
 @torch.no_grad()
-def measure(
-    encode: TrainableEncoder, batches: Sequence[PairBatch], look: Callable[[], Mapping[str, float]] | None = None
+def evaluate_probes(
+    encode: TrainableEncoder, batches: Sequence[PairBatch], probe: Callable[[], Mapping[str, float]] | None = None
 ) -> dict[str, float]:
     """Probe an encoder on held-out pairs with dropout off, averaged over batches; tokens do not count as spent."""
     training = encode.model.training
     encode.model.eval()
     with encode.meter.resting():
         try:
-            found = [probe(*encode.together(pairs)) for pairs in batches]
-            more = look() if look else {}
+            found = [collapse_metrics(*encode.encode_views(pairs)) for pairs in batches]
+            more = probe() if probe else {}
         finally:
             encode.model.train(training)
     means = {name: sum(values[name] for values in found) / len(found) for name in found[0]} if found else {}

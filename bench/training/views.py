@@ -16,9 +16,9 @@ from bench.core.errors import UsageError
 from bench.data.corpora.sampling import probabilities
 from bench.data.corpora.shards import Shards
 from bench.retrieval.packed import Ids
-from bench.training.batches import DrawnSource, PairBatch
+from bench.training.batches import PairBatch, RandomSource
 from bench.training.config import SHORTEST, TrainingConfig
-from bench.training.distributed import agree, part, share, world
+from bench.training.distributed import advance_rng, broadcast_rng, rank_slice, world_size
 from bench.types import Json
 
 Draw = Callable[[int, np.random.Generator], tuple[int, int]]
@@ -88,12 +88,12 @@ class Documents(Epochs):
         for language, of_each in counts.items():
             documents = _long_enough(shards, language, least)
             documents = documents[of_each[documents - shards.documents(language).start] > 0]
-            if len(documents) >= _LEAST * world():
+            if len(documents) >= _LEAST * world_size():
                 enough[language] = documents
         if not enough:
             raise UsageError(
-                f"the corpus {shards.folder} has no language with {_LEAST * world()} documents of at least {least} "
-                "sentences; pretraining by documents needs texts longer than that"
+                f"the corpus {shards.folder} has no language with {_LEAST * world_size()} documents of at least "
+                f"{least} sentences; pretraining by documents needs texts longer than that"
             )
         sizes = {language: shards.tokens_of(language) for language in enough}
         largest = sorted(enough, key=lambda language: (-sizes[language], language))[: config.probe_languages]
@@ -104,7 +104,7 @@ class Documents(Epochs):
             if count >= _LEAST:  # evenly spread, and the same whatever the seed
                 held = pairs[np.arange(count) * len(pairs) // count]
                 rest = np.setdiff1d(enough[language], held)
-                if len(rest) >= _LEAST * world():
+                if len(rest) >= _LEAST * world_size():
                     self.held[language], enough[language] = held.tolist(), rest
         self._documents, self._shards, self._config, self._counts = enough, shards, config, counts
         self._waiting: dict[str, list[int]] = {}  # by language, documents that were in the batch when their turn came
@@ -121,16 +121,16 @@ class Documents(Epochs):
 
         Where a language has fewer than it is asked for, all that there are.
         """
-        agree(rng)
-        count *= world()
+        broadcast_rng(rng)
+        count *= world_size()
         if self._config.language_pure:
             drawn = self._of(self._languages[int(rng.choice(len(self._languages), p=self._shares))], count)
         else:
             counts = rng.multinomial(count, self._shares).tolist()
             mixed = [one for language, n in zip(self._languages, counts, strict=True) for one in self._of(language, n)]
             drawn = [mixed[at] for at in rng.permutation(len(mixed)).tolist()]
-        part(rng)
-        return drawn[share(len(drawn))]
+        advance_rng(rng)
+        return drawn[rank_slice(len(drawn))]
 
     def held_out(self) -> list[PairBatch]:
         """Return two neighbouring sentences of each held-out document, whatever the method, a batch a language."""
@@ -141,7 +141,7 @@ class Documents(Epochs):
         places = [int(rng.integers(self._shards.sentence_count(document) - 1)) for document in documents]
         left, right = (
             [
-                framed(self._shards.sentence(row, at + next_), self._shards.special, self._config.sentence_tokens)
+                read_segment(self._shards, row, (at + next_, at + next_ + 1), self._config.sentence_tokens, seen=False)
                 for row, at in zip(documents, places, strict=True)
             ]
             for next_ in (0, 1)
@@ -187,7 +187,7 @@ class Documents(Epochs):
         self._waiting = {language: list(waiting) for language, (_, _, waiting) in state.items()}
 
 
-class SentencePairs(DrawnSource[Shards, Documents]):
+class SentencePairs(RandomSource[Shards, Documents]):
     """Two different sentences of each document, chosen by `draw`, e.g. `partial(two_sentences, window=5)`."""
 
     def __init__(self, shards: Shards, config: TrainingConfig, seed: int, draw: Draw) -> None:
@@ -202,7 +202,7 @@ class SentencePairs(DrawnSource[Shards, Documents]):
         for document in documents:
             pair = self._draw(self.shards.sentence_count(document), rng)
             for view, at in zip((left, right), pair, strict=True):
-                view.append(framed(self.shards.take(document, at), self.shards.special, self._config.sentence_tokens))
+                view.append(read_segment(self.shards, document, (at, at + 1), self._config.sentence_tokens))
         languages = tuple(map(self.shards.language_of, documents))
         return PairBatch(left, right, np.asarray(documents, np.int64), languages)
 
@@ -220,7 +220,7 @@ def two_sentences(count: int, rng: np.random.Generator, window: int | None = Non
     return first, second + (second >= first)
 
 
-def framed(tokens: npt.NDArray[Any], special: Mapping[str, int], most: int) -> npt.NDArray[np.int64]:
+def add_special_tokens(tokens: npt.NDArray[Any], special: Mapping[str, int], most: int) -> npt.NDArray[np.int64]:
     """Return `cls`, the ids `[n]`, `sep` (if there are such), cut to `most`; `ValueError` where no token fits."""
     if most < SHORTEST:
         raise ValueError(f"found room for {most} tokens, expected at least {SHORTEST}: first, one of the text, last")
@@ -270,7 +270,7 @@ def token_crop(count: int, rng: np.random.Generator, low: float, high: float) ->
     return slice(start, start + length)
 
 
-def stretch_of(shards: Shards, document: int, room: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+def random_span(shards: Shards, document: int, room: int, rng: np.random.Generator) -> npt.NDArray[Any]:
     """Return the ids of a document from a sentence drawn uniformly on: whole sentences, until they fill the room."""
     count, pieces = shards.sentence_count(document), list[npt.NDArray[Any]]()
     for at in range(int(rng.integers(count)), count):
@@ -304,8 +304,8 @@ def pack_sentences(lengths: npt.NDArray[np.int64], room: int) -> list[Bounds]:
     return [*units, (start, len(lengths))] if len(lengths) else units
 
 
-def unit_counts(shards: Shards, language: str, most: int, pack: bool = True) -> npt.NDArray[np.int64]:
-    """Return how many units `units_of` makes of each document of a language, walked at once, `[documents]`."""
+def segment_counts(shards: Shards, language: str, most: int, pack: bool = True) -> npt.NDArray[np.int64]:
+    """Return how many units `segments` makes of each document of a language, walked at once, `[documents]`."""
     documents, room = shards.documents(language), most - _FRAME
     if not pack:
         return shards.sentence_counts(documents)
@@ -320,13 +320,15 @@ def unit_counts(shards: Shards, language: str, most: int, pack: bool = True) -> 
     return counts
 
 
-def units_of(shards: Shards, document: int, most: int, pack: bool = True) -> list[Bounds]:
+def segments(shards: Shards, document: int, most: int, pack: bool = True) -> list[Bounds]:
     """Return the units of a document, of at most `most` tokens with special ones; unpacked, each sentence is one."""
     lengths = shards.sentence_lengths(range(document, document + 1))
     return pack_sentences(lengths, most - _FRAME) if pack else [(at, at + 1) for at in range(len(lengths))]
 
 
-def read_unit(shards: Shards, document: int, bounds: Bounds, most: int, *, seen: bool = True) -> npt.NDArray[np.int64]:
-    """Return a unit's ids, framed and cut to `most`; its sentences count as seen unless `seen` is false."""
+def read_segment(
+    shards: Shards, document: int, bounds: Bounds, most: int, *, seen: bool = True
+) -> npt.NDArray[np.int64]:
+    """Return a segment's ids with special tokens, cut to `most`; unless `seen` is false, its sentences count as seen."""
     read = shards.take if seen else shards.sentence
-    return framed(np.concatenate([read(document, at) for at in range(*bounds)]), shards.special, most)
+    return add_special_tokens(np.concatenate([read(document, at) for at in range(*bounds)]), shards.special, most)

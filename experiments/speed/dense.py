@@ -99,7 +99,7 @@ def contrastive(folder: Path, chunk: int | None = None) -> Iterator[Mapping[str,
     batch = PairBatch(rows[0], rows[1], np.arange(PAIRS), ("en",))
     loss = MultipleNegativesRankingLoss(theirs)
     yield {
-        "ours": steps(ours.model, lambda: info_nce(*ours.together(batch), temperature=0.05, similarity="cos")),
+        "ours": steps(ours.model, lambda: info_nce(*ours.encode_views(batch), temperature=0.05, similarity="cos")),
         "sentence-transformers": steps(theirs, lambda: loss([dict(one) for one in features], torch.empty(0))),
         LIMIT: products(3 * PER_TOKEN * sum(len(row) for side in rows for row in side), 512, 384),
     }

@@ -57,24 +57,25 @@ class AutoMlmTrainer(CorpusTrainer[AutoMlmConfig]):
         self, head: MlmHead | None, encode: TrainableEncoder, batch: PairsAndMasks
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
         """Compute eq. 8, `L_ctl + λ L_automlm`, of n pairs of different documents; without a head, `L_ctl` alone."""
-        config, seen = self.config, dict[str, float]()
+        config, metrics = self.config, dict[str, float]()
         total = encode.embeddings.new_zeros(())
         vectors = None
         if config.ctl or config.automlm:
-            left, right = encode.together(batch.pairs)  # each [n, d], of sentences in which nothing is hidden
+            left, right = encode.encode_views(batch.pairs)  # each [n, d], of sentences in which nothing is hidden
             vectors = torch.cat([left, right]) if config.automlm_side == "both" else left
-            seen["accuracy"] = accuracy(left, right)
+            metrics["accuracy"] = accuracy(left, right)
             if config.ctl:
                 contrast, active = self.contrast(left, right)
-                total, seen = total + contrast * weight(len(left)), {**seen, **active, "ctl": float(contrast.detach())}
+                total = total + contrast * weight(len(left))
+                metrics |= {**active, "ctl": float(contrast.detach())}
         if head is not None and batch.masked is not None:
             if vectors is not None and config.automlm_detach:
                 vectors = vectors.detach()
             added = vectors if config.automlm else None
             predicted = mlm_loss(encode, head, batch.masked, vectors=added, reduction=config.mlm_reduction)
             total = together(total, predicted, config.weight)
-            seen["automlm" if config.automlm else "mlm"] = float(predicted.detach())
-        return total, seen
+            metrics["automlm" if config.automlm else "mlm"] = float(predicted.detach())
+        return total, metrics
 
     def contrast(self, left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, Mapping[str, float]]:
         """Return the contrastive loss of pairs `[n, d]`, the left ones as queries, and what to log."""

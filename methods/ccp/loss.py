@@ -9,7 +9,7 @@ from bench.training import similarities
 
 
 @dataclass(frozen=True)
-class Contrast:
+class ContrastiveOutput:
     """A batch's loss and what it is made of."""
 
     loss: torch.Tensor  # a scalar
@@ -30,7 +30,7 @@ def ccp_loss(
     bank_language_specific: bool = True,
     reduction: Literal["mean", "sum"] = "mean",
     anchors: torch.Tensor | None = None,
-) -> Contrast:
+) -> ContrastiveOutput:
     """Return the loss of each row's partner among all candidates.
 
     `l(a, b) = −s(z_a, z_b)/τ + log Σ_{k ∈ D(a)} exp s(z_a, z_k)/τ`; D(a) are the other rows of a's language and the
@@ -75,14 +75,14 @@ def ccp_loss(
     terms = (logits.logsumexp(dim=1, keepdim=True) - compared[:, :rows])[partners]  # [t]
     if not len(terms):
         raise ValueError("found no two rows of one window, expected at least one pair")
-    return Contrast(terms.sum() if reduction == "sum" else terms.mean(), terms, logits)
+    return ContrastiveOutput(terms.sum() if reduction == "sum" else terms.mean(), terms, logits)
 
 
 @torch.no_grad()
-def masses(
+def softmax_mass(
     logits: torch.Tensor, rows: int, views: torch.Tensor, languages: torch.Tensor, asking: torch.Tensor
 ) -> dict[str, float]:
-    """Return where the softmax over `Contrast.logits` lies, averaged over the anchors, whose places are `asking` `[a]`.
+    """Return where the softmax over `ContrastiveOutput.logits` lies, averaged over the anchors, at `asking` `[a]`.
 
     `in_batch_mass`, on the m rows of this batch; `other_view_mass`, on rows of the batch's other view (`views` `[m]`, 0
     or 1); `sharpest`, the highest probability; `candidates`, how many there are; and `same_language_mass`, of the mass

@@ -12,7 +12,7 @@ from bench.training import (
     Facts,
     Masked,
     MaskedBlocks,
-    Mixed,
+    MixtureSource,
     MlmHead,
     PairBatch,
     Projection,
@@ -29,12 +29,12 @@ from bench.training import (
     offset,
     two_sentences,
     weight,
-    world,
+    world_size,
 )
 from methods.ccp.config import CcpConfig
 from methods.ccp.head import ViewsHead
-from methods.ccp.look import Witnesses, looked_at
-from methods.ccp.loss import Contrast, ccp_loss, masses
+from methods.ccp.loss import ContrastiveOutput, ccp_loss, softmax_mass
+from methods.ccp.probes import BankStalenessProbe, evaluate_probes
 
 
 class CcpModules(nn.Module):
@@ -55,7 +55,7 @@ class CcpModules(nn.Module):
             )
             self.head = ViewsHead(project, head.bn, config.abn.order)
         self.bank = TaggedBank(bank.capacity, width, languages, bank.layout) if bank.enabled else None
-        self.witnesses = Witnesses(config.sentence_tokens, width, bank.capacity) if bank.enabled else None
+        self.witnesses = BankStalenessProbe(config.sentence_tokens, width, bank.capacity) if bank.enabled else None
         self.words = words
 
 
@@ -70,11 +70,11 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
         words = MlmHead.for_(encoder) if config.mlm.probability else None
         modules = CcpModules(config, encoder.model.config.hidden_size, len(corpus.languages), words)
         loss = partial(self.loss, modules, tuple(corpus.languages))
-        look = partial(looked_at, encoder, pairs.held_out(), modules.head, modules.witnesses)
+        probe = partial(evaluate_probes, encoder, pairs.held_out(), modules.head, modules.witnesses)
         if words is None:
-            return fit(loss, pairs, encoder, config, job, work, modules=modules, look=look)
-        mixed = Mixed(pairs, MaskedBlocks(corpus, config, config.mlm, job.seed), config.mlm.probability)
-        return fit(loss, mixed, encoder, config, job, work, modules=modules, look=look)
+            return fit(loss, pairs, encoder, config, job, work, modules=modules, probe=probe)
+        mixed = MixtureSource(pairs, MaskedBlocks(corpus, config, config.mlm, job.seed), config.mlm.probability)
+        return fit(loss, mixed, encoder, config, job, work, modules=modules, probe=probe)
 
     def loss(
         self, modules: CcpModules, languages: tuple[str, ...], encode: TrainableEncoder, batch: PairBatch | Masked
@@ -84,7 +84,7 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
             assert modules.words is not None  # noqa: S101 (there is one wherever such batches are)
             predicted = mlm_loss(encode, modules.words, batch)
             return predicted, {"mlm_loss": float(predicted.detach())}
-        left, right = encode.together(batch)  # each [n, d]
+        left, right = encode.encode_views(batch)  # each [n, d]
         if modules.head is not None:
             encode.meter.multiplied(4 * len(batch) * left.shape[1] ** 2)
             left, right = modules.head(left, right)
@@ -102,14 +102,14 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
 
     def contrast(
         self, bank: TaggedBank | None, left: torch.Tensor, right: torch.Tensor, tags: torch.Tensor
-    ) -> tuple[Contrast, Mapping[str, float]]:
+    ) -> tuple[ContrastiveOutput, Mapping[str, float]]:
         """Contrast projections `[n, d]` of languages `tags` with the other view's, all processes', the bank's."""
         config, n = self.config, len(left)
         own = torch.arange(n, device=left.device)
         rows = torch.cat([left, right])  # [2n, d]
         view = torch.arange(2, device=left.device).repeat_interleave(n)
         windows, languages, anchors = own.repeat(2), tags.repeat(2), torch.arange(2 * n, device=left.device)
-        if config.gather_negatives and world() > 1:
+        if config.gather_negatives and world_size() > 1:
             windows, anchors = gather(windows + offset(n)), anchors + offset(2 * n)
             rows, languages, view = gather(rows), gather(languages), gather(view)
         specific = config.bank.language_specific
@@ -127,7 +127,7 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
             reduction=config.reduction,
             anchors=anchors,
         )
-        return contrast, masses(contrast.logits, len(rows), view, languages, anchors)
+        return contrast, softmax_mass(contrast.logits, len(rows), view, languages, anchors)
 
     def push(self, bank: TaggedBank, left: torch.Tensor, right: torch.Tensor, tags: torch.Tensor) -> int:
         """Put projections of all processes into the bank, the same rows everywhere; return how many."""
@@ -136,8 +136,8 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
         bank.push(rows, gather(tags.repeat(2) if both else tags))
         return len(rows)
 
-    def scaled(self, contrast: Contrast) -> torch.Tensor:
+    def scaled(self, contrast: ContrastiveOutput) -> torch.Tensor:
         """Return the loss times what makes its mean over processes that of all their terms, or the sum of these."""
         if self.config.reduction == "sum":
-            return contrast.loss * world()
+            return contrast.loss * world_size()
         return contrast.loss * weight(len(contrast.terms))

@@ -36,7 +36,7 @@ def own_first(logits: torch.Tensor, label_smoothing: float = 0.0) -> torch.Tenso
     return functional.cross_entropy(logits, first, label_smoothing=label_smoothing)
 
 
-def sharpest(logits: torch.Tensor) -> float:
+def max_probability(logits: torch.Tensor) -> float:
     """Return the highest probability of the softmax over logits `[n, m]`, averaged over rows."""
     return float(torch.softmax(logits.detach(), dim=1).amax(1).mean())
 

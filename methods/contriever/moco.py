@@ -7,9 +7,20 @@ import torch
 from torch import nn
 
 from bench import UsageError
-from bench.training import PairBatch, Ring, TrainableEncoder, deviation, follow, gather, in_float64, twin, weight, world
+from bench.training import (
+    PairBatch,
+    Ring,
+    TrainableEncoder,
+    deviation,
+    follow,
+    gather,
+    in_float64,
+    twin,
+    weight,
+    world_size,
+)
 from methods.contriever.config import ContrieverConfig
-from methods.contriever.loss import moco_logits, normed, own_first, same_language, sharpest
+from methods.contriever.loss import max_probability, moco_logits, normed, own_first, same_language
 
 
 class Moco:
@@ -20,11 +31,11 @@ class Moco:
     """
 
     def __init__(self, config: ContrieverConfig, encoder: TrainableEncoder, languages: Sequence[str]) -> None:
-        added = config.added * (world() if config.gather_negatives else 1)
+        added = config.added * (world_size() if config.gather_negatives else 1)
         if config.queue % added:
             raise UsageError(
-                f"queue is {config.queue}, and {world()} processes add {added} keys a step, which does not divide it; "
-                f"type --set method.queue={max(1, round(config.queue / added)) * added}"
+                f"queue is {config.queue}, and {world_size()} processes add {added} keys a step, which does not divide "
+                f"it; type --set method.queue={max(1, round(config.queue / added)) * added}"
             )
         self._config, self._encoder = config, encoder
         self._languages = list(languages)
@@ -47,17 +58,17 @@ class Moco:
         encode.meter.multiplied(logits.numel() * queries.shape[1])
         tags = torch.tensor([self._languages.index(language) for language in pairs.languages], device=keys.device)
         self._fresh.append((keys, tags))
-        seen = partial(self.seen, queries.detach(), keys, logits.detach(), tags)
-        return own_first(logits, config.label_smoothing) * weight(len(queries)), seen
+        metrics = partial(self.metrics, queries.detach(), keys, logits.detach(), tags)
+        return own_first(logits, config.label_smoothing) * weight(len(queries)), metrics
 
-    def seen(
+    def metrics(
         self, queries: torch.Tensor, keys: torch.Tensor, logits: torch.Tensor, tags: torch.Tensor
     ) -> Mapping[str, float]:
         """Return what is logged of queries and keys `[n, d]` and logits `[n, 1 + K]`; names as in `SIGNS`."""
         mass, share = same_language(logits, tags, self.queue.tags)
         return {
             "accuracy": float((logits[:, :1] > logits[:, 1:]).all(1).float().mean()),
-            "sharpest": sharpest(logits),
+            "sharpest": max_probability(logits),
             "candidates": float(logits.shape[1]),
             "query_deviation": deviation(queries),
             "key_deviation": deviation(keys),
@@ -74,7 +85,7 @@ class Moco:
             rows, tags = gather(rows), gather(tags)
         self.queue.push(rows, tags)
 
-    def look(self) -> Mapping[str, float]:
+    def probe(self) -> Mapping[str, float]:
         """Return how far behind the copy is (`‖θ_q − θ_k‖ / ‖θ_q‖`), and the share of keys in the queue."""
         filled = float((self.queue.tags < len(self._languages)).float().mean())  # random rows are of no language
         return {"drift": drift(self.key.model, self._encoder.model), "queue_filled": filled}

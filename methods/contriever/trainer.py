@@ -43,13 +43,13 @@ class ContrieverTrainer(CorpusTrainer[ContrieverConfig]):
             work,
             modules=moco.modules,
             after_step=moco.after_step,
-            look=moco.look,
+            probe=moco.probe,
         )
 
     def in_batch(self, encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Mapping[str, float]]:
         """Return the loss of each query's key among all keys, made by the encoder itself, with gradients."""
         config = self.config
-        queries, keys = encode.together(pairs)  # each [n, d]
+        queries, keys = encode.encode_views(pairs)  # each [n, d]
         every, places = candidates(normed(keys, config.norm_doc), gathered=config.gather_negatives)  # [m, d], [n]
         loss = info_nce(
             normed(queries, config.norm_query),

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench import UsageError
-from bench.training import Chunk, Chunks, DrawnSource, Ids, PairBatch, Shards, framed, token_crop
+from bench.training import Chunk, Chunks, Ids, PairBatch, RandomSource, Shards, add_special_tokens, token_crop
 from methods.contriever.config import ContrieverConfig
 
 _NO_DOCUMENT = -1  # a chunk may touch several
@@ -38,7 +38,7 @@ class Augmentation:
         return np.where(stay, tokens, self._pool[rng.integers(len(self._pool), size=len(tokens))])
 
 
-class CroppedPairs(DrawnSource[Shards, Chunks]):
+class CroppedPairs(RandomSource[Shards, Chunks]):
     """Two views of each of several chunks; raises `UsageError` as `Chunks` and `Augmentation` do."""
 
     def __init__(self, shards: Shards, config: ContrieverConfig, seed: int) -> None:
@@ -65,7 +65,7 @@ class CroppedPairs(DrawnSource[Shards, Chunks]):
     def _framed(self, tokens: npt.NDArray[np.int64], rng: np.random.Generator) -> Ids:
         """Augment, and put first and last token around it."""
         changed = self._augment(tokens, rng)
-        return framed(changed, self.shards.special, len(changed) + _FRAME)
+        return add_special_tokens(changed, self.shards.special, len(changed) + _FRAME)
 
 
 def complement(count: int, crop: slice) -> list[slice]:

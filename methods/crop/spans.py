@@ -14,7 +14,6 @@ from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
 from bench.training import (
-    DrawnSource,
     Ids,
     Layer,
     Masked,
@@ -22,6 +21,7 @@ from bench.training import (
     MlmHead,
     Packed,
     PairBatch,
+    RandomSource,
     Shape,
     Shards,
     TrainableEncoder,
@@ -69,7 +69,7 @@ class Spans:
         return len(self.masked) // 2
 
 
-class SpanSource(DrawnSource[Shards, CropViews]):
+class SpanSource(RandomSource[Shards, CropViews]):
     """Hides tokens of the spans of each batch."""
 
     def __init__(self, views: CropViews, masking: Masking) -> None:
@@ -119,8 +119,8 @@ def span_loss(
         if config.span.late_mlm:
             parts["late_mlm_loss"] = predict(late)
     loss = contrast + torch.stack(list(parts.values())).sum()
-    seen = {name: float(part.detach()) for name, part in parts.items()}
-    return loss, {"accuracy": accuracy(vectors[::2], vectors[1::2]), "contrast": float(contrast.detach()), **seen}
+    metrics = {name: float(part.detach()) for name, part in parts.items()}
+    return loss, {"accuracy": accuracy(vectors[::2], vectors[1::2]), "contrast": float(contrast.detach()), **metrics}
 
 
 def contrast_of(vectors: torch.Tensor, config: CropConfig) -> torch.Tensor:

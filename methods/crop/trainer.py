@@ -17,7 +17,7 @@ from bench.training import (
     Masked,
     MaskedBlocks,
     Masking,
-    Mixed,
+    MixtureSource,
     MlmHead,
     PairBatch,
     Shards,
@@ -50,7 +50,7 @@ class CropTrainer(CorpusTrainer[CropConfig]):
         own = CropModules(config, encoder).to(encoder.device)
         source: BatchSource[Batch] = SpanSource(views, Masking.of(corpus, config.mlm)) if hidden else views
         if config.mlm.probability:
-            source = Mixed(source, MaskedBlocks(corpus, config, config.mlm, job.seed), config.mlm.probability)
+            source = MixtureSource(source, MaskedBlocks(corpus, config, config.mlm, job.seed), config.mlm.probability)
         return fit(partial(self.loss, own), source, encoder, config, job, work, modules=own)
 
     def loss(self, own: CropModules, encode: TrainableEncoder, batch: Batch) -> Value:
@@ -63,7 +63,7 @@ class CropTrainer(CorpusTrainer[CropConfig]):
         if self.config.variant == "span":
             rows = encode(rows_of(batch))  # [2n, d]
             return contrast_of(rows, self.config), {"accuracy": accuracy(rows[::2], rows[1::2])}
-        left, right = own.heads(*encode.together(batch))  # each [n, d]
+        left, right = own.heads(*encode.encode_views(batch))  # each [n, d]
         encode.meter.multiplied(own.heads.operations(2 * len(batch)))
         documents = torch.from_numpy(batch.documents).to(left.device)
         loss = self._contrast(left, right, documents)

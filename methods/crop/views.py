@@ -6,17 +6,17 @@ import numpy.typing as npt
 from bench import UsageError
 from bench.training import (
     Documents,
-    DrawnSource,
     Ids,
     PairBatch,
+    RandomSource,
     Shards,
-    framed,
-    read_unit,
-    stretch_of,
+    add_special_tokens,
+    random_span,
+    read_segment,
+    segment_counts,
+    segments,
     token_crop,
     two_sentences,
-    unit_counts,
-    units_of,
 )
 from methods.crop.config import CropConfig
 
@@ -24,7 +24,7 @@ _FRAME = 2  # first and last token of a sequence
 _PAIR = 2  # sentences or spans
 
 
-class CropViews(DrawnSource[Shards, Documents]):
+class CropViews(RandomSource[Shards, Documents]):
     """Draws documents, and two views of each; raises `UsageError` if no language has two that are long enough."""
 
     def __init__(self, shards: Shards, config: CropConfig, seed: int) -> None:
@@ -35,7 +35,7 @@ class CropViews(DrawnSource[Shards, Documents]):
         else:
 
             def spans(language: str) -> npt.NDArray[np.int64]:
-                counts = unit_counts(shards, language, config.span.tokens)
+                counts = segment_counts(shards, language, config.span.tokens)
                 return counts * (counts >= _PAIR)
 
             try:
@@ -59,20 +59,20 @@ class CropViews(DrawnSource[Shards, Documents]):
         count, most = self.shards.sentence_count(document), self._config.sentence_tokens
         first, second = two_sentences(count, rng, window=self._config.window)
         special = self.shards.special
-        left, right = (framed(self.shards.take(document, at), special, most) for at in (first, second))
+        left, right = (add_special_tokens(self.shards.take(document, at), special, most) for at in (first, second))
         return left, right
 
     def _spans(self, document: int, rng: np.random.Generator) -> tuple[Ids, Ids]:
         """Two different spans; spans are cut once and for all, so they have no token in common."""
         most = self._config.span.tokens
-        spans = units_of(self.shards, document, most)
+        spans = segments(self.shards, document, most)
         first, second = (spans[at] for at in two_sentences(len(spans), rng))
-        return read_unit(self.shards, document, first, most), read_unit(self.shards, document, second, most)
+        return read_segment(self.shards, document, first, most), read_segment(self.shards, document, second, most)
 
     def _crops(self, document: int, rng: np.random.Generator) -> tuple[Ids, Ids]:
         """Two crops of a stretch that begins at a sentence drawn uniformly; they may overlap."""
         token = self._config.token
-        stretch = stretch_of(self.shards, document, token.stretch, rng)[: token.stretch]
+        stretch = random_span(self.shards, document, token.stretch, rng)[: token.stretch]
         crops = [stretch[token_crop(len(stretch), rng, token.low, token.high)] for _ in range(2)]
-        first, second = (framed(crop, self.shards.special, len(crop) + _FRAME) for crop in crops)
+        first, second = (add_special_tokens(crop, self.shards.special, len(crop) + _FRAME) for crop in crops)
         return first, second

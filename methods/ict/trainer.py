@@ -41,7 +41,7 @@ class IctTrainer(CorpusTrainer[IctConfig]):
         self, head: nn.Module, encode: TrainableEncoder, clozes: Clozes
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
         """Return the loss of each sentence's block among all: `−1/n Σ_i log softmax_j(q_i·b_j)[i]`, one direction."""
-        vectors = torch.cat(encode.together(clozes))  # [2n, d]
+        vectors = torch.cat(encode.encode_views(clozes))  # [2n, d]
         sentences, blocks = head(vectors).chunk(2)  # each [n, p]
         every, places = candidates(blocks, gathered=self.config.gather_negatives)  # [m, p], [n]
         encode.meter.multiplied(vectors.numel() * blocks.shape[1] + len(sentences) * every.numel())

@@ -9,7 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from bench import UsageError
-from bench.training import Documents, DrawnSource, Ids, PairBatch, Shards, framed, pack_sentences, sizes, unit_counts
+from bench.training import (
+    Documents,
+    Ids,
+    PairBatch,
+    RandomSource,
+    Shards,
+    add_special_tokens,
+    pack_sentences,
+    segment_counts,
+    sizes,
+)
 from methods.ict.config import IctConfig
 
 _FRAME = 2  # first and last token of a sequence
@@ -39,7 +49,7 @@ def cloze(
     return (sentence, rest) if len(rest) else None
 
 
-class SentencesOfBlocks(DrawnSource[Shards, Documents]):
+class SentencesOfBlocks(RandomSource[Shards, Documents]):
     """A sentence and its block, of each of several documents, cut into blocks of whole sentences.
 
     Where it is to be removed and is alone, the example is dropped. Raises `UsageError` if no language has two
@@ -47,7 +57,7 @@ class SentencesOfBlocks(DrawnSource[Shards, Documents]):
     """
 
     def __init__(self, shards: Shards, config: IctConfig, seed: int) -> None:
-        blocks = partial(unit_counts, shards, most=config.block_tokens)
+        blocks = partial(segment_counts, shards, most=config.block_tokens)
         super().__init__(shards, Documents(shards, config, least=1, seed=seed, blocks=blocks))
         self._config = config
 
@@ -81,4 +91,8 @@ class SentencesOfBlocks(DrawnSource[Shards, Documents]):
         assert made is not None  # noqa: S101 (a block of several sentences has something left)
         sentence, block = made
         config, special = self._config, self.shards.special
-        return framed(sentence, special, config.sentence_tokens), framed(block, special, config.block_tokens), removed
+        return (
+            add_special_tokens(sentence, special, config.sentence_tokens),
+            add_special_tokens(block, special, config.block_tokens),
+            removed,
+        )

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench import UsageError
-from bench.training import Bounds, Documents, DrawnSource, Ids, Shards, read_unit, unit_counts, units_of
+from bench.training import Bounds, Documents, Ids, RandomSource, Shards, read_segment, segment_counts, segments
 from methods.msm.config import MsmConfig
 
 
@@ -36,14 +36,14 @@ def blocks_of(units: Sequence[Bounds], size: int, least: int) -> list[tuple[Boun
     return [block for block in cut if len(block) >= least]
 
 
-class DocumentBlocks(DrawnSource[Shards, Documents]):
+class DocumentBlocks(RandomSource[Shards, Documents]):
     """Draws documents, and one random block of each. Raises `UsageError` if no language has two of the length."""
 
     def __init__(self, shards: Shards, config: MsmConfig, seed: int) -> None:
         least, size = config.min_doc_sentences, config.doc_sentences
 
         def blocks(language: str) -> npt.NDArray[np.int64]:
-            units = unit_counts(shards, language, config.sentence_tokens, config.pack)
+            units = segment_counts(shards, language, config.sentence_tokens, config.pack)
             return units // size + (units % size >= least)
 
         try:
@@ -75,13 +75,13 @@ class DocumentBlocks(DrawnSource[Shards, Documents]):
 
     def _blocks(self, document: int) -> list[tuple[Bounds, ...]]:
         config = self._config
-        units = units_of(self.shards, document, config.sentence_tokens, config.pack)
+        units = segments(self.shards, document, config.sentence_tokens, config.pack)
         return blocks_of(units, config.doc_sentences, config.min_doc_sentences)
 
     def _read(self, drawn: Sequence[tuple[int, tuple[Bounds, ...]]], *, seen: bool = True) -> Blocks:
         most = self._config.sentence_tokens
         return Blocks(
-            [read_unit(self.shards, one, unit, most, seen=seen) for one, block in drawn for unit in block],
+            [read_segment(self.shards, one, unit, most, seen=seen) for one, block in drawn for unit in block],
             np.array([len(block) for _, block in drawn], np.int64),
             np.array([one for one, _ in drawn], np.int64),
             tuple(self.shards.language_of(one) for one, _ in drawn),

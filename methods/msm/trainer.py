@@ -14,7 +14,7 @@ from bench.training import (
     Facts,
     Masked,
     MaskedBlocks,
-    Mixed,
+    MixtureSource,
     MlmHead,
     Shape,
     Shards,
@@ -46,7 +46,7 @@ class MsmTrainer(CorpusTrainer[MsmConfig]):
         source: BatchSource[Blocks | Masked] = blocks
         if config.mlm.probability:
             modules["mlm"] = MlmHead.for_(encoder)
-            source = Mixed(blocks, MaskedBlocks(corpus, config, config.mlm, job.seed), config.mlm.probability)
+            source = MixtureSource(blocks, MaskedBlocks(corpus, config, config.mlm, job.seed), config.mlm.probability)
 
         def loss(encode: TrainableEncoder, batch: Blocks | Masked) -> tuple[torch.Tensor, Mapping[str, float]]:
             if isinstance(batch, Blocks):
@@ -56,8 +56,8 @@ class MsmTrainer(CorpusTrainer[MsmConfig]):
             value = mlm_loss(encode, head, batch)
             return value, {"mlm_loss": float(value.detach())}
 
-        look = partial(self.look, encoder, own, blocks)
-        return fit(loss, source, encoder, config, job, work, modules=nn.ModuleDict(modules), look=look)
+        probe = partial(self.probe, encoder, own, blocks)
+        return fit(loss, source, encoder, config, job, work, modules=nn.ModuleDict(modules), probe=probe)
 
     def loss(
         self, encode: TrainableEncoder, own: MsmModules, blocks: Blocks
@@ -103,7 +103,7 @@ class MsmTrainer(CorpusTrainer[MsmConfig]):
         queries, keys = heads(predicted.to(sentences.dtype), sentences)
         return queries, keys
 
-    def look(self, encode: TrainableEncoder, own: MsmModules, blocks: DocumentBlocks) -> Mapping[str, float]:
+    def probe(self, encode: TrainableEncoder, own: MsmModules, blocks: DocumentBlocks) -> Mapping[str, float]:
         """Return held-out accuracy with neighbours in order and shuffled, and chance; empty if nothing is held out."""
         training, rng, held = own.training, np.random.default_rng(0), blocks.held_blocks()
         own.eval()

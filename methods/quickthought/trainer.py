@@ -13,15 +13,15 @@ from bench import Workspace
 from bench.training import (
     CorpusTrainer,
     Documents,
-    DrawnSource,
     Facts,
     Ids,
+    RandomSource,
     Shards,
     TrainableEncoder,
     TrainingConfig,
     TrainingJob,
+    add_special_tokens,
     fit,
-    framed,
     gather,
     offset,
     weight,
@@ -44,7 +44,7 @@ class Runs:
         return len(self.sentences)
 
 
-class RunsOfSentences(DrawnSource[Shards, Documents]):
+class RunsOfSentences(RandomSource[Shards, Documents]):
     """Draws up to `length` consecutive sentences, from a place drawn uniformly, of each of `config.pairs` documents."""
 
     def __init__(self, shards: Shards, config: TrainingConfig, length: int, seed: int) -> None:
@@ -61,7 +61,7 @@ class RunsOfSentences(DrawnSource[Shards, Documents]):
             start = int(rng.integers(count - size + 1))
             for at in range(start, start + size):
                 taken = self.shards.take(document, at)
-                sentences.append(framed(taken, self.shards.special, self._config.sentence_tokens))
+                sentences.append(add_special_tokens(taken, self.shards.special, self._config.sentence_tokens))
             owners += [document] * size
         return Runs(sentences, np.asarray(owners, np.int64))
 

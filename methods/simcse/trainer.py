@@ -11,24 +11,24 @@ from bench import Workspace
 from bench.training import (
     CorpusTrainer,
     Documents,
-    DrawnSource,
     Facts,
     PairBatch,
+    RandomSource,
     Shards,
     TrainableEncoder,
     TrainingConfig,
     TrainingJob,
     accuracy,
+    add_special_tokens,
     candidates,
     fit,
-    framed,
     info_nce,
     weight,
 )
 from methods.simcse import SimcseConfig
 
 
-class SentencesTwice(DrawnSource[Shards, Documents]):
+class SentencesTwice(RandomSource[Shards, Documents]):
     """A sentence of each of several documents, twice. Raises `UsageError` if no language has two documents."""
 
     def __init__(self, shards: Shards, config: TrainingConfig, seed: int) -> None:
@@ -40,7 +40,7 @@ class SentencesTwice(DrawnSource[Shards, Documents]):
         documents = self._drawn.draw(self._config.pairs, rng)
         places = [int(rng.integers(self.shards.sentence_count(document))) for document in documents]
         read = [self.shards.take(document, at) for document, at in zip(documents, places, strict=True)]
-        views = [framed(ids, self.shards.special, self._config.sentence_tokens) for ids in read]
+        views = [add_special_tokens(ids, self.shards.special, self._config.sentence_tokens) for ids in read]
         languages = tuple(map(self.shards.language_of, documents))
         return PairBatch(views, views, np.asarray(documents, np.int64), languages)
 
@@ -60,7 +60,7 @@ class SimcseTrainer(CorpusTrainer[SimcseConfig]):
         self, head: nn.Module | None, encode: TrainableEncoder, pairs: PairBatch
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
         """Return the loss of each sentence's other pass among all, in one direction (Gao et al. 2021, eq. 4)."""
-        rows = torch.cat(encode.together(pairs))  # [2n, d]
+        rows = torch.cat(encode.encode_views(pairs))  # [2n, d]
         if head is not None:
             encode.meter.multiplied(rows.numel() * rows.shape[1])
             rows = head(rows)

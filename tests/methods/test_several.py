@@ -15,7 +15,7 @@ import torch.distributed as dist
 
 from bench.core.contract import TrainingJob
 from bench.core.errors import UsageError
-from bench.core.workspace import Parts, Workspace, silent
+from bench.core.workspace import Parts, Workspace, noop
 from bench.data.corpora.shards import Shards
 from bench.plugins import load
 from bench.training.checkpoint import log_line
@@ -43,7 +43,7 @@ def both(name: str, start: str, shards: str, place: str) -> dict[str, Any]:
     trainer = method.build_trainer(method.config.model_validate({**OFTEN, **TABLES["small"][name]}))
     folder, saved = Path(place) / name, list[str]()
 
-    def train(kind: str, advance: Callable[[float], None] = silent) -> dict[str, Any]:
+    def train(kind: str, advance: Callable[[float], None] = noop) -> dict[str, Any]:
         out, parts = folder / f"{kind}-{rank()}", folder / f"{kind}-parts"
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir(parents=True)
@@ -98,7 +98,7 @@ def test_the_launcher_starts_watches_and_ends_them(tmp_path: Path, corpus: Path,
     assert "".join(map(log_line, heard)) == (whole / "log.jsonl").read_text(encoding="utf-8")
     with pytest.raises(KilledError):
         train("stopped", killer(1500))
-    stopped, _ = train("stopped", silent)
+    stopped, _ = train("stopped", noop)
     for path in ("encoder/model.safetensors", "log.jsonl"):
         assert (stopped / path).read_bytes() == (whole / path).read_bytes()
 

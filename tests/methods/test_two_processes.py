@@ -13,7 +13,7 @@ import torch
 from bench.core.contract import Contract, TrainingJob
 from bench.data.corpora.shards import Shards
 from bench.plugins import load
-from bench.training.distributed import GradientAverage, rank, total, world
+from bench.training.distributed import GradientAverage, all_reduce_sum, rank, world_size
 from bench.training.encoder import TrainableEncoder
 from bench.training.mlm import PairsAndMasks
 from methods.msm.blocks import Blocks
@@ -61,7 +61,7 @@ def begun(name: str, settings: dict[str, Any], start: str, corpus: str) -> tuple
 def computed(name: str, settings: dict[str, Any], cut: int, start: str, corpus: str) -> dict[str, Any]:
     """Compute loss, averaged gradients and what is kept of this process's part of a batch."""
     loss, source, encode, modules, after_step = begun(name, settings, start, corpus)
-    mine = slice(None) if world() == 1 else slice(0, cut) if rank() == 0 else slice(cut, None)
+    mine = slice(None) if world_size() == 1 else slice(0, cut) if rank() == 0 else slice(cut, None)
     with mock.patch("torch.distributed.is_initialized", return_value=False):  # each draws the whole batch
         batch = source.batch(np.random.default_rng(0))
     value, _ = loss(encode, part(batch, mine))
@@ -71,7 +71,7 @@ def computed(name: str, settings: dict[str, Any], cut: int, start: str, corpus: 
     if after_step is not None:
         after_step(1)
     return {
-        "loss": total(value.detach()) / world(),
+        "loss": all_reduce_sum(value.detach()) / world_size(),
         "gradients": [one.grad for one in weights if one.grad is not None and bool(one.grad.any())],
         "kept": [value for value in modules.state_dict().values() if value.is_floating_point()],
     }

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from bench.core.workspace import Advance, silent
+from bench.core.workspace import Advance, noop
 from bench.data.contamination.index import (
     ROUNDING,
     STRIDE,
@@ -71,7 +71,7 @@ class Hit:
 
 
 def scan(
-    texts: Iterable[Text], wanted: Sequence[SoughtText], rules: AuditConfig, advance: Advance = silent
+    texts: Iterable[Text], wanted: Sequence[SoughtText], rules: AuditConfig, advance: Advance = noop
 ) -> list[dict[How, Hit]]:
     """Look for texts of a test in training texts, which are read once; `advance` gets the bytes compared.
 

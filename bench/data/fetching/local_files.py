@@ -10,7 +10,7 @@ from typing import Literal
 from bench.core.errors import BenchError, PluginError, UsageError
 from bench.core.messages import bare, unknown
 from bench.core.publications import Release
-from bench.core.workspace import Advance, silent
+from bench.core.workspace import Advance, noop
 from bench.data.fetching import official, records
 from bench.data.fetching.records import Record
 from bench.types import DataRequest, Suite, Task
@@ -135,7 +135,7 @@ def look(release: Release, root: Path, laid_out: Callable[[], bool] = lambda: Fa
     return LocalFile(release, root, "missing", 0, "no such file")
 
 
-def examine(file: LocalFile, advance: Advance = silent) -> LocalFile:
+def examine(file: LocalFile, advance: Advance = noop) -> LocalFile:
     """Compare checksums with those published, or of the day it came. Raises `OSError`; `advance` gets bytes read."""
     if file.state not in ("present", "packed"):
         return file

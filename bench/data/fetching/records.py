@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from bench.core import locks
 from bench.core.files import read_sealed, write_sealed
-from bench.core.workspace import Advance, silent
+from bench.core.workspace import Advance, noop
 
 FOLDER = ".bench-data"
 """Folder of our own notes in a folder of data."""
@@ -85,13 +85,13 @@ def stamp(path: Path) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def digests(path: Path, advance: Advance = silent) -> Digests:
+def digests(path: Path, advance: Advance = noop) -> Digests:
     """Read a file once for its size and both checksums; raises `OSError`."""
     with path.open("rb") as stream:
         return copy(stream, None, advance)
 
 
-def copy(source: IO[bytes], target: IO[bytes] | None, advance: Advance = silent) -> Digests:
+def copy(source: IO[bytes], target: IO[bytes] | None, advance: Advance = noop) -> Digests:
     """Read a stream to its end, write it to another where there is one, and return its size and checksums."""
     sha256, md5, size = hashlib.sha256(), hashlib.md5(usedforsecurity=False), 0
     while block := source.read(_BLOCK):

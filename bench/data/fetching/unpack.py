@@ -25,7 +25,7 @@ from typing import IO
 
 from bench.core.errors import DataError
 from bench.core.files import fsync_folder
-from bench.core.workspace import Advance, silent
+from bench.core.workspace import Advance, noop
 from bench.data.fetching.records import FOLDER, copy
 from bench.data.formats.archive import TarStream, tar_stream
 from bench.data.formats.faults import RecordError
@@ -54,7 +54,7 @@ class Limits:
 
 
 def unpack(
-    archive: Path, folder: Path, limits: Limits | None = None, advance: Advance = silent
+    archive: Path, folder: Path, limits: Limits | None = None, advance: Advance = noop
 ) -> dict[str, tuple[int, str]]:
     """Unpack a zip or tar (plain, gz, bz2, xz) whole into a folder, which is made if need be.
 

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bench.core.errors import DataError
-from bench.core.workspace import Advance, Workspace, silent
+from bench.core.workspace import Advance, Workspace, noop
 from bench.data.contamination import search
 from bench.data.contamination.index import AuditConfig, letters, unicode_version
 from bench.data.contamination.search import EXACT, NEAR, Hit, How, SoughtText, Text, excerpt, scan
@@ -89,9 +89,7 @@ class Asked:
     items: Source[Item]
 
 
-def audit(
-    training: Source[Text], legs: Sequence[Asked], rules: AuditConfig, advance: Advance = silent
-) -> list[Audited]:
+def audit(training: Source[Text], legs: Sequence[Asked], rules: AuditConfig, advance: Advance = noop) -> list[Audited]:
     """Look for the texts of legs in training texts, which are read once. Memory depends on the legs alone.
 
     Raises `DataError` where there is no training text, and for malformed records (`DataFaultsError` for several).

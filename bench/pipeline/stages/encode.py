@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from bench.core.contract import Contract, Encoder, Role
 from bench.core.errors import BenchError, UsageError
-from bench.core.workspace import Advance, Parts, Workspace, silent, unsaid
+from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.data.corpora import sampling
 from bench.data.corpora.shards import Shards
 from bench.pipeline.compute import LIBRARIES, Compute
@@ -219,7 +219,7 @@ class RoleEncoder:
         """Return vectors `[n, d]`, float32, one row an item, in the order of the items."""
         return self.loaded(role).encode(items, role)
 
-    def loaded(self, role: Role, notice: Callable[[str], None] = unsaid, advance: Advance = silent) -> TorchEncoder:
+    def loaded(self, role: Role, notice: Callable[[str], None] = noop, advance: Advance = noop) -> TorchEncoder:
         """Load the encoder of a role, which says to `notice` where memory is short, and to `advance` what is done.
 
         Raises `UsageError` where it cannot be read, or breaks the contract.

@@ -6,7 +6,7 @@ from graphlib import TopologicalSorter
 
 from bench.core.errors import BenchError
 from bench.core.network import offline
-from bench.core.workspace import Advance, Log, silent, unheard
+from bench.core.workspace import Advance, Log, noop
 from bench.store.graph import Listener, Spared
 from bench.store.stage import Stage
 from bench.store.store import Store
@@ -51,7 +51,7 @@ def drive(items: Sequence[Stage], listener: Listener, spared: Spared, start: Sta
             order.done(item.key)
 
 
-def step(item: Stage, store: Store, alone: bool, advance: Advance = silent, log: Log = unheard) -> tuple[str, float]:
+def step(item: Stage, store: Store, alone: bool, advance: Advance = noop, log: Log = noop) -> tuple[str, float]:
     """Make one stage, whose inputs lie in the store, in another process; `alone` keeps it from any network."""
     with offline(alone):
         artefact, state = store.make(item, advance, log)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from bench.core.workspace import Advance, Parts, Workspace, silent
+from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.studies.conformance import world
 from bench.studies.conformance.kit import BrokenPromiseError, different, expect, files, promise
 from bench.studies.conformance.light import MethodSubject
@@ -62,7 +62,7 @@ class RetrieverSubject(MethodSubject):
         """The index of the corpus."""
         return self.make("index", passages())
 
-    def make(self, name: str, items: Sequence[Item], advance: Advance = silent) -> Path:
+    def make(self, name: str, items: Sequence[Item], advance: Advance = noop) -> Path:
         """Index some passages; twice under one name resumes, with a fresh output folder."""
         folder = self.folder / name
         shutil.rmtree(folder / "out", ignore_errors=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.core.contract import Contract, Encoder, Role, TrainingJob
-from bench.core.workspace import Advance, Parts, Workspace, silent
+from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.pipeline.settings import PrepareConfig
 from bench.studies.conformance import world
 from bench.studies.conformance.kit import BrokenPromiseError, NotApplicableError, expect, files
@@ -151,7 +151,7 @@ class DenseSubject(MethodSubject):
         return self.train("long", max(self.budget, self.learn_tokens))
 
     def train(
-        self, name: str, tokens: int, seed: int = 1, advance: Advance = silent, watched: bool = False, **changed: Any
+        self, name: str, tokens: int, seed: int = 1, advance: Advance = noop, watched: bool = False, **changed: Any
     ) -> TrialTraining:
         """Train through the stage, which holds the trainer to its promises; training twice under one name resumes.
 

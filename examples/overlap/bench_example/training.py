@@ -27,7 +27,7 @@ class NearbyTrainer:
         pairs = SentencePairs(corpus, self.config, job.seed, partial(two_sentences, window=1))
 
         def loss(encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Mapping[str, float]]:
-            left, right = map(head, encode.together(pairs))  # each [pairs, width]
+            left, right = map(head, encode.encode_views(pairs))  # each [pairs, width]
             scale = self.config.temperature
             return info_nce(left, right, temperature=scale, similarity="cos", symmetric=True), {}
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from bench.core.contract import TrainingJob
-from bench.core.workspace import Advance, Parts, Workspace, silent
+from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.data.corpora.shards import Shards
 from bench.training.batches import PairBatch
 from bench.training.config import TrainingConfig
@@ -52,7 +52,7 @@ def train(tmp_path: Path, corpus: Path, start: Path, trained: Callable[[Path, Pa
         tokens: int = 1200,
         seed: int = 1,
         after_step: Callable[[int], None] | None = None,
-        advance: Advance = silent,
+        advance: Advance = noop,
         scale: Mapping[int, float] = MappingProxyType({}),
         flops: float | None = None,
         idle_layer: bool = False,
@@ -68,7 +68,7 @@ def train(tmp_path: Path, corpus: Path, start: Path, trained: Callable[[Path, Pa
             head, source = Head(idle_layer), SentencePairs(Shards(corpus), config, seed, two_sentences)
 
             def loss(encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Any]:
-                left, right = map(head.layer, encode.together(pairs))
+                left, right = map(head.layer, encode.encode_views(pairs))
                 value = info_nce(left, right, temperature=config.temperature, similarity="cos", symmetric=True)
                 return value * scale.get(int(head.steps) + 1, 1.0), seen or {"accuracy": accuracy(left, right)}
 

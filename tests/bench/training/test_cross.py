@@ -22,7 +22,7 @@ from bench.retrieval import backbones
 from bench.retrieval import cross_encoder as scoring
 from bench.training import cross_encoder as cross
 from bench.training.cross_encoder_config import MODEL, CrossConfig
-from bench.training.distributed import rank, world
+from bench.training.distributed import rank, world_size
 from bench.types import Item, TrainingPair
 from tests.conftest import TwoProcesses, without_dropout
 
@@ -188,7 +188,7 @@ def test_activations_of_fewer_queries_give_the_same_gradient(
 
 def crossed(start: str, folder: str, queries: int) -> dict[str, Any]:
     """Train in this process, in float64; return its weights and what it says."""
-    out = Path(folder) / f"{world()}-{rank()}"
+    out = Path(folder) / f"{world_size()}-{rank()}"
     out.mkdir(parents=True)
     config = CrossConfig(**{**QUICK, "queries": queries, "epochs": 2.0})
     weights: dict[str, Any] = {}

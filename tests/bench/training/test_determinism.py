@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from bench.core.contract import TrainingJob
-from bench.training.determinism import chance, reproducible, seed_everything, set_chance
+from bench.training.determinism import reproducible, rng_state, seed_everything, set_rng_state
 
 CPU = torch.device("cpu")
 
@@ -21,7 +21,7 @@ def test_everything_is_put_back() -> None:
     """Also after an error: generators, threads, deterministic algorithms."""
     threads, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     fill = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]  # torch does not type it
-    before, inside = chance(CPU), []
+    before, inside = rng_state(CPU), []
 
     def fail() -> None:
         with reproducible(TrainingJob(1, 5, "cpu", threads + 1)):
@@ -32,7 +32,7 @@ def test_everything_is_put_back() -> None:
     with pytest.raises(RuntimeError, match="stop"):
         fail()
     assert inside == [(threads + 1, True)]
-    assert chance(CPU) == before
+    assert rng_state(CPU) == before
     assert (torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()) == (threads, strict)
     assert torch.utils.deterministic.fill_uninitialized_memory == fill  # type: ignore[attr-defined]  # as above
 
@@ -48,8 +48,8 @@ def test_the_seed_decides_and_chance_survives_json() -> None:
     with reproducible(TrainingJob(1, 3, "cpu", 1)):
         np.random.randn()
         random.gauss(0, 1)
-        state = json.loads(json.dumps(chance(CPU)))
+        state = json.loads(json.dumps(rng_state(CPU)))
         follow = [np.random.randn(), random.gauss(0, 1), *draws()]
         seed_everything(9)
-        set_chance(state, CPU)
+        set_rng_state(state, CPU)
         assert [np.random.randn(), random.gauss(0, 1), *draws()] == follow

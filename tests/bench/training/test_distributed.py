@@ -14,9 +14,19 @@ from torch.utils.checkpoint import checkpoint
 
 from bench.core.errors import UsageError
 from bench.core.machine import Launch
-from bench.core.workspace import silent, unheard
+from bench.core.workspace import noop
 from bench.training import distributed, launched
-from bench.training.distributed import GradientAverage, gather, offset, rank, sizes, sums, total, weight, world
+from bench.training.distributed import (
+    GradientAverage,
+    all_reduce_sum,
+    gather,
+    offset,
+    rank,
+    sizes,
+    sums,
+    weight,
+    world_size,
+)
 from tests.conftest import TwoProcesses
 
 ROWS = [[1.0, -2.0], [0.5, 3.0], [-1.0, 0.25], [2.0, 2.0], [0.0, -0.5]]
@@ -49,7 +59,7 @@ def gathered(rows: torch.Tensor, numbers: torch.Tensor, factors: torch.Tensor) -
         "sizes": sizes(len(mine)),
         "grad": mine.grad,
         "weight": weight(len(mine)),
-        "total": total(torch.tensor(float(len(mine)))),
+        "total": all_reduce_sum(torch.tensor(float(len(mine)))),
         "averaged": averaged(rows),
     }
 
@@ -122,8 +132,8 @@ def test_one_process_does_nothing() -> None:
     """Nothing is copied, counted or divided."""
     rows = torch.tensor(ROWS)
     assert gather(rows) is rows
-    assert total(rows) is rows
-    assert (world(), rank(), offset(5), sizes(5), weight(5), weight(0)) == (1, 0, 0, [5], 1.0, 0.0)
+    assert all_reduce_sum(rows) is rows
+    assert (world_size(), rank(), offset(5), sizes(5), weight(5), weight(0)) == (1, 0, 0, [5], 1.0, 0.0)
     lone = nn.Parameter(rows)
     GradientAverage([lone]).average()
     assert lone.grad is None
@@ -148,10 +158,10 @@ def test_a_launched_process_that_fails_or_is_missing_before_all_meet(monkeypatch
     leading = launched.Team(Launch(0, 2, 0))
     for failing in ([1], [0]):
         with pytest.raises(UsageError, match="no GPU here"):
-            leading.lead({"failing": failing}, silent, unheard)
-    assert leading.lead({"failing": []}, silent, unheard) == {"rank": 0}
+            leading.lead({"failing": failing}, noop, noop)
+    assert leading.lead({"failing": []}, noop, noop) == {"rank": 0}
     leading.end()
     following.join()
     monkeypatch.setattr(launched, "_READY", timedelta(seconds=0.5))
     with pytest.raises(UsageError, match=r"process 0 of the 2 .*no sign of 1 for 0\.5 seconds"):
-        leading.lead({"failing": []}, silent, unheard)
+        leading.lead({"failing": []}, noop, noop)

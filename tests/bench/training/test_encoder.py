@@ -31,7 +31,7 @@ def test_vectors_are_means_of_the_plain_model(encode: TrainableEncoder, start: P
     encode.model.eval()
     for view, word in ((0, 10), (1, 20)):
         encode.model.zero_grad()
-        encode.together([[[1, 10, 2]], [[1, 20, 2]]])[view].square().sum().backward()
+        encode.encode_views([[[1, 10, 2]], [[1, 20, 2]]])[view].square().sum().backward()
         grad = encode.model.get_input_embeddings().weight.grad
         assert isinstance(grad, torch.Tensor)
         assert set(grad.abs().sum(1).nonzero()[:, 0].tolist()) == {1, 2, word}
@@ -41,7 +41,7 @@ def test_vectors_are_means_of_the_plain_model(encode: TrainableEncoder, start: P
         for vector, ids in zip(found, SENTENCES, strict=True):
             expected = plain(input_ids=torch.tensor([ids])).last_hidden_state[0].mean(0)
             assert torch.allclose(vector, expected, atol=1e-5)
-        first, second = encode.together([SENTENCES[:1], SENTENCES[1:]])
+        first, second = encode.encode_views([SENTENCES[:1], SENTENCES[1:]])
     assert torch.allclose(torch.cat([first, second]), found, atol=1e-6)
 
 

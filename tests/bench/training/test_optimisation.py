@@ -65,7 +65,7 @@ def layer() -> nn.Linear:
 def test_it_climbs_by_the_sizes_of_weights_and_comes_back() -> None:
     """`ρ·T²g / ‖Tg‖`, T = |w| + η or 1 for biases, by hand; back to the same bits; without gradients nothing moves."""
     made = layer()
-    Asam(made, rho=0.5, eta=1.0).climb()
+    Asam(made, rho=0.5, eta=1.0).perturb()
     # T = (4, 5) and 1; Tg = (2, 1.25) and −2; ‖Tg‖² = 4 + 1.5625 + 4 = 9.5625; T²g = (8, 6.25) and −2
     step = 0.5 / math.sqrt(9.5625)
     np.testing.assert_allclose(made.weight.detach().numpy(), [[3 + 8 * step, -4 + 6.25 * step]], atol=1e-12)
@@ -73,13 +73,13 @@ def test_it_climbs_by_the_sizes_of_weights_and_comes_back() -> None:
     made = layer().float()
     before = [weight.detach().clone() for weight in made.parameters()]
     asam = Asam(made, rho=0.3)
-    asam.climb()
+    asam.perturb()
     made.weight.grad = torch.tensor([[7.0, 8.0]])
-    asam.descend()
+    asam.restore()
     assert all(torch.equal(old, new) for old, new in zip(before, made.parameters(), strict=True))
     assert made.weight.grad.tolist() == [[7.0, 8.0]]
     made.weight.grad, made.bias.grad = None, torch.zeros(1)
-    asam.climb()  # a missing gradient and zeros: no division by 0
+    asam.perturb()  # a missing gradient and zeros: no division by 0
     assert all(torch.equal(old, new) for old, new in zip(before, made.parameters(), strict=True))
 
 
@@ -111,7 +111,7 @@ def test_a_step_climbs_once_for_all_its_batches(tmp_path: Path, corpus: Path, st
         source = SentencePairs(Shards(corpus), config, 1, two_sentences)
         encoder = TrainableEncoder.load(start, "cpu")
         work = Workspace(tmp_path / "out", Parts(tmp_path / "parts"))
-        facts = fit(loss, source, encoder, config, job, work, modules=bend, ascent=0.5)
+        facts = fit(loss, source, encoder, config, job, work, modules=bend, asam_rho=0.5)
     assert facts["steps"] == 2
     assert facts["pairs"] == 2 * 4 * accumulate
     assert facts["passes"] == 2 * 2 * accumulate

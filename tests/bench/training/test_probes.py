@@ -18,7 +18,7 @@ from bench.training.views import SentencePairs, two_sentences
 def test_equal_rows_are_one_point() -> None:
     """Cosine 1, no deviation, no rank; ties are misses, so accuracy is 0."""
     rows = torch.tensor([[3.0, 4.0]]).repeat(5, 1)
-    found = probes.probe(rows, rows)
+    found = probes.collapse_metrics(rows, rows)
     assert found["cosine"] == pytest.approx(1)
     assert found["deviation"] == pytest.approx(0, abs=1e-9)
     assert (found["accuracy"], found["rank"], found["chance"]) == (0, 0, 0.2)
@@ -31,7 +31,7 @@ def test_equal_rows_are_one_point() -> None:
 def test_what_is_healthy_raises_no_alarm() -> None:
     """Unit vectors of all axes (deviation √(1/d − 1/d²)), a high cosine alone, a first loss that is low by chance."""
     rows = torch.eye(4)
-    found = probes.probe(rows, rows)
+    found = probes.collapse_metrics(rows, rows)
     assert found["accuracy"] == 1
     assert found["cosine"] == pytest.approx(0)
     assert found["deviation"] == pytest.approx(math.sqrt(1 / 4 - 1 / 16))
@@ -39,7 +39,7 @@ def test_what_is_healthy_raises_no_alarm() -> None:
     assert found["full_rank"] == 3
     assert probes.signs(found) == []
     rows = torch.eye(8) + 5  # the specification's false alarm
-    found = probes.probe(rows, rows)
+    found = probes.collapse_metrics(rows, rows)
     assert found["cosine"] > probes.COSINE
     assert found["accuracy"] == 1
     assert probes.signs(found) == []
@@ -66,8 +66,8 @@ def test_measuring_leaves_no_trace(corpus: Path, start: Path) -> None:
     encoder = TrainableEncoder.load(start, "cpu")
     held = SentencePairs(Shards(corpus), TrainingConfig(probe_pairs=4), 1, two_sentences).held_out()
     before, encoder.meter.tokens = torch.get_rng_state(), 7
-    first = probes.measure(encoder, held)
-    assert probes.measure(encoder, held) == first
+    first = probes.evaluate_probes(encoder, held)
+    assert probes.evaluate_probes(encoder, held) == first
     assert encoder.meter.tokens == 7
     assert encoder.model.training
     assert torch.equal(torch.get_rng_state(), before)

@@ -18,7 +18,7 @@ from bench.data.corpora import tokenizer
 from bench.data.pairs.stored_pairs import StoredPairs, write_pairs
 from bench.retrieval.encoder import Reader
 from bench.retrieval.packed import Ids
-from bench.training.distributed import GradientAverage, rank, total, world
+from bench.training.distributed import GradientAverage, all_reduce_sum, rank, world_size
 from bench.training.encoder import TrainableEncoder
 from bench.training.fine_tuning import FineTuningObjective, Sides, fine_tune, rivals
 from bench.training.fine_tuning_config import FineTuningConfig
@@ -140,9 +140,9 @@ def computed(name: str, start: str, pairs: str, size: int) -> dict[str, Any]:
     weights = [*trained.values(), *([] if tuning.scale is None else tuning.scale.parameters())]
     GradientAverage(weights).average()
     return {
-        "loss": total(value.detach()) / world(),
+        "loss": all_reduce_sum(value.detach()) / world_size(),
         "gradients": [weight.grad for weight in weights],
-        "duplicates": float(total(torch.tensor(values["duplicates"]))),
+        "duplicates": float(all_reduce_sum(torch.tensor(values["duplicates"]))),
     }
 
 
@@ -183,7 +183,7 @@ def test_masked_duplicates_are_no_candidates(tmp_path: Path, start: Path) -> Non
 
 def tuned(optimiser: str, start: str, pairs: str, folder: str, size: int) -> dict[str, Any]:
     """Tune in this process; return the facts, and what the tuned encoder makes of some texts (the first writes it)."""
-    out = Path(folder) / f"{world()}-{rank()}"
+    out = Path(folder) / f"{world_size()}-{rank()}"
     out.mkdir(parents=True)
     changed: dict[str, Any] = {"optimiser": optimiser, "rho": 0.05, "steps": 5, "learning_rate": 1e-2, "clip": 1.0}
     config = config_of(pairs=size, accumulate=2, **changed)

@@ -210,7 +210,7 @@ def test_parts_of_a_batch(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = make(pairs=6, hard_negatives=2)
     batches = alone.per_epoch
     whole = [alone.batch(RNG) for _ in range(batches)]
-    monkeypatch.setattr(pair_batches, "world", lambda: 2)
+    monkeypatch.setattr(pair_batches, "world_size", lambda: 2)
     halves = []
     for rank in (0, 1):
         monkeypatch.setattr(pair_batches, "rank", lambda rank=rank: rank)

@@ -18,16 +18,16 @@ from bench.training.config import TrainingConfig
 from bench.training.views import (
     Documents,
     SentencePairs,
+    add_special_tokens,
     adjacent,
     crop_length,
-    framed,
     in_a_window,
     pack_sentences,
-    read_unit,
+    read_segment,
+    segment_counts,
+    segments,
     token_crop,
     two_sentences,
-    unit_counts,
-    units_of,
 )
 
 SPECIAL = {"cls": 1, "sep": 2}
@@ -226,12 +226,12 @@ def test_sentences_are_packed_and_framed() -> None:
     with pytest.raises(ValueError, match="found room for 0 tokens"):
         pack_sentences(np.array([1]), 0)
     tokens = np.array([10, 11, 12], np.uint16)
-    assert framed(tokens, SPECIAL, 64).tolist() == [1, 10, 11, 12, 2]
-    assert framed(tokens, SPECIAL, 4).tolist() == [1, 10, 11, 2]
-    assert framed(tokens, {"cls": 1}, 4).tolist() == [1, 10, 11]
-    assert framed(tokens, {"pad": 0}, 4).dtype == np.int64
+    assert add_special_tokens(tokens, SPECIAL, 64).tolist() == [1, 10, 11, 12, 2]
+    assert add_special_tokens(tokens, SPECIAL, 4).tolist() == [1, 10, 11, 2]
+    assert add_special_tokens(tokens, {"cls": 1}, 4).tolist() == [1, 10, 11]
+    assert add_special_tokens(tokens, {"pad": 0}, 4).dtype == np.int64
     with pytest.raises(ValueError, match="room for 2 tokens"):
-        framed(tokens, SPECIAL, 2)
+        add_special_tokens(tokens, SPECIAL, 2)
 
 
 @pytest.mark.parametrize("room", [1, 4, 9, 14, 100])
@@ -240,19 +240,19 @@ def test_counts_are_those_of_packing_each_document(shards: Shards, room: int) ->
     for language in shards.languages:
         each = []
         for document in shards.documents(language):
-            units = units_of(shards, document, room + 2)
+            units = segments(shards, document, room + 2)
             assert [at for unit in units for at in range(*unit)] == list(range(shards.sentence_count(document)))
             each.append(len(units))
-        assert unit_counts(shards, language, room + 2).tolist() == each
+        assert segment_counts(shards, language, room + 2).tolist() == each
 
 
 def test_a_unit_is_framed_cut_and_seen(shards: Shards) -> None:
     """Without packing every sentence is one; first token, sentences, last token; only what is taken counts as seen."""
-    assert units_of(shards, 0, 64, pack=False) == [(at, at + 1) for at in range(shards.sentence_count(0))]
+    assert segments(shards, 0, 64, pack=False) == [(at, at + 1) for at in range(shards.sentence_count(0))]
     counts = shards.sentence_counts(shards.documents("en"))
-    assert unit_counts(shards, "en", 64, pack=False).tolist() == counts.tolist()
+    assert segment_counts(shards, "en", 64, pack=False).tolist() == counts.tolist()
     both = [*shards.sentence(0, 0).tolist(), *shards.sentence(0, 1).tolist()]
-    assert read_unit(shards, 0, (0, 2), 64, seen=False).tolist() == [1, *both, 2]
+    assert read_segment(shards, 0, (0, 2), 64, seen=False).tolist() == [1, *both, 2]
     assert shards.distinct_tokens == 0
-    assert read_unit(shards, 0, (0, 2), 5).tolist() == [1, *both[:3], 2]
+    assert read_segment(shards, 0, (0, 2), 5).tolist() == [1, *both[:3], 2]
     assert shards.distinct_tokens == len(both)

@@ -142,16 +142,16 @@ def test_gradients_flow_through_both_passes(encoders: Encoders, detach: bool) ->
     encode, head = encoders(AutoMlmConfig())
     config = AutoMlmConfig(ctl=False, automlm_detach=detach)
     v: list[torch.Tensor] = []
-    inner = encode.together
+    inner = encode.encode_views
 
-    def together(views: Any) -> tuple[torch.Tensor, ...]:
+    def encode_views(views: Any) -> tuple[torch.Tensor, ...]:
         parts = inner(views)
         for part in parts:
             part.retain_grad()
             v.append(part)
         return parts
 
-    object.__setattr__(encode, "together", together)
+    object.__setattr__(encode, "encode_views", encode_views)
     AutoMlmTrainer(config).loss(head, encode, batch())[0].backward()
     if detach:
         assert all(part.grad is None for part in v)

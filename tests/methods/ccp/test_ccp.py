@@ -23,8 +23,8 @@ from bench.training.mlm import MlmHead
 from bench.training.views import SentencePairs, in_a_window
 from methods.ccp import CCP
 from methods.ccp.config import CcpConfig
-from methods.ccp.look import Witnesses, language_accuracy
 from methods.ccp.loss import ccp_loss
+from methods.ccp.probes import BankStalenessProbe, language_accuracy
 from methods.ccp.trainer import CcpModules, CcpTrainer
 from tests.conftest import Start, TrainMethod, present
 from tests.methods.ccp.conftest import Small
@@ -205,7 +205,7 @@ def test_rows_of_a_later_step_do_not_reach_back(parts: Callable[..., Parts]) -> 
 
 def test_witnesses_and_languages() -> None:
     """Kept from the first push to the one that is their rows' last; two clouds are distinguished, one is not."""
-    witnesses = Witnesses(tokens=5, width=2, capacity=10)
+    witnesses = BankStalenessProbe(tokens=5, width=2, capacity=10)
     encode: Any = lambda texts: torch.tensor([[float(text[1]), 0.0] for text in texts])  # noqa: E731 (an encoder of one line)
     assert witnesses.agreement(encode, lambda rows: rows) is None
     for step, ages in enumerate((0, 4, 8, 0, 4)):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from methods.ccp.loss import Contrast, ccp_loss, masses
+from methods.ccp.loss import ContrastiveOutput, ccp_loss, softmax_mass
 from tests.conftest import present
 
 
@@ -20,7 +20,7 @@ LANGUAGES = torch.tensor([0, 0, 1, 1, 0, 0, 1, 1])
 BANK, BANK_LANGUAGES = rows(6, seed=1).detach(), torch.tensor([0, 1, 2, 2, 1, 0])
 
 
-def loss_of(z: torch.Tensor, **changed: Any) -> Contrast:
+def loss_of(z: torch.Tensor, **changed: Any) -> ContrastiveOutput:
     """The loss of a batch in two languages with a bank in three."""
     given: dict[str, Any] = {"bank": BANK, "bank_languages": BANK_LANGUAGES, "temperature": 0.5, **changed}
     return ccp_loss(z, given.pop("windows", WINDOWS), given.pop("languages", LANGUAGES), **given)
@@ -160,7 +160,7 @@ def test_masses_of_equal_rows() -> None:
         z, torch.arange(n).repeat(2), languages, bank=torch.ones(bank, 3), bank_languages=torch.zeros(bank).long()
     )
     every = torch.arange(2 * n)
-    shares = masses(found.logits, 2 * n, view, languages, every)
+    shares = softmax_mass(found.logits, 2 * n, view, languages, every)
     count = 2 * n - 1 + bank
     assert shares == pytest.approx(
         {"in_batch_mass": (2 * n - 1) / count, "other_view_mass": n / count, "sharpest": 1 / count, "candidates": count}
@@ -169,5 +169,5 @@ def test_masses_of_equal_rows() -> None:
     languages = torch.tensor([0, 0, 1, 1] * 2)
     for literal in (True, False):
         made = ccp_loss(torch.ones(8, 3), torch.arange(4).repeat(2), languages, inbatch_cross_language=literal)
-        seen = masses(made.logits, 8, view, languages, torch.arange(8))
+        seen = softmax_mass(made.logits, 8, view, languages, torch.arange(8))
         assert seen.get("same_language_mass") == (pytest.approx(3 / 7) if literal else None)

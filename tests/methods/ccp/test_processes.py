@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bench.pipeline.settings import resolve
-from bench.training.distributed import GradientAverage, rank, world
+from bench.training.distributed import GradientAverage, rank, world_size
 from methods.ccp import CCP
 from methods.ccp.config import CcpConfig
 from methods.ccp.trainer import CcpModules, CcpTrainer
@@ -29,7 +29,7 @@ def step(left: torch.Tensor, right: torch.Tensor, sets: list[str]) -> Step:
     trainer, modules = made(sets)
     assert modules.head is not None
     assert modules.bank is not None
-    mine = slice(None) if world() == 1 else slice(CUT) if rank() == 0 else slice(CUT, None)
+    mine = slice(None) if world_size() == 1 else slice(CUT) if rank() == 0 else slice(CUT, None)
     tags, losses = LANGUAGES[mine], []
     for _ in range(2):
         one, other = modules.head(left[mine], right[mine])

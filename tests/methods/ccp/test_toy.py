@@ -12,9 +12,9 @@ from torch import nn
 
 from bench.training.banks import TaggedBank
 from bench.training.heads import Projection
-from bench.training.probes import probe, signs
+from bench.training.probes import collapse_metrics, signs
 from methods.ccp.head import ViewsHead
-from methods.ccp.loss import ccp_loss, masses
+from methods.ccp.loss import ccp_loss, softmax_mass
 
 WIDTH, BANK = 32, 256
 
@@ -41,8 +41,8 @@ def trained(
         optimiser.step()
         bank.push(z.detach(), tags)
         losses.append(float(found.loss.detach()))
-    shares = masses(found.logits, 2 * pairs, views, tags, torch.arange(2 * pairs))
-    measured = probe(left.detach(), right.detach())
+    shares = softmax_mass(found.logits, 2 * pairs, views, tags, torch.arange(2 * pairs))
+    measured = collapse_metrics(left.detach(), right.detach())
     return {**shares, **measured, "loss": sum(losses[-20:]) / 20, "first_loss": losses[0]}
 
 

@@ -17,7 +17,7 @@ from bench.training.encoder import TrainableEncoder
 from bench.training.losses import info_nce
 from bench.training.optimisation import adamw
 from methods.contriever.config import ContrieverConfig
-from methods.contriever.loss import moco_logits, own_first, same_language, sharpest
+from methods.contriever.loss import max_probability, moco_logits, own_first, same_language
 from methods.contriever.moco import Moco, drift
 from methods.contriever.trainer import ContrieverTrainer
 from methods.contriever.views import CroppedPairs
@@ -112,11 +112,11 @@ def test_the_queue_begins_with_random_directions(encoder: TrainableEncoder, batc
     assert len(moco.queue.rows.unique(dim=0)) == 12
     _, found = moco.queue.ordered()
     assert len(found) == 12
-    seen = [moco.look()["queue_filled"]]
+    seen = [moco.probe()["queue_filled"]]
     for step, pairs in enumerate(batches(3), start=1):
         moco.loss(encoder, pairs)
         moco.after_step(step)
-        seen.append(moco.look()["queue_filled"])
+        seen.append(moco.probe()["queue_filled"])
     assert seen == pytest.approx([0, 1 / 3, 2 / 3, 1])
 
 
@@ -155,7 +155,7 @@ def test_the_slow_copy_comes_nearer_by_a_power(encoder: TrainableEncoder, batche
         moco.after_step(step)
         for k, q, start in zip(moco.key.model.parameters(), encoder.model.parameters(), away, strict=True):
             torch.testing.assert_close(k, q + momentum**step * start, rtol=0, atol=1e-5)
-    assert (moco.look()["drift"] == 0) == (momentum == 0)
+    assert (moco.probe()["drift"] == 0) == (momentum == 0)
 
 
 def test_the_slow_copy_never_learns(encoder: TrainableEncoder, batches: Batches) -> None:
@@ -210,7 +210,7 @@ def test_shares_of_a_language_and_drift_by_hand() -> None:
     mass, share = same_language(logits, torch.tensor([5]), torch.tensor([5, 6, 6]))
     assert mass == pytest.approx(0.5)
     assert share == pytest.approx(1 / 3)
-    assert sharpest(logits) == pytest.approx(9 / 13)
+    assert max_probability(logits) == pytest.approx(9 / 13)
     fast, slow = (torch.nn.ParameterList([torch.zeros(1), torch.zeros(1)]) for _ in range(2))
     with torch.no_grad():
         fast[0].fill_(3.0)

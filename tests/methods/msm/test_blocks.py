@@ -7,7 +7,7 @@ import pytest
 
 from bench.core.errors import UsageError
 from bench.data.corpora.shards import Shards
-from bench.training.views import units_of
+from bench.training.views import segments
 from methods.msm.blocks import DocumentBlocks, blocks_of
 from methods.msm.config import MsmConfig
 
@@ -37,7 +37,7 @@ def test_short_documents_are_left_out(shards: Shards) -> None:
     source = DocumentBlocks(shards, config_of(pack=True, sentence_tokens=12, documents=4), seed=1)
     for _ in range(20):
         blocks = source.batch(rng)
-        assert all(len(units_of(shards, one, 12)) >= 2 for one in blocks.documents.tolist())
+        assert all(len(segments(shards, one, 12)) >= 2 for one in blocks.documents.tolist())
         assert max(map(len, blocks.units)) <= 12
 
 

@@ -44,8 +44,8 @@ def test_the_look_changes_nothing(encoder_for: Callable[[MsmConfig], TrainableEn
     encode = encoder_for(config)
     own = MsmModules(config, Shape.of(encode.model.config))
     before = {name: value.clone() for name, value in own.state_dict().items()}
-    look = partial(MsmTrainer(config).look, encode, own, DocumentBlocks(Shards(corpus), config, 1))
+    probe = partial(MsmTrainer(config).probe, encode, own, DocumentBlocks(Shards(corpus), config, 1))
     with torch.no_grad():
-        assert look() == look()
+        assert probe() == probe()
     assert own.training
     assert all(torch.equal(value, before[name]) for name, value in own.state_dict().items())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bench.core.order import best
-from bench.core.workspace import Advance, Parts, Workspace, silent
+from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.data.formats.trec import write_run
 from bench.pipeline.stages.fuse import Fuse
 from bench.pipeline.stages.search import Rules
@@ -71,7 +71,7 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
 def make_work(tmp_path: Path) -> Callable[..., Workspace]:
     """Make a workspace in a folder of its own; the same name has the same parts again."""
 
-    def make(name: str = "", advance: Advance = silent) -> Workspace:
+    def make(name: str = "", advance: Advance = noop) -> Workspace:
         out = tmp_path / f"out{sum(1 for _ in tmp_path.glob('out*'))}"
         out.mkdir()
         return Workspace(out, Parts(tmp_path / f"parts of {name or out.name}"), advance)

@@ -17,7 +17,7 @@ from bench.core.contract import Contract, TrainingJob
 from bench.core.errors import UsageError
 from bench.core.files import canonical
 from bench.core.order import best
-from bench.core.workspace import Parts, Workspace, silent
+from bench.core.workspace import Parts, Workspace, noop
 from bench.data.corpora.shards import Shards
 from bench.studies.conformance.checks import MINI
 from bench.studies.conformance.kit import Check, carry_out
@@ -73,7 +73,7 @@ class ToyTrainer:
         def loss(encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Mapping[str, float]]:
             nonlocal steps
             steps += flaw == "forgetful"
-            left, right = map(head["used"], encode.together(pairs))
+            left, right = map(head["used"], encode.encode_views(pairs))
             value = info_nce(left, right, temperature=0.1, similarity="cos", symmetric=True)
             return value * (0 if flaw == "idle" else 1 + noise / 8 + steps / 8), {}
 
@@ -85,7 +85,7 @@ class ToyTrainer:
         if flaw == "anew":
             work = replace(work, parts=Parts(work.parts.folder / str(next(self.calls))))
         if flaw == "silent":
-            work = replace(work, advance=silent)
+            work = replace(work, advance=noop)
         pairs = SentencePairs(Shards(shards), self.config, job.seed, two_sentences)
         facts = fit(loss, pairs, encoder, self.config, job, work, modules=head)
         if flaw == "lying":

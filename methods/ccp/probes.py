@@ -15,7 +15,7 @@ WITNESSES = 16
 """Texts whose rows are compared with what the encoder makes of them later."""
 
 
-class Witnesses(nn.Module):
+class BankStalenessProbe(nn.Module):
     """Some texts and the rows `[width]` that the bank has of them, until these are the bank's oldest."""
 
     ids: torch.Tensor
@@ -67,13 +67,13 @@ def language_accuracy(rows: Sequence[torch.Tensor]) -> float:
     return float(torch.stack([one.float().mean() for one in right]).mean())
 
 
-def looked_at(
-    encode: TrainableEncoder, held: Sequence[PairBatch], head: ViewsHead | None, witnesses: Witnesses | None
+def evaluate_probes(
+    encode: TrainableEncoder, held: Sequence[PairBatch], head: ViewsHead | None, witnesses: BankStalenessProbe | None
 ) -> dict[str, float]:
     """Measure held-out pairs, a batch a language, and witnesses; names as in `bench.training.probes.SIGNS`."""
     project = head.still if head is not None else lambda rows: rows
     found: dict[str, float] = {}
-    views = [encode.together(pairs) for pairs in held]
+    views = [encode.encode_views(pairs) for pairs in held]
     if len(views) > 1:
         found["language_accuracy"] = language_accuracy([project(left) for left, _ in views])
     if views and head is not None and head.norm != "none":
