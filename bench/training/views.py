@@ -329,6 +329,6 @@ def segments(shards: Shards, document: int, most: int, pack: bool = True) -> lis
 def read_segment(
     shards: Shards, document: int, bounds: Bounds, most: int, *, seen: bool = True
 ) -> npt.NDArray[np.int64]:
-    """Return a segment's ids with special tokens, cut to `most`; unless `seen` is false, its sentences count as seen."""
+    """Return a segment's ids with special tokens, cut to `most`; its sentences count as seen if `seen`."""
     read = shards.take if seen else shards.sentence
     return add_special_tokens(np.concatenate([read(document, at) for at in range(*bounds)]), shards.special, most)
