@@ -34,7 +34,7 @@ TRAINING := $(wildcard tests/methods/[!b]*) tests/bench/training tests/bench/pip
 STAMP := $(VENV)/.installed-$(shell printf '%s' '$(TORCH)|$(EXTRAS)' | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-seeds worlds test test-processors calibration bench test-slow test-gpu test-browser lint types layers docs docs-site clean fuzz
+.PHONY: help install demo demo-seeds worlds test test-processors calibration bench test-slow test-gpu test-browser lint types layers docs docs-site counts clean fuzz
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -115,8 +115,12 @@ types: $(STAMP) ## types, strictly
 layers: $(STAMP) ## who may import whom
 	@$(BIN)/lint-imports
 
-docs: $(STAMP) ## draw the flow of stages and the layers into docs/architecture.md
+docs: $(STAMP) ## draw the flow of stages and the layers into docs/architecture.md, list settings in docs/settings.md
 	@$(BIN)/python docs/flow.py
+	@$(BIN)/python docs/counts.py --write
+
+counts: $(STAMP) ## how many settings there are, keys that nothing sets, classes and calls before a stage
+	@$(BIN)/python docs/counts.py
 
 docs-site: ## the documentation as a site in build/docs, every link checked
 	@$(MAKE) --no-print-directory install PYTHON='$(PYTHON)' EXTRAS='$(if $(findstring docs,$(EXTRAS)),$(EXTRAS),$(EXTRAS),docs)'

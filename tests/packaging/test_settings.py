@@ -1,0 +1,48 @@
+"""What docs/settings.md says is so, and `make counts` counts what it says that it counts."""
+
+import importlib.util
+from pathlib import Path
+
+from bench.config.fields import leaves_of
+from bench.pipeline.settings import RunConfig
+
+ROOT = Path(__file__).parents[2]
+SPEC = importlib.util.spec_from_file_location("counts", ROOT / "docs" / "counts.py")
+assert SPEC is not None
+assert SPEC.loader is not None
+counts = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(counts)
+
+
+def test_the_page_lists_the_settings_that_there_are() -> None:
+    assert counts.settings_page() == (ROOT / "docs" / "settings.md").read_text(encoding="utf-8"), "run `make docs`"
+
+
+def test_constants_have_the_values_that_were_the_defaults() -> None:
+    defaults = {key: leaf.default for key, leaf in leaves_of(RunConfig).items()}
+    for method in counts.methods():
+        defaults |= {
+            key: leaf.default for key, leaf in leaves_of(method.config, "method.").items() if key in counts.FIXED
+        }
+    fixed = {key: entry["value"] for key, entry in counts.FIXED.items()}
+    assert {key: defaults[key] for key in fixed} == fixed
+
+
+def test_a_walk_follows_what_reads_a_request_and_counts_what_leads_back(tmp_path: Path) -> None:
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "top.py").write_text(
+        "from bench.deep import work, unrelated\n"
+        "def command(request):\n    work(request)\n    unrelated(1)\n"
+        "def again(request):\n    return request\n"
+    )
+    (tmp_path / "bench" / "deep.py").write_text(
+        "from bench.top import again\n"
+        "def work(request):\n    return again(request)\n"
+        "def unrelated(number):\n    return number\n"
+    )
+    walk = counts.RequestWalk(tmp_path, ("bench.top", "command"))
+    assert walk.calls == [
+        (("bench.top", "command"), ("bench.deep", "work")),
+        (("bench.deep", "work"), ("bench.top", "again")),
+    ]
+    assert (len(walk.distance), walk.climbs) == (2, 1)
