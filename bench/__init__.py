@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from bench.core.order import cast_scores as cast_scores
     from bench.core.order import top_k_positions as top_k_positions
     from bench.core.workspace import Workspace as Workspace
-    from bench.data.formats.strings import StringArray as StringArray
-    from bench.data.formats.strings import write_strings as write_strings
+    from bench.data.formats.string_array import StringArray as StringArray
+    from bench.data.formats.string_array import write_strings as write_strings
     from bench.hookspecs import hookimpl as hookimpl
     from bench.types import Corpus as Corpus
     from bench.types import GridCell as GridCell

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from bench.data.pairs.sources import pair as pair
     from bench.data.pairs.sources import pair_source as pair_source
     from bench.data.pairs.sources import reader as reader
-    from bench.data.pairs.sources import unique as unique
+    from bench.data.pairs.sources import with_unique_queries as with_unique_queries
     from bench.evaluation.measures.aggregate import mean as mean
     from bench.evaluation.measures.checks import judged as judged
     from bench.evaluation.measures.evaluate import Coverage as Coverage

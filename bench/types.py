@@ -67,7 +67,7 @@ class DataRequest:
     data: str  # `official` or `mini`
     data_dir: Path | None = None  # the folder of official layouts (`--data-dir`, `$BENCH_DATA`), or None
     offline: bool = False  # never download; a missing file is an error that names it
-    world: str = "default"  # name of the settings of the embedded world (`bench.data.mini.named`), for data `mini`
+    world: str = "default"  # name of the settings of the embedded world (`bench.data.mini.variant`), for data `mini`
 
 
 @dataclass(frozen=True)

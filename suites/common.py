@@ -138,7 +138,7 @@ class Benchmark:
         if request.data != "mini" or self.mini_legs is None:
             return rules.task(f"{self.name}/{name}", "official", *self.legs(name, split, request))
 
-        world = face.mini.named(request.world)
+        world = face.mini.variant(request.world)
         return rules.task(f"{world.corpus}/{self.name}/{name}", world.corpus, *self.mini_legs(name, split, world))
 
     def card(self) -> str:

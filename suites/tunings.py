@@ -147,7 +147,7 @@ def english(request: DataRequest, real: Pairs) -> Source[TrainingPair]:
     """English pairs: the embedded world's on mini data, with its English dev questions, else the released ones."""
     if request.data != "mini":
         return real(request)
-    settings = face.mini.named(request.world)
+    settings = face.mini.variant(request.world)
     return with_dev(face.mini.english_pairs(settings), _mini_dev("en", settings))
 
 
@@ -155,7 +155,7 @@ def languages(request: DataRequest, real: Pairs, names: tuple[str, ...]) -> Sour
     """Pairs in many languages: the embedded world's on mini data, else the released ones."""
     if request.data != "mini":
         return real(request)
-    settings = face.mini.named(request.world)
+    settings = face.mini.variant(request.world)
     parts = {name: with_dev(face.mini.language_pairs(name, settings), _mini_dev(name, settings)) for name in names}
     return concatenate({f"mrtydi/{name}": part for name, part in parts.items()}, "mini-languages")
 

@@ -127,9 +127,9 @@ def _asked_sizes(todo: Sequence[LocalFile]) -> dict[str, int]:
     """Bytes of files whose size was not published, as their servers say; not for ever so many."""
     if not 0 < len(todo) <= _ASKED:
         return {}
-    from bench.data.fetching.client import Client, Patience
+    from bench.data.fetching.client import Client, RetryPolicy
 
-    with Client(Patience(connect=5, read=10)) as client:
+    with Client(RetryPolicy(connect=5, read=10)) as client:
         found = {one.release.path: client.size(one.release.urls[0]) for one in todo if one.release.urls}
     return {path: count for path, count in found.items() if count is not None}
 

@@ -154,6 +154,6 @@ def _few(last: Tuning, shots: int | None, seed: int) -> Tuning:
     """Draw some of the pairs of a fine-tuning, where so many are asked for; these are then all that it knows."""
     if shots is None:
         return last
-    from bench.data.pairs import drawn
+    from bench.data.pairs import sample_pairs
 
-    return replace(last, pairs=drawn(last.pairs, shots, seed), shots=shots)
+    return replace(last, pairs=sample_pairs(last.pairs, shots, seed), shots=shots)

@@ -11,7 +11,7 @@ from bench.config.layers import identity as decisive
 from bench.config.profiles import DEFAULT, Profile
 from bench.config.request import Request
 from bench.core.errors import PluginError, UsageError
-from bench.data.formats.titled import titled
+from bench.data.formats.titled import with_titles
 from bench.pipeline.compute import Compute, compute
 from bench.pipeline.dense import Untrained
 from bench.pipeline.encoders import Encoders
@@ -211,7 +211,7 @@ class Reranked(Wrapped):
         run = Rerank(
             ranking=before[-1],
             leg=asked.read,
-            texts=asked.legs.texts(titled(asked.leg.corpus)),
+            texts=asked.legs.texts(with_titles(asked.leg.corpus)),
             trained=self._cross_encoder(asked) if given.trained else None,
             rules=asked.rules,
             model=None if given.trained else _weights(given.model, asked.legs.inputs),

@@ -73,7 +73,7 @@ def lacking(todo: Sequence[Step]) -> list[UsageError]:
     """Return the errors for named corpora that are to be prepared and whose files are not there."""
     stages = [step.stage for step in todo if step.runs]
     corpora = {one.named.text: one.named for one in stages if isinstance(one, Prepare) and one.named}
-    return [error for one in corpora.values() if (error := one.lacking())]
+    return [error for one in corpora.values() if (error := one.missing_error())]
 
 
 def _shallow(legs: Sequence[Sequence[LegStages]]) -> list[str]:

@@ -70,9 +70,9 @@ def _named(request: Request, size: Profile, run: RunConfig, own: Preset | None =
     """The corpus's name: the option, else that of the method's own preset, else the profile's."""
     name = request.corpus or (own and own.corpus) or size.corpus
     if not name:
-        from bench.data.mini import named
+        from bench.data.mini import variant
 
-        name = named(run.mini.world).corpus  # `mini`, or `mini-few-names` and the like
+        name = variant(run.mini.world).corpus  # `mini`, or `mini-few-names` and the like
     return name
 
 

@@ -169,10 +169,11 @@ def _worlds(world: str, systems: Sequence[System], tasks: Sequence[Task]) -> lis
     given = [part for one in systems for part in (one.pretraining, one.post) if part]
     if world == MiniConfig().world and not given:
         return []
-    from bench.data.mini.settings import DEFAULT, named, of_corpus
+    from bench.data.mini.settings import DEFAULT, variant, variant_of_corpus
 
-    own = named(world).corpus
-    corpora = sorted({of_corpus(part.corpus).corpus for part in given if part.of_world})  # dialogues are of a world too
+    own = variant(world).corpus
+    # dialogues are of a variant too
+    corpora = sorted({variant_of_corpus(part.corpus).corpus for part in given if part.of_world})
     tested = any(task.data == own for task in tasks)
     if world != DEFAULT.name and not tested and own not in corpora:
         raise UsageError(f"found mini.world={world}, but nothing in this run reads the embedded world; leave it out")
@@ -316,9 +317,9 @@ def tasks_of(suite: Suite, named: Sequence[str], asked: DataRequest) -> list[Tas
 
 def _of_this_data(name: str, data: str, world: str) -> None:
     """Refuse a task by its full name in mini data (`mini-few-names/mrtydi/sw`) where the run reads other data."""
-    from bench.data.mini.settings import named
+    from bench.data.mini.settings import variant
 
-    mark, read = name.removesuffix(bare(name)).rstrip("/"), named(world).corpus if data == "mini" else data
+    mark, read = name.removesuffix(bare(name)).rstrip("/"), variant(world).corpus if data == "mini" else data
     if mark and mark != read:
         other = mark.partition("-")[2] or "default"
         raise UsageError(

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from bench.core.errors import UsageError
 from bench.core.order import best, top_k_positions
-from bench.data.formats.strings import take
+from bench.data.formats.string_array import take
 from bench.types import Candidates, Ranking, Tie
 
 Matrix = npt.NDArray[np.float32]

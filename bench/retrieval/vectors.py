@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from bench.core.errors import StoreError
 from bench.core.files import atomic, canonical, write_bytes
-from bench.data.formats.strings import StringArray, write_strings
+from bench.data.formats.string_array import StringArray, write_strings
 
 _MATRIX, _META, _IDS = "vectors.f32", "meta.json", "ids"
 _TYPE = np.dtype("<f4")

@@ -27,7 +27,7 @@ from bench.core.installed import (
     version_of,
 )
 from bench.core.machine import cores, memory
-from bench.data.fetching.local_files import lacking
+from bench.data.fetching.local_files import missing_file
 from bench.data.fetching.official import data_cache
 from bench.types import DataRequest, Suite
 
@@ -275,6 +275,6 @@ def _found(plugins: Plugins, name: str, data_dir: Path | None) -> Diagnosis:
 def _lacking(suite: Suite, task: str, request: DataRequest) -> Path | Literal[""] | None:
     """Return a file that a run of a task lacks, empty where the task cannot be loaded; None where all are there."""
     try:
-        return lacking(suite.load(task, request))
+        return missing_file(suite.load(task, request))
     except BenchError:
         return ""

@@ -47,7 +47,7 @@ def begun(corpus: NamedCorpus) -> list[Inspected]:
             try:
                 first = next(alone.source().read(), None)
             except (UsageError, DataError, DataFaultsError) as error:
-                verdict: Verdict = "missing" if alone.lacking() else "wrong"
+                verdict: Verdict = "missing" if alone.missing_error() else "wrong"
                 found.append(Inspected(part.corpus.name, language, verdict, reason=str(error)))
                 continue
             counts = {"documents": int(first is not None), "sentences": len(first.sentences) if first else 0}

@@ -21,7 +21,7 @@ from bench.core.errors import UsageError
 from bench.core.files import write_bytes
 from bench.core.workspace import Workspace
 from bench.data.corpora import tokenizer
-from bench.data.formats.titled import joined
+from bench.data.formats.titled import title_and_text
 from bench.data.pairs.stored_pairs import StoredPairs
 from bench.retrieval import backbones
 from bench.retrieval.cross_encoder import Pair, fitting, forward, load_classifier, tokenised
@@ -59,18 +59,19 @@ class QuestionGroups:
         epoch, at = divmod(place, len(self._pairs))
         number = int(self._order(epoch)[at])
         pair, rng = self._pairs[number], np.random.default_rng([self._seed, _DRAW, epoch, number])
-        positive = joined(_one(pair.positives, rng))
-        hard = [joined(pair.negatives[chosen]) for chosen in rng.permutation(len(pair.negatives))[: self._negatives]]
+        positive = title_and_text(_one(pair.positives, rng))
+        ranks = rng.permutation(len(pair.negatives))[: self._negatives]
+        hard = [title_and_text(pair.negatives[rank]) for rank in ranks]
         others = self._others(pair, self._negatives - len(hard), rng)
         return [(pair.query.text, passage) for passage in (positive, *hard, *others)]
 
     def _others(self, pair: TrainingPair, count: int, rng: np.random.Generator) -> list[str]:
         """Draw positives of other pairs that are none of this one's."""
-        own, found = {joined(passage) for passage in pair.positives}, list[str]()
+        own, found = {title_and_text(passage) for passage in pair.positives}, list[str]()
         for _ in range(_TRIES * count):
             if len(found) == count:
                 break
-            passage = joined(_one(self._pairs[int(rng.integers(len(self._pairs)))].positives, rng))
+            passage = title_and_text(_one(self._pairs[int(rng.integers(len(self._pairs)))].positives, rng))
             if passage not in own:
                 found.append(passage)
         if len(found) < count:

@@ -60,7 +60,7 @@ class Vocabulary:
 
 
 def number_terms(shards: Iterable[Shard], work: Path, out: Path, name: str) -> Vocabulary:
-    """Number the terms of all shards and write them into `out`, sorted, as `bench.data.formats.strings` does.
+    """Number the terms of all shards and write them into `out`, sorted, as `bench.data.formats.string_array` does.
 
     Memory holds one shard, then 12 bytes a term. `work` is an empty folder that the vocabulary reads later.
     """

@@ -35,7 +35,7 @@ from bench.suites import (
     reader,
     records,
     shown,
-    unique,
+    with_unique_queries,
 )
 
 PAIRS = "mewsli-x-pairs/1"
@@ -153,7 +153,7 @@ def pairs(path: File, name: str = "") -> PairSource:
 def _pairs(path: File, name: str) -> Iterator[tuple[int, PairOutcome]]:
     with Faults() as faults:
         rows = records(path, Format("pair", partial(_pair, name)))
-        yield from unique(path, ((line, (one,)) for line, one in rows), faults)
+        yield from with_unique_queries(path, ((line, (one,)) for line, one in rows), faults)
 
 
 def _pair(name: str, line: str) -> PairOutcome:

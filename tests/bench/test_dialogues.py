@@ -8,7 +8,7 @@ import pytest
 from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.data import mini
-from bench.data.mini.settings import of_corpus
+from bench.data.mini.settings import variant_of_corpus
 from bench.pipeline.plan import Plan, plan
 from bench.plugins import load
 from bench.store.store import Store
@@ -24,7 +24,7 @@ def test_names_of_corpora() -> None:
         documents, talks = (mini.named_corpus(settings.corpus + kind) for kind in ("", "-dialogues"))
         assert documents.reader == mini.corpus(settings).reader
         assert talks.reader == mini.dialogue_corpus(settings).reader != documents.reader
-        assert of_corpus(f"{settings.corpus}-dialogues") == settings
+        assert variant_of_corpus(f"{settings.corpus}-dialogues") == settings
     first = next(iter(mini.named_corpus("mini-dialogues").read()))
     assert first == next(islice(mini.dialogues(first.language), 1))
     with pytest.raises(UsageError, match="did you mean mini-dialogues"):

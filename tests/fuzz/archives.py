@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.core.publications import Release
-from bench.data.fetching.client import Client, Patience
+from bench.data.fetching.client import Client, RetryPolicy
 from bench.data.fetching.fetch import fetch
 from bench.data.fetching.unpack import unpack
 from tests.fuzz.harness import Case, Draw, Outcome
@@ -137,8 +137,8 @@ def served(folder: Path, answer: Callable[[str], bytes], size: int | None = None
     release = Release("some/file.txt", (url,), "none", size=size, sha256=hashlib.sha256(CONTENT).hexdigest())
 
     def call() -> str:
-        patience = Patience(connect=2, read=1, attempts=2, first=0, longest=0, sleep=lambda _: None)
-        with Client(patience) as client:
+        policy = RetryPolicy(connect=2, read=1, attempts=2, first=0, longest=0, sleep=lambda _: None)
+        with Client(policy) as client:
             fetch(release, folder, client)
         return (folder / release.path).read_text(encoding="latin-1")
 

@@ -166,7 +166,7 @@ def test_version_1_0_is_not_taken_for_1_1(tmp_path: Path) -> None:
 
 def test_mini_data() -> None:
     """No question is asked in two splits."""
-    legs = [mrtydi.mini_leg("sw", split, mini.named("default")) for split in ("test", "train")]
+    legs = [mrtydi.mini_leg("sw", split, mini.variant("default")) for split in ("test", "train")]
     tested, trained = ({item.text for item in leg.queries.read()} for leg in legs)
     assert not tested & trained
 

@@ -153,10 +153,10 @@ class NamedCorpus:
         there = tuple(path for path in dict.fromkeys(files.values()) if path.exists())
         return Source(self.text, reader(), there, partial(self._read, files))
 
-    def lacking(self) -> UsageError | None:
+    def missing_error(self) -> UsageError | None:
         """Return the error for files that are not there, with the command that fetches them; None where all are."""
-        lacking = [one for one in self.files() if not one.complete]
-        return _lacking(self.text, len(lacking), lacking[0].path) if lacking else None
+        incomplete = [one for one in self.files() if not one.complete]
+        return _lacking(self.text, len(incomplete), incomplete[0].path) if incomplete else None
 
     def _read(self, files: Mapping[str, Path]) -> Iterator[Document]:
         for language in dict.fromkeys(chain.from_iterable(part.languages for part in self.parts)):

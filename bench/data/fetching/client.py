@@ -49,7 +49,7 @@ _HEADERS = {
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryPolicy:
     """How long is waited, and how often a request is repeated."""
 
     connect: float = 15.0  # seconds for a connection
@@ -65,9 +65,9 @@ class Patience:
 class AddressError(Exception):
     """An address that did not give the file: `reason` continues a sentence, `again` says to try once more."""
 
-    def __init__(self, reason: str, *, again: bool = False) -> None:
+    def __init__(self, reason: str, *, retry: bool = False) -> None:
         super().__init__(reason)
-        self.reason, self.again = reason, again
+        self.reason, self.retry = reason, retry
 
 
 class _Session(requests.Session):
@@ -108,11 +108,11 @@ class _Session(requests.Session):
 class Client:
     """Sends requests. A host that could not be reached in all attempts is not asked again."""
 
-    def __init__(self, patience: Patience | None = None) -> None:
-        self.patience = patience or Patience()
+    def __init__(self, policy: RetryPolicy | None = None) -> None:
+        self.policy = policy or RetryPolicy()
         self._session, self._adapter = _Session(), HTTPAdapter()
         self._adapter.poolmanager.pool_classes_by_scheme = _pools(self._session)
-        self._session.max_redirects = self.patience.redirects
+        self._session.max_redirects = self.policy.redirects
         self._session.headers.update(_HEADERS)
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, self._adapter)
@@ -128,14 +128,14 @@ class Client:
 
     def begin(self, url: str, notice: Callable[[str], None]) -> None:
         """Count attempts at an address from one again; `notice` gets a sentence before every wait."""
-        self._adapter.max_retries = _attempts(self.patience, public_url(url), notice)
+        self._adapter.max_retries = _attempts(self.policy, public_url(url), notice)
 
     def wait(self, error: AddressError) -> None:
         """Wait for another attempt, after a body that did not come whole. Raises `AddressError` if none is left."""
         try:
             self._adapter.max_retries = self._adapter.max_retries.increment("GET", error=error)
         except MaxRetryError:
-            raise AddressError(f"{error.reason}{_number(self.patience)}") from error
+            raise AddressError(f"{error.reason}{_number(self.policy)}") from error
         self._adapter.max_retries.sleep()
 
     def size(self, url: str) -> int | None:
@@ -157,36 +157,36 @@ class Client:
             self._adapter.max_retries = answer.raw.retries or self._adapter.max_retries
             status = answer.status_code
             if status not in _ACCEPTED:
-                number = _number(self.patience) if status in _RETRIED else ""
+                number = _number(self.policy) if status in _RETRIED else ""
                 raise AddressError(f"answered {_status(status)}{number}")
             yield answer
 
     def blocks(self, answer: requests.Response) -> Iterator[bytes]:
         """Stream a body as it was sent. Raises `AddressError` where it breaks off, stalls or trickles."""
         began, count = time.monotonic(), 0
-        patience = self.patience
+        policy = self.policy
         while True:
             try:
                 # read1 returns what has come, so that a stall loses nothing
                 block: bytes = answer.raw.read1(_BLOCK, decode_content=False)
             except ReadTimeoutError as error:
-                raise AddressError(f"stalled: nothing came for {patience.read:g} s", again=True) from error
+                raise AddressError(f"stalled: nothing came for {policy.read:g} s", retry=True) from error
             except (HTTPError, OSError) as error:
-                raise AddressError("broke off", again=True) from error
+                raise AddressError("broke off", retry=True) from error
             if not block:
                 return
             yield block
             count += len(block)
             passed = time.monotonic() - began
-            if passed > patience.read:
-                if count < patience.slowest * passed:
-                    raise AddressError(f"stalled: {count:,} bytes came in {passed:.0f} s", again=True)
+            if passed > policy.read:
+                if count < policy.slowest * passed:
+                    raise AddressError(f"stalled: {count:,} bytes came in {passed:.0f} s", retry=True)
                 began, count = time.monotonic(), 0
 
     @contextmanager
     def _answer(self, verb: str, url: str, headers: Mapping[str, str]) -> Iterator[requests.Response]:
         """Yield the answer at the end of all redirects; close it at the end of the block."""
-        timeout = (self.patience.connect, self.patience.read)
+        timeout = (self.policy.connect, self.policy.read)
         self._session.guarded = False
         try:
             answer = self._session.request(
@@ -200,7 +200,7 @@ class Client:
     def _failure(self, error: requests.RequestException) -> AddressError:
         """Return a failure in our own words, since those of the libraries hold the whole address."""
         if isinstance(error, requests.TooManyRedirects):
-            return AddressError(f"redirected more than {self.patience.redirects} times")
+            return AddressError(f"redirected more than {self.policy.redirects} times")
         if isinstance(error, requests.exceptions.InvalidSchema | requests.exceptions.MissingSchema):
             return AddressError("is not fetched: only http and https are")
         cause = error.args[0] if error.args else None
@@ -209,10 +209,10 @@ class Client:
         if not isinstance(cause, HTTPError | OSError):
             return AddressError(f"cannot be asked ({type(error).__name__})")
         if isinstance(cause, SSLError):
-            return AddressError(_reason(cause, self.patience))
+            return AddressError(_reason(cause, self.policy))
         if isinstance(error.request, requests.PreparedRequest):
             self._session.unreachable.add(_host(error.request))
-        return AddressError(_reason(cause, self.patience) + (_number(self.patience) if exhausted else ""))
+        return AddressError(_reason(cause, self.policy) + (_number(self.policy) if exhausted else ""))
 
 
 def length(answer: requests.Response) -> int | None:
@@ -268,7 +268,7 @@ def _pools(session: _Session) -> dict[str, type[HTTPConnectionPool]]:
     return {"http": PlainPool, "https": SecurePool}
 
 
-def _attempts(patience: Patience, address: str, notice: Callable[[str], None]) -> Retry:
+def _attempts(policy: RetryPolicy, address: str, notice: Callable[[str], None]) -> Retry:
     """Return urllib3's count of attempts with our waits, each of which is announced."""
 
     class Attempts(Retry):
@@ -289,28 +289,28 @@ def _attempts(patience: Patience, address: str, notice: Callable[[str], None]) -
 
         def sleep(self, response: Any = None) -> None:
             last = self.history[-1]
-            reason = f"answered {_status(last.status)}" if last.status else _reason(last.error, patience)
+            reason = f"answered {_status(last.status)}" if last.status else _reason(last.error, policy)
             try:
                 asked = self.get_retry_after(response) if response is not None else None
             except (InvalidHeader, ValueError, OverflowError):  # soon, a number of 5,000 digits, a date without sense
                 asked = None
-            wait = patience.first * 2.0 ** (len(self.history) - 1)
-            seconds = min(patience.longest, max(asked or 0.0, wait))
+            wait = policy.first * 2.0 ** (len(self.history) - 1)
+            seconds = min(policy.longest, max(asked or 0.0, wait))
             notice(f"{address} {reason}; trying again in {seconds:g} s")
-            patience.sleep(seconds)
+            policy.sleep(seconds)
 
-    return Attempts(patience.attempts - 1, allowed_methods=None, status_forcelist=_RETRIED, raise_on_status=False)
+    return Attempts(policy.attempts - 1, allowed_methods=None, status_forcelist=_RETRIED, raise_on_status=False)
 
 
-def _reason(error: Exception | None, patience: Patience) -> str:
+def _reason(error: Exception | None, policy: RetryPolicy) -> str:
     if isinstance(error, AddressError):
         return error.reason
     kinds: tuple[tuple[type[Exception], str], ...] = (
         (SSLError, "has no certificate that is trusted here"),
         (ProxyError, "could not be reached through the proxy"),
         (NewConnectionError, "could not be reached"),
-        (ConnectTimeoutError, f"could not be reached in {patience.connect:g} s"),
-        (ReadTimeoutError, f"did not answer in {patience.read:g} s"),
+        (ConnectTimeoutError, f"could not be reached in {policy.connect:g} s"),
+        (ReadTimeoutError, f"did not answer in {policy.read:g} s"),
     )
     return next((words for kind, words in kinds if isinstance(error, kind)), "broke the connection off")
 
@@ -322,9 +322,9 @@ def _status(status: int) -> str:
         return str(status)
 
 
-def _number(patience: Patience) -> str:
+def _number(policy: RetryPolicy) -> str:
     """Return how often a request was tried, in brackets."""
-    return f" ({patience.attempts} attempts)" if patience.attempts > 1 else ""
+    return f" ({policy.attempts} attempts)" if policy.attempts > 1 else ""
 
 
 def _host(request: requests.PreparedRequest) -> str:

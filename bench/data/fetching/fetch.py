@@ -39,7 +39,7 @@ class FetchError(BenchError):
     """A file that none of its addresses gave."""
 
 
-class Watcher(Protocol):
+class ProgressCallback(Protocol):
     """Follows how a file comes."""
 
     def at(self, done: int, total: int | None) -> None:
@@ -49,7 +49,7 @@ class Watcher(Protocol):
         """Take something that a person should know."""
 
 
-class NullWatcher:
+class NoProgress:
     """Ignores all."""
 
     def at(self, done: int, total: int | None) -> None:
@@ -59,14 +59,14 @@ class NullWatcher:
         """Ignore it."""
 
 
-def ensure(file: LocalFile, client: Client | None, watch: Watcher | None = None) -> LocalFile:
+def ensure(file: LocalFile, client: Client | None, watch: ProgressCallback | None = None) -> LocalFile:
     """Fetch and unpack one file as far as needed, and return what is there now; a complete one is left alone.
 
     A `client` of None never touches the network, so that what is missing stays missing. `watch` follows the bytes,
     first of the file, then of what is unpacked. Raises `FetchError` and `StoreError` as `fetch` does, and `DataError`
     for an archive that is damaged or holds what is refused.
     """
-    watch, release, root = watch or NullWatcher(), file.release, file.root
+    watch, release, root = watch or NoProgress(), file.release, file.root
     if file.complete:
         return file
     usable = _usable(release, root)
@@ -101,7 +101,7 @@ def _usable(release: Release, root: Path) -> bool:
     return not disagreement(release, found) and bool(release.sha256 or not record or record.sha256 == found.sha256)
 
 
-def _unpack(release: Release, root: Path, watch: Watcher) -> None:
+def _unpack(release: Release, root: Path, watch: ProgressCallback) -> None:
     """Unpack an archive and record its files."""
     path, done = root / release.path, 0
 
@@ -161,13 +161,13 @@ class _Partial:
         self._note.unlink(missing_ok=True)
 
 
-def fetch(release: Release, root: Path, client: Client, watch: Watcher | None = None) -> Record:
+def fetch(release: Release, root: Path, client: Client, watch: ProgressCallback | None = None) -> Record:
     """Fetch a file from the first of its addresses that gives it, and return its record, which is written too.
 
     What another command fetches meanwhile is not fetched again. Raises `FetchError` if no address gave the file,
     `StoreError` if the folder cannot be written or the disk is too full.
     """
-    watch = watch or NullWatcher()
+    watch = watch or NoProgress()
     with writing(release.path), records.locked(root, release.path, watch.notice):
         known = records.recall(root, release.path)
         target = root / release.path
@@ -196,7 +196,7 @@ def writing(path: str) -> Iterator[None]:
         raise StoreError(f"stopped while fetching {path}: {explain(error)}; {_KEPT}") from error
 
 
-def _fetch(release: Release, root: Path, url: str, client: Client, watch: Watcher) -> Record:
+def _fetch(release: Release, root: Path, url: str, client: Client, watch: ProgressCallback) -> Record:
     """Fetch from one address, as often as that gets further or attempts are left. Raises `AddressError`."""
     part = _Partial(root, release.path)
     most = part.size
@@ -206,7 +206,7 @@ def _fetch(release: Release, root: Path, url: str, client: Client, watch: Watche
             pieces = _continue(release, part, url, client, watch)
             return _keep(release, part, url, pieces)
         except AddressError as error:
-            if not error.again:
+            if not error.retry:
                 raise
             if part.size > most:
                 most = part.size
@@ -214,7 +214,7 @@ def _fetch(release: Release, root: Path, url: str, client: Client, watch: Watche
             client.wait(error)
 
 
-def _continue(release: Release, part: _Partial, url: str, client: Client, watch: Watcher) -> bool:
+def _continue(release: Release, part: _Partial, url: str, client: Client, watch: ProgressCallback) -> bool:
     """Fetch the rest of a partial file; return whether its bytes came in several pieces. Raises `AddressError`."""
     have, facts = part.size, part.facts()
     validator = str(facts.get("validator", "")) if facts.get("url") == _name(url) else ""
@@ -233,7 +233,7 @@ def _continue(release: Release, part: _Partial, url: str, client: Client, watch:
             total = int(rest["total"]) if rest and int(rest["first"]) == have else None
             if total is None or (validator and _validator(answer) not in ("", validator)):
                 part.drop()
-                raise AddressError("has another version than the one begun", again=True)
+                raise AddressError("has another version than the one begun", retry=True)
         _plausible(release, answer, total)
         if not have:
             part.begin({"url": _name(url), "validator": _validator(answer), "total": total})
@@ -274,7 +274,7 @@ def _room(part: _Partial, needed: int) -> None:
         )
 
 
-def _write(part: _Partial, have: int, total: int | None, blocks: Iterator[bytes], watch: Watcher) -> None:
+def _write(part: _Partial, have: int, total: int | None, blocks: Iterator[bytes], watch: ProgressCallback) -> None:
     """Append what comes, and count it. Raises `AddressError`."""
     watch.at(have, total)
     with part.file.open("ab") as stream:
@@ -290,7 +290,7 @@ def _write(part: _Partial, have: int, total: int | None, blocks: Iterator[bytes]
         part.drop()
         raise AddressError(f"sends more than {total:,} bytes")
     if total is not None and have < total:
-        raise AddressError(f"broke off after {have:,} of {total:,} bytes", again=True)
+        raise AddressError(f"broke off after {have:,} of {total:,} bytes", retry=True)
 
 
 def _keep(release: Release, part: _Partial, url: str, pieces: bool) -> Record:
@@ -304,7 +304,7 @@ def _keep(release: Release, part: _Partial, url: str, pieces: bool) -> Record:
     if wrong:
         part.drop()
         # Pieces may be of two versions, or of two servers; what came in one go is what this address gives.
-        raise AddressError(f"gave another file: {wrong}", again=pieces)
+        raise AddressError(f"gave another file: {wrong}", retry=pieces)
     part.file.replace(target)
     fsync_folder(target.parent)
     part.drop()

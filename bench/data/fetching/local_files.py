@@ -179,7 +179,7 @@ def unread(file: LocalFile) -> int:
     )
 
 
-def lacking(task: Task) -> Path | None:
+def missing_file(task: Task) -> Path | None:
     """Return the first file of `Leg.sources` that is not there; None where all are, so that the task can run."""
     paths = (path for leg in task.legs for source in leg.sources for path in source.files)
     return next((path for path in paths if not path.exists()), None)
@@ -198,7 +198,7 @@ def _loads(suite: Suite, root: Path, own: str) -> Callable[[str], bool]:
             found = [suite.load(task, request), *([suite.dev(task, request)] if suite.dev and task in dev else ())]
         except BenchError:
             return False
-        return not any(map(lacking, found))
+        return not any(map(missing_file, found))
 
     return loads
 

@@ -35,7 +35,7 @@ class Format(Generic[T]):
     what: str  # one record in messages, e.g. `query`
     parse: Callable[[Any], T]  # a line's text (or what a library gives) → the record; raises `RecordError`
     # The record → the words for what may come only once in the file, e.g. `query id 'q1'`; None: duplicates are allowed
-    once: Callable[[T], str] | None = None
+    unique_label: Callable[[T], str] | None = None
     # columns of the first line, separated by tabs; None: the first line is a record
     header: tuple[str, ...] | None = None
 
@@ -75,8 +75,8 @@ def checked(
     for at, row in rows:
         try:
             record = form.parse(row)
-            if form.once is not None:
-                words = form.once(record)
+            if form.unique_label is not None:
+                words = form.unique_label(record)
                 first = seen.setdefault(words, at)
                 if first != at:
                     raise duplicate_error(words, first)

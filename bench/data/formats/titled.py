@@ -7,13 +7,13 @@ from functools import partial
 from bench.types import Corpus, Item, Source
 
 
-def joined(passage: Item) -> str:
+def title_and_text(passage: Item) -> str:
     """Return title, blank, text, as BEIR and Pyserini hand passages to cross-encoders; the text without a title."""
     return f"{passage.title} {passage.text}" if passage.title else passage.text
 
 
-def titled(corpus: Corpus) -> Corpus:
-    """Return the corpus with `joined` of the passages that are searched (not the originals) for its `texts`."""
+def with_titles(corpus: Corpus) -> Corpus:
+    """Return the corpus with `title_and_text` of the passages that are searched (not the originals) for its `texts`."""
     items = corpus.items
     texts = Source(items.name, f"{items.reader}+titled/1", items.files, partial(_joined, items))
     return replace(corpus, texts=texts)
@@ -21,4 +21,4 @@ def titled(corpus: Corpus) -> Corpus:
 
 def _joined(items: Source[Item]) -> Iterator[Item]:
     """Stream the passages with their titles in their texts."""
-    return (Item(item.id, joined(item), language=item.language) for item in items.read())
+    return (Item(item.id, title_and_text(item), language=item.language) for item in items.read())

@@ -40,8 +40,8 @@ from bench.data.mini.records import source as source
 from bench.data.mini.settings import DEFAULT as DEFAULT
 from bench.data.mini.settings import PRESETS as PRESETS
 from bench.data.mini.settings import WorldSettings as WorldSettings
-from bench.data.mini.settings import named as named
-from bench.data.mini.settings import of_corpus as of_corpus
+from bench.data.mini.settings import variant as variant
+from bench.data.mini.settings import variant_of_corpus as variant_of_corpus
 
 LANGUAGES: tuple[str, ...] = tuple(_TABLE)
 """ISO 639 codes: the eleven of Mr. TyDi, then French, German and Spanish."""

@@ -8,7 +8,7 @@ from bench.data.mini.draws import Draws
 from bench.data.mini.languages import LANGUAGES
 from bench.data.mini.latent import story
 from bench.data.mini.records import source
-from bench.data.mini.settings import DEFAULT, DIALOGUES, WorldSettings, of_corpus
+from bench.data.mini.settings import DEFAULT, DIALOGUES, WorldSettings, variant_of_corpus
 from bench.data.mini.writer import writer
 from bench.types import Source
 
@@ -55,7 +55,7 @@ def dialogue_corpus(
 
 def named_corpus(name: str) -> Source[Document]:
     """Return a corpus by its name, `mini` or `mini-no-order-dialogues`, say. Raises `UsageError` if there is none."""
-    return (dialogue_corpus if name.endswith(DIALOGUES) else corpus)(of_corpus(name))
+    return (dialogue_corpus if name.endswith(DIALOGUES) else corpus)(variant_of_corpus(name))
 
 
 def _of_all(

@@ -78,13 +78,13 @@ def check(what: str, name: str, names: Collection[str]) -> None:
         raise UsageError(unknown(what, name, tuple(names)))
 
 
-def named(name: str) -> WorldSettings:
+def variant(name: str) -> WorldSettings:
     """Return the settings called `name`. Raises `UsageError` if there are none."""
     check("settings of the mini world", name, PRESETS)
     return PRESETS[name]
 
 
-def of_corpus(corpus: str) -> WorldSettings:
+def variant_of_corpus(corpus: str) -> WorldSettings:
     """Return the settings of a pretraining corpus by its name. Raises `UsageError` if there is no such corpus."""
     found = {settings.corpus + kind: settings for kind in ("", DIALOGUES) for settings in PRESETS.values()}
     check("corpus of the mini world", corpus, found)

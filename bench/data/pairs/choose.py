@@ -19,7 +19,7 @@ from bench.data.formats import beir
 from bench.data.formats.text import COMPRESSED, uncompressed
 from bench.data.pairs import dpr, squad
 from bench.data.pairs.arrays import head
-from bench.data.pairs.judged import split
+from bench.data.pairs.judged import pairs_of_split
 from bench.data.pairs.rows import JSONL, jsonl_found, jsonl_pairs, tsv_pairs
 from bench.data.pairs.sources import PairOutcome, PairSource, concatenate, pair_source, reader
 
@@ -46,7 +46,7 @@ def load_pairs(name: str, language: str = "") -> PairSource:
         if part not in beir.splits(root):
             there = f"one of its splits: {', '.join(beir.splits(root)) or 'none'}"
             raise UsageError(where=f"pairs {name}", found=f"no qrels/{part}.tsv", expected=there)
-        return split(root, part, language=language)
+        return pairs_of_split(root, part, language=language)
     if path.is_dir():
         return _folder(path, language)
     read = _reader(path)

@@ -19,7 +19,15 @@ from bench.data.formats.jsonl import members, optional, text
 from bench.data.formats.source import Format, checked
 from bench.data.pairs.arrays import elements
 from bench.data.pairs.rows import given, id_of, passages
-from bench.data.pairs.sources import NO_POSITIVE, PairOutcome, PairSource, pair, pair_source, reader, unique
+from bench.data.pairs.sources import (
+    NO_POSITIVE,
+    PairOutcome,
+    PairSource,
+    pair,
+    pair_source,
+    reader,
+    with_unique_queries,
+)
 from bench.types import Item
 
 CODE = "dpr-pairs/1"
@@ -44,7 +52,7 @@ def found(path: File, name: str, language: str, passage_language: str) -> Iterat
     form = Format("record", partial(_record, name, language, passage_language))
     with Faults() as faults:
         rows = ((number, (number, value)) for number, value in elements(path))
-        yield from unique(where, ((at, (one,)) for at, one in checked(where, rows, form, faults)), faults)
+        yield from with_unique_queries(where, ((at, (one,)) for at, one in checked(where, rows, form, faults)), faults)
 
 
 def _record(name: str, language: str, passage_language: str, row: tuple[int, Any]) -> PairOutcome:

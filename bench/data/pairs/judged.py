@@ -64,7 +64,7 @@ def from_leg(leg: Leg, name: str, unknown: Unknown = "refuse") -> PairSource:
     return pair_source(name, code, files, partial(_of_leg, leg, leg.qrels, name, unknown))
 
 
-def split(folder: Path, name: str, called: str = "", language: str = "") -> PairSource:
+def pairs_of_split(folder: Path, name: str, called: str = "", language: str = "") -> PairSource:
     """Return the pairs of the split `name` of a folder in BEIR's layout, `called` so in messages.
 
     Errors are those of `from_leg` and `bench.data.formats.beir.corpus`.

@@ -4,7 +4,7 @@ A passage is known by its title and text: the same ones under two ids are one pa
 under one id are two. Passages and pairs are numbered in their order, and searched by their numbers, since ids of pairs
 promise nothing across sources.
 
-Files, n passages and m pairs: `passages.*` (see `bench.data.formats.strings`), canonical JSON each; `texts.npy`,
+Files, n passages and m pairs: `passages.*` (see `bench.data.formats.string_array`), canonical JSON each; `texts.npy`,
 uint64 `[n]`, fingerprints of what passages say; `names.npy`, uint64 `[a]`, and `named.npy`, int32 `[a]`: hashes of all
 ids, ascending, and the passages that have them; `own.npy`, int32 `[p]`, and `ids.npy`, uint64 `[p]`: the positives of
 pair after pair and the hashes of their ids; `first.npy`, int64 `[m + 1]`, where those of each pair begin; `asked.npy`,
@@ -29,7 +29,7 @@ from bench.core.errors import UsageError
 from bench.core.files import canonical, write_bytes
 from bench.data.corpora.dedupe import fingerprint
 from bench.data.formats.ids import hashed
-from bench.data.formats.strings import StoredSequence, StringArray, write_strings
+from bench.data.formats.string_array import StoredSequence, StringArray, write_strings
 from bench.data.pairs.mining import Judged
 from bench.types import Item, Json, TrainingPair
 

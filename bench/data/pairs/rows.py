@@ -23,7 +23,7 @@ from bench.data.formats.faults import Faults, RecordError, shown
 from bench.data.formats.jsonl import json_object, optional, text
 from bench.data.formats.source import Format, check_id, checked, records
 from bench.data.formats.text import lines
-from bench.data.pairs.sources import PairOutcome, PairSource, pair, pair_source, reader, unique
+from bench.data.pairs.sources import PairOutcome, PairSource, pair, pair_source, reader, with_unique_queries
 from bench.types import Item
 
 JSONL = "jsonl-pairs/1"
@@ -57,7 +57,7 @@ def jsonl_found(path: File, name: str, language: str) -> Iterator[tuple[int, Pai
     form = Format("pair", partial(_line, name, language))
     with Faults() as faults:
         rows = ((number, (number, line)) for number, line in lines(path, faults) if line and not line.isspace())
-        yield from unique(path, ((at, (one,)) for at, one in checked(path, rows, form, faults)), faults)
+        yield from with_unique_queries(path, ((at, (one,)) for at, one in checked(path, rows, form, faults)), faults)
 
 
 def _line(name: str, language: str, row: tuple[int, str]) -> PairOutcome:

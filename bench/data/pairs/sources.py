@@ -138,7 +138,7 @@ class _Passages:
         return True
 
 
-def unique(
+def with_unique_queries(
     where: File | str, rows: Iterable[tuple[int, tuple[PairOutcome, ...]]], faults: Faults
 ) -> Iterator[tuple[int, PairOutcome]]:
     """Flatten records of several queries (none once `faults` holds one), and add a fault for every duplicate id."""
@@ -199,7 +199,7 @@ _DRAWN = "drawn-pairs/1"
 _BYTES = 16
 
 
-def drawn(source: Source[TrainingPair], count: int, seed: int) -> PairSource:
+def sample_pairs(source: Source[TrainingPair], count: int, seed: int) -> PairSource:
     """Return a source of `count` (at least 1) pairs of another, drawn at random, which is read twice.
 
     Reading raises what reading that does, and `UsageError` where there are fewer pairs.

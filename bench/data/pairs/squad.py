@@ -23,7 +23,7 @@ from bench.data.formats.jsonl import Span, an_object, members, objects, present,
 from bench.data.formats.source import Format, check_id, checked
 from bench.data.pairs.arrays import elements
 from bench.data.pairs.rows import text_id
-from bench.data.pairs.sources import PairOutcome, PairSource, pair, pair_source, reader, unique
+from bench.data.pairs.sources import PairOutcome, PairSource, pair, pair_source, reader, with_unique_queries
 from bench.types import Item, Json
 
 CODE = "squad-pairs/1"
@@ -53,7 +53,7 @@ def found(path: File, name: str, language: str, *, segments: bool = False) -> It
     where = f"{path}, paragraph"
     form = Format("paragraph", partial(_paragraph, name, language, segments))
     with Faults() as faults:
-        yield from unique(where, checked(where, _paragraphs(path), form, faults), faults)
+        yield from with_unique_queries(where, checked(where, _paragraphs(path), form, faults), faults)
 
 
 def _paragraphs(path: File) -> Iterator[tuple[int, Any]]:

@@ -1,7 +1,7 @@
 """Training pairs on disk, each looked up by its number: one canonical JSON a pair, and a table of counts.
 
-Files: `pairs.*` (see `bench.data.formats.strings`); `table.npy`, int32 `[pairs, 3]`: positives, negatives, place of
-the query's language in `languages.json`.
+Files: `pairs.*` (see `bench.data.formats.string_array`); `table.npy`, int32 `[pairs, 3]`: positives, negatives, place
+of the query's language in `languages.json`.
 """
 
 import json
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from bench.core.errors import UsageError
 from bench.core.files import canonical, write_bytes
-from bench.data.formats.strings import StoredSequence, StringArray, write_strings
+from bench.data.formats.string_array import StoredSequence, StringArray, write_strings
 from bench.types import Item, Json, TrainingPair
 
 _PAIRS, _TABLE, _NAMES = "pairs", "table.npy", "languages.json"

@@ -65,7 +65,7 @@ class Prepare(Stage):
         """Megabytes of its files, or as many thousand documents; 0 where nobody knows before it is read."""
         files = [path for path in self.documents.files if path.is_file()]
         size = sum(path.stat().st_size for path in files) or 1000 * self.documents.records
-        if self.named is not None and self.named.lacking():
+        if self.named is not None and self.named.missing_error():
             size = int(fetched_bytes(self.named.parts)[0])
         ending = next((path.suffix for path in files if path.suffix in _RATES), "")
         return Cost(f"prepare{ending or ' text'}", size / 1e6, _RATES[ending])

@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.core.workspace import Workspace
 from bench.data.formats.ids import hashed
-from bench.data.formats.strings import StringArray, write_strings
+from bench.data.formats.string_array import StringArray, write_strings
 from bench.pipeline.stages.validate import Validate
 from bench.store.inputs import Fingerprinted, Inputs
 from bench.store.stage import IDLE, Cost, Stage, named
@@ -42,7 +42,7 @@ class StoreTexts(Stage):
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write ids and texts in corpus order, and their places by the ids' hashes.
 
-        Files: `passages.*` (see `bench.data.formats.strings`), `hashes.npy` (uint64, ascending) and `places.npy`
+        Files: `passages.*` (see `bench.data.formats.string_array`), `hashes.npy` (uint64, ascending) and `places.npy`
         (int64), both `[documents]`. Some thirty bytes a document are held in memory.
         """
         hashes = bytearray()

@@ -13,8 +13,8 @@ from bench.core.errors import DataError, DataFaultsError
 from bench.data.formats import aligned, beir
 from bench.data.formats import jsonl as nested
 from bench.data.formats.faults import RecordError
-from bench.data.formats.strings import StringArray, write_strings
-from bench.data.formats.titled import joined, titled
+from bench.data.formats.string_array import StringArray, write_strings
+from bench.data.formats.titled import title_and_text, with_titles
 from bench.data.pairs.arrays import elements
 from bench.testing import fields
 from bench.types import Corpus, Item, Judgement, Source
@@ -116,12 +116,12 @@ def test_sorted_strings_can_be_searched(tmp_path: Path) -> None:
 
 def test_titles_before_texts(tmp_path: Path) -> None:
     """Without a title nothing is put in front; a corpus's passages come in their order, with their own reader."""
-    assert joined(Item("d", " a text", "A title")) == "A title  a text"
-    assert joined(Item("d", "a text")) == "a text"
+    assert title_and_text(Item("d", " a text", "A title")) == "A title  a text"
+    assert title_and_text(Item("d", "a text")) == "a text"
     path = tmp_path / "corpus.jsonl"
     path.write_text('{"_id": "a", "title": "T", "text": "one"}\n{"_id": "b", "title": "", "text": "two"}\n')
     items = beir.corpus(tmp_path)
-    corpus = titled(Corpus("c", items, "en", texts=Source("originals", "other/1", (), lambda: iter(()))))
+    corpus = with_titles(Corpus("c", items, "en", texts=Source("originals", "other/1", (), lambda: iter(()))))
     assert corpus.items is items
     texts = pickle.loads(pickle.dumps(present(corpus.texts)))  # noqa: S301 (made here)
     assert [(item.id, item.text, item.title) for item in texts.read()] == [("a", "T one", ""), ("b", "two", "")]

@@ -101,6 +101,6 @@ def test_what_is_missing_and_what_is_on_disk(tmp_path: Path, monkeypatch: pytest
     wanted = fields(where="corpus wikipedia:sw,te", found="2 of its files", hint="bench data fetch 'wikipedia:sw,te'")
     assert fetched_bytes(asked.parts) == (0, 2)
     with pytest.raises(UsageError, check=wanted):
-        raise asked.lacking() or AssertionError
+        raise asked.missing_error() or AssertionError
     with pytest.raises(UsageError, check=fields(found="1 of its files missing", hint="bench data fetch")):
         next(asked.source().read())

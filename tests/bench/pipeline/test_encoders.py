@@ -12,7 +12,7 @@ from bench.config.profiles import profile
 from bench.config.request import Request
 from bench.core.contract import Contract, Document
 from bench.core.errors import PluginError, UsageError
-from bench.data.pairs import drawn, with_dev
+from bench.data.pairs import sample_pairs, with_dev
 from bench.pipeline.compute import Compute
 from bench.pipeline.dense import Pretrained, Trained, about_backbones
 from bench.pipeline.encoders import Encoders
@@ -155,7 +155,7 @@ def test_shots_are_drawn_from_the_last_tuning(tmp_path: Path) -> None:
     first, last = own["beir/a"]
     assert (first.shots, last.shots) == (None, 5)
     assert first.pairs.reader == "made/1:english-pairs"
-    assert last.pairs.reader == drawn(source("official a"), 5, 3).reader
+    assert last.pairs.reader == sample_pairs(source("official a"), 5, 3).reader
     assert last.about()["shots"] == 5
     assert "shots" not in first.about()
     assert last.config == found(suite(ENGLISH, OWN), task("beir/a"))["beir/a"][1].config

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.core.workspace import Parts, Workspace
-from bench.data.formats.strings import StringArray
+from bench.data.formats.string_array import StringArray
 from bench.types import Corpus, Item, Source, Tie
 from methods.bm25 import lucene, tokens, vocabulary
 from methods.bm25.config import BM25Config

@@ -14,7 +14,7 @@ import pytest
 
 from bench.core.publications import Release
 from bench.data.fetching import records
-from bench.data.fetching.client import Client, Patience
+from bench.data.fetching.client import Client, RetryPolicy
 from bench.data.fetching.fetch import fetch
 from tests.conftest import tree
 
@@ -163,10 +163,10 @@ class Attempt:
     waits: list[float] = field(default_factory=list)
     ear: Ear = field(default_factory=Ear)
 
-    def __call__(self, *urls: str, patience: dict[str, Any] | None = None, **about: Any) -> records.Record:
+    def __call__(self, *urls: str, policy: dict[str, Any] | None = None, **about: Any) -> records.Record:
         known = {"path": "suite/file.bin", "licence": "CC0", "sha256": hashlib.sha256(DATA).hexdigest(), **about}
-        given = {"connect": 2.0, "read": 5.0, "attempts": 3, "sleep": self.waits.append, **(patience or {})}
-        with Client(Patience(**given)) as client:
+        given = {"connect": 2.0, "read": 5.0, "attempts": 3, "sleep": self.waits.append, **(policy or {})}
+        with Client(RetryPolicy(**given)) as client:
             return fetch(Release(urls=urls, **known), self.root, client, self.ear)
 
     @property

@@ -16,7 +16,7 @@ import pytest
 from bench.core.errors import StoreError
 from bench.core.publications import Release
 from bench.data.fetching import records
-from bench.data.fetching.client import Client, Patience
+from bench.data.fetching.client import Client, RetryPolicy
 from bench.data.fetching.fetch import FetchError, ensure
 from bench.data.fetching.local_files import examine, look
 from tests.conftest import cases
@@ -93,7 +93,7 @@ def test_a_damaged_file_is_fetched_again_as_it_was(script: Any, server: str, att
         release = Release("suite/file.bin", (f"{server}{url}",), "CC0")
         found = examine(look(release, attempt.root, lambda: False))
         assert (found.state, found.basis) == ("damaged", "sha256")
-        with Client(Patience(sleep=attempt.waits.append)) as client:
+        with Client(RetryPolicy(sleep=attempt.waits.append)) as client:
             if url == "/f":
                 assert ensure(found, client).complete
             else:
@@ -203,7 +203,7 @@ def test_no_room(script: Any, server: str, attempt: Any, data: bytes, monkeypatc
     """A disk without room is told before a byte comes; what is begun is kept."""
     script.answers["/f"] = [{"upto": 100_000, "headers": {"ETag": '"1"'}}, {"headers": {"ETag": '"1"'}}]
     with pytest.raises(FetchError):
-        attempt(f"{server}/f", patience={"attempts": 1})
+        attempt(f"{server}/f", policy={"attempts": 1})
     usage = type(shutil.disk_usage("/"))
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "disk_usage", lambda _: usage(10, 10, 1000))
@@ -299,10 +299,10 @@ def test_an_answer_that_stalls_trickles_or_is_torn_off(script: Any, server: str,
         (trickle, "bytes came in 0 s", {"slowest": 1e6, "read": 0.3}),
         (tear, "broke off", {}),
     )
-    for then, reason, patience in faults:
+    for then, reason, policy in faults:
         script.asked.clear()
         script.answers["/f"] = [{**CUT, "then": then}, {"headers": ONE}]
-        attempt(f"{server}/f", patience=patience)
+        attempt(f"{server}/f", policy=policy)
         assert attempt.files == {"suite/file.bin": data}
         assert reason in attempt.ear.said[-1]
         assert int(script.ranges()[1][6:-1]) >= 100_000

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bench.core.publications import Release
-from bench.data.fetching.client import AddressError, Client, Patience, followed
+from bench.data.fetching.client import AddressError, Client, RetryPolicy, followed
 from bench.data.fetching.fetch import FetchError, fetch
 from bench.data.fetching.records import public_url
 from tests.conftest import cases
@@ -51,7 +51,7 @@ def test_redirects_that_are_refused(url: str, target: str, reason: str) -> None:
     """No other scheme, no less safe one, no way into a private network, nothing malformed; secrets are not shown."""
     with pytest.raises(AddressError) as caught:
         followed(url, target)
-    assert (caught.value.reason, caught.value.again) == (f"redirects {reason}", False)
+    assert (caught.value.reason, caught.value.retry) == (f"redirects {reason}", False)
 
 
 def test_a_name_that_leads_elsewhere_when_it_is_connected(
@@ -136,7 +136,7 @@ def test_only_http_is_fetched(attempt: Any, url: str) -> None:
 def test_sizes_and_silence(script: Any, server: str, attempt: Any, data: bytes, serve: Any) -> None:
     """A server that accepts the call alone is tried again; a size is asked for without fetching."""
     script.answers["/f"] = [{"play": lambda _: time.sleep(0.7)}, {}]
-    attempt(f"{server}/f", patience={"read": 0.3})
+    attempt(f"{server}/f", policy={"read": 0.3})
     assert "did not answer in 0.3 s" in attempt.ear.said[0]
     assert attempt.files == {"suite/file.bin": data}
     address = f"http://127.0.0.1:{serve()}"
@@ -147,7 +147,7 @@ def test_sizes_and_silence(script: Any, server: str, attempt: Any, data: bytes, 
         handler.head(200, {"Content-Length": str(len(data))})
 
     script.answers |= {"/f": [{"play": head}], "/none": [{"status": 404}]}
-    with Client(Patience(connect=2, read=2)) as client:
+    with Client(RetryPolicy(connect=2, read=2)) as client:
         assert (client.size(f"{address}/f"), client.size(f"{address}/none")) == (len(data), None)
     assert heads == ["HEAD"]
 
@@ -158,7 +158,7 @@ def test_a_server_that_is_not_there(tmp_path: Path, caplog: pytest.LogCaptureFix
     with socket.create_server(("127.0.0.1", 0)) as taken:
         nobody = f"http://127.0.0.1:{taken.getsockname()[1]}"
     waits: list[float] = []
-    with Client(Patience(attempts=3, sleep=waits.append)) as client:
+    with Client(RetryPolicy(attempts=3, sleep=waits.append)) as client:
         for name in ("one", "two"):
             with pytest.raises(FetchError, match="could not be reached"):
                 fetch(Release(f"suite/{name}", (f"{nobody}/{name}",), "CC0"), tmp_path, client)

@@ -171,7 +171,7 @@ def test_scenes_follow_one_another_unless_shuffled() -> None:
 @pytest.mark.parametrize(("name", "share"), [("few-names", 0.4), ("default", 0.8), ("many-names", 1.0)])
 def test_names_are_as_frequent_as_the_settings_say(name: str, share: float) -> None:
     """The share of sentences with a name or numeral is the rate, within four standard errors."""
-    settings = replace(mini.named(name), documents=200)
+    settings = replace(mini.variant(name), documents=200)
     tokens = set(shared(settings))
     sentences = [sentence for document in mini.documents("fi", settings) for sentence in document.sentences]
     having = sum(not tokens.isdisjoint(re.findall(r"\w+", sentence)) for sentence in sentences)
@@ -197,7 +197,9 @@ def test_settings_seeds_and_sizes_differ() -> None:
     assert renamed.digest() == mini.DEFAULT.digest()
     assert next(mini.documents("sw", renamed)) == next(mini.documents("sw"))
     assert [settings.corpus for settings in mini.PRESETS.values()][:2] == ["mini", "mini-few-names"]
-    assert [mini.of_corpus(settings.corpus) for settings in mini.PRESETS.values()] == list(mini.PRESETS.values())
+    assert [mini.variant_of_corpus(settings.corpus) for settings in mini.PRESETS.values()] == list(
+        mini.PRESETS.values()
+    )
     other = replace(SMALL, seed=SMALL.seed + 1)
     common = lexicon(SMALL, "ru").forms() & lexicon(other, "ru").forms()
     assert len(common) < len(lexicon(SMALL, "ru").forms()) / 20
@@ -267,8 +269,8 @@ def test_impossible_settings_are_refused(change: dict[str, int], message: str) -
 @pytest.mark.parametrize(
     ("take", "suggested"),
     [
-        (lambda: mini.named("few-name"), "few-names"),
-        (lambda: mini.of_corpus("mini-few-name"), "mini-few-names"),
+        (lambda: mini.variant("few-name"), "few-names"),
+        (lambda: mini.variant_of_corpus("mini-few-name"), "mini-few-names"),
         (lambda: mini.questions("en", "tests"), "test"),
         (lambda: mini.judgements("en", "tests"), "test"),
         (lambda: mini.beir("claim"), "claims"),

@@ -59,7 +59,8 @@ def test_every_suite_hands_the_world_on(tmp_path: Path, suite: str) -> None:
             assert there.corpus.id.startswith(f"mini-few-names/{suite}")
             pairs = list(zip(here.sources, there.sources, strict=True))
             assert all(
-                a.reader.replace(mini.DEFAULT.digest(), mini.named("few-names").digest()) == b.reader for a, b in pairs
+                a.reader.replace(mini.DEFAULT.digest(), mini.variant("few-names").digest()) == b.reader
+                for a, b in pairs
             )
             assert not {a.reader for a, _ in pairs} & {b.reader for _, b in pairs}
             assert next(there.corpus.items.read()).text

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.core.errors import UsageError
-from bench.data.pairs import outcomes, split, without_leaks
+from bench.data.pairs import outcomes, pairs_of_split, without_leaks
 from bench.data.pairs.leaks import LEAKED, TABLE
 from bench.types import Item, Source, TrainingPair
 from tests.conftest import Put, Sentences
@@ -28,7 +28,7 @@ def folder(put: Put) -> Path:
 
 def test_rows_of_the_files_that_are_read(folder: Path) -> None:
     """Rows of other files leave nothing out, unless they are named; the key knows, and the table is among the files."""
-    source = without_leaks(split(folder / "set", "train"), folder / TABLE)
+    source = without_leaks(pairs_of_split(folder / "set", "train"), folder / TABLE)
     assert [one.query.id for one in source.read()] == ["q1", "q3"]
     assert [(one.query, one.left_out) for _, one in outcomes(source)] == [("q1", ()), ("q2", (LEAKED,)), ("q3", ())]
     assert list(pickle.loads(pickle.dumps(source)).read()) == list(source.read())  # noqa: S301 (our own bytes)
@@ -41,18 +41,18 @@ def test_rows_of_the_files_that_are_read(folder: Path) -> None:
 
 def test_keys_are_the_same_on_another_machine(folder: Path, tmp_path: Path) -> None:
     """Where the folder of data lies decides nothing, nor does a link to it."""
-    here = without_leaks(split(folder / "set", "train"), folder / TABLE)
+    here = without_leaks(pairs_of_split(folder / "set", "train"), folder / TABLE)
     (tmp_path / "link").symlink_to(folder, target_is_directory=True)
-    there = without_leaks(split(tmp_path / "link/set", "train"), folder / TABLE)
+    there = without_leaks(pairs_of_split(tmp_path / "link/set", "train"), folder / TABLE)
     (tmp_path / "far/away").mkdir(parents=True)
     moved = folder.rename(tmp_path / "far/away/data")
-    assert here.reader == there.reader == without_leaks(split(moved / "set", "train"), moved / TABLE).reader
+    assert here.reader == there.reader == without_leaks(pairs_of_split(moved / "set", "train"), moved / TABLE).reader
 
 
 def test_a_table_of_other_files_is_refused(folder: Path, put: Put, told: Sentences) -> None:
     """Ids that the source does not have mean that the two do not belong together."""
     put(f"data/{TABLE}", ROWS + "set/qrels/train.tsv\tq9\tset\n")
-    assert told(without_leaks(split(folder / "set", "train", "a"), folder / TABLE).read()) == [
+    assert told(without_leaks(pairs_of_split(folder / "set", "train", "a"), folder / TABLE).read()) == [
         (
             f"{folder}/{TABLE}:5: found query id 'q9', expected the id of a query of a train; "
             "the table is of another release"
@@ -61,7 +61,7 @@ def test_a_table_of_other_files_is_refused(folder: Path, put: Put, told: Sentenc
     put(f"data/{TABLE}", ROWS + "set\tq9\n")
     assert (
         "found 2 columns in 'set\\tq9', expected 3 separated by tabs"
-        in told(without_leaks(split(folder / "set", "train"), folder / TABLE).read())[0]
+        in told(without_leaks(pairs_of_split(folder / "set", "train"), folder / TABLE).read())[0]
     )
 
 
@@ -78,5 +78,7 @@ def test_real_table() -> None:
     """As many questions as the table names are left out of each."""
     root = Path(os.environ["BENCH_DATA"])
     for name, leaked, left in (("beir/scifact", 2, 807), ("mrtydi-goldp/sw", 14, 1905), ("mrtydi-goldp/ko", 1, 1062)):
-        found = Counter(one.left_out for _, one in outcomes(without_leaks(split(root / name, "train"), root / TABLE)))
+        found = Counter(
+            one.left_out for _, one in outcomes(without_leaks(pairs_of_split(root / name, "train"), root / TABLE))
+        )
         assert found == {(LEAKED,): leaked, (): left}

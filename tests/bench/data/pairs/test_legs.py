@@ -16,7 +16,7 @@ import pytest
 from bench.core.errors import DataError, UsageError
 from bench.data import mini
 from bench.data.formats import beir
-from bench.data.pairs import from_leg, irds_pairs, outcomes, split
+from bench.data.pairs import from_leg, irds_pairs, outcomes, pairs_of_split
 from bench.data.pairs.sources import NO_PASSAGE, NO_POSITIVE, NO_TEXT, TWICE
 from bench.testing import fields
 from bench.types import Answers, Corpus, Item, Judgement, Leg, Source, TrainingPair
@@ -96,7 +96,7 @@ def test_unknown_ids_are_told_with_their_lines(put: Put, told: Sentences) -> Non
     put("set/queries.jsonl", '{"_id": "q1", "text": "what?"}\n')
     rows = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t1\nq9\td1\t1\n"
     folder = put("set/qrels/train.tsv", rows).parent.parent
-    assert told(split(folder, "train").read()) == [
+    assert told(pairs_of_split(folder, "train").read()) == [
         (f"{folder}/qrels/train.tsv:3: found document id 'd2', expected the id of a passage in {folder}/corpus.jsonl"),
         f"{folder}/qrels/train.tsv:4: found query id 'q9', expected the id of a query in {folder}/queries.jsonl",
     ]
@@ -170,7 +170,7 @@ def test_memory_grows_with_the_judged_passages_only(put: Put) -> None:
         put(f"{count}/queries.jsonl", "\n".join(json.dumps({"_id": f"q{at}", "text": "what?"}) for at in range(100)))
         judged = "".join(f"q{at}\td{at * 7}\t1\n" for at in range(100))
         folder = put(f"{count}/qrels/train.tsv", f"query-id\tcorpus-id\tscore\n{judged}").parent.parent
-        source = split(folder, "train")
+        source = pairs_of_split(folder, "train")
         list(source.read())  # whatever is imported and cached once
         with traced() as peak:
             assert [pair.positives[0].text.split()[0] for pair in source.read()] == [str(at * 7) for at in range(100)]
@@ -185,7 +185,7 @@ def test_real_training_questions() -> None:
     root = Path(os.environ["BENCH_DATA"])
     for name, pairs, positives in (("beir/scifact", 809, 919), ("mrtydi-goldp/sw", 1919, 2210)):
         folder = root / name
-        source = split(folder, "train")
+        source = pairs_of_split(folder, "train")
         assert Counter(one.left_out for _, one in outcomes(source)) == {(): pairs}
         texts, asked = (
             {row["_id"]: row["text"] for row in map(json.loads, (folder / file).read_text("utf-8").strip().split("\n"))}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bench.core.errors import UsageError
 from bench.data.formats.archive import File, Member
 from bench.data.formats.faults import RecordError
-from bench.data.pairs import concatenate, dev_of, drawn, outcomes, with_dev, without_test_questions
+from bench.data.pairs import concatenate, dev_of, outcomes, sample_pairs, with_dev, without_test_questions
 from bench.data.pairs.leaks import LEAKED
 from bench.data.pairs.rows import tsv_pairs
 from bench.data.pairs.sources import (
@@ -102,7 +102,7 @@ def test_dev_pairs_decide_nothing_about_training_pairs(put: Put) -> None:
     assert [(at, one.query, one.pair) for at, one in outcomes(both)] == [(1, "q", pair)]
     assert list(both.read()) == [pair]
     train = tsv_pairs(put("train.tsv", "a\tb\nc\td\n"))
-    assert dev_of(drawn(with_dev(train, train), 1, 0)) is None
+    assert dev_of(sample_pairs(with_dev(train, train), 1, 0)) is None
 
 
 def test_joined_sources_have_dev_pairs_where_each_has(put: Put) -> None:
@@ -178,13 +178,13 @@ def test_the_lowest_hashes_win() -> None:
     names = [f"q{number}" for number in range(50)]
     lots = {name: hashlib.blake2b(f"3 {name}".encode(), digest_size=16).digest() for name in names}
     winners = set(sorted(names, key=lambda name: lots[name])[:8])
-    source = drawn(of(names), 8, 3)
+    source = sample_pairs(of(names), 8, 3)
     assert ids(source) == [name for name in names if name in winners]
     assert [at for at, _ in outcomes(source)] == [7 + at for at, name in enumerate(names) if name in winners]
     names = [f"q{number}" for number in range(40)]
     counts = dict.fromkeys(names, 0)
     for seed in range(400):
-        for name in ids(drawn(of(names), 20, seed)):
+        for name in ids(sample_pairs(of(names), 20, seed)):
             counts[name] += 1
     assert all(140 <= count <= 260 for count in counts.values())
 
@@ -196,27 +196,32 @@ def test_smaller_draws_are_parts_of_larger_ones(names: list[str], data: st.DataO
     large = data.draw(st.integers(1, len(names)))
     small = data.draw(st.integers(1, large))
     shuffled = data.draw(st.permutations(names))
-    assert set(ids(drawn(of(names), small, 0))) <= set(ids(drawn(of(shuffled), large, 0)))
-    assert len(ids(drawn(of(names), large, 0))) == large
-    assert ids(drawn(of(names), len(names), 0)) == names
+    assert set(ids(sample_pairs(of(names), small, 0))) <= set(ids(sample_pairs(of(shuffled), large, 0)))
+    assert len(ids(sample_pairs(of(names), large, 0))) == large
+    assert ids(sample_pairs(of(names), len(names), 0)) == names
 
 
 def test_what_decides_a_draw(put: Put) -> None:
     """The reader knows number, seed and source; a question without a positive neither counts nor comes."""
     one = tsv_pairs(put("one.tsv", "a\tb\nc\td\n"))
-    readers = [drawn(one, 1, 0), drawn(one, 2, 0), drawn(one, 1, 1), drawn(tsv_pairs(one.files[0], "x", "en"), 1, 0)]
+    readers = [
+        sample_pairs(one, 1, 0),
+        sample_pairs(one, 2, 0),
+        sample_pairs(one, 1, 1),
+        sample_pairs(tsv_pairs(one.files[0], "x", "en"), 1, 0),
+    ]
     assert len({source.reader for source in readers}) == 4
-    assert drawn(one, 1, 0).reader == readers[0].reader
+    assert sample_pairs(one, 1, 0).reader == readers[0].reader
     assert readers[0].files == one.files
     assert ids(pickle.loads(pickle.dumps(readers[0]))) == ids(readers[0])  # noqa: S301 (our own bytes)
     names = ["a", "b", "c", "d"]
-    assert ids(drawn(of(names, lacking=["b"]), 3, 0)) == ["a", "c", "d"]
+    assert ids(sample_pairs(of(names, lacking=["b"]), 3, 0)) == ["a", "c", "d"]
     wanted = fields(
         found="3 training pairs", expected="at least tune.shots=4", hint="type --set tune.shots=3, or leave"
     )
     with pytest.raises(UsageError, check=wanted):
-        ids(drawn(of(names, lacking=["b"]), 4, 0))
+        ids(sample_pairs(of(names, lacking=["b"]), 4, 0))
     with pytest.raises(UsageError, check=fields(found="0 training pairs", hint="it holds no pair")):
-        ids(drawn(of(names, lacking=names), 1, 0))
+        ids(sample_pairs(of(names, lacking=names), 1, 0))
     both = concatenate({"x": tsv_pairs(put("one.tsv", "a\tb\n"))}, "both")
-    assert ids(drawn(both, 1, 0)) == ["x:1"]
+    assert ids(sample_pairs(both, 1, 0)) == ["x:1"]

@@ -16,7 +16,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrai
 from bench.core.errors import DataError, UsageError
 from bench.core.order import best
 from bench.core.workspace import Workspace
-from bench.data.formats.titled import titled
+from bench.data.formats.titled import with_titles
 from bench.data.formats.trec import read_run
 from bench.pipeline.stages import rerank, texts
 from bench.pipeline.stages.search import Rules
@@ -46,7 +46,7 @@ def make_texts(make_work: Space) -> Make:
 
     def make(items: Sequence[Item]) -> Path:
         work = make_work()
-        corpus = titled(Corpus("c", Source("c", "test/1", (), lambda: iter(items))))
+        corpus = with_titles(Corpus("c", Source("c", "test/1", (), lambda: iter(items))))
         texts.StoreTexts(checked=GIVEN, corpus=GIVEN, of=corpus).run(work, {})
         return work.out
 
