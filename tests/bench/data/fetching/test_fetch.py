@@ -351,7 +351,7 @@ def test_two_at_once_fetch_once(script: Any, server: str, attempt: Any, data: by
 
     script.answers["/f"] = [{"play": slow}]
     second = attempt.another()
-    url, patient = (f"{server}/f",), {"patience": {"read": 20.0}}
+    url, patient = (f"{server}/f",), {"policy": {"read": 20.0}}
     first_thread = threading.Thread(target=attempt, args=url, kwargs=patient)
     first_thread.start()
     assert begun.wait(20)
