@@ -4,13 +4,13 @@ Everything is compared by its letters (`bench.data.contamination.index`). A text
 
 * `equal`: its letters are those of a whole training sentence or document;
 * `contained`: it is not short, and its letters follow one another within a document;
-* `run`: so many of its letters follow one another within a document;
-* `alike`: of the grams (runs of few letters) that it or a sentence has, so many are in both: their Jaccard index, where
-  a gram that the sentence repeats counts each time. Looked for in questions alone.
+* `run`: a number of its letters (`AuditConfig.run`) follow one another within a document;
+* `alike`: a share of the grams (runs of few letters) of it and a sentence is in both: their Jaccard index, where a gram
+  that the sentence repeats counts each time. Only questions are compared in this way.
 
 The first two are called exact, the others near. Training texts are streamed: memory depends on the test, and on the
-longest document. Hashes only propose; whatever is reported was compared letter by letter. Nothing that the rules name
-is missed, and what is found of a text, and where first, does not depend on the other texts looked for.
+longest document. Hashes only propose; every match was compared letter by letter. Nothing that the rules name is missed,
+and the matches of a text, and their first places, do not depend on the other texts of the test.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,15 +23,14 @@ import numpy.typing as npt
 from bench.core.workspace import Advance, noop
 from bench.data.contamination.index import (
     ROUNDING,
-    STRIDE,
     AuditConfig,
-    Places,
-    Prints,
-    Proposals,
+    Candidates,
+    Positions,
+    RollingHashes,
     TextIndex,
     grams,
-    letters,
-    spelled,
+    normalize_texts,
+    to_string,
 )
 
 VERSION = 1
@@ -40,7 +39,7 @@ EXACT: tuple[How, ...] = ("equal", "contained")
 NEAR: tuple[How, ...] = ("run", "alike")
 
 _BATCH = 1 << 20  # characters compared at once
-_PAIRS = 1 << 14  # pairs compared letter by letter at once
+_PAIRS = 1 << 14  # candidates compared letter by letter before those already matched are dropped
 _SHOWN = 160
 
 
@@ -53,43 +52,55 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class SoughtText:
-    """A text of the test that is looked for."""
+class TestText:
+    """A text of the test, to be searched for."""
 
     text: str
-    question: bool = False  # its grams are looked for too
+    question: bool = False  # compared by its grams too
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """Where a text was found first."""
+class Match:
+    """The first place where a text of the test occurs."""
 
     where: str  # the training text
-    said: str  # the sentence found, as the training text has it; an excerpt if it is long
+    text: str  # the sentence as the training text has it; an excerpt if it is long
     letters: int = 0  # in a row; 0 for `alike`
     share: float = 0.0  # of the grams that are in both; 0 for all but `alike`
 
 
 def scan(
-    texts: Iterable[Text], wanted: Sequence[SoughtText], rules: AuditConfig, advance: Advance = noop
-) -> list[dict[How, Hit]]:
-    """Look for texts of a test in training texts, which are read once; `advance` gets the bytes compared.
+    texts: Iterable[Text], test_texts: Sequence[TestText], rules: AuditConfig, advance: Advance = noop
+) -> list[dict[How, Match]]:
+    """Search training texts, which are read once, for texts of a test.
 
-    Return for each of `wanted` every way in which it was found with its first place; empty for what was not found.
+    Args:
+        texts: the training texts.
+        test_texts: the texts of the test.
+        rules: what counts as overlap.
+        advance: called with numbers of bytes compared.
+
+    Returns:
+        For each of `test_texts` the ways in which it was found, each with its first place; empty if it was not found.
+
+    Example:
+        >>> training = [Text("d1", ("The quick brown fox jumps over the lazy dog.",))]
+        >>> scan(training, [TestText("the quick brown fox jumps over the lazy dog")], AuditConfig())[0]["equal"].where
+        'd1'
     """
-    search = _TextSearch(TextIndex([one.text for one in wanted], [one.question for one in wanted], rules))
+    search = _TextSearch(TextIndex([text.text for text in test_texts], [text.question for text in test_texts], rules))
     for batch in _batches(texts):
         search.add(batch)
         advance(sum(len(sentence.encode("utf-8", "surrogatepass")) for text in batch for sentence in text.sentences))
-    return search.found
+    return search.matches
 
 
-def excerpt(text: str, at: float = 0.0) -> str:
-    """Return a text on one line; of a long one, what follows a place in it (a share of its length)."""
+def excerpt(text: str, position: float = 0.0) -> str:
+    """Return a text on one line; of a long one, what follows a `position` (a share of its length)."""
     line = " ".join(text.split())
     if len(line) <= _SHOWN:
         return line
-    first = min(int(at * len(line)), len(line) - _SHOWN)
+    first = min(int(position * len(line)), len(line) - _SHOWN)
     return f"{'…' if first else ''}{line[first : first + _SHOWN]}{'…' if first + _SHOWN < len(line) else ''}"
 
 
@@ -112,133 +123,116 @@ class _LetterBatch:
 
     def __init__(self, texts: Sequence[Text]) -> None:
         self._texts, self._sentences = texts, [sentence for text in texts for sentence in text.sentences]
-        self.codes, ends = letters(self._sentences)
-        self.sentences = np.append(0, ends).astype(np.int64)  # where each begins, and the end of the last
+        self.codes, ends = normalize_texts(self._sentences)
+        self.sentences = np.append(0, ends).astype(np.int64)  # the start of each, and the end of the last
         self.documents = self.sentences[np.cumsum([0, *(len(text.sentences) for text in texts)])]
-        self.prints = Prints(self.codes)
+        self.hashes = RollingHashes(self.codes)
 
-    @staticmethod
-    def bounds(edges: Places, places: Places) -> tuple[Places, Places]:
-        """Return the first letter of the sentence or document that each place lies in, and the one after its last."""
-        at = np.searchsorted(edges, places, "right")
-        return edges[at - 1], edges[at]
+    def match(self, place: int, letters: int, share: float = 0.0) -> Match:
+        """Return the match that starts at a letter."""
+        document, row = (int(np.searchsorted(edges, place, "right")) - 1 for edges in (self.documents, self.sentences))
+        first, end = int(self.sentences[row]), int(self.sentences[row + 1])
+        text = excerpt(self._sentences[row], (place - first) / (end - first))
+        return Match(self._texts[document].where, text, letters, share)
 
-    def hit(self, place: int, count: int, share: float) -> Hit:
-        """Return the hit at a letter."""
-        document, at = (int(np.searchsorted(edges, place, "right")) - 1 for edges in (self.documents, self.sentences))
-        first, end = int(self.sentences[at]), int(self.sentences[at + 1])
-        said = excerpt(self._sentences[at], (place - first) / (end - first))
-        return Hit(self._texts[document].where, said, count, share)
+
+def _bounds(edges: Positions, places: Positions) -> tuple[Positions, Positions]:
+    """Return the first letter of the sentence or document that holds each place, and the one after its last."""
+    rows = np.searchsorted(edges, places, "right")
+    return edges[rows - 1], edges[rows]
 
 
 class _TextSearch:
-    """What was found so far."""
+    """The matches so far."""
 
-    def __init__(self, needles: TextIndex) -> None:
-        self._needles = needles
-        self.found: list[dict[How, Hit]] = [{} for _ in needles.ends]
-        self._open: dict[How, npt.NDArray[np.bool_]] = {
-            how: np.ones(len(needles.ends), np.bool_) for how in (*EXACT, *NEAR)
+    def __init__(self, index: TextIndex) -> None:
+        self._index = index
+        self.matches: list[dict[How, Match]] = [{} for _ in index.ends]
+        self._unmatched: dict[How, npt.NDArray[np.bool_]] = {
+            how: np.ones(len(index.ends), np.bool_) for how in (*EXACT, *NEAR)
         }
 
     def add(self, texts: Sequence[Text]) -> None:
-        """Look into more training texts."""
-        batch, needles = _LetterBatch(texts), self._needles
-        self._equal(batch)
-        for runs, look in ((needles.windows, self._run), (needles.anchors, self._alike)):
-            pairs = runs.propose(batch.prints.windows(runs.size))
-            self._contained(batch, pairs)
-            look(batch, pairs)
+        """Search more training texts."""
+        batch, index = _LetterBatch(texts), self._index
+        self._find_equal(batch)
+        windows = index.windows.find(batch.hashes.windows(index.windows.size))
+        self._find_contained(batch, windows)
+        self._find_runs(batch, windows)
+        anchors = index.anchors.find(batch.hashes.windows(index.anchors.size))
+        self._find_contained(batch, anchors)
+        self._find_alike(batch, anchors)
 
-    def _note(self, how: How, text: int, hit: Hit) -> None:
-        """Remember the first place where a text was found in a way."""
-        self.found[text][how] = hit
-        self._open[how][text] = False
+    def _record(self, how: How, text: int, match: Match) -> None:
+        """Record the first match of a text in a way."""
+        self.matches[text][how] = match
+        self._unmatched[how][text] = False
 
-    def _equal(self, batch: _LetterBatch) -> None:
+    def _find_equal(self, batch: _LetterBatch) -> None:
         """Compare whole sentences and documents."""
         first = np.concatenate([batch.sentences[:-1], batch.documents[:-1]])
         ends = np.concatenate([batch.sentences[1:], batch.documents[1:]])
-        pairs = self._needles.wholes.propose(batch.prints.spans(first, ends))
-        self._as_a_whole("equal", batch, pairs.texts, first[pairs.places], ends[pairs.places])
+        pairs = self._index.wholes.find(batch.hashes.spans(first, ends))
+        self._record_wholes("equal", batch, pairs.texts, first[pairs.places], ends[pairs.places])
 
-    def _contained(self, batch: _LetterBatch, pairs: Proposals) -> None:
+    def _find_contained(self, batch: _LetterBatch, pairs: Candidates) -> None:
         """Compare whole texts at the places of their runs."""
-        needles = self._needles
-        long_enough = needles.lengths[pairs.texts] >= needles.rules.contained
-        pairs = pairs.where(self._open["contained"][pairs.texts] & long_enough)
-        first, end = batch.bounds(batch.documents, pairs.places)
+        index = self._index
+        long_enough = index.lengths[pairs.texts] >= index.rules.contained
+        pairs = pairs.select(self._unmatched["contained"][pairs.texts] & long_enough)
+        first, end = _bounds(batch.documents, pairs.places)
         starts = pairs.places - pairs.offsets
-        stops = starts + needles.lengths[pairs.texts]
+        stops = starts + index.lengths[pairs.texts]
         inside = (starts >= first) & (stops <= end)
         texts, starts, stops = pairs.texts[inside], starts[inside], stops[inside]
-        same = batch.prints.spans(starts, stops) == needles.hashes[texts]
-        self._as_a_whole("contained", batch, texts[same], starts[same], stops[same])
+        equal = batch.hashes.spans(starts, stops) == index.hashes[texts]
+        self._record_wholes("contained", batch, texts[equal], starts[equal], stops[equal])
 
-    def _as_a_whole(self, how: How, batch: _LetterBatch, texts: Places, starts: Places, stops: Places) -> None:
-        """Note the texts whose letters are those from start to stop, where their hashes say so."""
-        needles = self._needles
-        for at in np.argsort(starts, kind="stable").tolist():
-            text, start, stop = int(texts[at]), int(starts[at]), int(stops[at])
-            own = needles.codes[needles.first[text] : needles.ends[text]]
-            if self._open[how][text] and np.array_equal(own, batch.codes[start:stop]):
-                self._note(how, text, batch.hit(start, stop - start, 0.0))
+    def _record_wholes(
+        self, how: How, batch: _LetterBatch, texts: Positions, starts: Positions, stops: Positions
+    ) -> None:
+        """Record the texts whose letters are those from start to stop, where their hashes say so."""
+        for row in np.argsort(starts, kind="stable").tolist():
+            text, start, stop = int(texts[row]), int(starts[row]), int(stops[row])
+            if self._unmatched[how][text] and np.array_equal(self._index.letters(text), batch.codes[start:stop]):
+                self._record(how, text, batch.match(start, stop - start))
 
-    def _run(self, batch: _LetterBatch, pairs: Proposals) -> None:
-        """Count the letters in a row on both sides of each window found."""
-        for begin in range(0, len(pairs), _PAIRS):
-            some = pairs.where(slice(begin, begin + _PAIRS))
-            some = some.where(self._open["run"][some.texts])
-            for at in np.flatnonzero(self._letters_in_a_row(batch, some)).tolist():
-                text, place, offset = int(some.texts[at]), int(some.places[at]), int(some.offsets[at])
-                if self._open["run"][text]:
-                    start, count = self._whole_run(batch, text, place, offset)
-                    self._note("run", text, batch.hit(start, count, 0.0))
+    def _find_runs(self, batch: _LetterBatch, pairs: Candidates) -> None:
+        """Count the letters in a row on both sides of the start of each window."""
+        for begin in range(0, len(pairs.texts), _PAIRS):
+            block = Candidates(*(column[begin : begin + _PAIRS] for column in pairs))
+            block = block.select(self._unmatched["run"][block.texts])
+            firsts, ends = _bounds(batch.documents, block.places)
+            for text, place, offset, first, end in np.stack([*block, firsts, ends], axis=1).tolist():
+                if self._unmatched["run"][text]:
+                    self._compare_run(batch, text, place, offset, first, end)
 
-    def _letters_in_a_row(self, batch: _LetterBatch, pairs: Proposals) -> npt.NDArray[np.bool_]:
-        """Return which windows lie in a run, `[pairs]`."""
-        needles, run = self._needles, self._needles.rules.run
-        more, window = STRIDE - 1, run - STRIDE + 1
-        reach = np.arange(-more, window + more)
-        here, there = pairs.places[:, None] + reach, (needles.first[pairs.texts] + pairs.offsets)[:, None] + reach
-        first, end = batch.bounds(batch.documents, pairs.places)
-        valid = (here >= first[:, None]) & (here < end[:, None])
-        valid &= (there >= needles.first[pairs.texts][:, None]) & (there < needles.ends[pairs.texts][:, None])
-        same = valid & (batch.codes.take(here, mode="clip") == needles.codes.take(there, mode="clip"))
-        before = np.cumprod(same[:, :more][:, ::-1], axis=1).sum(axis=1)
-        after = np.cumprod(same[:, more + window :], axis=1).sum(axis=1)
-        return np.asarray(same[:, more : more + window].all(axis=1) & (before + window + after >= run))
+    def _compare_run(self, batch: _LetterBatch, text: int, place: int, offset: int, first: int, end: int) -> None:
+        """Record the run through a place of the document [first, end) and an offset of a text, if it is long enough."""
+        letters = self._index.letters(text)
+        before, after = min(place - first, offset), min(end - place, len(letters) - offset)
+        left = batch.codes[place - before : place][::-1] == letters[offset - before : offset][::-1]
+        right = batch.codes[place : place + after] == letters[offset : offset + after]
+        back, forth = (int(np.argmin(np.append(equal, False))) for equal in (left, right))
+        if back + forth >= self._index.rules.run:
+            self._record("run", text, batch.match(place - back, back + forth))
 
-    def _whole_run(self, batch: _LetterBatch, text: int, place: int, offset: int) -> tuple[int, int]:
-        """Return where a run begins that goes through a place, and how many letters it has."""
-        needles = self._needles
-        first, end = (int(edge[0]) for edge in batch.bounds(batch.documents, np.array([place])))
-        own = needles.codes[needles.first[text] : needles.ends[text]]
-        before = min(place - first, offset)
-        after = min(end - place, len(own) - offset)
-        left = batch.codes[place - before : place][::-1] == own[offset - before : offset][::-1]
-        right = batch.codes[place : place + after] == own[offset : offset + after]
-        back, forth = (int(np.argmin(np.append(same, False))) for same in (left, right))
-        return place - back, back + forth
-
-    def _alike(self, batch: _LetterBatch, pairs: Proposals) -> None:
+    def _find_alike(self, batch: _LetterBatch, pairs: Candidates) -> None:
         """Compare the grams of questions with those of the sentences that hold one of their anchors."""
-        needles, size = self._needles, self._needles.rules.gram
-        pairs = pairs.where(needles.questions[pairs.texts] & self._open["alike"][pairs.texts])
-        first, end = batch.bounds(batch.sentences, pairs.places)
-        counts, ours = end - first - size + 1, needles.grams[pairs.texts]
-        least = needles.rules.alike
-        inside = (
-            (pairs.places + size <= end) & (counts >= ours * least - ROUNDING) & (counts * least <= ours + ROUNDING)
-        )
+        index, size, least = self._index, self._index.rules.gram, self._index.rules.alike
+        pairs = pairs.select(index.questions[pairs.texts] & self._unmatched["alike"][pairs.texts])
+        first, end = _bounds(batch.sentences, pairs.places)
+        counts, text_counts = end - first - size + 1, index.gram_counts[pairs.texts]
+        long_enough = (pairs.places + size <= end) & (counts >= text_counts * least - ROUNDING)
+        inside = long_enough & (counts * least <= text_counts + ROUNDING)
         keys = np.unique(np.stack([first[inside], pairs.texts[inside], counts[inside]]), axis=1)
-        sentence, theirs = -1, frozenset[str]()
+        sentence, sentence_grams = -1, frozenset[str]()
         for start, text, count in keys.T.tolist():
             if start != sentence:
-                sentence, theirs = start, grams(spelled(batch.codes[start : start + count + size - 1]), size)
-            if self._open["alike"][text]:
-                own = needles.grams_of(text)
-                common = len(own & theirs)
-                share = common / (len(own) + count - common)
+                sentence, sentence_grams = start, grams(to_string(batch.codes[start : start + count + size - 1]), size)
+            if self._unmatched["alike"][text]:
+                text_grams = index.grams_of(text)
+                common = len(text_grams & sentence_grams)
+                share = common / (len(text_grams) + count - common)
                 if share >= least:
-                    self._note("alike", text, batch.hit(start, 0, share))
+                    self._record("alike", text, batch.match(start, 0, share))

@@ -40,7 +40,7 @@ def elements(path: File, key: str = "") -> Iterator[tuple[int, Any]]:
         raise error.at(path, window.line()) from None
 
 
-def head(path: File) -> str:
+def first_block(path: File) -> str:
     """Return how a file begins: its first characters that are not blank, at most a block of them.
 
     Raises `DataError` as `elements` does for files.

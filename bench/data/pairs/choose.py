@@ -18,7 +18,7 @@ from bench.core.errors import UsageError
 from bench.data.formats import beir
 from bench.data.formats.text import COMPRESSED, uncompressed
 from bench.data.pairs import dpr, squad
-from bench.data.pairs.arrays import head
+from bench.data.pairs.arrays import first_block
 from bench.data.pairs.judged import pairs_of_split
 from bench.data.pairs.rows import JSONL, jsonl_found, jsonl_pairs, tsv_pairs
 from bench.data.pairs.sources import PairOutcome, PairSource, concatenate, pair_source, reader
@@ -84,7 +84,7 @@ def _json(path: Path, name: str, language: str) -> PairSource:
 
 def _read_json(path: Path, name: str, language: str) -> Iterator[tuple[int, PairOutcome]]:
     """Stream what a .json file holds."""
-    begins = head(path)
+    begins = first_block(path)
     if begins.startswith("["):
         return dpr.found(path, name, language or _ENGLISH, language or _ENGLISH)
     if _SQUAD.search(begins):

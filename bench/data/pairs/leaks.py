@@ -47,11 +47,11 @@ def without_test_questions(source: Source[TrainingPair], test: Source[Item]) -> 
 
 
 def _unasked(source: Source[TrainingPair], test: Source[Item]) -> Iterator[tuple[int, PairOutcome]]:
-    from bench.data.contamination.index import letters_of
+    from bench.data.contamination.index import normalize_text
 
-    asked = {letters_of(item.text) for item in test.read()}
+    asked = {normalize_text(item.text) for item in test.read()}
     for at, one in outcomes(source):
-        leaked = one.pair is not None and letters_of(one.pair.query.text) in asked
+        leaked = one.pair is not None and normalize_text(one.pair.query.text) in asked
         yield at, PairOutcome(one.query, None, (LEAKED,)) if leaked else one
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from bench.core.errors import DataError
 from bench.core.workspace import Advance, Workspace, noop
 from bench.data.contamination import search
-from bench.data.contamination.index import AuditConfig, letters, unicode_version
-from bench.data.contamination.search import EXACT, NEAR, Hit, How, SoughtText, Text, excerpt, scan
+from bench.data.contamination.index import AuditConfig, normalize_text, unicode_version
+from bench.data.contamination.search import EXACT, NEAR, How, Match, TestText, Text, excerpt, scan
 from bench.pipeline.stages import read
 from bench.pipeline.stages.read import Read
 from bench.store.stage import IDLE, Cost, Stage
@@ -68,7 +68,7 @@ class Finding:
 
     part: Part
     how: How  # the strongest way in which it was found
-    hit: Hit
+    match: Match
 
 
 @dataclass(frozen=True)
@@ -107,14 +107,14 @@ def audit(training: Source[Text], legs: Sequence[Asked], rules: AuditConfig, adv
             count += 1
             yield text
 
-    found = scan(counted(), [SoughtText(text, question) for text, question in merged.items()], rules, advance)
+    found = scan(counted(), [TestText(text, question) for text, question in merged.items()], rules, advance)
     if not count:
         raise DataError(training.name, None, "no training text", "at least one")
     hits = dict(zip(merged, found, strict=True))
     return [Audited(parts, tuple(_findings(parts, hits)), short, count) for parts, short in gathered]
 
 
-def _findings(parts: Iterable[Part], hits: Mapping[str, Mapping[How, Hit]]) -> Iterator[Finding]:
+def _findings(parts: Iterable[Part], hits: Mapping[str, Mapping[How, Match]]) -> Iterator[Finding]:
     """The strongest finding of each part that was found; only of questions the grams count."""
     for part in parts:
         ways = [how for how in (*EXACT, *NEAR) if how in hits[part.text] and (how != "alike" or part.kind == "queries")]
@@ -163,7 +163,7 @@ def _parts(leg: Asked, passages: Mapping[str, str], rules: AuditConfig) -> tuple
         for text in strings:
             answers.setdefault(text, query)
     kept = [
-        Part("answers", query, text) for text, query in answers.items() if len(letters([text])[0]) >= rules.contained
+        Part("answers", query, text) for text, query in answers.items() if len(normalize_text(text)) >= rules.contained
     ]
     return [*parts, *kept], len(answers) - len(kept)
 
@@ -175,8 +175,16 @@ def write(work: Workspace, audited: Audited) -> Mapping[str, Json]:
     looked for, and the training texts that were read.
     """
     rows = (
-        {**asdict(one.part), "text": excerpt(one.part.text), "how": one.how, **asdict(one.hit)}
-        for one in audited.findings
+        {
+            **asdict(finding.part),
+            "text": excerpt(finding.part.text),
+            "how": finding.how,
+            "where": finding.match.where,
+            "said": finding.match.text,
+            "letters": finding.match.letters,
+            "share": finding.match.share,
+        }
+        for finding in audited.findings
     )
     read.write_lines(work.out / FOUND, rows)
     facts: dict[str, Json] = {kind: _counts(kind, audited) for kind in KINDS}

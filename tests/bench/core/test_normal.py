@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.core.normal import normalize
-from bench.data.contamination.index import letters_of
+from bench.data.contamination.index import normalize_text
 from bench.data.corpora.dedupe import fingerprint
 from tests.conftest import seconds
 
@@ -23,7 +23,9 @@ def test_texts_of_any_writing_system(text: str, marks: str) -> None:
         assert normalize(form, text + marks) == unicodedata.normalize(form, text + marks)
 
 
-@pytest.mark.parametrize("parse", [lambda text: normalize("NFKC", text), letters_of, lambda text: fingerprint([text])])
+@pytest.mark.parametrize(
+    "parse", [lambda text: normalize("NFKC", text), normalize_text, lambda text: fingerprint([text])]
+)
 @pytest.mark.parametrize("build", [lambda size: "a" + MARKS * size, lambda size: "".join(one * size for one in MARKS)])
 def test_marks_in_a_row_cost_linear_time(parse: Callable[[str], object], build: Callable[[int], str]) -> None:
     """Four times as many take about four times as long, not sixteen times."""

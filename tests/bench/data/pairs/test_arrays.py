@@ -13,7 +13,7 @@ import pytest
 from bench.data.formats import text
 from bench.data.formats.archive import Member
 from bench.data.pairs import arrays
-from bench.data.pairs.arrays import elements, head
+from bench.data.pairs.arrays import elements, first_block
 from tests.conftest import Put, Sentences, cases, traced
 
 VALUES: list[Any] = [
@@ -78,7 +78,7 @@ def test_an_array_under_a_key(put: Put, tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
         archive.add(path, "in/a.json")
     assert [value for _, value in elements(Member(tmp_path / "a.tar.gz", "in/a.json"))] == VALUES
-    assert head(put("a.json", ' \n [ {"a": 1}]')) == '[ {"a": 1}]'
+    assert first_block(put("a.json", ' \n [ {"a": 1}]')) == '[ {"a": 1}]'
 
 
 @pytest.mark.parametrize(
