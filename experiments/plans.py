@@ -37,9 +37,9 @@ PLANS = (
     ("B", f"--method msm --suite mrtydi {TINY}"),
     (
         "B",
-        f"--method msm --suite mrtydi --setting english --task en,ko {TINY} --set tune.mine=bm25 --set tune.epochs=1",
+        f"--method msm --suite mrtydi --regime english --task en,ko {TINY} --set tune.mine=bm25 --set tune.epochs=1",
     ),
-    ("C", "--method bm25 --suite mrtydi --task en --setting english --rerank trained"),
+    ("C", "--method bm25 --suite mrtydi --task en --regime english --rerank trained"),
 )
 
 

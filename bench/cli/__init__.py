@@ -21,22 +21,27 @@ COMMANDS = {
     "score": "Score a TREC run file, from here or from elsewhere.",
     "compare": "Test which of several systems is better, and whether the comparison is fair.",
     "sweep": "Choose settings on dev questions, as many trials for every method.",
-    "shots": "Tune on more and more training pairs and draw the curve.",
+    "few-shot": "Tune on more and more training pairs and draw the curve.",
     "ablate": "Run the papers' ablation tables and compare their direction with ours.",
     "reproduce": "Make a row again from its result file; say OK, close or differs.",
     "leaderboard": "Build a static site from results.",
     "data": "List, fetch, check and audit official data.",
-    "check": "Try what a method or suite promises, yours or ours.",
-    "new": "Begin a plugin of your own.",
+    "plugin": "Begin a plugin of your own, and check what a method or suite promises.",
     "export": "Write an encoder for transformers and sentence-transformers, with a model card.",
     "doctor": "Examine this machine: versions, devices, plugins, data, store.",
     "gc": "Remove what no result rests on from the store.",
     "verify": "Re-hash the store and the results; name what is damaged.",
     "completion": "Print the script that completes `bench` in bash, zsh or fish.",
 }
-
-
-_TRAINS = ("run", "sweep", "shots", "ablate", "reproduce")
+_MODULES = {
+    **dict.fromkeys(("sweep", "few-shot", "ablate"), "studies"),
+    **dict.fromkeys(("doctor", "gc", "verify", "completion"), "maintenance"),
+}
+"""Modules that hold several commands, by command."""
+_RENAMED = {"shots": ("few-shot",), "check": ("plugin", "check"), "new": ("plugin", "new")}
+_RENAMED_OPTIONS = {"--setting": "--regime"}
+"""Names of earlier versions, which still work and which no help mentions."""
+_TRAINS = ("run", "sweep", "few-shot", "ablate", "reproduce")
 """Commands for which processes that a launcher has started work together."""
 _LONG_WORD = re.compile(r"(\S{199})\S{2,}")
 _FIELDS = ("where", "line", "found", "expected", "hint")
@@ -59,30 +64,37 @@ class CommandGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands, each with its whole first sentence."""
-        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        commands = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
         with formatter.section("Commands"):
-            formatter.write_dl([(name, one.get_short_help_str(limit=10_000)) for name, one in found if one])
+            formatter.write_dl([(name, item.get_short_help_str(limit=10_000)) for name, item in commands if item])
 
 
 class LazyGroup(CommandGroup):
     """Commands that lie in modules of their own, imported when called, so that `--help` imports none of them.
 
-    `listed` says what each command does, in the order to list them; `home` precedes its name in that of its module.
+    Args:
+        listed: what each command does, by its name, in the order of the help.
+        home: what precedes a command's name in the name of its module, which holds it as `command`.
+        modules: the module of a command that shares it with others, below `home`; it holds the command by its name.
+        attributes: the arguments of `click.Group`.
     """
 
-    def __init__(self, *, listed: Mapping[str, str], home: str, **given: Any) -> None:
-        super().__init__(**given)
-        self.listed, self.home = listed, home
+    def __init__(
+        self, *, listed: Mapping[str, str], home: str, modules: Mapping[str, str] | None = None, **attributes: Any
+    ) -> None:
+        super().__init__(**attributes)
+        self.listed, self.home, self.modules = listed, home, modules or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of use."""
         return [*self.listed]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module of a command and return its `command`."""
+        """Import the module of a command and return it; None for a name that is not listed."""
         if cmd_name not in self.listed:
             return None
-        command: click.Command = import_module(f"{self.home}{cmd_name}").command
+        module = import_module(f"{self.home}{self.modules.get(cmd_name, cmd_name)}")
+        command: click.Command = getattr(module, cmd_name.replace("-", "_") if cmd_name in self.modules else "command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -111,6 +123,7 @@ def examples(*lines: str) -> str:
     cls=LazyGroup,
     listed=COMMANDS,
     home="bench.cli.",
+    modules=_MODULES,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=examples(
         "bench run --method bm25 --suite beir --task path/to/folder",
@@ -123,17 +136,34 @@ def bench() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command and exit: 0 done, 2 the user can mend it, 1 a failure of ours or of the machine."""
+    """Run a command and exit.
+
+    Args:
+        arguments: what follows `bench` on the command line; by default that of this process.
+
+    Exit status: 0 done, 2 a mistake that the user can fix, 1 a failure of ours or of the machine, 128 + N ended by
+    signal N.
+    """
     # Threads that wait by spinning take the cores from each other on a machine that is shared, and training crawls.
-    # Must be said before anything loads OpenMP.
+    # Must be set before anything loads OpenMP.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    given = [*(sys.argv[1:] if arguments is None else arguments)]
     with _ended_by_signals():
-        status = _status(given)
+        status = _status(current_names(sys.argv[1:] if arguments is None else arguments))
     sys.exit(status)
 
 
-class _Ended(KeyboardInterrupt):
+def current_names(arguments: Sequence[str]) -> list[str]:
+    """Return a command line with commands and options of earlier versions under the names that they have now."""
+    command, *options = arguments or ("",)
+    words = [*_RENAMED.get(command, (command,)), *options] if arguments else []
+    renamed = []
+    for word in words:
+        option, equals, value = word.partition("=")
+        renamed.append(f"{_RENAMED_OPTIONS.get(option, option)}{equals}{value}")
+    return renamed
+
+
+class _EndedBySignalError(KeyboardInterrupt):
     """A signal that asks this process to end."""
 
     def __init__(self, number: int) -> None:
@@ -146,17 +176,17 @@ def _ended_by_signals() -> Iterator[None]:
     """Let SIGTERM and SIGHUP end a command as an interrupt does, unless somebody has them ignored (`nohup`)."""
 
     def end(number: int, _: object) -> None:
-        raise _Ended(number)
+        raise _EndedBySignalError(number)
 
-    before = {}
+    handlers = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
             if signal.getsignal(number) == signal.SIG_DFL:
-                before[number] = signal.signal(number, end)
+                handlers[number] = signal.signal(number, end)
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 
@@ -167,26 +197,27 @@ def _status(arguments: list[str]) -> int:
 
     try:
         if launch().world == 1 or not arguments or arguments[0] not in _TRAINS:
-            return _called(arguments)
+            return _run_command(arguments)
         from bench.training.launched import together
 
         with together() as leads:
-            return _called(arguments) if leads else 0
+            return _run_command(arguments) if leads else 0
     except click.ClickException as error:
         return _fail(arguments, "UsageError", error.format_message(), error.exit_code, error)
     except BenchError as error:
         return _fail(arguments, type(error).__name__, str(error), error.exit_code, error)
     except (KeyboardInterrupt, click.exceptions.Abort) as error:
-        ended = next((one for one in (error, error.__cause__) if isinstance(one, _Ended)), _Ended(signal.SIGINT))
-        how = "interrupted" if ended.number == signal.SIGINT else f"ended by {ended}"
+        causes = [cause for cause in (error, error.__cause__) if isinstance(cause, _EndedBySignalError)]
+        end = causes[0] if causes else _EndedBySignalError(signal.SIGINT)
+        ending = "interrupted" if end.number == signal.SIGINT else f"ended by {end}"
         with suppress(OSError):  # the terminal may be gone
-            click.echo(f"bench: {how}; finished stages are kept, type the same command to go on", err=True)
-        return 128 + ended.number
+            click.echo(f"bench: {ending}; finished stages are kept, type the same command to go on", err=True)
+        return 128 + end.number
     except BrokenPipeError:
         # The reader went away (`bench list | head`): nothing is wrong, but Python must not flush into the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as error:  # the last line of defence: whatever it is, say whose fault it is
+    except Exception as error:  # the last line of defence: say whose fault it is
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
             return _fail(arguments, "UsageError", "found a name longer than any file or folder may have", 2, error)
         if isinstance(error, ModuleNotFoundError) and error.name in DENSE:
@@ -198,7 +229,7 @@ def _status(arguments: list[str]) -> int:
         return _fail(arguments, type(error).__name__, text, 1, error)
 
 
-def _called(arguments: list[str]) -> int:
+def _run_command(arguments: list[str]) -> int:
     # Click returns the status of `Exit` (from --help, or raised by a command) instead of raising it.
     status = bench.main(args=arguments, prog_name="bench", standalone_mode=False)
     return status if isinstance(status, int) else 0
@@ -206,7 +237,7 @@ def _called(arguments: list[str]) -> int:
 
 def _fail(arguments: list[str], kind: str, text: str, status: int, error: Exception) -> int:
     """Report a failure on stderr and, where `--json` was typed, as an object on stdout; return the status."""
-    text = _cut(text)
+    text = _shorten(text)
     usage = getattr(error, "ctx", None)
     if isinstance(error, click.UsageError) and usage is not None:
         click.echo(usage.get_usage(), err=True)
@@ -214,16 +245,18 @@ def _fail(arguments: list[str], kind: str, text: str, status: int, error: Except
     if "--json" in arguments:
         import json
 
-        given = {name: getattr(error, name, None) for name in _FIELDS}
+        values = ((name, getattr(error, name, None)) for name in _FIELDS)
         fields = {
-            name: _cut(one) if isinstance(one, str) else one for name, one in given.items() if one not in (None, "")
+            name: _shorten(value) if isinstance(value, str) else value
+            for name, value in values
+            if value not in (None, "")
         }
         failure = {"type": kind, "message": text, "exit_code": status, **fields}
         click.echo(json.dumps({"error": failure}, ensure_ascii=False))
     return status
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return a text of at most 2 kB, and of no word more than 200 characters, whatever input it echoes."""
     data = _LONG_WORD.sub(r"\1…", text).encode("utf-8", "replace")
     if len(data) <= _LONGEST:

@@ -34,7 +34,7 @@ _WIDTH = 160  # characters of a text that are shown
 @click.argument("systems", nargs=-1, required=True, metavar="SYSTEM SYSTEM...")
 @click.option("--suite", required=True, metavar="NAME", help="The suite whose results are compared.")
 @click.option("--data", metavar="NAME", help="Only results on official, mini or local data; default: all.")
-@click.option("--setting", metavar="NAME", help="Only results in this setting; default: all.")
+@click.option("--regime", "setting", metavar="NAME", help="Only results in this regime; default: all.")
 @click.option("--measure", metavar="NAME", help="Default: the suite's headline measure.")
 @click.option(
     "--per-task", "by_task", is_flag=True, help="Test each task (language) by itself, too; --json always does."

@@ -58,7 +58,7 @@ _PLAN: tuple[Decorator, ...] = (
         "--task", "tasks", metavar="NAMES", help="Tasks, comma-separated, or folders; default: the whole suite."
     ),
     click.option(
-        "--setting", "settings", metavar="NAMES", help="unsupervised (default), english, multilingual, few-shot."
+        "--regime", "settings", metavar="NAMES", help="unsupervised (default), english, multilingual, few-shot."
     ),
     click.option("--seed", "seeds", metavar="NUMBERS", help="Seeds, comma-separated: 0,1,2. Default 0."),
     click.option("--data", metavar="NAME", help="official or mini; default: the profile's."),

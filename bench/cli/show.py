@@ -237,7 +237,7 @@ def _print_suite(suite: Suite, *, reported: bool) -> None:
     ]
     if rows:
         click.echo()
-        title = "recipes (--setting SETTING --set tune.recipe=NAME; the first is the default)"
+        title = "recipes (--regime REGIME --set tune.recipe=NAME; the first is the default)"
         table(title, ("setting", "name", "pairs", "source"), rows)
 
 

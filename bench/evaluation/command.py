@@ -57,7 +57,7 @@ def words(results: Sequence[Mapping[str, Any]], *, whole: bool) -> list[str]:
         "--method": ",".join(request.methods),
         "--suite": ",".join(request.suites),
         "--task": ",".join(request.tasks),
-        "--setting": ",".join(request.settings),
+        "--regime": ",".join(request.settings),
         "--data": request.data,
         "--profile": request.profile,
         "--seed": ",".join(map(str, request.seeds)),

@@ -233,7 +233,7 @@ def _untaught(system: System, suite: Suite, setting: str) -> str:
     if system.reranker_training is None or suite.recipes.get(setting) or system.resolved.run.tune.data:
         return ""
     return (
-        f"setting {setting} of {suite.name} has no training pairs for --rerank {TRAINED}; type --setting "
+        f"setting {setting} of {suite.name} has no training pairs for --rerank {TRAINED}; type --regime "
         f"{next((one for one in suite.recipes if suite.recipes[one]), SETTINGS[1])}, or name pairs of your own: --set "
         "tune.data=FILE"
     )

@@ -16,30 +16,47 @@ from bench.evaluation.results import Published, Result, headline, task_value
 from bench.evaluation.tables import Column, Table, percent
 from bench.pipeline.run import Outcome
 from bench.pipeline.selection import Cell
-from bench.studies.grid import collect, finished
+from bench.studies.grid import finished, read_out
 from bench.types import Preset
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """A grid as it came out."""
+    """A grid as it came out on one suite, in one regime, on one kind of data.
 
-    preset: str  # with its method, e.g. `ccp/table5`
-    source: str  # of the paper's numbers
-    summary: str  # of the grid
-    about: Mapping[str, str]  # `suite`, `setting`, `data`
-    where: str  # what ours is: a task, an average, or the mean of some tasks
+    Attributes:
+        preset: the grid with its method, e.g. `ccp/table5`.
+        source: where the paper's numbers are printed.
+        summary: what the grid varies, in a line.
+        about: `suite`, `setting` (the regime) and `data`.
+        where: what our numbers are of: a task, an average, or the mean of some tasks; empty if nothing ran.
+        measure: ours.
+        paper: the label of the paper's numbers; empty where it prints none.
+        lines: the cells in the grid's order, ours next to the paper's.
+        direction: how far the two orders of the cells agree.
+    """
+
+    preset: str
+    source: str
+    summary: str
+    about: Mapping[str, str]
+    where: str
     measure: str
-    paper: str  # the label of the paper's numbers; empty where it has none
-    lines: tuple[CellResult, ...]  # one a cell, in the grid's order
-    direction: Direction  # of the lines that both sides have
+    paper: str
+    lines: tuple[CellResult, ...]
+    direction: Direction
 
     def as_json(self) -> dict[str, Any]:
-        """As `--json` prints it."""
-        return {**self.about, **{name: one for name, one in asdict(self).items() if name != "about"}}
+        """Return the object of `bench ablate --json`."""
+        fields = asdict(self)
+        return {**fields.pop("about"), **fields}
 
     def table(self) -> Table:
-        """One row a cell, ours next to the paper's; the note says how far the order agrees."""
+        """Lay out one row a cell, ours next to the paper's; the note says how far the order agrees."""
+
+        def paper_number(line: CellResult) -> str | None:
+            return "fails" if line.paper_fails else None if line.paper is None else f"{line.paper:g}"
+
         where = f"{self.where}, {self.about['setting']}, {self.about['data']} data" if self.where else "nothing ran"
         seeds = max(line.seeds for line in self.lines)
         means = f" · means of {seeds} seeds" if seeds > 1 else ""
@@ -51,60 +68,65 @@ class Ablation:
                 True,
                 value=lambda line: "failed" if line.ours is None else percent(line.ours),
             ),
-            Column(
-                "paper",
-                f"paper: {self.paper or 'no number'}",
-                True,
-                value=lambda line: "fails" if line.paper_fails else None if line.paper is None else f"{line.paper:g}",
-            ),
+            Column("paper", f"paper: {self.paper or 'no number'}", True, value=paper_number),
         )
         caption = f"{self.preset} · {where}{means} · {self.source}"
         return Table.of(caption, columns, self.lines, [f"{self.preset} {describe(self.direction)}"])
 
 
-Finished = tuple[Cell, Published | None, str]
+CellRun = tuple[Cell, Published | None, str]
+"""A cell with one seed, its result, and why it has none."""
 
 
 def ablations(outcome: Outcome) -> list[Ablation]:
-    """Lay out every grid of a finished run, one for each suite, setting and kind of data."""
-    groups: dict[tuple[str, str, str, str], list[Finished]] = defaultdict(list)
-    for one in finished(outcome):
-        cell = one[0]
+    """Read the grids out of a finished run: an `Ablation` for each, by suite, regime and kind of data."""
+    groups: dict[tuple[str, str, str, str], list[CellRun]] = defaultdict(list)
+    for run in finished(outcome):
+        cell = run[0]
         if cell.system.grid:
-            groups[cell.system.grid.preset, cell.suite.name, cell.setting, cell.data].append(one)
-    return [_ablation(group) for group in groups.values()]
+            groups[cell.system.grid.preset, cell.suite.name, cell.setting, cell.data].append(run)
+    return [_ablation(name, runs) for (name, *_), runs in groups.items()]
 
 
-def _ablation(group: Sequence[Finished]) -> Ablation:
-    first = group[0][0]
-    name = first.system.grid.preset if first.system.grid else ""
-    kept = grid_of(first.system.method, name.partition("/")[2])
-    preset = kept[1] if kept else Preset({}, "", "")
+def _ablation(name: str, runs: Sequence[CellRun]) -> Ablation:
+    first = runs[0][0]
+    named_grid = grid_of(first.system.method, name.partition("/")[2])
+    preset = named_grid[1] if named_grid else Preset({}, "", "")
     measure = (preset.measure if first.suite.name == preset.suite else "") or first.suite.primary
-    grid = collect(group, _name, lambda cell, done: value(done.content, cell, preset, measure))
+    grid = read_out(runs, cell_name, lambda cell, result: cell_value(result.content, cell, preset, measure))
     lines = grid.against(reported(preset), {cell: grid.of(cell)[0].system for cell in grid.cells})
-    about = {"suite": first.suite.name, "setting": first.setting, "data": first.data}
+    results: dict[str, dict[int, Result]] = defaultdict(dict)
+    for cell, published, _ in runs:
+        if published is not None and grid.mean(cell_name(cell)) is not None:
+            results[cell.system.label][cell.seed] = published.result
     tasks = {task.id for task in first.tasks}
-    tested = {grid.where} & tasks or tasks
-    own: dict[str, dict[int, Result]] = defaultdict(dict)
-    for cell, done, _ in group:
-        if done is not None and grid.mean(_name(cell)) is not None:
-            own[cell.system.label][cell.seed] = done.result
-    tests = paired_tests([SeedResults(label, results) for label, results in own.items()], measure, tested)
-    sure = {frozenset({one.first, one.second}): one.comparison.decided for one in tests}
-    return Ablation(
-        name, preset.source, preset.summary, about, grid.where, measure, preset.label, lines, direction(lines, sure)
-    )
+    seed_results = [SeedResults(label, by_seed) for label, by_seed in results.items()]
+    tests = paired_tests(seed_results, measure, {grid.where} & tasks or tasks)
+    decided = {frozenset({test.first, test.second}): test.comparison.decided for test in tests}
+    about = {"suite": first.suite.name, "setting": first.setting, "data": first.data}
+    order = direction(lines, decided)
+    return Ablation(name, preset.source, preset.summary, about, grid.where, measure, preset.label, lines, order)
 
 
-def value(content: Mapping[str, Any], cell: Cell, preset: Preset, measure: str) -> tuple[str, float]:
-    """Return what a cell's result is read from in this run, and the value: preset's task, headline, or mean."""
+def cell_value(content: Mapping[str, Any], cell: Cell, preset: Preset, measure: str) -> tuple[str, float]:
+    """Return what a cell's number is of in this run, and the number.
+
+    Args:
+        content: of the cell's result file.
+        cell: with the tasks of this run.
+        preset: the grid; its task, if that was run, is what is read.
+        measure: canonical name, e.g. `RR@100`.
+
+    Returns:
+        The preset's task, else the suite's headline average, else the mean over the tasks; a fraction.
+    """
     tasks = {task.id: content["tasks"][task.id] for task in cell.tasks}
-    for task, legs in tasks.items():
+    for task, subsets in tasks.items():
         if preset.task and bare(task) == f"{preset.suite}/{preset.task}":
-            return task, task_value(legs, measure)
+            return task, task_value(subsets, measure)
     return headline(tasks, cell.suite.macros, measure)
 
 
-def _name(cell: Cell) -> str:
+def cell_name(cell: Cell) -> str:
+    """Return the name of the grid's cell that a system is; empty for a system outside grids."""
     return cell.system.grid.cell if cell.system.grid else ""

@@ -1,8 +1,9 @@
 """Sweeps: every method gets as many trials on dev questions, over its own search space, and all trials are recorded.
 
-The first trial is always the settings as they are without a sweep. The others are drawn plainly at random (Bergstra and
-Bengio 2012), one after the other from one seeded generator, so that eight trials are the first eight of sixteen; a
-space of few values is drawn from without repeats. The highest score wins, the first of equal ones.
+The first trial is always the settings as they are without a sweep. The others are sampled uniformly (Bergstra and
+Bengio 2012, "Random Search for Hyper-Parameter Optimization"), one after the other from one seeded generator, so that
+eight trials are the first eight of sixteen; a small finite space is sampled without replacement. The highest score
+wins, the first of equal ones.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import product
 from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from typing import Any
 
 from bench.config.grids import is_default_layer
 from bench.config.layers import dump
-from bench.config.layers import identity as decisive
+from bench.config.layers import identity as identity_of
 from bench.config.profiles import DEFAULT, profile
 from bench.config.request import Request
 from bench.config.spaces import Choice, LogUniform, Space
@@ -37,63 +37,70 @@ from bench.pipeline.settings import variants
 from bench.plugins import Owned, Plugins
 from bench.store.graph import Listener
 from bench.store.store import Store
+from bench.studies.grid import SettingsGrid
 from bench.types import GridCell, Method, Preset, Suite
 
 SCHEMA = "retrieval-bench/sweep/1"
 SPLIT = "dev"
-_PRESET = "sweep"
 RULE = "highest average of the suite's headline measure on dev, the first of equal ones"
+_PRESET = "sweep"
 _DIGITS = 4
-_FINITE = 100_000
-"""Spaces of up to so many combinations are listed, so that none is drawn twice."""
+_MAX_COMBINATIONS = 100_000
+"""Spaces of up to so many combinations are listed, so that none is sampled twice."""
+_SHARED_STAGES = ("validate", "read", "prepare", "init")
+"""Stages that rest on no setting of a method."""
 
 Values = Mapping[str, Any]
+"""Settings of a method by key, without the prefix `method.`."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One choice of settings."""
+    """One choice of settings and its scores on dev questions."""
 
     number: int  # from 0, which is the settings as they are without a sweep
-    values: Values  # what was drawn, by config key
+    values: Values  # the sampled ones; empty for trial 0
     score: float | None  # average on dev, a fraction; None where the training failed
-    tasks: Mapping[str, float]  # its value on every task
+    tasks: Mapping[str, float]  # the value on every task
     seconds: float  # of the stages that rest on these settings, as long as they took when they ran
     keys: Mapping[str, Mapping[str, str]]  # of the artefacts, by task (and leg) and stage
     failed: str = ""  # why it has no score, in a sentence; empty where it has one
 
 
 def draw(space: Mapping[str, Space], defaults: Values, trials: int, seed: int) -> list[dict[str, Any]]:
-    """Draw at most so many trials of a method; fewer where the space has fewer combinations.
+    """Sample the trials of a method.
 
-    Space and defaults (the values without a sweep) are by config key, and so is what is returned; the first trial is
-    empty, which is the defaults. The same seed always draws the same trials, and fewer trials are the first ones of
-    more.
+    Args:
+        space: what is searched, by key.
+        defaults: the values without a sweep.
+        trials: how many at most; fewer are returned where the space has fewer combinations.
+        seed: the same one always samples the same trials, and fewer trials are the first ones of more.
+
+    Returns:
+        Settings by key, the first of them empty, which stands for the defaults.
     """
-    chance = random.Random(seed)  # noqa: S311 (nothing secret)
-    names = sorted(space)
-    choices = [one.values for name in names if isinstance(one := space[name], Choice)]
-    finite = len(choices) == len(names) and math.prod(map(len, choices)) <= _FINITE
-    if finite:
-        others = [dict(zip(names, values, strict=True)) for values in product(*choices)] if names else []
-        others = [one for one in others if any(one[name] != defaults.get(name) for name in names)]
-        return [{}, *chance.sample(others, min(len(others), trials - 1))] if others else [{}]
-    return [{}, *({name: _value(space[name], chance) for name in names} for _ in range(trials - 1))]
+    rng = random.Random(seed)  # noqa: S311 (nothing secret)
+    choices = {key: axis.values for key, axis in sorted(space.items()) if isinstance(axis, Choice)}
+    if len(choices) == len(space) and math.prod(map(len, choices.values())) <= _MAX_COMBINATIONS:
+        cells = SettingsGrid(choices).cells
+        changed = [cell for cell in cells if any(cell[key] != defaults.get(key) for key in cell)]
+        return [{}, *rng.sample(changed, min(len(changed), trials - 1))]
+    return [{}, *({key: _sample(space[key], rng) for key in sorted(space)} for _ in range(trials - 1))]
 
 
-def _value(space: Space, chance: random.Random) -> Any:
-    """Draw one value; numbers have four significant digits, so that a file and a table say them as they were."""
+def _sample(space: Space, rng: random.Random) -> Any:
+    """Sample one value; numbers have four significant digits, so that a file and a table print them in full."""
     if isinstance(space, Choice):
-        return chance.choice(space.values)
+        return rng.choice(space.values)
     if isinstance(space, LogUniform):
-        number = math.exp(chance.uniform(math.log(space.low), math.log(space.high)))
+        number = math.exp(rng.uniform(math.log(space.low), math.log(space.high)))
     else:
-        number = chance.uniform(space.low, space.high)
+        number = rng.uniform(space.low, space.high)
     return min(max(float(f"{number:.{_DIGITS}g}"), space.low), space.high)
 
 
 def best(trials: Sequence[Trial]) -> Trial:
-    """Choose by the rule. Raises `UsageError` where no trial has a score."""
+    """Choose by `RULE`. Raises `UsageError` where no trial has a score."""
     scored = [trial for trial in trials if trial.score is not None]
     if not scored:
         raise UsageError(f"all {len(trials)} trials failed; the first one said: {trials[0].failed}")
@@ -102,7 +109,7 @@ def best(trials: Sequence[Trial]) -> Trial:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What came of the trials of one method, in the order in which they were drawn."""
+    """The trials of one method, in the order in which they were sampled."""
 
     method: str
     trials: tuple[Trial, ...]
@@ -111,98 +118,109 @@ class Sweep:
     record: Path  # the sealed file of all trials
 
     def table(self, suite: Suite) -> Table:
-        """One row a trial, the chosen one marked."""
-
-        def drawn(trial: Trial, key: str) -> str:
-            return shown(trial.values[key]) if key in trial.values else "as it is"
-
+        """Lay out one row a trial, the chosen one marked."""
         trials = {str(trial.number): trial for trial in self.trials}
-        grid = Grid(tuple(GridRun(self.method, name, 0, one.score, one.failed) for name, one in trials.items()))
+        grid = Grid(tuple(GridRun(self.method, name, 0, trial.score, trial.failed) for name, trial in trials.items()))
+
+        def setting(name: str, key: str) -> str:
+            values = trials[name].values
+            return shown(values[key]) if key in values else "as it is"
+
+        def score(name: str) -> str:
+            mean = grid.mean(name)
+            return "failed" if mean is None else percent(mean)
+
         columns = (
             Column("trial", "", False, value=lambda name: f"{name} *" if int(name) == self.chosen else name),
             *(
-                Column(key, number=True, value=lambda name, key=key: drawn(trials[name], key))  # type: ignore[misc]
+                Column(key, number=True, value=lambda name, key=key: setting(name, key))  # type: ignore[misc]
                 for key in dict.fromkeys(key for trial in self.trials for key in trial.values)
             ),
-            Column(
-                "score",
-                f"{suite.primary} on dev, percent",
-                True,
-                value=lambda name: "failed" if (mean := grid.mean(name)) is None else percent(mean),
-            ),
+            Column("score", f"{suite.primary} on dev, percent", True, value=score),
             Column("time", "", True, value=lambda name: duration(trials[name].seconds)),
         )
         return grid.by_cell(f"{self.method} on {suite.name}", *columns)
 
 
 @dataclass(frozen=True)
-class Ready:
+class SweepPlan:
     """A sweep before anything has run."""
 
     request: Request
     plan: Plan  # of all trials of all methods
-    bases: Mapping[str, _Base]  # the methods before their trials, by name
+    bases: Mapping[str, BaseSettings]  # of the methods, by name
     draws: Mapping[str, Sequence[Values]]  # the trials by method
     suite: Suite  # as it is; the plan holds its dev tasks
-    trials: int  # that were asked for
+    trials: int  # how many were asked for
     warnings: tuple[str, ...]  # sentences for people
 
 
-def prepare(request: Request, trials: int, plugins: Plugins, store: Store) -> Ready:
-    """Draw the trials and plan all of them at once, so that they share whatever rests on none of their settings.
+def prepare(request: Request, trials: int, plugins: Plugins, store: Store) -> SweepPlan:
+    """Sample the trials and plan all of them at once, so that they share whatever rests on none of their settings.
 
-    Of one suite, setting and seed, which also draws the trials. Raises `UsageError` for several, or no dev questions.
+    Args:
+        request: of one suite, regime and seed, which also samples the trials.
+        trials: how many for each method.
+        plugins: what is installed.
+        store: where stages are kept.
+
+    Raises:
+        UsageError: several suites, regimes or seeds, no dev questions, a grid as preset; and as `plan` does.
     """
-    suite = _suite(request, plugins)
-    bases = {base.method.name: base for base in _bases(request, plugins)}
-    draws, wide, warnings = {}, {}, []
+    suite = _one_suite(request, plugins)
+    bases = {base.method.name: base for base in _base_settings(request, plugins)}
+    draws, methods, warnings = {}, {}, []
     for name, base in bases.items():
         draws[name] = draw(base.space, base.values, trials, request.seed)
         if len(draws[name]) < trials:
-            what = "combinations" if base.space else "settings to search"
-            warnings.append(f"{name}: {len(draws[name])} instead of {trials} trials, for it has no more {what}")
-        wide[name] = base.with_trials(draws[name], suite.name)
-    asked = replace(request, methods=tuple(draws), suites=(suite.name,), preset=_PRESET, label=None)
-    ready = plan(asked, _on_dev(plugins, suite, wide), store)
-    return Ready(request, ready, bases, draws, suite, trials, (*warnings, *ready.warnings))
+            kind = "combinations" if base.space else "settings to search"
+            warnings.append(f"{name}: {len(draws[name])} instead of {trials} trials, for it has no more {kind}")
+        cells = tuple(GridCell(str(number), values) for number, values in enumerate(draws[name]))
+        preset = Preset(base.preset, "bench sweep", "", cells, suite=suite.name)
+        methods[name] = replace(base.method, presets={_PRESET: preset})
+    on_dev = replace(request, methods=tuple(draws), suites=(suite.name,), preset=_PRESET, label=None)
+    ready = plan(on_dev, _on_dev(plugins, suite, methods), store)
+    return SweepPlan(request, ready, bases, draws, suite, trials, (*warnings, *ready.warnings))
 
 
-def run(ready: Ready, plugins: Plugins, store: Store, listener: Listener, out: Path) -> list[Sweep]:
-    """Run all trials, choose, write a settings file and a record a method. Raises `StoreError`, `UsageError`."""
-    todo = ready.plan
-    failed = {id(one.cell): one.reason for one in carry_out(todo, plugins, store, listener)}
-    found: dict[str, list[tuple[Cell, Trial]]] = {}
-    for cell, legs in zip(todo.cells, todo.legs, strict=True):
-        grid = cell.system.grid
-        if grid is None:  # the start of a training, which every run brings along
+def run(ready: SweepPlan, plugins: Plugins, store: Store, listener: Listener, out: Path) -> list[Sweep]:
+    """Run all trials, choose, and write a settings file and a record for each method below `out`.
+
+    Raises:
+        StoreError: a file cannot be written.
+        UsageError: all trials of a method failed; and as stages do.
+    """
+    failed = {id(failure.cell): failure.reason for failure in carry_out(ready.plan, plugins, store, listener)}
+    by_method: dict[str, list[tuple[Cell, Trial]]] = {}
+    for cell, legs in zip(ready.plan.cells, ready.plan.legs, strict=True):
+        if cell.system.grid is None:  # the start of a training, which every run brings along
             continue
-        drawn = ready.draws[cell.system.method.name]
-        trial = _trial(int(grid.cell), drawn, legs, ready.suite, store, failed.get(id(cell), ""))
-        found.setdefault(cell.system.method.name, []).append((cell, trial))
-    return [_keep(ready, trials, out) for trials in found.values()]
+        trial = _read_trial(cell, legs, ready, store, failed.get(id(cell), ""))
+        by_method.setdefault(cell.system.method.name, []).append((cell, trial))
+    return [_keep(ready, trials, out) for trials in by_method.values()]
 
 
-def _suite(request: Request, plugins: Plugins) -> Suite:
-    """Return the one suite of a sweep, which has dev questions; refuse the test part of a folder of the user's."""
-    many = {"--suite": request.suites, "--setting": request.settings, "--seed": request.seeds}
-    for option, values in many.items():
+def _one_suite(request: Request, plugins: Plugins) -> Suite:
+    """Return the suite of a sweep, which has dev questions; refuse the test part of a folder of the user's."""
+    for option, values in (("suite", request.suites), ("regime", request.settings), ("seed", request.seeds)):
         if len(values) > 1:
-            raise UsageError(f"found {option} {','.join(map(str, values))}; a sweep chooses settings for one, name one")
+            names = ",".join(map(str, values))
+            raise UsageError(f"found --{option} {names}; a sweep chooses settings for one, name one")
     if not request.methods or not request.suites:
         missing = "--method NAME" if not request.methods else "--suite NAME"
         raise UsageError(f"a sweep needs methods and a suite; type {missing}")
     suite = plugins.suite(request.suites[0])
     if suite.dev is None:
-        others = sorted(name for name, owned in plugins.suites.items() if owned.value.dev)
+        with_dev = sorted(name for name, owned in plugins.suites.items() if owned.value.dev)
         raise UsageError(
             f"suite {suite.name} has no questions besides its test, and settings chosen on the test would make its "
-            f"numbers worthless; suites with dev questions: {', '.join(others) or 'none'}"
+            f"numbers worthless; suites with dev questions: {', '.join(with_dev) or 'none'}"
         )
-    known = {name for data in suite.data for name in (suite.dev_names or suite.task_names)(data)}
+    dev_tasks = {name for data in suite.data for name in (suite.dev_names or suite.task_names)(data)}
     for name in request.tasks:
         folder, colon, split = name.rpartition(":")
-        own = bare(name).removeprefix(f"{suite.name}/") in known or not Path(folder or name).is_dir()
-        if suite.folder and not own and (not colon or split == "test"):
+        is_task = bare(name).removeprefix(f"{suite.name}/") in dev_tasks or not Path(folder or name).is_dir()
+        if suite.folder and not is_task and (not colon or split == "test"):
             raise UsageError(
                 f"found --task {name}, whose test part a sweep must not see; name another part, e.g. "
                 f"--task {folder or name}:dev"
@@ -211,60 +229,60 @@ def _suite(request: Request, plugins: Plugins) -> Suite:
 
 
 @dataclass(frozen=True)
-class _Base:
-    """A method before its trials; values are by config key."""
+class BaseSettings:
+    """The settings of a method before its trials, by key."""
 
     method: Method
-    preset: Values  # values of profile and preset
+    preset: Values  # of profile and preset
     values: Values  # of every key without a sweep
-    mine: Values  # what the user has fixed by `--set` or a file; it leaves the search space
+    fixed: Values  # by `--set` or a file
 
     @property
     def space(self) -> dict[str, Space]:
-        return {key: one for key, one in self.method.space.items() if key not in self.mine}
-
-    def with_trials(self, draws: Sequence[Values], suite: str) -> Method:
-        cells = tuple(GridCell(str(number), values) for number, values in enumerate(draws))
-        return replace(self.method, presets={_PRESET: Preset(self.preset, "bench sweep", "", cells, suite=suite)})
+        """What is searched: the method's space without what the user has fixed."""
+        return {key: space for key, space in self.method.space.items() if key not in self.fixed}
 
 
-def _bases(request: Request, plugins: Plugins) -> list[_Base]:
+def _base_settings(request: Request, plugins: Plugins) -> list[BaseSettings]:
     """Resolve the settings of every method without a sweep. Raises `UsageError` for an unknown preset or a grid."""
-    methods = list({one.name: one for one in map(plugins.method, request.methods)}.values())
+    methods = list({method.name: method for method in map(plugins.method, request.methods)}.values())
     preset = request.preset.rpartition("/")[2] if request.preset else None
-    ready = variants(request, methods, preset, profile(request.profile or DEFAULT))
-    if len(ready) > len(methods):
+    systems = variants(request, methods, preset, profile(request.profile or DEFAULT))
+    if len(systems) > len(methods):
         raise UsageError(f"found --preset {request.preset}, which is a grid; name one cell: {request.preset}=CELL")
-    found = []
-    for one in ready:
-        rows = {row.key.removeprefix("method."): row for row in one.resolved.rows() if row.key.startswith("method.")}
-        mine = {key: row.value for key, row in rows.items() if not is_default_layer(row)}
-        base = {key: row.value for key, row in rows.items() if row.origin != "default" and is_default_layer(row)}
-        found.append(_Base(one.method, base, {key: row.value for key, row in rows.items()}, mine))
-    return found
+    bases = []
+    for system in systems:
+        rows = [row for row in system.resolved.rows() if row.key.startswith("method.")]
+        values = {row.key.removeprefix("method."): row.value for row in rows}
+        fixed = {row.key.removeprefix("method.") for row in rows if not is_default_layer(row)}
+        default = {row.key.removeprefix("method.") for row in rows if row.origin == "default"}
+        of_preset = {key: value for key, value in values.items() if key not in fixed | default}
+        bases.append(
+            BaseSettings(system.method, of_preset, values, {key: values[key] for key in values if key in fixed})
+        )
+    return bases
 
 
 def _on_dev(plugins: Plugins, suite: Suite, methods: Mapping[str, Method]) -> Plugins:
-    """The same plugins, with the suite's dev questions in the place of its test, and methods in the place of theirs."""
+    """Return plugins with a suite's dev questions in place of its test, and with `methods` in place of theirs."""
     load: Callable[..., Any] = suite.dev or suite.load
-    names = suite.dev_names or suite.task_names
-    dev = replace(suite, load=load, task_names=names)
-    shelf = {name: replace(owned, value=methods.get(name, owned.value)) for name, owned in plugins.methods.items()}
+    dev = replace(suite, load=load, task_names=suite.dev_names or suite.task_names)
+    owners = {name: replace(owned, value=methods.get(name, owned.value)) for name, owned in plugins.methods.items()}
     suites: dict[str, Owned[Suite]] = {**plugins.suites, suite.name: replace(plugins.suites[suite.name], value=dev)}
-    return replace(plugins, methods=MappingProxyType(shelf), suites=MappingProxyType(suites))
+    return replace(plugins, methods=MappingProxyType(owners), suites=MappingProxyType(suites))
 
 
-def _trial(
-    number: int, draws: Sequence[Values], legs: Sequence[LegStages], suite: Suite, store: Store, failed: str
-) -> Trial:
+def _read_trial(cell: Cell, legs: Sequence[LegStages], ready: SweepPlan, store: Store, failed: str) -> Trial:
+    """Read a trial's scores and times from the store."""
+    assert cell.system.grid is not None  # noqa: S101 (for the type checker)
+    number, measure = int(cell.system.grid.cell), ready.suite.primary
+    values = ready.draws[cell.system.method.name][number]
     keys = {
-        leg.task.id + (f"/{leg.leg.name}" if leg.leg.name else ""): {
-            stage: item.key for stage, item in leg.by_name.items()
-        }
+        f"{leg.task.id}/{leg.leg.name}".rstrip("/"): {name: stage.key for name, stage in leg.by_name.items()}
         for leg in legs
     }
     if failed:
-        return Trial(number, draws[number], None, {}, 0.0, keys, failed)
+        return Trial(number, values, None, {}, 0.0, keys, failed)
     tasks: dict[str, dict[str, Any]] = {}
     seconds: dict[str, float] = {}
     for leg in legs:
@@ -272,26 +290,24 @@ def _trial(
         if artefact is None:
             raise StoreError(f"the scores of {leg.score.title} vanished from {store.root}; type the command again")
         tasks.setdefault(leg.task.id, {})[leg.leg.name] = {"measures": artefact.facts["measures"]}
-        for item in leg.stages:
-            made = store.open(item)
-            if made is not None and item.name not in _SHARED:
-                seconds[item.key] = made.seconds
-    plain = {name.removesuffix(f"@{SPLIT}"): one for name, one in tasks.items()}
-    _, score = headline(plain, suite.macros, suite.primary)
-    values = {name: fmean(leg["measures"][suite.primary] for leg in one.values()) for name, one in tasks.items()}
-    return Trial(number, draws[number], score, values, round(sum(seconds.values()), 3), keys)
+        for stage in leg.stages:
+            stored = store.open(stage)
+            if stored is not None and stage.name not in _SHARED_STAGES:
+                seconds[stage.key] = stored.seconds
+    _, score = headline(
+        {name.removesuffix(f"@{SPLIT}"): task for name, task in tasks.items()}, ready.suite.macros, measure
+    )
+    means = {name: fmean(leg["measures"][measure] for leg in task.values()) for name, task in tasks.items()}
+    return Trial(number, values, score, means, round(sum(seconds.values()), 3), keys)
 
 
-_SHARED = ("validate", "read", "prepare", "init")
-"""Stages that rest on no setting of a method."""
-
-
-def _keep(ready: Ready, found: Sequence[tuple[Cell, Trial]], out: Path) -> Sweep:
-    trials = [trial for _, trial in found]
+def _keep(ready: SweepPlan, cells: Sequence[tuple[Cell, Trial]], out: Path) -> Sweep:
+    """Choose the best trial of a method, and write its settings file and the record of all trials."""
+    trials = [trial for _, trial in cells]
     winner = best(trials)
-    cell = next(cell for cell, trial in found if trial is winner)
+    cell = next(cell for cell, trial in cells if trial is winner)
     system, suite = cell.system, ready.suite
-    name, folder = system.method.name, out / suite.name
+    name, folder, seed = system.method.name, out / suite.name, ready.plan.experiment.seed
     record: dict[str, Any] = {
         "schema": SCHEMA,
         "method": {"name": name, "version": system.method.version},
@@ -302,45 +318,51 @@ def _keep(ready: Ready, found: Sequence[tuple[Cell, Trial]], out: Path) -> Sweep
         "tasks": [task.id for task in cell.tasks],
         "measure": suite.primary,
         "rule": RULE,
-        "seed": ready.plan.experiment.seed,
+        "seed": seed,
         "asked": ready.trials,
-        "space": {key: {"kind": type(one).__name__, **asdict(one)} for key, one in ready.bases[name].space.items()},
-        "fixed": dict(ready.bases[name].mine),
+        "space": {
+            key: {"kind": type(space).__name__, **asdict(space)} for key, space in ready.bases[name].space.items()
+        },
+        "fixed": dict(ready.bases[name].fixed),
         "preset": ready.request.preset,
         "choices": {key: value for key, value in system.choices.items() if key != "config"},
-        "trials": [{key: one for key, one in asdict(trial).items() if key != "failed" or one} for trial in trials],
+        "trials": [
+            {key: value for key, value in asdict(trial).items() if key != "failed" or value} for trial in trials
+        ],
         "chosen": winner.number,
         "config": dump(system.resolved.method),
     }
     tuning = {
         "method": name,
-        "config": digest(decisive(system.resolved.method)),
+        "config": digest(identity_of(system.resolved.method)),
         "trials": len(trials),
-        "seed": ready.plan.experiment.seed,
+        "seed": seed,
         "suite": suite.name,
         "data": cell.data,
         "split": SPLIT,
         "rule": RULE,
         "record": digest(record),
     }
-    toml = _toml(ready, name, winner, len(trials), tuning)
+    sweep = Sweep(name, tuple(trials), winner.number, folder / f"{name}.toml", folder / f"{name}.json")
     try:
-        write_sealed(folder / f"{name}.json", record)
-        write_bytes(folder / f"{name}.toml", toml.encode())
+        write_sealed(sweep.record, record)
+        write_bytes(sweep.config, _toml(ready, sweep, tuning).encode())
     except OSError as error:
         raise StoreError(f"cannot write to {folder}: {explain(error)}; the trials are kept, type it again") from error
-    return Sweep(name, tuple(trials), winner.number, folder / f"{name}.toml", folder / f"{name}.json")
+    return sweep
 
 
-def _toml(ready: Ready, name: str, winner: Trial, trials: int, tuning: Values) -> str:
-    """The settings as a file for `--config`, and how they were chosen; what the user has fixed is in it too."""
-    values = {**ready.bases[name].mine, **winner.values}
-    command = ["bench run", f"--method {name}", f"--suite {ready.suite.name}", "--config FILE"]
-    if ready.bases[name].preset:
+def _toml(ready: SweepPlan, sweep: Sweep, tuning: Values) -> str:
+    """Return the chosen settings as a file for `--config`, with what the user has fixed and how they were chosen."""
+    base, winner = ready.bases[sweep.method], sweep.trials[sweep.chosen]
+    values = {**base.fixed, **winner.values}
+    command = ["bench run", f"--method {sweep.method}", f"--suite {ready.suite.name}", "--config FILE"]
+    if base.preset:
         command.append(f"--preset {ready.request.preset}")
-    command += [f"--set method.{key}=" for key, value in values.items() if value is None]  # TOML has no nothing
+    command += [f"--set method.{key}=" for key, value in values.items() if value is None]  # TOML has no null
+    of_trials = f"{winner.number} of {len(sweep.trials)} (counted from 0)"
     lines = [
-        f"# Trial {winner.number} of {trials} (counted from 0) on dev questions: {winner.score:.4f}; see {name}.json.",
+        f"# Trial {of_trials} on dev questions: {winner.score:.4f}; see {sweep.record.name}.",
         f"# To use it: {' '.join(command)}",
         "",
         "[method]",

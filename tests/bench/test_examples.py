@@ -1,4 +1,4 @@
-"""The plugins under `examples/`, and those that `bench new` begins: loaded by their entry points, tried by the kit."""
+"""The plugins under `examples/`, and those of `bench plugin new`: loaded by their entry points, tried by the kit."""
 
 import shutil
 import sys
@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench.cli import bench as command
-from bench.cli.new import KINDS, new_plugin
+from bench.cli.plugin import KINDS, new_plugin
 from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.evaluation.measures.specs import parse

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.cli.new import new_plugin
+from bench.cli.plugin import new_plugin
 from bench.core.errors import PluginError
 from bench.core.workspace import Parts, Workspace
 from bench.plugins import load, own_package
@@ -90,7 +90,7 @@ def test_the_example_plugin_installs_and_keeps_every_promise(tmp_path: Path) -> 
     install(source, target)
     code = "from bench.plugins import load; p = load(); print(p.methods['overlap'].owner, p.method('overlap').version)"
     assert python(code, tmp_path, PYTHONPATH=str(target)) == "bench-example (bench_example) 1\n"
-    code = "from bench.cli import main; main(['check', 'overlap', 'nearby', '--json'])"
+    code = "from bench.cli import main; main(['plugin', 'check', 'overlap', 'nearby', '--json'])"
     found = json.loads(python(code, tmp_path, PYTHONPATH=str(target)))
     assert found["broken"] == 0
     assert {name: len(rows) for name, rows in found["checks"].items()} == {"overlap": 12, "nearby": 19}
@@ -99,7 +99,7 @@ def test_the_example_plugin_installs_and_keeps_every_promise(tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_a_new_method_installs_and_passes_its_own_test(tmp_path: Path) -> None:
-    """What `bench new method` writes, installed, and its test run by pytest as its author would."""
+    """What `bench plugin new method` writes, installed, and its test run by pytest as its author would."""
     files = new_plugin("method", "my-idea", tmp_path / "project", taken=())
     assert sum(len((tmp_path / "project" / name).read_text().splitlines()) for name in files) < 100
     install(tmp_path / "project", tmp_path / "target")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.cli.new import new_plugin
+from bench.cli.plugin import new_plugin
 
 ROOT = Path(__file__).parents[2]
 FACES = ("bench", "bench.training", "bench.suites", "bench.testing")

@@ -59,7 +59,7 @@ def test_the_command_can_be_copied(visit: Any, html: list[str]) -> None:
     wait_until(page, "document.querySelector('[role=status]').textContent === 'Copied'")
     command = page.evaluate("navigator.clipboard.readText()").strip()
     assert command == page.locator("pre.copy").inner_text().strip()
-    assert command.startswith("bench run --method crop --suite mrtydi --task ar,sw,th --setting english --data mini")
+    assert command.startswith("bench run --method crop --suite mrtydi --task ar,sw,th --regime english --data mini")
 
 
 def test_a_pair_as_its_address_says(visit: Any, site: Path) -> None:

@@ -21,7 +21,7 @@ RUN = ("run", "--offline", "--suite", "beir", "--task", str(TINY), "--device", "
 SMALL = ("--backbone", "scratch:1x16", "--set", "prepare.vocabulary=512", "--set", "budget.tokens=300")
 BM25 = (*RUN, "--method", "bm25")
 TRAIN = (*RUN, "--method", "crop", *SMALL)
-TUNE = (*TRAIN, "--setting", "english", "--set", "tune.epochs=1")
+TUNE = (*TRAIN, "--regime", "english", "--set", "tune.epochs=1")
 GC = ("gc", "--older-than", "0")
 LATER = ("encode", "search", "score")
 
@@ -72,7 +72,7 @@ class _Counter:
 
 def _run(words: Sequence[str], place: Path) -> list[str]:
     corpus = ["--corpus", str(_inputs() / "corpus")] if "crop" in words else []
-    pairs = ["--set", f"tune.data={_inputs() / 'pairs.jsonl'}"] if "--setting" in words else []
+    pairs = ["--set", f"tune.data={_inputs() / 'pairs.jsonl'}"] if "--regime" in words else []
     return [*words, *corpus, *pairs, "--store", str(place / "store"), "--results", str(place / "results")]
 
 

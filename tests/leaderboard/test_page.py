@@ -201,7 +201,7 @@ def test_the_numbers_are_those_of_the_csv(built: dict[str, bytes]) -> None:
     by_system = {row["system"]: row for row in rows}
     for row in content["rows"][:2]:
         assert row["score"] == float(by_system[row["system"]]["score"])
-        assert row["command"].startswith(f"bench run --method {row['method']} --suite made --setting unsupervised")
+        assert row["command"].startswith(f"bench run --method {row['method']} --suite made --regime unsupervised")
         assert set(row["measures"]) == {"R@100", "RR@100"}
     (lead,) = content["best_against"]
     assert lead["difference"] == pytest.approx(content["rows"][0]["score"] - content["rows"][1]["score"], abs=2e-6)

@@ -80,7 +80,7 @@ def test_tasks_seeds_and_settings(made: Publisher, results: Path) -> None:
         made("bm25@x", {"made/b": {"": [0.5]}, "made/a": {"": [0.5]}}, seed=seed, about={"settings": settings})
     found = words(results, whole=False)
     assert " ".join(found).startswith(
-        "bench run --method bm25 --suite made --task a,b --setting unsupervised --data official --profile mini "
+        "bench run --method bm25 --suite made --task a,b --regime unsupervised --data official --profile mini "
         "--seed 0,3 --preset bm25/lucene --set "
     )
     assert found.count("--preset") == 1
@@ -109,16 +109,16 @@ DENSE = {
 @pytest.mark.parametrize(
     ("data", "task", "about", "whole", "said"),
     [
-        ("mini", "mini/made/a", {}, True, "--suite made --setting unsupervised --data mini"),
+        ("mini", "mini/made/a", {}, True, "--suite made --regime unsupervised --data mini"),
         (
             "mini-few-names",
             "mini-few-names/made/a",
             WORLD,
             False,
-            "--task a --setting unsupervised --data mini --profile",
+            "--task a --regime unsupervised --data mini --profile",
         ),
         ("mini-few-names", "mini-few-names/made/a", WORLD, False, "--corpus mini-few-names --set mini.world=few-names"),
-        ("local", "made/mine", {}, False, "--task path/to/mine --setting unsupervised --profile"),
+        ("local", "made/mine", {}, False, "--task path/to/mine --regime unsupervised --profile"),
         ("mini", "mini/made/a", DENSE, True, "--backbone scratch:2x128 --corpus mini"),
         ("mini", "mini/made/a", DENSE, True, "--set encode.layer=-2 --set budget.tokens=2000000 --label mine"),
     ],

@@ -1,4 +1,4 @@
-"""Every method of ours passes the conformance kit: `bench check NAME` under pytest, at the kit's own small sizes."""
+"""Every method of ours passes the conformance kit: `bench plugin check NAME`, at the kit's own small sizes."""
 
 from pathlib import Path
 

@@ -96,7 +96,7 @@ def test_what_does_not_apply_is_an_answer(tmp_path: Path, tiny: Path, bench: Any
     done = bench(*BM25, "--task", tiny, *_places(tmp_path), "--seed", "3,4", "--json")
     assert [row["seed"] for row in json.loads(done.stdout)["results"]] == [0]
     assert "deterministic" in done.stderr
-    done = bench(*BM25, "--task", tiny, *_places(tmp_path), "--setting", "unsupervised,multilingual", "--json")
+    done = bench(*BM25, "--task", tiny, *_places(tmp_path), "--regime", "unsupervised,multilingual", "--json")
     outcome = json.loads(done.stdout)
     assert [row["setting"] for row in outcome["results"]] == ["unsupervised"]
     (refused,) = outcome["not_applicable"]

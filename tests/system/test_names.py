@@ -64,7 +64,7 @@ def test_no_place_is_published(tmp_path: Path, home: Path, corpus: Path, tiny: P
     (encoder,) = (tmp_path / "store" / "artefacts" / "train").glob("*/encoder")
     shutil.copytree(encoder, home / "tiny-encoder")
     (home / "pairs.tsv").write_text("".join(f"asked {at}\ttold {at}\n" for at in range(9)))
-    tuned = ("--setting", "english", "--set", f"tune.data={home / 'pairs.tsv'}", "--set", "tune.steps=1")
+    tuned = ("--regime", "english", "--set", f"tune.data={home / 'pairs.tsv'}", "--set", "tune.steps=1")
     sets = ("--set", "method.learning_rate=1e-4")
     places = ("--results", home / "results")
     own = run_json("run", "--method", "pretrained", "--set", f"method.model={home / 'tiny-encoder'}", *task, *places)

@@ -32,7 +32,7 @@ def test_english_pairs_before_a_test_in_swahili(bench: Bench, run_json: RunJson,
     with (folder / "pretrain-nonsoftware" / "sw.jsonl").open(encoding="utf-8", newline="\n") as lines:
         corpus.write_text("".join(line for _, line in zip(range(200), lines, strict=False)), encoding="utf-8")
     sets = ("tune.recipe=supervised-en", "tune.steps=5", "budget.tokens=5000", "prepare.vocabulary=1500")
-    typed = ["--method", "crop", "--backbone", "scratch:1x32", "--device", "cpu", "--setting", "english", *TASK]
+    typed = ["--method", "crop", "--backbone", "scratch:1x32", "--device", "cpu", "--regime", "english", *TASK]
     typed += [word for one in sets for word in ("--set", one)]
     ran = bench("run", "--corpus", corpus, *typed, *store, seconds=500, **place)
     assert f"audited: supervised-en holds 0 of {QUESTIONS} questions, 0 of {GOLD} gold passages of mrtydi-goldp" in (

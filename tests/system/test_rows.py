@@ -47,7 +47,7 @@ def test_the_weight_is_chosen_on_dev_questions(places: Any, small: Any, run_json
 @pytest.mark.slow
 def test_a_cross_encoder_of_our_own(places: Any, run_json: Any, bench: Any) -> None:
     """Pairs, mined negatives, training and re-ranking are stages of one command; the next one finds them all."""
-    given = ("--method", "bm25", "--suite", "mrtydi", "--task", "en", "--setting", "unsupervised,english", *places)
+    given = ("--method", "bm25", "--suite", "mrtydi", "--task", "en", "--regime", "unsupervised,english", *places)
     small = ("--set", "rerank.train.steps=30", "--set", "rerank.depth=10", "--set", "prepare.max_documents=100")
     outcome = run_json("run", *given, "--rerank", "trained", *small)
     ran = {stage["stage"] for stage in outcome["stages"] if stage["state"] == "ran"}

@@ -1,4 +1,4 @@
-"""`bench shots`, `sweep`, `compare` and `ablate` as a user types them."""
+"""`bench few-shot`, `sweep`, `compare` and `ablate` as a user types them."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ def asked(tiny: Path, tmp_path: Path) -> list[str]:
         "tune.data=pairs.jsonl",
     )
     return [
-        *("shots", "--method", "crop,bm25", "--suite", "beir", "--task", str(tiny), "--backbone", "scratch:1x16"),
+        *("few-shot", "--method", "crop,bm25", "--suite", "beir", "--task", str(tiny), "--backbone", "scratch:1x16"),
         *("--corpus", "long", "--seed", "0,1"),
         *(word for one in sets for word in ("--set", one)),
     ]

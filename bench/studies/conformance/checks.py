@@ -1,4 +1,4 @@
-"""The conformance kit: what every plugin promises, tried one by one — by `bench check NAME`, or by pytest.
+"""The conformance kit: what every plugin promises, tried one by one — by `bench plugin check NAME`, or by pytest.
 
 In a package of your own, one line makes a test of every promise::
 

@@ -46,6 +46,11 @@ class Verdict:
     seconds: float
     remedy: str  # what the author does: the check's, or where the cause is known that of the cause
 
+    def as_json(self) -> dict[str, Any]:
+        """As `bench plugin check --json` prints it."""
+        about = {"name": self.check.name, "promise": self.check.promise, "state": self.state, "reason": self.reason}
+        return {**about, "remedy": self.remedy, "seconds": round(self.seconds, 3)}
+
 
 def carry_out(check: Check, subject: Any) -> Verdict:
     """Try a promise; whatever third-party code raises breaks it."""

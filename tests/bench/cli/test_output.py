@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bench.cli import bench
+from bench.cli import bench, current_names
 from bench.cli.output import Lines, print_json, table
 from bench.core.workspace import Workspace
 from bench.store.graph import Step
@@ -91,10 +91,34 @@ def test_what_no_encoding_has_is_printed_all_the_same(capsys: pytest.CaptureFixt
     assert json.loads(capsys.readouterr().out) == {"name": "\ud800é"}
 
 
-@pytest.mark.parametrize("typed", ["", "data", "leaderboard", "new"])
+@pytest.mark.parametrize("typed", ["", "data", "leaderboard", "plugin", "plugin new"])
 def test_a_group_alone_prints_its_help(typed: str) -> None:
     """With exit status 0."""
     done = CliRunner().invoke(bench, typed.split())
     assert done.exit_code == 0
     assert not {"plugins", "reason"} & {*CliRunner().invoke(bench, ["list"]).output.split()}  # tables above list ours
     assert "..." not in done.output.split("Commands:")[1]  # no sentence is cut
+
+
+@pytest.mark.parametrize(
+    ("earlier", "current"),
+    [
+        ("shots --method crop --setting english", "few-shot --method crop --regime english"),
+        ("check crop --only light-import", "plugin check crop --only light-import"),
+        ("new method near", "plugin new method near"),
+        ("run --setting=english --label check", "run --regime=english --label check"),
+        ("data check beir", "data check beir"),
+        ("", ""),
+    ],
+)
+def test_earlier_names_are_read_as_the_current_ones(earlier: str, current: str) -> None:
+    """Commands in the first place alone, options wherever they are typed."""
+    assert current_names(earlier.split()) == current.split()
+
+
+def test_no_help_mentions_earlier_names() -> None:
+    """Neither among the commands nor among the options of a run."""
+    lines = [line for args in ([], ["run", "--help"]) for line in CliRunner().invoke(bench, args).output.splitlines()]
+    words = {line.split()[0] for line in lines if line.strip()}
+    assert {"few-shot", "plugin", "--regime"} < words
+    assert not {"shots", "check", "new", "--setting"} & words

@@ -104,7 +104,7 @@ def test_the_table_of_the_guide(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         rows.append(f"| {' | '.join((*(more[1:] or (f'`{method}`',)), prepare['title'], *cells))} |")
     guide = Path(__file__).parents[3] / "docs" / "guide" / "train.md"
     assert "\n".join(rows) in guide.read_text(encoding="utf-8"), "\n".join(rows)
-    more = ("--suite", "mrtydi", "--task", "sw", "--setting", "english", "--rerank", "trained")
+    more = ("--suite", "mrtydi", "--task", "sw", "--regime", "english", "--rerank", "trained")
     stages = _planned(capsys, tmp_path, "--devices", "2xA100", "--method", "auto-mlm", *more)
     two = {one["stage"]: one for one in stages}
     assert two["train"]["tokens"] == pytest.approx(300_000 * 2 * 2 * 128 * 32)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.cli import bench, gc
+from bench.cli import bench
 from bench.core import files
 from bench.store.housekeeping import Garbage, garbage, remove, tidy
 from bench.store.leases import leased, leased_keys
@@ -61,7 +61,7 @@ def test_a_result_that_is_written_meanwhile_keeps_its_artefacts(store: Store, mo
     artefact, other = store.root / "artefacts" / "index" / KEY, store.root / "artefacts" / "index" / ("f" * 32)
     other.mkdir()
     known: list[set[str]] = [set(), {KEY}]
-    monkeypatch.setattr(gc, "keys", lambda _: known.pop(0))
+    monkeypatch.setattr("bench.cli.maintenance.result_store.keys", lambda _: known.pop(0))
     bench.main(args=["gc", "--store", str(store.root), "--older-than", "0"], standalone_mode=False)
     assert (artefact.exists(), other.exists()) == (True, False)
 

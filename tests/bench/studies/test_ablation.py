@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import kendalltau
 
-from bench.cli import ablate, show
 from bench.cli import list as listing
 from bench.cli import run as run_command
+from bench.cli import show, studies
 from bench.config.request import Request
 from bench.core.errors import DataError, UsageError
 from bench.evaluation.grid import CellResult, Direction, describe, direction
@@ -155,7 +155,7 @@ def test_the_command_prints_ours_and_the_papers(
 ) -> None:
     """`bench run --preset` and `bench ablate` print the same table; `--json` holds it; grids are listed and shown."""
     toy = replace(TOY, presets={"elsewhere": replace(GRID, suite="tatoeba"), "k1": GRID})
-    for module in (ablate, run_command, show, listing):
+    for module in (studies, run_command, show, listing):
         monkeypatch.setattr(module, "load", lambda: with_methods(toy))
     places = ["--task", str(tiny), "--store", str(tmp_path / "store"), "--results", str(tmp_path / "results")]
 
@@ -167,9 +167,9 @@ def test_the_command_prints_ours_and_the_papers(
     assert ["cell", "ours:", "nDCG@10,", "percent", "paper:", "nDCG"] in lines
     assert any(line[:1] == ["words"] and line[-1] == "—" for line in lines)
     assert "toy/k1 direction: " in table
-    again = said(ablate.command, "toy/k1", *places)
+    again = said(studies.ablate, "toy/k1", *places)
     assert again.splitlines() == [line for line in table.splitlines() if line in again.splitlines()]
-    printed = json.loads(said(ablate.command, *places, "--method", "toy", "--json"))
+    printed = json.loads(said(studies.ablate, *places, "--method", "toy", "--json"))
     (found,), (skipped,) = printed["ablations"], printed["not_applicable"]
     assert [one["paper"] for one in found["lines"]] == [30.0, 40.0, None]
     assert found["direction"]["pairs"] == 1

@@ -21,7 +21,7 @@ from bench.pipeline.run import Outcome
 from bench.pipeline.selection import NotApplicable
 from bench.plugins import load
 from bench.store.store import Store
-from bench.studies.few_shot import Curve, chart, curve, drawable, numbers, records, requests
+from bench.studies.few_shot import Curve, curve, drawable, numbers, requests
 from bench.testing import fields
 from bench.types import Suite
 from suites.beir import SUITE
@@ -117,7 +117,7 @@ def test_finished_runs_are_laid_out(made: Curve) -> None:
     ]
     assert {one.queries for one in made.values} == {9}
     assert made.note == "profile mini: what it trains is comparable with no published numbers"
-    rows = list(csv.DictReader(io.StringIO(as_csv(records(made)))))
+    rows = list(csv.DictReader(io.StringIO(as_csv(made.records()))))
     fourth = [rows[3][name] for name in ("system", "shots", "pairs", "seed", "value")]
     assert (fourth[:4], float(fourth[4])) == (["crop", "5", "5.0", "0"], 0.2)
     assert len(rows) == len(made.values)
@@ -126,13 +126,13 @@ def test_finished_runs_are_laid_out(made: Curve) -> None:
 
 def test_the_chart_has_percent_by_pairs(made: Curve) -> None:
     """A line a system; what cannot be tuned is level, and says so."""
-    drawn = chart(made)
+    drawn = made.chart()
     crop, bm25 = drawn.lines
     assert [(point.x, point.values) for point in crop.points] == [(0, (10.0, 20.0)), (5, (20.0, 40.0)), (807, (50.0,))]
     assert (crop.level, bm25.level, bm25.name) == (False, True, "bm25 (not tuned)")
     assert drawn.title == "beir/a · few-shot · official data"
     assert drawn.notes == ("9 queries; mean of 2 seeds, each a faint point; profile mini.", f"{made.note}.")
-    assert len(chart(replace(made, note="")).notes) == 1
+    assert len(replace(made, note="").chart().notes) == 1
 
 
 def test_notes_say_what_is_not_comparable() -> None:
@@ -140,7 +140,7 @@ def test_notes_say_what_is_not_comparable() -> None:
     one = cell("crop", 0, "mini/beir/a", data="mini-few-names")
     made_up = curve({"5": outcome({one: result(0.1, "mini/beir/a", pairs=5)})})
     assert made_up.note == "data of the embedded world: comparable with no published numbers"
-    assert chart(made_up).notes[-1] == f"{made_up.note}."
+    assert made_up.chart().notes[-1] == f"{made_up.note}."
     other = cell("crop")
     other.suite = replace(SUITE, stands_for="mrtydi")
     note = curve({"5": outcome({other: result(0.1, pairs=5)})}).note
@@ -194,22 +194,22 @@ def test_several_tasks_are_one_curve(tasks: tuple[str, ...], where: str, stem: s
     assert one.value == pytest.approx(sum(range(len(tasks))) / 10 / len(tasks))
     assert one.pairs == pytest.approx(3 + len(tasks))
     assert one.queries == 9 * len(tasks)
-    assert (found.where, found.stem, chart(found).title.partition(" · ")[0]) == (where, stem, where)
+    assert (found.where, found.stem, found.chart().title.partition(" · ")[0]) == (where, stem, where)
 
 
 def test_one_number_is_a_curve() -> None:
     """A point in the middle, with a level line of what is not tuned; 40 and all are one where there are 40 pairs."""
     bm25 = outcome({cell("bm25", setting="unsupervised"): result(0.4)})
     found = curve({"0": bm25, "5": outcome({cell("crop"): result(0.2, pairs=5)})})
-    bm25_line, crop = chart(found).lines
+    bm25_line, crop = found.chart().lines
     assert (crop.points, bm25_line.level) == ((Point(5, (20.0,)),), True)
-    drawn = line_chart(chart(found))
+    drawn = line_chart(found.chart())
     assert "<title>crop: 20</title>" in drawn
     assert "<polyline" not in drawn
     assert not {"nan", "inf"} & set(re.findall(r"[a-z]+", drawn))
     made = {cell("crop", seed): result(0.2 + seed / 10, pairs=40) for seed in (0, 1, 0, 1)}
     few, every = (outcome(dict([*made.items()][at : at + 2])) for at in (0, 2))
-    (line,) = chart(curve({"40": few, "all": every})).lines
+    (line,) = curve({"40": few, "all": every}).chart().lines
     (point,) = line.points
     assert point.x == 40
     assert list(point.values) == pytest.approx([20.0, 30.0])

@@ -19,7 +19,7 @@ from bench.pipeline.plan import plan
 from bench.plugins import Plugins, load
 from bench.store.graph import NullListener
 from bench.store.store import Store
-from bench.studies.sweep import Ready, Sweep, Trial, best, draw, prepare, run
+from bench.studies.sweep import Sweep, SweepPlan, Trial, best, draw, prepare, run
 from bench.types import DataRequest, Method
 from methods.bm25 import BM25
 
@@ -80,7 +80,7 @@ def test_the_first_of_equal_scores_wins_and_failures_never() -> None:
 
 
 Make = Callable[..., Method]
-Swept = Callable[..., tuple[Ready, Sweep]]
+Swept = Callable[..., tuple[SweepPlan, Sweep]]
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def folder(tmp_path: Path) -> Path:
 def sweep(tmp_path: Path, folder: Path, with_methods: Callable[..., Plugins]) -> Swept:
     """Sweep a method on the folder's dev part, in folders of its own."""
 
-    def call(method: Method = BM25, trials: int = 3, **request: Any) -> tuple[Ready, Sweep]:
+    def call(method: Method = BM25, trials: int = 3, **request: Any) -> tuple[SweepPlan, Sweep]:
         plugins = with_methods(*([] if method is BM25 else [method]))
         asked = Request(**{"methods": (method.name,), "suites": ("beir",), "tasks": (f"{folder}:dev",), **request})
         store = Store(tmp_path / "store")

@@ -95,11 +95,13 @@ def test_runs_say_what_made_them(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Some checks of a method and a suite; unknown names, and settings for a suite; a broken promise exits with 1."""
-    status, text, _ = typed(capsys, "check", "bm25", "--only", "unknown-key-refused,config-round-trip", "--json")
+    status, text, _ = typed(
+        capsys, "plugin", "check", "bm25", "--only", "unknown-key-refused,config-round-trip", "--json"
+    )
     rows = json.loads(text)["checks"]["bm25"]
     assert status == 0
     assert {row["name"]: row["state"] for row in rows} == {"config-round-trip": "kept", "unknown-key-refused": "kept"}
-    status, text, _ = typed(capsys, "check", "beir", "--only", "described,loads-mini-data")
+    status, text, _ = typed(capsys, "plugin", "check", "beir", "--only", "described,loads-mini-data")
     assert status == 0
     assert "✓ described: " in text
     assert "2 of 2 promises kept" in text
@@ -109,12 +111,12 @@ def test_check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPat
         (("beir", "--set", "method.k1=1"), "suite beir: found --set method.k1=1, expected no settings"),
         (("bm25", "--set", "method.k1=-1"), "method.k1 is -1"),
     ):
-        status, _, error = typed(capsys, "check", *arguments)
+        status, _, error = typed(capsys, "plugin", "check", *arguments)
         assert status == 2
         assert words in error
     resolve = "bench.studies.conformance.light.resolve"
     monkeypatch.setattr(resolve, lambda methods, **_: {one.name: one for one in methods})
-    status, text, _ = typed(capsys, "check", "bm25", "--only", "unknown-key-refused")
+    status, text, _ = typed(capsys, "plugin", "check", "bm25", "--only", "unknown-key-refused")
     assert status == 1
     assert "✗ unknown-key-refused: " in text
     assert "was taken, expected a ConfigError" in text
@@ -129,13 +131,13 @@ def test_new(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("bm25", "the name 'bm25', which is taken"),
         ("new-thing", "a folder in use"),
     ):
-        status, _, error = typed(capsys, "new", "method", name, "--out", str(tmp_path))
+        status, _, error = typed(capsys, "plugin", "new", "method", name, "--out", str(tmp_path))
         assert (status, words in error) == (2, True)
         assert [path.name for path in tmp_path.iterdir()] == ["kept"], "nothing is written"
     folder = tmp_path / "thing"
-    status, text, _ = typed(capsys, "new", "method", "new-thing", "--out", str(folder))
+    status, text, _ = typed(capsys, "plugin", "new", "method", "new-thing", "--out", str(folder))
     assert status == 0
-    assert f"next: pip install -e {folder} && bench check new-thing" in text
+    assert f"next: pip install -e {folder} && bench plugin check new-thing" in text
     assert 'new-thing = "bench_new_thing"' in (folder / "pyproject.toml").read_text()
     assert "class NewThingConfig(DenseConfig)" in (folder / "bench_new_thing" / "config.py").read_text()
 

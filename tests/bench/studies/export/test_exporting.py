@@ -142,7 +142,7 @@ def test_a_result_brings_its_readout_and_its_scores(
     assert "| mini/mrtydi/sw | 25.0 | 50.0 |\n" in text
     assert "| Avg. (1) | 25.0 | — |\n" in text
     assert (
-        "bench run --method crop --suite mrtydi --task sw --setting unsupervised --data mini --profile mini --seed 3 "
+        "bench run --method crop --suite mrtydi --task sw --regime unsupervised --data mini --profile mini --seed 3 "
         "--backbone owner/name@main --corpus path/to/made --set method.window=5 "
         "--set 'encode.query_prompt=\"q: \"' --set encode.query_length=6 --set budget.tokens=1000\n"
     ) in text

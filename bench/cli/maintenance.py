@@ -1,0 +1,119 @@
+"""`bench doctor`, `gc`, `verify` and `completion`: this machine, its store, and the shell."""
+
+import sys
+from pathlib import Path
+
+import click
+from click.shell_completion import get_completion_class
+from rich.console import Console
+from rich.progress import Progress
+
+from bench.cli import bench, examples
+from bench.cli.options import data_dir_option, results_option, store_option
+from bench.cli.output import json_option, notice, print_json, table
+from bench.core.messages import unknown_name
+from bench.evaluation import results as result_store
+from bench.store import housekeeping
+from bench.store.store import Store
+from bench.studies.doctor import report
+
+_MEGA = 1_000_000
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command(name="doctor")
+@store_option
+@data_dir_option
+@json_option
+def doctor(store: Path, data_dir: Path | None, as_json: bool) -> None:
+    """Examine this machine: versions, devices, plugins, data, store. Exit status 1 if something fails."""
+    examination = report(store, data_dir)
+    if as_json:
+        print_json(examination.as_dict())
+    else:
+        for section in examination.sections:
+            rows = [(row.state, row.name, row.value, row.remedy) for row in section.rows]
+            table(section.title, ("", "what", "found", "what to do"), rows)
+    if examination.state == "fail":
+        raise click.exceptions.Exit(1)
+
+
+@click.command(name="gc")
+@store_option
+@results_option
+@click.option(
+    "--older-than",
+    "days",
+    type=click.FloatRange(min=0),
+    default=14.0,
+    show_default=True,
+    metavar="DAYS",
+    help="Spare what was made within so many days; 0 spares nothing but what results, and runs at work, rest on.",
+)
+@click.option("--dry-run", is_flag=True, help="List what would go, remove nothing.")
+@json_option
+def gc(store: Path, results: Path, days: float, dry_run: bool, as_json: bool) -> None:
+    """Remove artefacts that no result in --results rests on, and what killed runs have left."""
+    stage_store = Store(store, notice)
+    garbage = list(housekeeping.garbage(stage_store, result_store.keys(results), days))
+    if not dry_run:
+        with stage_store.writing(f"removing what nobody needs from {store}"):
+            garbage = housekeeping.remove(stage_store, garbage, lambda: result_store.keys(results))
+    total = sum(item.size for item in garbage)
+    if as_json:
+        rows = [{"path": str(item.path), "reason": item.reason, "bytes": item.size} for item in garbage]
+        print_json({"removed": [] if dry_run else rows, "garbage": rows, "bytes": total, "dry_run": dry_run})
+        return
+    if garbage:
+        lines = [(str(item.path.relative_to(store)), f"{item.size / _MEGA:,.1f}", item.reason) for item in garbage]
+        table("", ("what", "MB", "why"), lines, numbers=("MB",))
+    verb = "would free" if dry_run else "freed"
+    click.echo(f"{verb} {total / _MEGA:,.1f} MB in {len(garbage)} places of {store}")
+
+
+@click.command(name="verify")
+@store_option
+@results_option
+@json_option
+def verify(store: Path, results: Path, as_json: bool) -> None:
+    """Re-hash every artefact and result; name what is damaged. The next run makes damaged artefacts again.
+
+    Exit status 1 if anything is damaged.
+    """
+    stage_store, files = Store(store, notice), result_store.result_files(results)
+    artefacts = len(stage_store.artefacts())
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("re-hashing", total=artefacts + len(files))
+        faults = housekeeping.verify(stage_store, lambda: bar.advance(task))
+        for path in files:
+            faults += result_store.faults(path)
+            bar.advance(task)
+    if as_json:
+        corrupt = [{"path": str(fault.path), "found": fault.found} for fault in faults]
+        print_json({"artefacts": artefacts, "results": len(files), "corrupt": corrupt})
+    else:
+        if faults:
+            table("", ("damaged", "found"), [(str(fault.path), fault.found) for fault in faults])
+        click.echo(
+            f"{artefacts} artefacts and {len(files)} results re-hashed, {len(faults)} faults"
+            + ("; the next `bench run` makes damaged artefacts again" if faults else "")
+        )
+    if faults:
+        raise click.exceptions.Exit(1)
+
+
+@click.command(
+    name="completion",
+    epilog=examples(
+        "bash: bench completion bash > ~/.local/share/bash-completion/completions/bench",
+        "zsh:  bench completion zsh > ~/.zfunc/_bench",
+        "fish: bench completion fish > ~/.config/fish/completions/bench.fish",
+    ),
+)
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print the script that completes `bench` in a shell."""
+    complete = get_completion_class(shell)
+    if complete is None:
+        raise unknown_name("completion", shell, SHELLS)
+    click.echo(complete(bench, {}, "bench", "_BENCH_COMPLETE").source())

@@ -1,0 +1,244 @@
+"""`bench sweep`, `few-shot` and `ablate`: grids of settings, and what is read from them."""
+
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench.cli import examples
+from bench.cli.options import FOLDER, plan_options
+from bench.cli.output import Lines, json_option, notice, print_json, print_table, warn_of_faiss
+from bench.cli.run import carry_through
+from bench.config.grids import grids
+from bench.config.request import Request
+from bench.core.errors import StoreError, UsageError
+from bench.core.files import explain, write_bytes
+from bench.core.messages import canonical, unknown
+from bench.evaluation.svg import line_chart
+from bench.evaluation.tables import as_csv, duration
+from bench.pipeline.plan import plan
+from bench.pipeline.run import Outcome
+from bench.plugins import Plugins, load
+from bench.store.store import Store
+from bench.studies import few_shot as curves
+from bench.studies import sweep as sweeps
+from bench.studies.ablation import Ablation, ablations
+from bench.studies.grid import run_requests
+
+
+@click.command(
+    name="sweep",
+    epilog=examples(
+        "bench sweep --method bm25,crop --suite mrtydi --trials 8",
+        "bench run --method bm25 --suite mrtydi --config sweeps/mrtydi/bm25.toml",
+    ),
+)
+@click.option(
+    "--trials",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    help="Settings to try for every method, the first of them as they are without a sweep.",
+)
+@click.option(
+    "--out",
+    type=FOLDER,
+    default=Path("sweeps"),
+    show_default=True,
+    help="Folder of sweeps: SUITE/METHOD.toml for --config, and SUITE/METHOD.json with every trial.",
+)
+@plan_options
+@json_option
+def sweep(request: Request, trials: int, out: Path, as_json: bool) -> None:
+    """Choose each method's settings on a suite's dev questions, with as many trials for every method.
+
+    Each method is searched over its own space (`bench show METHOD`), uniformly at random, by --seed; what --set or
+    --config fixes stays fixed. The highest average of the suite's headline measure wins. Finished trials are kept in
+    the store: the same command goes on where it was stopped, and more trials add to fewer. Test questions are not read.
+    """
+    warn_of_faiss()
+    plugins, store = load(), Store(request.store, notice)
+    ready = sweeps.prepare(request, trials, plugins, store)
+    notice(*ready.warnings)
+    if ready.plan.seconds > 1 and sys.stderr.isatty():
+        notice(f"about {duration(ready.plan.seconds)} of work")
+    with Lines(ready.plan.steps) as lines:
+        by_method = sweeps.run(ready, plugins, store, lines, out)
+    if as_json:
+        stages = [{"stage": stage["stage"], "state": stage["state"]} for stage in lines.outcomes]
+        print_json({"sweeps": [_sweep_json(item, ready) for item in by_method], "stages": stages})
+        return
+    for item in by_method:
+        print_table(item.table(ready.suite))
+        for trial in item.trials:
+            if trial.failed:
+                click.echo(f"trial {trial.number} failed: {trial.failed}")
+        click.echo(f"settings: {item.config}\nrecord: {item.record}\n")
+
+
+def _sweep_json(item: sweeps.Sweep, ready: sweeps.SweepPlan) -> dict[str, Any]:
+    return {
+        "method": item.method,
+        "suite": ready.suite.name,
+        "measure": ready.suite.primary,
+        "trials": [asdict(trial) for trial in item.trials],
+        "chosen": item.chosen,
+        "config": str(item.config.resolve()),
+        "record": str(item.record.resolve()),
+    }
+
+
+@click.command(
+    name="few-shot",
+    epilog=examples(
+        "bench few-shot --method msm --suite beir --task scifact --data official --shots 0,100,300,all",
+        "bench few-shot --method bm25,msm --suite mrtydi --task sw --regime multilingual --shots 0,50,all --seed 0,1,2",
+    ),
+)
+@click.option(
+    "--shots",
+    default="0,100,300,all",
+    show_default=True,
+    metavar="NUMBERS",
+    help="Training pairs, comma-separated; 0: as pretrained, all: as many as there are.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.svg",
+    help="The plot; the numbers lie next to it as .csv. Default: shots/TASK-REGIME.svg.",
+)
+@plan_options
+@json_option
+def few_shot(request: Request, shots: str, out: Path | None, as_json: bool) -> None:
+    """Fine-tune systems on more and more training pairs, and draw the curve.
+
+    The regime is few-shot unless --regime names another; with several fine-tunings the last one is cut short. Pairs
+    are sampled with the seed, those of a smaller number among those of a larger one. What the numbers have in common
+    is made once. Results of all pairs and of none are those of `bench run`; those of other numbers lie next to the
+    results folder, in RESULTS-shots/NUMBER.
+    """
+    warn_of_faiss()
+    outcomes = _run_shots(curves.requests(request, curves.numbers(shots)), load(), Store(request.store, notice))
+    curve = curves.curve(outcomes)
+    plot = out or Path("shots") / f"{curve.stem}.svg"
+    csv_file = plot.with_suffix(".csv")
+    for path, text in ((plot, line_chart(curve.chart())), (csv_file, as_csv(curve.records()))):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(path, text.encode())
+        except OSError as error:
+            reason = f"{explain(error)}; all runs are finished and kept: name another place by --out"
+            raise StoreError(f"cannot write {path}: {reason}") from error
+    failed = [
+        {"system": failure.cell.system.label, "seed": failure.cell.seed, "shots": number, "reason": failure.reason}
+        for number, outcome in outcomes.items()
+        for failure in outcome.failed
+    ]
+    if as_json:
+        files = {"plot": str(plot.resolve()), "csv": str(csv_file.resolve())}
+        print_json({"curve": asdict(curve), "failed": failed, **files})
+        return
+    print_table(curve.table())
+    for failure in failed:
+        click.echo(
+            f"failed: {failure['system']} (seed {failure['seed']}, {failure['shots']} pairs): {failure['reason']}"
+        )
+    click.echo(f"plot: {plot}\nnumbers: {csv_file}")
+
+
+def _run_shots(requests: dict[str, Request], plugins: Plugins, store: Store) -> dict[str, Outcome]:
+    """Plan every number of pairs before any work, then run them; a notice that several give is printed once."""
+    plans = {number: plan(request, plugins, store) for number, request in requests.items()}
+    curves.drawable(plans)
+    refused = {
+        f"not applicable: {item.system} on {item.suite} in setting {item.setting}: {item.reason}"
+        for ready in plans.values()
+        for item in ready.refused
+    }
+    notice(*dict.fromkeys(text for ready in plans.values() for text in ready.warnings), *sorted(refused))
+    outcomes = dict(run_requests(requests, plugins, store, lambda ready: Lines(ready.steps)))
+    published = [result for outcome in outcomes.values() for result in outcome.published]
+    notice(*dict.fromkeys(text for result in published for text in result.notices))
+    return outcomes
+
+
+@click.command(
+    name="ablate",
+    epilog=examples(
+        "bench ablate", "bench ablate ccp/table5 --set budget.tokens=300000", "bench ablate --method msm --seed 0,1,2"
+    ),
+)
+@click.argument("presets", nargs=-1, metavar="[METHOD/PRESET]...")
+@plan_options
+@json_option
+def ablate(request: Request, presets: tuple[str, ...], as_json: bool) -> None:
+    """Run ablation tables (presets that are grids): those named, those of --method, or all.
+
+    Each runs on its own suite and task unless --suite is given, and is printed next to the paper's numbers with the
+    share of pairs of cells that come in the same order, whatever it says. `bench list presets` lists them.
+    """
+    if request.preset:
+        raise UsageError(f"found --preset {request.preset}; name it as an argument: bench ablate {request.preset}")
+    plugins, store = load(), Store(request.store, notice)
+    laid_out: list[Ablation] = []
+    failed: list[dict[str, Any]] = []
+    requests, refused = _plan_grids(_grid_names(presets, request.methods, plugins), request, plugins, store)
+    for name, reason in refused.items():
+        notice(f"{name} is passed over: {reason}")
+    for name, of_grid in requests.items():
+        outcome, _ = carry_through(of_grid, plugins, store)
+        tables = ablations(outcome)
+        laid_out += tables
+        for cell in outcome.plan.refused:
+            notice(f"not applicable: {cell.system} on {cell.suite}: {cell.reason}")
+        for failure in outcome.failed:
+            system, seed = failure.cell.system.label, failure.cell.seed
+            failed.append({"preset": name, "system": system, "seed": seed, "reason": failure.reason})
+        if not as_json:
+            for table in tables:
+                print_table(table.table())
+            for failure in outcome.failed:
+                click.echo(f"failed: {failure.cell.system.label} (seed {failure.cell.seed}): {failure.reason}")
+    if as_json:
+        skipped = [{"preset": name, "reason": reason} for name, reason in refused.items()]
+        rows = [table.as_json() for table in laid_out]
+        print_json({"ablations": rows, "failed": failed, "not_applicable": skipped})
+
+
+def _plan_grids(
+    names: list[str], request: Request, plugins: Plugins, store: Store
+) -> tuple[dict[str, Request], dict[str, str]]:
+    """Plan every grid before any work; return what to run, and why others cannot. Raises `UsageError` if none can."""
+    requests: dict[str, Request] = {}
+    refused: dict[str, str] = {}
+    for name in names:
+        of_grid = replace(request, methods=(name.partition("/")[0],), preset=name)
+        try:
+            plan(of_grid, plugins, store)
+        except UsageError as error:
+            refused[name] = f"{str(error).rstrip('.')}; or name another suite by --suite"
+            if len(names) == 1:
+                raise
+        else:
+            requests[name] = of_grid
+    if not requests:
+        raise UsageError("\n".join(f"{name}: {reason}" for name, reason in refused.items()))
+    return requests, refused
+
+
+def _grid_names(typed: tuple[str, ...], methods: tuple[str, ...], plugins: Plugins) -> list[str]:
+    """Return the grids to run, as `METHOD/PRESET`. Raises `UsageError` for an unknown name, or no grid at all."""
+    owners = [plugins.method(name) for name in methods or sorted(plugins.methods)]
+    by_name = {canonical(name): name for method in owners for name in grids(method)}
+    for name in typed:
+        if canonical(name) not in by_name:
+            raise UsageError(unknown("grid", name, [*by_name.values()]))
+    if not by_name:
+        raise UsageError(
+            f"found no grid among the presets of {', '.join(method.name for method in owners)}; `bench list presets` "
+            "lists all presets"
+        )
+    return list(dict.fromkeys(by_name[canonical(name)] for name in typed)) if typed else [*by_name.values()]
