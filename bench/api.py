@@ -91,13 +91,13 @@ class Comparisons(tuple[Compared, ...]):
         return "\n".join(map(repr, self))
 
     def _repr_html_(self) -> str:
-        return "".join(as_html(table) for each in self for table in tables(each, by_task=False))
+        return "".join(as_html(table) for compared in self for table in tables(compared, by_task=False))
 
     def frame(self) -> pd.DataFrame:
         """Return a line for each pair over all tasks, then for each task, fractions in full."""
         import pandas as pd
 
-        return pd.DataFrame([row for each in self for row in records(each)])
+        return pd.DataFrame([row for compared in self for row in records(compared)])
 
 
 def compare(*systems: Folder, suite: str, results: Folder = "results", **options: Any) -> Comparisons:
@@ -109,8 +109,8 @@ def compare(*systems: Folder, suite: str, results: Folder = "results", **options
         results: the folder.
         options: fields of `CompareOptions`: `data`, `setting`, `measure`, `queries`, `data_dir`.
     """
-    asked = CompareOptions(**{"by_task": True, **options})
-    return Comparisons(compare_results([*map(str, systems)], Path(results), load().suite(suite), asked))
+    compare_options = CompareOptions(**{"by_task": True, **options})
+    return Comparisons(compare_results([*map(str, systems)], Path(results), load().suite(suite), compare_options))
 
 
 def score(

@@ -1,6 +1,5 @@
 """`bench compare`: which of several systems is better, how sure that is, and whether the comparison is fair."""
 
-from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -65,7 +64,7 @@ def command(
     form: str,
     results: Path,
     as_json: bool,
-    **given: Any,
+    **selection: Any,
 ) -> None:
     """Test systems against each other on the results of a folder, with what each of them cost.
 
@@ -78,73 +77,63 @@ def command(
     Differences in what the systems were given (budget, corpus, backbone, trials of tuning, seeds, precision, readout)
     are warnings; settings that differ are listed.
     """
-    _check_options(form, queries, as_json=as_json)
-    asked = CompareOptions(by_task=by_task or as_json or form == "csv", queries=queries, **given)
-    found = compare(systems, results, load().suite(suite), asked)
-    if as_json:
-        print_json({"comparisons": [one.as_json() for one in found]})
-    elif form == "table":
-        for one in found:
-            _print(one, by_task=by_task)
-    else:
-        _write(found, form, by_task=by_task)
-
-
-def _check_options(form: str, queries: int, *, as_json: bool) -> None:
-    """Raise `UsageError` for options that contradict each other."""
     if as_json and form != "table":
         raise UsageError(found=f"--json and --format {form}", expected="one of them")
     if queries and form != "table":
         raise UsageError(
             found=f"--queries with --format {form}", expected="a table or --json: texts are for this screen"
         )
-
-
-def _write(found: Sequence[Compared], form: str, *, by_task: bool) -> None:
-    """Print for another program: the text on stdout; what a reader must know, and it cannot hold, on stderr."""
-    if form == "csv":
-        for one in found:
-            for sentence in filter(None, (mark(one.about["stands_for"]), *one.doubts)):
+    options = CompareOptions(by_task=by_task or as_json or form == "csv", queries=queries, **selection)
+    comparisons = compare(systems, results, load().suite(suite), options)
+    if as_json:
+        print_json({"comparisons": [compared.as_json() for compared in comparisons]})
+    elif form == "table":
+        for compared in comparisons:
+            _print(compared, by_task=by_task)
+    elif form == "csv":
+        for compared in comparisons:  # what a reader must know, and CSV cannot hold
+            for sentence in filter(None, (mark(compared.metadata["stands_for"]), *compared.warnings)):
                 notice(f"warning: {sentence}")
-        click.echo(comparisons_csv(found), nl=False)
-        return
-    click.echo((markdown if form == "markdown" else latex)(found, by_task=by_task))
+        click.echo(comparisons_csv(comparisons), nl=False)
+    else:
+        click.echo((markdown if form == "markdown" else latex)(comparisons, by_task=by_task))
 
 
-def _print(found: Compared, *, by_task: bool) -> None:
-    """Print values and costs, then the tests, the differences and queries, then the doubts."""
-    for one in tables(found, by_task=by_task):
-        print_table(one)
+def _print(compared: Compared, *, by_task: bool) -> None:
+    """Print values and costs, then the tests, the differences and queries, then the warnings."""
+    for table in tables(compared, by_task=by_task):
+        print_table(table)
         click.echo()
-    _print_queries(found)
-    for sentence in (*explained(found), *found.notes):
+    _print_queries(compared)
+    warnings = [f"warning: {sentence}" for sentence in compared.warnings]
+    for sentence in (
+        *explained(compared),
+        *compared.notes,
+        *(warnings or ["no difference in what the systems were given"]),
+    ):
         click.echo(sentence)
-    for sentence in found.doubts:
-        click.echo(f"warning: {sentence}")
-    if not found.doubts:
-        click.echo("no difference in what the systems were given")
     click.echo()
 
 
-def _print_queries(found: Compared) -> None:
+def _print_queries(compared: Compared) -> None:
     """Print the queries that differ most: the question, then the first passages by system, `*` the relevant ones."""
-    for (first, second), own in groupby(found.extremes, key=lambda one: (one.first, one.second)):
-        click.echo(f"largest gains and losses, {first} − {second}, {found.measure}, points")
-        for one in own:
-            language = f" [{one.language}]" if one.language else ""
-            where = f"{bare(one.task)}{'/' + one.leg if one.leg else ''}"
-            change = f"{percent(one.values[0])} against {percent(one.values[1])}"
-            head = f"{points(one.difference, sign=True):>7}  {where} {one.query}{language}: {change}"
-            click.echo(f"{head}  {_short(one.text)}".rstrip())
-            for label, ranked in zip((first, second), one.passages, strict=True):
-                click.echo(f"         {label}:{'' if ranked else ' nothing found, or its run is not in the bundle'}")
-                for place, top in enumerate(ranked, 1):
-                    mark_ = "*" if top.relevant else " "
-                    click.echo(f"         {mark_} {place}. {top.id}  {_short(top.text)}".rstrip())
+    for (first, second), queries in groupby(compared.query_differences, key=lambda query: (query.first, query.second)):
+        click.echo(f"largest gains and losses, {first} − {second}, {compared.measure}, points")
+        for query in queries:
+            language = f" [{query.language}]" if query.language else ""
+            task = f"{bare(query.task)}{'/' + query.leg if query.leg else ''}"
+            change = f"{percent(query.values[0])} against {percent(query.values[1])}"
+            head = f"{points(query.difference, sign=True):>7}  {task} {query.query}{language}: {change}"
+            click.echo(f"{head}  {_short(query.text)}".rstrip())
+            for label, passages in zip((first, second), query.passages, strict=True):
+                click.echo(f"         {label}:{'' if passages else ' nothing found, or its run is not in the bundle'}")
+                for rank, passage in enumerate(passages, 1):
+                    star = "*" if passage.relevant else " "
+                    click.echo(f"         {star} {rank}. {passage.id}  {_short(passage.text)}".rstrip())
         click.echo()
 
 
 def _short(text: str) -> str:
-    """A text on one line, cut; what could steer a terminal is shown by its number."""
-    flat = visible(" ".join(text.split()))
-    return flat if len(flat) <= _WIDTH else f"{flat[:_WIDTH]}…"
+    """Return a text on one line, cut to `_WIDTH`; what could steer a terminal is shown by its number."""
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= _WIDTH else f"{line[:_WIDTH]}…"

@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.core.messages import bare
 from bench.core.publications import tabled, tokens_note
 from bench.evaluation.compare.comparison import Compared
-from bench.evaluation.compare.paired_tests import PairedTest
 from bench.evaluation.results import task_value
 from bench.evaluation.significance.estimates import TRAININGS
 from bench.evaluation.significance.families import LEVEL, Comparison
@@ -27,112 +26,115 @@ from bench.evaluation.tables import (
     points,
 )
 
-_MEGA, _THOUSAND = 1e6, 1e3
+
+class _TestRow(NamedTuple):
+    """A row of a table of tests."""
+
+    pair: str
+    task: str  # empty for all tasks
+    test: Comparison
+
+    @property
+    def interval(self) -> str | None:
+        low, high = self.test.low, self.test.high
+        return None if low is None or high is None else f"[{points(low)}, {points(high)}]"
 
 
-def tables(found: Compared, *, by_task: bool) -> list[Table]:
-    """Lay a comparison out: systems, pairs, pairs on each task where that was asked for, differing settings."""
-    whole = [(_pair(test), "", test.comparison) for test in found.tests]
-    made = [_systems(found), _tests(f"pairs, {found.where}", found.measure, whole, _PAIR)]
-    if by_task:
-        each = [(_pair(test), task, one) for test in found.tests for task, one in test.by_task.items()]
-        caption = f"pairs on each task (corrected over all {len(each)} tests)"
-        made.append(_tests(caption, found.measure, each, _PAIR, _TASK))
-    if found.across:
-        count = f"{len(found.tasks)} tasks resampled with replacement; descriptive, decides no rank"
-        made.append(Table.of(f"would the order hold for other tasks? ({count})", _ACROSS, list(found.across.items())))
-    if telling := [one for one in found.differing if one.telling]:
-        labels = [side.label for side in found.sides]
-        rows = tuple((one.key, *(one.values[label] for label in labels)) for one in telling)
-        columns = tuple(Column(name, number=False) for name in ("setting", *labels))
-        made.append(Table("settings that differ", columns, rows))
-    return made
-
-
-_WHOLE = "{:.0%}".format
-_ACROSS = (
-    Column("system", value=lambda one: one[0]),
-    Column("mean rank", "", True, "{:.1f}".format, value=lambda one: one[1].rank),
-    Column("win rate", "", True, _WHOLE, value=lambda one: one[1].wins),
-    Column("place kept", "", True, _WHOLE, value=lambda one: one[1].kept),
-    Column("first", "", True, _WHOLE, value=lambda one: one[1].first),
-    Column("places, one task left out", number=False, value=lambda one: _places(one[1].places)),
+_PAIR = Column("pair", value=lambda row: row.pair)
+_TASK = Column("task", value=lambda row: bare(row.task))
+_SHARE = "{:.0%}".format
+_OTHER_TASKS = (
+    Column("system", value=lambda row: row[0]),
+    Column("mean rank", "", True, "{:.1f}".format, value=lambda row: row[1].rank),
+    Column("win rate", "", True, _SHARE, value=lambda row: row[1].wins),
+    Column("place kept", "", True, _SHARE, value=lambda row: row[1].kept),
+    Column("first", "", True, _SHARE, value=lambda row: row[1].first),
+    Column("places, one task left out", number=False, value=lambda row: _places(row[1].places)),
 )
 
 
-def _places(both: Sequence[int]) -> str:
+def tables(compared: Compared, *, by_task: bool) -> list[Table]:
+    """Lay a comparison out: systems, pairs, pairs on each task with `by_task`, settings that differ."""
+    rows = [_TestRow(test.pair, "", test.comparison) for test in compared.tests]
+    laid_out = [_systems(compared), _tests(f"pairs, {compared.value_name}", compared.measure, rows, _PAIR)]
+    if by_task:
+        rows = [_TestRow(test.pair, task, tested) for test in compared.tests for task, tested in test.by_task.items()]
+        caption = f"pairs on each task (corrected over all {len(rows)} tests)"
+        laid_out.append(_tests(caption, compared.measure, rows, _PAIR, _TASK))
+    if compared.other_tasks:
+        count = f"{len(compared.tasks)} tasks resampled with replacement; descriptive, decides no rank"
+        caption = f"would the order hold for other tasks? ({count})"
+        laid_out.append(Table.of(caption, _OTHER_TASKS, compared.other_tasks.items()))
+    if relevant := [difference for difference in compared.setting_differences if difference.is_relevant]:
+        labels = [system.label for system in compared.systems]
+        columns = tuple(Column(name, number=False) for name in ("setting", *labels))
+        cells = tuple((row.key, *(row.values[label] for label in labels)) for row in relevant)
+        laid_out.append(Table("settings that differ", columns, cells))
+    return laid_out
+
+
+def _places(interval: Sequence[int]) -> str:
     """Print a first and a last place: `2`, `1–3`."""
-    return "–".join(map(str, dict.fromkeys(both)))
+    return "–".join(map(str, dict.fromkeys(interval)))
 
 
-def _systems(found: Compared) -> Table:
-    about = found.about
-    costs = {name: None for side in found.sides for name in side.costs()}
-    ranks = {label: _places(both) for label, both in found.ranks.items()}
-    mixed = len(set(found.settings.values())) > 1
+def _systems(compared: Compared) -> Table:
+    metadata = compared.metadata
+    costs = {name: None for system in compared.systems for name in system.costs()}
+    ranks = {label: _places(interval) for label, interval in compared.ranks.items()}
+    mixed = len(set(compared.settings.values())) > 1
     columns = (
-        Column("system", value=lambda side: side.label),
-        *([Column("setting", value=lambda side: found.settings[side.label])] if mixed else []),
-        Column("seeds", number=False, value=lambda side: ",".join(map(str, side.seeds))),
+        Column("system", value=lambda system: system.label),
+        *([Column("setting", value=lambda system: compared.settings[system.label])] if mixed else []),
+        Column("seeds", number=False, value=lambda system: ",".join(map(str, system.seeds))),
         Column(
             "value",
-            f"{found.measure}, {found.where}, percent",
+            f"{compared.measure}, {compared.value_name}, percent",
             number=True,
             show=percent,
-            value=lambda side: found.values[side.label],
+            value=lambda system: compared.values[system.label],
         ),
-        Column("rank", number=False, value=lambda side: ranks.get(side.label)),
-        Column("tied", value=lambda side: found.groups.get(side.label)),
+        Column("rank", number=False, value=lambda system: ranks.get(system.label)),
+        Column("tied", value=lambda system: compared.letters.get(system.label)),
         *(
             Column(
                 name,
                 name.replace("_", " "),
                 number=True,
                 show=partial(_cost, name),
-                value=lambda side, name=name: side.costs().get(name),  # type: ignore[misc]
+                value=lambda system, name=name: system.costs().get(name),  # type: ignore[misc]
             )
             for name in costs
         ),
     )
-    count = len(found.tasks)
-    parts = (about["suite"], about["setting"], f"{count} task{'s' if count > 1 else ''}")
-    notes = (tokens_note((found.measure,), one) for side in found.sides for one in side.libraries())
-    title = tabled(*parts, data=about["data"], stands_for=about["stands_for"], note=next(filter(None, notes), ""))
-    return Table.of(title, columns, found.sides)
+    count = len(compared.tasks)
+    parts = (metadata["suite"], metadata["setting"], f"{count} task{'s' if count > 1 else ''}")
+    notes = (
+        tokens_note((compared.measure,), leg.get("libraries", {}))
+        for system in compared.systems
+        for _, leg in system.legs()
+    )
+    note = next(filter(None, notes), "")
+    title = tabled(*parts, data=metadata["data"], stands_for=metadata["stands_for"], note=note)
+    return Table.of(title, columns, compared.systems)
 
 
-_Tested = tuple[str, str, Comparison]
-"""A pair, a task (empty for all of them) and their test."""
-
-
-def _tests(caption: str, measure: str, tests: Sequence[_Tested], *lead: Column) -> Table:
-    """What is found of pairs, below the columns that say which."""
+def _tests(caption: str, measure: str, rows: Sequence[_TestRow], *lead: Column) -> Table:
+    """Lay tests out behind the columns that say of what they are."""
     columns = (
         Column(
-            "difference", f"{measure} points", True, partial(points, sign=True), value=lambda one: one[2].difference
+            "difference", f"{measure} points", True, partial(points, sign=True), value=lambda row: row.test.difference
         ),
-        Column("interval", "95 %", value=lambda one: _interval(one[2])),
-        Column("p", "alone", False, chance_text, value=lambda one: one[2].p),
-        Column("p_adjusted", "corrected", False, chance_text, value=lambda one: one[2].adjusted),
-        Column("about", value=lambda one: "checkpoints" if one[2].checkpoints else "methods"),
-        Column("effect", "", False, lambda effect: f"{effect:.2f}".replace("-", "−"), value=lambda one: one[2].effect),
-        Column("wins/ties/losses", value=lambda one: f"{one[2].wins:,}/{one[2].ties:,}/{one[2].losses:,}"),
-        Column("detectable", "", True, points, value=lambda one: one[2].detectable),
-        Column("queries", "", True, "{:,}".format, value=lambda one: one[2].n),
+        Column("interval", "95 %", value=lambda row: row.interval),
+        Column("p", "alone", False, chance_text, value=lambda row: row.test.p),
+        Column("p_adjusted", "corrected", False, chance_text, value=lambda row: row.test.adjusted),
+        Column("about", value=lambda row: "checkpoints" if row.test.checkpoints else "methods"),
+        Column("effect", "", False, lambda value: f"{value:.2f}".replace("-", "−"), value=lambda row: row.test.effect),
+        Column("wins/ties/losses", value=lambda row: f"{row.test.wins:,}/{row.test.ties:,}/{row.test.losses:,}"),
+        Column("detectable", "", True, points, value=lambda row: row.test.detectable),
+        Column("queries", "", True, "{:,}".format, value=lambda row: row.test.n),
     )
-    return Table.of(caption, (*lead, *columns), tests)
-
-
-_PAIR = Column("pair", value=lambda one: one[0])
-_TASK = Column("task", value=lambda one: bare(one[1]))
-
-
-def _interval(found: Comparison) -> str | None:
-    return None if found.low is None or found.high is None else f"[{points(found.low)}, {points(found.high)}]"
-
-
-def _pair(test: PairedTest) -> str:
-    return f"{test.first} − {test.second}"
+    return Table.of(caption, (*lead, *columns), rows)
 
 
 def _cost(name: str, value: float) -> str:
@@ -141,22 +143,22 @@ def _cost(name: str, value: float) -> str:
     if name == "flops":
         return f"{value:.3g}"
     if name.endswith("_bytes"):
-        return f"{value / _MEGA:,.0f} MB"
-    return f"{value:,.0f}" if value >= _THOUSAND or value.is_integer() else f"{value:.4g}"
+        return f"{value / 1e6:,.0f} MB"
+    return f"{value:,.0f}" if value >= 1000 or value.is_integer() else f"{value:.4g}"
 
 
-def explained(found: Compared) -> list[str]:
-    """Say what the columns rest on: what is random, what tests ask, what could have been found at all."""
-    together = [_pair(test) for test in found.tests if test.same_trainings and max(test.comparison.seeds) > 1]
-    drawn = (
+def explained(compared: Compared) -> list[str]:
+    """Say what the columns rest on: what is random, what tests ask, what could have been detected at all."""
+    randomness = (
         "intervals and tests: Student's t over questions within tasks; for methods also over training runs, with "
         f"pooled variance; for checkpoints (fewer than {TRAININGS} training runs) over questions alone"
     )
-    sentences = [drawn]
-    if together:
-        sentences.append(f"from the same training runs, so compared run by run: {', '.join(together)}")
-    if rest := sum(not one.telling for one in found.differing):
-        sentences.append(f"{rest} more settings exist for some of the methods only; --json lists them")
+    sentences = [randomness]
+    paired = [test.pair for test in compared.tests if test.same_trainings and max(test.comparison.seeds) > 1]
+    if paired:
+        sentences.append(f"from the same training runs, so compared run by run: {', '.join(paired)}")
+    if count := sum(not difference.is_relevant for difference in compared.setting_differences):
+        sentences.append(f"{count} more settings exist for some of the methods only; --json lists them")
     sentences.append(
         "corrected: jointly for all pairs of the table (Westfall and Young's step-down procedure); tied: systems that "
         f"share a letter do not differ significantly at {LEVEL}; detectable: the true difference that is detected with "
@@ -165,54 +167,55 @@ def explained(found: Compared) -> list[str]:
     return sentences
 
 
-def markdown(found: Sequence[Compared], *, by_task: bool) -> str:
+def markdown(comparisons: Sequence[Compared], *, by_task: bool) -> str:
     """Write comparisons as Markdown: a heading and a table each, warnings as a list; all text is escaped."""
     lines: list[str] = []
-    for one in found:
-        lines += (as_markdown(each, min(at, 1) + 2) for at, each in enumerate(tables(one, by_task=by_task)))
-        lines += (f"- {markdown_text(sentence)}" for sentence in remarks(one))
+    for compared in comparisons:
+        lines += (as_markdown(table, min(at, 1) + 2) for at, table in enumerate(tables(compared, by_task=by_task)))
+        lines += (f"- {markdown_text(sentence)}" for sentence in _remarks(compared))
         lines.append("")
     return "\n".join(lines)
 
 
-def latex(found: Sequence[Compared], *, by_task: bool) -> str:
+def latex(comparisons: Sequence[Compared], *, by_task: bool) -> str:
     """Write comparisons as LaTeX tables with booktabs, warnings as comments; all text is escaped."""
     lines: list[str] = []
-    for one in found:
-        lines += map(latex_comment, remarks(one))
-        lines += map(as_latex, tables(one, by_task=by_task))
+    for compared in comparisons:
+        lines += map(latex_comment, _remarks(compared))
+        lines += map(as_latex, tables(compared, by_task=by_task))
     return "\n".join(lines)
 
 
-def remarks(found: Compared) -> list[str]:
-    """What the columns rest on, then the warnings."""
-    return [*explained(found), *(f"warning: {sentence}" for sentence in found.doubts)]
+def _remarks(compared: Compared) -> list[str]:
+    return [*explained(compared), *(f"warning: {sentence}" for sentence in compared.warnings)]
 
 
-def comparisons_csv(found: Sequence[Compared]) -> str:
+def comparisons_csv(comparisons: Sequence[Compared]) -> str:
     """Write pairs as CSV, fractions in full: a row a pair over all tasks, then one a task."""
-    rows = [row for one in found for row in records(one)]
+    rows = [row for compared in comparisons for row in records(compared)]
     keys = list(dict.fromkeys(key for row in rows for key in row))
     return as_csv(Table("", plain_columns(*keys), tuple(tuple(row.get(key) for key in keys) for row in rows)))
 
 
-def records(found: Compared) -> Iterator[dict[str, Any]]:
+def records(compared: Compared) -> Iterator[dict[str, Any]]:
     """Yield a line for each pair over all tasks, then for each task, fractions in full."""
-    sides = {side.label: side for side in found.sides}
-
-    def on(label: str, task: str) -> float:
-        return fmean(task_value(content["tasks"][task], found.measure) for content in sides[label].contents)
-
-    for test in found.tests:
+    contents = {system.label: system.contents for system in compared.systems}
+    metadata: Mapping[str, Any] = {**compared.metadata, "measure": compared.measure}
+    for test in compared.tests:
         pair = {"system": test.first, "other": test.second}
-        about: Mapping[str, Any] = {**found.about, "measure": found.measure}
         ends = {
-            "seeds": " ".join(map(str, test.about["seeds"])),
+            "seeds": " ".join(map(str, test.metadata["seeds"])),
             **dict(zip(("runs", "other_runs"), test.comparison.seeds, strict=True)),
             "same_trainings": str(test.same_trainings).lower(),
         }
-        whole = {"value": found.values[test.first], "other_value": found.values[test.second]}
-        yield {**about, "scope": found.where, **pair, **whole, **test.comparison.as_json(), **ends}
-        for task, one in test.by_task.items():
-            values = {"value": on(test.first, task), "other_value": on(test.second, task)}
-            yield {**about, "scope": task, **pair, **values, **one.as_json(), **ends}
+        values = [compared.values[label] for label in pair.values()]
+        scopes = [(compared.value_name, values, test.comparison)]
+        for task, comparison in test.by_task.items():
+            values = [
+                fmean(task_value(content["tasks"][task], compared.measure) for content in contents[label])
+                for label in pair.values()
+            ]
+            scopes.append((task, values, comparison))
+        for scope, (value, other_value), comparison in scopes:
+            columns = {"value": value, "other_value": other_value, **comparison.as_json()}
+            yield {**metadata, "scope": scope, **pair, **columns, **ends}

@@ -41,9 +41,9 @@ def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[PairedTes
     for one in grids:
         print_table(one.table())
     shown = telling(held)
-    seeds = {contrast.about["seed"] for contrast in shown}
+    seeds = {contrast.metadata["seed"] for contrast in shown}
     for contrast in shown:
-        of = f" (seed {contrast.about['seed']})" if len(seeds) > 1 else ""
+        of = f" (seed {contrast.metadata['seed']})" if len(seeds) > 1 else ""
         click.echo(summary(contrast.first, contrast.second, contrast.measure, contrast.comparison) + of)
     more = len(held) - len(shown)
     if more:
@@ -118,7 +118,7 @@ def telling(held: Sequence[PairedTest]) -> list[PairedTest]:
     """
     groups: dict[str, list[PairedTest]] = defaultdict(list)
     for contrast in held:
-        groups[repr(sorted(contrast.about.items()))].append(contrast)
+        groups[repr(sorted(contrast.metadata.items()))].append(contrast)
     chosen = []
     for group in groups.values():
         starts = [one for one in group if _START in one.first + one.second]

@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.core.files import digest
 from bench.core.messages import shown
-from bench.evaluation.compare.fairness import Side
+from bench.evaluation.compare.fairness import ComparedSystem
 from bench.evaluation.results.format import Leg
 from bench.evaluation.results.read import Result
 from leaderboard.records import UNVERIFIED
@@ -58,9 +58,9 @@ class Entry:
         return f"{self.inside}methods/{slug(self.row.system.method)}"
 
     @cached_property
-    def side(self) -> Side:
+    def side(self) -> ComparedSystem:
         """The row for the fairness checks: validated parts of its results, and free ones of the expected types."""
-        return Side(self.row.name, list(map(_fairness_content, self.results)))
+        return ComparedSystem(self.row.name, list(map(_fairness_content, self.results)))
 
     def legs(self) -> Iterator[tuple[str, str, Leg, dict[str, Any]]]:
         """Yield task, leg, its model, and all of the first seed's file on it, where unmodelled parts have any type."""

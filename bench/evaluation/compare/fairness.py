@@ -1,6 +1,6 @@
 """Is a comparison fair, and what was set differently? Pure functions on what results say of themselves.
 
-Every doubt is a sentence with both values.
+Every warning is a sentence with both values.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ _USUAL = {"question_mark": True, "lowercase": False}  # of a contract that does 
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedSystem:
     """One system of a comparison, with the contents of its result files, one a seed."""
 
     label: str
@@ -59,12 +59,6 @@ class Side:
                 for leg, entry in legs.items():
                     yield f"{task}/{leg}" if leg else task, entry
 
-    def libraries(self) -> Iterator[Mapping[str, str]]:
-        """Yield the versions of what computed the measures of each leg."""
-        for content in self.contents:
-            for legs in content["tasks"].values():
-                yield from (entry.get("libraries", {}) for entry in legs.values())
-
     def costs(self) -> dict[str, float]:
         """Return what its training counted, the mean over seeds; empty where nothing was trained."""
         tables = []
@@ -79,96 +73,104 @@ class Side:
 
     def hardware(self) -> str | None:
         """Return the machines of its trainings; None where a result does not say (earlier versions')."""
-        found = set()
-        for content in self.contents:
-            for legs in content["tasks"].values():
-                for entry in legs.values():
-                    facts = entry.get("facts", {}).get("train")
-                    found.add(facts.get("hardware") if facts else None)
-        return None if None in found else " and ".join(sorted(map(str, found)))
+        trainings = [leg.get("facts", {}).get("train") or {} for _, leg in self.legs()]
+        machines = {training.get("hardware") for training in trainings}
+        return None if None in machines else " and ".join(sorted(map(str, machines)))
 
 
-def warnings(sides: Sequence[Side]) -> list[str]:
-    """Return what makes a comparison of these systems unfair or hard to read, one sentence a doubt and pair."""
-    return [sentence for one, other in combinations(sides, 2) for sentence in doubts(one, other)]
+def warnings(systems: Sequence[ComparedSystem]) -> list[str]:
+    """Return what makes a comparison of systems unfair or hard to read, a sentence for each pair and difference."""
+    return [sentence for first, second in combinations(systems, 2) for sentence in pair_warnings(first, second)]
 
 
-def doubts(one: Side, other: Side) -> Iterator[str]:
-    """Yield every doubt about a pair: tuning, seeds, protocol; between trained systems also what they were given."""
-    if one.trained and other.trained:
-        yield from _given(one, other)
-    elif all(side.trained or came_trained(side.system) for side in (one, other)) and _model(one) != _model(other):
-        known = (
-            f"{side.system['budget']:,}" if side.trained else "an unknown one (trained elsewhere)"
-            for side in (one, other)
+def pair_warnings(first: ComparedSystem, second: ComparedSystem) -> Iterator[str]:
+    """Yield every warning about a pair: tuning, seeds, protocol; between trained systems also what they were given."""
+    if first.trained and second.trained:
+        yield from _training_warnings(first, second)
+    elif all(system.trained or came_trained(system.system) for system in (first, second)) and _model(first) != _model(
+        second
+    ):
+        budgets = (
+            f"{system.system['budget']:,}" if system.trained else "an unknown one (trained elsewhere)"
+            for system in (first, second)
         )
-        yield _sentence(one, other, "budget of pretraining", *known)
-    yield from _tuning(one, other)
-    if not (one.system["deterministic"] or other.system["deterministic"]):
-        yield from _differ(one, other, "seeds", *(",".join(map(str, side.seeds)) for side in (one, other)))
-    yield from _readouts(one, other)
-    yield from _protocols(one, other)
+        yield _sentence(first, second, "budget of pretraining", *budgets)
+    yield from _tuning_warnings(first, second)
+    if not (first.system["deterministic"] or second.system["deterministic"]):
+        yield from _differ(first, second, "seeds", *(",".join(map(str, system.seeds)) for system in (first, second)))
+    yield from _readout_warnings(first, second)
+    yield from _protocol_warnings(first, second)
 
 
-def _model(side: Side) -> tuple[Any, Any]:
+def _model(compared: ComparedSystem) -> tuple[Any, Any]:
     """What an encoder that was trained elsewhere is known by."""
-    return side.system.get("method"), side.setting("model")
+    return compared.system.get("method"), compared.setting("model")
 
 
-def _given(one: Side, other: Side) -> Iterator[str]:
+def _training_warnings(first: ComparedSystem, second: ComparedSystem) -> Iterator[str]:
     """Budget, corpus, backbone, precision of two trained systems."""
-    yield from _differ(one, other, "budget of pretraining (tokens)", *(side.system["budget"] for side in (one, other)))
-    operations = [side.system.get("budget_flops") for side in (one, other)]
-    yield from _differ(one, other, "budget of pretraining (operations)", *operations)
-    if one.system["budget"] == other.system["budget"]:
-        for key, what in (("tokens", "tokens really seen in pretraining"), ("flops", "FLOPs of pretraining")):
-            costs = [side.costs().get(key) for side in (one, other)]
+    yield from _differ(
+        first, second, "budget of pretraining (tokens)", *(system.system["budget"] for system in (first, second))
+    )
+    operations = [system.system.get("budget_flops") for system in (first, second)]
+    yield from _differ(first, second, "budget of pretraining (operations)", *operations)
+    if first.system["budget"] == second.system["budget"]:
+        for key, subject in (("tokens", "tokens really seen in pretraining"), ("flops", "FLOPs of pretraining")):
+            costs = [system.costs().get(key) for system in (first, second)]
             if costs[0] and costs[1] and abs(costs[0] - costs[1]) > SPENT * max(costs[0], costs[1]):
-                yield _sentence(one, other, what, *(f"{cost:{'.3g' if key == 'flops' else ',.0f'}}" for cost in costs))
-    corpora = [side.system.get("corpus") or {} for side in (one, other)]
+                yield _sentence(
+                    first, second, subject, *(f"{cost:{'.3g' if key == 'flops' else ',.0f'}}" for cost in costs)
+                )
+    corpora = [system.system.get("corpus") or {} for system in (first, second)]
     names = [str(corpus.get("name")) for corpus in corpora]
     if corpora[0] != corpora[1]:
-        same = " (the same name, with other documents)" if names[0] == names[1] else ""
-        yield _sentence(one, other, "pretraining corpus", *names) + same
-    yield from _differ(one, other, "backbone", *(side.system.get("backbone") for side in (one, other)))
-    kinds = [(side.system.get("post") or {}).get("kind", "none") for side in (one, other)]
-    yield from _differ(one, other, "post-processing", *kinds)
-    yield from _differ(one, other, "precision of training", *(side.setting("precision") for side in (one, other)))
-    machines = [side.hardware() for side in (one, other)]
+        remark = " (the same name, with other documents)" if names[0] == names[1] else ""
+        yield _sentence(first, second, "pretraining corpus", *names) + remark
+    yield from _differ(first, second, "backbone", *(system.system.get("backbone") for system in (first, second)))
+    kinds = [(system.system.get("post") or {}).get("kind", "none") for system in (first, second)]
+    yield from _differ(first, second, "post-processing", *kinds)
+    yield from _differ(
+        first, second, "precision of training", *(system.setting("precision") for system in (first, second))
+    )
+    machines = [system.hardware() for system in (first, second)]
     if None not in machines:  # another processor changes a training as another seed does
-        yield from _differ(one, other, "hardware of training", *machines)
+        yield from _differ(first, second, "hardware of training", *machines)
 
 
-def _tuning(one: Side, other: Side) -> Iterator[str]:
+def _tuning_warnings(first: ComparedSystem, second: ComparedSystem) -> Iterator[str]:
     """How the settings of both were chosen; a start takes no part, for it has none."""
-    sides = [one, other]
-    if any(side.system.get("budget") == 0 for side in sides):
+    systems = [first, second]
+    if any(system.system.get("budget") == 0 for system in systems):
         return
-    tunings = [side.system.get("tuning") or {} for side in sides]
+    tunings = [system.system.get("tuning") or {} for system in systems]
     trials = [tuning.get("trials") or 0 for tuning in tunings]
     if trials[0] != trials[1]:
-        yield _sentence(one, other, "trials of tuning", *(str(count or "none") for count in trials))
+        yield _sentence(first, second, "trials of tuning", *(str(count or "none") for count in trials))
     if all(tunings):
         for key, name in (("rule", "rule of selection"), ("suite", "suite tuned on"), ("data", "data tuned on")):
-            yield from _differ(one, other, name, *(tuning.get(key) for tuning in tunings))
-        yield from _differ(one, other, "part tuned on", *(tuning.get("split") for tuning in tunings))
-    for side, tuning in zip(sides, tunings, strict=True):
-        test = side.contents[0]["suite"]["name"], side.contents[0]["data"]
+            yield from _differ(first, second, name, *(tuning.get(key) for tuning in tunings))
+        yield from _differ(first, second, "part tuned on", *(tuning.get("split") for tuning in tunings))
+    for system, tuning in zip(systems, tunings, strict=True):
+        test = system.contents[0]["suite"]["name"], system.contents[0]["data"]
         if tuning and (tuning.get("suite"), tuning.get("data")) != test:
-            where = f"{tuning.get('suite')} ({tuning.get('data')} data)"
-            yield f"{side.label} was tuned on {where} and is compared on {test[0]} ({test[1]} data)"
+            tuned_on = f"{tuning.get('suite')} ({tuning.get('data')} data)"
+            yield f"{system.label} was tuned on {tuned_on} and is compared on {test[0]} ({test[1]} data)"
 
 
-def _readouts(one: Side, other: Side) -> Iterator[str]:
+def _readout_warnings(first: ComparedSystem, second: ComparedSystem) -> Iterator[str]:
     """How texts become vectors, and how vectors are compared; of several tasks, the first on which a key differs."""
-    first, second = dict(one.legs()), dict(other.legs())
+    first_legs, second_legs = dict(first.legs()), dict(second.legs())
     reported: set[str] = set()
-    for name in [name for name in first if name in second] or [""]:
-        resolved = [legs.get(name, {}).get("resolved") or {} for legs in (first, second)]
+    for name in [name for name in first_legs if name in second_legs] or [""]:
+        resolved = [legs.get(name, {}).get("resolved") or {} for legs in (first_legs, second_legs)]
         contracts = [  # as settings, tunings and a task left them; a leg of an earlier version's result knows less
-            {**side.system["contract"], **(side.system.get("readout") or {}), **(said if "pooling" in said else {})}
-            for side, said in zip((one, other), resolved, strict=True)
-            if "contract" in side.system
+            {
+                **system.system["contract"],
+                **(system.system.get("readout") or {}),
+                **(on_task if "pooling" in on_task else {}),
+            }
+            for system, on_task in zip((first, second), resolved, strict=True)
+            if "contract" in system.system
         ]
         if len(contracts) < 2 or not all(contracts):  # a system without an encoder
             continue
@@ -176,33 +178,33 @@ def _readouts(one: Side, other: Side) -> Iterator[str]:
             values = [contract.get(key, _USUAL.get(key)) for contract in contracts]
             if values[0] != values[1] and key not in reported:
                 reported.add(key)
-                yield from _differ(one, other, f"readout ({key})", *values)
+                yield from _differ(first, second, f"readout ({key})", *values)
 
 
-def _protocols(one: Side, other: Side) -> Iterator[str]:
+def _protocol_warnings(first: ComparedSystem, second: ComparedSystem) -> Iterator[str]:
     """The suite's version, and how the tasks that both have were searched."""
     yield from _differ(
-        one, other, "version of the suite", *(side.contents[0]["suite"]["version"] for side in (one, other))
+        first, second, "version of the suite", *(system.contents[0]["suite"]["version"] for system in (first, second))
     )
-    first, second = dict(one.legs()), dict(other.legs())
+    first_legs, second_legs = dict(first.legs()), dict(second.legs())
     reported: set[str] = set()
-    for name, ours in first.items():
-        if name not in second:
+    for name, leg in first_legs.items():
+        if name not in second_legs:
             continue
-        for key, value in ours.get("protocol", {}).items():
-            theirs = second[name].get("protocol", {}).get(key)
-            if theirs != value and key not in reported:
+        for key, value in leg.get("protocol", {}).items():
+            other_value = second_legs[name].get("protocol", {}).get(key)
+            if other_value != value and key not in reported:
                 reported.add(key)
-                yield _sentence(one, other, f"protocol on {bare(name)} ({key})", shown(value), shown(theirs))
-        if ours["queries"] != second[name]["queries"] and "queries" not in reported:
+                yield _sentence(first, second, f"protocol on {bare(name)} ({key})", shown(value), shown(other_value))
+        if leg["queries"] != second_legs[name]["queries"] and "queries" not in reported:
             reported.add("queries")
-            counts = (f"{entry['queries']:,}" for entry in (ours, second[name]))
-            yield _sentence(one, other, f"judged queries of {bare(name)}", *counts)
+            counts = (f"{entry['queries']:,}" for entry in (leg, second_legs[name]))
+            yield _sentence(first, second, f"judged queries of {bare(name)}", *counts)
 
 
-def _differ(one: Side, other: Side, what: str, first: Any, second: Any) -> Iterable[str]:
+def _differ(first: ComparedSystem, second: ComparedSystem, subject: str, value: Any, other_value: Any) -> Iterable[str]:
     """A sentence where two values are not the same."""
-    return [] if first == second else [_sentence(one, other, what, _text(first), _text(second))]
+    return [] if value == other_value else [_sentence(first, second, subject, _text(value), _text(other_value))]
 
 
 def _text(value: Any) -> str:
@@ -211,9 +213,9 @@ def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value) or "empty"
 
 
-def _sentence(one: Side, other: Side, what: str, first: str, second: str) -> str:
+def _sentence(first: ComparedSystem, second: ComparedSystem, subject: str, value: str, other_value: str) -> str:
     """The common form: what differs, and both values with their owners."""
-    return f"{what}: {one.label} has {first}, {other.label} has {second}"
+    return f"{subject}: {first.label} has {value}, {second.label} has {other_value}"
 
 
 ABSENT = "—"
@@ -227,45 +229,49 @@ CHOICES = (
 
 
 @dataclass(frozen=True)
-class Difference:
+class SettingDifference:
     """A setting that is not the same in all systems."""
 
     key: str  # as `--set` takes it where it can be set, e.g. `method.learning_rate`; else as the result file calls it
     values: Mapping[str, str]  # by system, as typed; `—` for a system without that setting
     # it means the same in two systems and differs there, or a system of the same method lacks it. Settings of methods
     # mean the same where both have an encoder (a learning rate), or are of one method
-    telling: bool
+    is_relevant: bool
 
 
-def differences(sides: Sequence[Side]) -> list[Difference]:
+def setting_differences(systems: Sequence[ComparedSystem]) -> list[SettingDifference]:
     """Return every setting in which systems, of unique labels, differ: what was tested, method, readout."""
-    tables = {side.label: dict(_settings(side)) for side in sides}
+    tables = {system.label: dict(_settings(system)) for system in systems}
     keys = dict.fromkeys(key for table in tables.values() for key in table)
-    found = []
+    differences = []
     for key in keys:
         values = {label: shown(table[key]) if key in table else ABSENT for label, table in tables.items()}
         if len(set(values.values())) > 1:
-            having = [side for side in sides if key in tables[side.label]]
-            lacking = [side for side in sides if key not in tables[side.label]]
-            telling = any(one.system["method"] == other.system["method"] for one in having for other in lacking)
-            for one, other in combinations(having, 2):
+            having = [system for system in systems if key in tables[system.label]]
+            lacking = [system for system in systems if key not in tables[system.label]]
+            is_relevant = any(
+                first.system["method"] == second.system["method"] for first in having for second in lacking
+            )
+            for first, second in combinations(having, 2):
                 # Settings of one name mean the same in systems of one method, and in two with an encoder.
-                encoders = "contract" in one.system and "contract" in other.system
-                alike = encoders or one.system["method"] == other.system["method"] or not key.startswith("method.")
-                telling = telling or (alike and values[one.label] != values[other.label])
-            found.append(Difference(key, values, telling))
-    return found
+                encoders = "contract" in first.system and "contract" in second.system
+                comparable = (
+                    encoders or first.system["method"] == second.system["method"] or not key.startswith("method.")
+                )
+                is_relevant = is_relevant or (comparable and values[first.label] != values[second.label])
+            differences.append(SettingDifference(key, values, is_relevant))
+    return differences
 
 
-def _settings(side: Side) -> Iterator[tuple[str, Any]]:
-    content = side.contents[0]
+def _settings(compared: ComparedSystem) -> Iterator[tuple[str, Any]]:
+    content = compared.contents[0]
     yield "setting", content["setting"]
     yield "profile", content["profile"]
-    system = side.system
+    system = compared.system
     for name in CHOICES:
         value = system.get(name)
         if isinstance(value, Mapping):
-            yield from ((f"{name}.{key}", one) for key, one in flat(value))
+            yield from ((f"{name}.{key}", part) for key, part in flat(value))
         elif value is not None:
             yield name, value
     yield from ((row["key"], row["value"]) for row in system.get("settings", ()))

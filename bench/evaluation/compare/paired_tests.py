@@ -26,7 +26,7 @@ QueryValues = Mapping[str, Mapping[str, float]]
 class PairedTest:
     """Two systems on the same queries."""
 
-    about: Mapping[str, Any]  # `suite`, `setting`, `data` and `seed` of both, or their `seeds`
+    metadata: Mapping[str, Any]  # `suite`, `setting`, `data` and `seed` of both, or their `seeds`
     first: str  # label of the system that is better on average
     second: str  # label of the other
     measure: str  # canonical name
@@ -36,10 +36,24 @@ class PairedTest:
     by_task: Mapping[str, Comparison] = field(default_factory=dict)
     same_trainings: bool = False  # both come from the same training runs, seed by seed
 
+    @property
+    def pair(self) -> str:
+        """Both labels: `crop − crop@init`."""
+        return f"{self.first} − {self.second}"
+
     def row(self) -> dict[str, Any]:
-        """As `bench run --json` prints it."""
-        about = {**self.about, "system": self.first, "other": self.second, "measure": self.measure}
-        return about | self.comparison.as_json()
+        """Return what `bench run --json` prints."""
+        pair = {**self.metadata, "system": self.first, "other": self.second, "measure": self.measure}
+        return pair | self.comparison.as_json()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `bench compare --json` prints: the row, the trainings of both, and every task by itself."""
+        return {
+            **self.row(),
+            "runs": dict(zip(("system", "other"), self.comparison.seeds, strict=True)),
+            "same_trainings": self.same_trainings,
+            "by_task": [{"task": task, **test.as_json()} for task, test in self.by_task.items()],
+        }
 
 
 @dataclass(frozen=True)
@@ -72,23 +86,23 @@ def compare_run(results: Sequence[Result], primary: Mapping[str, str]) -> list[P
     for result in results:
         if result.content.system.grid is None:
             groups[result.content.suite.name, result.content.setting, result.content.data].append(result)
-    found = []
+    tests = []
     for (suite, setting, data), group in groups.items():
         measure = primary[suite]
-        values = {result.path: [values_of(result, measure)] for result in group}
+        query_values = {result.path: [values_of(result, measure)] for result in group}
         for pair in combinations(group, 2):
             seeds = {result.content.seed for result in pair if not result.deterministic}
             if len(seeds) < 2:
-                one, other = (
+                first, second = (
                     SeedResults(result.content.system.label, {result.content.seed: result}, result.deterministic)
                     for result in pair
                 )
-                tested = _Values([one, other], [values[result.path] for result in pair])
-                if tested.strata:
-                    comparison = tested.family({"": dict.fromkeys(tested.strata, 1.0)}).comparison("0", "1")
-                    about = {"suite": suite, "setting": setting, "data": data, "seed": max(seeds, default=0)}
-                    found.append(_ordered(about, one, other, measure, comparison, {}))
-    return found
+                shared = _QueryTables([first, second], [query_values[result.path] for result in pair])
+                if shared.strata:
+                    comparison = shared.family({"": dict.fromkeys(shared.strata, 1.0)}).comparison("0", "1")
+                    metadata = {"suite": suite, "setting": setting, "data": data, "seed": max(seeds, default=0)}
+                    tests.append(_better_first(metadata, first, second, measure, comparison, {}))
+    return tests
 
 
 def paired_tests(
@@ -105,71 +119,74 @@ def paired_tests(
     same queries. `shares` weigh each stratum (`TASK` or `TASK/LEG`) in the mean that is tested, what has none is left
     out of it; None for the unweighted mean over strata. `by_task`: test every task by itself, too.
     """
-    values = _Values(rows, [[values_of(result, measure) for result in row.results.values()] for row in rows])
-    wanted = {name: task for name, task in values.strata.items() if tasks is None or task in tasks}
-    weights = {name: 1.0 if shares is None else shares[name] for name in wanted if shares is None or name in shares}
+    values = _QueryTables(rows, [[values_of(result, measure) for result in row.results.values()] for row in rows])
+    strata = {name: task for name, task in values.strata.items() if tasks is None or task in tasks}
+    weights = {name: 1.0 if shares is None else shares[name] for name in strata if shares is None or name in shares}
     if len(rows) < 2 or not weights:
         return []
     ranks = values.family({"": weights})
-    apart: dict[str, dict[str, float]] = defaultdict(dict)
-    for name, task in wanted.items() if by_task else ():
-        apart[task][name] = 1.0
-    cells = values.family(apart) if apart else Family()
-    found = []
-    for (at, one), (place, other) in combinations(enumerate(rows), 2):
-        pair = (str(at), str(place))
-        seeds = {seed for row in (one, other) if not row.deterministic for seed in row.results}
-        about = {"seeds": sorted(seeds or {*one.results, *other.results})}
-        by = {task: cells.comparison(*pair, task) for task in apart}
-        found.append(_ordered(about, one, other, measure, ranks.comparison(*pair), by))
-    return found
+    task_weights: dict[str, dict[str, float]] = defaultdict(dict)
+    for name, task in strata.items() if by_task else ():
+        task_weights[task][name] = 1.0
+    cells = values.family(task_weights) if task_weights else Family()
+    tests = []
+    for (first_index, first), (second_index, second) in combinations(enumerate(rows), 2):
+        pair = (str(first_index), str(second_index))
+        seeds = {seed for row in (first, second) if not row.deterministic for seed in row.results}
+        metadata = {"seeds": sorted(seeds or {*first.results, *second.results})}
+        by_task_tests = {task: cells.comparison(*pair, task) for task in task_weights}
+        tests.append(_better_first(metadata, first, second, measure, ranks.comparison(*pair), by_task_tests))
+    return tests
 
 
-class _Values:
+class _QueryTables:
     """The values of rows by number, on the strata that every run of every row has with the same queries."""
 
     def __init__(self, rows: Sequence[SeedResults], tables: Sequence[Sequence[QueryValues]]) -> None:
         self.rows, self.tables = rows, tables
-        first, *rest = (table for own in tables for table in own)
+        first, *further = (table for row_tables in tables for table in row_tables)
         content = rows[0].any.content
         self.strata = {
             name: task
             for task, legs in content.tasks.items()
             for name in (stratum(task, leg) for leg in legs)
-            if name in first and all(first[name].keys() == table.get(name, {}).keys() for table in rest)
+            if name in first and all(first[name].keys() == table.get(name, {}).keys() for table in further)
         }
         self.order = {name: sorted(first[name]) for name in self.strata}
         self.parallel = max((row.any.content.suite.parallel for row in rows), key=ORDER.index)
 
-    def family(self, wanted: Mapping[str, Weights]) -> Family:
+    def family(self, estimand_weights: Mapping[str, Weights]) -> Family:
         """Compare every two rows."""
-        used = {name for weights in wanted.values() for name in weights}
+        strata = {name for weights in estimand_weights.values() for name in weights}
         samples = {
             str(at): Sample(
-                {name: np.array([[table[name][one] for one in self.order[name]] for table in own]) for name in used},
+                {
+                    name: np.array([[table[name][query] for query in self.order[name]] for table in row_tables])
+                    for name in strata
+                },
                 row.deterministic and not row.any.came_trained,
                 row.trainings,
             )
-            for at, (row, own) in enumerate(zip(self.rows, self.tables, strict=True))
+            for at, (row, row_tables) in enumerate(zip(self.rows, self.tables, strict=True))
         }
-        asked = {name: questions(self.parallel, self.strata[name], self.order[name]) for name in used}
-        return family(samples, wanted, {name: own for name, own in asked.items() if own is not None})
+        question_ids = {name: questions(self.parallel, self.strata[name], self.order[name]) for name in strata}
+        return family(samples, estimand_weights, {name: ids for name, ids in question_ids.items() if ids is not None})
 
 
-def _ordered(
-    about: Mapping[str, Any],
-    one: SeedResults,
-    other: SeedResults,
+def _better_first(
+    metadata: Mapping[str, Any],
+    first: SeedResults,
+    second: SeedResults,
     measure: str,
-    found: Comparison,
+    comparison: Comparison,
     by_task: Mapping[str, Comparison],
 ) -> PairedTest:
     """Make a test, the better system first."""
-    same = one.trainings == other.trainings
-    if found.difference < 0:
-        one, other, found = other, one, found.turned()
-        by_task = {task: own.turned() for task, own in by_task.items()}
-    return PairedTest(about, one.label, other.label, measure, found, by_task, same)
+    same_trainings = first.trainings == second.trainings
+    if comparison.difference < 0:
+        first, second, comparison = second, first, comparison.turned()
+        by_task = {task: test.turned() for task, test in by_task.items()}
+    return PairedTest(metadata, first.label, second.label, measure, comparison, by_task, same_trainings)
 
 
 def values_of(result: Result, measure: str) -> dict[str, dict[str, float]]:
@@ -177,13 +194,13 @@ def values_of(result: Result, measure: str) -> dict[str, dict[str, float]]:
 
     Raises `StoreError` where a file of the bundle is missing or not as it was written.
     """
-    found = {}
+    values = {}
     for task, legs in result.content.tasks.items():
-        for leg, about in legs.items():
-            if measure in about.measures:
+        for leg, scored in legs.items():
+            if measure in scored.measures:
                 table = result.per_query(task, leg)
-                found[stratum(task, leg)] = dict(zip(table.queries, table.measures[measure], strict=True))
-    return found
+                values[stratum(task, leg)] = dict(zip(table.queries, table.measures[measure], strict=True))
+    return values
 
 
 def stratum(task: str, leg: str) -> str:

@@ -62,65 +62,70 @@ def query_differences(
 ) -> tuple[list[QueryDifference], list[str]]:
     """Return, by pair, up to `count` largest gains, then as many losses, the largest last; and why texts lack."""
     by_label = {row.label: row for row in rows}
-    found: list[QueryDifference] = []
+    differences: list[QueryDifference] = []
     for test in tests:
-        found += _of_pair(test, (by_label[test.first], by_label[test.second]), tasks, count)
-    return _with_texts(found, rows, sources)
+        differences += _of_pair(test, (by_label[test.first], by_label[test.second]), tasks, count)
+    return _with_texts(differences, rows, sources)
 
 
 def _of_pair(
-    test: PairedTest, sides: tuple[SeedResults, SeedResults], tasks: Collection[str], count: int
+    test: PairedTest, rows: tuple[SeedResults, SeedResults], tasks: Collection[str], count: int
 ) -> Iterator[QueryDifference]:
     """Yield the largest differences of a pair, with the ids of the top passages."""
-    results = [[*row.results.values()] for row in sides]
-    tables = [_mean([values_of(one, test.measure) for one in own]) for own in results]
-    legs = {stratum(task, leg): (task, leg) for task, own in results[0][0].content.tasks.items() for leg in own}
-    every = [
+    results = [[*row.results.values()] for row in rows]
+    tables = [_mean([values_of(result, test.measure) for result in seed_results]) for seed_results in results]
+    legs = {stratum(task, leg): (task, leg) for task, names in results[0][0].content.tasks.items() for leg in names}
+    differences = [
         QueryDifference(test.first, test.second, *legs[name], query, (value, tables[1][name][query]))
         for name, queries in tables[0].items()
         if legs[name][0] in tasks and queries.keys() == tables[1].get(name, {}).keys()
         for query, value in queries.items()
     ]
-    every.sort(key=lambda one: (-one.difference, one.task, one.leg, one.query))
-    chosen = [one for one in every[:count] if one.difference > 0]
-    chosen += [one for one in every[len(every) - min(count, len(every)) :] if one.difference < 0]
-    wanted: dict[str, set[str]] = defaultdict(set)
-    for one in chosen:
-        wanted[stratum(one.task, one.leg)].add(one.query)
-    tops = [
-        {name: _top(own[0].path.parent / "runs" / f"{name}.trec.gz", queries) for name, queries in wanted.items()}
-        for own in results
+    differences.sort(key=lambda difference: (-difference.difference, difference.task, difference.leg, difference.query))
+    extremes = [difference for difference in differences[:count] if difference.difference > 0]
+    extremes += [
+        difference for difference in differences[max(0, len(differences) - count) :] if difference.difference < 0
     ]
-    for one in chosen:
-        ranked = [top[stratum(one.task, one.leg)].get(one.query, ()) for top in tops]
-        yield replace(one, passages=(tuple(map(Passage, ranked[0])), tuple(map(Passage, ranked[1]))))
+    queries_by_stratum: dict[str, set[str]] = defaultdict(set)
+    for difference in extremes:
+        queries_by_stratum[stratum(difference.task, difference.leg)].add(difference.query)
+    tops = [
+        {
+            name: _top(seed_results[0].path.parent / "runs" / f"{name}.trec.gz", queries)
+            for name, queries in queries_by_stratum.items()
+        }
+        for seed_results in results
+    ]
+    for difference in extremes:
+        ranked = [top[stratum(difference.task, difference.leg)].get(difference.query, ()) for top in tops]
+        yield replace(difference, passages=(tuple(map(Passage, ranked[0])), tuple(map(Passage, ranked[1]))))
 
 
 def _mean(tables: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
     """Average each query's value over seeds, on the strata that all of them have with the same queries."""
-    first, *rest = tables
+    first, *further = tables
     return {
         name: {query: fmean(table[name][query] for table in tables) for query in queries}
         for name, queries in first.items()
-        if all(queries.keys() == table.get(name, {}).keys() for table in rest)
+        if all(queries.keys() == table.get(name, {}).keys() for table in further)
     }
 
 
 def _top(path: Path, queries: set[str]) -> dict[str, list[str]]:
     """Return the first documents of some queries in a run of ours, whose lines are in the order of the ranking."""
-    found: dict[str, list[str]] = {query: [] for query in queries}
+    documents_of: dict[str, list[str]] = {query: [] for query in queries}
     if not path.is_file():  # large runs need not lie in the bundle
-        return found
+        return documents_of
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             query, _, document, *_ = line.split()
-            if query in found and len(found[query]) < PASSAGES:
-                found[query].append(document)
-    return found
+            if query in documents_of and len(documents_of[query]) < PASSAGES:
+                documents_of[query].append(document)
+    return documents_of
 
 
 @dataclass
-class _FoundTexts:
+class _LegTexts:
     """What was found of a leg: query texts and languages, passages, relevant documents by query."""
 
     queries: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -129,26 +134,31 @@ class _FoundTexts:
 
 
 def _with_texts(
-    found: Sequence[QueryDifference], rows: Sequence[SeedResults], sources: TextSources
+    differences: Sequence[QueryDifference], rows: Sequence[SeedResults], sources: TextSources
 ) -> tuple[list[QueryDifference], list[str]]:
     """Put texts to ids, task by task; a task whose data are not here keeps its ids, and a sentence says why."""
-    wanted: dict[str, list[QueryDifference]] = defaultdict(list)
-    for one in found:
-        wanted[one.task].append(one)
-    texts: dict[tuple[str, str], _FoundTexts] = {}
+    by_task: dict[str, list[QueryDifference]] = defaultdict(list)
+    for difference in differences:
+        by_task[difference.task].append(difference)
+    texts: dict[tuple[str, str], _LegTexts] = {}
     missing: dict[str, list[str]] = defaultdict(list)
-    for task, extremes_of in wanted.items():
+    for task, of_task in by_task.items():
         try:
-            texts |= _read(task, extremes_of, rows[0], sources)
+            texts |= _read(task, of_task, rows[0], sources)
         except BenchError as error:
             missing[first_line(error)].append(task)
-    filled = [_filled(one, texts[one.task, one.leg]) if (one.task, one.leg) in texts else one for one in found]
+    filled = [
+        _filled(difference, texts[difference.task, difference.leg])
+        if (difference.task, difference.leg) in texts
+        else difference
+        for difference in differences
+    ]
     return filled, [f"no texts of {', '.join(tasks)}, so ids alone: {reason}" for reason, tasks in missing.items()]
 
 
 def _read(
-    task: str, found: Sequence[QueryDifference], row: SeedResults, sources: TextSources
-) -> dict[tuple[str, str], _FoundTexts]:
+    task: str, differences: Sequence[QueryDifference], row: SeedResults, sources: TextSources
+) -> dict[tuple[str, str], _LegTexts]:
     """Read the texts of a task's queries. Raises `BenchError` where the data are missing or of another release."""
     suite = sources.suite
     content = row.any.content
@@ -160,14 +170,14 @@ def _read(
     release = next(iter(content.tasks[task].values())).release
     if loaded.release != release:
         raise BenchError(f"found release {loaded.release or '(none)'} here, the results are on {release or '(none)'}")
-    by_leg = {leg.name: [one for one in found if one.leg == leg.name] for leg in loaded.legs}
+    by_leg = {leg.name: [difference for difference in differences if difference.leg == leg.name] for leg in loaded.legs}
     return {(task, leg.name): _read_leg(leg, by_leg[leg.name]) for leg in loaded.legs if by_leg[leg.name]}
 
 
-def _read_leg(leg: Leg, found: Sequence[QueryDifference]) -> _FoundTexts:
+def _read_leg(leg: Leg, differences: Sequence[QueryDifference]) -> _LegTexts:
     """Read what is wanted of a leg; the corpus only up to the last passage wanted."""
-    texts = _FoundTexts()
-    queries = {one.query for one in found}
+    texts = _LegTexts()
+    queries = {difference.query for difference in differences}
     for item in leg.queries.read():
         if item.id in queries:
             texts.queries[item.id] = (item.text, item.language or leg.language)
@@ -176,25 +186,27 @@ def _read_leg(leg: Leg, found: Sequence[QueryDifference]) -> _FoundTexts:
         for row in leg.qrels.read():
             if row.query in queries and row.grade > 0:
                 texts.relevant[row.query].add(row.document)
-    wanted = {passage.id for one in found for ranked in one.passages for passage in ranked}
-    for item in leg.corpus.items.read() if wanted else ():
-        if item.id in wanted:
+    missing = {passage.id for difference in differences for ranked in difference.passages for passage in ranked}
+    for item in leg.corpus.items.read() if missing else ():
+        if item.id in missing:
             texts.passages[item.id] = " · ".join(filter(None, (item.title, item.text)))
-            wanted.discard(item.id)
-            if not wanted:
+            missing.discard(item.id)
+            if not missing:
                 break
     return texts
 
 
-def _filled(one: QueryDifference, texts: _FoundTexts) -> QueryDifference:
+def _filled(difference: QueryDifference, texts: _LegTexts) -> QueryDifference:
     """A query with what was found."""
-    relevant = None if texts.relevant is None else texts.relevant.get(one.query, set())
-    text, language = texts.queries.get(one.query, ("", ""))
+    relevant = None if texts.relevant is None else texts.relevant.get(difference.query, set())
+    text, language = texts.queries.get(difference.query, ("", ""))
     first, second = (
         tuple(
-            Passage(top.id, texts.passages.get(top.id, ""), None if relevant is None else top.id in relevant)
-            for top in ranked
+            Passage(
+                passage.id, texts.passages.get(passage.id, ""), None if relevant is None else passage.id in relevant
+            )
+            for passage in passages
         )
-        for ranked in one.passages
+        for passages in difference.passages
     )
-    return replace(one, passages=(first, second), language=language, text=text)
+    return replace(difference, passages=(first, second), language=language, text=text)

@@ -26,13 +26,13 @@ def suite() -> Suite:
 @pytest.fixture(scope="session")
 def questions(suite: Suite) -> Mapping[str, Sequence[str]]:
     """Ids of the mini world's questions by language."""
-    asked = DataRequest("mini", None, offline=True)
-    found = {}
+    request = DataRequest("mini", None, offline=True)
+    ids_by_language = {}
     for language in LANGUAGES:
-        (leg,) = suite.load(language, asked).legs
+        (leg,) = suite.load(language, request).legs
         assert leg.qrels is not None
-        found[language] = sorted({row.query for row in leg.qrels.read()})
-    return found
+        ids_by_language[language] = sorted({row.query for row in leg.qrels.read()})
+    return ids_by_language
 
 
 @pytest.fixture
@@ -50,21 +50,21 @@ def write(tmp_path: Path, suite: Suite, questions: Mapping[str, Sequence[str]]) 
         data: str = "mini",
         **system: Any,
     ) -> Path:
-        about = {"name": "mrtydi", "version": suite.version, "title": suite.title, "primary": MEASURE}
+        suite_metadata = {"name": "mrtydi", "version": suite.version, "title": suite.title, "primary": MEASURE}
         tasks = {f"mini/mrtydi/{language}": {"": {MEASURE: column}} for language, column in values.items()}
-        one = Made(
+        published = Made(
             label,
             tasks,
             data=data,
             seed=seed,
             macros=suite.macros,
             about={"hash": digest([label, setting]), "deterministic": False, **system},
-            heading={"suite": about, "setting": setting},
+            heading={"suite": suite_metadata, "setting": setting},
             leg={"keys": {"train": f"{trained}-{seed}"} if trained else {}, "release": ""},
             ids={f"mini/mrtydi/{language}": ids for language, ids in questions.items()},
             runs=runs or {},
         )
-        return one.publish(tmp_path / "scratch", tmp_path / "results")
+        return published.publish(tmp_path / "scratch", tmp_path / "results")
 
     return make
 

@@ -32,8 +32,8 @@ def say(tmp_path: Path) -> Say:
     """Type a comparison; return stdout."""
 
     def run(*words: str) -> str:
-        given = [*words, "--suite", "mrtydi", "--results", str(tmp_path / "results")]
-        return CliRunner().invoke(command, given, catch_exceptions=False, standalone_mode=False).stdout
+        arguments = [*words, "--suite", "mrtydi", "--results", str(tmp_path / "results")]
+        return CliRunner().invoke(command, arguments, catch_exceptions=False, standalone_mode=False).stdout
 
     return run
 
@@ -53,20 +53,20 @@ def two(write: Write, column: Column) -> dict[str, Any]:
 
 def test_the_screen_shows_all(two: dict[str, Any], say: Say) -> None:
     """Ranks, letters, wins, what was detectable, each task, what the columns mean; queries with texts and languages."""
-    said = say("plain", HOSTILE, "--per-task")
-    assert "pairs on each task (corrected over all 2 tests)" in said
-    assert "mrtydi/sw" in said
-    assert re.search(r"plain +0 +\d+\.\d +1 +a", said)
-    assert re.search(r"p < 0\.001 +p < 0\.001 +checkpoints +\d\.\d\d +\d+/\d+/\d+ +\d+\.\d +120", said)
-    assert "for checkpoints (fewer than 3 training runs) over questions alone" in said
-    assert "warning: fewer than 3 training runs: plain (1)" in said
+    output = say("plain", HOSTILE, "--per-task")
+    assert "pairs on each task (corrected over all 2 tests)" in output
+    assert "mrtydi/sw" in output
+    assert re.search(r"plain +0 +\d+\.\d +1 +a", output)
+    assert re.search(r"p < 0\.001 +p < 0\.001 +checkpoints +\d\.\d\d +\d+/\d+/\d+ +\d+\.\d +120", output)
+    assert "for checkpoints (fewer than 3 training runs) over questions alone" in output
+    assert "warning: fewer than 3 training runs: plain (1)" in output
     assert "mrtydi/sw" not in say("plain", HOSTILE)
-    said = say("plain", HOSTILE, "--queries", "1")
-    assert re.search(r"\+\d+\.\d  mrtydi/(en|sw) (en|sw)-q\d+ \[(en|sw)\]: \d+\.\d against \d+\.\d  \w+", said)
-    assert "plain: nothing found" in said
-    found = json.loads(say("plain", HOSTILE, "--queries", "1", "--json"))["comparisons"][0]
-    assert len(found["queries"]) == 2
-    assert {row["task"] for row in found["tests"][0]["by_task"]} == {"mini/mrtydi/en", "mini/mrtydi/sw"}
+    output = say("plain", HOSTILE, "--queries", "1")
+    assert re.search(r"\+\d+\.\d  mrtydi/(en|sw) (en|sw)-q\d+ \[(en|sw)\]: \d+\.\d against \d+\.\d  \w+", output)
+    assert "plain: nothing found" in output
+    comparison = json.loads(say("plain", HOSTILE, "--queries", "1", "--json"))["comparisons"][0]
+    assert len(comparison["queries"]) == 2
+    assert {row["task"] for row in comparison["tests"][0]["by_task"]} == {"mini/mrtydi/en", "mini/mrtydi/sw"}
 
 
 def test_csv_is_read_back(two: dict[str, Any], say: Say) -> None:
@@ -75,7 +75,7 @@ def test_csv_is_read_back(two: dict[str, Any], say: Say) -> None:
     assert [row["scope"] for row in rows] == ["mean of 2 tasks", "mini/mrtydi/en", "mini/mrtydi/sw"]
     assert {row["other"] for row in rows} == {f"'{HOSTILE}"}
     for row, language in zip(rows[1:], ("en", "sw"), strict=True):
-        means = [sum(own[language]) / len(own[language]) for own in two.values()]
+        means = [sum(columns[language]) / len(columns[language]) for columns in two.values()]
         assert float(row["value"]) == pytest.approx(means[0], abs=1e-12)
         assert float(row["difference"]) == pytest.approx(means[0] - means[1], abs=1e-12)
         assert int(row["wins"]) + int(row["ties"]) + int(row["losses"]) == int(row["queries"]) == 60
@@ -125,8 +125,8 @@ Hold = Callable[[Suite], Compared]
 @pytest.fixture
 def compared(write: Write, tmp_path: Path, suite: Suite, questions: Mapping[str, Sequence[str]]) -> Hold:
     """Two systems that are alike but for three questions: one gain in each language, and a loss in Swahili."""
-    flat = {language: [0.5] * len(own) for language, own in questions.items()}
-    good = {language: list(own) for language, own in flat.items()}
+    flat = {language: [0.5] * len(ids) for language, ids in questions.items()}
+    good = {language: list(ids) for language, ids in flat.items()}
     good["en"][3], good["sw"][4], good["sw"][5] = 1.0, 0.9, 0.3
     runs = {questions["en"][3]: ["en-3#0", "en-24#1", "en-5#0", "en-6#0"]}
     for seed in (0, 1):
@@ -143,46 +143,48 @@ def test_gains_and_losses_with_their_texts(
     compared: Hold, suite: Suite, questions: Mapping[str, Sequence[str]]
 ) -> None:
     """The largest first, losses last; texts are those of the mini world."""
-    found = compared(suite)
-    shown = [(one.first, one.second, one.task, one.query, round(one.difference, 6)) for one in found.extremes]
-    assert shown == [
+    result = compared(suite)
+    differences = [
+        (gap.first, gap.second, gap.task, gap.query, round(gap.difference, 6)) for gap in result.query_differences
+    ]
+    assert differences == [
         ("good", "flat", "mini/mrtydi/en", questions["en"][3], 0.5),
         ("good", "flat", "mini/mrtydi/sw", questions["sw"][4], 0.4),
         ("good", "flat", "mini/mrtydi/sw", questions["sw"][5], -0.2),
     ]
     (leg,) = suite.load("en", DataRequest("mini", None, offline=True)).legs
     assert leg.qrels is not None
-    asked = {item.id: item.text for item in leg.queries.read()}
+    questions_by_id = {item.id: item.text for item in leg.queries.read()}
     passages = {item.id: item for item in leg.corpus.items.read()}
     right = {row.document for row in leg.qrels.read() if row.query == questions["en"][3] and row.grade > 0}
-    first = found.extremes[0]
-    assert (first.text, first.language) == (asked[first.query], "en")
-    assert [one.id for one in first.passages[0]] == ["en-3#0", "en-24#1", "en-5#0"], "three, in the run's order"
-    assert [one.id for one in first.passages[1]] == ["en-24#1"]
-    for one in (*first.passages[0], *first.passages[1]):
-        assert passages[one.id].text in one.text
-        assert one.relevant == (one.id in right)
-    assert found.notes == ()
-    assert found.as_json()["queries"][0]["difference"] == pytest.approx(0.5)
+    first = result.query_differences[0]
+    assert (first.text, first.language) == (questions_by_id[first.query], "en")
+    assert [passage.id for passage in first.passages[0]] == ["en-3#0", "en-24#1", "en-5#0"], "three, in the run's order"
+    assert [passage.id for passage in first.passages[1]] == ["en-24#1"]
+    for passage in (*first.passages[0], *first.passages[1]):
+        assert passages[passage.id].text in passage.text
+        assert passage.relevant == (passage.id in right)
+    assert result.notes == ()
+    assert result.as_json()["queries"][0]["difference"] == pytest.approx(0.5)
 
 
 def test_without_the_data_ids_stay(compared: Hold, suite: Suite) -> None:
     """A sentence says why there are no texts: no files, or another release, whose ids may be other passages."""
 
-    def missing(name: str, asked: DataRequest) -> Task:
-        assert (asked.data, asked.world, asked.offline) == ("mini", "default", True)
+    def missing(name: str, request: DataRequest) -> Task:
+        assert (request.data, request.world, request.offline) == ("mini", "default", True)
         raise UsageError(f"{name}: found no files")
 
-    found = compared(replace(suite, load=missing))
-    assert [bool(one.text) for one in found.extremes] == [False] * 3
-    assert [one.id for one in found.extremes[0].passages[1]] == ["en-24#1"]
-    assert found.notes == (
+    result = compared(replace(suite, load=missing))
+    assert [bool(difference.text) for difference in result.query_differences] == [False] * 3
+    assert [passage.id for passage in result.query_differences[0].passages[1]] == ["en-24#1"]
+    assert result.notes == (
         "no texts of mini/mrtydi/en, so ids alone: en: found no files",
         "no texts of mini/mrtydi/sw, so ids alone: sw: found no files",
     )
-    found = compared(replace(suite, load=lambda name, asked: replace(suite.load(name, asked), release="v2")))
-    assert not any(one.text for one in found.extremes)
-    assert "found release v2 here, the results are on (none)" in found.notes[0]
+    result = compared(replace(suite, load=lambda name, request: replace(suite.load(name, request), release="v2")))
+    assert not any(difference.text for difference in result.query_differences)
+    assert "found release v2 here, the results are on (none)" in result.notes[0]
 
 
 def test_no_queries_unless_asked_for(write: Write, tmp_path: Path, suite: Suite) -> None:
@@ -193,5 +195,5 @@ def test_no_queries_unless_asked_for(write: Write, tmp_path: Path, suite: Suite)
     def never(_name: str, _asked: DataRequest) -> Task:
         raise AssertionError
 
-    (found,) = compare(("a", "b"), tmp_path / "results", replace(suite, load=never), CompareOptions())
-    assert (found.extremes, found.notes) == ((), ())
+    (result,) = compare(("a", "b"), tmp_path / "results", replace(suite, load=never), CompareOptions())
+    assert (result.query_differences, result.notes) == ((), ())

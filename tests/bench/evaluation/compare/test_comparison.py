@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -17,21 +18,21 @@ Write = Callable[..., Path]
 Column = Callable[..., dict[str, list[float]]]
 
 
-def chosen(key: str, value: Any) -> dict[str, Any]:
+def setting(key: str, value: Any) -> dict[str, Any]:
     """A setting as a result holds it."""
     return {"key": key, "value": value, "origin": "--set"}
 
 
 @pytest.fixture
-def held(tmp_path: Path, suite: Suite) -> Callable[..., Compared]:
-    def hold(*names: str, **asked: Any) -> Compared:
-        (found,) = compare(names, tmp_path / "results", suite, CompareOptions(**asked))
-        return found
+def compare_all(tmp_path: Path, suite: Suite) -> Callable[..., Compared]:
+    def hold(*names: str, **options: Any) -> Compared:
+        (compared,) = compare(names, tmp_path / "results", suite, CompareOptions(**options))
+        return compared
 
     return hold
 
 
-def test_settings_of_one_system_are_paired_by_their_trainings(write: Write, column: Column, held: Any) -> None:
+def test_settings_of_one_system_are_paired_by_their_trainings(write: Write, column: Column, compare_all: Any) -> None:
     """Each run with its own tuned self; the runs scatter far more than tuning helps, yet the difference is found."""
     shifts = (-0.2, -0.1, 0.0, 0.1, 0.2)
     for seed, shift in enumerate(shifts):
@@ -40,19 +41,19 @@ def test_settings_of_one_system_are_paired_by_their_trainings(write: Write, colu
         better = {language: [value + 0.02 for value in values] for language, values in plain.items()}
         write("crop", better, seed=seed, trained="t", setting="english")
         write("other", better, seed=seed, trained="o", setting="english")
-    found = held("crop:english", "crop:unsupervised")
-    (test,) = found.tests
+    compared = compare_all("crop:english", "crop:unsupervised")
+    (test,) = compared.tests
     assert (test.first, test.second) == ("crop:english", "crop:unsupervised")
     assert (test.comparison.seeds, test.same_trainings) == ((5, 5), True)
     assert (test.comparison.low, test.comparison.high) == pytest.approx((0.02, 0.02))
-    assert found.settings == {"crop:english": "english", "crop:unsupervised": "unsupervised"}
-    assert found.about["setting"] == "english, unsupervised"
-    doubt = "different settings are compared: crop:english is english, crop:unsupervised is unsupervised"
-    assert doubt in found.doubts
-    apart = held("other:english", "crop:unsupervised").tests[0]
-    assert not apart.same_trainings
-    assert apart.comparison.low < 0 < apart.comparison.high
-    assert apart.comparison.p > 0.5, "apart their runs scatter far more than they differ"
+    assert compared.settings == {"crop:english": "english", "crop:unsupervised": "unsupervised"}
+    assert compared.metadata["setting"] == "english, unsupervised"
+    warning = "different settings are compared: crop:english is english, crop:unsupervised is unsupervised"
+    assert warning in compared.warnings
+    unpaired = compare_all("other:english", "crop:unsupervised").tests[0]
+    assert not unpaired.same_trainings
+    assert unpaired.comparison.low < 0 < unpaired.comparison.high
+    assert unpaired.comparison.p > 0.5, "apart their runs scatter far more than they differ"
 
 
 def test_a_system_in_two_settings_is_found_in_each(write: Write, column: Column, tmp_path: Path, suite: Suite) -> None:
@@ -60,12 +61,12 @@ def test_a_system_in_two_settings_is_found_in_each(write: Write, column: Column,
     for setting in ("unsupervised", "english"):
         write("crop", column(0.4, 1), setting=setting)
         write("ict", column(0.5, 2), setting=setting)
-    found = compare(("crop", "ict"), tmp_path / "results", suite, CompareOptions())
-    assert sorted(one.about["setting"] for one in found) == ["english", "unsupervised"]
+    comparisons = compare(("crop", "ict"), tmp_path / "results", suite, CompareOptions())
+    assert sorted(compared.metadata["setting"] for compared in comparisons) == ["english", "unsupervised"]
     with pytest.raises(UsageError, match="crop has results in 2 settings; say which: crop:english or crop:unsup"):
         compare(("crop", "ict:english"), tmp_path / "results", suite, CompareOptions())
-    (one,) = compare(("crop", "ict:english"), tmp_path / "results", suite, CompareOptions(setting="unsupervised"))
-    assert [side.label for side in one.sides] == ["crop:unsupervised", "ict:english"]
+    (compared,) = compare(("crop", "ict:english"), tmp_path / "results", suite, CompareOptions(setting="unsupervised"))
+    assert [system.label for system in compared.systems] == ["crop:unsupervised", "ict:english"]
 
 
 def test_names_with_settings_that_mean_nothing(write: Write, column: Column, tmp_path: Path, suite: Suite) -> None:
@@ -82,91 +83,115 @@ def test_names_with_settings_that_mean_nothing(write: Write, column: Column, tmp
             compare(names, tmp_path / "results", suite, CompareOptions())
 
 
-def test_every_task_is_tested_and_corrected_together(write: Write, column: Column, held: Any) -> None:
+def test_every_task_is_tested_and_corrected_together(write: Write, column: Column, compare_all: Any) -> None:
     """Three pairs, two tasks: one family of six; each as the library tests it alone, turned where the pair is."""
     values = {"a": column(0.4, 1), "b": column(0.45, 2), "c": column(0.47, 3)}
-    for label, own in values.items():
-        write(label, own)
-    found = held("a", "b", "c", by_task=True)
-    for test in found.tests:
+    for label, column_values in values.items():
+        write(label, column_values)
+    compared = compare_all("a", "b", "c", by_task=True)
+    for test in compared.tests:
         assert test.by_task.keys() == {"mini/mrtydi/en", "mini/mrtydi/sw"}
-        for task, one in test.by_task.items():
+        for task, comparison in test.by_task.items():
             language = task.rpartition("/")[2]
             expected = stratified({task: (values[test.first][language], values[test.second][language])})
-            assert (one.difference, one.p) == pytest.approx((expected.difference, expected.p))
-            assert expected.p <= one.adjusted <= min(1.0, 6 * expected.p) + 1e-12
-    rows = found.as_json()["tests"][0]["by_task"]
+            assert (comparison.difference, comparison.p) == pytest.approx((expected.difference, expected.p))
+            assert expected.p <= comparison.adjusted <= min(1.0, 6 * expected.p) + 1e-12
+    rows = compared.as_json()["tests"][0]["by_task"]
     assert [row["task"] for row in rows] == ["mini/mrtydi/en", "mini/mrtydi/sw"]
-    assert rows[0]["queries"] + rows[1]["queries"] == found.tests[0].comparison.n
-    assert held("a", "b", "c").tests[0].by_task == {}
+    assert rows[0]["queries"] + rows[1]["queries"] == compared.tests[0].comparison.n
+    assert compare_all("a", "b", "c").tests[0].by_task == {}
 
 
-def test_ranks_and_letters_come_from_the_corrected_tests(write: Write, column: Column, held: Any) -> None:
+def test_ranks_and_letters_come_from_the_corrected_tests(write: Write, column: Column, compare_all: Any) -> None:
     """Two systems that are the same but for noise, and one far below; differences are those of the values shown."""
     write("good", column(0.6, 1))
     write("same", column(0.6, 2))
     write("bad", column(0.2, 3))
-    found = held("good", "bad", "same")
-    apart = {frozenset({one.first, one.second}) for one in found.tests if one.comparison.decided}
-    assert apart == {frozenset({"good", "bad"}), frozenset({"same", "bad"})}
-    assert found.ranks == {"good": (1, 2), "same": (1, 2), "bad": (3, 3)}
-    assert found.groups == {"good": "a", "same": "a", "bad": "b"}
-    about = {"system": "bad", "setting": "unsupervised", "hash": found.sides[1].system["hash"]}
-    scored = {"seeds": [0], "costs": {}, "value": found.values["bad"], "ranks": [3, 3], "group": "b"}
-    assert found.as_json()["systems"][1] == {**about, **scored, "other_tasks": None}
+    compared = compare_all("good", "bad", "same")
+    decided = {frozenset({test.first, test.second}) for test in compared.tests if test.comparison.decided}
+    assert decided == {frozenset({"good", "bad"}), frozenset({"same", "bad"})}
+    assert compared.ranks == {"good": (1, 2), "same": (1, 2), "bad": (3, 3)}
+    assert compared.letters == {"good": "a", "same": "a", "bad": "b"}
+    identity = {"system": "bad", "setting": "unsupervised", "hash": compared.systems[1].system["hash"]}
+    scored = {"seeds": [0], "costs": {}, "value": compared.values["bad"], "ranks": [3, 3], "group": "b"}
+    assert compared.as_json()["systems"][1] == {**identity, **scored, "other_tasks": None}
     write("a", column(0.6, 1))
     write("b", {"sw": column(0.3, 2)["sw"]})
-    found = held("a", "b")
-    assert found.tasks == ("mini/mrtydi/sw",)
-    assert found.tests[0].comparison.difference == pytest.approx(found.values["a"] - found.values["b"])
-    assert "compared on 1 of 2 tasks; some systems lack mini/mrtydi/en" in found.doubts
+    compared = compare_all("a", "b")
+    assert compared.tasks == ("mini/mrtydi/sw",)
+    assert compared.tests[0].comparison.difference == pytest.approx(compared.values["a"] - compared.values["b"])
+    assert "compared on 1 of 2 tasks; some systems lack mini/mrtydi/en" in compared.warnings
 
 
 def test_other_tasks_are_a_table_of_their_own(
-    write: Write, column: Column, held: Any, monkeypatch: pytest.MonkeyPatch
+    write: Write, column: Column, compare_all: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Best on both tasks, so first in every draw; two tasks are taken for enough here."""
     monkeypatch.setattr(tasks, "FEWEST", 2)
     write("good", column(0.6, 1))
     write("bad", column(0.2, 2))
-    found = held("good", "bad")
+    compared = compare_all("good", "bad")
     first = {"kept": 1.0, "first": 1.0, "rank": 1.0, "wins": 1.0, "places": (1, 1)}
-    assert found.as_json()["systems"][0]["other_tasks"] == first
-    (shown,) = (one.shown() for one in tables(found, by_task=False) if "other tasks" in one.caption)
-    assert shown == [["good", "1.0", "100%", "100%", "100%", "1"], ["bad", "2.0", "0%", "100%", "0%", "2"]]
+    assert compared.as_json()["systems"][0]["other_tasks"] == first
+    (cells,) = (table.shown() for table in tables(compared, by_task=False) if "other tasks" in table.caption)
+    assert cells == [["good", "1.0", "100%", "100%", "100%", "1"], ["bad", "2.0", "0%", "100%", "0%", "2"]]
 
 
-def test_too_few_trainings_speak_of_checkpoints(write: Write, column: Column, held: Any) -> None:
+def test_systems_are_compared_on_the_seeds_that_all_have(write: Write, column: Column, compare_all: Any) -> None:
+    """The intersection of seeds where there is one; a deterministic system counts whatever its seed is, and once."""
+    shifts = {0: -0.2, 1: 0.0, 2: 0.1, 3: 0.2}
+    for seed in (0, 1, 2):
+        write("low", column(0.4, 1, shifts[seed]), seed=seed)
+    for seed in (1, 2, 3):
+        write("high", column(0.5, 2, shifts[seed]), seed=seed)
+    write("fixed", column(0.3, 3), deterministic=True)
+    compared = compare_all("low", "high", "fixed")
+    assert {system.label: system.seeds for system in compared.systems} == {"low": [1, 2], "high": [1, 2], "fixed": [0]}
+    for label, level, draw in (("low", 0.4, 1), ("high", 0.5, 2)):
+        expected = [
+            fmean(fmean(column(level, draw, shifts[seed])[language]) for language in ("en", "sw")) for seed in (1, 2)
+        ]
+        assert compared.values[label] == pytest.approx(fmean(expected))
+    test = next(test for test in compared.tests if {test.first, test.second} == {"low", "high"})
+    assert (test.comparison.seeds, test.metadata["seeds"]) == ((2, 2), [1, 2])
+    assert test.comparison.difference == pytest.approx(compared.values["high"] - compared.values["low"])
+    assert "seeds: low has 0,1,2, high has 1,2,3" in compared.warnings
+    write("apart", column(0.6, 4), seed=7)
+    compared = compare_all("low", "apart")
+    assert [system.seeds for system in compared.systems] == [[0, 1, 2], [7]], "without a common seed all count"
+
+
+def test_too_few_trainings_speak_of_checkpoints(write: Write, column: Column, compare_all: Any) -> None:
     """Below three; a deterministic system has no trainings, but an encoder that came trained has one."""
     for seed in range(3):
         write("three", column(0.5, seed), seed=seed)
     write("fixed", column(0.4, 9), deterministic=True)
     write("one", column(0.4, 8))
-    found = held("three", "fixed")
-    assert found.doubts == ()
-    (test,) = found.tests
+    compared = compare_all("three", "fixed")
+    assert compared.warnings == ()
+    (test,) = compared.tests
     assert (test.comparison.seeds, test.comparison.checkpoints) == ((3, 1), False)
-    (doubt,) = held("one", "fixed").doubts
-    assert doubt.startswith("fewer than 3 training runs: one (1)")
-    assert held("one", "fixed").tests[0].comparison.checkpoints
+    (warning,) = compare_all("one", "fixed").warnings
+    assert warning.startswith("fewer than 3 training runs: one (1)")
+    assert compare_all("one", "fixed").tests[0].comparison.checkpoints
     write("fixed", column(0.4, 9), deterministic=True, contract={"pooling": "mean"})
-    found = held("three", "fixed")
-    assert ("fixed (1)" in found.doubts[-1], found.tests[0].comparison.checkpoints) == (True, True)
+    compared = compare_all("three", "fixed")
+    assert ("fixed (1)" in compared.warnings[-1], compared.tests[0].comparison.checkpoints) == (True, True)
 
 
-def test_what_was_set_differently(write: Write, column: Column, held: Any) -> None:
+def test_what_was_set_differently(write: Write, column: Column, compare_all: Any) -> None:
     """Both values; a setting that another method does not know is no difference."""
-    rows = [chosen("method.learning_rate", 0.002), chosen("method.clip", 1.0)]
+    rows = [setting("method.learning_rate", 0.002), setting("method.clip", 1.0)]
     dense = {"contract": {"pooling": "mean"}, "method": "crop"}
     write("a", column(0.4, 1), **dense, budget=10, settings=rows)
-    write("b", column(0.4, 2), **dense, budget=20, settings=[chosen("method.learning_rate", 0.001), rows[1]])
-    write("k", column(0.4, 3), method="bm25", settings=[chosen("method.clip", 0.25)])
-    both = {one.key: one for one in held("a", "b").differing}
-    assert {key: one.values for key, one in both.items()} == {
+    write("b", column(0.4, 2), **dense, budget=20, settings=[setting("method.learning_rate", 0.001), rows[1]])
+    write("k", column(0.4, 3), method="bm25", settings=[setting("method.clip", 0.25)])
+    same_method = {difference.key: difference for difference in compare_all("a", "b").setting_differences}
+    assert {key: difference.values for key, difference in same_method.items()} == {
         "budget": {"a": "10", "b": "20"},
         "method.learning_rate": {"a": "0.002", "b": "0.001"},
     }
-    assert all(one.telling for one in both.values())
-    apart = {one.key: one for one in held("a", "k").differing}
-    assert apart["method.learning_rate"].values == {"a": "0.002", "k": "—"}
-    assert [key for key, one in apart.items() if one.telling] == ["method"]
+    assert all(difference.is_relevant for difference in same_method.values())
+    other_method = {difference.key: difference for difference in compare_all("a", "k").setting_differences}
+    assert other_method["method.learning_rate"].values == {"a": "0.002", "k": "—"}
+    assert [key for key, difference in other_method.items() if difference.is_relevant] == ["method"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench.evaluation.compare.fairness import Side, warnings
+from bench.evaluation.compare.fairness import ComparedSystem, warnings
 
 CORPUS = {"name": "mini", "digest": {"reader": "mini/1", "files": []}}
 CONTRACT = {"pooling": "mean", "layer": None, "query_prompt": "", "similarity": "cos"}
@@ -20,17 +20,17 @@ def result(changes: Mapping[str, Any], seed: int = 0) -> dict[str, Any]:
     precision = {"key": "method.precision", "value": "float32"}
     start = {"corpus": CORPUS, "backbone": "scratch:2x128", "contract": CONTRACT}
     suite = {"name": "mrtydi", "version": "1"}
-    about = {"suite": suite, "setting": "unsupervised", "data": "mini", "seed": seed}
+    metadata = {"suite": suite, "setting": "unsupervised", "data": "mini", "seed": seed}
     system = {"deterministic": False, "budget": 1000, **start, "readout": {}, "settings": [precision]}
     content: dict[str, Any] = copy.deepcopy(
-        {"system": system, **about, "tasks": {"mini/mrtydi/sw": {"": {**leg, "facts": {"train": training}}}}}
+        {"system": system, **metadata, "tasks": {"mini/mrtydi/sw": {"": {**leg, "facts": {"train": training}}}}}
     )
     for path, value in changes.items():
-        place = content
+        node = content
         *parts, last = path.split("|")
         for part in parts:
-            place = place[part]
-        place[last] = value
+            node = node[part]
+        node[last] = value
     return content
 
 
@@ -39,8 +39,8 @@ LEG = "tasks|mini/mrtydi/sw|"
 ELSEWHERE = {"system|budget": None, "system|deterministic": True, "system|method": "pretrained"}
 
 
-def side(label: str, **changes: Any) -> Side:
-    return Side(label, [result({path.replace("__", "|"): value for path, value in changes.items()})])
+def system(label: str, **changes: Any) -> ComparedSystem:
+    return ComparedSystem(label, [result({path.replace("__", "|"): value for path, value in changes.items()})])
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def side(label: str, **changes: Any) -> Side:
 )
 def test_every_difference_is_one_sentence_with_both_values(changes: Mapping[str, Any], sentence: str) -> None:
     """One thing changed, one warning."""
-    assert warnings([side("a"), Side("b", [result(changes)])]) == [sentence]
+    assert warnings([system("a"), ComparedSystem("b", [result(changes)])]) == [sentence]
 
 
 TUNED = "b was tuned on beir (mini data) and is compared on mrtydi (mini data)"
@@ -86,48 +86,54 @@ TUNED = "b was tuned on beir (mini data) and is compared on mrtydi (mini data)"
 )
 def test_tunings_are_compared(changes: Mapping[str, Any], sentences: list[str]) -> None:
     """Trials, rule, part; settings chosen on another suite are not the same help."""
-    one, other = side("a", system__tuning=TUNING), side("b", system__tuning={**TUNING, **changes})
-    assert warnings([one, other]) == sentences
+    first, second = system("a", system__tuning=TUNING), system("b", system__tuning={**TUNING, **changes})
+    assert warnings([first, second]) == sentences
 
 
 def test_what_is_no_difference() -> None:
     """The last step overshoots by up to 2 %; `crop@init` has budget 0 by its nature, BM25 has none and one seed."""
-    assert not warnings([side("a"), Side("b", [result({f"{LEG}|facts|train|hardware": None})])]), "an older result"
+    assert not warnings([system("a"), ComparedSystem("b", [result({f"{LEG}|facts|train|hardware": None})])]), (
+        "an older result"
+    )
     for tokens, differs in ((1019, False), (1025, True)):
-        other = Side("b", [result({f"{LEG}|facts|train|tokens": tokens})])
-        assert bool(warnings([side("a"), other])) is differs
-    start = side("crop@init", system__budget=0)
-    sparse = Side("bm25", [result({"seed": 5})])
+        changed = ComparedSystem("b", [result({f"{LEG}|facts|train|tokens": tokens})])
+        assert bool(warnings([system("a"), changed])) is differs
+    start = system("crop@init", system__budget=0)
+    sparse = ComparedSystem("bm25", [result({"seed": 5})])
     for key in ("budget", "corpus", "backbone", "contract", "readout"):
         del sparse.contents[0]["system"][key]
     sparse.contents[0]["system"]["deterministic"] = True
-    assert warnings([side("crop"), start, sparse]) == []
-    assert warnings([side("crop", system__tuning=TUNING), start]) == []
+    assert warnings([system("crop"), start, sparse]) == []
+    assert warnings([system("crop", system__tuning=TUNING), start]) == []
 
 
 def test_costs_are_means_over_seeds_in_the_house_order() -> None:
     """Tokens, FLOPs, steps; what is no number is left out, and so is what a seed lacks."""
-    one, other = result({}), result({f"{LEG}|facts|train|steps": 20}, seed=1)
-    both = Side("a", [one, other])
-    assert both.costs() == {"tokens": 1000, "flops": 5e9, "steps": 15}
-    assert list(both.costs()) == ["tokens", "flops", "steps"]
-    del other["tasks"]["mini/mrtydi/sw"][""]["facts"]["train"]["steps"]
-    assert list(both.costs()) == ["tokens", "flops"]
-    assert Side("b", [result({f"{LEG}|facts": {}})]).costs() == {}
+    first, second = result({}), result({f"{LEG}|facts|train|steps": 20}, seed=1)
+    system = ComparedSystem("a", [first, second])
+    assert system.costs() == {"tokens": 1000, "flops": 5e9, "steps": 15}
+    assert list(system.costs()) == ["tokens", "flops", "steps"]
+    del second["tasks"]["mini/mrtydi/sw"][""]["facts"]["train"]["steps"]
+    assert list(system.costs()) == ["tokens", "flops"]
+    assert ComparedSystem("b", [result({f"{LEG}|facts": {}})]).costs() == {}
 
 
 def test_a_readout_is_held_against_the_other_as_it_was_on_the_same_task() -> None:
     """What a leg was read by precedes what the system says; each key is named once, an absent new one is as ever."""
     whole = {**CONTRACT, "layer": 8, "query_length": 512}
-    own = {f"{LEG}|resolved": whole, "system|read_by": "protocol"}
-    found = warnings([Side("a", [result({f"{LEG}|resolved": CONTRACT})]), Side("a+protocol", [result(own)])])
-    assert found == [
+    changes = {f"{LEG}|resolved": whole, "system|read_by": "protocol"}
+    sentences = warnings(
+        [ComparedSystem("a", [result({f"{LEG}|resolved": CONTRACT})]), ComparedSystem("a+protocol", [result(changes)])]
+    )
+    assert sentences == [
         "readout (layer): a has none, a+protocol has 8",
         "readout (query_length): a has none, a+protocol has 512",
     ]
-    kept = result({f"{LEG}|resolved": {**CONTRACT, "question_mark": True}})
+    with_mark = result({f"{LEG}|resolved": {**CONTRACT, "question_mark": True}})
     dropped = result({f"{LEG}|resolved": {**CONTRACT, "question_mark": False}})
-    assert warnings([side("a"), Side("b", [kept])]) == []
-    assert warnings([side("a"), Side("b", [dropped])]) == ["readout (question_mark): a has True, b has False"]
+    assert warnings([system("a"), ComparedSystem("b", [with_mark])]) == []
+    assert warnings([system("a"), ComparedSystem("b", [dropped])]) == [
+        "readout (question_mark): a has True, b has False"
+    ]
     sparse = result({f"{LEG}|resolved": {"analyzer": "en"}})
-    assert warnings([side("a"), Side("b", [sparse]), side("c")]) == []
+    assert warnings([system("a"), ComparedSystem("b", [sparse]), system("c")]) == []

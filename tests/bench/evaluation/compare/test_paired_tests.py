@@ -20,14 +20,14 @@ from bench.evaluation.significance.families import family
 MEASURE = "RR@100"
 
 
-def bundle(folder: Path, tasks: Mapping[str, Sequence[float]], seed: int = 0, **about: Any) -> Result:
-    run = {"setting": "unsupervised", "data": "official", "profile": "mini", "seed": seed}
+def bundle(folder: Path, tasks: Mapping[str, Sequence[float]], seed: int = 0, **system: Any) -> Result:
+    metadata = {"setting": "unsupervised", "data": "official", "profile": "mini", "seed": seed}
     empty: dict[str, Any] = {"macro": [], "tasks": {}, "files": {}}
     content: dict[str, Any] = {
         "schema": SCHEMA,
-        "system": {"label": "x", "hash": "0" * 64, "method": "x", "version": "1", "deterministic": False, **about},
+        "system": {"label": "x", "hash": "0" * 64, "method": "x", "version": "1", "deterministic": False, **system},
         "suite": {"name": "s", "version": "1", "title": "S"},
-        **run,
+        **metadata,
         **empty,
     }
     for name, values in tasks.items():
@@ -61,22 +61,24 @@ def test_pairs_are_tested_on_all_seeds(tmp_path: Path, values: dict[str, Any]) -
     rows, samples = [], {}
     for label, column in values.items():
         runs = {seed: column + shift for seed, shift in enumerate((-0.05, 0.02, 0.05))}
-        tasks = {seed: {"s/x": own, "s/y:there": column} for seed, own in runs.items()}
-        bundles = {seed: bundle(tmp_path / label / str(seed), own) for seed, own in tasks.items()}
+        tasks = {seed: {"s/x": tasks_of, "s/y:there": column} for seed, tasks_of in runs.items()}
+        bundles = {seed: bundle(tmp_path / label / str(seed), tasks_of) for seed, tasks_of in tasks.items()}
         rows.append(SeedResults(label, bundles))
         samples[label] = Sample({"x": np.stack([*runs.values()]), "y": np.tile(column, (3, 1))})
     expected = family(samples, {"": {"x": 1.0, "y": 1.0}, "cell": {"x": 1.0}, "other": {"y": 1.0}})
-    alone = family(samples, {"": {"x": 1.0, "y": 1.0}})
-    found = paired_tests(rows, MEASURE, by_task=True)
-    assert [(one.first, one.second) for one in found] == [("b", "a"), ("c", "a"), ("b", "c")]
-    for one in found:
-        assert one.about == {"seeds": [0, 1, 2]}
-        assert one.comparison.difference >= 0
-        judge = alone.comparison(one.first, one.second)
-        assert (one.comparison.p, one.comparison.adjusted) == pytest.approx((judge.p, judge.adjusted), abs=0.005)
-        cell = expected.comparison(one.first, one.second, "cell")
-        assert (one.by_task["s/x"].difference, one.by_task["s/x"].p) == pytest.approx((cell.difference, cell.p))
-    assert "p_adjusted" in found[0].row()
+    headline = family(samples, {"": {"x": 1.0, "y": 1.0}})
+    tests = paired_tests(rows, MEASURE, by_task=True)
+    assert [(test.first, test.second) for test in tests] == [("b", "a"), ("c", "a"), ("b", "c")]
+    for test in tests:
+        assert test.metadata == {"seeds": [0, 1, 2]}
+        assert test.comparison.difference >= 0
+        reference = headline.comparison(test.first, test.second)
+        assert (test.comparison.p, test.comparison.adjusted) == pytest.approx(
+            (reference.p, reference.adjusted), abs=0.005
+        )
+        cell = expected.comparison(test.first, test.second, "cell")
+        assert (test.by_task["s/x"].difference, test.by_task["s/x"].p) == pytest.approx((cell.difference, cell.p))
+    assert "p_adjusted" in tests[0].row()
 
 
 def test_only_the_named_tasks_count(tmp_path: Path, values: dict[str, Any]) -> None:
@@ -85,18 +87,18 @@ def test_only_the_named_tasks_count(tmp_path: Path, values: dict[str, Any]) -> N
         SeedResults("a", {0: bundle(tmp_path / "a", {"s/x": values["a"], "s/y:there": values["b"]})}),
         SeedResults("b", {0: bundle(tmp_path / "b", {"s/x": values["b"], "s/y:there": values["b"]})}),
     ]
-    (found,) = paired_tests(rows, MEASURE, {"s/y"})
-    assert found.comparison.difference == 0
-    assert found.comparison.n == 40
+    (test,) = paired_tests(rows, MEASURE, {"s/y"})
+    assert test.comparison.difference == 0
+    assert test.comparison.n == 40
     first = bundle(tmp_path / "one", {"s/x": [0.1, 0.9]})
-    second = bundle(tmp_path / "turned", {"s/x": [0.1, 0.9]})
-    turned = put(
-        tmp_path / "turned", "per-query/s/x.json.gz", {"queries": ["q1", "q0"], "measures": {MEASURE: [0.9, 0.1]}}
+    second = bundle(tmp_path / "reversed", {"s/x": [0.1, 0.9]})
+    checksum = put(
+        tmp_path / "reversed", "per-query/s/x.json.gz", {"queries": ["q1", "q0"], "measures": {MEASURE: [0.9, 0.1]}}
     )
-    files = {"per-query/s/x.json.gz": turned}
+    files = {"per-query/s/x.json.gz": checksum}
     second = Result(second.path, second.content.model_copy(update={"files": files}))
-    (found,) = paired_tests([SeedResults("a", {0: first}), SeedResults("b", {0: second})], MEASURE)
-    assert (found.comparison.difference, found.comparison.ties) == (0, 2)
+    (test,) = paired_tests([SeedResults("a", {0: first}), SeedResults("b", {0: second})], MEASURE)
+    assert (test.comparison.difference, test.comparison.ties) == (0, 2)
 
 
 def test_systems_need_no_seed_in_common(tmp_path: Path, values: dict[str, Any]) -> None:
@@ -104,9 +106,9 @@ def test_systems_need_no_seed_in_common(tmp_path: Path, values: dict[str, Any]) 
     fixed = SeedResults("bm25", {0: bundle(tmp_path / "f", {"s/x": values["a"]})}, deterministic=True)
     moving = SeedResults("b", {seed: bundle(tmp_path / f"b{seed}", {"s/x": values["b"]}) for seed in (3, 4, 5)})
     lonely = SeedResults("c", {9: bundle(tmp_path / "c", {"s/x": values["c"]})})
-    pairs = {frozenset({one.first, one.second}): one for one in paired_tests([fixed, moving, lonely], MEASURE)}
+    pairs = {frozenset({test.first, test.second}): test for test in paired_tests([fixed, moving, lonely], MEASURE)}
     assert len(pairs) == 3
-    assert pairs[frozenset({"bm25", "b"})].about["seeds"] == [3, 4, 5]
+    assert pairs[frozenset({"bm25", "b"})].metadata["seeds"] == [3, 4, 5]
     assert not pairs[frozenset({"bm25", "b"})].comparison.checkpoints
     assert pairs[frozenset({"b", "c"})].comparison.checkpoints
     expected = float(np.mean(values["b"] - values["a"]))
@@ -116,7 +118,9 @@ def test_systems_need_no_seed_in_common(tmp_path: Path, values: dict[str, Any]) 
 def test_cells_of_a_grid_are_left_to_the_ablation(tmp_path: Path, values: dict[str, Any]) -> None:
     """A grid of 24 cells would print 276 lines; systems outside grids are paired as ever."""
     grids = {"a": None, "b": None, "c": {"preset": "m/t", "cell": "x"}}
-    contents = [bundle(tmp_path / one, {"s/x": values[one]}, label=one, grid=grid) for one, grid in grids.items()]
-    (found,) = compare_run(contents, {"s": MEASURE})
-    assert {found.first, found.second} == {"a", "b"}
-    assert found.row()["seed"] == 0
+    contents = [
+        bundle(tmp_path / label, {"s/x": values[label]}, label=label, grid=grid) for label, grid in grids.items()
+    ]
+    (test,) = compare_run(contents, {"s": MEASURE})
+    assert {test.first, test.second} == {"a", "b"}
+    assert test.row()["seed"] == 0
