@@ -13,7 +13,7 @@ PYTEST_ARGS ?=
 METHODS ?= bm25,crop
 # The accessibility checker of the browser tests, which npm brings.
 AXE      ?= $(CURDIR)/build/axe/node_modules/axe-core/axe.min.js
-# Of `make fuzz`: tries of each fuzzer, the first seed, and the fuzzers; none for all.
+# Of `make fuzz`: tries of each fuzzer, the first seed (also that of `make mutants`), and the fuzzers; none for all.
 FUZZ ?= 1000
 SEED ?= 0
 TARGETS ?=
@@ -34,7 +34,7 @@ TRAINING := $(wildcard tests/methods/[!b]*) tests/bench/training tests/bench/pip
 STAMP := $(VENV)/.installed-$(shell printf '%s' '$(TORCH)|$(EXTRAS)' | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-seeds worlds test test-processors calibration bench test-slow test-gpu test-browser lint types layers docs docs-site counts clean fuzz
+.PHONY: help install demo demo-seeds worlds test test-processors calibration bench test-slow test-gpu test-browser lint types layers docs docs-site counts clean fuzz mutants
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -92,6 +92,9 @@ bench: $(STAMP) ## how fast the work is, compared with other libraries in one pr
 
 fuzz: $(STAMP) ## damaged input of every kind, FUZZ tries of each fuzzer from SEED on, or of TARGETS alone
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(FUZZ) $(SEED) $(TARGETS)
+
+mutants: $(STAMP) ## how many of 100 mutations of rules between packages the tests notice, sampled with SEED; an hour of two processors
+	@$(BIN)/python -m tests.mutants $(SEED)
 
 test-slow: $(STAMP) ## the tests that take minutes
 	@$(BIN)/python .ci/slow.py --cap $(SLOW_CAP) $(PYTEST_ARGS)
