@@ -34,7 +34,7 @@ TRAINING := $(wildcard tests/methods/[!b]*) tests/bench/training tests/bench/pip
 STAMP := $(VENV)/.installed-$(shell printf '%s' '$(TORCH)|$(EXTRAS)' | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-seeds worlds test test-processors calibration bench test-slow test-gpu test-browser lint types layers docs docs-site counts clean fuzz mutants
+.PHONY: help install demo demo-seeds worlds test test-processors calibration bench test-slow test-gpu test-browser lint types layers docs docs-site counts clean fuzz mutants rows
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -89,6 +89,9 @@ calibration: $(STAMP) ## how often the tests of boards are right, by simulation 
 
 bench: $(STAMP) ## how fast the work is, compared with other libraries in one process (docs/performance.md); ROWS names some, FULL=1 is larger
 	@$(BIN)/python -m experiments.speed $(if $(FULL),--full) $(ROWS)
+
+rows: $(STAMP) ## unpack the committed results into build/rows (experiments/README.md)
+	@$(BIN)/python -m experiments.rows
 
 fuzz: $(STAMP) ## damaged input of every kind, FUZZ tries of each fuzzer from SEED on, or of TARGETS alone
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(FUZZ) $(SEED) $(TARGETS)

@@ -1,6 +1,6 @@
 """Print the accuracy on Tatoeba by how many words of two letters a question shares with its translation.
 
-python -m experiments.shared_words DATA experiments/arm-l
+python -m experiments.shared_words DATA build/rows/arm-l
 """
 
 import gzip

