@@ -75,7 +75,7 @@ def archive(files: Mapping[str, bytes]) -> bytes:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["pack"]:
-        for written in pack(Path(*sys.argv[2:3] or [FOLDER])):
+        for written in pack(Path(*sys.argv[2:3] or [str(FOLDER)])):
             sys.stdout.write(f"wrote {written}\n")
     else:
-        unpack(Path(*sys.argv[1:2] or [FOLDER]))
+        unpack(Path(*sys.argv[1:2] or [str(FOLDER)]))
