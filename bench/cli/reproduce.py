@@ -16,7 +16,7 @@ from bench.cli.options import FOLDER, data_dir_option, offline_option
 from bench.cli.output import Lines, json_option, notice, print_json, table
 from bench.config.request import Request
 from bench.core.errors import UsageError
-from bench.evaluation.command import words
+from bench.evaluation.command import run_command
 from bench.evaluation.results import RESULT, Published, Result
 from bench.evaluation.results.read import result
 from bench.evaluation.tables import duration, percent
@@ -146,7 +146,7 @@ def _per_query(found: Result) -> PerQuery:
 
 
 def _print_plan(content: Mapping[str, Any], ready: Replay, as_json: bool) -> None:
-    said = shlex.join(words([content], whole=False))
+    said = shlex.join(run_command([content], whole=False))
     runs = [step for step in ready.plan.steps if step.runs]
     if as_json:
         stages = [{"stage": step.stage.name, "title": step.stage.title} for step in runs]

@@ -10,12 +10,12 @@ from bench.core.messages import bare
 
 ANYWHERE = "path/to/"
 """In place of a folder on the user's machine; results do not say where a folder was."""
-_SAID = {"--set", "file"}
+_USER_LAYERS = {"--set", "file"}
 """Layers of settings that no other option repeats."""
 _PROTOCOL, _RERANKED = "protocol", "rerank"
 
 
-def asked(results: Sequence[Mapping[str, Any]], *, whole: bool) -> Request:
+def reproduction_request(results: Sequence[Mapping[str, Any]], *, whole: bool) -> Request:
     """Return the request that reproduces a system's results; what lay on the user's machine begins with `ANYWHERE`.
 
     `results` are contents of result files that differ in their seed only; `whole`: every task of the suite was run.
@@ -33,7 +33,7 @@ def asked(results: Sequence[Mapping[str, Any]], *, whole: bool) -> Request:
         suites=(suite,),
         tasks=tasks,
         settings=(first["setting"],),
-        seeds=tuple(one["seed"] for one in results),
+        seeds=tuple(result["seed"] for result in results),
         data=None if kind == "local" else kind,
         profile=first["profile"],
         preset=f"{system['method']}/{presets[0]}" if presets else None,
@@ -50,10 +50,10 @@ def _anywhere(value: Any) -> Any:
     return f"{ANYWHERE}{value.removeprefix('./')}" if isinstance(value, str) and value.startswith("./") else value
 
 
-def words(results: Sequence[Mapping[str, Any]], *, whole: bool) -> list[str]:
+def run_command(results: Sequence[Mapping[str, Any]], *, whole: bool) -> list[str]:
     """Return the words of `bench run …`, not yet quoted for a shell; arguments as for `asked`."""
-    request = asked(results, whole=whole)
-    given = {
+    request = reproduction_request(results, whole=whole)
+    options = {
         "--method": ",".join(request.methods),
         "--suite": ",".join(request.suites),
         "--task": ",".join(request.tasks),
@@ -66,15 +66,15 @@ def words(results: Sequence[Mapping[str, Any]], *, whole: bool) -> list[str]:
         "--rerank": request.rerank,
         "--preset": request.preset,
     }
-    said = [word for option, value in given.items() if value for word in (option, value)]
+    arguments = [word for option, value in options.items() if value for word in (option, value)]
     sets = [word for value in request.sets for word in ("--set", value)]
-    return ["bench", "run", *said, *sets, *(["--label", request.label] if request.label else [])]
+    return ["bench", "run", *arguments, *sets, *(["--label", request.label] if request.label else [])]
 
 
 def _chosen(first: Mapping[str, Any], world: str) -> dict[str, Any]:
     """The settings that `--set` repeats, by key."""
     system = first["system"]
-    chosen = {row["key"]: row["value"] for row in _rows(first) if _layer(row) in _SAID}
+    chosen = {row["key"]: row["value"] for row in _rows(first) if _layer(row) in _USER_LAYERS}
     if chosen.get("tune.data"):
         chosen["tune.data"] = f"{ANYWHERE}{chosen['tune.data']}"
     chosen |= {"mini.world": world} if world else {}
@@ -98,13 +98,13 @@ def _rows(first: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _of_system(system: Mapping[str, Any], key: str) -> Any:
     """What a system says, or the first of its parts that says it."""
-    return next((one[key] for one in (system, *system.get("parts", ())) if one.get(key)), None)
+    return next((part[key] for part in (system, *system.get("parts", ())) if part.get(key)), None)
 
 
 def _corpus(system: Mapping[str, Any]) -> str | None:
     """The corpus of pretraining, post-processing or a re-ranker; where a folder was is not known."""
-    also = (system.get(part) or {} for part in ("post", "rerank"))
-    corpus = _of_system(system, "corpus") or next((part["corpus"] for part in also if part.get("corpus")), None)
+    parts = (system.get(part) or {} for part in ("post", "rerank"))
+    corpus = _of_system(system, "corpus") or next((part["corpus"] for part in parts if part.get("corpus")), None)
     if not corpus:
         return None
     return str(corpus["name"]) if bare(f"{corpus['name']}/") == "" else f"{ANYWHERE}{corpus['name']}"

@@ -9,10 +9,10 @@ from typing import Any
 MOST = 300
 """Points of a line, at most."""
 _LINES = 16
-_ACROSS = ("tokens", "questions", "step")
+_X_AXES = ("tokens", "questions", "step")
 """What a curve is drawn against: the first of them that the log counts."""
-_LEFT_OUT = {*_ACROSS, "learning_rate", "best_step", "gradient_norm", "first_loss"}
-_LEFT_OUT_OF_PROBES = {"chance", "full_rank", "deviation"}
+_EXCLUDED = {*_X_AXES, "learning_rate", "best_step", "gradient_norm", "first_loss"}
+_EXCLUDED_OF_PROBES = {"chance", "full_rank", "deviation"}
 
 
 def curves(log: Path) -> dict[str, Any]:
@@ -21,16 +21,16 @@ def curves(log: Path) -> dict[str, Any]:
     Lines that are no JSON object, and values that are no finite numbers, are skipped; a line has at most `MOST` points.
     """
     with log.open(encoding="utf-8") as stream:
-        said = [line for text in stream if isinstance(line := json.loads(text), dict)]
-    across = next((name for name in _ACROSS if any(_number(line.get(name)) for line in said)), _ACROSS[-1])
-    found: dict[str, list[tuple[float, float]]] = {}
-    for line in said:
-        for name, value in _values(line) if _number(line.get(across)) else ():
-            found.setdefault(name, []).append((line[across], value))
-    kept = sorted(found, key=lambda name: (name != "loss", name))[:_LINES]
-    lines = {name: thinned(sorted(found[name], key=lambda point: point[0])) for name in kept}
+        log_lines = [line for text in stream if isinstance(line := json.loads(text), dict)]
+    x_axis = next((name for name in _X_AXES if any(_number(line.get(name)) for line in log_lines)), _X_AXES[-1])
+    points_by_name: dict[str, list[tuple[float, float]]] = {}
+    for line in log_lines:
+        for name, value in _values(line) if _number(line.get(x_axis)) else ():
+            points_by_name.setdefault(name, []).append((line[x_axis], value))
+    names = sorted(points_by_name, key=lambda name: (name != "loss", name))[:_LINES]
+    lines = {name: thinned(sorted(points_by_name[name], key=lambda point: point[0])) for name in names}
     return {
-        "across": across,
+        "across": x_axis,
         "lines": {name: {"x": [x for x, _ in line], "y": [y for _, y in line]} for name, line in lines.items()},
     }
 
@@ -40,21 +40,21 @@ def thinned(points: Sequence[tuple[float, float]], most: int = MOST) -> list[tup
     if len(points) <= most:
         return list(points)
     inner, stretches = points[1:-1], (most - 2) // 2
-    kept = []
+    extremes = []
     for at in range(stretches):
         part = inner[at * len(inner) // stretches : (at + 1) * len(inner) // stretches]
         places = range(len(part))
         ends = {min(places, key=lambda place: part[place][1]), max(places, key=lambda place: part[place][1])}
-        kept += [part[place] for place in sorted(ends)]
-    return [points[0], *kept, points[-1]]
+        extremes += [part[place] for place in sorted(ends)]
+    return [points[0], *extremes, points[-1]]
 
 
 def _values(line: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """Yield what a line of the log measured, by name."""
-    yield from ((name, value) for name, value in line.items() if name not in _LEFT_OUT and _number(value))
+    yield from ((name, value) for name, value in line.items() if name not in _EXCLUDED and _number(value))
     probe = line.get("probe")
     if isinstance(probe, dict):
-        measured = ((name, value) for name, value in probe.items() if name not in _LEFT_OUT_OF_PROBES)
+        measured = ((name, value) for name, value in probe.items() if name not in _EXCLUDED_OF_PROBES)
         yield from ((f"probe {name}", value) for name, value in measured if _number(value))
 
 

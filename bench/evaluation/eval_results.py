@@ -34,22 +34,22 @@ def eval_results(content: Mapping[str, Any]) -> tuple[dict[str, bytes], list[str
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
     system, suite = content["system"], content["suite"]
-    more = suite.get("stands_for") or any(system.get(part) for part in ("parts", "rerank", "post"))
-    made, left = {}, []
+    is_not_plain = suite.get("stands_for") or any(system.get(part) for part in ("parts", "rerank", "post"))
+    files, excluded = {}, []
     for task, legs in content["tasks"].items() if content["data"] == "official" else ():
         for leg, scored in legs.items():
             values = {measure_name(measure): value for measure, value in scored["measures"].items()}
-            known = MTEB.get(f"{task}:{leg}" if leg else task, ())
-            if more or len(known) < 5 or known[3] not in values:
-                left.append(f"{task} {leg}".strip())
+            entry_of = MTEB.get(f"{task}:{leg}" if leg else task, ())
+            if is_not_plain or len(entry_of) < 5 or entry_of[3] not in values:
+                excluded.append(f"{task} {leg}".strip())
                 continue
-            name, subset, split, main, where = known
+            name, subset, split, main, dataset = entry_of
             notes = f"{main}, {content['setting']}, seed {content['seed']}; {DISTRIBUTION} {version_of(DISTRIBUTION)}"
             value = round(100 * values[main], 5)
-            entry = EvalResultEntry(dataset_id=where, task_id=f"{name}_{subset}_{split}", value=value, notes=notes)
+            entry = EvalResultEntry(dataset_id=dataset, task_id=f"{name}_{subset}_{split}", value=value, notes=notes)
             text = yaml.safe_dump(eval_result_entries_to_yaml([entry]), sort_keys=False)
-            made[f".eval_results/{name}.yaml"] = text.encode()
-    return made, left
+            files[f".eval_results/{name}.yaml"] = text.encode()
+    return files, excluded
 
 
 def measure_name(measure: str) -> str:

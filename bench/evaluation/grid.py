@@ -74,8 +74,8 @@ class Grid:
     def mean(self, cell: str, system: str | None = None) -> float | None:
         """Return the mean of a cell over seeds; None where there is no run, or one of them failed."""
         values = [run.value for run in self.of(cell, system)]
-        known = [value for value in values if value is not None]
-        return fmean(known) if known and len(known) == len(values) else None
+        finished = [value for value in values if value is not None]
+        return fmean(finished) if finished and len(finished) == len(values) else None
 
     def by_cell(self, caption: str, *columns: Column) -> Table:
         """Lay it out with one row a cell; columns take their values from the name of the cell."""
@@ -120,29 +120,29 @@ def direction(cells: Sequence[CellResult], sure: Mapping[frozenset[str], bool] |
     """Compare two orders of cells; a failure is below every number. `sure`: whether tests distinguish a pair."""
     from scipy.stats import kendalltau
 
-    known = [cell for cell in cells if cell.paper is not None or cell.paper_fails]
-    ours = [-math.inf if cell.ours is None else cell.ours for cell in known]
-    theirs = [-math.inf if cell.paper is None else cell.paper for cell in known]
-    pairs = [(a, b) for a, b in combinations(range(len(known)), 2) if theirs[a] != theirs[b]]
+    compared = [cell for cell in cells if cell.paper is not None or cell.paper_fails]
+    ours = [-math.inf if cell.ours is None else cell.ours for cell in compared]
+    theirs = [-math.inf if cell.paper is None else cell.paper for cell in compared]
+    pairs = [(a, b) for a, b in combinations(range(len(compared)), 2) if theirs[a] != theirs[b]]
     alike = [(a, b) for a, b in pairs if ours[a] != ours[b] and (ours[a] > ours[b]) == (theirs[a] > theirs[b])]
     ranks = [[sorted(set(side)).index(number) for number in side] for side in (ours, theirs)]
     both_vary = all(len(set(side)) > 1 for side in ranks)
     tau = float(kendalltau(*ranks, variant="b").statistic) if both_vary else None
     if sure is None:
         return Direction(len(pairs), len(alike), tau)
-    certain = [pair for pair in pairs if sure.get(frozenset(known[place].system for place in pair))]
+    certain = [pair for pair in pairs if sure.get(frozenset(compared[place].system for place in pair))]
     return Direction(len(pairs), len(alike), tau, len(certain), len(set(certain) & set(alike)))
 
 
-def describe(found: Direction) -> str:
+def describe(direction: Direction) -> str:
     """Return a direction as a sentence."""
-    if not found.pairs:
+    if not direction.pairs:
         return "direction: no two cells that the paper distinguishes"
-    tau = "not defined (all alike)" if found.tau is None else f"{found.tau:+.2f}".replace("-", "−")
+    tau = "not defined (all alike)" if direction.tau is None else f"{direction.tau:+.2f}".replace("-", "−")
     sentence = (
-        f"direction: {found.alike} of {found.pairs} pairs of cells ordered as in the paper "
-        f"({found.alike / found.pairs:.0%}), Kendall's tau-b {tau}"
+        f"direction: {direction.alike} of {direction.pairs} pairs of cells ordered as in the paper "
+        f"({direction.alike / direction.pairs:.0%}), Kendall's tau-b {tau}"
     )
-    if found.sure is None:
+    if direction.sure is None:
         return sentence
-    return f"{sentence}; of the {found.sure} pairs that the queries distinguish here, {found.sure_alike}"
+    return f"{sentence}; of the {direction.sure} pairs that the queries distinguish here, {direction.sure_alike}"

@@ -22,12 +22,12 @@ _SMALLEST = 1e-9
 
 def element(name: str, *inside: str, **attributes: str | float | None) -> str:
     """Return an element with escaped content; None is no attribute, floats get a decimal, `kind` is the class."""
-    said = "".join(
+    attribute_text = "".join(
         f' {"class" if key == "kind" else key.replace("_", "-")}="{_attribute(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
-    return f"<{name}{said}>{''.join(inside)}</{name}>" if inside else f"<{name}{said}/>"
+    return f"<{name}{attribute_text}>{''.join(inside)}</{name}>" if inside else f"<{name}{attribute_text}/>"
 
 
 def _attribute(value: str | float) -> str:
@@ -57,8 +57,10 @@ def path(points: Iterable[tuple[float, float]], kind: str | None = None) -> str:
 
 def figure(width: int, height: int, body: Iterable[str], kind: str, label: str = "") -> str:
     """Return a drawing for a page; one without a label is hidden from screen readers."""
-    known = {"role": "img", "aria_label": label} if label else {"aria_hidden": "true"}
-    return element("svg", *body, kind=kind, width=width, height=height, viewBox=f"0 0 {width} {height}", **known)
+    accessibility = {"role": "img", "aria_label": label} if label else {"aria_hidden": "true"}
+    return element(
+        "svg", *body, kind=kind, width=width, height=height, viewBox=f"0 0 {width} {height}", **accessibility
+    )
 
 
 @dataclass(frozen=True)
@@ -90,10 +92,10 @@ class Axis:
 
 def axis(values: Iterable[float], *, width: int = 160, most: int = 6) -> Axis | None:
     """Return an axis with round ends that holds all values, in at most `most` steps; None for no value."""
-    held = list(values)
-    if not held:
+    numbers = list(values)
+    if not numbers:
         return None
-    low, high = min(held), max(held)
+    low, high = min(numbers), max(numbers)
     span = high - low
     if span <= _SMALLEST * max(abs(low), abs(high), 1.0):
         span = max(abs(high), 1.0) / 10
@@ -184,7 +186,7 @@ def interval_bar(
     body.append(element("path", d=f"M{on.pixel(low):.1f} 13H{on.pixel(high):.1f}"))
     body.append(element("path", kind="value", d=f"M{x} 13h0"))
     if len(seeds) > 1:
-        body.append(element("path", kind="seeds", d="".join(f"M{on.pixel(one):.1f} 24h0" for one in seeds)))
+        body.append(element("path", kind="seeds", d="".join(f"M{on.pixel(seed):.1f} 24h0" for seed in seeds)))
     else:
         body.append(element("path", kind="hole", d=f"M{x} 13h0"))
     drawing = figure(on.width, 32, body, "interval")
@@ -247,7 +249,7 @@ def line_chart(chart: Chart) -> str:
     up = axis(values, width=_HEIGHT, most=_TICKS)
     if up is None:
         raise ValueError("a chart without a value")
-    plane = Plane(up, _LEFT, _WIDTH - _RIGHT, top, _across(chart.lines))
+    plane = Plane(up, _LEFT, _WIDTH - _RIGHT, top, _x_axis(chart.lines))
     legend = top + _HEIGHT + _BOTTOM
     height = legend + _LINE * len(chart.lines) + 10
     body = [
@@ -262,8 +264,8 @@ def line_chart(chart: Chart) -> str:
         *_horizontal(plane, chart.x, top + _HEIGHT),
     ]
     for at, line in enumerate(chart.lines):
-        body += _drawn(line, at, plane)
-        body += _named(line, at, legend + _LINE * at)
+        body += _line_parts(line, at, plane)
+        body += _legend_entry(line, at, legend + _LINE * at)
     head = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {_WIDTH} {height}", "role": "img"}
     parts = [f"\n{part}" for part in body]
     return element("svg", *parts, "\n", width=_WIDTH, height=height, aria_labelledby="title about", **head) + "\n"
@@ -314,10 +316,10 @@ def dot_chart(title: str, lines: Mapping[str, Sequence[float]], heads: Mapping[s
     return element("svg", *body, width=_WIDTH, height=bottom + 30, aria_label=title, **head) + "\n"
 
 
-def _across(lines: Sequence[Series]) -> Counts:
+def _x_axis(lines: Sequence[Series]) -> Counts:
     """Return the axis of all points; level lines have no place of their own where others have."""
-    own = [point.x for line in lines if not line.level for point in line.points]
-    ticks = sorted(set(own or [point.x for line in lines for point in line.points]))
+    places = [point.x for line in lines if not line.level for point in line.points]
+    ticks = sorted(set(places or [point.x for line in lines for point in line.points]))
     return Counts(tuple(ticks), _WIDTH - _LEFT - _RIGHT)
 
 
@@ -329,7 +331,7 @@ def _horizontal(plane: Plane, name: str, bottom: float) -> Iterator[str]:
     yield text((plane.left + plane.right) / 2, bottom + 37, name, "tick", "middle")
 
 
-def _drawn(line: Series, at: int, plane: Plane) -> list[str]:
+def _line_parts(line: Series, at: int, plane: Plane) -> list[str]:
     """A line through the means, a marker at each, and the single values faintly."""
     if line.level:
         y = plane.y(fmean(point.mean for point in line.points))
@@ -345,7 +347,7 @@ def _drawn(line: Series, at: int, plane: Plane) -> list[str]:
     return parts
 
 
-def _named(line: Series, at: int, y: float) -> list[str]:
+def _legend_entry(line: Series, at: int, y: float) -> list[str]:
     parts = [_stroke("path", at, d=f"M{_LEFT} {y:.1f}h34")]
     if not line.level:
         parts.append(_marker(at, _LEFT + 17, y, 4.5, "1"))

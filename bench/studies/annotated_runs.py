@@ -15,7 +15,7 @@ from bench.core.files import atomic, copy_file, read_sealed
 from bench.core.installed import DISTRIBUTION
 from bench.data.formats.text import blocks
 from bench.data.formats.trec import META_END, META_START, empty_file
-from bench.evaluation.command import words
+from bench.evaluation.command import run_command
 from bench.evaluation.results.format import place, silent_place
 from bench.evaluation.results.read import faults, named
 from bench.studies.export import whole_folder
@@ -85,7 +85,7 @@ def metadata(content: Mapping[str, Any], task: str, leg: str) -> dict[str, Any]:
         },
         "research goal": {"evaluation": {"reported measures": list(scored["measures"])}},
         "implementation": {
-            "executable": {"cmd": shlex.join(words([content], whole=False))},
+            "executable": {"cmd": shlex.join(run_command([content], whole=False))},
             "source": {"lang": ["python"]},
         },
         "method": {

@@ -30,7 +30,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from bench.core.contract import CONTRACT, SEPARATOR, Contract
 from bench.core.errors import BenchError, StoreError, UsageError
 from bench.core.files import canonical, explain, fsync_folder, read_sealed, write_bytes
-from bench.evaluation.command import words
+from bench.evaluation.command import run_command
 from bench.evaluation.eval_results import eval_results
 from bench.evaluation.results.read import named
 from bench.evaluation.tables import Column, Table, as_html
@@ -389,7 +389,7 @@ def model_card(facts: CardFacts) -> str:
         facts=_card_rows(facts, system, backbone),
         scores=_card_scores(facts.result) if facts.result else [],
         result=facts.result,
-        command=shlex.join(words([facts.result], whole=False)) if facts.result else "",
+        command=shlex.join(run_command([facts.result], whole=False)) if facts.result else "",
         contracts=facts.contracts,
         plain=all(one.layer == -1 and one.pooling != "mean-but-first" for one in facts.contracts.values()),
         citation=facts.citation,

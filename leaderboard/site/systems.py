@@ -11,7 +11,7 @@ import numpy as np
 
 from bench.core.errors import StoreError
 from bench.core.messages import bare
-from bench.evaluation.command import words
+from bench.evaluation.command import run_command
 from bench.evaluation.measures.aggregate import mean
 from bench.evaluation.results import shares
 from bench.evaluation.results.format import Average, Content
@@ -266,6 +266,6 @@ def command(results: Sequence[Content], *, whole: bool) -> str:
     One that is longer than anybody types is replaced by the command that replays the result file. Where the `whole`
     suite was run, no task is named.
     """
-    said = words([one.model_dump() for one in results], whole=whole)
+    said = run_command([one.model_dump() for one in results], whole=whole)
     typed = " ".join(shlex.quote(visible(word).replace("\n", " ")) for word in said)
     return typed if len(typed) <= LONGEST else "bench reproduce path/to/result.json"

@@ -28,7 +28,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Found:
+class AnswerHits:
     """Where answers were found."""
 
     # by canonical measure name, one value per query, in the order of the answers: 0 or 1
@@ -38,7 +38,7 @@ class Found:
     evidence: Mapping[str, tuple[int | None, ...]]
 
 
-def look(answered: Answered, run: Run, measures: Sequence[MeasureSpec]) -> Found:
+def find_answers(answered: Answered, run: Run, measures: Sequence[MeasureSpec]) -> AnswerHits:
     """Look for each query's answers in its documents, if any. Raises `UsageError` for one that the corpus lacks."""
     evidence: dict[str, tuple[int | None, ...]] = {}
     if ranks := [spec.cut or 0 for spec in measures if spec.name == "answer-R"]:
@@ -58,7 +58,7 @@ def look(answered: Answered, run: Run, measures: Sequence[MeasureSpec]) -> Found
     for spec in measures:
         kind, cut = ("tokens", _tokens(spec)) if spec.name == "Rkt" else ("rank", spec.cut or 0)
         values[str(spec)] = tuple(float(place is not None and place <= cut) for place in evidence[kind])
-    return Found(values, evidence)
+    return AnswerHits(values, evidence)
 
 
 def _tokens(spec: MeasureSpec) -> int:

@@ -23,10 +23,10 @@ def judged(qrels: Mapping[str, Mapping[str, int]], run: Run, tie: Tie) -> dict[s
     _check_ids("the qrels", list(qrels))
     for query, grades in qrels.items():
         _check_grades(query, grades)
-    found = {query: run[query] for query in qrels if query in run}
-    for query, ranking in found.items():
+    rankings = {query: run[query] for query in qrels if query in run}
+    for query, ranking in rankings.items():
         _check_ranking(query, ranking, tie)
-    return found
+    return rankings
 
 
 def _check_grades(query: str, grades: Mapping[str, int]) -> None:
@@ -51,8 +51,8 @@ def _check_ranking(query: str, ranking: Ranking, tie: Tie) -> None:
             expected="one score a document",
         )
     if len(set(documents)) != len(documents):
-        twice = next(document for at, document in enumerate(documents) if document in documents[:at])
-        raise UsageError(f"query {query!r}: document {twice!r} is ranked twice, expected each document once")
+        repeated = next(document for at, document in enumerate(documents) if document in documents[:at])
+        raise UsageError(f"query {query!r}: document {repeated!r} is ranked twice, expected each document once")
     _check_ids(f"the ranking of query {query!r}", documents)
     try:
         cast_scores(ranking.scores, tie)

@@ -59,18 +59,23 @@ def evaluate(
     rankings = judged(qrels, run, tie)
     ours = [measure for measure in measures if measure.name in BUILTIN]
     theirs = [measure for measure in measures if measure.name not in BUILTIN]
-    found: dict[str, dict[str, float]] = {}
+    values_by_query: dict[str, dict[str, float]] = {}
     documents: dict[str, Sequence[str]] = {query: ranking.documents for query, ranking in rankings.items()}
     if tie == "list":
-        found |= {str(measure): _each(LIST_TYPE[measure.name], measure, documents, qrels) for measure in ours}
+        values_by_query |= {
+            str(measure): _values_by_query(LIST_TYPE[measure.name], measure, documents, qrels) for measure in ours
+        }
     elif ours:
-        found |= judge(qrels, rankings, ours)
+        values_by_query |= judge(qrels, rankings, ours)
     if theirs:
         if tie != "list":  # such a ranking is in the order of its rule already
-            for query, one in rankings.items():
-                documents[query] = [one.documents[at] for at in order(one.documents, one.scores, tie)]
-        found |= {str(measure): _each(_guarded(extra[measure.name]), measure, documents, qrels) for measure in theirs}
-    values = {name: tuple(found[name].get(query, 0.0) for query in qrels) for name in map(str, measures)}
+            for query, ranking in rankings.items():
+                documents[query] = [ranking.documents[at] for at in order(ranking.documents, ranking.scores, tie)]
+        values_by_query |= {
+            str(measure): _values_by_query(_guarded(extra[measure.name]), measure, documents, qrels)
+            for measure in theirs
+        }
+    values = {name: tuple(values_by_query[name].get(query, 0.0) for query in qrels) for name in map(str, measures)}
     return Scores(tuple(qrels), values)
 
 
@@ -97,7 +102,9 @@ def _check_measures(measures: Sequence[MeasureSpec], extra: Mapping[str, Measure
         check_cut(measure, str(measure))
 
 
-def _each(value: Value, measure: MeasureSpec, documents: Mapping[str, Sequence[str]], qrels: Qrels) -> dict[str, float]:
+def _values_by_query(
+    value: Value, measure: MeasureSpec, documents: Mapping[str, Sequence[str]], qrels: Qrels
+) -> dict[str, float]:
     return {query: value(ranked, qrels[query], measure.cut) for query, ranked in documents.items() if len(ranked)}
 
 
@@ -105,14 +112,14 @@ def _guarded(plugin: Measure) -> Value:
     """Wrap a plugin's measure so that its faults become sentences."""
 
     def value(documents: Sequence[str], grades: Mapping[str, int], cut: int | None) -> float:
-        who = f"the plugin measure {MeasureSpec(plugin.name, cut)}"
+        subject = f"the plugin measure {MeasureSpec(plugin.name, cut)}"
         try:
             number = float(plugin.value(documents, grades, cut))
         except Exception as error:  # whatever a plugin raises
             fault = f"failed on a ranking of {len(documents)} documents: {type(error).__name__}: {error}"
-            raise PluginError(f"{who} {fault}") from error
+            raise PluginError(f"{subject} {fault}") from error
         if not 0 <= number <= 1:
-            raise PluginError(f"{who} gave {number!r}, expected a number from 0 to 1")
+            raise PluginError(f"{subject} gave {number!r}, expected a number from 0 to 1")
         return number
 
     return value
@@ -121,5 +128,5 @@ def _guarded(plugin: Measure) -> Value:
 def _without(ranking: Ranking, document: str) -> Ranking:
     if document not in ranking.documents:
         return ranking
-    kept = [pair for pair in zip(ranking.documents, ranking.scores, strict=True) if pair[0] != document]
-    return Ranking(ranking.query, tuple(name for name, _ in kept), tuple(score for _, score in kept))
+    pairs = [pair for pair in zip(ranking.documents, ranking.scores, strict=True) if pair[0] != document]
+    return Ranking(ranking.query, tuple(name for name, _ in pairs), tuple(score for _, score in pairs))

@@ -17,7 +17,7 @@ import regex
 
 _TOKEN = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]", flags=regex.IGNORECASE | regex.UNICODE | regex.MULTILINE)
 _BORDER = "\0"  # a control character, so never in a token
-_Sought = tuple[str, str]
+_PreparedAnswer = tuple[str, str]
 """An answer's tokens with borders (empty without any); what a passage's letters must hold before tokens are made."""
 
 
@@ -31,19 +31,21 @@ def first_hit(answers: Sequence[str], passages: Iterable[str | None]) -> int | N
 
     Passages are without their titles; None, for no such passage, holds none.
     """
-    sought = _made_ready(answers)
+    sought = _prepared(answers)
     return next((rank for rank, text in enumerate(passages, start=1) if _holds(sought, text)), None)
 
 
-def _made_ready(answers: Sequence[str]) -> list[_Sought]:
+def _prepared(answers: Sequence[str]) -> list[_PreparedAnswer]:
     ready = []
     for answer in answers:
-        found = tokens(answer)
-        ready.append((_joined(found) if found else "", _one_sigma(max(found, key=len, default=""))))
+        answer_tokens = tokens(answer)
+        ready.append(
+            (_joined(answer_tokens) if answer_tokens else "", _one_sigma(max(answer_tokens, key=len, default="")))
+        )
     return ready
 
 
-def _holds(sought: Sequence[_Sought], text: str | None) -> bool:
+def _holds(sought: Sequence[_PreparedAnswer], text: str | None) -> bool:
     if text is None:
         return False
     letters = _one_sigma(unicodedata.normalize("NFD", text).lower())
@@ -54,9 +56,9 @@ def _holds(sought: Sequence[_Sought], text: str | None) -> bool:
     return any(answer in passage for answer in likely)
 
 
-def _joined(found: Sequence[str]) -> str:
+def _joined(parts: Sequence[str]) -> str:
     """Join tokens so that a run of whole tokens is a part of the string, and nothing else is."""
-    return f"{_BORDER}{_BORDER.join(found)}{_BORDER}"
+    return f"{_BORDER}{_BORDER.join(parts)}{_BORDER}"
 
 
 def _one_sigma(text: str) -> str:

@@ -53,9 +53,9 @@ def tokeniser() -> Tokeniser:
     try:
         sentences, model = PunktTokenizer("english"), "punkt_tab"
     except LookupError:
-        known = PunktParameters()
-        known.abbrev_types = set(ABBREVIATIONS)
-        sentences, model = PunktSentenceTokenizer(known), "abbreviations/1"
+        parameters = PunktParameters()
+        parameters.abbrev_types = set(ABBREVIATIONS)
+        sentences, model = PunktSentenceTokenizer(parameters), "abbreviations/1"
     words = NLTKWordTokenizer()
 
     def tokenise(text: str) -> list[str]:
@@ -77,16 +77,16 @@ def tokens_to_answer(answers: Sequence[str], passages: Iterable[str], budget: in
     for passage in passages if answers else ():
         if read >= budget:
             return None
-        found = tokenise(passage)[: budget - read]
-        if not found:
+        passage_tokens = tokenise(passage)[: budget - read]
+        if not passage_tokens:
             continue
-        new = " ".join(found)
+        new = " ".join(passage_tokens)
         text = f"{tail} {new}" if read else new
         ends = [at + len(answer) for answer in answers if (at := text.find(answer)) >= 0]
         if ends:
             characters = min(ends) - (len(text) - len(new))  # of `new`; none if the blank before it ends the answer
-            lengths = list(accumulate(map(len, found), lambda length, token: length + 1 + token))
+            lengths = list(accumulate(map(len, passage_tokens), lambda length, token: length + 1 + token))
             return read + bisect_left(lengths, characters) + 1
-        read += len(found)
+        read += len(passage_tokens)
         tail = text[len(text) - before :] if before < len(text) else text
     return None

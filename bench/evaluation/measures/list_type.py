@@ -18,11 +18,11 @@ Value = Callable[[Sequence[str], Mapping[str, int], int | None], float]
 def gains(documents: Sequence[str], grades: Mapping[str, int], cut: int | None) -> list[int]:
     """Return the grade at each rank down to the cut: 0 for what is not relevant and for a document listed before."""
     first_seen: set[str] = set()
-    found = []
+    grades_by_rank = []
     for document in documents[:cut]:
-        found.append(0 if document in first_seen else max(grades.get(document, 0), 0))
+        grades_by_rank.append(0 if document in first_seen else max(grades.get(document, 0), 0))
         first_seen.add(document)
-    return found
+    return grades_by_rank
 
 
 def relevant(grades: Mapping[str, int]) -> int:
@@ -108,6 +108,6 @@ def _discounted(ranked_gains: Sequence[int]) -> float:
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(ranked_gains, start=1))
 
 
-def _ratio(part: float, whole: float) -> float:
+def _ratio(part: float, total: float) -> float:
     """Divide, where nothing can be found: 0."""
-    return part / whole if whole else 0.0
+    return part / total if total else 0.0

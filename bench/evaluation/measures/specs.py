@@ -50,8 +50,8 @@ class Builtin:
 
 
 def _read(table: str) -> Mapping[str, Builtin]:
-    found = json.loads(files("bench.evaluation.measures").joinpath("builtin.json").read_bytes())[table]
-    return {one["name"]: Builtin(**{**one, "aliases": tuple(one["aliases"])}) for one in found}
+    rows = json.loads(files("bench.evaluation.measures").joinpath("builtin.json").read_bytes())[table]
+    return {row["name"]: Builtin(**{**row, "aliases": tuple(row["aliases"])}) for row in rows}
 
 
 BUILTIN = _read("builtin")
@@ -60,8 +60,8 @@ BUILTIN = _read("builtin")
 ANSWERS = _read("answers")
 """Measures that look for accepted answers in the passages' texts; `R@2kt` and `R@5kt` are `Rkt` with cuts 2 and 5."""
 
-_EVERY = {**BUILTIN, **ANSWERS}
-_SPELLINGS = {spelling.casefold(): m.name for m in _EVERY.values() for spelling in (m.name, *m.aliases)}
+_ALL = {**BUILTIN, **ANSWERS}
+_SPELLINGS = {spelling.casefold(): m.name for m in _ALL.values() for spelling in (m.name, *m.aliases)}
 
 
 def looks_for_answers(measure: MeasureSpec) -> bool:
@@ -94,7 +94,7 @@ def parse(text: str, extra: Mapping[str, Measure] = {}) -> MeasureSpec:
 
 def check_cut(measure: MeasureSpec, shown: str) -> MeasureSpec:
     """Return the measure. Raises `UsageError`, calling it `shown`, for a cut that lacks or is too much."""
-    builtin = _EVERY.get(measure.name)
+    builtin = _ALL.get(measure.name)
     if builtin and builtin.needs_cut and measure.cut is None:
         raise UsageError(f"measure {shown} has no cut; write how many documents it looks at, e.g. {measure.name}@100")
     if builtin and not builtin.takes_cut and measure.cut is not None:
@@ -113,10 +113,10 @@ def parse_many(text: str, extra: Mapping[str, Measure] = {}) -> tuple[MeasureSpe
 def _name(spelling: str, text: str, extra: Mapping[str, Measure]) -> str:
     """Return the canonical name. Raises `UsageError` or `PluginError`."""
     theirs = {name.casefold(): name for name in extra}
-    for taken in _SPELLINGS.keys() & theirs.keys():
+    for spelling_of_ours in _SPELLINGS.keys() & theirs.keys():
         raise PluginError(
-            f"a plugin brings a measure called {theirs[taken]!r}, which the harness already reads as "
-            f"{_SPELLINGS[taken]}; the plugin must choose another name"
+            f"a plugin brings a measure called {theirs[spelling_of_ours]!r}, which the harness already reads as "
+            f"{_SPELLINGS[spelling_of_ours]}; the plugin must choose another name"
         )
     if spelling in extra:
         return spelling
@@ -132,5 +132,5 @@ def _what_exists(extra: Mapping[str, Measure]) -> str:
     """Return a sentence of the measures that can be asked for."""
     forms = [(m.name,) * (not m.needs_cut) + (f"{m.name}@k",) * m.takes_cut for m in BUILTIN.values()]
     forms.append(("answer-R@k", "R@Nkt"))
-    ours = ", ".join(form for both in forms for form in both)
+    ours = ", ".join(form for pair in forms for form in pair)
     return f"there are {ours}" + (f"; from plugins {', '.join(extra)}" if extra else "")

@@ -15,7 +15,7 @@ Stratum = tuple[str, str]
 
 def averages(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro]) -> list[dict[str, Any]]:
     """Unweighted means of the legs of tasks with several, then every macro average whose members are all there."""
-    found = [
+    rows = [
         {
             "name": task,
             "note": "mean of its legs",
@@ -24,24 +24,26 @@ def averages(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro]) ->
         for task, legs in sorted(tasks.items())
         if len(legs) > 1
     ]
-    made_up = any(bare(task) != task for task in tasks)
+    is_synthetic = any(bare(task) != task for task in tasks)
     for average in macros:
-        if average.mini and not made_up:
+        if average.mini and not is_synthetic:
             continue
         names = sorted({name for legs in tasks.values() for leg in legs.values() for name in leg["measures"]})
-        of_members: dict[str, Mapping[str, str]] = {**{name: {"": name} for name in names}, **average.mixed}
+        measures_by_name: dict[str, Mapping[str, str]] = {**{name: {"": name} for name in names}, **average.mixed}
         values = {}
-        for name, measures in of_members.items():
-            found_of = _values(tasks, measures[""])
+        for name, measures in measures_by_name.items():
+            member_values = _values(tasks, measures[""])
             for member in measures.keys() - {""}:
-                found_of.pop(member, None)
-                found_of |= {one: value for one, value in _values(tasks, measures[member]).items() if one == member}
-            value = macro(average, found_of)
+                member_values.pop(member, None)
+                member_values |= {
+                    task: value for task, value in _values(tasks, measures[member]).items() if task == member
+                }
+            value = macro(average, member_values)
             if value is not None:
                 values[name] = value
         if values:
-            found.append({"name": average.name, "note": average.note, "members": _members(average), "measures": values})
-    return found
+            rows.append({"name": average.name, "note": average.note, "members": _members(average), "measures": values})
+    return rows
 
 
 def _members(average: Macro) -> list[Any]:
@@ -72,8 +74,8 @@ def task_value(legs: Mapping[str, Any], measure: str) -> float:
 
 def headline(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro], measure: str) -> tuple[str, float]:
     """Return name and value of the first average, or of the embedded world's; where members lack, the tasks' mean."""
-    heads = [*macros[:1], *(one for one in macros[1:] if one.mini)]
-    names = {one.name for one in heads}
+    heads = [*macros[:1], *(average for average in macros[1:] if average.mini)]
+    names = {average.name for average in heads}
     for average in averages(tasks, heads):
         if average["name"] in names and measure in average["measures"]:
             return average["name"], float(average["measures"][measure])
@@ -88,7 +90,7 @@ def shares(tasks: Mapping[str, Collection[str]], average: Macro | Sequence[Any] 
     `tasks` are names of legs by task id. Members are names, and lists for averages inside: these count as one member
     each, a task as the mean of its legs. None for the mean of the tasks.
     """
-    found: dict[Stratum, float] = defaultdict(float)
+    weights: dict[Stratum, float] = defaultdict(float)
     # What an average may name: tasks without the mark of mini ones, and `task:leg`.
     parts = {bare(task): [(task, leg) for leg in legs] for task, legs in tasks.items()}
     parts |= {f"{bare(task)}:{leg}": [(task, leg)] for task, legs in tasks.items() for leg in legs if leg}
@@ -97,11 +99,11 @@ def shares(tasks: Mapping[str, Collection[str]], average: Macro | Sequence[Any] 
     while todo:
         group, share = todo.pop()
         for member in group:
-            own = share / len(group)
+            member_share = share / len(group)
             if isinstance(member, list):
-                todo.append((member, own))
+                todo.append((member, member_share))
                 continue
             strata = parts.get(str(member), [])
             for stratum in strata:
-                found[stratum] += own / len(strata)
-    return dict(found)
+                weights[stratum] += member_share / len(strata)
+    return dict(weights)

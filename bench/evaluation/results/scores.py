@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _WIDE = 4  # from so many tasks on, tasks are columns and the table shows the headline measure
-_NAMED = 8  # systems that a line names
-_ABOUT = ("system", "suite", "setting", "data", "seed", "task", "leg", "queries")
+_LISTED = 8  # systems that a line names
+_COLUMNS = ("system", "suite", "setting", "data", "seed", "task", "leg", "queries")
 
 Row = Mapping[str, Any]
 Group = tuple[str, str, str]
@@ -38,11 +38,11 @@ class Scores:
 
     def groups(self) -> dict[Group, tuple[list[Row], list[Row]]]:
         """Return rows and averages of every suite, setting and data, in their order."""
-        found: dict[Group, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
+        groups: dict[Group, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
         for place, rows in enumerate((self.rows, self.macro)):
             for row in rows:
-                found[row["suite"], row["setting"], row["data"]][place].append(row)
-        return {group: both for group, both in found.items() if both[0]}
+                groups[row["suite"], row["setting"], row["data"]][place].append(row)
+        return {group: parts for group, parts in groups.items() if parts[0]}
 
     def frame(self, *, averages: bool = False) -> pd.DataFrame:
         """Return a tidy data frame, a line a fraction; `note` says what a substitute's are not comparable with."""
@@ -50,12 +50,12 @@ class Scores:
 
         rows = self.macro if averages else self.rows
         lines = [
-            {"task": row.get("name"), **{key: row[key] for key in (*_ABOUT, "note") if key in row}}
+            {"task": row.get("name"), **{key: row[key] for key in (*_COLUMNS, "note") if key in row}}
             | {"measure": name, "value": value}
             for row in rows
             for name, value in row["measures"].items()
         ]
-        return pd.DataFrame(lines, columns=[*_ABOUT, "measure", "value", *([] if averages else ["note"])])
+        return pd.DataFrame(lines, columns=[*_COLUMNS, "measure", "value", *([] if averages else ["note"])])
 
     def plot(self, measure: str | None = None, suite: str | None = None) -> Drawing:
         """Draw the systems of a suite (else the first): tasks as dots, the average as a bar. Raises `UsageError`."""
@@ -68,7 +68,7 @@ class Scores:
         if not any(measure in row["measures"] for row in rows):
             raise UsageError(unknown("measure", measure, sorted({name for row in rows for name in row["measures"]})))
         lines = {
-            system: [100 * row["measures"][measure] for row in rows if system == _named(row, rows)]
+            system: [100 * row["measures"][measure] for row in rows if system == _row_name(row, rows)]
             for system in _systems(rows)
         }
         heads = {name: 100 * value for name, value in headlines(rows, averages, measure).items()}
@@ -86,10 +86,10 @@ class Scores:
         lines = []
         for group, (rows, averages) in self.groups().items():
             measure = self.primary[group[0]]
-            found = sorted(headlines(rows, averages, measure).items(), key=lambda one: -one[1])
-            named = ", ".join(f"{system} {percent(value)}" for system, value in found[:_NAMED])
-            more = f", and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-            lines.append(f"{_title(group, rows)} · {measure}, percent: {named}{more}")
+            ranked = sorted(headlines(rows, averages, measure).items(), key=lambda item: -item[1])
+            listed = ", ".join(f"{system} {percent(value)}" for system, value in ranked[:_LISTED])
+            more = f", and {len(ranked) - _LISTED} more" if len(ranked) > _LISTED else ""
+            lines.append(f"{_title(group, rows)} · {measure}, percent: {listed}{more}")
         return "\n".join(lines) or "no results"
 
     def _repr_html_(self) -> str:
@@ -114,33 +114,37 @@ def load_results(folder: Path | str = "results", system: str | None = None) -> R
     """Return the results of a folder, or of one system in it; errors as for `bench.evaluation.results.read.named`."""
     files = tuple(map(result, named(system, Path(folder)) if system else result_files(Path(folder))))
     rows, macro, primary = [], [], {}
-    for at, one in enumerate(files):
-        content = one.whole
+    for at, result_of_file in enumerate(files):
+        content = result_of_file.whole
         suite = content["suite"]
-        about = {"system": content["system"]["label"], "suite": suite["name"]}
-        about |= {key: content[key] for key in ("setting", "data", "seed")}
-        about |= {"note": mark(suite.get("stands_for", "")) or None, "result": at}
+        common = {"system": content["system"]["label"], "suite": suite["name"]}
+        common |= {key: content[key] for key in ("setting", "data", "seed")}
+        common |= {"note": mark(suite.get("stands_for", "")) or None, "result": at}
         for task, parts in content["tasks"].items():
             for leg, entry in parts.items():
                 primary[suite["name"]] = suite.get("primary") or next(iter(entry["measures"]))
-                held = {key: entry[key] for key in ("queries", "measures")}
-                rows.append({**about, "task": task, "leg": leg or None, **held})
-        macro += [{**about, "name": average["name"], "measures": average["measures"]} for average in content["macro"]]
+                leg_values = {key: entry[key] for key in ("queries", "measures")}
+                rows.append({**common, "task": task, "leg": leg or None, **leg_values})
+        macro += [{**common, "name": average["name"], "measures": average["measures"]} for average in content["macro"]]
     return Results(tuple(rows), tuple(macro), primary, files)
 
 
 def headlines(rows: Sequence[Row], averages: Sequence[Row], measure: str) -> dict[str, float]:
     """Return by system the first average of a measure, else the mean of the tasks that have it."""
-    found = {}
+    by_system = {}
     for system in _systems(rows):
         legs: dict[str, list[float]] = defaultdict(list)
-        for row in (one for one in rows if _named(one, rows) == system and measure in one["measures"]):
-            legs[row["task"]].append(row["measures"][measure])
-        own = [one for one in averages if _named(one, rows) == system and one["name"] not in legs]
-        means = [one["measures"][measure] for one in own if measure in one["measures"]]
+        for row in rows:
+            if _row_name(row, rows) == system and measure in row["measures"]:
+                legs[row["task"]].append(row["measures"][measure])
+        means = [
+            average["measures"][measure]
+            for average in averages
+            if _row_name(average, rows) == system and average["name"] not in legs and measure in average["measures"]
+        ]
         if values := means[:1] or [*map(fmean, legs.values())]:
-            found[system] = fmean(values)
-    return found
+            by_system[system] = fmean(values)
+    return by_system
 
 
 def _title(group: Group, rows: Sequence[Row]) -> str:
@@ -163,7 +167,7 @@ def _long(title: str, rows: Sequence[Row], averages: Sequence[Row]) -> Table:
     measures = list(dict.fromkeys(name for row in (*rows, *averages) for name in row["measures"]))
     lines = [
         (
-            _named(row, rows),
+            _row_name(row, rows),
             " ".join(filter(None, (row.get("name") or row["task"], row.get("leg")))),
             f"{row['queries']:,}" if "task" in row else "",
             *(_value(row, name) for name in measures),
@@ -175,9 +179,9 @@ def _long(title: str, rows: Sequence[Row], averages: Sequence[Row]) -> Table:
 
 def _wide(title: str, measure: str, tasks: Sequence[str], rows: Sequence[Row], averages: Sequence[Row]) -> Table:
     """A row a system, a column a task (the mean of its legs), for one measure; averages are the last columns."""
-    names = [name for name in dict.fromkeys(one["name"] for one in averages) if name not in tasks]
-    cells = {(_named(row, rows), row["task"]): _value(row, measure) for row in rows}
-    cells |= {(_named(one, rows), one["name"]): _value(one, measure) for one in averages}
+    names = [name for name in dict.fromkeys(average["name"] for average in averages) if name not in tasks]
+    cells = {(_row_name(row, rows), row["task"]): _value(row, measure) for row in rows}
+    cells |= {(_row_name(average, rows), average["name"]): _value(average, measure) for average in averages}
     columns = [*tasks, *names]
     short = [name.rpartition("/")[2] if name in tasks else name for name in columns]
     lines = [(system, *(cells.get((system, name), "—") for name in columns)) for system in _systems(rows)]
@@ -190,11 +194,11 @@ def _table(title: str, texts: Sequence[str], numbers: Sequence[str], lines: Sequ
 
 
 def _systems(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(_named(row, rows) for row in rows))
+    return list(dict.fromkeys(_row_name(row, rows) for row in rows))
 
 
-def _named(row: Row, rows: Sequence[Row]) -> str:
-    several = len({one["seed"] for one in rows if one["system"] == row["system"]}) > 1
+def _row_name(row: Row, rows: Sequence[Row]) -> str:
+    several = len({item["seed"] for item in rows if item["system"] == row["system"]}) > 1
     return f"{row['system']} (seed {row['seed']})" if several else str(row["system"])
 
 

@@ -109,30 +109,33 @@ class Estimand:
 
     def loading(self, at: int) -> FloatArray:
         """Return how each training of a system moves its mean, in multiples of a standard normal `[trainings]`."""
-        own = self.residuals[at]
-        found: FloatArray = own * math.sqrt(self.variance[at] / self.runs[at] / float(own @ own))
-        return found
+        residuals = self.residuals[at]
+        loadings: FloatArray = residuals * math.sqrt(self.variance[at] / self.runs[at] / float(residuals @ residuals))
+        return loadings
 
 
 def estimands(
-    systems: Mapping[str, Sample], wanted: Mapping[str, Weights], questions: Mapping[str, Sequence[str]]
+    systems: Mapping[str, Sample], weights_by_estimand: Mapping[str, Weights], questions: Mapping[str, Sequence[str]]
 ) -> dict[str, Estimand]:
     """Prepare every estimand, of the systems that have all its strata.
 
-    `wanted` are weights by estimand, `questions` the question of every query by stratum; else each asks its own.
+    Args:
+        systems: values by name, `[queries]` or `[trainings, queries]` of each stratum.
+        weights_by_estimand: positive weights of strata, by estimand.
+        questions: name of the question that each query asks, by stratum; default: each query asks its own.
 
     Raises:
         UsageError: values that are not finite or have other queries than another system's, numbers of trainings that
             differ between strata or between systems from the same trainings, weights that are not positive.
     """
-    arrays = {name: _checked(name, one) for name, one in systems.items()}
+    arrays = {name: _checked(name, sample) for name, sample in systems.items()}
     sizes: dict[str, tuple[str, int]] = {}
     for name, strata in arrays.items():
         for stratum, array in strata.items():
-            other, size = sizes.setdefault(stratum, (name, array.shape[1]))
+            first_name, size = sizes.setdefault(stratum, (name, array.shape[1]))
             if size != array.shape[1]:
                 raise UsageError(
-                    where=f"{other} and {name}",
+                    where=f"{first_name} and {name}",
                     found=f"{size} and {array.shape[1]} queries of {stratum}",
                     expected="the same queries on both sides",
                 )
@@ -140,17 +143,19 @@ def estimands(
     numbers: dict[str, int] = {}
     codes: dict[str, IntArray] = {}
     for stratum, (_, size) in sorted(sizes.items()):
-        asked = questions.get(stratum, [f"{stratum}\t{place}" for place in range(size)])
-        codes[stratum] = np.array([numbers.setdefault(one, len(numbers)) for one in asked], np.int64)
-        if len(asked) != size:
-            raise UsageError(where=stratum, found=f"{len(asked)} questions", expected=f"one for each of {size} queries")
-    found = {}
-    for name, weights in wanted.items():
+        question_names = questions.get(stratum, [f"{stratum}\t{place}" for place in range(size)])
+        codes[stratum] = np.array([numbers.setdefault(question, len(numbers)) for question in question_names], np.int64)
+        if len(question_names) != size:
+            raise UsageError(
+                where=stratum, found=f"{len(question_names)} questions", expected=f"one for each of {size} queries"
+            )
+    prepared = {}
+    for name, weights in weights_by_estimand.items():
         if not weights or not all(0 < weight < math.inf for weight in weights.values()):
             raise UsageError(found=f"weights {dict(weights)}", expected="a positive number for each stratum")
-        has = [one for one, strata in arrays.items() if weights.keys() <= strata.keys()]
-        found[name] = _estimand({one: arrays[one] for one in has}, systems, weights, codes)
-    return found
+        complete = [system for system, strata in arrays.items() if weights.keys() <= strata.keys()]
+        prepared[name] = _estimand({system: arrays[system] for system in complete}, systems, weights, codes)
+    return prepared
 
 
 def _estimand(
@@ -165,7 +170,7 @@ def _estimand(
     blocks = _blocks([codes[stratum] for stratum in strata])
     ids, places = np.unique(np.concatenate([codes[stratum] for stratum in strata]), return_inverse=True)
     block = np.empty(len(ids), np.int64)
-    block[places] = np.concatenate([np.full(len(codes[s]), one) for s, one in zip(strata, blocks, strict=True)])
+    block[places] = np.concatenate([np.full(len(codes[s]), number) for s, number in zip(strata, blocks, strict=True)])
     order = np.argsort(block, kind="stable")
     starts = np.flatnonzero(np.diff(block[order], prepend=-1))
     rows = np.empty(len(ids), np.int64)
@@ -178,26 +183,28 @@ def _estimand(
 
     def parts(values: FloatArray) -> FloatArray:
         """Contributions of questions, of values `[queries, columns]`."""
-        found: FloatArray = np.zeros((len(ids), values.shape[1]))
-        centred = np.concatenate([one - one.mean(axis=0) for one in np.split(values, begins[1:-1])])
-        np.add.at(found, rows[places], per_query * centred)
-        found *= scale[:, None]
-        return found
+        contributions: FloatArray = np.zeros((len(ids), values.shape[1]))
+        centred = np.concatenate([part - part.mean(axis=0) for part in np.split(values, begins[1:-1])])
+        np.add.at(contributions, rows[places], per_query * centred)
+        contributions *= scale[:, None]
+        return contributions
 
     runs, residuals, added, columns = [], [], [], []
     for tasks in arrays.values():
-        each = np.concatenate([tasks[stratum] for stratum in strata], axis=1)
-        columns.append(each.mean(axis=0))
-        runs.append(len(each))
-        single = each @ per_query[:, 0]
-        residuals.append(single - single.mean() if len(each) > 1 else np.empty(0))
-        between = parts(each.T) if len(each) > 1 else np.zeros((0, 1))
-        added.append(float(np.sum((between - between.mean(axis=1, keepdims=True)) ** 2)) / max(1, len(each) - 1))
+        runs_by_query = np.concatenate([tasks[stratum] for stratum in strata], axis=1)
+        columns.append(runs_by_query.mean(axis=0))
+        runs.append(len(runs_by_query))
+        single = runs_by_query @ per_query[:, 0]
+        residuals.append(single - single.mean() if len(runs_by_query) > 1 else np.empty(0))
+        between = parts(runs_by_query.T) if len(runs_by_query) > 1 else np.zeros((0, 1))
+        added.append(
+            float(np.sum((between - between.mean(axis=1, keepdims=True)) ** 2)) / max(1, len(runs_by_query) - 1)
+        )
     queries = np.stack(columns, axis=1) if columns else np.zeros((begins[-1], 0))
-    varies = [len(one) > 0 and bool(np.ptp(one) > ROUNDING) for one in residuals]
+    varies = [len(deviations) > 0 and bool(np.ptp(deviations) > ROUNDING) for deviations in residuals]
     fixed = np.array([systems[name].deterministic for name in arrays], bool)
     enough = np.array(runs, np.int64) >= TRAININGS
-    made = Estimand(
+    estimand = Estimand(
         names=tuple(arrays),
         means=per_query[:, 0] @ queries,
         parts=parts(queries),
@@ -209,43 +216,43 @@ def _estimand(
         runs=np.array(runs, np.int64),
         random=enough & np.array(varies, bool) & ~fixed,
         deterministic=fixed,
-        residuals=[one if known else np.empty(0) for one, known in zip(residuals, varies, strict=True)],
+        residuals=[row if scatters else np.empty(0) for row, scatters in zip(residuals, varies, strict=True)],
         groups=[systems[name].trainings or name for name in arrays],
         added=np.array(added),
     )
-    _pool(made)
-    return made
+    _pool(estimand)
+    return estimand
 
 
 def _blocks(codes: Sequence[IntArray]) -> list[int]:
     """Number strata so that those which share a question have the same number."""
     block = list(range(len(codes)))
-    seen: dict[int, int] = {}
-    for at, own in enumerate(codes):
-        for other in {seen[code] for code in own.tolist() if code in seen}:
-            block = [block[at] if one == block[other] else one for one in block]
-        seen.update(dict.fromkeys(own.tolist(), at))
+    stratum_of: dict[int, int] = {}
+    for at, stratum_codes in enumerate(codes):
+        for earlier in {stratum_of[code] for code in stratum_codes.tolist() if code in stratum_of}:
+            block = [block[at] if number == block[earlier] else number for number in block]
+        stratum_of.update(dict.fromkeys(stratum_codes.tolist(), at))
     return block
 
 
-def _pool(made: Estimand) -> None:
+def _pool(estimand: Estimand) -> None:
     """Pool the scatter of trainings, and set what every system counts with."""
-    several = [at for at, own in enumerate(made.residuals) if len(own)]
-    free = np.array([len(made.residuals[at]) - 1 for at in several])
-    made.variance = np.zeros(len(made.names))
+    several = [at for at, deviations in enumerate(estimand.residuals) if len(deviations)]
+    free = np.array([len(estimand.residuals[at]) - 1 for at in several])
+    estimand.variance = np.zeros(len(estimand.names))
     if not several:
         return
     from scipy import stats  # which takes half a second to load
 
-    squares = np.array([float(made.residuals[at] @ made.residuals[at]) for at in several])
-    added = float(free @ made.added[several]) / free.sum()
+    squares = np.array([float(estimand.residuals[at] @ estimand.residuals[at]) for at in several])
+    added = float(free @ estimand.added[several]) / free.sum()
     pooled = max(0.0, float(squares.sum() / free.sum()) - added)
-    judges = [made.residuals[at] for at in several if len(made.residuals[at]) >= TRAININGS]
+    judges = [estimand.residuals[at] for at in several if len(estimand.residuals[at]) >= TRAININGS]
     equal = float(stats.bartlett(*judges).pvalue) if len(judges) > 1 else math.nan
-    made.scatter = Scatter(math.sqrt(pooled), int(free.sum()), equal)
-    made.variance[:] = pooled
+    estimand.scatter = Scatter(math.sqrt(pooled), int(free.sum()), equal)
+    estimand.variance[:] = pooled
     if equal < _EQUAL:
-        made.variance[several] = np.maximum(pooled, squares / free - made.added[several])
+        estimand.variance[several] = np.maximum(pooled, squares / free - estimand.added[several])
 
 
 @dataclass(frozen=True)
@@ -260,92 +267,94 @@ class Differences:
     losses: FloatArray  # queries on which the second is
 
 
-def differences(one: Estimand) -> Differences:
+def differences(estimand: Estimand) -> Differences:
     """Compare every two systems of an estimand."""
-    first, second = one.pairs
+    first, second = estimand.pairs
     count = len(first)
-    found = Differences(one.means[first] - one.means[second], *(np.full(count, np.nan) for _ in range(5)))
-    size = max(1, CELLS // max(1, len(one.queries)))
+    pairs = Differences(estimand.means[first] - estimand.means[second], *(np.full(count, np.nan) for _ in range(5)))
+    size = max(1, CELLS // max(1, len(estimand.queries)))
     for start in range(0, count, size):
-        some = slice(start, min(count, start + size))
-        a, b = first[some], second[some]
-        values = one.queries[:, a] - one.queries[:, b]
-        found.wins[some] = np.count_nonzero(values > 0, axis=0)
-        found.losses[some] = np.count_nonzero(values < 0, axis=0)
-        found.effect[some] = found.difference[some] / _deviation(one, values)
-        error, freedom = _errors(one, one.parts[:, a] - one.parts[:, b], _trained(one, a, b))
-        found.error[some], found.freedom[some] = error, freedom
-    return found
+        chunk = slice(start, min(count, start + size))
+        a, b = first[chunk], second[chunk]
+        values = estimand.queries[:, a] - estimand.queries[:, b]
+        pairs.wins[chunk] = np.count_nonzero(values > 0, axis=0)
+        pairs.losses[chunk] = np.count_nonzero(values < 0, axis=0)
+        pairs.effect[chunk] = pairs.difference[chunk] / _deviation(estimand, values)
+        error, freedom = _errors(estimand, estimand.parts[:, a] - estimand.parts[:, b], _trained(estimand, a, b))
+        pairs.error[chunk], pairs.freedom[chunk] = error, freedom
+    return pairs
 
 
-def _deviation(one: Estimand, values: FloatArray) -> FloatArray:
+def _deviation(estimand: Estimand, values: FloatArray) -> FloatArray:
     """Deviation within strata of per-query differences `[queries, pairs]`; NaN where there is none."""
-    lengths = np.diff(np.append(one.strata, len(values)))[:, None]
-    sums = np.add.reduceat(values, one.strata)
-    squares = np.add.reduceat(values**2, one.strata)
+    lengths = np.diff(np.append(estimand.strata, len(values)))[:, None]
+    sums = np.add.reduceat(values, estimand.strata)
+    squares = np.add.reduceat(values**2, estimand.strata)
     with np.errstate(invalid="ignore", divide="ignore"):
-        within = one.shares @ (np.maximum(squares - sums**2 / lengths, 0) / (lengths - 1))
+        within = estimand.shares @ (np.maximum(squares - sums**2 / lengths, 0) / (lengths - 1))
         return np.where(within > ROUNDING**2, np.sqrt(within), np.nan)
 
 
-def _trained(one: Estimand, first: IntArray, second: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _trained(estimand: Estimand, first: IntArray, second: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return what trainings add to pairs: variance, the same with what questions add to it, degrees of freedom."""
-    share = one.share
-    variance = one.variance[first] * share[first] + one.variance[second] * share[second]
-    whole = variance + one.added.mean() * (share[first] + share[second])
-    freedom = np.full(len(first), max(1.0, float(one.scatter.freedom)))
-    for at in one.together(first, second):
-        own = one.residuals[first[at]] - one.residuals[second[at]]
-        freedom[at] = len(own) - 1
-        variance[at] = whole[at] = float(own @ own) / freedom[at] / len(own)
+    share = estimand.share
+    variance = estimand.variance[first] * share[first] + estimand.variance[second] * share[second]
+    whole = variance + estimand.added.mean() * (share[first] + share[second])
+    freedom = np.full(len(first), max(1.0, float(estimand.scatter.freedom)))
+    for at in estimand.together(first, second):
+        gaps = estimand.residuals[first[at]] - estimand.residuals[second[at]]
+        freedom[at] = len(gaps) - 1
+        variance[at] = whole[at] = float(gaps @ gaps) / freedom[at] / len(gaps)
     return variance, whole, freedom
 
 
 def _errors(
-    one: Estimand, parts: FloatArray, trained: tuple[FloatArray, FloatArray, FloatArray]
+    estimand: Estimand, parts: FloatArray, trained: tuple[FloatArray, FloatArray, FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
     """Return standard errors and degrees of freedom of contributions `[questions, columns]` and `_trained`."""
-    parts = np.where(np.abs(parts) > ROUNDING * np.abs(one.parts).max(initial=0.0), parts, 0 * parts)
+    parts = np.where(np.abs(parts) > ROUNDING * np.abs(estimand.parts).max(initial=0.0), parts, 0 * parts)
     largest = np.abs(parts).max(axis=0, initial=0.0)
     unit = np.where(largest > 0, largest, 1.0)  # so that no square of a tiny number vanishes
-    squares = np.add.reduceat((parts / unit) ** 2, one.blocks)
+    squares = np.add.reduceat((parts / unit) ** 2, estimand.blocks)
     variance, whole, freedom = trained[0] / unit / unit, trained[1] / unit / unit, trained[2]
-    sizes = np.diff(np.append(one.blocks, len(parts)))[:, None]
+    sizes = np.diff(np.append(estimand.blocks, len(parts)))[:, None]
     total = squares.sum(axis=0) + variance
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = (squares**2 / (sizes - 1)).sum(axis=0) + whole**2 / freedom
         return np.sqrt(total) * unit, total**2 / spread
 
 
-def errors(one: Estimand) -> tuple[FloatArray, FloatArray, FloatArray]:
+def errors(estimand: Estimand) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return of every system the standard error of its mean, its degrees of freedom, its skewness over questions."""
-    share = one.share
-    free = np.full(len(share), max(1.0, float(one.scatter.freedom)))
+    share = estimand.share
+    free = np.full(len(share), max(1.0, float(estimand.scatter.freedom)))
     error, freedom = _errors(
-        one, one.parts, (one.variance * share, (one.variance + one.added.mean()) * share if len(share) else share, free)
+        estimand,
+        estimand.parts,
+        (estimand.variance * share, (estimand.variance + estimand.added.mean()) * share if len(share) else share, free),
     )
     with np.errstate(invalid="ignore", divide="ignore"):
-        return error, freedom, np.where(error > 0, (one.parts**3).sum(axis=0) / error**3, 0.0)
+        return error, freedom, np.where(error > 0, (estimand.parts**3).sum(axis=0) / error**3, 0.0)
 
 
-def _checked(name: str, one: Sample) -> dict[str, FloatArray]:
+def _checked(name: str, sample: Sample) -> dict[str, FloatArray]:
     """Return the values as arrays `[trainings, queries]`, one of each at least, all finite."""
-    arrays = {stratum: np.atleast_1d(np.asarray(values, np.float64)) for stratum, values in one.values.items()}
+    arrays = {stratum: np.atleast_1d(np.asarray(values, np.float64)) for stratum, values in sample.values.items()}
     arrays = {stratum: array[None] if array.ndim == 1 else array for stratum, array in arrays.items()}
     if not arrays:
         raise UsageError(where=name, found="no task", expected="at least one")
     runs = len(next(iter(arrays.values())))
     for stratum, array in arrays.items():
-        where = f"{name}{', task ' + stratum if stratum else ''}"
+        place = f"{name}{', task ' + stratum if stratum else ''}"
         if array.ndim != 2 or not array.size:
-            shape = list(np.shape(one.values[stratum]))
+            shape = list(np.shape(sample.values[stratum]))
             raise UsageError(
-                where=where, found=f"values of shape {shape}", expected="one for each query, or seed and query"
+                where=place, found=f"values of shape {shape}", expected="one for each query, or seed and query"
             )
         if len(array) != runs:
-            raise UsageError(where=where, found=f"{len(array)} seeds", expected=f"{runs}, as elsewhere")
+            raise UsageError(where=place, found=f"{len(array)} seeds", expected=f"{runs}, as elsewhere")
         if not np.isfinite(array).all():
-            raise UsageError(where=where, found="a value that is not finite", expected="numbers only")
+            raise UsageError(where=place, found="a value that is not finite", expected="numbers only")
     return arrays
 
 
@@ -354,10 +363,10 @@ def _same_runs(systems: Mapping[str, Sample], arrays: Mapping[str, Mapping[str, 
     counted: dict[str, tuple[str, int]] = {}
     for name, strata in arrays.items():
         count = len(next(iter(strata.values())))
-        one, expected = counted.setdefault(systems[name].trainings or name, (name, count))
+        first_name, expected = counted.setdefault(systems[name].trainings or name, (name, count))
         if count != expected:
             raise UsageError(
-                where=f"{one} and {name}",
+                where=f"{first_name} and {name}",
                 found=f"{expected} and {count} seeds",
                 expected="the same for the same trainings",
             )

@@ -51,7 +51,7 @@ _DRAWS = 10_000
 _FEWEST = 1_000
 _WORK = 1 << 29
 """Pairs times draws: a large family is drawn less often, and its small p values rest on Holm's bound."""
-_TOGETHER = 64  # draws, at least: rows of fewer are slow
+_CHUNK = 64  # draws, at least: rows of fewer are slow
 _LEAST = 1e-300
 
 
@@ -119,7 +119,7 @@ class Comparison:
         }
 
 
-FIELDS = tuple(one.name for one in fields(Comparison) if one.name != "seeds")
+FIELDS = tuple(column.name for column in fields(Comparison) if column.name != "seeds")
 """Columns of a family's table."""
 
 
@@ -142,11 +142,11 @@ class Family:
     @cached_property
     def _places(self) -> dict[str, tuple[int, dict[str, int]]]:
         """First row of each estimand, and the number of each of its systems."""
-        start, found = 0, {}
+        start, places = 0, {}
         for estimand, names in self.members.items():
-            found[estimand] = (start, {name: at for at, name in enumerate(names)})
+            places[estimand] = (start, {name: at for at, name in enumerate(names)})
             start += math.comb(len(names), 2)
-        return found
+        return places
 
     def has(self, first: str, second: str, estimand: str = "") -> bool:
         """Whether two systems were compared."""
@@ -156,10 +156,10 @@ class Family:
     def comparison(self, first: str, second: str, estimand: str = "") -> Comparison:
         """Return first minus second. Raises `KeyError` where they were not compared."""
         start, places = self._places[estimand]
-        one, other = places[first], places[second]
-        if one > other:
+        row_index, column_index = places[first], places[second]
+        if row_index > column_index:
             return self.comparison(second, first, estimand).turned()
-        at = start + one * len(places) - one * (one + 1) // 2 + other - one - 1
+        at = start + row_index * len(places) - row_index * (row_index + 1) // 2 + column_index - row_index - 1
         row: dict[str, Any] = {name: float(column[at]) for name, column in self.table.items()}
         row = {name: None if math.isnan(value) else value for name, value in row.items()}
         row |= {name: int(row[name]) for name in ("n", "wins", "losses")}
@@ -176,37 +176,47 @@ class Family:
     @property
     def decided(self) -> npt.NDArray[np.bool_]:
         """Whether each pair is significant in the family."""
-        found: npt.NDArray[np.bool_] = (self.table["adjusted"] <= LEVEL) & (self.table["difference"] != 0)
-        return found
+        decided: npt.NDArray[np.bool_] = (self.table["adjusted"] <= LEVEL) & (self.table["difference"] != 0)
+        return decided
 
     @property
     def detectable(self) -> float | None:
         """The true difference that is decided with a probability of 80 %: the median over pairs."""
-        known = self.table["detectable"][np.isfinite(self.table["detectable"])]
-        return float(np.median(known)) if len(known) else None
+        finite = self.table["detectable"][np.isfinite(self.table["detectable"])]
+        return float(np.median(finite)) if len(finite) else None
 
 
 def family(
     systems: Mapping[str, Sample],
-    wanted: Mapping[str, Weights],
+    weights_by_estimand: Mapping[str, Weights],
     questions: Mapping[str, Sequence[str]] | None = None,
     seed: int = SEED,
 ) -> Family:
     """Compare every two systems on every estimand that both have, and correct all p values together.
 
-    On one stratum all have the same queries in the same order; `wanted`, `questions` and errors are as for
-    `bench.evaluation.significance.estimates.estimands`, `seed` is of the draws.
+    Args:
+        systems: values by name; on one stratum all have the same queries in the same order.
+        weights_by_estimand: positive weights of strata, by estimand.
+        questions: name of the question that each query asks, by stratum; default: each query asks its own.
+        seed: of the simulated draws.
+
+    Raises:
+        UsageError: as `bench.evaluation.significance.estimates.estimands` does.
     """
-    made = estimands(systems, wanted, questions or {})
-    judged = [_judged(one, differences(one)) for one in made.values()]
-    runs = {name: int(count) for one in made.values() for name, count in zip(one.names, one.runs, strict=True)}
-    members = {name: one.names for name, one in made.items()}
-    scatter = {name: one.scatter for name, one in made.items()}
-    if not sum(len(one.p) for one in judged):
+    prepared = estimands(systems, weights_by_estimand, questions or {})
+    judged = [_judge(estimand, differences(estimand)) for estimand in prepared.values()]
+    runs = {
+        name: int(count)
+        for estimand in prepared.values()
+        for name, count in zip(estimand.names, estimand.runs, strict=True)
+    }
+    members = {name: estimand.names for name, estimand in prepared.items()}
+    scatter = {name: estimand.scatter for name, estimand in prepared.items()}
+    if not sum(len(pairs.p) for pairs in judged):
         return Family(members, runs=runs, scatter=scatter)
-    adjusted, level = _adjusted(list(made.values()), judged, seed)
+    adjusted, level = _adjusted(list(prepared.values()), judged, seed)
     columns: dict[str, FloatArray] = {
-        name: np.concatenate([getattr(one, name) for one in judged])
+        name: np.concatenate([getattr(pairs, name) for pairs in judged])
         for name in (*FIELDS, "error", "freedom")
         if name not in {"adjusted", "detectable", "holm"}
     }
@@ -221,7 +231,7 @@ def stratified(
     questions: Mapping[str, Sequence[str]] | None = None,
 ) -> Comparison:
     """Compare two systems, values by stratum, on the mean over strata (unweighted without weights)."""
-    pair = {side: Sample({task: both[at] for task, both in tasks.items()}) for at, side in enumerate(("a", "b"))}
+    pair = {side: Sample({task: values[at] for task, values in tasks.items()}) for at, side in enumerate(("a", "b"))}
     return family(pair, {"": weights or dict.fromkeys(tasks, 1.0)}, questions).comparison("a", "b")
 
 
@@ -235,32 +245,37 @@ def intervals(
     """
     from scipy.special import stdtrit
 
-    (one,) = estimands(systems, {"": weights}, questions or {}).values()
-    error, freedom, skewness = errors(one)
+    (estimand,) = estimands(systems, {"": weights}, questions or {}).values()
+    error, freedom, skewness = errors(estimand)
     with np.errstate(invalid="ignore"):
         reach = np.where(error > 0, stdtrit(freedom, (1 + COVERAGE) / 2), 0.0)
-    low = one.means - error * np.maximum(reach, _unskewed(reach, skewness))
-    high = one.means + error * np.maximum(reach, -_unskewed(-reach, skewness))
+    low = estimand.means - error * np.maximum(reach, _unskewed(reach, skewness))
+    high = estimand.means + error * np.maximum(reach, -_unskewed(-reach, skewness))
     return {
         name: (float(low[at]), float(high[at]))
-        for at, name in enumerate(one.names)
+        for at, name in enumerate(estimand.names)
         if math.isfinite(low[at] + high[at])
     }
 
 
 def _unskewed(reach: FloatArray, skewness: FloatArray) -> FloatArray:
     """Invert Hall's cubic transformation of a studentised mean of that skewness."""
-    given = np.where(np.abs(skewness) < 1e-6, 1e-6, skewness)
-    found: FloatArray = (np.cbrt(1 + given * (reach - given / 6)) - 1) * 3 / given
-    return found
+    skew = np.where(np.abs(skewness) < 1e-6, 1e-6, skewness)
+    quantile: FloatArray = (np.cbrt(1 + skew * (reach - skew / 6)) - 1) * 3 / skew
+    return quantile
 
 
-def summary(first: str, second: str, measure: str, found: Comparison) -> str:
+def summary(first: str, second: str, measure: str, comparison: Comparison) -> str:
     """Say a comparison of fractions: `crop − crop@init: +41.2 RR@100 points, 95 % [39.0, 43.4], p < 0.001 over …`."""
-    bounds = "" if found.low is None or found.high is None else f", 95 % [{points(found.low)}, {points(found.high)}]"
+    bounds = (
+        ""
+        if comparison.low is None or comparison.high is None
+        else f", 95 % [{points(comparison.low)}, {points(comparison.high)}]"
+    )
     return (
-        f"{first} − {second}: {points(found.difference, sign=True)} {measure} points{bounds}, "
-        f"{chance_text(found.p)} over {found.n:,} queries" + (", of these checkpoints" if found.checkpoints else "")
+        f"{first} − {second}: {points(comparison.difference, sign=True)} {measure} points{bounds}, "
+        f"{chance_text(comparison.p)} over {comparison.n:,} queries"
+        + (", of these checkpoints" if comparison.checkpoints else "")
     )
 
 
@@ -276,90 +291,90 @@ class _Judged(Differences):
     unit: FloatArray
 
 
-def _judged(one: Estimand, found: Differences) -> _Judged:
+def _judge(estimand: Estimand, pairs: Differences) -> _Judged:
     """Judge every pair by Student's distribution; without any scatter by the sign test, of which it is a tie."""
     from scipy.special import stdtr, stdtrit
 
-    first, second = one.pairs
+    first, second = estimand.pairs
     with np.errstate(invalid="ignore", divide="ignore"):
-        p = 2 * stdtr(found.freedom, -np.abs(found.difference / found.error))
-        reach = np.where(found.error > 0, stdtrit(found.freedom, (1 + COVERAGE) / 2), 0.0) * found.error
-    constant = np.where(found.difference == 0, 1.0, 2.0 ** max(-1000, 1 - len(one.parts)))
-    p = np.where(found.error > 0, p, np.where(found.error == 0, constant, 1.0))
-    few = ~one.random & (one.runs < TRAININGS) & ~one.deterministic
+        p = 2 * stdtr(pairs.freedom, -np.abs(pairs.difference / pairs.error))
+        reach = np.where(pairs.error > 0, stdtrit(pairs.freedom, (1 + COVERAGE) / 2), 0.0) * pairs.error
+    constant = np.where(pairs.difference == 0, 1.0, 2.0 ** max(-1000, 1 - len(estimand.parts)))
+    p = np.where(pairs.error > 0, p, np.where(pairs.error == 0, constant, 1.0))
+    few = ~estimand.random & (estimand.runs < TRAININGS) & ~estimand.deterministic
     return _Judged(
-        **vars(found),
-        low=found.difference - reach,
-        high=found.difference + reach,
+        **vars(pairs),
+        low=pairs.difference - reach,
+        high=pairs.difference + reach,
         p=p,
-        n=np.full(len(p), float(len(one.queries))),
+        n=np.full(len(p), float(len(estimand.queries))),
         checkpoints=(few[first] | few[second]).astype(np.float64),
-        unit=_units(one, found.error),
+        unit=_units(estimand, pairs.error),
     )
 
 
-def _units(one: Estimand, error: FloatArray) -> FloatArray:
+def _units(estimand: Estimand, error: FloatArray) -> FloatArray:
     """Deviation of every simulated difference: its error, but for systems from the same trainings."""
-    unit, (first, second) = np.nan_to_num(error), one.pairs
-    for at in one.together(first, second):
+    unit, (first, second) = np.nan_to_num(error), estimand.pairs
+    for at in estimand.together(first, second):
         a, b = first[at], second[at]
-        between = one.loading(a) - one.loading(b)
-        unit[at] = math.sqrt(float(((one.parts[:, a] - one.parts[:, b]) ** 2).sum() + between @ between))
+        between = estimand.loading(a) - estimand.loading(b)
+        unit[at] = math.sqrt(float(((estimand.parts[:, a] - estimand.parts[:, b]) ** 2).sum() + between @ between))
     return unit
 
 
 def holm(chances: FloatArray) -> FloatArray:
     """Return p values corrected for their number (Holm 1979), in the order given."""
     order = np.argsort(chances)
-    found = np.empty(len(chances))
-    found[order] = np.maximum.accumulate(np.minimum(1.0, chances[order] * np.arange(len(chances), 0, -1)))
-    return found
+    corrected = np.empty(len(chances))
+    corrected[order] = np.maximum.accumulate(np.minimum(1.0, chances[order] * np.arange(len(chances), 0, -1)))
+    return corrected
 
 
-def _adjusted(made: Sequence[Estimand], judged: Sequence[_Judged], seed: int) -> tuple[FloatArray, float]:
+def _adjusted(prepared: Sequence[Estimand], judged: Sequence[_Judged], seed: int) -> tuple[FloatArray, float]:
     """Return the p values of a family, corrected, and the level at which its clearest difference is judged."""
     from scipy.special import ndtr, ndtri
 
-    p = np.concatenate([one.p for one in judged])
+    p = np.concatenate([pairs.p for pairs in judged])
     if len(p) == 1:
         return p, LEVEL
     observed, bound, draws = -ndtri(np.maximum(p, _LEAST) / 2), holm(p), min(_DRAWS, max(_FEWEST, _WORK // len(p)))
     order = np.argsort(observed, kind="stable")
     order = order[bound[order] > 1 / (1 + draws)]  # of clearer differences, draws can say no more than the bound does
     limits, above, highest = observed[order, None].astype(np.float32), np.zeros(len(order)), []
-    for drawn in _drawn(made, judged, seed, draws):
-        above += np.count_nonzero(np.maximum.accumulate(drawn[order], axis=0) >= limits, axis=1)
-        highest.append(drawn.max(axis=0))
-    found = np.ones(len(p))
-    found[order[::-1]] = np.maximum.accumulate((1 + above[::-1]) / (1 + draws))
+    for simulated in _simulated(prepared, judged, seed, draws):
+        above += np.count_nonzero(np.maximum.accumulate(simulated[order], axis=0) >= limits, axis=1)
+        highest.append(simulated.max(axis=0))
+    corrected = np.ones(len(p))
+    corrected[order[::-1]] = np.maximum.accumulate((1 + above[::-1]) / (1 + draws))
     level = 2 * float(ndtr(-np.quantile(np.concatenate(highest), 1 - LEVEL)))
-    return np.maximum(p, np.minimum(found, bound)), min(LEVEL, max(level, LEVEL / len(p)))
+    return np.maximum(p, np.minimum(corrected, bound)), min(LEVEL, max(level, LEVEL / len(p)))
 
 
-def _drawn(
-    made: Sequence[Estimand], judged: Sequence[_Judged], seed: int, draws: int
+def _simulated(
+    prepared: Sequence[Estimand], judged: Sequence[_Judged], seed: int, draws: int
 ) -> Iterator[npt.NDArray[np.float32]]:
     """Yield what chance makes of every pair `[pairs, draws]`, in units of its deviation, some draws at a time."""
     chance = np.random.default_rng(seed)
-    asked = 1 + max(int(one.ids.max(initial=0)) for one in made)
-    width = max(asked, sum(len(one.p) for one in judged))
-    numbers = {name: hashlib.sha256(name.encode()).digest()[:8] for one in made for name in one.groups}
+    questions = 1 + max(int(estimand.ids.max(initial=0)) for estimand in prepared)
+    width = max(questions, sum(len(pairs.p) for pairs in judged))
+    numbers = {name: hashlib.sha256(name.encode()).digest()[:8] for estimand in prepared for name in estimand.groups}
     trainings = {name: np.random.default_rng([seed, int.from_bytes(number)]) for name, number in numbers.items()}
-    size = max(_TOGETHER, CELLS // width)
-    scales = [np.divide(1.0, one.unit, out=np.zeros_like(one.unit), where=one.unit > 0) for one in judged]
+    size = max(_CHUNK, CELLS // width)
+    scales = [np.divide(1.0, pairs.unit, out=np.zeros_like(pairs.unit), where=pairs.unit > 0) for pairs in judged]
     for start in range(0, draws, size):
         count = min(size, draws - start)
-        multipliers = chance.standard_normal((asked, count))
-        lessons: dict[str, FloatArray] = {}
+        multipliers = chance.standard_normal((questions, count))
+        training_multipliers: dict[str, FloatArray] = {}
         parts = []
-        for one, scale in zip(made, scales, strict=True):
-            values = np.nan_to_num(one.parts).T @ multipliers[one.ids]
-            for at in np.flatnonzero(one.random).tolist():
-                group, loading = one.groups[at], one.loading(at)
-                if group not in lessons:
-                    lessons[group] = trainings[group].standard_normal((len(loading), count))
-                values[at] += loading @ lessons[group]
-            first, second = one.pairs
+        for estimand, scale in zip(prepared, scales, strict=True):
+            values = np.nan_to_num(estimand.parts).T @ multipliers[estimand.ids]
+            for at in np.flatnonzero(estimand.random).tolist():
+                group, loading = estimand.groups[at], estimand.loading(at)
+                if group not in training_multipliers:
+                    training_multipliers[group] = trainings[group].standard_normal((len(loading), count))
+                values[at] += loading @ training_multipliers[group]
+            first, second = estimand.pairs
             single = values.astype(np.float32)
             parts.append(np.abs(single[first] - single[second]) * scale[:, None].astype(np.float32))
         yield np.concatenate(parts)

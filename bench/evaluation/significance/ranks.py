@@ -53,11 +53,11 @@ def letters(names: Sequence[str], different: Collection[Pair]) -> dict[str, str]
     """
     place = {name: number for number, name in enumerate(names)}
     groups = [(1 << len(names)) - 1] if names else []
-    for one, other in sorted((place[one], place[other]) for one, other in _checked(names, different)):
-        both = 1 << one | 1 << other
-        whole = [group for group in groups if group & both != both]
-        parts = {group & ~(1 << left) for group in groups if group & both == both for left in (one, other)}
-        groups = whole + _absorbed(parts, whole)
+    for first, second in sorted((place[first], place[second]) for first, second in _checked(names, different)):
+        both = 1 << first | 1 << second
+        unsplit = [group for group in groups if group & both != both]
+        parts = {group & ~(1 << dropped) for group in groups if group & both == both for dropped in (first, second)}
+        groups = unsplit + _absorbed(parts, unsplit)
     groups.sort(key=lambda group: [number for number in range(len(names)) if group >> number & 1])
     return {
         name: "".join(_letter(number) for number, group in enumerate(groups) if group >> place[name] & 1)
@@ -74,24 +74,24 @@ def best_group(names: Sequence[str], different: Collection[Pair]) -> tuple[str, 
 
 def _checked(names: Sequence[str], pairs: Iterable[Pair]) -> set[Pair]:
     """Return the pairs, if they are of these rows and no pair is decided both ways."""
-    known, found = set(names), set(pairs)
-    if len(known) != len(names):
+    rows, checked = set(names), set(pairs)
+    if len(rows) != len(names):
         raise UsageError(found=f"a name twice among the rows {', '.join(names)}", expected="unique names")
-    for one, other in found:
-        if one == other or not {one, other} <= known:
-            raise UsageError(found=f"the pair {one}, {other}", expected=f"two different rows of {', '.join(names)}")
-        if (other, one) in found:
-            raise UsageError(found=f"{one}, {other} decided both ways", expected="each pair once")
-    return found
+    for first, second in checked:
+        if first == second or not {first, second} <= rows:
+            raise UsageError(found=f"the pair {first}, {second}", expected=f"two different rows of {', '.join(names)}")
+        if (second, first) in checked:
+            raise UsageError(found=f"{first}, {second} decided both ways", expected="each pair once")
+    return checked
 
 
-def _absorbed(parts: Iterable[int], whole: Sequence[int]) -> list[int]:
-    """Return the parts that lie in no other group; none of the groups left whole can lie in a part."""
-    kept: list[int] = []
+def _absorbed(parts: Iterable[int], unsplit: Sequence[int]) -> list[int]:
+    """Return the parts that lie in no other group; none of the groups that were not split can lie in a part."""
+    maximal: list[int] = []
     for part in sorted(parts, key=int.bit_count, reverse=True):
-        if not any(part & group == part for group in (*whole, *kept)):
-            kept.append(part)
-    return kept
+        if not any(part & group == part for group in (*unsplit, *maximal)):
+            maximal.append(part)
+    return maximal
 
 
 def _letter(number: int) -> str:

@@ -45,20 +45,20 @@ def across_tasks(
         return {}
     legs = np.array([[weights[leg] * (leg[0] == task) for task in tasks] for leg in weights])
     share = legs.sum(axis=0)
-    table = np.array([[own[leg] for leg in weights] for own in values.values()]) @ legs / share
+    table = np.array([[leg_values[leg] for leg in weights] for leg_values in values.values()]) @ legs / share
     counts = np.random.default_rng(seed).multinomial(len(tasks), [1 / len(tasks)] * len(tasks), size=DRAWS)
-    whole = _places(table @ share)
-    drawn = _places(table @ (counts * share).T / (counts @ share))
+    places = _places(table @ share)
+    resampled_places = _places(table @ (counts * share).T / (counts @ share))
     without = 1.0 - np.eye(len(tasks))
-    left = _places(table @ (without * share).T / (without @ share))
+    places_without = _places(table @ (without * share).T / (without @ share))
     ranks = rankdata(-table, axis=0)
     return {
         name: AcrossTasks(
-            kept=float(np.mean(drawn[at] == whole[at])),
-            first=float(np.mean(drawn[at] == 1)),
+            kept=float(np.mean(resampled_places[at] == places[at])),
+            first=float(np.mean(resampled_places[at] == 1)),
             rank=float(ranks[at].mean()),
             wins=float(np.mean((len(table) - ranks[at]) / (len(table) - 1))),
-            places=(int(left[at].min()), int(left[at].max())),
+            places=(int(places_without[at].min()), int(places_without[at].max())),
         )
         for at, name in enumerate(values)
     }
@@ -68,5 +68,5 @@ def _places(means: FloatArray) -> FloatArray:
     """Return places `[systems, …]` of means, the highest first; equal ones share the better place."""
     from scipy.stats import rankdata
 
-    found: FloatArray = rankdata(-means.round(12), method="min", axis=0)
-    return found
+    ranks: FloatArray = rankdata(-means.round(12), method="min", axis=0)
+    return ranks

@@ -175,7 +175,7 @@ def score(
         queries = queries or tuple(answered.strings)
         strings = {query: answered.strings[query] for query in queries}  # in the order of the judgements
         ranked = judged({query: {} for query in queries}, rankings, protocol.tie)
-        found = answers.look(answers.Answered(strings, answered.text), ranked, protocol.by_answers)
+        found = answers.find_answers(answers.Answered(strings, answered.text), ranked, protocol.by_answers)
         values, evidence = {**values, **found.values}, found.evidence
         by_query = {name: dict(zip(queries, column, strict=True)) for name, column in found.values.items()}
         empty = {query: Ranking(query, (), ()) for query in queries if asked is None or query in asked}

@@ -8,7 +8,7 @@ from typing import Any
 from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.evaluation import results
-from bench.evaluation.command import ANYWHERE, asked
+from bench.evaluation.command import ANYWHERE, reproduction_request
 from bench.pipeline.plan import Plan, plan
 from bench.pipeline.publish import tuned_hash
 from bench.pipeline.run import run
@@ -48,7 +48,7 @@ class Replay:
 
 def request_of(content: Content, given: ReplayOptions) -> Request:
     """Compose the request that makes a result again. Raises `UsageError` for files that `given` does not place."""
-    said = asked([content], whole=False)
+    said = reproduction_request([content], whole=False)
     legs = (leg for legs in content["tasks"].values() for leg in legs.values())
     machine: Mapping[str, Any] = next((leg["compute"] for leg in legs if leg.get("compute")), {})
     threads = (f"compute.threads={machine['threads']}",) if machine.get("threads") else ()

@@ -221,6 +221,29 @@ def test_intervals_of_a_system() -> None:
     assert intervals({"a": Sample({"": [0.5]})}, {"": 1.0}) == {}
 
 
+@pytest.mark.parametrize("successes", [4, 36])
+def test_skewed_intervals_are_halls(successes: int) -> None:
+    """Hall (1992): g(T) = T + s T²/3 + s² T³/27 + s/6 is symmetric, for a studentised mean T and s = skewness / √n.
+
+    The roots of both cubic equations g(T) = ±t are those of numpy; the longer reach of Student and Hall counts. Few
+    successes are skewed to the right and widen the upper side, few failures the lower one.
+    """
+    values = np.where(np.arange(40) < successes, 1.0, 0.0)
+    skewness, error, student = stats.skew(values) / math.sqrt(40), stats.sem(values), stats.t.ppf(0.975, 39)
+    roots = []
+    for quantile in (student, -student):
+        cubic = np.roots([skewness**2 / 27, skewness / 3, 1.0, skewness / 6 - quantile])
+        (root,) = (complex(root).real for root in cubic if abs(complex(root).imag) < 1e-9)
+        roots.append(root)
+    ((low, high),) = intervals({"a": Sample({"": values})}, {"": 1.0}).values()
+    assert low == pytest.approx(values.mean() - error * max(student, roots[0]), rel=1e-9)
+    assert high == pytest.approx(values.mean() + error * max(student, -roots[1]), rel=1e-9)
+    wide, narrow = (
+        (high - values.mean(), values.mean() - low) if successes == 4 else (values.mean() - low, high - values.mean())
+    )
+    assert wide > 1.2 * narrow
+
+
 @pytest.mark.parametrize(("parallel", "task", "queries", "expected"), cases("which-queries-are-one-question"))
 def test_which_queries_are_one_question(parallel: Parallel, task: str, queries: list[str], expected: Any) -> None:
     """By id within a task or a suite, without the task's name."""

@@ -11,7 +11,7 @@ from bench.config.profiles import profile
 from bench.config.request import Request
 from bench.core.contract import Contract, Document, Role
 from bench.core.errors import UsageError
-from bench.evaluation.command import words
+from bench.evaluation.command import run_command
 from bench.pipeline.compute import Compute
 from bench.pipeline.dense import Trained
 from bench.pipeline.joint import combined
@@ -199,6 +199,6 @@ def test_the_command_that_makes_a_row_again() -> None:
     cell: dict[str, Any] = {"setting": "unsupervised", "data": "mini", "profile": "mini", "seed": 0}
     tasks = {"mini/tatoeba/swh-eng": {"": {"settings": settings}}}
     content = {**cell, "system": system, "suite": {"name": "tatoeba"}, "tasks": tasks}
-    said = words([content], whole=True)
+    said = run_command([content], whole=True)
     assert [word for word in said if word.startswith("encode.")] == ["encode.readout=protocol", "encode.title=none"]
     assert "--label" not in said
