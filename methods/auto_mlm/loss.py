@@ -27,16 +27,16 @@ def hinge(
     Source: Auto-MLM (arXiv 2203.16187), eq. 6, the sum from the first pair on.
     """
     cosines = similarities(anchors, candidates, "cos")  # [n, m]
-    own = _own(cosines, first)
-    gap = cosines - cosines.gather(1, own[:, None]) + (margin if sign == "standard" else -margin)
-    losses = gap.clamp(min=0).scatter(1, own[:, None], 0.0)
+    targets = _target_places(cosines, first)
+    gap = cosines - cosines.gather(1, targets[:, None]) + (margin if sign == "standard" else -margin)
+    losses = gap.clamp(min=0).scatter(1, targets[:, None], 0.0)
     negatives = cosines.numel() - len(cosines)
     return losses.sum() / len(losses), float((losses.detach() > 0).sum()) / max(1, negatives)
 
 
 def additive_margin(
-    left: torch.Tensor,
-    right: torch.Tensor,
+    sources: torch.Tensor,
+    partners: torch.Tensor,
     *,
     margin: float,
     scale: float,
@@ -50,13 +50,13 @@ def additive_margin(
 
     Source: Feng et al. 2022 (LaBSE), eq. 1 to 3; Yang et al. 2019.
     """
-    every_left, every_right = gathered or (left, right)
+    all_sources, all_partners = gathered or (sources, partners)
     losses = []
-    for anchors, candidates in ((left, every_right), (right, every_left)):
+    for anchors, candidates in ((sources, all_partners), (partners, all_sources)):
         cosines = similarities(anchors, candidates, "cos")  # [n, m]
-        own = _own(cosines, first)
-        taken = torch.zeros_like(cosines).scatter(1, own[:, None], margin)
-        losses.append(functional.cross_entropy(scale * (cosines - taken), own))
+        targets = _target_places(cosines, first)
+        margins = torch.zeros_like(cosines).scatter(1, targets[:, None], margin)
+        losses.append(functional.cross_entropy(scale * (cosines - margins), targets))
     return losses[0] + losses[1]
 
 
@@ -65,7 +65,7 @@ def together(ctl: torch.Tensor, prediction: torch.Tensor, weight: float) -> torc
     return ctl + weight * prediction
 
 
-def _own(cosines: torch.Tensor, first: int) -> torch.Tensor:
+def _target_places(cosines: torch.Tensor, first: int) -> torch.Tensor:
     """Return the place of each anchor's own candidate, `[n]`; raise `ValueError` if there are too few candidates."""
     n, m = cosines.shape
     if first < 0 or first + n > m:

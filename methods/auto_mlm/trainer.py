@@ -61,12 +61,12 @@ class AutoMlmTrainer(CorpusTrainer[AutoMlmConfig]):
         total = encode.embeddings.new_zeros(())
         vectors = None
         if config.ctl or config.automlm:
-            left, right = encode.encode_views(batch.pairs)  # each [n, d], of sentences in which nothing is hidden
-            vectors = torch.cat([left, right]) if config.automlm_side == "both" else left
-            metrics["accuracy"] = accuracy(left, right)
+            queries, keys = encode.encode_views(batch.pairs)  # each [n, d], of sentences in which nothing is hidden
+            vectors = torch.cat([queries, keys]) if config.automlm_side == "both" else queries
+            metrics["accuracy"] = accuracy(queries, keys)
             if config.ctl:
-                contrast, active = self.contrast(left, right)
-                total = total + contrast * weight(len(left))
+                contrast, active = self.contrast(queries, keys)
+                total = total + contrast * weight(len(queries))
                 metrics |= {**active, "ctl": float(contrast.detach())}
         if head is not None and batch.masked is not None:
             if vectors is not None and config.automlm_detach:
@@ -77,14 +77,14 @@ class AutoMlmTrainer(CorpusTrainer[AutoMlmConfig]):
             metrics["automlm" if config.automlm else "mlm"] = float(predicted.detach())
         return total, metrics
 
-    def contrast(self, left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, Mapping[str, float]]:
+    def contrast(self, queries: torch.Tensor, keys: torch.Tensor) -> tuple[torch.Tensor, Mapping[str, float]]:
         """Return the contrastive loss of pairs `[n, d]`, the left ones as queries, and what to log."""
         config = self.config
-        first = offset(len(left)) if config.gather_negatives else 0
-        candidates = gather(right) if config.gather_negatives else right
+        first = offset(len(queries)) if config.gather_negatives else 0
+        candidates = gather(keys) if config.gather_negatives else keys
         if config.loss == "labse_ams":
-            both = (gather(left) if config.gather_negatives else left), candidates
+            both = (gather(queries) if config.gather_negatives else queries), candidates
             scale = 1 / config.temperature
-            return additive_margin(left, right, margin=config.margin, scale=scale, gathered=both, first=first), {}
-        loss, active = hinge(left, candidates, margin=config.margin, sign=config.margin_sign, first=first)
+            return additive_margin(queries, keys, margin=config.margin, scale=scale, gathered=both, first=first), {}
+        loss, active = hinge(queries, candidates, margin=config.margin, sign=config.margin_sign, first=first)
         return loss, {"active_hinges": active}

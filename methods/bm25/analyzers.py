@@ -59,8 +59,8 @@ class Analyzer:
 
         def tokenise(text: str) -> list[str]:
             text = words.normalise(text)
-            found = split((text.translate(_DOTLESS) if self.dotless else text).lower())
-            return list(filter(None, map(token, found)))
+            pieces = split((text.translate(_DOTLESS) if self.dotless else text).lower())
+            return list(filter(None, map(token, pieces)))
 
         return tokenise
 
@@ -87,12 +87,12 @@ _SEGMENTERS: Mapping[str, tuple[str, ...]] = {"icu": ("icu4py",), "jieba": ("rji
 
 def _all() -> Iterator[Analyzer]:
     """Yield those of `analyzers.json`, Snowball's of all languages before the ones that need extras."""
-    for one in json.loads(files("methods.bm25").joinpath("analyzers.json").read_bytes()):
-        if one["name"] == "icu":
+    for row in json.loads(files("methods.bm25").joinpath("analyzers.json").read_bytes()):
+        if row["name"] == "icu":
             for language, algorithm in SNOWBALL.items():
                 summary = f"words, Snowball's stemmer for {algorithm.capitalize()}"
                 yield Analyzer(f"{language}-snowball", summary, stemmer=algorithm, dotless=language == "tr")
-        yield Analyzer(**{**one, "stop": frozenset(one.get("stop", ()))})
+        yield Analyzer(**{**row, "stop": frozenset(row.get("stop", ()))})
 
 
 ANALYZERS: Mapping[str, Analyzer] = {analyzer.name: analyzer for analyzer in _all()}

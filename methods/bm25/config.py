@@ -50,7 +50,7 @@ class BM25Config(Config):
 
     @field_validator("analyzer")
     @classmethod
-    def _known(cls, name: str) -> str:
+    def _existing_analyzer(cls, name: str) -> str:
         """Refuse an analyzer that there is not."""
         if name not in NAMES:
             raise ValueError(f"one of {', '.join(NAMES)}{did_you_mean(name, NAMES)}")

@@ -79,18 +79,18 @@ class Shares:
         shares = formula.shares(postings, lengths, frequencies[numbers])
         return cls(len(lengths), numbers, postings.starts, postings.documents, shares)
 
-    def known(self, tokens: Numbers) -> Positions:
+    def term_places(self, tokens: Numbers) -> Positions:
         """Return the places among its terms of those tokens that it has, in their order, with repetitions."""
         places: Positions = np.searchsorted(self.numbers, tokens)
         inside = places < len(self.numbers)
         places, tokens = places[inside], tokens[inside]
-        known: Positions = places[self.numbers[places] == tokens]
-        return known
+        present: Positions = places[self.numbers[places] == tokens]
+        return present
 
-    def add(self, known: Positions, scores: Scores) -> None:
+    def add(self, terms: Positions, scores: Scores) -> None:
         """Add the shares of tokens, one token after the other, to the scores of its documents."""
         # Places are never negative: numba would ask that of each, which doubles the time.
-        _compiled(_add)(known, self.starts, self.places.view(np.uint32), self.shares, scores)
+        _compiled(_add)(terms, self.starts, self.places.view(np.uint32), self.shares, scores)
 
 
 def build(
@@ -121,10 +121,14 @@ def write(tokens: Tokens, vocabulary: Vocabulary, folder: Path, *, k1: float, b:
         ]
         for number, shard in enumerate(tokens.shards()):
             numbers, frequencies = vocabulary.numbers(number), vocabulary.frequencies
-            made = Shares.of(shard.postings(), shard.lengths, numbers, frequencies, formula)
-            for add, values in zip(adders, (made.numbers, made.starts, made.places, made.shares), strict=True):
+            contributions = Shares.of(shard.postings(), shard.lengths, numbers, frequencies, formula)
+            for add, values in zip(
+                adders,
+                (contributions.numbers, contributions.starts, contributions.places, contributions.shares),
+                strict=True,
+            ):
                 add(values)
-            table.append([made.documents, len(made.numbers), len(made.shares)])
+            table.append([contributions.documents, len(contributions.numbers), len(contributions.shares)])
     (folder / _SHARDS).write_bytes(canonical({"documents_terms_postings": table}))
 
 
@@ -152,30 +156,30 @@ class Lucene:
     def scores(self, tokens: Sequence[int]) -> Scores:
         """Return the score of every document, `[documents]`, summed in the order of the query's tokens."""
         scores = np.zeros(self._firsts[-1], self._sums.dtype)
-        for first, found in self._each(tokens):
-            scores[first : first + len(found)] = found
+        for first, shard_scores in self._scored_shards(tokens):
+            scores[first : first + len(shard_scores)] = shard_scores
         return scores
 
     def matches(self, tokens: Sequence[int], k: int) -> tuple[Positions, Scores]:
         """Return positions, ascending, and scores of documents that hold a token; all that can be among the best k."""
         positions, scores = list[Positions](), list[Scores]()
-        for first, found in self._each(tokens):
-            here = contenders(found, k)
-            positions.append(here + first if first else here)
-            scores.append(found[here])
+        for first, shard_scores in self._scored_shards(tokens):
+            best = contenders(shard_scores, k)
+            positions.append(best + first if first else best)
+            scores.append(shard_scores[best])
         if len(positions) == 1:
             return positions[0], scores[0]
         return np.concatenate([np.empty(0, np.intp), *positions]), np.concatenate([self._sums[:0], *scores])
 
-    def _each(self, tokens: Sequence[int]) -> Iterator[tuple[int, Scores]]:
+    def _scored_shards(self, tokens: Sequence[int]) -> Iterator[tuple[int, Scores]]:
         """Yield the scores of the documents of each shard that has a token, until the next, and where the first is."""
-        wanted = np.asarray(tokens, np.int32)
+        query = np.asarray(tokens, np.int32)
         for first, shard in zip(self._firsts, self._shards, strict=False):
-            known = shard.known(wanted)
-            if len(known):
+            terms = shard.term_places(query)
+            if len(terms):
                 scores = self._sums[: shard.documents]
                 scores.fill(0)
-                shard.add(known, scores)
+                shard.add(terms, scores)
                 yield first, scores
 
 
@@ -190,8 +194,8 @@ def contenders(scores: Scores, k: int) -> Positions:
     floor = np.partition(maxima, -k)[-k] if 0 < k <= groups else 0
     if floor <= 0:
         return np.flatnonzero(bits > 0)
-    found: Positions = _compiled(_reaching)(bits, np.flatnonzero(maxima >= floor), groups, floor)
-    return found
+    positions: Positions = _compiled(_reaching)(bits, np.flatnonzero(maxima >= floor), groups, floor)
+    return positions
 
 
 @cache
@@ -207,22 +211,22 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _add(terms: Positions, starts: Ends, places: npt.NDArray[np.uint32], shares: Scores, scores: Scores) -> None:
     for term in terms:
-        here, added = places[starts[term] : starts[term + 1]], shares[starts[term] : starts[term + 1]]
-        for at in range(len(here)):
-            scores[here[at]] += added[at]
+        documents, added = places[starts[term] : starts[term + 1]], shares[starts[term] : starts[term + 1]]
+        for at in range(len(documents)):
+            scores[documents[at]] += added[at]
 
 
 def _reaching(scores: npt.NDArray[np.integer], columns: Positions, groups: int, floor: int) -> Positions:
     """Return the positions, ascending, of scores in some columns and after the last row that reach the floor."""
-    rest = _GROUP * groups
-    found, count = np.empty(len(columns) * _GROUP + len(scores) - rest, np.intp), 0
-    for first in range(0, rest, groups):
+    tail = _GROUP * groups
+    reaching, count = np.empty(len(columns) * _GROUP + len(scores) - tail, np.intp), 0
+    for first in range(0, tail, groups):
         for group in columns:
             if scores[first + group] >= floor:
-                found[count] = first + group
+                reaching[count] = first + group
                 count += 1
-    for at in range(rest, len(scores)):
+    for at in range(tail, len(scores)):
         if scores[at] >= floor:
-            found[count] = at
+            reaching[count] = at
             count += 1
-    return found[:count].copy()
+    return reaching[:count].copy()

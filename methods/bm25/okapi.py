@@ -48,7 +48,7 @@ class Okapi:
 
     def matches(self, tokens: Sequence[int], k: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
         """Return positions, ascending, and scores (0 and less, too) of all documents that hold a token."""
-        wanted = set(tokens)
-        held = [any(token in counts for token in wanted) for counts in self._library.doc_freqs]
-        found = np.flatnonzero(held)
-        return found, self._library.get_scores(tokens)[found]
+        terms = set(tokens)
+        holds_any = [any(token in counts for token in terms) for counts in self._library.doc_freqs]
+        positions = np.flatnonzero(holds_any)
+        return positions, self._library.get_scores(tokens)[positions]

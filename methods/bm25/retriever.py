@@ -34,8 +34,11 @@ if TYPE_CHECKING:
     from methods.bm25.lucene import Lucene
     from methods.bm25.okapi import Okapi
 
-_BLOCK, _HELD = 256, 1 << 20  # queries that are scored before any is ranked, which caches reward; and their documents
-_ABOUT, _IDS, _TERMS = "index.json", "ids", "terms"
+_BLOCK, _MAX_CACHED_IDS = (
+    256,
+    1 << 20,
+)  # queries that are scored before any is ranked, which caches reward; and their documents
+_METADATA, _IDS, _TERMS = "index.json", "ids", "terms"
 
 
 class BM25Retriever:
@@ -70,8 +73,8 @@ class BM25Retriever:
             "tokens": tokens.tokens,
             "analyzer": analyzer.name,
         }
-        about = {"config": self._config.model_dump(mode="json"), "analyzer": describe(analyzer), "facts": facts}
-        (work.out / _ABOUT).write_bytes(canonical(about))
+        metadata = {"config": self._config.model_dump(mode="json"), "analyzer": describe(analyzer), "facts": facts}
+        (work.out / _METADATA).write_bytes(canonical(metadata))
         return facts
 
     def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[Ranking]:
@@ -81,7 +84,7 @@ class BM25Retriever:
         """
         if self._opened is None or self._opened[0] != index:
             self._opened = index, Index(index)
-        opened, size = self._opened[1], max(1, min(_BLOCK, _HELD // max(1, k)))
+        opened, size = self._opened[1], max(1, min(_BLOCK, _MAX_CACHED_IDS // max(1, k)))
         opened.expect(len(queries) * k)
         for start in range(0, len(queries), size):
             yield from opened.rank(queries[start : start + size], k, tie)
@@ -91,31 +94,31 @@ class Index:
     """An index that was opened for searching."""
 
     def __init__(self, folder: Path) -> None:
-        about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
-        self._tokenise: Tokenise = ANALYZERS[about["analyzer"]["analyzer"]].build()
+        metadata = json.loads((folder / _METADATA).read_text(encoding="utf-8"))
+        self._tokenise: Tokenise = ANALYZERS[metadata["analyzer"]["analyzer"]].build()
         self._ids, self._terms = StringArray(folder, _IDS), StringArray(folder, _TERMS)
         self._names: list[str] = []  # all ids, where that pays
         self._numbers: dict[str, int | None] = {}
-        self._matcher = _load(BM25Config.model_validate(about["config"]), folder)
+        self._matcher = _load(BM25Config.model_validate(metadata["config"]), folder)
 
     def expect(self, ids: int) -> None:
         """Prepare to name so many documents: from as many as the corpus has, its ids are decoded once and held."""
-        if not self._names and len(self._ids) <= min(ids, _HELD):
+        if not self._names and len(self._ids) <= min(ids, _MAX_CACHED_IDS):
             self._names = self._ids.take(np.arange(len(self._ids)))
 
     def rank(self, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[Ranking]:
         """Yield the best k documents of each query, ties in the task's order."""
         numbers = [[self._number(token) for token in self._tokenise(query.text)] for query in queries]
-        known = [[number for number in each if number is not None] for each in numbers]
-        found = [self._matcher.matches(tokens, k) if tokens else None for tokens in known]
-        for query, matches in zip(queries, found, strict=True):
+        terms = [[number for number in row if number is not None] for row in numbers]
+        matches_by_query = [self._matcher.matches(tokens, k) if tokens else None for tokens in terms]
+        for query, matches in zip(queries, matches_by_query, strict=True):
             if matches is None:
                 yield Ranking(query.id, (), ())
                 continue
             positions, scores = matches
             if len(positions) > 2 * k:  # few ids are read from the disk
-                kept = top_k_positions(cast_scores(scores, tie), k)
-                positions, scores = positions[kept], scores[kept]
+                top = top_k_positions(cast_scores(scores, tie), k)
+                positions, scores = positions[top], scores[top]
             names = self._names
             documents = [names[at] for at in positions.tolist()] if names else self._ids.take(positions)
             yield best(query.id, documents, scores, k, tie)
@@ -124,8 +127,8 @@ class Index:
         """Return a term's number, None where no document has it; looked up on disk once, in code point order."""
         if term not in self._numbers:
             place = bisect_left(self._terms, term)
-            found = place < len(self._terms) and self._terms[place] == term
-            self._numbers[term] = place if found else None
+            exists = place < len(self._terms) and self._terms[place] == term
+            self._numbers[term] = place if exists else None
         return self._numbers[term]
 
 

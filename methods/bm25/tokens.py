@@ -69,8 +69,8 @@ class Part:
         with path.open("rb") as stream:
             lengths = np.load(stream, allow_pickle=False)
             tokens = np.load(stream, allow_pickle=False)
-            rest = json.loads(stream.read())
-        return cls(rest["ids"], lengths, tokens, rest["terms"])
+            strings = json.loads(stream.read())
+        return cls(strings["ids"], lengths, tokens, strings["terms"])
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ class Postings:
         pairs.sort()  # by term, then by document
         first = np.flatnonzero(np.diff(pairs, prepend=-1))
         counts = np.diff(first, append=len(pairs)).astype(np.int32)
-        held, documents = np.divmod(pairs[first], size)
-        starts = np.searchsorted(held, np.arange(terms + 1)).astype(np.int64)
+        terms_of_pairs, documents = np.divmod(pairs[first], size)
+        starts = np.searchsorted(terms_of_pairs, np.arange(terms + 1)).astype(np.int64)
         return cls(starts, documents.astype(np.int32), counts)
 
     @property
@@ -129,9 +129,9 @@ class _Gathered:
 
     def add(self, lengths: Numbers, tokens: Numbers, terms: Sequence[str]) -> None:
         """Add documents of a part: their lengths, their tokens as places in the part's terms."""
-        used = np.unique(tokens)
+        distinct = np.unique(tokens)
         numbers = np.empty(len(terms), np.int32)
-        numbers[used] = [self._numbers.setdefault(terms[at], len(self._numbers)) for at in used.tolist()]
+        numbers[distinct] = [self._numbers.setdefault(terms[at], len(self._numbers)) for at in distinct.tolist()]
         self._lengths.append(lengths)
         self._tokens.append(numbers[tokens])
         self.size += len(tokens)
@@ -181,7 +181,7 @@ def tokenise_corpus(corpus: Corpus, analyzer: Analyzer, work: Workspace, *, titl
     stream, parts, documents, tokens = corpus.items.read(), list[str](), 0, 0
     waiting: deque[tuple[str, int]] = deque()
 
-    def left() -> Iterator[list[Item]]:
+    def unfinished_parts() -> Iterator[list[Item]]:
         nonlocal documents
         for number in count():
             items = list(islice(stream, PART))
@@ -198,12 +198,12 @@ def tokenise_corpus(corpus: Corpus, analyzer: Analyzer, work: Workspace, *, titl
 
     tokenise = analyzer.build()
     words = "methods.bm25.tokens", analyzer.name, "title" if title else ""
-    where = "the processes that turn text into tokens"
-    for made in map_in_processes(
-        left(), lambda items: Part.of(items, tokenise, title=title).pack(), _packed, where, *words
+    purpose = "the processes that turn text into tokens"
+    for packed in map_in_processes(
+        unfinished_parts(), lambda items: Part.of(items, tokenise, title=title).pack(), _packed, purpose, *words
     ):
         name, size = waiting.popleft()
-        work.parts.write(name, made)
+        work.parts.write(name, packed)
         work.advance(size)
     paths = [work.parts.folder / name for name in parts]
     for path in paths:
@@ -232,8 +232,8 @@ def main(name: str, title: str) -> None:
     """Answer documents with parts."""
     tokenise = ANALYZERS[name].build()
 
-    def part(asked: bytes) -> bytes:
-        items = [Item(*one) for one in json.loads(asked.decode(errors="surrogatepass"))]
+    def part(request: bytes) -> bytes:
+        items = [Item(*row) for row in json.loads(request.decode(errors="surrogatepass"))]
         return Part.of(items, tokenise, title=bool(title)).pack()
 
     worker_loop(part)

@@ -94,14 +94,14 @@ def _merged(runs: int, work: Path, frequencies: array[int]) -> Iterator[str]:
     for shard in range(runs):
         _numbers(work, shard).touch()
     entries = heapq.merge(*(_entries(_run(work, shard), shard) for shard in range(runs)))
-    for number, (term, same) in enumerate(groupby(entries, key=itemgetter(0))):
-        held = 0
-        for _, shard, count in same:
-            held += count
+    for number, (term, entries_of_term) in enumerate(groupby(entries, key=itemgetter(0))):
+        frequency = 0
+        for _, shard, count in entries_of_term:
+            frequency += count
             waiting[shard].append(number)
             if len(waiting[shard]) >= _WAITING:
                 _flush(work, shard, waiting[shard])
-        frequencies.append(held)
+        frequencies.append(frequency)
         yield term
     for shard, numbers in enumerate(waiting):
         _flush(work, shard, numbers)

@@ -31,31 +31,31 @@ class ViewsHead(nn.Module):
         self.register_buffer("turn", torch.zeros((), dtype=torch.int64))
         """0: the first view is normalised by its batch; 1: the second."""
 
-    def forward(self, left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(self, first: torch.Tensor, second: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Project both views, each `[n, d]`; raise `ValueError` if a batch to be normalised has fewer than two rows."""
         if self.norm == "shuffle":
-            return self._mixed(left, right)
+            return self._mixed(first, second)
         if self.norm != "asym":
-            return self.project(left), self.project(right)
-        second = bool(self.turn)
+            return self.project(first), self.project(second)
+        by_second_batch = bool(self.turn)
         self.turn.fill_(1 - int(self.turn))
-        if second:  # in both orders the view that takes running statistics comes first
-            still = self.project(left, running=True)
-            return still, self.project(right)
+        if by_second_batch:  # in both orders the view that takes running statistics comes first
+            still = self.project(first, running=True)
+            return still, self.project(second)
         if self.order == "written":
-            return self.project(left), self.project(right, running=True)
-        still = self.project(right, running=True)
-        return self.project(left), still
+            return self.project(first), self.project(second, running=True)
+        still = self.project(second, running=True)
+        return self.project(first), still
 
     def still(self, rows: torch.Tensor) -> torch.Tensor:
         """Project rows `[n, d]` by running statistics, changing nothing."""
         projected: torch.Tensor = self.project(rows, running=True)
         return projected
 
-    def _mixed(self, left: torch.Tensor, right: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _mixed(self, view_a: torch.Tensor, view_b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Normalise by random halves of both views together."""
-        rows = torch.cat([left, right])
+        rows = torch.cat([view_a, view_b])
         order = torch.randperm(len(rows)).to(rows.device)  # drawn on the CPU, so that all devices draw alike
-        made = torch.cat([self.project(half) for half in rows[order].split(len(left))])
-        first, second = made[order.argsort()].split(len(left))
+        projected = torch.cat([self.project(half) for half in rows[order].split(len(view_a))])
+        first, second = projected[order.argsort()].split(len(view_a))
         return first, second

@@ -51,26 +51,30 @@ def ccp_loss(
     rows = len(z)
     if list(windows.shape) != [rows] or list(languages.shape) != [rows]:
         raise ValueError(f"found windows {list(windows.shape)}, languages {list(languages.shape)}, expected [{rows}]")
-    asking = torch.arange(rows, device=z.device) if anchors is None else anchors
-    own, place = languages[asking, None], torch.arange(rows, device=z.device)
-    forbidden = asking[:, None] == place  # [a, m]
-    partners = (windows[asking, None] == windows) & ~forbidden
+    anchor_rows = torch.arange(rows, device=z.device) if anchors is None else anchors
+    anchor_languages, place = languages[anchor_rows, None], torch.arange(rows, device=z.device)
+    forbidden = anchor_rows[:, None] == place  # [a, m]
+    partners = (windows[anchor_rows, None] == windows) & ~forbidden
     if not inbatch_cross_language:
-        forbidden = forbidden | (own != languages)
+        forbidden = forbidden | (anchor_languages != languages)
     candidates = z
     if bank is not None and len(bank):
         if bank_languages is None or list(bank_languages.shape) != [len(bank)]:
             shape = None if bank_languages is None else list(bank_languages.shape)
             raise ValueError(f"found bank_languages {shape}, expected [{len(bank)}]")
         tags = bank_languages
-        kept = bank.detach().to(z.dtype)
+        bank_rows = bank.detach().to(z.dtype)
         if bank_language_specific:  # rows that nobody sees are left out before any arithmetic
-            seen = torch.isin(tags, own)
-            kept, tags = kept[seen], tags[seen]
-        candidates = torch.cat([z, kept])
-        hidden = (own != tags) if bank_language_specific else torch.zeros(len(asking), len(tags)).bool().to(z.device)
+            visible = torch.isin(tags, anchor_languages)
+            bank_rows, tags = bank_rows[visible], tags[visible]
+        candidates = torch.cat([z, bank_rows])
+        hidden = (
+            (anchor_languages != tags)
+            if bank_language_specific
+            else torch.zeros(len(anchor_rows), len(tags)).bool().to(z.device)
+        )
         forbidden = torch.cat([forbidden, hidden], dim=1)  # [a, m + b]
-    compared = similarities(z[asking], candidates, "cos" if l2_norm else "dot") / temperature
+    compared = similarities(z[anchor_rows], candidates, "cos" if l2_norm else "dot") / temperature
     logits = compared.masked_fill(forbidden, float("-inf"))
     terms = (logits.logsumexp(dim=1, keepdim=True) - compared[:, :rows])[partners]  # [t]
     if not len(terms):
@@ -80,7 +84,7 @@ def ccp_loss(
 
 @torch.no_grad()
 def softmax_mass(
-    logits: torch.Tensor, rows: int, views: torch.Tensor, languages: torch.Tensor, asking: torch.Tensor
+    logits: torch.Tensor, rows: int, views: torch.Tensor, languages: torch.Tensor, anchors: torch.Tensor
 ) -> dict[str, float]:
     """Return where the softmax over `ContrastiveOutput.logits` lies, averaged over the anchors, at `asking` `[a]`.
 
@@ -90,13 +94,13 @@ def softmax_mass(
     """
     shares = logits.softmax(dim=1)  # [a, m + b]
     batch = shares[:, :rows]
-    same = languages[asking, None] == languages
-    found = {
+    same_language = languages[anchors, None] == languages
+    metrics = {
         "in_batch_mass": float(batch.sum(1).mean()),
-        "other_view_mass": float((batch * (views[asking, None] != views)).sum(1).mean()),
+        "other_view_mass": float((batch * (views[anchors, None] != views)).sum(1).mean()),
         "sharpest": float(shares.amax(1).mean()),
         "candidates": float((logits > float("-inf")).sum(1).float().mean()),
     }
-    if bool((~same & (logits[:, :rows] > float("-inf"))).any()):
-        found["same_language_mass"] = float(((batch * same).sum(1) / batch.sum(1)).mean())
-    return found
+    if bool((~same_language & (logits[:, :rows] > float("-inf"))).any()):
+        metrics["same_language_mass"] = float(((batch * same_language).sum(1) / batch.sum(1)).mean())
+    return metrics

@@ -49,34 +49,37 @@ class BankStalenessProbe(nn.Module):
         texts = [ids[:length] for ids, length in zip(self.ids.cpu().numpy(), lengths, strict=True) if length]
         if not texts:
             return None
-        now = project(encode(texts))
-        return float(functional.cosine_similarity(now, self.rows[: len(texts)]).mean())
+        current = project(encode(texts))
+        return float(functional.cosine_similarity(current, self.rows[: len(texts)]).mean())
 
 
-def leak(head: ViewsHead, left: torch.Tensor, right: torch.Tensor) -> float:
+def leak(head: ViewsHead, first: torch.Tensor, second: torch.Tensor) -> float:
     """Return how much more accurate projections `[n, d]` are by batch than by running statistics, which stay."""
-    other = copy.deepcopy(head.project)
-    return accuracy(other(left), other(right)) - accuracy(head.still(left), head.still(right))
+    by_batch = copy.deepcopy(head.project)
+    return accuracy(by_batch(first), by_batch(second)) - accuracy(head.still(first), head.still(second))
 
 
 def language_accuracy(rows: Sequence[torch.Tensor]) -> float:
     """Return how often a row is nearest to the mean (of every other row) of its own language `[n, d]`."""
-    unit = [functional.normalize(one.detach(), dim=1) for one in rows]
-    means = functional.normalize(torch.stack([one[::2].mean(0) for one in unit]), dim=1)  # [languages, d]
-    right = [(one[1::2] @ means.T).argmax(1) == at for at, one in enumerate(unit)]
-    return float(torch.stack([one.float().mean() for one in right]).mean())
+    unit = [functional.normalize(vectors.detach(), dim=1) for vectors in rows]
+    means = functional.normalize(torch.stack([vectors[::2].mean(0) for vectors in unit]), dim=1)  # [languages, d]
+    right = [(vectors[1::2] @ means.T).argmax(1) == at for at, vectors in enumerate(unit)]
+    return float(torch.stack([vectors.float().mean() for vectors in right]).mean())
 
 
 def evaluate_probes(
-    encode: TrainableEncoder, held: Sequence[PairBatch], head: ViewsHead | None, witnesses: BankStalenessProbe | None
+    encode: TrainableEncoder,
+    held_out: Sequence[PairBatch],
+    head: ViewsHead | None,
+    witnesses: BankStalenessProbe | None,
 ) -> dict[str, float]:
     """Measure held-out pairs, a batch a language, and witnesses; names as in `bench.training.probes.SIGNS`."""
     project = head.still if head is not None else lambda rows: rows
-    found: dict[str, float] = {}
-    views = [encode.encode_views(pairs) for pairs in held]
+    metrics: dict[str, float] = {}
+    views = [encode.encode_views(pairs) for pairs in held_out]
     if len(views) > 1:
-        found["language_accuracy"] = language_accuracy([project(left) for left, _ in views])
+        metrics["language_accuracy"] = language_accuracy([project(first) for first, _ in views])
     if views and head is not None and head.norm != "none":
-        found["bn_leak"] = sum(leak(head, left, right) for left, right in views) / len(views)
+        metrics["bn_leak"] = sum(leak(head, first, second) for first, second in views) / len(views)
     agreement = witnesses.agreement(encode, project) if witnesses is not None else None
-    return found if agreement is None else {**found, "bank_agreement": agreement}
+    return metrics if agreement is None else {**metrics, "bank_agreement": agreement}

@@ -84,43 +84,43 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
             assert modules.words is not None  # noqa: S101 (there is one wherever such batches are)
             predicted = mlm_loss(encode, modules.words, batch)
             return predicted, {"mlm_loss": float(predicted.detach())}
-        left, right = encode.encode_views(batch)  # each [n, d]
+        first, second = encode.encode_views(batch)  # each [n, d]
         if modules.head is not None:
-            encode.meter.multiplied(4 * len(batch) * left.shape[1] ** 2)
-            left, right = modules.head(left, right)
-        tags = torch.tensor([languages.index(one) for one in batch.languages], device=left.device)  # [n]
-        contrast, seen = self.contrast(modules.bank, left, right, tags)
-        encode.meter.multiplied(contrast.logits.numel() * left.shape[1])
+            encode.meter.multiplied(4 * len(batch) * first.shape[1] ** 2)
+            first, second = modules.head(first, second)
+        tags = torch.tensor([languages.index(language) for language in batch.languages], device=first.device)  # [n]
+        contrast, metrics = self.contrast(modules.bank, first, second, tags)
+        encode.meter.multiplied(contrast.logits.numel() * first.shape[1])
         if modules.bank is not None and modules.witnesses is not None:
-            count = self.push(modules.bank, left, right, tags)  # after the loss: nobody meets a copy of itself
-            modules.witnesses.pushed(batch.right, right.detach(), count)
+            count = self.push(modules.bank, first, second, tags)  # after the loss: nobody meets a copy of itself
+            modules.witnesses.pushed(batch.right, second.detach(), count)
         return self.scaled(contrast), {
             "contrast_loss": float(contrast.loss.detach()),
-            "accuracy": accuracy(left, right),
-            **seen,
+            "accuracy": accuracy(first, second),
+            **metrics,
         }
 
     def contrast(
-        self, bank: TaggedBank | None, left: torch.Tensor, right: torch.Tensor, tags: torch.Tensor
+        self, bank: TaggedBank | None, first: torch.Tensor, second: torch.Tensor, tags: torch.Tensor
     ) -> tuple[ContrastiveOutput, Mapping[str, float]]:
         """Contrast projections `[n, d]` of languages `tags` with the other view's, all processes', the bank's."""
-        config, n = self.config, len(left)
-        own = torch.arange(n, device=left.device)
-        rows = torch.cat([left, right])  # [2n, d]
-        view = torch.arange(2, device=left.device).repeat_interleave(n)
-        windows, languages, anchors = own.repeat(2), tags.repeat(2), torch.arange(2 * n, device=left.device)
+        config, n = self.config, len(first)
+        positions = torch.arange(n, device=first.device)
+        rows = torch.cat([first, second])  # [2n, d]
+        view = torch.arange(2, device=first.device).repeat_interleave(n)
+        windows, languages, anchors = positions.repeat(2), tags.repeat(2), torch.arange(2 * n, device=first.device)
         if config.gather_negatives and world_size() > 1:
             windows, anchors = gather(windows + offset(n)), anchors + offset(2 * n)
             rows, languages, view = gather(rows), gather(languages), gather(view)
         specific = config.bank.language_specific
-        kept, kept_languages = (None, None) if bank is None else bank.ordered(tags.unique() if specific else None)
+        bank_rows, bank_languages = (None, None) if bank is None else bank.ordered(tags.unique() if specific else None)
         contrast = ccp_loss(
             rows,
             windows,
             languages,
             temperature=config.temperature,
-            bank=kept,
-            bank_languages=kept_languages,
+            bank=bank_rows,
+            bank_languages=bank_languages,
             l2_norm=config.l2_norm,
             inbatch_cross_language=config.inbatch_cross_language,
             bank_language_specific=specific,
@@ -129,10 +129,10 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
         )
         return contrast, softmax_mass(contrast.logits, len(rows), view, languages, anchors)
 
-    def push(self, bank: TaggedBank, left: torch.Tensor, right: torch.Tensor, tags: torch.Tensor) -> int:
+    def push(self, bank: TaggedBank, first: torch.Tensor, second: torch.Tensor, tags: torch.Tensor) -> int:
         """Put projections of all processes into the bank, the same rows everywhere; return how many."""
         both = self.config.bank.push == "both"
-        rows = gather((torch.cat([left, right]) if both else right).detach())
+        rows = gather((torch.cat([first, second]) if both else second).detach())
         bank.push(rows, gather(tags.repeat(2) if both else tags))
         return len(rows)
 

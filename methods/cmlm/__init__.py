@@ -21,7 +21,7 @@ class CmlmConfig(DenseConfig):
     pooling: PoolBy = setting("mean", source="the published models (universal-sentence-encoder-cmlm): mean over tokens")
 
     @model_validator(mode="after")
-    def _used(self) -> Self:
+    def _no_unused_setting(self) -> Self:
         if self.temperature != type(self).model_fields["temperature"].default:
             raise ValueError("temperature changes nothing in cmlm, which compares no vectors")
         return self

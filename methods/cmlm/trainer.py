@@ -36,11 +36,11 @@ class Projections(nn.Module):
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
         """Project `[n, d]` → `[n, k, d]`."""
-        own = vectors[:, None]
+        identity = vectors[:, None]
         if self.third is None:
-            return own
+            return identity
         inner = functional.relu(self.second(functional.relu(self.first(vectors))))
-        return torch.cat([own, self.third(inner).unflatten(1, (-1, vectors.shape[1]))], dim=1)
+        return torch.cat([identity, self.third(inner).unflatten(1, (-1, vectors.shape[1]))], dim=1)
 
     def operations(self, count: int) -> float:
         """Return the multiply-adds of projecting so many vectors."""

@@ -8,10 +8,10 @@ from bench.training import similarities
 _TINY = 1e-12  # of a norm, below which a vector counts as zero
 
 
-def normed(rows: torch.Tensor, wanted: bool) -> torch.Tensor:
+def normed(rows: torch.Tensor, unit: bool) -> torch.Tensor:
     """Return rows `[n, d]` in float32 or float64, scaled to unit length if wanted."""
     wide = rows.float() if rows.dtype in (torch.float16, torch.bfloat16) else rows
-    return functional.normalize(wide, dim=1, eps=_TINY) if wanted else wide
+    return functional.normalize(wide, dim=1, eps=_TINY) if unit else wide
 
 
 def moco_logits(queries: torch.Tensor, keys: torch.Tensor, queue: torch.Tensor, *, temperature: float) -> torch.Tensor:
@@ -26,8 +26,8 @@ def moco_logits(queries: torch.Tensor, keys: torch.Tensor, queue: torch.Tensor, 
         raise ValueError(f"found queries {list(queries.shape)} and keys {list(keys.shape)}, expected a key a query")
     if not temperature > 0:
         raise ValueError(f"found temperature {temperature}, expected a number > 0")
-    own = (queries * keys.detach()).sum(1, keepdim=True)  # [n, 1]
-    return torch.cat([own, similarities(queries, queue.detach())], dim=1) / temperature
+    positives = (queries * keys.detach()).sum(1, keepdim=True)  # [n, 1]
+    return torch.cat([positives, similarities(queries, queue.detach())], dim=1) / temperature
 
 
 def own_first(logits: torch.Tensor, label_smoothing: float = 0.0) -> torch.Tensor:
@@ -46,6 +46,6 @@ def same_language(logits: torch.Tensor, tags: torch.Tensor, queue_tags: torch.Te
 
     Near 1 and small: vectors encode the language. Logits are `[n, 1 + K]`, languages of queries `[n]` and queue `[K]`.
     """
-    same = tags[:, None] == queue_tags[None, :]  # [n, K]
+    matches = tags[:, None] == queue_tags[None, :]  # [n, K]
     mass = torch.softmax(logits.detach()[:, 1:], dim=1)
-    return float((mass * same).sum(1).mean()), float(same.float().mean())
+    return float((mass * matches).sum(1).mean()), float(matches.float().mean())

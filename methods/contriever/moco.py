@@ -95,6 +95,6 @@ class Moco:
 def drift(slow: nn.Module, fast: nn.Module) -> float:
     """Return `‖θ_fast − θ_slow‖ / ‖θ_fast‖`, over all weights, in float64."""
     pairs = list(zip(slow.parameters(), fast.parameters(), strict=True))
-    away = torch.stack([in_float64(one - other).norm() for one, other in pairs])
-    whole = torch.stack([in_float64(other).norm() for _, other in pairs])
-    return float(away.norm() / whole.norm())
+    distances = torch.stack([in_float64(slow_weights - fast_weights).norm() for slow_weights, fast_weights in pairs])
+    norms = torch.stack([in_float64(fast_weights).norm() for _, fast_weights in pairs])
+    return float(distances.norm() / norms.norm())

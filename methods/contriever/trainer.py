@@ -50,10 +50,10 @@ class ContrieverTrainer(CorpusTrainer[ContrieverConfig]):
         """Return the loss of each query's key among all keys, made by the encoder itself, with gradients."""
         config = self.config
         queries, keys = encode.encode_views(pairs)  # each [n, d]
-        every, places = candidates(normed(keys, config.norm_doc), gathered=config.gather_negatives)  # [m, d], [n]
+        all_keys, places = candidates(normed(keys, config.norm_doc), gathered=config.gather_negatives)  # [m, d], [n]
         loss = info_nce(
             normed(queries, config.norm_query),
-            every,
+            all_keys,
             places,
             temperature=config.temperature,
             label_smoothing=config.label_smoothing,

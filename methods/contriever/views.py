@@ -20,8 +20,8 @@ class Augmentation:
                 f"the tokenizer of {shards.folder} has no mask token; type --set method.augmentation=replace"
             )
         self._kind, self._probability = kind, probability
-        used = shards.used_ids() if kind == "replace" else np.empty(0, np.int64)
-        self._pool = np.setdiff1d(used, np.asarray(sorted(shards.special.values()), np.int64))
+        corpus_ids = shards.used_ids() if kind == "replace" else np.empty(0, np.int64)
+        self._pool = np.setdiff1d(corpus_ids, np.asarray(sorted(shards.special.values()), np.int64))
         self._mask = shards.special["mask"] if kind == "mask" else 0
 
     def __call__(self, tokens: npt.NDArray[np.int64], rng: np.random.Generator) -> npt.NDArray[np.int64]:
@@ -49,18 +49,18 @@ class CroppedPairs(RandomSource[Shards, Chunks]):
     def batch(self, rng: np.random.Generator) -> PairBatch:
         """Return a pair of each of `pairs` chunks."""
         chunks = self._drawn.draw(self._config.pairs, rng)
-        left, right = zip(*(self._views(chunk, rng) for chunk in chunks), strict=True)
-        return PairBatch(left, right, np.full(len(chunks), _NO_DOCUMENT), tuple(chunk.language for chunk in chunks))
+        queries, keys = zip(*(self._views(chunk, rng) for chunk in chunks), strict=True)
+        return PairBatch(queries, keys, np.full(len(chunks), _NO_DOCUMENT), tuple(chunk.language for chunk in chunks))
 
     def _views(self, chunk: Chunk, rng: np.random.Generator) -> tuple[Ids, Ids]:
         """Draw the two views of a chunk, and read no more of it than they need."""
         low, high = self._config.ratio_min, self._config.ratio_max
         crop = token_crop(chunk.length, rng, low, high)
         independent = self._config.views == "crop"
-        others = [token_crop(chunk.length, rng, low, high)] if independent else complement(chunk.length, crop)
-        left = chunk.read(crop)
-        right = np.concatenate([chunk.read(part) for part in others or [crop]])
-        return self._framed(left, rng), self._framed(right, rng)
+        second_crops = [token_crop(chunk.length, rng, low, high)] if independent else complement(chunk.length, crop)
+        queries = chunk.read(crop)
+        keys = np.concatenate([chunk.read(part) for part in second_crops or [crop]])
+        return self._framed(queries, rng), self._framed(keys, rng)
 
     def _framed(self, tokens: npt.NDArray[np.int64], rng: np.random.Generator) -> Ids:
         """Augment, and put first and last token around it."""

@@ -48,10 +48,10 @@ class CondenserHead(nn.Module):
         mixed = early.index_put((packed.starts,), late[packed.starts])
         lengths = packed.cuts.diff()
         states = pad_sequence(list(mixed.split(lengths.tolist())), batch_first=True)  # [n, l, d], shortest first
-        there = torch.arange(states.shape[1], device=states.device) < lengths[:, None]
+        present = torch.arange(states.shape[1], device=states.device) < lengths[:, None]
         for layer in self.layers:
-            states = layer(states, states, ~there)
-        return states[there]
+            states = layer(states, states, ~present)
+        return states[present]
 
     def operations(self, packed: Packed) -> int:
         """Return the multiply-adds of a forward pass, padding included."""
@@ -96,7 +96,7 @@ def rows_of(pairs: PairBatch) -> list[Ids]:
 
 
 def span_loss(
-    encode: TrainableEncoder, own: SpanModules, spans: Spans, config: CropConfig
+    encode: TrainableEncoder, modules: SpanModules, spans: Spans, config: CropConfig
 ) -> tuple[torch.Tensor, Mapping[str, float]]:
     """Return contrast plus prediction from the head and, where wanted, the last layer, in one pass; and the parts."""
     masked, deep = spans.masked, encode.model.config.num_hidden_layers
@@ -111,11 +111,11 @@ def span_loss(
     def predict(states: torch.Tensor) -> torch.Tensor:
         count, width = encode.embeddings.shape
         encode.meter.multiplied(len(places) * width * (width + count))
-        return masked_prediction(states[places], targets, encode.embeddings, own.mlm.bias, head=own.mlm)
+        return masked_prediction(states[places], targets, encode.embeddings, modules.mlm.bias, head=modules.mlm)
 
     with encode.autocast():
-        encode.meter.multiplied(own.condenser.operations(packed))
-        parts = {"head_mlm_loss": predict(own.condenser(early, late, packed))}
+        encode.meter.multiplied(modules.condenser.operations(packed))
+        parts = {"head_mlm_loss": predict(modules.condenser(early, late, packed))}
         if config.span.late_mlm:
             parts["late_mlm_loss"] = predict(late)
     loss = contrast + torch.stack(list(parts.values())).sum()

@@ -47,45 +47,45 @@ class CropTrainer(CorpusTrainer[CropConfig]):
         config = self.config
         views = CropViews(corpus, config, job.seed)
         hidden = config.variant == "span" and config.span.masked
-        own = CropModules(config, encoder).to(encoder.device)
+        modules = CropModules(config, encoder).to(encoder.device)
         source: BatchSource[Batch] = SpanSource(views, Masking.of(corpus, config.mlm)) if hidden else views
         if config.mlm.probability:
             source = MixtureSource(source, MaskedBlocks(corpus, config, config.mlm, job.seed), config.mlm.probability)
-        return fit(partial(self.loss, own), source, encoder, config, job, work, modules=own)
+        return fit(partial(self.loss, modules), source, encoder, config, job, work, modules=modules)
 
-    def loss(self, own: CropModules, encode: TrainableEncoder, batch: Batch) -> Value:
+    def loss(self, modules: CropModules, encode: TrainableEncoder, batch: Batch) -> Value:
         """Return the loss of two views of each of n documents, or of masked stretches of the companion task."""
         if isinstance(batch, Spans):
-            return span_loss(encode, own.spans, batch, self.config)
+            return span_loss(encode, modules.spans, batch, self.config)
         if isinstance(batch, Masked):
-            value = mlm_loss(encode, own.mlm, batch)
+            value = mlm_loss(encode, modules.mlm, batch)
             return value, {"mlm_loss": float(value.detach())}
         if self.config.variant == "span":
             rows = encode(rows_of(batch))  # [2n, d]
             return contrast_of(rows, self.config), {"accuracy": accuracy(rows[::2], rows[1::2])}
-        left, right = own.heads(*encode.encode_views(batch))  # each [n, d]
-        encode.meter.multiplied(own.heads.operations(2 * len(batch)))
-        documents = torch.from_numpy(batch.documents).to(left.device)
-        loss = self._contrast(left, right, documents)
+        first, second = modules.heads(*encode.encode_views(batch))  # each [n, d]
+        encode.meter.multiplied(modules.heads.operations(2 * len(batch)))
+        documents = torch.from_numpy(batch.documents).to(first.device)
+        loss = self._contrast(first, second, documents)
         if self.config.symmetric:
-            loss = (loss + self._contrast(right, left, documents)) / 2
-        return loss * weight(len(left)), {"accuracy": accuracy(left, right)}
+            loss = (loss + self._contrast(second, first, documents)) / 2
+        return loss * weight(len(first)), {"accuracy": accuracy(first, second)}
 
     def _contrast(self, queries: torch.Tensor, keys: torch.Tensor, documents: torch.Tensor) -> torch.Tensor:
         """Return the loss of each query's key, `[n, d]` each, among those of other documents `[n]`."""
-        config, every, of_keys, first = self.config, keys, documents, 0
+        config, all_keys, key_documents, first = self.config, keys, documents, 0
         if config.gather_negatives:
-            every, of_keys, first = gather(keys), gather(documents), offset(len(keys))  # [m, d], [m]
-        own = first + torch.arange(len(queries), device=queries.device)
-        same = documents[:, None] == of_keys[None]
-        same[torch.arange(len(queries), device=queries.device), own] = False
+            all_keys, key_documents, first = gather(keys), gather(documents), offset(len(keys))  # [m, d], [m]
+        positives = first + torch.arange(len(queries), device=queries.device)
+        same_document = documents[:, None] == key_documents[None]
+        same_document[torch.arange(len(queries), device=queries.device), positives] = False
         return info_nce(
             queries,
-            every,
-            own,
+            all_keys,
+            positives,
             temperature=config.temperature,
             similarity=config.similarity,
-            forbidden=same if config.inbatch_mode == "mask" else None,
+            forbidden=same_document if config.inbatch_mode == "mask" else None,
         )
 
 

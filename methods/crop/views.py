@@ -49,18 +49,20 @@ class CropViews(RandomSource[Shards, Documents]):
 
     def batch(self, rng: np.random.Generator) -> PairBatch:
         """Return two views of each of several documents."""
-        each = self._config.document_pairs
-        drawn = self._drawn.draw(self._config.pairs // each, rng)
-        documents = [document for document in drawn for _ in range(each)]
-        left, right = zip(*(self._draw(document, rng) for document in documents), strict=True)
-        return PairBatch(left, right, np.array(documents, np.int64), tuple(map(self.shards.language_of, documents)))
+        per_document = self._config.document_pairs
+        distinct = self._drawn.draw(self._config.pairs // per_document, rng)
+        documents = [document for document in distinct for _ in range(per_document)]
+        queries, keys = zip(*(self._draw(document, rng) for document in documents), strict=True)
+        return PairBatch(queries, keys, np.array(documents, np.int64), tuple(map(self.shards.language_of, documents)))
 
     def _sentences(self, document: int, rng: np.random.Generator) -> tuple[Ids, Ids]:
         count, most = self.shards.sentence_count(document), self._config.sentence_tokens
-        first, second = two_sentences(count, rng, window=self._config.window)
+        first_at, second_at = two_sentences(count, rng, window=self._config.window)
         special = self.shards.special
-        left, right = (add_special_tokens(self.shards.take(document, at), special, most) for at in (first, second))
-        return left, right
+        first, second = (
+            add_special_tokens(self.shards.take(document, at), special, most) for at in (first_at, second_at)
+        )
+        return first, second
 
     def _spans(self, document: int, rng: np.random.Generator) -> tuple[Ids, Ids]:
         """Two different spans; spans are cut once and for all, so they have no token in common."""

@@ -66,5 +66,5 @@ class IctConfig(DenseConfig):
 
     def own_passes(self, sentence: float, document: float) -> tuple[Pass, ...]:
         """Return the passes over sentences and over blocks."""
-        asked, block = min(self.sentence_tokens, sentence + 2), min(self.block_tokens, document)
-        return Pass(self.pairs * asked, asked), Pass(self.pairs * block, block)
+        query, block = min(self.sentence_tokens, sentence + 2), min(self.block_tokens, document)
+        return Pass(self.pairs * query, query), Pass(self.pairs * block, block)

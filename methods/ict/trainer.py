@@ -43,11 +43,11 @@ class IctTrainer(CorpusTrainer[IctConfig]):
         """Return the loss of each sentence's block among all: `−1/n Σ_i log softmax_j(q_i·b_j)[i]`, one direction."""
         vectors = torch.cat(encode.encode_views(clozes))  # [2n, d]
         sentences, blocks = head(vectors).chunk(2)  # each [n, p]
-        every, places = candidates(blocks, gathered=self.config.gather_negatives)  # [m, p], [n]
-        encode.meter.multiplied(vectors.numel() * blocks.shape[1] + len(sentences) * every.numel())
-        loss = info_nce(sentences, every, places, temperature=self.config.temperature)
-        seen = accuracies(sentences.detach(), every.detach(), places, torch.from_numpy(clozes.removed))
-        return loss * weight(len(sentences)), seen  # examples are dropped, so processes may have different numbers
+        all_blocks, places = candidates(blocks, gathered=self.config.gather_negatives)  # [m, p], [n]
+        encode.meter.multiplied(vectors.numel() * blocks.shape[1] + len(sentences) * all_blocks.numel())
+        loss = info_nce(sentences, all_blocks, places, temperature=self.config.temperature)
+        metrics = accuracies(sentences.detach(), all_blocks.detach(), places, torch.from_numpy(clozes.removed))
+        return loss * weight(len(sentences)), metrics  # examples are dropped, so processes may have different numbers
 
 
 def accuracies(
@@ -62,5 +62,5 @@ def accuracies(
     rivals = scores >= scores.gather(1, places[:, None])
     hits = (rivals.sum(1) == 1).cpu()  # itself alone
     parts = {"masked_accuracy": hits[removed], "unmasked_accuracy": hits[~removed]}
-    found = {name: float(part.float().mean()) for name, part in parts.items() if len(part)}
-    return {**found, "block_chance": 1 / len(blocks)}
+    metrics = {name: float(part.float().mean()) for name, part in parts.items() if len(part)}
+    return {**metrics, "block_chance": 1 / len(blocks)}

@@ -45,8 +45,8 @@ def cloze(
     sentence = tokens[starts[query] : ends[query]]
     if not remove:
         return sentence, tokens
-    rest = np.concatenate([tokens[: starts[query]], tokens[ends[query] :]])
-    return (sentence, rest) if len(rest) else None
+    remainder = np.concatenate([tokens[: starts[query]], tokens[ends[query] :]])
+    return (sentence, remainder) if len(remainder) else None
 
 
 class SentencesOfBlocks(RandomSource[Shards, Documents]):
@@ -65,12 +65,12 @@ class SentencesOfBlocks(RandomSource[Shards, Documents]):
         """Return an example of each of several documents; raise `UsageError` if nearly all blocks are one sentence."""
         for _ in range(_TRIES):
             documents = self._drawn.draw(self._config.pairs, rng)
-            drawn = [(document, self._example(document, rng)) for document in documents]
-            found = [(document, *example) for document, example in drawn if example is not None]
-            if min(sizes(len(found))) >= _LEAST:  # all processes draw again, or none
-                rows, left, right, removed = zip(*found, strict=True)
+            examples = [(document, self._example(document, rng)) for document in documents]
+            usable = [(document, *example) for document, example in examples if example is not None]
+            if min(sizes(len(usable))) >= _LEAST:  # all processes draw again, or none
+                rows, sentences, blocks, removed = zip(*usable, strict=True)
                 languages = tuple(map(self.shards.language_of, rows))
-                return Clozes(left, right, np.asarray(rows, np.int64), languages, np.asarray(removed))
+                return Clozes(sentences, blocks, np.asarray(rows, np.int64), languages, np.asarray(removed))
         raise UsageError(
             f"nearly all documents of the corpus {self.shards.folder} are one sentence, which leaves nothing when it "
             "is taken out; type --set method.mask_rate=0.5, or take a corpus of longer texts"
@@ -87,9 +87,9 @@ class SentencesOfBlocks(RandomSource[Shards, Documents]):
             return None
         sentences = [self.shards.take(document, at) for at in range(first, end)]
         starts = np.cumsum([0, *map(len, sentences)])[:-1].tolist()
-        made = cloze(np.concatenate(sentences), starts, query, remove=removed)
-        assert made is not None  # noqa: S101 (a block of several sentences has something left)
-        sentence, block = made
+        pair = cloze(np.concatenate(sentences), starts, query, remove=removed)
+        assert pair is not None  # noqa: S101 (a block of several sentences has something left)
+        sentence, block = pair
         config, special = self._config, self.shards.special
         return (
             add_special_tokens(sentence, special, config.sentence_tokens),

@@ -19,7 +19,7 @@ class MlmMethodConfig(DenseConfig):
     )
 
     @model_validator(mode="after")
-    def _used(self) -> Self:
+    def _no_unused_setting(self) -> Self:
         for name in _UNUSED:
             if getattr(self, name) != type(self).model_fields[name].default:
                 raise ValueError(f"{name} changes nothing in mlm, which has no pairs; set mlm.sequences, mlm.tokens")

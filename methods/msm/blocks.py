@@ -58,19 +58,19 @@ class DocumentBlocks(RandomSource[Shards, Documents]):
 
     def batch(self, rng: np.random.Generator) -> Blocks:
         """Return a block of each of several documents."""
-        drawn = []
+        selected = []
         for document in self._drawn.draw(self._config.documents, rng):
             blocks = self._blocks(document)
-            drawn.append((document, blocks[int(rng.integers(len(blocks)))]))
-        return self._read(drawn)
+            selected.append((document, blocks[int(rng.integers(len(blocks)))]))
+        return self._read(selected)
 
     def held_blocks(self) -> list[Blocks]:
         """Return the first blocks of documents that are never trained on, a batch a language; always the same."""
         batches = []
         for documents in self._drawn.held.values():
-            first = [(one, blocks[0]) for one in documents if (blocks := self._blocks(one))][: self._config.documents]
+            first = [(document, blocks[0]) for document in documents if (blocks := self._blocks(document))]
             if len(first) > 1:
-                batches.append(self._read(first, seen=False))
+                batches.append(self._read(first[: self._config.documents], counted=False))
         return batches
 
     def _blocks(self, document: int) -> list[tuple[Bounds, ...]]:
@@ -78,11 +78,15 @@ class DocumentBlocks(RandomSource[Shards, Documents]):
         units = segments(self.shards, document, config.sentence_tokens, config.pack)
         return blocks_of(units, config.doc_sentences, config.min_doc_sentences)
 
-    def _read(self, drawn: Sequence[tuple[int, tuple[Bounds, ...]]], *, seen: bool = True) -> Blocks:
+    def _read(self, selected: Sequence[tuple[int, tuple[Bounds, ...]]], *, counted: bool = True) -> Blocks:
         most = self._config.sentence_tokens
         return Blocks(
-            [read_segment(self.shards, one, unit, most, seen=seen) for one, block in drawn for unit in block],
-            np.array([len(block) for _, block in drawn], np.int64),
-            np.array([one for one, _ in drawn], np.int64),
-            tuple(self.shards.language_of(one) for one, _ in drawn),
+            [
+                read_segment(self.shards, document, unit, most, seen=counted)
+                for document, block in selected
+                for unit in block
+            ],
+            np.array([len(block) for _, block in selected], np.int64),
+            np.array([document for document, _ in selected], np.int64),
+            tuple(self.shards.language_of(document) for document, _ in selected),
         )

@@ -1,4 +1,4 @@
-"""MSM's loss as pure functions: the own sentence among two kinds of others, those of the document let off by a bias."""
+"""MSM's loss: each sentence among two kinds of others, those of its own document down-weighted by a bias."""
 
 from typing import Literal
 
@@ -45,8 +45,8 @@ def hierarchical_nce(
     if mode not in ("balanced", "cross_only"):
         raise ValueError(f"found mode {mode!r}, expected balanced or cross_only")
     adjusted = torch.where(intra, logits - mu * gap(logits, intra, cross)[:, None], logits)
-    own = _own(positives, logits.shape[1])
-    candidates = own | cross | intra if mode == "balanced" else own | cross
+    positive = _positive_mask(positives, logits.shape[1])
+    candidates = positive | cross | intra if mode == "balanced" else positive | cross
     return functional.cross_entropy(adjusted.masked_fill(~candidates, float("-inf")), positives, reduction="none")
 
 
@@ -91,10 +91,10 @@ def relations(
     documents: torch.Tensor, key_documents: torch.Tensor, positives: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return I and C, bool `[n, m]`, from the documents of queries `[n]` and keys `[m]`; neither has the positive."""
-    same = documents[:, None] == key_documents[None]
-    own = _own(positives, len(key_documents))
-    return same & ~own, ~same & ~own
+    same_document = documents[:, None] == key_documents[None]
+    positive = _positive_mask(positives, len(key_documents))
+    return same_document & ~positive, ~same_document & ~positive
 
 
-def _own(positives: torch.Tensor, keys: int) -> torch.Tensor:
+def _positive_mask(positives: torch.Tensor, keys: int) -> torch.Tensor:
     return positives[:, None] == torch.arange(keys, device=positives.device)

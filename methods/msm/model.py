@@ -16,7 +16,7 @@ from bench.training import HeadPair, Layer, Shape, initialise
 from methods.msm.config import MsmConfig
 
 ModuleT = TypeVar("ModuleT", bound=nn.Module)
-ENGLISH, OTHERS, ALL = "english", "others", "all"
+ENGLISH, NOT_ENGLISH, ALL = "english", "others", "all"
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Copies:
         starts = np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)  # of each copy's document
         slots = np.arange(total) - starts
         places = np.arange(index.shape[1])[None]
-        there = places < np.repeat(sizes, sizes)[:, None]
-        index[there] = (starts[:, None] + places)[there]
+        present = places < np.repeat(sizes, sizes)[:, None]
+        index[present] = (starts[:, None] + places)[present]
         if masked:
             index[np.arange(total), slots] = total
         return Copies(index, slots)
@@ -104,9 +104,9 @@ class MsmModules(nn.Module):
 
     def __init__(self, config: MsmConfig, shape: Shape) -> None:
         super().__init__()
-        own, average = config.share_doc_encoder, config.begin == "average"
-        encoders = (ALL,) if own == "all" else (ENGLISH, OTHERS)
-        heads = (ENGLISH, OTHERS) if own == "sep_en_head" else (ALL,)
+        sharing, average = config.share_doc_encoder, config.begin == "average"
+        encoders = (ALL,) if sharing == "all" else (ENGLISH, NOT_ENGLISH)
+        heads = (ENGLISH, NOT_ENGLISH) if sharing == "sep_en_head" else (ALL,)
         self.documents = nn.ModuleDict(
             {name: DocumentEncoder(shape, config.doc_layers, config.doc_sentences, average) for name in encoders}
         )
@@ -124,6 +124,6 @@ class MsmModules(nn.Module):
 
 
 def _of(modules: nn.ModuleDict, language: str, kind: type[ModuleT]) -> ModuleT:
-    found = modules[ALL if ALL in modules else ENGLISH if language == "en" else OTHERS]
-    assert isinstance(found, kind)  # noqa: S101 (for the type checker)
-    return found
+    module = modules[ALL if ALL in modules else ENGLISH if language == "en" else NOT_ENGLISH]
+    assert isinstance(module, kind)  # noqa: S101 (for the type checker)
+    return module

@@ -40,8 +40,8 @@ class MsmTrainer(CorpusTrainer[MsmConfig]):
     def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
         """Draw blocks, mixed with masked stretches where asked for, and run the loop."""
         config = self.config
-        own = MsmModules(config, Shape.of(encoder.model.config)).to(encoder.device)
-        modules: dict[str, nn.Module] = {"msm": own}
+        msm = MsmModules(config, Shape.of(encoder.model.config)).to(encoder.device)
+        modules: dict[str, nn.Module] = {"msm": msm}
         blocks = DocumentBlocks(corpus, config, job.seed)
         source: BatchSource[Blocks | Masked] = blocks
         if config.mlm.probability:
@@ -50,84 +50,84 @@ class MsmTrainer(CorpusTrainer[MsmConfig]):
 
         def loss(encode: TrainableEncoder, batch: Blocks | Masked) -> tuple[torch.Tensor, Mapping[str, float]]:
             if isinstance(batch, Blocks):
-                return self.loss(encode, own, batch)
+                return self.loss(encode, msm, batch)
             head = modules["mlm"]
             assert isinstance(head, MlmHead)  # noqa: S101 (for the type checker)
             value = mlm_loss(encode, head, batch)
             return value, {"mlm_loss": float(value.detach())}
 
-        probe = partial(self.probe, encoder, own, blocks)
+        probe = partial(self.probe, encoder, msm, blocks)
         return fit(loss, source, encoder, config, job, work, modules=nn.ModuleDict(modules), probe=probe)
 
     def loss(
-        self, encode: TrainableEncoder, own: MsmModules, blocks: Blocks
+        self, encode: TrainableEncoder, msm: MsmModules, blocks: Blocks
     ) -> tuple[torch.Tensor, Mapping[str, float]]:
         """Return the loss of n sentences predicted from the others of their blocks, among all, and what to log."""
         config = self.config
-        queries, keys = self.projected(encode, own, blocks)  # each [n, d]
+        queries, keys = self.projected(encode, msm, blocks)  # each [n, d]
         documents = torch.from_numpy(blocks.of_units).to(queries.device)
-        every, of_keys, first = keys, documents, 0
+        all_keys, key_documents, first = keys, documents, 0
         if config.gather_negatives:
-            every, of_keys, first = gather(keys), gather(documents), offset(len(keys))  # [m, d], [m]
-        encode.meter.multiplied(len(queries) * every.numel())
+            all_keys, key_documents, first = gather(keys), gather(documents), offset(len(keys))  # [m, d], [m]
+        encode.meter.multiplied(len(queries) * all_keys.numel())
         loss = msm_loss(
             queries,
-            every,
+            all_keys,
             documents,
-            of_keys,
+            key_documents,
             first=first,
             temperature=config.temperature,
             mu=config.mu,
             mode=config.loss.mode,
         )
-        return loss * weight(len(queries)), _accuracies(queries.detach(), every.detach(), documents, of_keys, first) | {
-            "msm_loss": float(loss.detach())
-        }
+        return loss * weight(len(queries)), _accuracies(
+            queries.detach(), all_keys.detach(), documents, key_documents, first
+        ) | {"msm_loss": float(loss.detach())}
 
     def projected(
         self,
         encode: TrainableEncoder,
-        own: MsmModules,
+        msm: MsmModules,
         blocks: Blocks,
         change: Callable[[Copies], Copies] = lambda copies: copies,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return predictions and sentences as they are compared, `[n, d]` each; `change` is applied to the copies."""
-        reader, heads = own.encoder_for(blocks.languages[0]), own.heads_for(blocks.languages[0])
+        reader, heads = msm.encoder_for(blocks.languages[0]), msm.heads_for(blocks.languages[0])
         sentences = encode(blocks.units)  # [n, d]
         copies = change(Copies.of(blocks.sizes.tolist(), masked=self.config.mask_documents))
         at_once = None if encode.chunk_tokens is None else max(1, encode.chunk_tokens // copies.index.shape[1])
-        again = 4 / 3 if at_once is not None else 1  # a second forward pass on top of forward and twice backward
-        encode.meter.multiplied(reader.operations(copies) * again + heads.operations(2 * len(sentences)))
+        recomputed = 4 / 3 if at_once is not None else 1  # a second forward pass on top of forward and twice backward
+        encode.meter.multiplied(reader.operations(copies) * recomputed + heads.operations(2 * len(sentences)))
         with encode.autocast():
             predicted = reader(sentences, copies, at_once)
         queries, keys = heads(predicted.to(sentences.dtype), sentences)
         return queries, keys
 
-    def probe(self, encode: TrainableEncoder, own: MsmModules, blocks: DocumentBlocks) -> Mapping[str, float]:
+    def probe(self, encode: TrainableEncoder, msm: MsmModules, blocks: DocumentBlocks) -> Mapping[str, float]:
         """Return held-out accuracy with neighbours in order and shuffled, and chance; empty if nothing is held out."""
-        training, rng, held = own.training, np.random.default_rng(0), blocks.held_blocks()
-        own.eval()
+        training, rng, held_out = msm.training, np.random.default_rng(0), blocks.held_blocks()
+        msm.eval()
         try:
             rows = [
-                (self._accuracy(encode, own, one), self._accuracy(encode, own, one, rng), 1 / len(one.units))
-                for one in held
+                (self._accuracy(encode, msm, block), self._accuracy(encode, msm, block, rng), 1 / len(block.units))
+                for block in held_out
             ]
         finally:
-            own.train(training)
+            msm.train(training)
         names = ("context_accuracy", "shuffled_accuracy", "context_chance")
         columns = zip(names, zip(*rows, strict=True), strict=True) if rows else ()
         return {name: sum(values) / len(rows) for name, values in columns}
 
     def _accuracy(
-        self, encode: TrainableEncoder, own: MsmModules, blocks: Blocks, rng: np.random.Generator | None = None
+        self, encode: TrainableEncoder, msm: MsmModules, blocks: Blocks, rng: np.random.Generator | None = None
     ) -> float:
         """Return the share of predictions nearest to their own sentence; with `rng` neighbours are shuffled first."""
         change = (lambda copies: copies) if rng is None else (lambda copies: copies.shuffled(rng))
-        return accuracy(*self.projected(encode, own, blocks, change))
+        return accuracy(*self.projected(encode, msm, blocks, change))
 
 
 def _accuracies(
-    queries: torch.Tensor, keys: torch.Tensor, documents: torch.Tensor, of_keys: torch.Tensor, first: int
+    queries: torch.Tensor, keys: torch.Tensor, documents: torch.Tensor, key_documents: torch.Tensor, first: int
 ) -> dict[str, float]:
     """Return the shares of queries `[n, d]` nearest to their own among keys `[m, d]`, by kind of rival.
 
@@ -136,7 +136,7 @@ def _accuracies(
     """
     scores = similarities(queries, keys, "cos")
     positives = first + torch.arange(len(queries), device=queries.device)
-    near, far = relations(documents, of_keys, positives)
+    near, far = relations(documents, key_documents, positives)
     beaten = scores >= scores.gather(1, positives[:, None])  # by whom; ties count as misses
 
     def share(rivals: torch.Tensor) -> float:

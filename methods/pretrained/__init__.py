@@ -6,7 +6,7 @@ from typing import Any, Literal
 from bench import Config, Method, declared, hookimpl, setting
 from bench.training import Contract, Pooling
 
-_SAID = (
+_BY_MODEL_FILES = (
     "ours: the model's own files say it best (modules.json and its like); else as `methods/pretrained/README.md` says"
 )
 
@@ -21,24 +21,36 @@ class PretrainedConfig(Config):
     )
     pooling: Pooling | None = setting(
         None,
-        source=_SAID,
+        source=_BY_MODEL_FILES,
         help="the vector of a text: the first token's, the mean over all tokens, or the first token's through BERT's "
         "pooler; nothing: what the model says",
     )
     layer: int = setting(
         -1, ge=-1, source="ours: the last layer, as sentence-transformers reads", help="hidden layer read, −1 the last"
     )
-    normalise: bool | None = setting(None, source=_SAID, help="scale vectors to length 1; nothing: what the model says")
-    similarity: Literal["cos", "dot"] | None = setting(
-        None, source=_SAID, help="how vectors are compared; nothing: what the model says"
+    normalise: bool | None = setting(
+        None, source=_BY_MODEL_FILES, help="scale vectors to length 1; nothing: what the model says"
     )
-    query_prompt: str | None = setting(None, source=_SAID, help="put before a query; nothing: what the model says")
-    passage_prompt: str | None = setting(None, source=_SAID, help="put before a passage; nothing: what the model says")
+    similarity: Literal["cos", "dot"] | None = setting(
+        None, source=_BY_MODEL_FILES, help="how vectors are compared; nothing: what the model says"
+    )
+    query_prompt: str | None = setting(
+        None, source=_BY_MODEL_FILES, help="put before a query; nothing: what the model says"
+    )
+    passage_prompt: str | None = setting(
+        None, source=_BY_MODEL_FILES, help="put before a passage; nothing: what the model says"
+    )
     query_tokens: int | None = setting(
-        None, ge=3, source=_SAID, help="tokens kept of a query, special ones included; nothing: what the model says"
+        None,
+        ge=3,
+        source=_BY_MODEL_FILES,
+        help="tokens kept of a query, special ones included; nothing: what the model says",
     )
     passage_tokens: int | None = setting(
-        None, ge=3, source=_SAID, help="tokens kept of a passage, special ones included; nothing: what the model says"
+        None,
+        ge=3,
+        source=_BY_MODEL_FILES,
+        help="tokens kept of a passage, special ones included; nothing: what the model says",
     )
     title: bool = setting(
         True, source="Contriever's and E5's code: title, a space, text", help="put the title before a passage's text"
@@ -50,7 +62,7 @@ class PretrainedConfig(Config):
 
 def _contract(config: PretrainedConfig) -> Contract:
     """Return the contract of settings, then of the model's files. Raises `UsageError` where these cannot be had."""
-    said: dict[str, Any] = {
+    overrides: dict[str, Any] = {
         "pooling": config.pooling,
         "normalise": config.normalise,
         "similarity": config.similarity,
@@ -59,14 +71,14 @@ def _contract(config: PretrainedConfig) -> Contract:
         "query_length": config.query_tokens,
         "passage_length": config.passage_tokens,
     }
-    given = {name: value for name, value in said.items() if value is not None}
+    set_fields = {name: value for name, value in overrides.items() if value is not None}
     base = Contract()
-    if len(given) < len(said):
+    if len(set_fields) < len(overrides):
         from methods.pretrained import described
 
         base = described.contract(config.model)
     title = " " if config.title else None
-    return replace(base, layer=config.layer, title=title, dtype=config.precision, **given)
+    return replace(base, layer=config.layer, title=title, dtype=config.precision, **set_fields)
 
 
 PRETRAINED = Method(

@@ -50,13 +50,13 @@ def contract(model: str) -> Contract:
             f"model {model}: found the modules {', '.join(kinds)}, expected Transformer, Pooling, perhaps Dense and "
             "perhaps Normalize; other modules are not supported"
         )
-    own = folder / modules[0].path  # where the Transformer's own files lie, mostly the folder itself
-    sizes_file = own / "sentence_bert_config.json"
+    transformer = folder / modules[0].path  # where the Transformer's own files lie, mostly the folder itself
+    sizes_file = transformer / "sentence_bert_config.json"
     sizes = model_json(sizes_file, Sizes) if sizes_file.is_file() else Sizes()
     if sizes.do_lower_case:
         raise UsageError(f"model {model}: found do_lower_case, expected a tokenizer that lowers the case itself")
-    said = model_json(folder / PROMPTS_FILE) if (folder / PROMPTS_FILE).is_file() else {}
-    query, passage = declared_prompts(said)
+    prompts = model_json(folder / PROMPTS_FILE) if (folder / PROMPTS_FILE).is_file() else {}
+    query, passage = declared_prompts(prompts)
     pooling = _pooling(model, model_json(folder / modules[1].path / "config.json"), prompted=bool(query or passage))
     length = sizes.max_seq_length or tokens
     dense = dense_module(folder) is not None
@@ -65,7 +65,7 @@ def contract(model: str) -> Contract:
     return Contract(
         pooling="pooler" if dense else pooling,
         normalise="Normalize" in kinds,
-        similarity=_similarity(model, said.get("similarity_fn_name")),
+        similarity=_similarity(model, prompts.get("similarity_fn_name")),
         query_prompt=query,
         passage_prompt=passage,
         query_length=length,
@@ -76,8 +76,8 @@ def contract(model: str) -> Contract:
 def _pooling(model: str, config: Mapping[str, Any], *, prompted: bool) -> Literal["cls", "mean"]:
     """Read `1_Pooling/config.json`, in its older form (a switch a mode) or its newer one (the mode's name)."""
     if "pooling_mode" in config:
-        given = config["pooling_mode"]
-        modes = [given] if isinstance(given, str) else [*map(str, given if isinstance(given, list) else [given])]
+        mode = config["pooling_mode"]
+        modes = [mode] if isinstance(mode, str) else [*map(str, mode if isinstance(mode, list) else [mode])]
     else:
         marks = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
         modes = [marks.get(key, key) for key, on in config.items() if key.startswith("pooling_mode_") and on]

@@ -8,9 +8,9 @@ from bench.training import Similarity, similarities
 def neighbours(n: int, m: int, *, context: int, documents: torch.Tensor | None = None, first: int = 0) -> torch.Tensor:
     """Return which of m sentences are within `context` of `first` + i, in its document (`[m]`); bool `[n, m]`."""
     device = None if documents is None else documents.device
-    own, every = torch.arange(first, first + n, device=device)[:, None], torch.arange(m, device=device)[None]
-    near = ((own - every).abs() <= context) & (own != every)
-    return near if documents is None else near & (documents[own] == documents[every])
+    rows, columns = torch.arange(first, first + n, device=device)[:, None], torch.arange(m, device=device)[None]
+    near = ((rows - columns).abs() <= context) & (rows != columns)
+    return near if documents is None else near & (documents[rows] == documents[columns])
 
 
 def quickthought(
@@ -38,6 +38,6 @@ def quickthought(
     counts = near.sum(1, keepdim=True)
     if not bool(counts.all()):
         raise ValueError("found a sentence without a neighbour, expected at least two consecutive ones of a document")
-    own = torch.arange(first, first + len(f), device=scores.device)[:, None]
-    scores = scores.scatter(1, own, 0.0)
+    self_places = torch.arange(first, first + len(f), device=scores.device)[:, None]
+    scores = scores.scatter(1, self_places, 0.0)
     return -((near / counts) * scores.log_softmax(1)).sum(1).mean()

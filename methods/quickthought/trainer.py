@@ -60,8 +60,8 @@ class RunsOfSentences(RandomSource[Shards, Documents]):
             size = min(count, self._length)
             start = int(rng.integers(count - size + 1))
             for at in range(start, start + size):
-                taken = self.shards.take(document, at)
-                sentences.append(add_special_tokens(taken, self.shards.special, self._config.sentence_tokens))
+                ids = self.shards.take(document, at)
+                sentences.append(add_special_tokens(ids, self.shards.special, self._config.sentence_tokens))
             owners += [document] * size
         return Runs(sentences, np.asarray(owners, np.int64))
 
@@ -84,15 +84,15 @@ class QuickThoughtTrainer(CorpusTrainer[QuickThoughtConfig]):
         """Return the loss of neighbours, and the share whose nearest other is one; f reads all without g."""
         config = self.config
         sentences = f(runs.sentences)  # [n, d]
-        others = sentences if g is None else g(runs.sentences)
+        candidates = sentences if g is None else g(runs.sentences)
         documents = torch.from_numpy(runs.documents).to(sentences.device)
         first, counts = 0, 1.0
         if config.gather_negatives:
             first, counts = offset(len(sentences)), weight(len(sentences))
-            others, documents = gather(others), gather(documents)
+            candidates, documents = gather(candidates), gather(documents)
         loss = quickthought(
             sentences,
-            others,
+            candidates,
             context=config.context,
             documents=documents,
             first=first,
@@ -100,9 +100,9 @@ class QuickThoughtTrainer(CorpusTrainer[QuickThoughtConfig]):
             similarity=config.similarity,
         )
         with torch.no_grad():
-            near = neighbours(len(sentences), len(others), context=config.context, documents=documents, first=first)
-            scores = sentences @ others.T
-            own = torch.arange(first, first + len(sentences), device=scores.device)[:, None]
-            best = scores.scatter(1, own, float("-inf")).argmax(1, keepdim=True)
+            near = neighbours(len(sentences), len(candidates), context=config.context, documents=documents, first=first)
+            scores = sentences @ candidates.T
+            self_places = torch.arange(first, first + len(sentences), device=scores.device)[:, None]
+            best = scores.scatter(1, self_places, float("-inf")).argmax(1, keepdim=True)
             hit = near.gather(1, best).float().mean()
         return loss * counts, {"accuracy": float(hit)}
