@@ -14,7 +14,7 @@ class LossConfig(Config):
     mode: Literal["balanced", "cross_only"] = setting(
         "balanced",
         source="MSM, eq. 1; cross_only is a row of its ablation of the loss",
-        help="balanced: from the other sentences of its document too, down-weighted by the bias; cross_only: not from them",
+        help="balanced: also its document's other sentences, down-weighted by the bias; cross_only: not those",
     )
 
 
