@@ -71,14 +71,13 @@ def check(
     """Try what a method or suite promises, on a planted corpus or mini data. Exit status 1 if a promise is broken."""
     plugins, data_request = load(), DataRequest(data, data_dir, offline=True)
     verdicts: dict[str, list[Verdict]] = {name: [] for name in names}
-    for name, of_plugin in verdicts.items():
+    for name in verdicts:
         if not as_json and len(verdicts) > 1:
             click.echo(name)
         with tempfile.TemporaryDirectory(prefix="bench-check-") as folder:
-            for verdict in run(name, Path(folder), only=split(only), plugins=plugins, data=data_request, **options):
-                of_plugin.append(verdict)
-                if not as_json:
-                    _print_verdict(verdict)
+            report = None if as_json else _print_verdict
+            where: dict[str, Any] = {"plugins": plugins, "data": data_request, "report": report}
+            verdicts[name] = run(name, Path(folder), only=split(only), **where, **options)
     states = [verdict.state for of_plugin in verdicts.values() for verdict in of_plugin]
     broken, kept = states.count("broken"), states.count("kept")
     if as_json:

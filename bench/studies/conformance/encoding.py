@@ -208,5 +208,5 @@ def contract_fits(subject: DenseSubject) -> None:
 
 CHECKS = (contract_fits, shapes, odd_texts, company, lengths, fresh_process, leaves_all_alone)
 
-OWN_CHECKS = (shapes, odd_texts, company, leaves_all_alone)
+ENCODER_CHECKS = (shapes, odd_texts, company, leaves_all_alone)
 """Those of an encoder that a method brings, which reads by no contract and lies in no folder."""

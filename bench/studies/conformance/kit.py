@@ -1,14 +1,29 @@
-"""What a check is, and how one is carried out: a promise, a trial, and a sentence where it fails."""
+"""What a promise is, and how pytest tries it: a trial, and a sentence where it fails."""
 
-import time
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from bench.core.errors import BenchError
+from bench.core.errors import BenchError, UsageError
+from bench.core.installed import reinstall
+
+if TYPE_CHECKING:
+    import pytest
 
 State = Literal["kept", "broken", "not applicable"]
+_STATES: dict[str, State] = {"passed": "kept", "failed": "broken", "skipped": "not applicable"}
+"""By the outcome of a pytest report."""
+_PYTEST = (
+    *("--capture=no", "--assert=plain", "--noconftest", "--import-mode=importlib", "-c", os.devnull),
+    *(
+        part
+        for name in ("terminal", "cacheprovider", "warnings", "logging", "faulthandler")
+        for part in ("-p", f"no:{name}")
+    ),
+)
+"""Options under which no setting of the user's reaches the trials, and nothing is printed or written."""
 
 
 class BrokenPromiseError(BenchError):
@@ -21,56 +36,106 @@ class NotApplicableError(Exception):
 
 @dataclass(frozen=True)
 class Check:
-    """One promise and its trial."""
+    """One promise and its trial.
 
-    name: str  # short, e.g. `same-seed-same-bytes`
+    Attributes:
+        name: short, e.g. `same-seed-same-bytes`.
+        promise: what a plugin promises, in a sentence.
+        remedy: what the author of a plugin that breaks it does.
+        body: subject → what was left out, if something was. It raises `BrokenPromiseError` or `NotApplicableError`;
+            whatever else it raises breaks the promise too.
+    """
+
+    name: str
     promise: str
-    remedy: str  # what the author of a plugin that breaks it does
-    # subject → what was left out, where something was. Raises `BrokenPromiseError` or `NotApplicableError`; whatever
-    # else it raises breaks the promise too
+    remedy: str
     body: Callable[[Any], str | None]
 
 
-def promise(name: str, kept: str, remedy: str) -> Callable[[Callable[[Any], str | None]], Check]:
-    """Return a decorator that makes a check of its trial; arguments as for `Check`."""
-    return lambda body: Check(name, kept, remedy, body)
+def promise(name: str, sentence: str, remedy: str) -> Callable[[Callable[[Any], str | None]], Check]:
+    """Return a decorator that makes a check of its trial; the arguments are the fields of `Check`."""
+    return lambda body: Check(name, sentence, remedy, body)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a trial ended, why where the promise was not kept or not wholly tried, and the seconds that it took."""
+    """How the trial of a promise ended."""
 
     check: Check
     state: State
-    reason: str
+    reason: str  # why, where the promise was not kept or not wholly tried
     seconds: float
     remedy: str  # what the author does: the check's, or where the cause is known that of the cause
 
     def as_json(self) -> dict[str, Any]:
-        """As `bench plugin check --json` prints it."""
+        """Return a row of `bench plugin check --json`."""
         about = {"name": self.check.name, "promise": self.check.promise, "state": self.state, "reason": self.reason}
         return {**about, "remedy": self.remedy, "seconds": round(self.seconds, 3)}
 
 
-def carry_out(check: Check, subject: Any) -> Verdict:
-    """Try a promise; whatever third-party code raises breaks it."""
-    begun = time.monotonic()
-    state: State = "kept"
-    reason, remedy = "", check.remedy
+def try_promises(
+    checks: Sequence[Check], subject: Any, report: Callable[[Verdict], object] | None = None
+) -> list[Verdict]:
+    """Try promises by pytest, in this process, whatever settings of pytest the working folder or environment has.
+
+    Args:
+        checks: the promises.
+        subject: what they are tried on.
+        report: called with each verdict when its trial ends.
+
+    Raises:
+        UsageError: pytest is not installed.
+    """
     try:
-        reason = check.body(subject) or ""
-    except NotApplicableError as error:
-        state, reason = "not applicable", str(error)
-    except BrokenPromiseError as error:
-        state, reason, remedy = "broken", str(error), error.hint or remedy
-    except Exception as error:  # third-party code may raise anything
-        state, reason = "broken", f"{type(error).__name__}: {error}"
-    return Verdict(check, state, reason, time.monotonic() - begun, remedy)
+        import pytest
+    except ModuleNotFoundError as error:
+        hint = f"type: {reinstall('check')}"
+        raise UsageError(found="no pytest", expected="pytest, which tries the promises", hint=hint) from error
+    session = _Session(checks, subject, report)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_CURRENT_TEST"):
+            patch.delenv(name, raising=False)
+        module = Path(__file__).with_name("promises.py")
+        status = pytest.main([*_PYTEST, f"--rootdir={module.parent}", str(module)], plugins=[session])
+    if session.interrupt is not None:
+        raise session.interrupt
+    if len(session.verdicts) < len(checks):
+        raise BenchError(f"pytest ended with {status!r} after {len(session.verdicts)} of {len(checks)} promises")
+    return session.verdicts
 
 
-def expect(kept: bool, sentence: str, remedy: str = "") -> None:
-    """Raise `BrokenPromiseError` with a sentence unless something holds; `remedy` in place of the check's."""
-    if not kept:
+class _Session:
+    """A pytest plugin that gives `promises.test_promise` its cases and collects how they end."""
+
+    def __init__(self, checks: Sequence[Check], subject: Any, report: Callable[[Verdict], object] | None) -> None:
+        self.checks = {check.name: check for check in checks}
+        self.subject, self.report = subject, report
+        self.verdicts: list[Verdict] = []
+        self.interrupt: BaseException | None = None
+
+    def pytest_generate_tests(self, metafunc: "pytest.Metafunc") -> None:
+        metafunc.parametrize("check", list(self.checks.values()), ids=list(self.checks))
+        metafunc.parametrize("subject", [self.subject], ids=["subject"])
+
+    def pytest_runtest_logreport(self, report: "pytest.TestReport") -> None:
+        if report.when != "call":
+            return
+        facts: dict[str, Any] = dict(report.user_properties)
+        check, state = self.checks[facts["check"]], _STATES[report.outcome]
+        reason = facts.get("reason", report.longreprtext)
+        verdict = Verdict(check, state, reason, report.duration, facts.get("remedy", check.remedy))
+        self.verdicts.append(verdict)
+        if self.report:
+            self.report(verdict)
+
+    def pytest_keyboard_interrupt(self, excinfo: "pytest.ExceptionInfo[BaseException]") -> None:
+        self.interrupt = excinfo.value
+
+
+def expect(condition: bool, sentence: str, remedy: str = "") -> None:
+    """Raise `BrokenPromiseError` with a sentence unless a condition holds; `remedy` in place of the check's."""
+    if not condition:
         raise BrokenPromiseError(sentence, hint=remedy)
 
 

@@ -20,7 +20,7 @@ from bench.core.order import best
 from bench.core.workspace import Parts, Workspace, noop
 from bench.data.corpora.shards import Shards
 from bench.studies.conformance.checks import MINI
-from bench.studies.conformance.kit import Check, carry_out
+from bench.studies.conformance.kit import Check, try_promises
 from bench.studies.conformance.retrieval import RetrieverSubject
 from bench.studies.conformance.suites import SuiteSubject
 from bench.studies.conformance.trial import DenseSubject
@@ -103,8 +103,8 @@ def broken() -> Callable[..., str]:
     """Return why a subject breaks the promise of a name, which it must."""
 
     def reason(checks: Sequence[Check], name: str, subject: Any) -> str:
-        (check,) = (one for one in checks if one.name == name)
-        verdict = carry_out(check, subject)
+        (check,) = (check for check in checks if check.name == name)
+        (verdict,) = try_promises([check], subject)
         assert verdict.state == "broken"
         return verdict.reason
 

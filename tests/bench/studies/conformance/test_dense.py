@@ -13,7 +13,7 @@ from bench.core.contract import Contract
 from bench.core.errors import PluginError
 from bench.retrieval.encoder import TorchEncoder
 from bench.studies.conformance import encoding, light, training
-from bench.studies.conformance.kit import Check, carry_out
+from bench.studies.conformance.kit import Check, try_promises
 from bench.studies.conformance.trial import DenseSubject
 from bench.training.config import TrainingConfig
 from bench.types import Method, Preset
@@ -23,10 +23,10 @@ Toy = Callable[..., DenseSubject]
 CHECKS = (*light.CHECKS, *training.CHECKS, *encoding.CHECKS)
 
 
-@pytest.mark.parametrize("one", CHECKS, ids=lambda one: str(one.name))
-def test_a_sound_method_keeps(sound: DenseSubject, one: Check) -> None:
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: str(check.name))
+def test_a_sound_method_keeps(sound: DenseSubject, check: Check) -> None:
     """Every promise."""
-    verdict = carry_out(one, sound)
+    (verdict,) = try_promises([check], sound)
     assert (verdict.state, verdict.reason) == ("kept", "")
 
 
@@ -58,8 +58,8 @@ def test_a_method_that_learns_nothing_is_found_unless_it_says_so(toy: Toy, broke
     subject.learn_tokens = 6_000
     assert "expected at least 10% more" in broken(CHECKS, "learns-planted-corpus", subject)
     subject = toy("idle", learns=False)
-    (check,) = (one for one in training.CHECKS if one.name == "learns-planted-corpus")
-    verdict = carry_out(check, subject)
+    (check,) = (check for check in training.CHECKS if check.name == "learns-planted-corpus")
+    (verdict,) = try_promises([check], subject)
     reason = "it does not claim to learn topics from random weights (Method.learns)"
     assert (verdict.state, verdict.reason) == ("not applicable", reason)
     assert "long" not in vars(subject)

@@ -1,5 +1,6 @@
 """What every plugin promises before any work, and how side effects are seen."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,8 +10,11 @@ import pytest
 from pydantic import field_validator
 
 from bench.config.base import Config, setting
+from bench.core.errors import UsageError
+from bench.studies.conformance.kit import Check, NotApplicableError, Verdict, expect, try_promises
 from bench.studies.conformance.light import CHECKS, MethodSubject
 from bench.studies.conformance.watch import writes
+from bench.testing import fields as has_fields
 from bench.types import Method, Preset
 
 Broken = Callable[..., str]
@@ -88,3 +92,49 @@ def test_what_is_written_outside_is_seen(tmp_path: Path) -> None:
     with writes([inside]) as found, TemporaryDirectory(dir=outside) as between:
         (Path(between) / "terms.txt").write_text("x")
     assert str(Path(between) / "terms.txt") in found
+
+
+def _raises(error: BaseException) -> Callable[[Any], str | None]:
+    def body(_: Any) -> str | None:
+        raise error
+
+    return body
+
+
+def test_a_verdict_says_how_a_trial_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In order, as they end, whatever options of pytest the environment has."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--no-such-option")
+    bodies: dict[str, Callable[[Any], str | None]] = {
+        "kept": lambda _: None,
+        "partly": lambda subject: f"not {subject}",
+        "broken": lambda _: expect(False, "found a hen", "feed the fox"),
+        "raised": _raises(ValueError("no fox")),
+        "skipped": _raises(NotApplicableError("no hens")),
+    }
+    reported: list[Verdict] = []
+    verdicts = try_promises(
+        [Check(name, "it holds", "look", body) for name, body in bodies.items()], "all", reported.append
+    )
+    assert verdicts == reported
+    assert [(verdict.check.name, verdict.state, verdict.reason, verdict.remedy) for verdict in verdicts] == [
+        ("kept", "kept", "", "look"),
+        ("partly", "kept", "not all", "look"),
+        ("broken", "broken", "found a hen", "feed the fox"),
+        ("raised", "broken", "ValueError: no fox", "look"),
+        ("skipped", "not applicable", "no hens", "look"),
+    ]
+
+
+def test_an_interrupt_ends_the_trials() -> None:
+    """The very exception, which may say by which signal."""
+    error = KeyboardInterrupt("SIGTERM")
+    with pytest.raises(KeyboardInterrupt) as raised:
+        try_promises([Check("x", "it holds", "look", _raises(error))], None)
+    assert raised.value is error
+
+
+def test_without_pytest_the_command_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in an extra."""
+    monkeypatch.setitem(sys.modules, "pytest", None)
+    with pytest.raises(UsageError, check=has_fields(found="no pytest", hint="retrieval-bench[check]")):
+        try_promises(CHECKS, None)

@@ -7,7 +7,7 @@ import pytest
 
 from bench.core.errors import UsageError
 from bench.studies.conformance import retrieval, suites
-from bench.studies.conformance.kit import carry_out
+from bench.studies.conformance.kit import try_promises
 from bench.studies.conformance.retrieval import RetrieverSubject
 from bench.studies.conformance.suites import SuiteSubject, names_files
 from bench.types import DataRequest, Task
@@ -21,9 +21,10 @@ def test_sound_plugins_keep_every_promise(
 ) -> None:
     """A retriever, a suite, and a suite's source that reads a file that it names."""
     retriever, sound = terms(""), suite("")
-    assert not {one.name: why for one in retrieval.CHECKS if (why := carry_out(one, retriever).reason)}
-    assert not {one.name: why for one in suites.CHECKS if (why := carry_out(one, sound).reason)}
-    assert carry_out(names_files, suite("named")).state == "kept"
+    verdicts = try_promises(retrieval.CHECKS, retriever) + try_promises(suites.CHECKS, sound)
+    verdicts += try_promises([names_files], suite("named"))
+    assert len(verdicts) == len(retrieval.CHECKS) + len(suites.CHECKS) + 1
+    assert {(verdict.state, verdict.reason) for verdict in verdicts} == {("kept", "")}
 
 
 def test_tasks_without_files_are_named(suite: Callable[[str], SuiteSubject]) -> None:
@@ -37,7 +38,7 @@ def test_tasks_without_files_are_named(suite: Callable[[str], SuiteSubject]) -> 
         return here
 
     official = replace(made.suite, data=("official",), task_names=lambda _: ("xx", "yy"), load=load)
-    verdict = carry_out(suites.loads, replace(made, suite=official, request=DataRequest("official")))
+    (verdict,) = try_promises([suites.loads], replace(made, suite=official, request=DataRequest("official")))
     assert (verdict.state, verdict.reason) == ("kept", "not checked, for their files are not here: yy")
 
 
@@ -52,7 +53,8 @@ def test_a_retrievers_flaw_is_found(
 @pytest.mark.parametrize(("flaw", "remedy"), [("position", "bench.best"), ("batches", "encode each text by itself")])
 def test_the_remedy_is_that_of_the_cause(terms: Callable[[str], RetrieverSubject], flaw: str, remedy: str) -> None:
     """Ties that go by position and vectors that depend on their batch break the same promise, and want other cures."""
-    assert remedy in carry_out(retrieval.order_of_corpus, terms(flaw)).remedy
+    (verdict,) = try_promises([retrieval.order_of_corpus], terms(flaw))
+    assert remedy in verdict.remedy
 
 
 @pytest.mark.parametrize(("flaw", "name", "words"), cases("a-suites-flaw-is-found"))
