@@ -1,8 +1,8 @@
 """The one loop: views → forward → loss → step, until the budget is spent; logged, probed, resumable.
 
-A training that is killed at any moment and begun again writes the same bytes as one that is not (on a processor, with
-the same number of threads): weights, optimiser, generators, data order and log go through every checkpoint. What time
-it took is in the facts alone.
+A training that is killed at any moment and started again writes the same bytes as one that is not (on a processor, with
+the same number of threads): weights, optimiser, generators, data order and log go through every checkpoint. Only the
+facts say how long it took.
 """
 
 import math
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 import torch
@@ -36,30 +36,66 @@ from bench.training.distributed import (
     union,
     world_size,
 )
-from bench.training.encoder import TrainableEncoder
+from bench.training.encoder import TrainableEncoder, Vocabulary
 from bench.training.meter import Costs, Meter
 from bench.training.optimisation import Asam, adamw, clip, tensor_cores, warm_up_and_decay
 from bench.training.probes import evaluate_probes, signs
 from bench.types import Json
 
+
+class Trainable(Protocol):
+    """What the loop trains: a `bench.training.encoder.TrainableEncoder`, or a cross-encoder."""
+
+    @property
+    def model(self) -> nn.Module:
+        """The weights that are trained and exported."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+
+    @property
+    def meter(self) -> Meter:
+        """Counts what is computed; `tokens` are the unit of budget and progress."""
+
+    @property
+    def vocabulary(self) -> Vocabulary | None:
+        """The ids that have embeddings; None: all."""
+
+    def save(self, folder: Path) -> None:
+        """Write the model to a folder."""
+
+
+ModelT = TypeVar("ModelT", bound=Trainable)
 B = TypeVar("B", bound=Sized)
 Values = Mapping[str, float]
-Loss = Callable[[TrainableEncoder, B], tuple[torch.Tensor, Values | Callable[[], Values]]]
-"""(encoder, batch) → a scalar to minimise, and further values to log, or what makes them: called on logged steps."""
+Loss = Callable[[ModelT, B], tuple[torch.Tensor, Values | Callable[[], Values]]]
+"""(model, batch) → a scalar to minimise, and further values to log, or what computes them: called on logged steps."""
 
 Probe = Callable[[], Mapping[str, float]]
 """Further measurements of a method at each probe; names as in `bench.training.probes.SIGNS` are judged."""
 
 Facts = Mapping[str, Json]
-"""What a training says of itself, as `fit` returns it."""
+"""What a training reports about itself, as `fit` returns it."""
 
-_CHECKPOINTS = 20  # times as long as a checkpoint took, the next one is not written
+_CHECKPOINT_PAUSE = 20  # a checkpoint that took t seconds is followed by none for 20·t
 
 ConfigT = TypeVar("ConfigT", bound=TrainingConfig)
 
 
 class CorpusTrainer(Generic[ConfigT]):
-    """Base of a method's trainer (`bench.core.contract.Trainer`); a subclass says in `train_on` what is learnt."""
+    """Base of a method's trainer (`bench.core.contract.Trainer`); a subclass defines `train_on`.
+
+    Example:
+        >>> class Trainer(CorpusTrainer[DenseConfig]):
+        ...     def train_on(self, encoder, corpus, job, work):
+        ...         source = SentencePairs(corpus, self.config, job.seed, two_sentences)
+        ...         return fit(self.loss, source, encoder, self.config, job, work)
+        ...
+        ...     def loss(self, encode, pairs):
+        ...         left, right = encode.encode_views(pairs)  # each [n, d]
+        ...         return info_nce(left, right, temperature=self.config.temperature), {}
+    """
 
     def __init__(self, config: ConfigT) -> None:
         self.config = config
@@ -70,14 +106,14 @@ class CorpusTrainer(Generic[ConfigT]):
         return self.train_on(TrainableEncoder.begin(start, corpus, self.config, job), corpus, job, work)
 
     def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
-        """Train an encoder on a corpus: make batches, modules and loss, and return what `fit` does."""
+        """Train an encoder on a corpus: create batches, modules and loss, and return what `fit` does."""
         raise NotImplementedError
 
 
 def fit(
-    loss: Loss[B],
+    loss: Loss[ModelT, B],
     source: BatchSource[B],
-    encoder: TrainableEncoder,
+    encoder: ModelT,
     config: LoopConfig,
     job: TrainingJob,
     work: Workspace,
@@ -88,25 +124,43 @@ def fit(
     asam_rho: float | None = None,
     selection: WeightSelection | None = None,
     section: str = "method",
+    folder: str = ENCODER,
+    log_fields: Sequence[str] | None = None,
+    clipped: Sequence[nn.Parameter] | None = None,
 ) -> dict[str, Json]:
     """Train an encoder; write `encoder/` and `log.jsonl`.
 
-    `loss` is the method's idea, `source` its batches, `config` has optimiser, accumulation, log and checkpoints, `job`
-    the budget (the step that spends it is the last) and the seed. `modules` are what the loss trains or keeps besides
-    the encoder: heads, banks (as buffers), a momentum copy (without gradients), whatever it needs to know of earlier
-    batches (a buffer); checkpointed, never exported. `after_step` gets the step's number (from 1) after each change of
-    the weights, however many batches it accumulates; `probe` is called, gradients and dropout off, whenever held-out
-    pairs are probed. `asam_rho` is ρ of ASAM, which takes each loss twice, so that it must not change its own buffers;
-    `selection` says which weights are written (None: the last), and when to stop; `section` is the settings' name in
-    messages.
+    Args:
+        loss: the method's idea: (encoder, batch) → a scalar, and values to log.
+        source: its batches.
+        encoder: what is trained and exported.
+        config: optimiser, accumulation, log and checkpoints.
+        job: the budget (the step that spends it is the last) and the seed.
+        work: where everything is written; `work.advance` counts tokens.
+        modules: what the loss trains or keeps besides the encoder: heads, banks (as buffers), a momentum copy (without
+            gradients), whatever it needs to know of earlier batches (a buffer); checkpointed, never exported.
+        after_step: called with the step's number (from 1) after each change of the weights, however many batches it
+            accumulates.
+        probe: called, with gradients and dropout off, whenever held-out pairs are probed.
+        asam_rho: ρ of ASAM, which computes each loss twice, so that it must not change its own buffers.
+        selection: which weights are written, and when to stop; default: the last weights, at the end.
+        section: the settings' name in messages.
+        folder: name of the folder that the model is written to.
+        log_fields: names of what a line of the log holds, in this order, from the first step on; default: everything,
+            after a line of the start.
+        clipped: weights whose gradients are clipped, in the order in which their norms are summed; default: all, in the
+            optimiser's order.
 
-    Returns tokens, distinct_tokens, flops, passes, steps, pairs, loss (of the last step), warnings (signs of collapse),
-    without_gradient (trainable weights that never got one), vocabulary, seconds, device_seconds, peak_memory_bytes,
-    tokens_per_second; selection, where there is one. Raises `UsageError`: the loss or the gradient is not finite any
-    more.
+    Returns:
+        tokens, distinct_tokens, flops, passes, steps, pairs, loss (of the last step), warnings (signs of collapse),
+        without_gradient (trainable weights that never had one), vocabulary, seconds, device_seconds, peak_memory_bytes,
+        tokens_per_second; selection, where there is one.
+
+    Raises:
+        UsageError: the loss or the gradient is no longer finite.
     """
-    own = {} if modules is None else {"method": modules.to(encoder.device)}
-    every = nn.ModuleDict({"encoder": encoder.model, **own})
+    extra = {} if modules is None else {"method": modules.to(encoder.device)}
+    trained = nn.ModuleDict({"encoder": encoder.model, **extra})
     training = _TrainingLoop(
         loss=loss,
         source=source,
@@ -114,12 +168,15 @@ def fit(
         config=config,
         job=job,
         work=work,
-        modules=every,
+        modules=trained,
         after_step=after_step,
         probe=probe,
         selection=selection,
         section=section,
-        asam=None if asam_rho is None else Asam(every, asam_rho),
+        folder=folder,
+        log_fields=log_fields,
+        clipped=clipped,
+        asam=None if asam_rho is None else Asam(trained, asam_rho),
     )
     with tensor_cores(encoder.device):
         training.resume()
@@ -145,12 +202,12 @@ class _Progress:
 
 
 @dataclass
-class _TrainingLoop(Generic[B]):
+class _TrainingLoop(Generic[ModelT, B]):
     """One training between its first step (or checkpoint) and its end; arguments are those of `fit`."""
 
-    loss: Loss[B]
+    loss: Loss[ModelT, B]
     source: BatchSource[B]
-    encoder: TrainableEncoder
+    encoder: ModelT
     config: LoopConfig
     job: TrainingJob
     work: Workspace
@@ -159,112 +216,130 @@ class _TrainingLoop(Generic[B]):
     probe: Probe | None
     selection: WeightSelection | None
     section: str
+    folder: str
+    log_fields: Sequence[str] | None
+    clipped: Sequence[nn.Parameter] | None
     asam: Asam | None
 
     def __post_init__(self) -> None:
-        """Make optimiser and generators; `resume` decides where they begin."""
+        """Create optimiser and generators; `resume` decides where they start."""
         self.optimiser = adamw(self.modules, self.config)
-        self.weights = [weight for group in self.optimiser.param_groups for weight in group["params"]]
+        groups = self.optimiser.param_groups
+        self.weights = self.clipped or [weight for group in groups for weight in group["params"]]
         self.gradients = GradientAverage(self.modules.parameters())
-        self.untouched = {name: weight for name, weight in self.modules.named_parameters() if weight.requires_grad}
-        self.held = self.source.held_out()
+        trainable = {name: weight for name, weight in self.modules.named_parameters() if weight.requires_grad}
+        self.params_without_grad = trainable  # so far
+        self.held_out = self.source.held_out()
         self.rng = np.random.default_rng([self.job.seed, 1])
-        self.at = _Progress()
+        self.progress = _Progress()
         self.lines: list[str] = []  # of the log, since the last checkpoint
         self.costs = Costs(self.encoder.device)
         self.saved = (0, time.monotonic())  # tokens and moment of the last checkpoint
-        self.took = 0.0  # seconds to write it
-        self.saves = False  # a checkpoint after this step
-        self.ahead: list[B] = []  # batches of the next step, drawn while the device computes
+        self.save_seconds = 0.0  # that it took to write
+        self.saves = False  # a checkpoint follows this step
+        self.prefetched: list[B] = []  # batches of the next step, drawn while the device computes
 
     @property
     def tokens(self) -> int:
-        """Seen so far."""
+        """Tokens so far."""
         return self.encoder.meter.tokens
 
     @property
     def spent(self) -> float:
         """Share of the budget, from 0."""
         if self.job.steps is not None:
-            return self.at.step / self.job.steps
+            return self.progress.step / self.job.steps
         if self.job.flops is not None:
             return self.encoder.meter.flops / self.job.flops
         return self.tokens / self.job.tokens
 
     @property
     def over(self) -> bool:
-        """Whether the budget is spent, or nothing better is to be expected."""
+        """Whether the budget is spent, or the weights have stopped to improve."""
         return self.spent >= 1 or (self.selection is not None and self.selection.stopped)
 
     @property
-    def rate(self) -> float:
-        """The learning rate of the next step."""
-        whole = 1.0 if self.job.steps is None else float(self.job.steps)  # steps are counted as the papers count them
-        config = self.config
-        return config.learning_rate * warm_up_and_decay(self.spent * whole, config.warm_up * whole, whole)
+    def logs(self) -> bool:
+        """Whether this step ends with a line of the log."""
+        step, config = self.progress.step, self.config
+        return self.over or step % config.log_every == 0 or step % config.probe_every == 0
+
+    @property
+    def selects(self) -> bool:
+        """Whether the weights are evaluated after this step."""
+        return self.selection is not None and self.selection.due(self.progress.step, self.spent)
 
     def resume(self) -> None:
-        """Go on from the newest checkpoint, or begin."""
+        """Go on from the newest checkpoint, or start."""
         seed_everything(self.job.seed)
         self.modules.train()
-        found = checkpoint.newest(self.work.parts)
-        if found is None:
-            self._write({"step": 0, "tokens": 0}, probe=True)
+        newest = checkpoint.newest(self.work.parts)
+        if newest is None:
+            if self.log_fields is None:
+                self._write({"step": 0, "tokens": 0}, probe=True)
             return
-        tensors, state = found
+        tensors, state = newest
         checkpoint.restore(self.modules, self.optimiser, tensors)
         self.source.restore(state["source"])
         self.source.shards.see(tensors["seen"].numpy())
         self.rng.bit_generator.state = state["rng"]
         set_rng_state(state["chance"], self.encoder.device)
-        self.at = _Progress(**state["progress"])
-        self.untouched = {name: self.untouched[name] for name in state["untouched"]}
+        self.progress = _Progress(**state["progress"])
+        self.params_without_grad = {name: self.params_without_grad[name] for name in state["untouched"]}
         if self.selection is not None:
             self.selection.restore(state["selection"])
-        for name, value in self.at.meter.items():
+        for name, value in self.progress.meter.items():
             setattr(self.encoder.meter, name, value)
-        self.costs = Costs(self.encoder.device, self.at.seconds, self.at.device_seconds)
+        self.costs = Costs(self.encoder.device, self.progress.seconds, self.progress.device_seconds)
         self.saved = (self.tokens, time.monotonic())
         self.work.advance(self.tokens)
 
     def step(self) -> None:
-        """Make one step: accumulate, clip, update, log."""
-        config, before, rate = self.config, replace(self.encoder.meter), self.rate
-        self.at.step += 1
-        seed_step(self.job.seed, self.at.step)
-        batches, self.ahead = self.ahead or self._drawn(), []
+        """Take one step: accumulate, clip, update, select, log, save."""
+        config, progress, before = self.config, self.progress, replace(self.encoder.meter)
+        total = 1.0 if self.job.steps is None else float(self.job.steps)  # steps are counted as the papers count them
+        rate = config.learning_rate * warm_up_and_decay(self.spent * total, config.warm_up * total, total)
+        progress.step += 1
+        seed_step(self.job.seed, progress.step)
+        batches, self.prefetched = self.prefetched or self._draw(), []
         losses = self._gradients(batches)
         if self.asam is not None:
             self.asam.perturb()
             self._sum({"ascent_loss": math.fsum(self._gradients(batches, log=False)) / len(batches)})
             self.asam.restore()
-        self._join(before, sum(map(len, batches)))
-        if not self._draws_end():
-            self.ahead = self._drawn()
+        self._synchronise(before, sum(map(len, batches)))
+        stop_prefetch = self.saves or self.over or self.selects  # nothing beyond such a step may be drawn, or seen
+        if not stop_prefetch:
+            self.prefetched = self._draw()
         self._sum({"gradient_norm": self._finite(clip(self.weights, config.clip), "gradient")})
-        self._touch()
+        self._drop_params_with_grad()
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.optimiser.step()
         if self.after_step is not None:
-            self.after_step(self.at.step)
-        self.at.loss = sum(losses) / len(losses)
-        self.at.first = self.at.loss if self.at.first is None else self.at.first
-        self._select()
-        self._log(rate)
-        self._checkpoint()
+            self.after_step(progress.step)
+        progress.loss = sum(losses) / len(losses)
+        progress.first = progress.loss if progress.first is None else progress.first
+        line = {"step": progress.step, "tokens": self.tokens}
+        if self.selection is not None and self.selects:
+            value = self._finite(self.selection.evaluate(progress.step, self.modules, self.work.parts), "measure")
+            self._write({**line, **self.selection.line(value)}, probe=False)
+        if self.logs:
+            means = {name: total / count for name, (total, count) in sorted(progress.sums.items())}
+            progress.sums = {}
+            probes = self.over or progress.step % config.probe_every == 0
+            self._write({**line, "learning_rate": rate, **means}, probe=probes)
+        if self.saves and not self.over:  # after the last step the result itself is written
+            self._save()
         self.work.advance(self.tokens - before.tokens)
 
-    def _join(self, before: Meter, units: int) -> None:
-        """Count what all processes did in this step; the first one's clock says whether a checkpoint is due."""
-        meter, due = self.encoder.meter, self._due() and not rank()
-        spent = [getattr(meter, one.name) - getattr(before, one.name) for one in fields(meter)]
-        *spent, pairs, saves = sums([*spent, units, due])
-        if world_size() > 1:
-            for one, value in zip(fields(meter), spent, strict=True):
-                setattr(meter, one.name, type(getattr(meter, one.name))(getattr(before, one.name) + value))
-        self.at.pairs += int(pairs)
-        self.saves = bool(saves)
+    def _draw(self) -> list[B]:
+        """Draw the batches of a step; all processes draw from the generator of the first."""
+        batches = []
+        for _ in range(self.config.accumulate):
+            broadcast_rng(self.rng)
+            batches.append(self.source.batch(self.rng))
+        return batches
 
     def _gradients(self, batches: Sequence[B], *, log: bool = True) -> list[float]:
         """Compute the gradients of some batches anew, averaged over them and over processes; return their losses."""
@@ -275,50 +350,117 @@ class _TrainingLoop(Generic[B]):
             losses.append(self._finite(float(loss.detach()), "loss"))
             self.gradients.backward(loss / len(batches), last=len(losses) == len(batches))
             if log:
-                self._sum(metrics if isinstance(metrics, Mapping) else metrics() if self._logs() else {})
+                self._sum(metrics if isinstance(metrics, Mapping) else metrics() if self.logs else {})
         average_statistics(self.modules)
         losses = [value / world_size() for value in sums(losses)]
         for value in losses if log else ():
             self._sum({"loss": value})
         return losses
 
-    def _drawn(self) -> list[B]:
-        """Draw the batches of a step; all processes choose alike what they are of."""
-        batches = []
-        for _ in range(self.config.accumulate):
-            broadcast_rng(self.rng)
-            batches.append(self.source.batch(self.rng))
-        return batches
+    def _synchronise(self, before: Meter, units: int) -> None:
+        """Count what all processes did in this step, and let the first one's clock decide whether it is saved.
 
-    def _draws_end(self) -> bool:
-        """Return whether this step may be the last, or is saved: then nothing beyond it may be drawn, or seen."""
-        ends = self.selection is not None and self.selection.due(self.at.step, self.spent)
-        return self.saves or self.over or ends
+        A checkpoint is due by tokens, or by seconds, of which writing may take a twentieth.
+        """
+        meter, (tokens, moment), often = self.encoder.meter, self.saved, self.config.checkpoint_tokens
+        pause = max(self.config.checkpoint_seconds, _CHECKPOINT_PAUSE * self.save_seconds)
+        since = before.tokens - tokens + (self.tokens - before.tokens) * world_size()  # others did about as much
+        due = time.monotonic() - moment >= pause or (often is not None and since >= often)
+        counts = [getattr(meter, count.name) - getattr(before, count.name) for count in fields(meter)]
+        *counts, pairs, saves = sums([*counts, units, due and not rank()])
+        if world_size() > 1:
+            for count, value in zip(fields(meter), counts, strict=True):
+                setattr(meter, count.name, type(getattr(meter, count.name))(getattr(before, count.name) + value))
+        self.progress.pairs += int(pairs)
+        self.saves = bool(saves)
 
-    def _touch(self) -> None:
-        """Take the weights that have a gradient from those that never got one; the device is asked once for all."""
-        waiting = {name: weight.grad for name, weight in self.untouched.items() if weight.grad is not None}
-        if waiting:
-            touched = torch.stack([gradient.any() for gradient in waiting.values()]).tolist()
-            for name in (name for name, some in zip(waiting, touched, strict=True) if some):
-                del self.untouched[name]
+    def _drop_params_with_grad(self) -> None:
+        """Take the weights that have a gradient off `params_without_grad`; the device is asked once for all."""
+        gradients = {name: weight.grad for name, weight in self.params_without_grad.items() if weight.grad is not None}
+        if gradients:
+            nonzero = torch.stack([gradient.any() for gradient in gradients.values()]).tolist()
+            for name, reached in zip(gradients, nonzero, strict=True):
+                if reached:
+                    del self.params_without_grad[name]
 
-    def _select(self) -> None:
-        if self.selection is None or not self.selection.due(self.at.step, self.spent):
+    def _finite(self, value: float, quantity: str) -> float:
+        """Return a number; raise `UsageError` if it is not finite."""
+        if not math.isfinite(value):
+            config, section = self.config, self.section
+            softer = f"{section}.temperature (it is {config.temperature}) or " if config.temperature < 1 else ""
+            raise UsageError(
+                f"the {quantity} of training step {self.progress.step} is {value}; lower {section}.learning_rate (it "
+                f"is {config.learning_rate}), or raise {softer}{section}.warm_up, and run again"
+            )
+        return value
+
+    def _sum(self, values: Mapping[str, float]) -> None:
+        """Add to what the next line of the log averages; a batch need not have every value."""
+        for name, value in values.items():
+            total, count = self.progress.sums.get(name, (0.0, 0))
+            self.progress.sums[name] = [total + float(value), count + 1]
+
+    def _write(self, line: dict[str, Any], *, probe: bool) -> None:
+        """Add a line to the log, with probes if they are due; the first has the source's notes."""
+        progress = self.progress
+        if notes := list(getattr(self.source, "notes", ())) if line["step"] == 0 else []:
+            line["notes"] = notes
+            progress.warnings += len(notes)
+        if probe and (self.held_out or self.probe):
+            encoder = cast(TrainableEncoder, self.encoder)  # only encoders have held-out pairs
+            measured = evaluate_probes(encoder, self.held_out, self.probe)
+            line["probe"] = {name: checkpoint.short(value) for name, value in measured.items()}
+            first = {} if progress.first is None else {"first_loss": progress.first}
+            warm = self.spent > self.config.warm_up  # random weights look collapsed, and are not
+            numbers = {name: value for name, value in line.items() if isinstance(value, float)}
+            line["warnings"] = signs({**numbers, **first, **measured}) if warm else []
+            progress.warnings += len(line["warnings"])
+        line = line if self.log_fields is None else {name: line[name] for name in self.log_fields}
+        self.lines.append(checkpoint.log_line(line))
+        self.work.log(line)
+
+    def _save(self) -> None:
+        """Write a checkpoint: the first process does so, for all."""
+        progress, began = self.progress, time.monotonic()
+        seen = torch.from_numpy(union(self.source.shards.seen()))
+        if rank():
             return
-        value = self._finite(self.selection.evaluate(self.at.step, self.modules, self.work.parts), "measure")
-        self._write({"step": self.at.step, "tokens": self.tokens, **self.selection.line(value)}, probe=False)
+        progress.seconds, progress.device_seconds = self.costs.spent()
+        progress.meter = asdict(self.encoder.meter)
+        name = f"log-{progress.step:010d}.jsonl"
+        self.work.parts.write(name, "".join(self.lines).encode())
+        progress.log.append(name)
+        self.lines.clear()
+        state: dict[str, Json] = {
+            "source": self.source.state(),
+            "rng": self.rng.bit_generator.state,
+            "chance": rng_state(self.encoder.device),
+            "progress": asdict(progress),
+            "untouched": sorted(self.params_without_grad),
+            "log": [*progress.log, *(() if self.selection is None else self.selection.part)],  # files that it needs
+            **({} if self.selection is None else {"selection": self.selection.state()}),
+        }
+        tensors = checkpoint.tensors_of(self.modules, self.optimiser)
+        tensors["seen"] = seen
+        if self.encoder.vocabulary is not None:  # which ids the rows of the embeddings are
+            tensors["vocabulary"] = torch.from_numpy(self.encoder.vocabulary.kept)
+        checkpoint.save(self.work.parts, progress.step, tensors, state)
+        if self.selection is not None:
+            self.selection.pin(self.work.parts)
+        self.saved = (self.tokens, time.monotonic())
+        self.save_seconds = self.saved[1] - began
 
     def finish(self) -> dict[str, Json]:
-        """Write encoder and log; return the facts."""
-        at, meter, kept, costs = self.at, self.encoder.meter, self.encoder.vocabulary, self.costs.facts()
+        """Write model and log; return the facts."""
+        progress, meter, vocabulary = self.progress, self.encoder.meter, self.encoder.vocabulary
+        costs = self.costs.facts()
         self.source.shards.see(union(self.source.shards.seen()))
         (costs["device_seconds"],) = sums([costs["device_seconds"]])
         if self.selection is not None:
             self.selection.put_back(self.modules, self.work.parts)
-        self.encoder.save(self.work.out / ENCODER)
+        self.encoder.save(self.work.out / self.folder)
         with atomic(self.work.out / LOG) as stream:
-            for name in at.log:
+            for name in progress.log:
                 stream.write((self.work.parts.folder / name).read_bytes())
             stream.write("".join(self.lines).encode())
         return {
@@ -326,96 +468,13 @@ class _TrainingLoop(Generic[B]):
             "distinct_tokens": self.source.shards.distinct_tokens,
             "flops": meter.flops,
             "passes": meter.passes,
-            "steps": at.step,
-            "pairs": at.pairs,
-            "loss": at.loss,
-            "warnings": at.warnings,
-            "without_gradient": sorted(self.untouched),
-            "vocabulary": None if kept is None else {"kept": len(kept.kept), "of": len(kept.small)},
+            "steps": progress.step,
+            "pairs": progress.pairs,
+            "loss": progress.loss,
+            "warnings": progress.warnings,
+            "without_gradient": sorted(self.params_without_grad),
+            "vocabulary": None if vocabulary is None else {"kept": len(vocabulary.kept), "of": len(vocabulary.small)},
             **costs,
             "tokens_per_second": round(meter.tokens / max(costs["seconds"], 1e-3)),
             **({} if self.selection is None else {"selection": self.selection.facts()}),
         }
-
-    def _finite(self, value: float, what: str) -> float:
-        """Return a number; stop where it is none any more."""
-        if not math.isfinite(value):
-            raise UsageError(
-                f"the {what} of training step {self.at.step} is {value}; lower {self.section}.learning_rate (it is "
-                f"{self.config.learning_rate}), or raise {self.section}.temperature (it is {self.config.temperature}) "
-                f"or {self.section}.warm_up, and run again"
-            )
-        return value
-
-    def _sum(self, values: Mapping[str, float]) -> None:
-        """Add to what the next line of the log averages; a batch need not have every value."""
-        for name, value in values.items():
-            total, count = self.at.sums.get(name, (0.0, 0))
-            self.at.sums[name] = [total + float(value), count + 1]
-
-    def _logs(self) -> bool:
-        return self.over or not (self.at.step % self.config.log_every and self.at.step % self.config.probe_every)
-
-    def _log(self, rate: float) -> None:
-        at = self.at
-        probe = self.over or at.step % self.config.probe_every == 0
-        if self._logs():
-            means = {name: total / count for name, (total, count) in sorted(at.sums.items())}
-            at.sums = {}
-            self._write({"step": at.step, "tokens": self.tokens, "learning_rate": rate, **means}, probe)
-
-    def _write(self, line: dict[str, Any], probe: bool) -> None:
-        """Add a line to the log, with a look at the held-out pairs if one is due; the first has the source's notes."""
-        if notes := list(getattr(self.source, "notes", ())) if line["step"] == 0 else []:
-            line["notes"] = notes
-            self.at.warnings += len(notes)
-        if probe and (self.held or self.probe):
-            found = evaluate_probes(self.encoder, self.held, self.probe)
-            line["probe"] = {name: checkpoint.short(value) for name, value in found.items()}
-            first = {} if self.at.first is None else {"first_loss": self.at.first}
-            warm = self.spent > self.config.warm_up  # random weights look collapsed, and are not
-            numbers = {name: value for name, value in line.items() if isinstance(value, float)}
-            line["warnings"] = signs({**numbers, **first, **found}) if warm else []
-            self.at.warnings += len(line["warnings"])
-        self.lines.append(checkpoint.log_line(line))
-        self.work.log(line)
-
-    def _due(self) -> bool:
-        """Return whether it is time for a checkpoint: by tokens, or by seconds, a twentieth of which it may take."""
-        tokens, moment = self.saved
-        often = self.config.checkpoint_tokens
-        seconds = max(self.config.checkpoint_seconds, _CHECKPOINTS * self.took)
-        return time.monotonic() - moment >= seconds or (often is not None and self.tokens - tokens >= often)
-
-    def _checkpoint(self) -> None:
-        """Save if it is time; never after the last step, when the result itself is written."""
-        at, began = self.at, time.monotonic()
-        if not self.saves or self.over:
-            return
-        seen = torch.from_numpy(union(self.source.shards.seen()))
-        if rank():  # the first process writes for all
-            return
-        at.seconds, at.device_seconds = self.costs.spent()
-        at.meter = asdict(self.encoder.meter)
-        name = f"log-{at.step:010d}.jsonl"
-        self.work.parts.write(name, "".join(self.lines).encode())
-        at.log.append(name)
-        self.lines.clear()
-        state: dict[str, Json] = {
-            "source": self.source.state(),
-            "rng": self.rng.bit_generator.state,
-            "chance": rng_state(self.encoder.device),
-            "progress": asdict(at),
-            "untouched": sorted(self.untouched),
-            "log": [*at.log, *(() if self.selection is None else self.selection.part)],  # files that it leans on
-            **({} if self.selection is None else {"selection": self.selection.state()}),
-        }
-        tensors = checkpoint.tensors_of(self.modules, self.optimiser)
-        tensors["seen"] = seen
-        if self.encoder.vocabulary is not None:  # which ids the rows of the embeddings are
-            tensors["vocabulary"] = torch.from_numpy(self.encoder.vocabulary.kept)
-        checkpoint.save(self.work.parts, at.step, tensors, state)
-        if self.selection is not None:
-            self.selection.pin(self.work.parts)
-        self.saved = (self.tokens, time.monotonic())
-        self.took = self.saved[1] - began
