@@ -1,6 +1,9 @@
-"""The helpers of `.ci/run`: a cap ends what it should, and the slowest tests are named however a run ends."""
+"""The scripts of `.ci`: time limits that end a run by themselves and name the slowest tests, and releases."""
 
+import hashlib
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,8 +13,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CAPPED, SLOW = ROOT / ".ci" / "capped.py", ROOT / ".ci" / "slow.py"
-
 SUITE = """
 import time, pytest
 
@@ -24,54 +25,80 @@ def test_shorter(): time.sleep(0.01)
 def test_not_slow(): raise AssertionError("it is not marked slow")
 
 @pytest.mark.slow
-def test_endless(): time.sleep(60)
+def test_endless(): time.sleep(300)
 """
 
 
-def suite(folder: Path, text: str = SUITE) -> Path:
-    """Write a small test suite with the repository's markers."""
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  gpu\n  network\n")
-    (folder / "test_some.py").write_text(text)
-    return folder
-
-
-def slow(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `.ci/slow.py` in a folder."""
-    command = [sys.executable, str(SLOW), *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
-
-
-def test_the_cap_fails_and_names_the_slowest_first_with_the_one_that_hangs(tmp_path: Path) -> None:
-    """At the cap the run fails, and lists the tests by time, the running one included."""
-    done = slow(suite(tmp_path), "--cap", "6")
-    assert done.returncode == 124
-    assert "the cap of 6 s was reached" in done.stdout
-    rows = done.stdout.partition("the slowest ten:\n")[2].splitlines()
-    assert [row.split()[2].partition("::")[2] for row in rows] == ["test_endless", "test_short", "test_shorter"]
-    assert rows[0].endswith("(still running)")
-    assert not rows[1].endswith("(still running)")
-    assert float(rows[1].split()[0]) == pytest.approx(0.3, abs=0.25)
-
-
-def test_the_verdict_is_pytests(tmp_path: Path) -> None:
-    """Its exit code for "no tests" is no failure, and is said; that of a failing test is passed on."""
-    done = slow(suite(tmp_path, "def test_quick(): pass\n"))
-    assert done.returncode == 0
-    assert "no test is marked slow" in done.stdout
-    done = slow(suite(tmp_path, "import pytest\n@pytest.mark.slow\ndef test_wrong(): assert 1 == 2\n"))
-    assert done.returncode == 1
-
-
-@pytest.mark.parametrize("code", [0, 1, 7])
-def test_an_exit_code_is_passed_on(code: int) -> None:
-    """A command that ends before the cap keeps its code."""
-    done = subprocess.run(
-        [sys.executable, str(CAPPED), "20", sys.executable, "-c", f"raise SystemExit({code})"], check=False
+def run(*command: str | Path, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder; stderr is part of its output."""
+    return subprocess.run(
+        command,
+        cwd=cwd,
+        env=os.environ | env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=120,
     )
-    assert done.returncode == code
 
 
-def alive(process: int) -> bool:
+def slow_command(seconds: int) -> list[str]:
+    """Return what `make test-slow` runs, with this Python."""
+    printed = run("make", "--dry-run", "test-slow", "VENV=VENV", f"SLOW_CAP={seconds}", cwd=ROOT).stdout
+    (line,) = [line for line in printed.splitlines() if "-m pytest" in line]
+    return [sys.executable, *shlex.split(line)[1:]]
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    """A small test suite with the repository's markers."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  gpu\n  network\n")
+    (tmp_path / "test_some.py").write_text(SUITE)
+    return tmp_path
+
+
+def test_slow_tests_stop_after_their_seconds_and_name_the_slowest(suite: Path) -> None:
+    """The test that is running then is the last one; the run fails."""
+    (suite / "test_some.py").write_text(
+        SUITE.replace("time.sleep(300)", "time.sleep(2)") + "\n" + SUITE.split("\n\n")[1]
+    )
+    result = run(*slow_command(1), cwd=suite)
+    assert result.returncode != 0
+    assert "session-timeout: 1" in result.stdout
+    rows = result.stdout.partition("slowest 10 durations")[2].splitlines()
+    assert next(row for row in rows if "::" in row).endswith("test_endless")
+
+
+def test_a_test_that_hangs_is_named_when_it_is_interrupted(suite: Path) -> None:
+    """`timeout` sends SIGINT, as `.ci/run` does; pytest still prints durations, and the line that it was at."""
+    result = run("timeout", "--signal=INT", "--kill-after=60", "8", *slow_command(100), cwd=suite)
+    assert result.returncode == 124
+    assert "test_short\n" in result.stdout.partition("slowest 10 durations")[2]
+    assert (
+        f"test_some.py:{SUITE.splitlines().index('def test_endless(): time.sleep(300)') + 1}: Keyboard" in result.stdout
+    )
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder with `.ci/run` and a `make` whose target `test` hangs, deaf to SIGINT, with a child."""
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
+    (tmp_path / "bin").mkdir()
+    make = tmp_path / "bin" / "make"
+    make.write_text(
+        "#!/usr/bin/env bash\n"
+        '[ "$1" = lint ] && exit 7\n'
+        '[ "$1" = test ] || exit 0\n'
+        "trap '' INT\nsleep 300 &\necho $! > pid\nwait\nsleep 300\n"
+    )
+    make.chmod(0o755)
+    (tmp_path / "bin" / "chromium").symlink_to("/bin/true")
+    return tmp_path
+
+
+def is_alive(process: int) -> bool:
     """Whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -79,39 +106,107 @@ def alive(process: int) -> bool:
         return False
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to look at a process")
-def test_nothing_survives_the_cap(tmp_path: Path) -> None:
-    """A command that ignores SIGINT is killed together with its child."""
-    script = tmp_path / "stubborn.py"
-    script.write_text(
-        "import signal, subprocess, sys, time\n"
-        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
-        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
-        "time.sleep(60)\n"
-    )
-    begun = time.monotonic()
-    code = f"import capped, sys; sys.exit(capped.run([sys.executable, {str(script)!r}], 1.5, grace=0.5))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=CAPPED.parent, check=False, timeout=30)
-    assert done.returncode == 124
-    assert time.monotonic() - begun < 20
-    child = int((tmp_path / "pid").read_text())
+def test_ci_ends_by_itself_and_names_what_failed(checkout: Path) -> None:
+    """Steps after one that was stopped are run too; of a stopped one nothing survives."""
+    script = checkout / ".ci" / "run"
+    script.write_text(script.read_text().replace("grace=60 ", "grace=1 "))
+    path = f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    result = run("bash", script, cwd=checkout, PATH=path, CI_SECONDS="44", BENCH_DATA="none", PYTHON=sys.executable)
+    assert result.returncode == 1
+    assert "test: stopped" in result.stdout
+    assert "=== layers: passed" in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("ci: FAILED in")
+    assert result.stdout.splitlines()[-1].endswith(": test lint")
     time.sleep(0.2)  # the kernel needs a moment to reap
-    assert not alive(child)
+    assert not is_alive(int((checkout / "pid").read_text()))
 
 
-def test_an_interrupt_from_outside_stops_the_command(tmp_path: Path) -> None:
-    """SIGINT to the helper reaches the command, which may still speak."""
-    told = tmp_path / "told"
-    code = (
-        "import pathlib, time\n"
-        f"told = pathlib.Path({str(told)!r})\n"
-        "try:\n  told.write_text('began'); time.sleep(60)\nexcept KeyboardInterrupt:\n  told.write_text('stopped')\n"
-    )
-    helper = subprocess.Popen([sys.executable, str(CAPPED), "40", sys.executable, "-c", code])
-    limit = time.monotonic() + 20
-    while not told.exists() and time.monotonic() < limit:
+def test_an_interrupt_ends_ci(checkout: Path) -> None:
+    """A SIGTERM to the script reaches the step that runs."""
+    make = checkout / "bin" / "make"
+    make.write_text(make.read_text().replace("trap '' INT", "trap 'kill %1; touch stopped; exit 1' INT"))
+    path = f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    env = os.environ | {"PATH": path, "BENCH_DATA": "none", "PYTHON": sys.executable}
+    process = subprocess.Popen(["/bin/bash", ".ci/run"], cwd=checkout, env=env, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 30
+    while not (checkout / "pid").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    os.kill(helper.pid, signal.SIGINT)
-    assert helper.wait(timeout=20) == 130
-    assert told.read_text() == "stopped"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=30) == 130
+    assert (checkout / "stopped").exists()
+
+
+CHANGES = "# Changelog\n\n## [Unreleased]\n\n- later\n\n## [1.2.0] - 2026-01-31\n\n- new\n\n## [1.1.0]\n\n- old\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A committed project of one module with a changelog, and `.ci/release`."""
+    folder = tmp_path / "project"
+    (folder / ".ci").mkdir(parents=True)
+    shutil.copy(ROOT / ".ci" / "release", folder / ".ci")
+    (folder / "some.py").write_text("")
+    (folder / ".gitignore").write_text("/dist/\n")
+    (folder / "CHANGELOG.md").write_text(CHANGES)
+    (folder / "pyproject.toml").write_text(
+        '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n\n'
+        '[project]\nname = "some"\nversion = "1.2.0"\nrequires-python = ">=3"\n\n[tool.hatch.build]\ninclude = ["some.py"]\n'
+    )
+    git(folder, "init", "--quiet")
+    commit(folder)
+    return folder
+
+
+IDENTITY = {f"GIT_{role}_{field}": "x" for role in ("COMMITTER", "AUTHOR") for field in ("NAME", "EMAIL")}
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run git, which must succeed; return what it prints."""
+    result = run("git", *arguments, cwd=folder, **IDENTITY)
+    assert result.returncode == 0, result.stdout
+    return result.stdout
+
+
+def commit(folder: Path) -> None:
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message=x")
+
+
+def release(folder: Path) -> subprocess.CompletedProcess[str]:
+    return run("bash", ".ci/release", cwd=folder, PYTHON=sys.executable, **IDENTITY)
+
+
+def test_a_release_has_notes_a_wheel_its_sum_and_a_tag(project: Path) -> None:
+    """The notes are those of its section alone; the second release of a version is refused."""
+    result = release(project)
+    assert result.returncode == 0, result.stdout
+    wheel = project / "dist" / "some-1.2.0-py3-none-any.whl"
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    assert (project / "dist" / "SHA256SUMS").read_text() == f"{digest}  {wheel.name}\n"
+    assert (project / "dist" / "NOTES.md").read_text().split("\n\n") == ["retrieval-bench 1.2.0, 2026-01-31", "- new\n"]
+    assert git(project, "tag", "--list", "--format=%(refname:short) %(contents:lines=9)").split() == [
+        *("v1.2.0", "retrieval-bench", "1.2.0,", "2026-01-31", "-", "new")
+    ]
+    result = release(project)
+    assert result.returncode == 1
+    assert "the tag v1.2.0 exists" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (CHANGES.replace("[1.2.0]", "[1.3.0]"), "no section '## [1.2.0] - DATE'"),
+        (CHANGES.replace("2026-01-31", "soon"), "expected a date"),
+        (CHANGES.replace("- new", ""), "is empty"),
+    ],
+    ids=["no section", "no date", "no notes"],
+)
+def test_a_release_without_dated_notes_is_refused(project: Path, changes: str, message: str) -> None:
+    (project / "CHANGELOG.md").write_text(changes)
+    assert "the tree has changes" in release(project).stdout
+    commit(project)
+    result = release(project)
+    assert result.returncode == 1
+    assert message in result.stdout
+    assert not git(project, "tag")
