@@ -151,7 +151,8 @@ def project(tmp_path: Path) -> Path:
     (folder / "CHANGELOG.md").write_text(CHANGES)
     (folder / "pyproject.toml").write_text(
         '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n\n'
-        '[project]\nname = "some"\nversion = "1.2.0"\nrequires-python = ">=3"\n\n[tool.hatch.build]\ninclude = ["some.py"]\n'
+        '[project]\nname = "some"\nversion = "1.2.0"\nrequires-python = ">=3"\n\n'
+        '[tool.hatch.build]\ninclude = ["some.py"]\n'
     )
     git(folder, "init", "--quiet")
     commit(folder)
