@@ -21,17 +21,20 @@ _SMALLEST = 1e-9
 
 
 def element(name: str, *inside: str, **attributes: str | float | None) -> str:
-    """Return an element with escaped content; None is no attribute, floats get a decimal, `kind` is the class."""
-    attribute_text = "".join(
-        f' {"class" if key == "kind" else key.replace("_", "-")}="{_attribute(value)}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
-    return f"<{name}{attribute_text}>{''.join(inside)}</{name}>" if inside else f"<{name}{attribute_text}/>"
+    """Return an SVG element.
 
-
-def _attribute(value: str | float) -> str:
-    return f"{value:.1f}" if isinstance(value, float) else html_text(str(value))
+    Args:
+        name: of the element: `rect`.
+        inside: its content, already escaped.
+        attributes: are escaped; None leaves one out, floats get one decimal, `kind` is the class, `_` becomes `-`.
+    """
+    words = []
+    for key, value in attributes.items():
+        if value is not None:
+            written = f"{value:.1f}" if isinstance(value, float) else html_text(str(value))
+            words.append(f' {"class" if key == "kind" else key.replace("_", "-")}="{written}"')
+    opening = f"<{name}{''.join(words)}"
+    return f"{opening}>{''.join(inside)}</{name}>" if inside else f"{opening}/>"
 
 
 def text(x: float, y: float, words: str, kind: str | None = None, anchor: str | None = None) -> str:
@@ -242,16 +245,26 @@ _STYLE = """
 
 
 def line_chart(chart: Chart) -> str:
-    """Draw a chart as an SVG document, readable on light and dark ground; x is a scale of `Counts`."""
+    """Draw a chart as an SVG document, readable on light and dark ground; x is a scale of `Counts`.
+
+    Level lines take no place on the x axis where other lines have places.
+
+    Raises:
+        ValueError: no line has a value.
+    """
     notes = [part for note in chart.notes for part in textwrap.wrap(note, _CHARACTERS)]
     top = _TOP + _LINE * len(notes) + 30
+    bottom = top + _HEIGHT
     values = (value for line in chart.lines for point in line.points for value in point.values)
     up = axis(values, width=_HEIGHT, most=_TICKS)
     if up is None:
         raise ValueError("a chart without a value")
-    plane = Plane(up, _LEFT, _WIDTH - _RIGHT, top, _x_axis(chart.lines))
-    legend = top + _HEIGHT + _BOTTOM
-    height = legend + _LINE * len(chart.lines) + 10
+    lines_with_places = [line for line in chart.lines if not line.level] or chart.lines
+    counts = Counts(
+        tuple(sorted({point.x for line in lines_with_places for point in line.points})), _WIDTH - _LEFT - _RIGHT
+    )
+    plane = Plane(up, _LEFT, _WIDTH - _RIGHT, top, counts)
+    height = bottom + _BOTTOM + _LINE * len(chart.lines) + 10
     body = [
         element("title", html_text(chart.title), id="title"),
         element("desc", html_text(" ".join(chart.notes)), id="about"),
@@ -261,11 +274,17 @@ def line_chart(chart: Chart) -> str:
         *(text(_LEFT, _TOP + _LINE * (at + 1) - 6, note, "note") for at, note in enumerate(notes)),
         text(_LEFT - 48, top - 10, chart.y, "tick"),
         *plane.levels(up.exact, "tick"),
-        *_horizontal(plane, chart.x, top + _HEIGHT),
+        segment(plane.left, bottom, plane.right, bottom, "axis"),
+        *(segment(plane.x(count), bottom, plane.x(count), bottom + 5, "axis") for count in counts.ticks),
+        *plane.numbers(bottom + 19, lambda count: f"{count:,g}" if count < 1e6 else f"{count:.3g}", "tick"),
+        text((plane.left + plane.right) / 2, bottom + 37, chart.x, "tick", "middle"),
     ]
-    for at, line in enumerate(chart.lines):
-        body += _line_parts(line, at, plane)
-        body += _legend_entry(line, at, legend + _LINE * at)
+    for number, line in enumerate(chart.lines):
+        y = bottom + _BOTTOM + _LINE * number
+        body += _line_parts(line, number, plane)
+        body.append(_stroke("path", number, d=f"M{_LEFT} {float(y):.1f}h34"))
+        body += [] if line.level else [_marker(number, _LEFT + 17, y, 4.5, "1")]
+        body.append(text(_LEFT + 44, y + 4, line.name))
     head = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {_WIDTH} {height}", "role": "img"}
     parts = [f"\n{part}" for part in body]
     return element("svg", *parts, "\n", width=_WIDTH, height=height, aria_labelledby="title about", **head) + "\n"
@@ -291,12 +310,12 @@ class Drawing:
 
 def dot_chart(title: str, lines: Mapping[str, Sequence[float]], heads: Mapping[str, float]) -> str:
     """Draw a line a name: its values as faint dots, its head as a bar with the number, on one horizontal axis."""
-    left = 40 + 7 * max(map(len, lines))
-    on = axis([value for values in lines.values() for value in values] + [*heads.values()], width=_WIDTH - left - 60)
+    margin = 40 + 7 * max(map(len, lines))
+    on = axis([value for values in lines.values() for value in values] + [*heads.values()], width=_WIDTH - margin - 60)
     if on is None:
         raise ValueError("a chart without a value")
     bottom = _TOP + 26 * len(lines) + 6
-    plane = Plane(on, left, left + on.width, _TOP, on)
+    plane = Plane(on, margin, margin + on.width, _TOP, on)
     body = [
         element("style", _STYLE),
         element("rect", kind="ground", width=_WIDTH, height=bottom + 30),
@@ -306,7 +325,7 @@ def dot_chart(title: str, lines: Mapping[str, Sequence[float]], heads: Mapping[s
     ]
     for at, (name, values) in enumerate(lines.items()):
         y = _TOP + 26 * at + 20.0
-        body.append(text(left - 12, y + 4, name, None, "end"))
+        body.append(text(margin - 12, y + 4, name, None, "end"))
         body += [_marker(0, plane.x(value), y, 3, "0.35") for value in values]
         if name in heads:
             x = plane.x(heads[name])
@@ -316,42 +335,20 @@ def dot_chart(title: str, lines: Mapping[str, Sequence[float]], heads: Mapping[s
     return element("svg", *body, width=_WIDTH, height=bottom + 30, aria_label=title, **head) + "\n"
 
 
-def _x_axis(lines: Sequence[Series]) -> Counts:
-    """Return the axis of all points; level lines have no place of their own where others have."""
-    places = [point.x for line in lines if not line.level for point in line.points]
-    ticks = sorted(set(places or [point.x for line in lines for point in line.points]))
-    return Counts(tuple(ticks), _WIDTH - _LEFT - _RIGHT)
-
-
-def _horizontal(plane: Plane, name: str, bottom: float) -> Iterator[str]:
-    yield segment(plane.left, bottom, plane.right, bottom, "axis")
-    for value in plane.across.ticks if plane.across else ():
-        yield segment(plane.x(value), bottom, plane.x(value), bottom + 5, "axis")
-    yield from plane.numbers(bottom + 19, lambda value: f"{value:,g}" if value < 1e6 else f"{value:.3g}", "tick")
-    yield text((plane.left + plane.right) / 2, bottom + 37, name, "tick", "middle")
-
-
 def _line_parts(line: Series, at: int, plane: Plane) -> list[str]:
     """A line through the means, a marker at each, and the single values faintly."""
     if line.level:
         y = plane.y(fmean(point.mean for point in line.points))
         return [_stroke("path", at, d=f"M{plane.left:g} {y:.1f}H{plane.right:g}")]
     points = sorted(line.points, key=lambda point: point.x)
-    way = " ".join(f"{plane.x(point.x):.1f},{plane.y(point.mean):.1f}" for point in points)
-    parts = [_stroke("polyline", at, points=way)] if len(points) > 1 else []
+    corners = " ".join(f"{plane.x(point.x):.1f},{plane.y(point.mean):.1f}" for point in points)
+    parts = [_stroke("polyline", at, points=corners)] if len(points) > 1 else []
     for point in points:
         x = plane.x(point.x)
         if len(point.values) > 1:
             parts += [_marker(at, x, plane.y(value), 3, "0.35") for value in point.values]
         parts.append(_marker(at, x, plane.y(point.mean), 4.5, "1", f"{line.name}: {point.mean:.4g}"))
     return parts
-
-
-def _legend_entry(line: Series, at: int, y: float) -> list[str]:
-    parts = [_stroke("path", at, d=f"M{_LEFT} {y:.1f}h34")]
-    if not line.level:
-        parts.append(_marker(at, _LEFT + 17, y, 4.5, "1"))
-    return [*parts, text(_LEFT + 44, y + 4, line.name)]
 
 
 def _stroke(name: str, at: int, **place: str) -> str:

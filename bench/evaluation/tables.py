@@ -65,8 +65,8 @@ class Table:
     @staticmethod
     def of(caption: str, columns: Sequence[Column], items: Iterable[Any], notes: Sequence[str] = ()) -> Table:
         """Build a table with one row for each item; every column says how to take its value."""
-        taken = [column.value for column in columns if column.value is not None]
-        rows = tuple(tuple(take(item) for take in taken) for item in items)
+        functions = [column.value for column in columns if column.value is not None]
+        rows = tuple(tuple(function(item) for function in functions) for item in items)
         return Table(caption, tuple(columns), rows, tuple(notes))
 
     @property
@@ -82,7 +82,9 @@ class Table:
     @property
     def numeric(self) -> list[bool]:
         """Whether each column is one of numbers, printed ones included."""
-        return [self._is_numeric(at) if one.number is None else one.number for at, one in enumerate(self.columns)]
+        return [
+            self._is_numeric(at) if column.number is None else column.number for at, column in enumerate(self.columns)
+        ]
 
     def _is_numeric(self, at: int) -> bool:
         cells = [row[at] for row in self.rows if row[at] not in (None, "")]
@@ -97,8 +99,8 @@ class Table:
         ]
         best = set()
         for at, column in enumerate(self.columns):
-            held = {number: self.rows[number][at] for number in self.ranked} if column.best else {}
-            values = {number: value for number, value in held.items() if isinstance(value, int | float)}
+            ranked = self.ranked if column.best else ()
+            values = {row: value for row in ranked if isinstance(value := self.rows[row][at], int | float)}
             first = max(values, key=lambda number: values[number], default=None)
             best |= {(number, at) for number in values if first is not None and cells[number][at] == cells[first][at]}
         return [
@@ -133,7 +135,7 @@ def as_latex(table: Table) -> str:
     """Write a LaTeX table with the rules of booktabs; notes are comments and part of the caption."""
     caption = " ".join(map(latex_text, (f"{table.caption.rstrip('.')}.", *table.notes)))
     lines = [*map(latex_comment, table.notes), "% needs \\usepackage{booktabs}", r"\begin{table}", r"\centering"]
-    lines += [rf"\caption{{{caption}}}", rf"\begin{{tabular}}{{{''.join('lr'[one] for one in table.numeric)}}}"]
+    lines += [rf"\caption{{{caption}}}", rf"\begin{{tabular}}{{{''.join('lr'[number] for number in table.numeric)}}}"]
     heads = [latex_text(column.title) for column in table.columns]
     body = [f"{' & '.join(row)} \\\\" for row in (heads, *table.shown(latex_text, r"\textbf{{{}}}"))]
     lines += [r"\toprule", body[0], r"\midrule", *body[1:], r"\bottomrule", r"\end{tabular}", r"\end{table}"]

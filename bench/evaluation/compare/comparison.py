@@ -75,31 +75,31 @@ class Compared:
     def as_json(self) -> dict[str, Any]:
         """Return what `bench compare --json` prints."""
         queries = [{**asdict(query), "difference": query.difference} for query in self.query_differences]
+        systems = [
+            {
+                "system": system.label,
+                "setting": self.settings[system.label],
+                "hash": system.system["hash"],
+                "seeds": system.seeds,
+                "value": self.values[system.label],
+                "ranks": list(self.ranks[system.label]) if system.label in self.ranks else None,
+                "group": self.letters.get(system.label),
+                "other_tasks": asdict(self.other_tasks[system.label]) if self.other_tasks else None,
+                "costs": system.costs(),
+            }
+            for system in self.systems
+        ]
         return {
             **self.metadata,
             "measure": self.measure,
             "where": self.value_name,
             "tasks": list(self.tasks),
-            "systems": [self._system_json(system) for system in self.systems],
+            "systems": systems,
             "tests": [test.as_json() for test in self.tests],
             "differences": [asdict(difference) for difference in self.setting_differences],
             "warnings": list(self.warnings),
             "queries": queries,
             "notes": list(self.notes),
-        }
-
-    def _system_json(self, system: ComparedSystem) -> dict[str, Any]:
-        ranks = self.ranks.get(system.label)
-        return {
-            "system": system.label,
-            "setting": self.settings[system.label],
-            "hash": system.system["hash"],
-            "seeds": system.seeds,
-            "value": self.values[system.label],
-            "ranks": list(ranks) if ranks else None,
-            "group": self.letters.get(system.label),
-            "other_tasks": asdict(self.other_tasks[system.label]) if self.other_tasks else None,
-            "costs": system.costs(),
         }
 
 
@@ -132,7 +132,7 @@ def _compared(group: ComparisonGroup, suite: Suite, options: CompareOptions) -> 
         SeedResults(labels[name], {result.content.seed: result for result in results}, results[0].deterministic)
         for name, results in results_by_name.items()
     ]
-    systems, systems_on_all_seeds = (
+    systems, on_all_seeds = (
         tuple(ComparedSystem(labels[name], [result.whole for result in results]) for name, results in by_name.items())
         for by_name in (results_by_name, group.results)
     )
@@ -179,11 +179,7 @@ def _compared(group: ComparisonGroup, suite: Suite, options: CompareOptions) -> 
         ranks=order.ranks,
         letters=order.letters,
         setting_differences=tuple(setting_differences(systems)),
-        warnings=(
-            *_coverage_warnings(settings, systems, tasks, measure),
-            *warnings(systems_on_all_seeds),
-            *_few_trainings(rows),
-        ),
+        warnings=tuple(_warnings(settings, systems, tasks, measure, rows, on_all_seeds)),
         query_differences=tuple(queries),
         notes=tuple(notes),
         other_tasks=across_tasks(leg_values, weights),
@@ -221,22 +217,24 @@ def _labels(group: ComparisonGroup) -> tuple[dict[str, str], dict[str, str]]:
     return labels, {labels[name]: content.setting for name, content in contents.items()}
 
 
-def _coverage_warnings(
-    settings: Mapping[str, str], systems: Sequence[ComparedSystem], tasks: Sequence[str], measure: str
+def _warnings(
+    settings: Mapping[str, str],
+    systems: Sequence[ComparedSystem],
+    tasks: Sequence[str],
+    measure: str,
+    rows: Sequence[SeedResults],
+    on_all_seeds: Sequence[ComparedSystem],
 ) -> Iterator[str]:
-    """Warn that settings are compared, which no table of a suite does, and of tasks that some systems lack."""
+    """Warn of settings, tasks and inputs that are not the same, and of trainings too few for more than checkpoints."""
     if len(set(settings.values())) > 1:
         listed = ", ".join(f"{label} is {setting}" for label, setting in settings.items())
         yield f"different settings are compared: {listed}"
     all_tasks = {task for system in systems for content in system.contents for task in _tasks(content, measure)}
     if missing := sorted(all_tasks - set(tasks)):
         yield f"compared on {len(tasks)} of {len(all_tasks)} tasks; some systems lack {', '.join(missing)}"
-
-
-def _few_trainings(rows: Sequence[SeedResults]) -> Iterator[str]:
-    """Warn of systems with too few trainings for a finding about their methods."""
-    rows = [row for row in rows if not row.deterministic or row.any.came_trained]
-    if listed := ", ".join(f"{row.label} ({len(row.results)})" for row in rows if len(row.results) < TRAININGS):
+    yield from warnings(on_all_seeds)
+    trained = [row for row in rows if not row.deterministic or row.any.came_trained]
+    if listed := ", ".join(f"{row.label} ({len(row.results)})" for row in trained if len(row.results) < TRAININGS):
         yield (
             f"fewer than {TRAININGS} training runs: {listed}; findings about them hold for these checkpoints, not "
             "for their methods"

@@ -147,13 +147,10 @@ def _with_texts(
             texts |= _read(task, of_task, rows[0], sources)
         except BenchError as error:
             missing[first_line(error)].append(task)
-    filled = [
-        _filled(difference, texts[difference.task, difference.leg])
-        if (difference.task, difference.leg) in texts
-        else difference
-        for difference in differences
-    ]
-    return filled, [f"no texts of {', '.join(tasks)}, so ids alone: {reason}" for reason, tasks in missing.items()]
+    return (
+        [_with_text(difference, texts.get((difference.task, difference.leg))) for difference in differences],
+        [f"no texts of {', '.join(tasks)}, so ids alone: {reason}" for reason, tasks in missing.items()],
+    )
 
 
 def _read(
@@ -196,17 +193,16 @@ def _read_leg(leg: Leg, differences: Sequence[QueryDifference]) -> _LegTexts:
     return texts
 
 
-def _filled(difference: QueryDifference, texts: _LegTexts) -> QueryDifference:
-    """A query with what was found."""
-    relevant = None if texts.relevant is None else texts.relevant.get(difference.query, set())
+def _with_text(difference: QueryDifference, texts: _LegTexts | None) -> QueryDifference:
+    if texts is None:
+        return difference
+    relevant = texts.relevant.get(difference.query, set()) if texts.relevant is not None else None
     text, language = texts.queries.get(difference.query, ("", ""))
     first, second = (
         tuple(
-            Passage(
-                passage.id, texts.passages.get(passage.id, ""), None if relevant is None else passage.id in relevant
-            )
-            for passage in passages
+            Passage(hit.id, texts.passages.get(hit.id, ""), None if relevant is None else hit.id in relevant)
+            for hit in ranking
         )
-        for passages in difference.passages
+        for ranking in difference.passages
     )
     return replace(difference, passages=(first, second), language=language, text=text)

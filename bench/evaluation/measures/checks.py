@@ -22,22 +22,18 @@ def judged(qrels: Mapping[str, Mapping[str, int]], run: Run, tie: Tie) -> dict[s
         raise UsageError("there are no judgements (qrels), so nothing can be scored; name a file that holds some")
     _check_ids("the qrels", list(qrels))
     for query, grades in qrels.items():
-        _check_grades(query, grades)
+        _check_ids(f"the judgements of query {query!r}", list(grades))
+        for document, grade in grades.items():
+            if not isinstance(grade, int) or abs(grade) > LARGEST_GRADE:
+                raise UsageError(
+                    where=f"query {query!r}, document {document!r}",
+                    found=f"the grade {grade!r}",
+                    expected=f"a whole number between -{LARGEST_GRADE} and {LARGEST_GRADE}",
+                )
     rankings = {query: run[query] for query in qrels if query in run}
     for query, ranking in rankings.items():
         _check_ranking(query, ranking, tie)
     return rankings
-
-
-def _check_grades(query: str, grades: Mapping[str, int]) -> None:
-    _check_ids(f"the judgements of query {query!r}", list(grades))
-    for document, grade in grades.items():
-        if not isinstance(grade, int) or abs(grade) > LARGEST_GRADE:
-            raise UsageError(
-                where=f"query {query!r}, document {document!r}",
-                found=f"the grade {grade!r}",
-                expected=f"a whole number between -{LARGEST_GRADE} and {LARGEST_GRADE}",
-            )
 
 
 def _check_ranking(query: str, ranking: Ranking, tie: Tie) -> None:

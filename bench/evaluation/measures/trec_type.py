@@ -4,7 +4,7 @@ Conventions: trec_eval reads scores as 32-bit floats, sorts them descending and 
 whatever the order of the ranking. A grade of at least 1 is relevant; gains are linear.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -31,34 +31,26 @@ def judge(
     # Imported here because it is needed by nobody who only parses measures.
     import pytrec_eval
 
-    raw: dict[str, dict[str, float]] = {}
-    evaluator = pytrec_eval.RelevanceEvaluator(_not_negative(qrels), {_question(measure) for measure in measures})
-    for batch in _batches(run):
-        raw |= evaluator.evaluate(batch)
-    return {
-        str(measure): {query: _value(measure, answers, qrels[query]) for query, answers in raw.items()}
-        for measure in measures
-    }
-
-
-def _not_negative(qrels: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
-    """Raise negative grades to 0, which changes no measure here; the C code dies where all are below -1."""
-    return {
+    # Negative grades become 0, which changes no measure here; the C code dies where all are below -1.
+    grades_from_zero = {
         query: {document: max(grade, 0) for document, grade in grades.items()}
         if min(grades.values(), default=0) < 0
         else grades
         for query, grades in qrels.items()
     }
-
-
-def _batches(run: Mapping[str, Ranking]) -> Iterator[dict[str, dict[str, float]]]:
-    """Copy the run, some queries at a time, into what the C code takes: dicts of Python floats."""
+    raw: dict[str, dict[str, float]] = {}
+    evaluator = pytrec_eval.RelevanceEvaluator(grades_from_zero, {_question(measure) for measure in measures})
     queries = list(run)
     for start in range(0, len(queries), _QUERIES_A_CALL):
-        yield {
+        batch = {
             query: dict(zip(run[query].documents, np.asarray(run[query].scores, np.float64).tolist(), strict=True))
             for query in queries[start : start + _QUERIES_A_CALL]
         }
+        raw |= evaluator.evaluate(batch)
+    return {
+        str(measure): {query: _value(measure, answers, qrels[query]) for query, answers in raw.items()}
+        for measure in measures
+    }
 
 
 def _question(measure: MeasureSpec) -> str:

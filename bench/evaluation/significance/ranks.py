@@ -59,8 +59,11 @@ def letters(names: Sequence[str], different: Collection[Pair]) -> dict[str, str]
         parts = {group & ~(1 << dropped) for group in groups if group & both == both for dropped in (first, second)}
         groups = unsplit + _absorbed(parts, unsplit)
     groups.sort(key=lambda group: [number for number in range(len(names)) if group >> number & 1])
+    # A digit follows once the alphabet is used up, so that the letters of a row stay distinct.
+    turns = [divmod(number, len(ascii_lowercase)) for number in range(len(groups))]
+    marks = [ascii_lowercase[letter] + (str(turn) if turn else "") for turn, letter in turns]
     return {
-        name: "".join(_letter(number) for number, group in enumerate(groups) if group >> place[name] & 1)
+        name: "".join(mark for mark, group in zip(marks, groups, strict=True) if group >> place[name] & 1)
         for name in names
     }
 
@@ -92,9 +95,3 @@ def _absorbed(parts: Iterable[int], unsplit: Sequence[int]) -> list[int]:
         if not any(part & group == part for group in (*unsplit, *maximal)):
             maximal.append(part)
     return maximal
-
-
-def _letter(number: int) -> str:
-    """Letter of a group; a digit follows once the alphabet is used up, so that a row's letters stay distinct."""
-    turn, place = divmod(number, len(ascii_lowercase))
-    return ascii_lowercase[place] + (str(turn) if turn else "")

@@ -16,16 +16,16 @@ VALUES = {"a": (0.9, 0.2, 0.5), "b": (0.4, 0.6, 0.5), "c": (0.1, 0.1, 0.1)}
 
 def table(values: Mapping[str, tuple[float, ...]]) -> dict[str, dict[tuple[str, str], float]]:
     """Values by system and the only leg of a task."""
-    return {name: dict(zip(EQUAL, own, strict=True)) for name, own in values.items()}
+    return {name: dict(zip(EQUAL, row, strict=True)) for name, row in values.items()}
 
 
 def test_three_tasks_by_hand() -> None:
     """A wins x, b wins y, they share z: rank (1 + 2 + 1.5) / 3 each; two tasks or one system say nothing."""
-    found = across_tasks(table(VALUES), EQUAL)
-    assert [one.rank for one in found.values()] == pytest.approx([1.5, 1.5, 3])
-    assert [one.wins for one in found.values()] == pytest.approx([0.75, 0.75, 0])
-    assert [one.places for one in found.values()] == [(1, 2), (1, 2), (3, 3)]
-    assert (found["c"].kept, found["c"].first) == (1, 0)
+    result = across_tasks(table(VALUES), EQUAL)
+    assert [system.rank for system in result.values()] == pytest.approx([1.5, 1.5, 3])
+    assert [system.wins for system in result.values()] == pytest.approx([0.75, 0.75, 0])
+    assert [system.places for system in result.values()] == [(1, 2), (1, 2), (3, 3)]
+    assert (result["c"].kept, result["c"].first) == (1, 0)
     assert across_tasks(table(VALUES), {("x", ""): 0.5, ("y", ""): 0.5}) == {}
     assert across_tasks(table({"a": VALUES["a"]}), EQUAL) == {}
 
@@ -34,19 +34,23 @@ def test_shares_are_those_of_all_27_draws() -> None:
     """Enumerated: three tasks drawn with replacement, weights included."""
     weights = dict(zip(EQUAL, (0.5, 0.25, 0.25), strict=True))
     matrix, share = np.array([*VALUES.values()]), np.array([*weights.values()])
-    whole = rankdata(-matrix @ share, method="min")
+    expected_places = rankdata(-matrix @ share, method="min")
     places = []
-    for drawn in product(range(3), repeat=3):
-        counts = np.bincount(drawn, minlength=3) * share
+    for draw in product(range(3), repeat=3):
+        counts = np.bincount(draw, minlength=3) * share
         places.append(rankdata(-(matrix @ counts / counts.sum()).round(12), method="min"))
-    found = across_tasks(table(VALUES), weights)
-    assert [one.kept for one in found.values()] == pytest.approx(np.mean(places == whole, axis=0), abs=0.02)
-    assert [one.first for one in found.values()] == pytest.approx(np.mean(np.array(places) == 1, axis=0), abs=0.02)
+    result = across_tasks(table(VALUES), weights)
+    assert [system.kept for system in result.values()] == pytest.approx(
+        np.mean(places == expected_places, axis=0), abs=0.02
+    )
+    assert [system.first for system in result.values()] == pytest.approx(
+        np.mean(np.array(places) == 1, axis=0), abs=0.02
+    )
 
 
 def test_legs_are_drawn_with_their_task() -> None:
     """A task's two legs count as their weighted mean: 0.9 = 0.75 · 1 + 0.25 · 0.6."""
     legs = {("x", "ab"): 0.25, ("x", "ba"): 1 / 12, **dict(list(EQUAL.items())[1:])}
-    split = {name: {("x", "ab"): own[0], ("x", "ba"): own[0], **table(VALUES)[name]} for name, own in VALUES.items()}
+    split = {name: {("x", "ab"): row[0], ("x", "ba"): row[0], **table(VALUES)[name]} for name, row in VALUES.items()}
     split["a"] |= {("x", "ab"): 1.0, ("x", "ba"): 0.6}
     assert across_tasks(split, legs) == across_tasks(table(VALUES), EQUAL)

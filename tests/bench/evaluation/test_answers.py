@@ -20,11 +20,14 @@ LETTERS = st.text(st.sampled_from("aA bB.'-_ςσΣßİiı\u0301\u0307é東京7\u
 def as_dpr(answer: str, text: str) -> bool:
     """Compare lists of tokens as the specification words it, at every place."""
     pattern = regex.compile(r"([\p{L}\p{N}\p{M}]+)|([^\p{Z}\p{C}])", flags=regex.I | regex.U | regex.M)
-    wanted, found = (
-        [match.group().lower() for match in pattern.finditer(unicodedata.normalize("NFD", one))]
-        for one in (answer, text)
+    answer_tokens, text_tokens = (
+        [match.group().lower() for match in pattern.finditer(unicodedata.normalize("NFD", string))]
+        for string in (answer, text)
     )
-    return any(found[at : at + len(wanted)] == wanted for at in range(len(found) - len(wanted) + 1))
+    return any(
+        text_tokens[at : at + len(answer_tokens)] == answer_tokens
+        for at in range(len(text_tokens) - len(answer_tokens) + 1)
+    )
 
 
 @given(LETTERS, LETTERS)
@@ -41,8 +44,8 @@ def test_hits_are_dprs(answer: str, text: str) -> None:
 
 def test_tokens_and_ranks_of_hits() -> None:
     """Letters, digits and marks run together; ranks count from 1, also over missing passages; a hit ends it."""
-    alone = "C'est l’Été, n° 42_b\u200b!"
-    assert tokens(alone) == ["c", "'", "est", "l", "’", "e\u0301te\u0301", ",", "n", "°", "42", "_", "b", "!"]
+    sentence = "C'est l’Été, n° 42_b\u200b!"
+    assert tokens(sentence) == ["c", "'", "est", "l", "’", "e\u0301te\u0301", ",", "n", "°", "42", "_", "b", "!"]
     read = []
 
     def passages() -> Iterator[str | None]:
@@ -85,9 +88,9 @@ def by_definition(answers: Sequence[str], passages: Sequence[str], cut: int) -> 
 @example(["b", "a b"], ["a b"], 9)
 def test_the_smallest_number_of_tokens(answers: list[str], passages: list[str], budget: int) -> None:
     """It is the first cut at which the official script finds an answer; there is one for exactly the same budgets."""
-    found = tokens_to_answer(answers, passages, budget, str.split)
+    count = tokens_to_answer(answers, passages, budget, str.split)
     cuts = [cut for cut in range(budget + 1) if by_definition(answers, passages, cut)]
-    assert found == (cuts[0] if cuts else None)
+    assert count == (cuts[0] if cuts else None)
     assert cuts == list(range(cuts[0], budget + 1)) if cuts else True
 
 
@@ -116,13 +119,15 @@ def test_reading_stops_at_the_answer_or_the_budget() -> None:
 def test_the_name_says_how_sentences_were_split(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without a model they end neither at an abbreviation nor at an initial; a model that NLTK finds is used."""
     monkeypatch.setattr(nltk.data, "path", [])
-    found = tokeniser.__wrapped__()  # asked once a process otherwise
-    assert found.name == f"nltk-{nltk.__version__}:word_tokenize:abbreviations/1"
+    splitter = tokeniser.__wrapped__()  # asked once a process otherwise
+    assert splitter.name == f"nltk-{nltk.__version__}:word_tokenize:abbreviations/1"
     text = "Dr. J. Smith of the U.S. Navy left Moscow. He didn't return."
     words = ["Dr.", "J.", "Smith", "of", "the", "U.S.", "Navy", "left", "Moscow", ".", "He", "did", "n't", "return"]
-    assert found.tokenise(text) == [*words, "."]
-    assert found.tokenise("") == []
-    assert all(one == one.lower() and not one.endswith(".") for one in ABBREVIATIONS)
+    assert splitter.tokenise(text) == [*words, "."]
+    assert splitter.tokenise("") == []
+    assert all(
+        abbreviation == abbreviation.lower() and not abbreviation.endswith(".") for abbreviation in ABBREVIATIONS
+    )
     # This model, in NLTK's format, knows one abbreviation that nobody else does.
     folder = tmp_path / "tokenizers" / "punkt_tab" / "english"
     folder.mkdir(parents=True)
@@ -130,6 +135,6 @@ def test_the_name_says_how_sentences_were_split(monkeypatch: pytest.MonkeyPatch,
         (folder / name).write_text("")
     (folder / "abbrev_types.txt").write_text("qux\n")
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
-    found = tokeniser.__wrapped__()
-    assert found.name == f"nltk-{nltk.__version__}:word_tokenize:punkt_tab"
-    assert found.tokenise("A qux. Bar. A dr. Foo.") == ["A", "qux.", "Bar", ".", "A", "dr", ".", "Foo", "."]
+    splitter = tokeniser.__wrapped__()
+    assert splitter.name == f"nltk-{nltk.__version__}:word_tokenize:punkt_tab"
+    assert splitter.tokenise("A qux. Bar. A dr. Foo.") == ["A", "qux.", "Bar", ".", "A", "dr", ".", "Foo", "."]

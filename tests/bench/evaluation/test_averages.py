@@ -39,7 +39,7 @@ def test_the_weighted_legs_are_the_average(members: tuple[str | Macro, ...]) -> 
     """As results compute it."""
     average = Macro("some", members)
     weights = shares(TASKS, average)
-    (expected,) = (one["measures"]["P@1"] for one in averages(content(), [average]) if one["name"] == average.name)
+    (expected,) = (row["measures"]["P@1"] for row in averages(content(), [average]) if row["name"] == average.name)
     assert sum(weights.values()) == pytest.approx(1)
     assert sum(share * VALUES[stratum] for stratum, share in weights.items()) == pytest.approx(expected)
 
@@ -73,22 +73,22 @@ def test_only_a_whole_suite_has_its_average() -> None:
 def test_a_task_of_several_legs_has_their_mean() -> None:
     """By the task's name, counted once in an average; an average may name one leg, e.g. XTREME's of Tatoeba."""
     tasks = {"s/a": _task(there=0.2, back=0.4), "s/b": _task(_=0.9)}
-    mean, whole = averages(tasks, (Macro("all", ("s/a", "s/b")),))
+    mean, average = averages(tasks, (Macro("all", ("s/a", "s/b")),))
     assert (mean["name"], mean["note"]) == ("s/a", "mean of its legs")
     assert mean["measures"]["R@100"] == pytest.approx(0.3)
-    assert whole["measures"]["R@100"] == pytest.approx(0.6)
+    assert average["measures"]["R@100"] == pytest.approx(0.6)
     tasks = {"mini/s/a": _task(there=0.2, back=0.4), "mini/s/b": _task(there=0.6, back=0.8)}
-    *_, one = averages(tasks, (Macro("back", ("s/a:back", "s/b:back")),))
-    assert (one["name"], one["measures"]) == ("back", {"R@100": pytest.approx(0.6)})
+    *_, average = averages(tasks, (Macro("back", ("s/a:back", "s/b:back")),))
+    assert (average["name"], average["measures"]) == ("back", {"R@100": pytest.approx(0.6)})
 
 
 def test_the_headline_is_the_first_average_that_is_meant_for_the_data() -> None:
     """The embedded world's are for its data alone; where members lack, the mean of the tasks under its own name."""
-    few = Macro("Avg. (1)", ("s/a",), mini=True)
-    assert averages({"s/a": _task(_=0.2)}, (few,)) == []
+    mini_average = Macro("Avg. (1)", ("s/a",), mini=True)
+    assert averages({"s/a": _task(_=0.2)}, (mini_average,)) == []
     for task in ("mini/s/a", "mini-few-names/s/a"):
-        (found,) = averages({task: _task(_=0.5)}, (few,))
-        assert (found["name"], found["measures"]) == ("Avg. (1)", {"R@100": 0.5})
+        (average,) = averages({task: _task(_=0.5)}, (mini_average,))
+        assert (average["name"], average["measures"]) == ("Avg. (1)", {"R@100": 0.5})
     three, ours = Macro("Avg. (3)", ("s/a", "s/b", "s/c")), Macro("Ours", ("s/a", "s/b"), mini=True)
     macros = (three, Macro("Some", ("s/a",)), ours)
 

@@ -106,7 +106,7 @@ def test_a_plugins_measure_that_fails_or_gives_no_fraction_is_named() -> None:
     """A NaN would spoil the mean in silence; its own error is in the sentence, and behind it."""
     run = {"q2": ranking("q2", "c")}
     for value in (math.nan, math.inf, 1.5, -0.1):
-        wild = {"Bad": Measure("Bad", lambda *_, given=value: given, "")}
+        wild = {"Bad": Measure("Bad", lambda *_, value=value: value, "")}
         with pytest.raises(PluginError, match=r"plugin measure Bad@3 gave .*expected a number from 0 to 1"):
             evaluate(QRELS, run, parse_many("Bad@3", wild), "list", wild)
 
@@ -145,7 +145,7 @@ def test_judgements_that_would_crash_or_mislead_are_refused(
 
 @pytest.mark.parametrize("tie", TIES)
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("refused", "message"),
     [
         (Ranking("q2", ("a", "b"), (1.0, math.nan)), r"query 'q2': candidate 2 of 2: found the score nan"),
         (Ranking("q2", ("a", "b"), (1.0,)), r"query 'q2': found 1 scores for 2 documents"),
@@ -156,10 +156,10 @@ def test_judgements_that_would_crash_or_mislead_are_refused(
         (Ranking("q1", ("a",), (3.0,)), r"filed under query 'q2' says that it is of query 'q1'"),
     ],
 )
-def test_rankings_that_would_crash_or_mislead_are_refused(given: Ranking, message: str, tie: Tie) -> None:
+def test_rankings_that_would_crash_or_mislead_are_refused(refused: Ranking, message: str, tie: Tie) -> None:
     """Each sentence names the query and what was found."""
     with pytest.raises(UsageError, match=message):
-        evaluate(QRELS, {"q2": given}, ALL, tie)
+        evaluate(QRELS, {"q2": refused}, ALL, tie)
 
 
 @pytest.mark.parametrize(

@@ -36,52 +36,57 @@ def constant(*runs: float, queries: int = 5) -> FloatArray:
 def test_one_task_is_the_paired_t_test(n: int) -> None:
     """P, interval, effect; what is detectable is what statsmodels' power finds."""
     first, second = noisy(n, 0.03)
-    found, judge = stratified({"": (first, second)}), stats.ttest_rel(first, second)
-    assert found.p == found.adjusted == pytest.approx(judge.pvalue, rel=1e-9)
-    assert (found.low, found.high) == pytest.approx(tuple(judge.confidence_interval()), rel=1e-9)
+    comparison, judge = stratified({"": (first, second)}), stats.ttest_rel(first, second)
+    assert comparison.p == comparison.adjusted == pytest.approx(judge.pvalue, rel=1e-9)
+    assert (comparison.low, comparison.high) == pytest.approx(tuple(judge.confidence_interval()), rel=1e-9)
     deviation = np.std(first - second, ddof=1)
-    assert found.effect == pytest.approx(np.mean(first - second) / deviation)
+    assert comparison.effect == pytest.approx(np.mean(first - second) / deviation)
     expected = TTestPower().solve_power(nobs=n, alpha=0.05, power=0.8) * deviation
-    assert found.detectable == pytest.approx(expected, rel=0.15 if n == 3 else 0.01)
+    assert comparison.detectable == pytest.approx(expected, rel=0.15 if n == 3 else 0.01)
 
 
 @pytest.mark.parametrize("case", cases("decisions"), ids=lambda case: str(case["name"]))
 def test_decisions_are_those_of_scipy_statsmodels_and_the_hand(case: dict[str, Any]) -> None:
     """Eleven of them: paired, weighted, clustered, with trainings, corrected; docs/calibration.md lists them."""
-    found = decision(case)
-    assert found.p == pytest.approx(case["p"], rel=1e-9)
-    assert found.low == (None if case["low"] is None else pytest.approx(case["low"], rel=1e-9))
-    assert found.high == (None if case["high"] is None else pytest.approx(case["high"], rel=1e-9))
-    assert (found.decided, found.checkpoints) == (case["decided"], case["checkpoints"])
-    assert case["adjusted"] is None or found.adjusted == pytest.approx(case["adjusted"], rel=1e-9)
+    comparison = decision(case)
+    assert comparison.p == pytest.approx(case["p"], rel=1e-9)
+    assert comparison.low == (None if case["low"] is None else pytest.approx(case["low"], rel=1e-9))
+    assert comparison.high == (None if case["high"] is None else pytest.approx(case["high"], rel=1e-9))
+    assert (comparison.decided, comparison.checkpoints) == (case["decided"], case["checkpoints"])
+    assert case["adjusted"] is None or comparison.adjusted == pytest.approx(case["adjusted"], rel=1e-9)
 
 
 def test_questions_that_share_a_draw_are_wider_than_if_each_were_its_own() -> None:
     """And the order of tasks changes nothing."""
     shared = np.random.default_rng(5).normal(0, 1, 40)
     tasks = {language: (shared, np.zeros(40)) for language in ("en", "de", "fr")}
-    found, alone = stratified(tasks, questions={key: list(map(str, range(40))) for key in tasks}), stratified(tasks)
-    assert found.low is not None
-    assert alone.low is not None
-    assert found.difference - found.low == pytest.approx(math.sqrt(3) * (alone.difference - alone.low), rel=0.03)
-    assert stratified(dict(reversed(list(tasks.items())))) == alone
+    by_question, by_query = (
+        stratified(tasks, questions={key: list(map(str, range(40))) for key in tasks}),
+        stratified(tasks),
+    )
+    assert by_question.low is not None
+    assert by_query.low is not None
+    assert by_question.difference - by_question.low == pytest.approx(
+        math.sqrt(3) * (by_query.difference - by_query.low), rel=0.03
+    )
+    assert stratified(dict(reversed(list(tasks.items())))) == by_query
 
 
 def test_trainings_are_two_samples_or_pairs() -> None:
     """Of two methods the t-test of pooled variance; of an encoder and the same encoder tuned the paired one."""
     runs = {"a": (0.50, 0.54, 0.49), "b": (0.45, 0.47, 0.44, 0.46)}
-    made = family({name: Sample({"": constant(*own)}) for name, own in runs.items()}, {"": {"": 1.0}})
-    found = made.comparison("a", "b")
-    assert (found.checkpoints, found.seeds) == (False, (3, 4))
-    assert made.scatter[""].freedom == 5
-    assert made.scatter[""].equal == pytest.approx(stats.bartlett(*runs.values()).pvalue)
+    result = family({name: Sample({"": constant(*values)}) for name, values in runs.items()}, {"": {"": 1.0}})
+    comparison = result.comparison("a", "b")
+    assert (comparison.checkpoints, comparison.seeds) == (False, (3, 4))
+    assert result.scatter[""].freedom == 5
+    assert result.scatter[""].equal == pytest.approx(stats.bartlett(*runs.values()).pvalue)
     plain, better = (0.2, 0.5, 0.3, 0.7), (0.24, 0.55, 0.33, 0.75)
     shared = {"plain": constant(*plain), "better": constant(*better), "shifted": constant(*plain) + 0.02}
-    made = family({name: Sample({"": own}, trainings="t") for name, own in shared.items()}, {"": {"": 1.0}})
+    result = family({name: Sample({"": values}, trainings="t") for name, values in shared.items()}, {"": {"": 1.0}})
     paired = stats.ttest_rel(better, plain)
-    found = made.comparison("better", "plain")
-    assert (found.p, found.low) == pytest.approx((paired.pvalue, paired.confidence_interval().low), rel=1e-6)
-    shifted = made.comparison("shifted", "plain")
+    comparison = result.comparison("better", "plain")
+    assert (comparison.p, comparison.low) == pytest.approx((paired.pvalue, paired.confidence_interval().low), rel=1e-6)
+    shifted = result.comparison("shifted", "plain")
     assert (shifted.low, shifted.high) == pytest.approx((0.02, 0.02))
 
 
@@ -89,36 +94,36 @@ def test_what_questions_add_to_the_scatter_of_trainings_counts_once() -> None:
     """Trainings that differ by noise of queries alone: the error is that of the questions, not of both."""
     draw = np.random.default_rng(7)
     values = {name: Sample({"": draw.normal(0, 1, (5, 2000))}) for name in "abcdefgh"}
-    made = family(values, {"": {"": 1.0}})
-    assert made.scatter[""].deviation < 0.5 * math.sqrt(1 / 2000)
-    found = made.comparison("a", "b")
-    assert found.high is not None
-    assert found.high - found.difference == pytest.approx(1.96 * math.sqrt(2 / 5 / 2000), rel=0.3)
+    result = family(values, {"": {"": 1.0}})
+    assert result.scatter[""].deviation < 0.5 * math.sqrt(1 / 2000)
+    comparison = result.comparison("a", "b")
+    assert comparison.high is not None
+    assert comparison.high - comparison.difference == pytest.approx(1.96 * math.sqrt(2 / 5 / 2000), rel=0.3)
 
 
 def test_a_method_whose_trainings_scatter_more_counts_with_its_own() -> None:
     """Bartlett's test rejects; the pooled variance would make its differences too sure, others keep theirs."""
     wild = (0.1, 0.9, 0.3, 0.7, 0.2, 0.8)
     calm = {f"calm{at}": Sample({"": constant(*(0.5 + 0.001 * (at + run) for run in range(6)))}) for at in range(5)}
-    made = family({"wild": Sample({"": constant(*wild)}), **calm}, {"": {"": 1.0}})
-    assert made.scatter[""].equal < 1e-6
-    width = {pair: made.comparison(*pair).high - made.comparison(*pair).difference for pair in made.pairs()}  # type: ignore[operator] # numbers, here
-    pooled = made.scatter[""].deviation
-    reach = stats.t.ppf(0.975, made.scatter[""].freedom)
+    result = family({"wild": Sample({"": constant(*wild)}), **calm}, {"": {"": 1.0}})
+    assert result.scatter[""].equal < 1e-6
+    width = {pair: result.comparison(*pair).high - result.comparison(*pair).difference for pair in result.pairs()}  # type: ignore[operator] # numbers, here
+    pooled = result.scatter[""].deviation
+    reach = stats.t.ppf(0.975, result.scatter[""].freedom)
     assert width["calm0", "calm1"] == pytest.approx(reach * pooled * math.sqrt(2 / 6), rel=1e-6)
     assert width["wild", "calm1"] > 1.2 * width["calm0", "calm1"]
 
 
 @pytest.mark.parametrize(("runs", "deterministic", "few"), [(1, False, True), (2, False, True), (3, False, False)])
-def test_below_three_trainings_it_is_about_checkpoints(runs: int, deterministic: bool, few: bool) -> None:
+def test_below_three_trainings_it_is_about_checkpoints(runs: int, deterministic: bool, of_checkpoints: bool) -> None:
     """Trainings then change nothing but the mean; a deterministic system says all with one."""
     draw = np.random.default_rng(8)
     values = draw.random(60) + draw.normal(0, 0.2, (runs, 1))
     fixed = draw.random(60)
-    made = family({"a": Sample({"": values}), "b": Sample({"": fixed}, deterministic=True)}, {"": {"": 1.0}})
-    found, means = made.comparison("a", "b"), stratified({"": (values.mean(axis=0), fixed)})
-    assert found.checkpoints is few
-    assert (found.p == pytest.approx(means.p)) is few
+    result = family({"a": Sample({"": values}), "b": Sample({"": fixed}, deterministic=True)}, {"": {"": 1.0}})
+    comparison, means = result.comparison("a", "b"), stratified({"": (values.mean(axis=0), fixed)})
+    assert comparison.checkpoints is of_checkpoints
+    assert (comparison.p == pytest.approx(means.p)) is of_checkpoints
 
 
 def test_the_correction_is_tukeys_for_independent_systems() -> None:
@@ -126,16 +131,16 @@ def test_the_correction_is_tukeys_for_independent_systems() -> None:
     draw = np.random.default_rng(9)
     values = {str(at): draw.normal(0, 1, 400) for at in range(8)}
     values["0"] += 0.12
-    made = family({name: Sample({"": own}) for name, own in values.items()}, {"": {"": 1.0}})
-    best = int(np.argmin(made.table["p"]))
-    quantile = stats.norm.isf(made.table["p"][best] / 2)
+    result = family({name: Sample({"": column}) for name, column in values.items()}, {"": {"": 1.0}})
+    best = int(np.argmin(result.table["p"]))
+    quantile = stats.norm.isf(result.table["p"][best] / 2)
     expected = stats.studentized_range.sf(math.sqrt(2) * quantile, 8, np.inf)
     assert 0.01 < expected < 0.5
-    assert made.table["adjusted"][best] == pytest.approx(expected, rel=0.15)
-    assert made.table["adjusted"][best] < 0.85 * 28 * made.table["p"][best]
+    assert result.table["adjusted"][best] == pytest.approx(expected, rel=0.15)
+    assert result.table["adjusted"][best] < 0.85 * 28 * result.table["p"][best]
 
 
-def many(count: int, step: float, n: int = 100) -> Family:
+def systems_in_steps(count: int, step: float, n: int = 100) -> Family:
     """Systems one step apart on one task."""
     draw = np.random.default_rng(count)
     values = {f"{at:03}": Sample({"": draw.normal(step * at, 1, n)}, deterministic=True) for at in range(count)}
@@ -144,16 +149,16 @@ def many(count: int, step: float, n: int = 100) -> Family:
 
 def test_p_values_have_no_floor_and_keep_their_order() -> None:
     """Of 40 systems far apart all 780 pairs are decided, which 10,000 draws alone could never say."""
-    made = many(40, 2.0)
-    assert made.decided.all()
-    assert made.table["adjusted"].max() < 1e-6
-    made = many(12, 0.15)
-    p, adjusted = made.table["p"], made.table["adjusted"]
+    result = systems_in_steps(40, 2.0)
+    assert result.decided.all()
+    assert result.table["adjusted"].max() < 1e-6
+    result = systems_in_steps(12, 0.15)
+    p, adjusted = result.table["p"], result.table["adjusted"]
     order = np.argsort(p)
     assert (np.diff(adjusted[order]) >= 0).all()
     assert (p <= adjusted).all()
     assert (adjusted <= holm(p) + 1e-12).all()
-    assert made.table["holm"] == pytest.approx(multipletests(p, method="holm")[1], abs=1e-12)
+    assert result.table["holm"] == pytest.approx(multipletests(p, method="holm")[1], abs=1e-12)
 
 
 @pytest.mark.parametrize("count", [1, 2, 17, 300])
@@ -168,30 +173,39 @@ def test_cells_are_one_family_over_all_tasks() -> None:
     draw = np.random.default_rng(10)
     table = {name: {task: draw.random(40) for task in ("x", "y")} for name in "abc"}
     del table["c"]["y"]
-    made = family({name: Sample(own) for name, own in table.items()}, {task: {task: 1.0} for task in ("x", "y")})
-    assert made.members == {"x": ("a", "b", "c"), "y": ("a", "b")}
-    assert len(made.decided) == 4
-    for task, names in made.members.items():
-        for one, other in combinations(names, 2):
-            alone = stratified({task: (table[one][task], table[other][task])})
-            found = made.comparison(one, other, task)
-            assert (found.difference, found.p) == pytest.approx((alone.difference, alone.p))
-            assert found.adjusted >= found.p
-            assert made.comparison(other, one, task) == found.turned()
-    assert not made.has("a", "c", "y")
-    one_query = {name: own | {"z": [0.1 * at]} for at, (name, own) in enumerate(table.items())}
+    result = family(
+        {name: Sample(values) for name, values in table.items()}, {task: {task: 1.0} for task in ("x", "y")}
+    )
+    assert result.members == {"x": ("a", "b", "c"), "y": ("a", "b")}
+    assert len(result.decided) == 4
+    for task, names in result.members.items():
+        for first, second in combinations(names, 2):
+            expected = stratified({task: (table[first][task], table[second][task])})
+            comparison = result.comparison(first, second, task)
+            assert (comparison.difference, comparison.p) == pytest.approx((expected.difference, expected.p))
+            assert comparison.adjusted >= comparison.p
+            assert result.comparison(second, first, task) == comparison.turned()
+    assert not result.has("a", "c", "y")
+    one_query = {name: values | {"z": [0.1 * at]} for at, (name, values) in enumerate(table.items())}
     strata = {task: {task: 1.0} for task in ("x", "y", "z")}
-    wider = family({name: Sample(own) for name, own in one_query.items()}, strata)
+    wider = family({name: Sample(values) for name, values in one_query.items()}, strata)
     assert wider.column("adjusted", "z").tolist() == [1.0] * 3, "nothing is known of a task with one query"
-    assert (wider.column("adjusted", "x") >= made.column("adjusted", "x") - 0.02).all(), "and it spoils no other"
-    assert made.column("p", "y").tolist() == [made.comparison("a", "b", "y").p]
+    assert (wider.column("adjusted", "x") >= result.column("adjusted", "x") - 0.02).all(), "and it spoils no other"
+    assert result.column("p", "y").tolist() == [result.comparison("a", "b", "y").p]
 
 
 def test_nothing_varies() -> None:
     """Equal systems differ by nothing; a constant gain is sure; one query and copies of a training add nothing."""
-    same = stratified({"": ([0.1, 0.5, 1.0], [0.1, 0.5, 1.0])})
-    assert (same.difference, same.low, same.high, same.p, same.effect, same.detectable) == (0, 0, 0, 1, None, None)
-    assert (same.wins, same.ties, same.losses) == (0, 3, 0)
+    equal = stratified({"": ([0.1, 0.5, 1.0], [0.1, 0.5, 1.0])})
+    assert (equal.difference, equal.low, equal.high, equal.p, equal.effect, equal.detectable) == (
+        0,
+        0,
+        0,
+        1,
+        None,
+        None,
+    )
+    assert (equal.wins, equal.ties, equal.losses) == (0, 3, 0)
     gain = stratified({"": (np.linspace(0, 1, 9) + 0.3, np.linspace(0, 1, 9))})
     assert (gain.p, gain.wins) == (2**-8, 9)
     assert gain.low == pytest.approx(0.3)
@@ -200,12 +214,12 @@ def test_nothing_varies() -> None:
     tiny = stratified({"": ([1e-200, 3e-200, 2e-200], [0, 0, 0])})
     assert tiny.p == pytest.approx(stats.ttest_1samp([1, 3, 2], 0).pvalue)
     first, second = noisy(50, 0.02)
-    made = family({"a": Sample({"": np.tile(first, (5, 1))}), "b": Sample({"": second})}, {"": {"": 1.0}})
-    assert made.comparison("a", "b").p == pytest.approx(stratified({"": (first, second)}).p)
+    result = family({"a": Sample({"": np.tile(first, (5, 1))}), "b": Sample({"": second})}, {"": {"": 1.0}})
+    assert result.comparison("a", "b").p == pytest.approx(stratified({"": (first, second)}).p)
     # Draws are seeded; a family of one system has no pairs.
-    assert many(5, 0.2).table["adjusted"].tolist() == many(5, 0.2).table["adjusted"].tolist()
-    alone = family({"a": Sample({"": [0.1, 0.2]})}, {"": {"": 1.0}})
-    assert (list(alone.pairs()), alone.detectable) == ([], None)
+    assert systems_in_steps(5, 0.2).table["adjusted"].tolist() == systems_in_steps(5, 0.2).table["adjusted"].tolist()
+    single_system = family({"a": Sample({"": [0.1, 0.2]})}, {"": {"": 1.0}})
+    assert (list(single_system.pairs()), single_system.detectable) == ([], None)
 
 
 def test_intervals_of_a_system() -> None:

@@ -67,8 +67,8 @@ def test_reciprocal_rank_at_a_cut_is_that_of_the_run_cut_there(qrels: Qrels, run
     """trec_eval's `-M k`: the run is cut to its k best documents, in trec order, before it is judged."""
     cut_run = {}
     for query, scores in run.items():
-        kept = order(list(scores), list(scores.values()), "trec")[:cut]
-        cut_run[query] = {name: scores[name] for name in (list(scores)[at] for at in kept)}
+        best_places = order(list(scores), list(scores.values()), "trec")[:cut]
+        cut_run[query] = {name: scores[name] for name in (list(scores)[at] for at in best_places)}
     answers = pytrec_eval.RelevanceEvaluator(qrels, {"recip_rank"}).evaluate(cut_run)
     expected = {query: answers.get(query, {"recip_rank": 0.0})["recip_rank"] for query in qrels}
     assert by_query(qrels, raw(run), f"RR@{cut}", "trec") == expected
@@ -78,8 +78,8 @@ def by_ir_measures(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: 
     """Return ir_measures' values, keyed by canonical name and query."""
     judgements = [ir_measures.Qrel(q, d, grade) for q, grades in qrels.items() for d, grade in grades.items()]
     retrieved = [ir_measures.ScoredDoc(q, d, score) for q, scores in run.items() for d, score in scores.items()]
-    asked = [ir_measures.parse_measure(name) for name in names]
-    metrics = ir_measures.iter_calc(asked, judgements, retrieved)
+    measures = [ir_measures.parse_measure(name) for name in names]
+    metrics = ir_measures.iter_calc(measures, judgements, retrieved)
     return {f"{metric.measure} {metric.query_id}": metric.value for metric in metrics}
 
 
@@ -92,12 +92,12 @@ def test_ir_measures_agrees(qrels: Qrels, run: Plain) -> None:
     names = [str(measure) for measure in MEASURES if measure.name not in ("Rcap", "accuracy")]
     scripts = [name for name in names if name.startswith("RR@")]
     in_order = ranked(run, "trec").items()
-    untied = {query: {name: -float(at) for at, name in enumerate(one.documents)} for query, one in in_order}
+    untied = {query: {name: -float(at) for at, name in enumerate(ranking.documents)} for query, ranking in in_order}
     theirs = by_ir_measures(qrels, run, [name for name in names if name not in scripts])
     theirs |= by_ir_measures(qrels, untied, scripts)
     scores = evaluate(qrels, raw(run), MEASURES, "trec")
     rows = {name: zip(scores.queries, scores.values[name], strict=True) for name in names}
-    assert {f"{name} {query}": one for name, row in rows.items() for query, one in row} == pytest.approx(
+    assert {f"{name} {query}": value for name, row in rows.items() for query, value in row} == pytest.approx(
         theirs, abs=1e-12
     )
 
@@ -139,11 +139,13 @@ def test_no_order_of_dicts_or_ranks_matters_under_trec(qrels: Qrels, run: Plain,
         return {query: dict(row) for query, row in rows}
 
     other_qrels = {query: {name: int(grade) for name, grade in row.items()} for query, row in shuffled(qrels).items()}
-    one = evaluate(qrels, raw(run), MEASURES, "trec")
-    other = evaluate(other_qrels, raw(shuffled(run)), MEASURES, "trec")
-    assert one.means == other.means
-    for name, values in one.values.items():
-        assert dict(zip(one.queries, values, strict=True)) == dict(zip(other.queries, other.values[name], strict=True))
+    scores = evaluate(qrels, raw(run), MEASURES, "trec")
+    shuffled_scores = evaluate(other_qrels, raw(shuffled(run)), MEASURES, "trec")
+    assert scores.means == shuffled_scores.means
+    for name, values in scores.values.items():
+        assert dict(zip(scores.queries, values, strict=True)) == dict(
+            zip(shuffled_scores.queries, shuffled_scores.values[name], strict=True)
+        )
 
 
 @given(qrels=qrels_of, tie=st.sampled_from(["trec", "list"]))
@@ -164,11 +166,11 @@ def test_a_perfect_run_scores_one_wherever_it_can(qrels: Qrels, tie: Tie) -> Non
 @given(qrels=qrels_of, run=runs, tie=st.sampled_from(["trec", "list"]))
 def test_a_missing_query_is_an_empty_one_and_counts_zero(qrels: Qrels, run: Plain, tie: Tie) -> None:
     """Take the first judged query out of the run, or empty it: the mean loses exactly its share."""
-    gone = next(iter(qrels))
-    whole = evaluate(qrels, raw(run), MEASURES, tie)
-    missing = evaluate(qrels, raw({query: row for query, row in run.items() if query != gone}), MEASURES, tie)
-    emptied = evaluate(qrels, raw(run | {gone: {}}), MEASURES, tie)
+    removed = next(iter(qrels))
+    complete = evaluate(qrels, raw(run), MEASURES, tie)
+    missing = evaluate(qrels, raw({query: row for query, row in run.items() if query != removed}), MEASURES, tie)
+    emptied = evaluate(qrels, raw(run | {removed: {}}), MEASURES, tie)
     assert missing == emptied
     for name, mean in missing.means.items():
         assert missing.values[name][0] == 0
-        assert mean == pytest.approx(whole.means[name] - whole.values[name][0] / len(qrels), abs=1e-12)
+        assert mean == pytest.approx(complete.means[name] - complete.values[name][0] / len(qrels), abs=1e-12)

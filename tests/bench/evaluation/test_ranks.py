@@ -20,10 +20,10 @@ def test_ties_and_differences_by_hand() -> None:
     assert best_group("abcd", CHAIN) == ("a", "b")
     assert letters("xyz", set()) == dict.fromkeys("xyz", "a")
     assert rank_intervals("xyz", set()) == dict.fromkeys("xyz", (1, 3))
-    apart = set(combinations("xyz", 2))
-    assert letters("xyz", apart) == {"x": "a", "y": "b", "z": "c"}
-    assert rank_intervals("xyz", apart) == {"x": (1, 1), "y": (2, 2), "z": (3, 3)}
-    assert best_group("xyz", apart) == ("x",)
+    all_pairs = set(combinations("xyz", 2))
+    assert letters("xyz", all_pairs) == {"x": "a", "y": "b", "z": "c"}
+    assert rank_intervals("xyz", all_pairs) == {"x": (1, 1), "y": (2, 2), "z": (3, 3)}
+    assert best_group("xyz", all_pairs) == ("x",)
     assert (letters("", set()), best_group("", set())) == ({}, ())
     assert letters("x", set()) == {"x": "a"}
     assert letters("axz", {("a", "z")}) == {"a": "a", "x": "ab", "z": "b"}
@@ -33,9 +33,9 @@ def test_ties_and_differences_by_hand() -> None:
 def brute_force(names: str, different: set[tuple[str, str]]) -> set[frozenset[str]]:
     """All largest groups none of which holds a pair that differs, by looking at every set of rows."""
     pairs = [set(pair) for pair in different]
-    every = [set(group) for size in range(1, len(names) + 1) for group in combinations(names, size)]
-    tied = [group for group in every if not any(pair <= group for pair in pairs)]
-    return {frozenset(group) for group in tied if not any(group < other for other in tied)}
+    subsets = [set(group) for size in range(1, len(names) + 1) for group in combinations(names, size)]
+    tied = [group for group in subsets if not any(pair <= group for pair in pairs)]
+    return {frozenset(group) for group in tied if not any(group < larger for larger in tied)}
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.6, 0.9])
@@ -45,13 +45,13 @@ def test_letters_are_all_largest_groups_of_ties(share: float) -> None:
     names = "abcdefg"
     for _ in range(60):
         different = {pair for pair in combinations(names, 2) if draw.random() < share}
-        found = letters(names, different)
-        used = sorted(set("".join(found.values())))
-        groups = {frozenset(name for name in names if letter in found[name]) for letter in used}
+        display = letters(names, different)
+        distinct = sorted(set("".join(display.values())))
+        groups = {frozenset(name for name in names if letter in display[name]) for letter in distinct}
         assert groups == brute_force(names, different)
-        assert len(groups) == len(used)
-        for one, other in combinations(names, 2):
-            assert bool(set(found[one]) & set(found[other])) == ((one, other) not in different)
+        assert len(groups) == len(distinct)
+        for first, second in combinations(names, 2):
+            assert bool(set(display[first]) & set(display[second])) == ((first, second) not in different)
 
 
 def test_columns_agree_with_each_other() -> None:
@@ -70,13 +70,13 @@ def test_columns_agree_with_each_other() -> None:
 def test_more_groups_than_letters() -> None:
     """The twenty-eighth of many rows that all differ is b with a digit; a row of a hundred would have hundreds."""
     names = [f"{number:02}" for number in range(30)]
-    found = letters(names, set(combinations(names, 2)))
-    assert (found["00"], found["25"], found["26"], found["27"]) == ("a", "z", "a1", "b1")
+    display = letters(names, set(combinations(names, 2)))
+    assert (display["00"], display["25"], display["26"], display["27"]) == ("a", "z", "a1", "b1")
     names = [f"{number:03}" for number in range(LETTERED + 1)]
     better = {(names[0], name) for name in names[1:]}
-    many, few = ordered(names, better), ordered(names[:3], {(names[0], names[1])})
-    assert (many.letters, many.best, many.ranks[names[1]]) == ({}, (names[0],), (2, LETTERED + 1))
-    assert few.letters == {"000": "a", "001": "b", "002": "ab"}
+    long, short = ordered(names, better), ordered(names[:3], {(names[0], names[1])})
+    assert (long.letters, long.best, long.ranks[names[1]]) == ({}, (names[0],), (2, LETTERED + 1))
+    assert short.letters == {"000": "a", "001": "b", "002": "ab"}
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,12 @@ def line(name: str, *points: tuple[float, Sequence[float]]) -> Series:
 
 
 def corners(root: ElementTree.Element, at: int = 0) -> list[tuple[float, float]]:
-    drawn = root.findall(f"{SVG}polyline")[at].get("points") or ""
-    return [(float(x), float(y)) for x, _, y in (corner.partition(",") for corner in drawn.split())]
+    polyline = root.findall(f"{SVG}polyline")[at].get("points") or ""
+    return [(float(x), float(y)) for x, _, y in (corner.partition(",") for corner in polyline.split())]
 
 
 def texts(root: ElementTree.Element) -> list[str]:
-    return ["".join(one.itertext()) for one in root.iter(f"{SVG}text")]
+    return ["".join(node.itertext()) for node in root.iter(f"{SVG}text")]
 
 
 def test_means_are_joined_and_seeds_are_faint() -> None:
@@ -44,26 +44,26 @@ def test_means_are_joined_and_seeds_are_faint() -> None:
     (x0, y0), (x100, y100), (x300, y300) = corners(root)
     assert x0 < x100 < x300
     assert (y0 - y100) / (y100 - y300) == pytest.approx((20 - 15) / (40 - 20), abs=0.02)
-    dots = [one for one in root.findall(f"{SVG}circle") if float(one.get("cy") or 0) < 400]
-    faint = sorted(float(one.get("cy") or 0) for one in dots if one.get("fill-opacity") == "0.35")
+    dots = [dot for dot in root.findall(f"{SVG}circle") if float(dot.get("cy") or 0) < 400]
+    faint = sorted(float(dot.get("cy") or 0) for dot in dots if dot.get("fill-opacity") == "0.35")
     unit = (y0 - y300) / 25
     assert faint == pytest.approx(sorted(y0 + unit * (15 - value) for value in (30, 50, 10, 20, 20, 20)), abs=0.2)
     assert {"0", "100", "300", "a title", "percent", "pairs", "a"} <= set(texts(root))
     # Up to the smallest number above 0 is one unit; from there a factor of e is one.
     root = chart(line("a", (0, (1.0,)), (100, (2.0,)), (100 * math.e, (3.0,)), (100 * math.e**3, (4.0,))))
-    first, *rest = (x for x, _ in corners(root))
-    assert [(x - first) / (rest[0] - first) for x in rest] == pytest.approx([1, 2, 4], abs=0.01)
+    first, *later = (x for x, _ in corners(root))
+    assert [(x - first) / (later[0] - first) for x in later] == pytest.approx([1, 2, 4], abs=0.01)
 
 
 def test_a_level_line_goes_right_across() -> None:
     """One value, no marker in the plot, at the height of that value; it takes no place on the axis."""
     root = chart(line("a", (100, (10.0,)), (200, (20.0,))), Series("b", (Point(0, (15.0,)),), level=True))
     (_, low), (_, high) = corners(root)
-    levels = [one.get("d") or "" for one in root.findall(f"{SVG}path")]
+    levels = [node.get("d") or "" for node in root.findall(f"{SVG}path")]
     assert any(part.startswith("M64 ") and part.endswith("H732") for part in levels)
     (height,) = (float(part[4:].partition("H")[0]) for part in levels if "H" in part)
     assert height == pytest.approx((low + high) / 2, abs=0.1)
-    ticks = [float(one.get("x1") or 0) for one in root.findall(f"{SVG}line") if one.get("x1") == one.get("x2")]
+    ticks = [float(node.get("x1") or 0) for node in root.findall(f"{SVG}line") if node.get("x1") == node.get("x2")]
     assert len(ticks) == 2
 
 
@@ -78,7 +78,7 @@ def test_texts_are_escaped_and_apart() -> None:
     assert "prefers-color-scheme: dark" in (style.text or "")
     root = chart(line("a", (1, (1.0,)), (2, (3.0,))), notes=("one sentence", "another sentence"))
     words = ("a title", "one sentence", "another sentence", "percent", "3.0")
-    heights = {"".join(one.itertext()): float(one.get("y") or 0) for one in root.iter(f"{SVG}text")}
+    heights = {"".join(node.itertext()): float(node.get("y") or 0) for node in root.iter(f"{SVG}text")}
     assert all(below - above >= 14 for above, below in pairwise(heights[word] for word in words))
 
 
@@ -93,15 +93,15 @@ def test_everything_stays_inside(points: dict[int, list[float]], copies: int) ->
     assert text == line_chart(Chart("t", ("n",), "x", "y", tuple(lines)))
     root = ElementTree.fromstring(text)  # noqa: S314 (our own text)
     width, height = float(root.get("width") or 0), float(root.get("height") or 0)
-    for one in root.iter(f"{SVG}circle"):
-        assert 0 < float(one.get("cx") or -1) < width
-        assert 0 < float(one.get("cy") or -1) < height
-    grid = [one for one in root.iter(f"{SVG}line") if one.get("class") == "grid"]
-    heights = [float(one.get("y1") or 0) for one in grid]
-    assert all(one > other for one, other in pairwise(heights))
+    for dot in root.iter(f"{SVG}circle"):
+        assert 0 < float(dot.get("cx") or -1) < width
+        assert 0 < float(dot.get("cy") or -1) < height
+    grid = [node for node in root.iter(f"{SVG}line") if node.get("class") == "grid"]
+    heights = [float(node.get("y1") or 0) for node in grid]
+    assert all(before > after for before, after in pairwise(heights))
     for at in range(copies if len(points) > 1 else 0):
         xs = [x for x, _ in corners(root, at)]
-        assert all(one <= other for one, other in pairwise(xs))
+        assert all(before <= after for before, after in pairwise(xs))
 
 
 @pytest.mark.parametrize(
@@ -110,39 +110,39 @@ def test_everything_stays_inside(points: dict[int, list[float]], copies: int) ->
 )
 def test_round_ends(values: list[float], start: float, end: float, step: float) -> None:
     """By hand: the smallest round step with at most six of them."""
-    found = axis(values)
+    scale = axis(values)
     assert axis([]) is None
-    assert found is not None
-    assert (found.start, found.end, found.step) == pytest.approx((start, end, step))
-    assert found.ticks == pytest.approx([start + place * step for place in range(round((end - start) / step) + 1)])
+    assert scale is not None
+    assert (scale.start, scale.end, scale.step) == pytest.approx((start, end, step))
+    assert scale.ticks == pytest.approx([start + place * step for place in range(round((end - start) / step) + 1)])
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1))
 def test_an_axis_holds_all_its_values(values: list[float]) -> None:
     """With at most seven ticks, and every value between the insets."""
-    found = axis(values)
-    assert found is not None
-    assert found.start < found.end
-    assert found.start <= min(values) + 1e-9
-    assert found.end >= max(values) - 1e-9
-    assert len(found.ticks) <= 8
-    assert all(found.inset <= found.pixel(value) <= found.width - found.inset for value in values)
+    scale = axis(values)
+    assert scale is not None
+    assert scale.start < scale.end
+    assert scale.start <= min(values) + 1e-9
+    assert scale.end >= max(values) - 1e-9
+    assert len(scale.ticks) <= 8
+    assert all(scale.inset <= scale.pixel(value) <= scale.width - scale.inset for value in values)
 
 
 def test_a_bar_lies_where_its_numbers_are() -> None:
     """Ends, value, seeds and band by hand: 152 pixels for the axis, 4 left free; one seed is a hollow mark alone."""
     on = Axis(0.0, 1.0, 0.25)
-    drawn = interval_bar(on, 0.25, 0.5, 0.75, [0.4, 0.6], (0.0, 0.5))
-    drawing = ElementTree.fromstring(drawn)  # noqa: S314 (our own text)
-    assert {one.get("class", "line"): one.get("d") for one in drawing} == {
+    bar = interval_bar(on, 0.25, 0.5, 0.75, [0.4, 0.6], (0.0, 0.5))
+    drawing = ElementTree.fromstring(bar)  # noqa: S314 (our own text)
+    assert {node.get("class", "line"): node.get("d") for node in drawing} == {
         "band": "M4.0 0H80.0V32H4.0z",
         "line": "M42.0 13H118.0",
         "value": "M80.0 13h0",
         "seeds": "M64.8 24h0M95.2 24h0",
     }
-    alone = interval_bar(on, 0.25, 0.5, 0.75, [0.5])
-    assert 'class="hole"' in alone
-    assert not re.search(r"seeds|band|style=", alone)
+    hollow = interval_bar(on, 0.25, 0.5, 0.75, [0.5])
+    assert 'class="hole"' in hollow
+    assert not re.search(r"seeds|band|style=", hollow)
 
 
 def log(folder: Path, *lines: dict[str, Any]) -> Path:
@@ -153,7 +153,7 @@ def log(folder: Path, *lines: dict[str, Any]) -> Path:
 
 def test_lines_of_a_log(tmp_path: Path) -> None:
     """Losses, probes and dev values against tokens, a cross-encoder's questions or steps; an empty log has no lines."""
-    said = (
+    entries = (
         {"step": 0, "tokens": 0, "probe": {"accuracy": 0.1, "chance": 0.03}, "warnings": []},
         {"step": 5, "tokens": 50, "loss": 4.0, "learning_rate": 0.1, "gradient_norm": 2.0},
         {"step": 9, "tokens": 90, "dev": 0.5, "best_step": 9, "loss": math.nan},
@@ -161,7 +161,7 @@ def test_lines_of_a_log(tmp_path: Path) -> None:
     )
     losses, probes = {"x": [50, 100], "y": [4.0, 3]}, {"x": [0, 100], "y": [0.1, 0.4]}
     lines = {"loss": losses, "dev": {"x": [90], "y": [0.5]}, "probe accuracy": probes}
-    assert curves(log(tmp_path, *said)) == {"across": "tokens", "lines": lines}
+    assert curves(log(tmp_path, *entries)) == {"across": "tokens", "lines": lines}
     assert curves(log(tmp_path, {"step": 1, "loss": 1.0}))["across"] == "step"
     assert curves(log(tmp_path, {"step": 1, "questions": 8, "loss": 1.0}))["across"] == "questions"
     assert curves(log(tmp_path))["lines"] == {}
@@ -173,13 +173,13 @@ def test_lines_of_a_log(tmp_path: Path) -> None:
 def test_thinning_keeps_ends_and_extremes(values: list[float], most: int) -> None:
     """Few points, in order, all of them the line's own; no peak is lost."""
     points = [(float(x), y) for x, y in enumerate(values)]
-    kept = thinned(points, most)
-    assert len(kept) <= max(most, min(len(points), most))
-    assert kept == sorted(set(kept))
-    assert set(kept) <= set(points)
-    assert (kept[:1], kept[-1:]) == (points[:1], points[-1:])
-    assert min((y for _, y in kept), default=0) == min(values, default=0)
-    assert max((y for _, y in kept), default=0) == max(values, default=0)
+    thin = thinned(points, most)
+    assert len(thin) <= max(most, min(len(points), most))
+    assert thin == sorted(set(thin))
+    assert set(thin) <= set(points)
+    assert (thin[:1], thin[-1:]) == (points[:1], points[-1:])
+    assert min((y for _, y in thin), default=0) == min(values, default=0)
+    assert max((y for _, y in thin), default=0) == max(values, default=0)
     assert thinned(points, max(len(points), 4)) == points
 
 
@@ -193,20 +193,22 @@ def test_a_bundle_keeps_the_curves_that_its_tasks_rest_on(tmp_path: Path) -> Non
 
     def entry(task: str, **keys: str) -> Entry:
         content = {"measures": {"R@1": 0.5}, "queries": 1, "keys": keys}
-        drawn = {key: {"stage": stage, "lines": {"loss": {"x": [1], "y": [2]}}} for stage, key in keys.items()}
-        return Entry(task, "", content, tmp_path / "run.gz", tmp_path / "values.gz", drawn)
+        training_curves = {
+            key: {"stage": stage, "lines": {"loss": {"x": [1], "y": [2]}}} for stage, key in keys.items()
+        }
+        return Entry(task, "", content, tmp_path / "run.gz", tmp_path / "values.gz", training_curves)
 
-    def held() -> set[str]:
-        return set(json.loads((done.path.parent / CURVES).read_bytes()))
+    def stored_curves() -> set[str]:
+        return set(json.loads((published.path.parent / CURVES).read_bytes()))
 
     results = tmp_path / "results"
-    done = publish(results, heading, [entry("s/a", train="t", tune="a1")], ())
-    done = publish(results, heading, [entry("s/b", train="t", tune="b1")], ())
-    assert held() == {"t", "a1", "b1"}
-    done = publish(results, heading, [entry("s/a", train="t", tune="a2")], ())
-    assert held() == {"t", "a2", "b1"}
-    assert faults(done.path) == []
-    (done.path.parent / CURVES).write_bytes(b"{}")
-    assert [fault.path.name for fault in faults(done.path)] == [CURVES]
+    published = publish(results, heading, [entry("s/a", train="t", tune="a1")], ())
+    published = publish(results, heading, [entry("s/b", train="t", tune="b1")], ())
+    assert stored_curves() == {"t", "a1", "b1"}
+    published = publish(results, heading, [entry("s/a", train="t", tune="a2")], ())
+    assert stored_curves() == {"t", "a2", "b1"}
+    assert faults(published.path) == []
+    (published.path.parent / CURVES).write_bytes(b"{}")
+    assert [fault.path.name for fault in faults(published.path)] == [CURVES]
     plain = publish(tmp_path / "plain", heading, [entry("s/a")], ())
     assert CURVES not in read_sealed(plain.path)["files"]

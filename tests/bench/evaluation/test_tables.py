@@ -44,9 +44,9 @@ def test_files_hold_fractions_under_keys() -> None:
         ["crop", "0.5125", "3", ""],
         ["bm25", "0.25", "1", "1.5M"],
     ]
-    found = json.loads(encoded(MIXED, "json"))
-    assert found["rows"][0] == {"system": "crop", "score": 0.5125, "runs": 3, "note": None}
-    assert (found["table"], found["notes"]) == ("two systems", ["mini data"])
+    content = json.loads(encoded(MIXED, "json"))
+    assert content["rows"][0] == {"system": "crop", "score": 0.5125, "runs": 3, "note": None}
+    assert (content["table"], content["notes"]) == ("two systems", ["mini data"])
 
 
 def test_people_read_heads_percent_and_the_best_in_bold() -> None:
@@ -61,7 +61,7 @@ def test_people_read_heads_percent_and_the_best_in_bold() -> None:
     root = ElementTree.fromstring(f"<div>{as_html(MIXED)}</div>")  # noqa: S314 (our own text)
     cells = [["".join(cell.itertext()) for cell in row] for row in root.findall("table/tbody/tr")]
     assert cells == [["crop", "51.2", "3", "—"], ["bm25", "25.0", "1", "1.5M"]]
-    assert [one.text for one in root.findall("table/tbody/tr/td/b")] == ["51.2"]
+    assert [node.text for node in root.findall("table/tbody/tr/td/b")] == ["51.2"]
     assert MIXED.numeric == [False, True, True, True]
     columns = (Column("a", show=points, best=True), Column("b", show=points, best=True), Column("c", show=points))
     rows = ((0.5, 0.2, 0.9), (0.49999, 0.4, 0.1), (0.1, 0.9, 0.1))
