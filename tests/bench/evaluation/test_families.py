@@ -114,7 +114,9 @@ def test_a_method_whose_trainings_scatter_more_counts_with_its_own() -> None:
     assert width["wild", "calm1"] > 1.2 * width["calm0", "calm1"]
 
 
-@pytest.mark.parametrize(("runs", "deterministic", "of_checkpoints"), [(1, False, True), (2, False, True), (3, False, False)])
+@pytest.mark.parametrize(
+    ("runs", "deterministic", "of_checkpoints"), [(1, False, True), (2, False, True), (3, False, False)]
+)
 def test_below_three_trainings_it_is_about_checkpoints(runs: int, deterministic: bool, of_checkpoints: bool) -> None:
     """Trainings then change nothing but the mean; a deterministic system says all with one."""
     draw = np.random.default_rng(8)
