@@ -1,1 +1,1 @@
-"""Reads results and their bundles, nothing else: tables today, a static site later."""
+"""The leaderboard: a static site, exports and checked submissions, made from results and their bundles alone."""
