@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from bench.core.errors import DataError
 from bench.data.formats.archive import File
 from bench.data.formats.faults import RecordError, shown
 from bench.data.formats.jsonl import check_elements
@@ -27,9 +26,14 @@ _CUT = "Unterminated string"
 
 
 def elements(path: File, key: str = "") -> Iterator[tuple[int, Any]]:
-    """Stream (number from 1, value) of the array that a file is, or that is under a `key` of the object that it is.
+    """Stream the elements of an array, (number from 1, value).
 
-    Raises `DataError` as `lines` does, and with the line for malformed JSON, too long an element, or no array.
+    Args:
+        path: a file that is an array or, with a `key`, an object.
+        key: the key of the object under which the array is; default: the file is the array.
+
+    Raises:
+        DataError: as `lines` does, and with the line for malformed JSON, too long an element, or no array.
     """
     window = _Window(path)
     try:
@@ -54,7 +58,7 @@ def first_block(path: File) -> str:
 
 
 class _Window:
-    """What is read of a file: from the element at hand to the end of the last block."""
+    """The part of a file that is in memory: from the current element to the end of the last block."""
 
     def __init__(self, path: File) -> None:
         self._blocks = _characters(path)
@@ -103,13 +107,13 @@ class _Window:
         """Forget what was taken and read on, at least as much again as is left; say whether there was more."""
         self._first, self._text, self._at = self.line(), self.ahead(), 0
         parts, size = [self._text], len(self._text)
-        wanted = size + max(size, _AHEAD)
+        enough = size + max(size, _AHEAD)
         if size > _LONGEST:
             raise RecordError(f"an element of more than {_LONGEST:,} characters", "its end")
         for block in self._blocks:
             parts.append(block)
             size += len(block)
-            if size > wanted:
+            if size > enough:
                 break
         self._text = "".join(parts)
         check_elements(self._text)
@@ -119,19 +123,19 @@ class _Window:
 def _member(window: _Window, key: str) -> Iterator[tuple[int, Any]]:
     expected = f'an object with a list under "{key}"'
     window.take("{", expected)
-    found = False
+    is_read = False
     while window.peek() != "}":
         name = window.value()
         window.take(":", f"a colon behind {shown(name)}")
-        if name == key and not found:
-            found = True
+        if name == key and not is_read:
+            is_read = True
             yield from _array(window)
         else:
             window.value()
         if window.peek() != "}":
             window.take(",", "a comma or the end of the object")
     window.take("}", expected)
-    if not found:
+    if not is_read:
         raise RecordError(f'no "{key}"', expected)
 
 
@@ -158,5 +162,9 @@ def _characters(path: File) -> Iterator[str]:
         decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         line += error.object[: error.start].count(b"\n")
-        found = f"byte 0x{error.object[error.start]:02x}, which is not UTF-8"
-        raise DataError(str(path), line, found, "UTF-8 text", "convert the file, e.g. with iconv") from None
+        fault = RecordError(
+            f"byte 0x{error.object[error.start]:02x}, which is not UTF-8",
+            "UTF-8 text",
+            "convert the file, e.g. with iconv",
+        )
+        raise fault.at(path, line) from None

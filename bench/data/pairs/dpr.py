@@ -9,65 +9,62 @@ there are none of those. Texts stay as they are: whether a question loses its ma
 A question's id is under `q_id`, `question_id` or `id`, else it is the record's number in the file, from 1.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from bench.data.formats.archive import File
-from bench.data.formats.faults import Faults, RecordError, shown
+from bench.data.formats.faults import RecordError, shown
 from bench.data.formats.jsonl import members, optional, text
-from bench.data.formats.source import Format, checked
 from bench.data.pairs.arrays import elements
-from bench.data.pairs.rows import given, id_of, passages
+from bench.data.pairs.rows import first_key, id_of, passages
 from bench.data.pairs.sources import (
     NO_POSITIVE,
+    Outcomes,
     PairOutcome,
     PairSource,
     pair,
     pair_source,
+    read_records,
     reader,
-    with_unique_queries,
 )
 from bench.types import Item
 
 CODE = "dpr-pairs/1"
 
-_IDS = ("q_id", "question_id", "id")
 _NEGATIVES = ("hard_negative_ctxs", "negative_ctxs")
 
 
 def pairs(path: File, name: str = "", language: str = "en", passage_language: str = "en") -> PairSource:
-    """Return the pairs of a file, called `name` where given; the languages are those of texts without `lang`.
+    """Return the pairs of a file.
+
+    Args:
+        path: the file.
+        name: where the pairs come from; default: the file's name.
+        language: ISO 639 code of questions without `lang`.
+        passage_language: ISO 639 code of passages without `lang`.
 
     Reading raises `DataError` or `DataFaultsError`, with the number of the record.
     """
     name = name or path.name
     code = reader(CODE, name, language, passage_language)
-    return pair_source(name, code, (path,), partial(found, path, name, language, passage_language))
+    return pair_source(name, code, (path,), partial(read, path, name, language, passage_language))
 
 
-def found(path: File, name: str, language: str, passage_language: str) -> Iterator[tuple[int, PairOutcome]]:
-    """Stream (record, what was found); arguments as in `pairs`."""
-    where = f"{path}, record"
-    form = Format("record", partial(_record, name, language, passage_language))
-    with Faults() as faults:
-        rows = ((number, (number, value)) for number, value in elements(path))
-        yield from with_unique_queries(where, ((at, (one,)) for at, one in checked(where, rows, form, faults)), faults)
+def read(path: File, name: str, language: str, passage_language: str) -> Outcomes:
+    """Stream (record, outcome); arguments as in `pairs`."""
+    parse = partial(_parse_record, name, language, passage_language)
+    return read_records(f"{path}, record", lambda _: elements(path), "record", parse)
 
 
-def _record(name: str, language: str, passage_language: str, row: tuple[int, Any]) -> PairOutcome:
+def _parse_record(name: str, language: str, passage_language: str, number: int, row: Any) -> tuple[PairOutcome]:
     """Parse one record. Raises `RecordError`."""
-    number, values = row
-    if not isinstance(values, dict):
-        raise RecordError(f"JSON that is no object: {shown(values)}", 'an object with "question" and "positive_ctxs"')
-    identity = id_of(values, _IDS, "question id") or str(number)
-    asked = Item(identity, text(values, "question"), language=optional(values, "lang").strip() or language)
-    if not members(values, "positive_ctxs"):
-        return PairOutcome(identity, None, (NO_POSITIVE,))
-    key = given(values, _NEGATIVES)
-    return pair(
-        asked,
-        passages(values["positive_ctxs"], "positive", passage_language),
-        passages(members(values, key), "negative", passage_language) if key else (),
-        name,
-    )
+    if not isinstance(row, dict):
+        raise RecordError(f"JSON that is no object: {shown(row)}", 'an object with "question" and "positive_ctxs"')
+    query_id = id_of(row, ("q_id", "question_id", "id"), "question id") or str(number)
+    query = Item(query_id, text(row, "question"), language=optional(row, "lang").strip() or language)
+    if not members(row, "positive_ctxs"):
+        return (PairOutcome(query_id, None, (NO_POSITIVE,)),)
+    if key := first_key(row, _NEGATIVES):
+        members(row, key)  # must be a list
+    positives = passages(row, ("positive_ctxs",), "positive", passage_language)
+    return (pair(query, positives, passages(row, _NEGATIVES, "negative", passage_language), name),)

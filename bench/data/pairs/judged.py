@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -26,9 +26,10 @@ from bench.data.pairs.sources import (
     NO_PASSAGE,
     NO_POSITIVE,
     NO_TEXT,
+    Outcomes,
     PairOutcome,
     PairSource,
-    empty,
+    is_empty,
     pair,
     pair_source,
     reader,
@@ -42,190 +43,162 @@ MSMARCO = "msmarco-passage/train"
 _COUNTS = {MSMARCO: {"queries": 502_939, "qrels": 532_761}}
 
 Unknown = Literal["refuse", "keep"]
-"""Of judged passages that the corpus lacks: refuse the data, or leave these out."""
-
-_NEW = "this is not the published release: fetch it again"
+"""What becomes of judged passages that the corpus lacks: the data are refused, or these are left out."""
 
 
 def from_leg(leg: Leg, name: str, unknown: Unknown = "refuse") -> PairSource:
-    """Return the pairs that a leg's judgements make; they come from `name`, e.g. `mrtydi/sw train`.
+    """Return the pairs that judgements make of queries and a corpus.
 
-    `unknown` decides what becomes of judged passages that the corpus lacks (`data.unknown_ids`). Raises `UsageError` if
-    answers alone say what is right; reading raises `DataError` or `DataFaultsError`: a malformed record, an unknown id,
-    or other counts than the leg's.
+    Args:
+        leg: queries, judgements and corpus; `counts` are checked.
+        name: where the pairs come from, e.g. `mrtydi/sw train`.
+        unknown: what becomes of judged passages that the corpus lacks (`data.unknown_ids`).
+
+    Raises:
+        UsageError: if answers alone say what is right. Reading raises `DataError` or `DataFaultsError` for a malformed
+            record, an unknown id (with its line), or other counts than the leg's.
     """
     if leg.qrels is None:
-        found, hint = "answers and no judgements of passages", "training needs passages, e.g. a file in DPR's form"
-        raise UsageError(where=name, found=found, expected="judgements", hint=hint)
+        raise UsageError(
+            where=name,
+            found="answers and no judgements of passages",
+            expected="judgements",
+            hint="training needs passages, e.g. a file in DPR's form",
+        )
     sources: tuple[Source[Item] | Source[Judgement], ...] = (leg.queries, leg.qrels, leg.corpus.items)
     files = tuple(path for source in sources for path in source.files)
-    said = [source.reader for source in sources]
-    code = reader(CODE, name, unknown, leg.language, leg.corpus.language, dict(leg.counts), said)
-    return pair_source(name, code, files, partial(_of_leg, leg, leg.qrels, name, unknown))
+    readers = [source.reader for source in sources]
+    code = reader(CODE, name, unknown, leg.language, leg.corpus.language, dict(leg.counts), readers)
+    return pair_source(name, code, files, partial(_read_leg, leg, leg.qrels, name, unknown))
 
 
-def pairs_of_split(folder: Path, name: str, called: str = "", language: str = "") -> PairSource:
-    """Return the pairs of the split `name` of a folder in BEIR's layout, `called` so in messages.
+def pairs_of_split(folder: Path, split: str, name: str = "", language: str = "") -> PairSource:
+    """Return the pairs of a split of a folder in BEIR's layout.
+
+    Args:
+        folder: the folder.
+        split: e.g. `train`.
+        name: what messages call the folder; default: its own name.
+        language: ISO 639 code of texts that do not say theirs.
 
     Errors are those of `from_leg` and `bench.data.formats.beir.corpus`.
     """
-    called = called or folder.name
-    corpus = Corpus(called, beir.corpus(folder, called), language)
-    leg = Leg("", beir.queries(folder, called), beir.qrels(folder, name, called), corpus, language)
-    return from_leg(leg, f"{called} {name}")
+    name = name or folder.name
+    corpus = Corpus(name, beir.corpus(folder, name), language)
+    leg = Leg("", beir.queries(folder, name), beir.qrels(folder, split, name), corpus, language)
+    return from_leg(leg, f"{name} {split}")
 
 
 def irds_pairs(dataset: str = MSMARCO) -> PairSource:
     """Return the pairs of a data set of ir_datasets, e.g. `beir/nq/train`. Errors as in `from_leg` and `sources`."""
-    found = irds.sources(dataset)
-    leg = Leg("", found.queries, found.qrels, Corpus(dataset, found.corpus), counts=_COUNTS.get(dataset, {}))
+    sources = irds.sources(dataset)
+    leg = Leg("", sources.queries, sources.qrels, Corpus(dataset, sources.corpus), counts=_COUNTS.get(dataset, {}))
     return from_leg(leg, dataset)
 
 
-def _of_leg(leg: Leg, qrels: Source[Judgement], name: str, unknown: Unknown) -> Iterator[tuple[int, PairOutcome]]:
-    grades: dict[str, list[tuple[int, str]]] = {}
+def _read_leg(leg: Leg, qrels: Source[Judgement], name: str, unknown: Unknown) -> Outcomes:
+    """Stream (number from 1, outcome), in the order in which the judgements name the queries first."""
+    judged: dict[str, list[Judgement]] = {}
     for row in qrels.read():
-        grades.setdefault(row.query, []).append((row.grade, row.document))
-    counted = {"queries": ("judged queries", len(grades)), "qrels": ("judgements", sum(map(len, grades.values())))}
-    for key, (words, count) in counted.items():
+        judged.setdefault(row.query, []).append(row)
+    counts = {"queries": ("judged queries", len(judged)), "qrels": ("judgements", sum(map(len, judged.values())))}
+    for key, (words, count) in counts.items():
         if leg.counts.get(key, count) != count:
-            raise DataError(place(qrels), None, f"{count:,} {words}", f"{leg.counts[key]:,}", _NEW)
-    keep, named = unknown == "keep", partial(_named, qrels)
-    texts = LegTexts(leg.queries, leg.corpus, leg.language, place(qrels), named, keep=keep)
-    yield from judged_pairs({query: _judged(rows) for query, rows in grades.items()}, texts, name)
+            hint = "this is not the published release: fetch it again"
+            raise DataError(place(qrels), None, f"{count:,} {words}", f"{leg.counts[key]:,}", hint)
+    queries = {item.id: item for item in leg.queries.read() if item.id in judged}
+    with _spooled((row.document for rows in judged.values() for row in rows), leg.corpus) as spool:
+        _check_ids(leg, qrels, queries, judged, spool, unknown)
+        for number, (query_id, rows) in enumerate(judged.items(), start=1):
+            query = queries[query_id]
+            yield (
+                number,
+                _judged_pair(query if query.language else replace(query, language=leg.language), rows, spool, name),
+            )
 
 
-def _judged(rows: list[tuple[int, str]]) -> JudgedIds:
-    """Separate positives from negatives; equal grades stay in the order of the file."""
-    best_first = sorted(rows, key=lambda row: -row[0])
-    positives = [name for grade, name in best_first if grade >= 1]
-    return JudgedIds(positives, [name for grade, name in best_first if grade < 1])
-
-
-def _named(qrels: Source[Judgement]) -> Iterator[tuple[int, str, tuple[str, ...]]]:
-    return ((line, row.query, (row.document,)) for line, row in numbered(qrels))
-
-
-Named = Callable[[], Iterator[tuple[int, str, Sequence[str]]]]
-"""Opens (line, query id, passage ids) of the file that names them, to report the line of an id that does not exist."""
-
-
-@dataclass(slots=True)
-class JudgedIds:
-    """The ids of passages that answer one query, and of those that do not."""
-
-    positives: list[str] = field(default_factory=list)  # best first
-    negatives: list[str] = field(default_factory=list)  # best first
-
-
-@dataclass(frozen=True)
-class LegTexts:
-    """Where the texts are."""
-
-    queries: Source[Item]
-    corpus: Corpus
-    language: str  # of queries that do not say their own
-    where: str  # what names the ids, for messages
-    named: Named  # its rows
-    keep: bool = False  # leave out a passage that the corpus lacks, instead of refusing the data
-
-
-def judged_pairs(judged: Mapping[str, JudgedIds], texts: LegTexts, name: str) -> Iterator[tuple[int, PairOutcome]]:
-    """Stream (number from 1, what was found), in the order of the judgements, which are by query id.
-
-    Raises `DataError` or `DataFaultsError` for an unknown id (with its line), or a malformed query or passage.
-    """
-    asked = {item.id: item for item in texts.queries.read() if item.id in judged}
-    wanted = (document for one in judged.values() for document in (*one.positives, *one.negatives))
-    with spooled(wanted, texts.corpus) as spool:
-        _check(judged, texts, asked, spool)
-        for number, (query, one) in enumerate(judged.items(), start=1):
-            item = asked[query]
-            spoken = item if item.language else replace(item, language=texts.language)
-            yield number, _found(spoken, one, spool, name)
-
-
-def _found(query: Item, one: JudgedIds, spool: Spool, name: str) -> PairOutcome:
-    """Put one pair together, or say why there is none."""
+def _judged_pair(query: Item, rows: Iterable[Judgement], spool: _Spool, name: str) -> PairOutcome:
+    """Put one pair together, or say why there is none; passages of equal grades stay in the order of the file."""
     left_out: list[str] = []
-    positives, negatives = (_read(ids, spool, left_out) for ids in (one.positives, one.negatives))
+    positives: list[Item] = []
+    negatives: list[Item] = []
+    for row in sorted(rows, key=lambda row: (row.grade < 1, -row.grade)):
+        item = spool.find(row.document)
+        if item is None or is_empty(item):
+            left_out.append(NO_PASSAGE if item is None else NO_TEXT)
+        else:
+            (positives if row.grade >= 1 else negatives).append(item)
     if not query.text.strip():
         return PairOutcome(query.id, None, (NO_TEXT,))
     if not positives:
         return PairOutcome(query.id, None, (*left_out, NO_POSITIVE))
-    found = pair(query, positives, negatives, name)
-    return replace(found, left_out=(*left_out, *found.left_out))
+    outcome = pair(query, positives, negatives, name)
+    return replace(outcome, left_out=(*left_out, *outcome.left_out))
 
 
-def _read(ids: Sequence[str], spool: Spool, left_out: list[str]) -> list[Item]:
-    """Take passages that have a text; say what was left out."""
-    kept = []
-    for name in ids:
-        item = spool.find(name)
-        if item is None or empty(item):
-            left_out.append(NO_PASSAGE if item is None else NO_TEXT)
-        else:
-            kept.append(item)
-    return kept
-
-
-def _check(judged: Mapping[str, JudgedIds], texts: LegTexts, asked: Mapping[str, Item], spool: Spool) -> None:
+def _check_ids(
+    leg: Leg,
+    qrels: Source[Judgement],
+    queries: Mapping[str, Item],
+    judged: Mapping[str, Sequence[Judgement]],
+    spool: _Spool,
+    unknown: Unknown,
+) -> None:
     """Refuse ids that do not exist, each at the line that names it. Raises `DataError` or `DataFaultsError`."""
-    named = (name for one in judged.values() for name in (*one.positives, *one.negatives))
-    lacking = set() if texts.keep else {name for name in named if name not in spool}
-    if not lacking and len(asked) == len(judged):
+    missing = set() if unknown == "keep" else spool.missing()
+    if not missing and len(queries) == len(judged):
         return
     with Faults() as faults:
-        for line, query, documents in texts.named():
-            if query not in asked:
-                expected = f"the id of a query in {place(texts.queries)}"
-                faults.add(DataError(texts.where, line, f"query id {query!r}", expected))
-            for name in documents:
-                if name in lacking:
-                    expected = f"the id of a passage in {place(texts.corpus.items)}"
-                    faults.add(DataError(texts.where, line, f"document id {name!r}", expected))
+        for line, row in numbered(qrels):
+            if row.query not in queries:
+                expected = f"the id of a query in {place(leg.queries)}"
+                faults.add(DataError(place(qrels), line, f"query id {row.query!r}", expected))
+            if row.document in missing:
+                expected = f"the id of a passage in {place(leg.corpus.items)}"
+                faults.add(DataError(place(qrels), line, f"document id {row.document!r}", expected))
 
 
-_NOWHERE = -1
-_SIZE = 32  # bits for the length of a record, below those of its place
+_MISSING = -1
+_SIZE = 32  # bits for the length of a record, below those of its offset
 
 
-class Spool:
-    """The passages of the `wanted` ids, gathered from a corpus; `stream` takes their texts."""
+class _Spool:
+    """Some passages of a corpus, on disk; of several with one id the first.
 
-    def __init__(self, wanted: Iterable[str], stream: IO[bytes]) -> None:
-        self._places = dict.fromkeys(wanted, _NOWHERE)
+    Args:
+        ids: the passages' ids.
+        corpus: is read to its end.
+        stream: takes the texts.
+    """
+
+    def __init__(self, ids: Iterable[str], corpus: Corpus, stream: IO[bytes]) -> None:
+        self._spans = dict.fromkeys(ids, _MISSING)  # offset << _SIZE | size
         self._stream = stream
-
-    def gather(self, corpus: Corpus) -> None:
-        """Keep what is wanted of a corpus (its language included), which is read to its end; of one id, the first."""
-        end = self._stream.seek(0, os.SEEK_END)
+        end = 0
         for item in corpus.items.read():
-            if self._places.get(item.id) == _NOWHERE:
+            if self._spans.get(item.id) == _MISSING:
                 row = json.dumps([item.text, item.title, item.language or corpus.language], ensure_ascii=False)
-                size = self._stream.write(row.encode("utf-8", "surrogatepass"))
-                self._places[item.id] = end << _SIZE | size
+                size = stream.write(row.encode("utf-8", "surrogatepass"))
+                self._spans[item.id] = end << _SIZE | size
                 end += size
-        self._stream.flush()
+        stream.flush()
 
-    def __contains__(self, name: str) -> bool:
-        """Return whether the corpus had a passage that is wanted."""
-        return self._places.get(name, _NOWHERE) != _NOWHERE
+    def missing(self) -> set[str]:
+        """Return the ids that the corpus lacks."""
+        return {passage_id for passage_id, span in self._spans.items() if span == _MISSING}
 
-    def find(self, name: str) -> Item | None:
-        """Read a passage, None where the corpus had none of that id that is wanted."""
-        place = self._places.get(name, _NOWHERE)
-        if place == _NOWHERE:
+    def find(self, passage_id: str) -> Item | None:
+        """Read a passage, None where the corpus lacks it."""
+        span = self._spans[passage_id]
+        if span == _MISSING:
             return None
-        row = os.pread(self._stream.fileno(), place & ((1 << _SIZE) - 1), place >> _SIZE)
+        row = os.pread(self._stream.fileno(), span & ((1 << _SIZE) - 1), span >> _SIZE)
         text, title, language = json.loads(row.decode("utf-8", "surrogatepass"))
-        return Item(name, text, title, language)
+        return Item(passage_id, text, title, language)
 
 
 @contextmanager
-def spooled(wanted: Iterable[str], corpus: Corpus) -> Iterator[Spool]:
-    """Gather the wanted passages of a corpus; the temporary file is gone when the block ends."""
+def _spooled(ids: Iterable[str], corpus: Corpus) -> Iterator[_Spool]:
+    """Spool passages of a corpus; the temporary file is gone when the block ends."""
     with TemporaryFile(prefix="bench-pairs-") as stream:
-        spool = Spool(wanted, stream)
-        spool.gather(corpus)
-        yield spool
+        yield _Spool(ids, corpus, stream)

@@ -2,18 +2,18 @@
 
 Conventions: the table has rows `file, query-id, test-suite`. It is in a folder of the folder of data
 (`leaks/train_questions.tsv`) and names files by their place below that, e.g. `beir/scifact/qrels/train.tsv`; a row
-holds for every source that reads the file. Beside a test, questions are the same if their texts are, letter for letter
-(`bench.data.contamination.index`).
+holds for every source that reads the file. Questions of a test that is at hand are the same if their texts are, letter
+for letter (`bench.data.contamination.index`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from bench.core.errors import DataError, UsageError
 from bench.data.formats.faults import Faults, RecordError, columns
 from bench.data.formats.source import Format, check_id, records
-from bench.data.pairs.sources import PairOutcome, PairSource, outcomes, pair_source, reader
+from bench.data.pairs.sources import Outcomes, PairOutcome, PairSource, outcomes, pair_source, reader
 from bench.types import Item, Source, TrainingPair
 
 CODE = "without-leaks/1"
@@ -23,19 +23,26 @@ TABLE = "leaks/train_questions.tsv"
 LEAKED = "question that a test asks"
 
 _HEADER = ("file", "query-id", "test-suite")
-_PACKED = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
+_ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 
 
-def without_leaks(source: Source[TrainingPair], leaked: Path, names: Sequence[str] = ()) -> PairSource:
+def without_leaks(source: Source[TrainingPair], table: Path, names: Sequence[str] = ()) -> PairSource:
     """Return the pairs of a source but those whose question a table names.
 
-    Pairs have the ids that the files give them; `names` are the files of the table that are meant, those of the source
-    where empty. Raises `UsageError` if they are not known. Reading raises what reading the source does, and `DataError`
-    for a malformed table or an id of the table that the source does not have.
+    Args:
+        source: pairs with the ids that the files give them.
+        table: the file of leaked questions.
+        names: the files of the table that are meant; default: those of the source.
+
+    Raises:
+        UsageError: if it is not known which files are meant. Reading raises what reading the source does, and
+            `DataError` for a malformed table or an id of the table that the source does not have.
     """
-    meant = tuple(names) or _below(source, leaked)
-    code = reader(CODE, source.reader, list(meant))
-    return pair_source(source.name, code, (*source.files, leaked), partial(_found, source, leaked, frozenset(meant)))
+    files = tuple(names) or _names_in_table(source, table)
+    code = reader(CODE, source.reader, list(files))
+    return pair_source(
+        source.name, code, (*source.files, table), partial(_read_without_leaks, source, table, frozenset(files))
+    )
 
 
 def without_test_questions(source: Source[TrainingPair], test: Source[Item]) -> PairSource:
@@ -43,50 +50,51 @@ def without_test_questions(source: Source[TrainingPair], test: Source[Item]) -> 
     from bench.data.contamination.index import unicode_version
 
     code = reader(UNASKED, source.reader, test.reader, unicode_version())
-    return pair_source(source.name, code, (*source.files, *test.files), partial(_unasked, source, test))
+    files = (*source.files, *test.files)
+    return pair_source(source.name, code, files, partial(_read_without_test_questions, source, test))
 
 
-def _unasked(source: Source[TrainingPair], test: Source[Item]) -> Iterator[tuple[int, PairOutcome]]:
+def _read_without_test_questions(source: Source[TrainingPair], test: Source[Item]) -> Outcomes:
     from bench.data.contamination.index import normalize_text
 
-    asked = {normalize_text(item.text) for item in test.read()}
-    for at, one in outcomes(source):
-        leaked = one.pair is not None and normalize_text(one.pair.query.text) in asked
-        yield at, PairOutcome(one.query, None, (LEAKED,)) if leaked else one
+    questions = {normalize_text(item.text) for item in test.read()}
+    for place, outcome in outcomes(source):
+        leaked = outcome.pair is not None and normalize_text(outcome.pair.query.text) in questions
+        yield place, PairOutcome(outcome.query, None, (LEAKED,)) if leaked else outcome
 
 
-def _below(source: Source[TrainingPair], leaked: Path) -> tuple[str, ...]:
+def _names_in_table(source: Source[TrainingPair], table: Path) -> tuple[str, ...]:
     """Spell the files of a source as the table does. Raises `UsageError`."""
-    root = leaked.absolute().parent.parent
-    found: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     for spell in (Path.absolute, Path.resolve):  # a folder of data may hold links, or be reached by one
-        paths, below = [spell(path) for path in source.files], spell(leaked).parent.parent
-        found = found or tuple(path.relative_to(below).as_posix() for path in paths if path.is_relative_to(below))
-    if not found or any(name.endswith(_PACKED) for name in found):
+        paths, root = [spell(path) for path in source.files], spell(table).parent.parent
+        names = names or tuple(path.relative_to(root).as_posix() for path in paths if path.is_relative_to(root))
+    if not names or any(name.endswith(_ARCHIVES) for name in names):
         raise UsageError(
             where=source.name,
-            found=f"no file of it that {leaked} could name",
-            expected=f"files below {root}, not packed",
+            found=f"no file of it that {table} could name",
+            expected=f"files below {table.absolute().parent.parent}, not packed",
             hint="say which file of the table is meant",
         )
-    return found
+    return names
 
 
-def _found(source: Source[TrainingPair], leaked: Path, names: frozenset[str]) -> Iterator[tuple[int, PairOutcome]]:
-    rows = records(leaked, Format("row", _row, header=_HEADER))
+def _read_without_leaks(source: Source[TrainingPair], table: Path, names: frozenset[str]) -> Outcomes:
+    rows = records(table, Format("row", _parse_row, header=_HEADER))
     lines = {query: line for line, (name, query) in rows if name in names}
     missing = dict(lines)
-    for at, one in outcomes(source):
-        missing.pop(one.query, None)
-        yield at, one if one.query not in lines or one.pair is None else PairOutcome(one.query, None, (LEAKED,))
+    for place, outcome in outcomes(source):
+        missing.pop(outcome.query, None)
+        leaked = outcome.pair is not None and outcome.query in lines
+        yield place, PairOutcome(outcome.query, None, (LEAKED,)) if leaked else outcome
     with Faults() as faults:
         for query, line in missing.items():
             expected = f"the id of a query of {source.name}"
-            faults.add(DataError(leaked, line, f"query id {query!r}", expected, "the table is of another release"))
+            faults.add(DataError(table, line, f"query id {query!r}", expected, "the table is of another release"))
 
 
-def _row(line: str) -> tuple[str, str]:
-    """Parse one row. Raises `RecordError`."""
+def _parse_row(line: str) -> tuple[str, str]:
+    """Parse one row: file, query id. Raises `RecordError`."""
     cells = line.split("\t")
     if len(cells) != len(_HEADER):
         raise RecordError(columns(cells, line), f"3 separated by tabs: {', '.join(_HEADER)}")

@@ -29,7 +29,7 @@ class Judged:
     """What is judged to answer a query."""
 
     rows: frozenset[int]  # numbers of its positives
-    named: frozenset[int]  # numbers of all passages that have the id of one of them
+    same_ids: frozenset[int]  # numbers of all passages that have the id of one of them
     texts: frozenset[int]  # fingerprints of what they say
 
 
@@ -72,20 +72,20 @@ def choose(
     `best` returns the best score of a judged positive, and is called only where the ranking does not show it.
     """
     left_out: Counter[str] = Counter()
-    kept: list[int] = []
+    negatives: list[int] = []
     too_high = _bar(rows, scores, judged, rules.margin, best)
     for row, score in zip(rows[rules.first - 1 : rules.last], scores[rules.first - 1 : rules.last], strict=True):
-        if row in judged.rows or row in judged.named:
+        if row in judged.rows or row in judged.same_ids:
             left_out[POSITIVE] += 1
         elif int(texts[row]) in judged.texts:
             left_out[SAME_TEXT] += 1
         elif too_high(score):
             left_out[SCORE] += 1
-        elif len(kept) == rules.keep:
+        elif len(negatives) == rules.keep:
             left_out[ENOUGH] += 1
         else:
-            kept.append(row)
-    return Mined(tuple(kept), left_out)
+            negatives.append(row)
+    return Mined(tuple(negatives), left_out)
 
 
 def _bar(
@@ -94,16 +94,16 @@ def _bar(
     """Return whether a score is above the margin; a positive out of the ranking scores at most as its last passage."""
     if margin is None:
         return lambda _: False
-    found = next((score for row, score in zip(rows, scores, strict=True) if row in judged.rows), None)
-    if found is not None:
-        return lambda score: score > margin * found
-    known: list[float] = []
+    best_positive = next((score for row, score in zip(rows, scores, strict=True) if row in judged.rows), None)
+    if best_positive is not None:
+        return lambda score: score > margin * best_positive
+    cache: list[float] = []
 
     def above(score: float) -> bool:
         if score > margin * scores[-1]:
             return True
-        if not known:
-            known.append(best())
-        return score > margin * known[0]
+        if not cache:
+            cache.append(best())
+        return score > margin * cache[0]
 
     return above

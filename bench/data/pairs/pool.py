@@ -35,13 +35,13 @@ from bench.types import Item, Json, TrainingPair
 
 _PASSAGES, _ABOUT = "passages", "about.json"
 _ARRAYS = ("texts", "names", "named", "own", "ids", "first", "asked")
-_KEPT = 1024  # groups of equal questions whose judgements stay in memory
+_CACHED = 1024  # groups of equal questions whose judgements stay in memory
 
 Marks = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]
 
 
-def said(item: Item) -> int:
+def text_fingerprint(item: Item) -> int:
     """Return the fingerprint of what a passage says, its title aside; of its title where it says nothing else."""
     return fingerprint([item.text if item.text.strip() else item.title])
 
@@ -55,13 +55,13 @@ def write_pool(folder: Path, pairs: Iterable[TrainingPair]) -> dict[str, Json]:
     write_strings(folder, _PASSAGES, gathered.records(pairs))
     for name, values in gathered.arrays().items():
         np.save(folder / f"{name}.npy", values, allow_pickle=False)
-    about: dict[str, Json] = {
+    counts: dict[str, Json] = {
         "passages": len(gathered.texts),
         "given": len(gathered.named),
         "language": next(iter(gathered.languages)) if len(gathered.languages) == 1 else "",
     }
-    write_bytes(folder / _ABOUT, canonical(about))
-    return about
+    write_bytes(folder / _ABOUT, canonical(counts))
+    return counts
 
 
 class _Gathered:
@@ -76,34 +76,34 @@ class _Gathered:
     def records(self, pairs: Iterable[TrainingPair]) -> Iterator[str]:
         """Yield each new passage as it is written."""
         for pair in pairs:
-            given = (*pair.positives, *pair.negatives)
-            for item in given:
+            passages = (*pair.positives, *pair.negatives)
+            for item in passages:
                 mark = hashlib.blake2b(canonical([item.title, item.text]), digest_size=16).digest()
                 row = self._rows.setdefault(mark, len(self.texts))
                 self.named.append(row)
                 if row == len(self.texts):
-                    self.texts.append(said(item))
+                    self.texts.append(text_fingerprint(item))
                     self.languages.add(item.language)
                     yield canonical(asdict(item)).decode()
-            names = hashed([item.id for item in given])
-            own = len(pair.positives)
+            names = hashed([item.id for item in passages])
+            positives = len(pair.positives)
             self._names.frombytes(names.tobytes())
-            self._own.extend(self.named[-len(given) :][:own])
-            self._ids.frombytes(names[:own].tobytes())
+            self._own.extend(self.named[-len(passages) :][:positives])
+            self._ids.frombytes(names[:positives].tobytes())
             self._first.append(len(self._own))
             self._asked.frombytes(hashed([pair.query.id]).tobytes())
             self._asked.append(fingerprint([pair.query.text]))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays by name."""
-        names, named = np.frombuffer(self._names, np.uint64), np.frombuffer(self.named, np.int32)
-        order = np.lexsort((named, names))
-        names, named = names[order], named[order]
-        once = np.ones(len(names), np.bool_)
-        once[1:] = (names[1:] != names[:-1]) | (named[1:] != named[:-1])
-        asked = np.frombuffer(self._asked, np.uint64).reshape(-1, 2)
-        found = (self.texts, names[once], named[once], self._own, self._ids, self._first, asked)
-        return {name: np.asarray(values) for name, values in zip(_ARRAYS, found, strict=True)}
+        names, passage_of_id = np.frombuffer(self._names, np.uint64), np.frombuffer(self.named, np.int32)
+        order = np.lexsort((passage_of_id, names))
+        names, passage_of_id = names[order], passage_of_id[order]
+        distinct = np.ones(len(names), np.bool_)
+        distinct[1:] = (names[1:] != names[:-1]) | (passage_of_id[1:] != passage_of_id[:-1])
+        queries = np.frombuffer(self._asked, np.uint64).reshape(-1, 2)
+        arrays = (self.texts, names[distinct], passage_of_id[distinct], self._own, self._ids, self._first, queries)
+        return {name: np.asarray(values) for name, values in zip(_ARRAYS, arrays, strict=True)}
 
 
 class Pool(StoredSequence[Item]):
@@ -116,12 +116,12 @@ class Pool(StoredSequence[Item]):
     def __init__(self, folder: Path) -> None:
         try:
             self._strings = StringArray(folder, _PASSAGES)
-            found = [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS]
+            arrays = [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS]
             self.language = str(json.loads((folder / _ABOUT).read_bytes())["language"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(where=folder, found=str(error), expected="a pool of passages on disk") from error
-        self.texts, self._names, self._named, self._own, self._ids, self._first, self._asked = found
-        self._of = lru_cache(_KEPT)(self._judged)
+        self.texts, self._names, self._named, self._own, self._ids, self._first, self._asked = arrays
+        self._of = lru_cache(_CACHED)(self._judged)
 
     def __len__(self) -> int:
         """Number of passages."""
@@ -151,10 +151,10 @@ class Pool(StoredSequence[Item]):
         places = np.concatenate([np.arange(self._first[pair], self._first[pair + 1]) for pair in pairs.tolist()])
         rows, names = self._own[places], np.unique(self._ids[places])
         low, high = (np.searchsorted(self._names, names, side) for side in ("left", "right"))
-        named = [self._named[start:end].tolist() for start, end in zip(low.tolist(), high.tolist(), strict=True)]
+        rows_of_ids = [self._named[start:end].tolist() for start, end in zip(low.tolist(), high.tolist(), strict=True)]
         return Judged(
             frozenset(rows.tolist()),
-            frozenset(row for some in named for row in some),
+            frozenset(row for some in rows_of_ids for row in some),
             frozenset(self.texts[rows].tolist()),
         )
 
@@ -169,5 +169,5 @@ class _EqualValues:
 
     def members(self, number: int) -> Places:
         """Return the places of a group, ascending."""
-        found: Places = self._order[self._first[number] : self._first[number + 1]].astype(np.int64)
-        return found
+        arrays: Places = self._order[self._first[number] : self._first[number + 1]].astype(np.int64)
+        return arrays

@@ -18,12 +18,12 @@ from typing import Any
 
 from bench.data.corpora import sentences
 from bench.data.formats.archive import File
-from bench.data.formats.faults import Faults, RecordError, shown
+from bench.data.formats.faults import RecordError, shown
 from bench.data.formats.jsonl import Span, an_object, members, objects, present, span, text, whole_number
-from bench.data.formats.source import Format, check_id, checked
+from bench.data.formats.source import check_id
 from bench.data.pairs.arrays import elements
 from bench.data.pairs.rows import text_id
-from bench.data.pairs.sources import PairOutcome, PairSource, pair, pair_source, reader, with_unique_queries
+from bench.data.pairs.sources import Outcomes, PairOutcome, PairSource, pair, pair_source, read_records, reader
 from bench.types import Item, Json
 
 CODE = "squad-pairs/1"
@@ -33,60 +33,66 @@ NO_SENTENCE = "answer that begins in no sentence"
 
 
 def pairs(path: File, name: str = "", language: str = "en", *, segments: bool = False) -> PairSource:
-    """Return the pairs of a file; with `segments` the sentence is the title and the paragraph the text.
+    """Return the pairs of a file.
+
+    Args:
+        path: the file.
+        name: where the pairs come from; default: the file's name.
+        language: ISO 639 code of all texts.
+        segments: the positive's title is the sentence and its text the paragraph, instead of both in the text.
 
     Reading raises `DataError` or `DataFaultsError`, with the number of the paragraph.
     """
     name = name or path.name
-    return pair_source(
-        name, code(name, language, segments), (path,), partial(found, path, name, language, segments=segments)
-    )
+    code = reader_code(name, language, segments)
+    return pair_source(name, code, (path,), partial(read, path, name, language, segments=segments))
 
 
-def code(*said: Json) -> str:
-    """Name what reads: this module and the splitter of sentences."""
-    return reader(CODE, sentences.splitter(), *said)
+def reader_code(*arguments: Json) -> str:
+    """Name the reading code: this module and the splitter of sentences."""
+    return reader(CODE, sentences.splitter(), *arguments)
 
 
-def found(path: File, name: str, language: str, *, segments: bool = False) -> Iterator[tuple[int, PairOutcome]]:
-    """Stream (number of the paragraph, what was found); arguments as in `pairs`."""
-    where = f"{path}, paragraph"
-    form = Format("paragraph", partial(_paragraph, name, language, segments))
-    with Faults() as faults:
-        yield from with_unique_queries(where, checked(where, _paragraphs(path), form, faults), faults)
+def read(path: File, name: str, language: str, *, segments: bool = False) -> Outcomes:
+    """Stream (number of the paragraph, outcome); arguments as in `pairs`."""
+
+    def parse(_: int, paragraph: Any) -> tuple[PairOutcome, ...]:
+        return _parse_paragraph(name, language, segments, paragraph)
+
+    return read_records(f"{path}, paragraph", lambda _: _paragraphs(path), "paragraph", parse)
 
 
 def _paragraphs(path: File) -> Iterator[tuple[int, Any]]:
     """Stream (number through the whole file, paragraph as the file gives it). Raises `DataError`."""
     number = 0
-    for at, article in elements(path, "data"):
+    for position, article in elements(path, "data"):
         try:
-            inside = members(an_object(article, "the article"), "paragraphs")
+            paragraphs = members(an_object(article, "the article"), "paragraphs")
         except RecordError as error:
-            raise error.at(f"{path}, article {at}", None) from None
-        for paragraph in inside:
+            raise error.at(f"{path}, article {position}", None) from None
+        for paragraph in paragraphs:
             number += 1
             yield number, paragraph
 
 
-def _paragraph(name: str, language: str, segments: bool, row: Any) -> tuple[PairOutcome, ...]:
-    """Read the questions of one paragraph. Raises `RecordError`."""
-    values = an_object(row, "the paragraph")
-    context, asked = text(values, "context"), objects(values, "qas")
+def _parse_paragraph(name: str, language: str, segments: bool, row: Any) -> tuple[PairOutcome, ...]:
+    """Parse the questions of one paragraph. Raises `RecordError`."""
+    paragraph = an_object(row, "the paragraph")
+    context, questions = text(paragraph, "context"), objects(paragraph, "qas")
     breaks: list[Span] = []
-    if asked:
-        given = values.get("sentence_breaks") is not None
-        breaks = given_breaks(values, context) if given else inferred(context, language)
-    return tuple(_question(one, context, breaks, name, language, segments) for one in asked)
+    if questions:
+        has_breaks = paragraph.get("sentence_breaks") is not None
+        breaks = given_breaks(paragraph, context) if has_breaks else inferred(context, language)
+    return tuple(_parse_question(question, context, breaks, name, language, segments) for question in questions)
 
 
 def given_breaks(paragraph: dict[str, Any], context: str) -> list[Span]:
     """Return the sentences of a paragraph that the file gives. Raises `RecordError`."""
-    given = members(paragraph, "sentence_breaks")
-    for one in given:
-        if not isinstance(one, list) or len(one) != 2:
-            raise RecordError(f'"sentence_breaks": {shown(one)}', "pairs of start and end")
-    return [span(start, end, len(context), "sentence") for start, end in given]
+    breaks = members(paragraph, "sentence_breaks")
+    for sentence in breaks:
+        if not isinstance(sentence, list) or len(sentence) != 2:
+            raise RecordError(f'"sentence_breaks": {shown(sentence)}', "pairs of start and end")
+    return [span(start, end, len(context), "sentence") for start, end in breaks]
 
 
 def in_context(sentence: str, context: str) -> str:
@@ -98,31 +104,31 @@ def inferred(context: str, language: str) -> list[Span]:
     """Find the sentences of a paragraph, without the blanks around them; its line ends count as blanks."""
     import sentencex
 
-    found = []
-    for one in sentencex.get_sentence_boundaries(language, context.replace("\n", " ")):
-        start, end = one["start_index"], one["end_index"]
+    spans = []
+    for boundary in sentencex.get_sentence_boundaries(language, context.replace("\n", " ")):
+        start, end = boundary["start_index"], boundary["end_index"]
         piece = context[start:end]
         first, behind = start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
         if first < behind:
-            found.append((first, behind))
-    return found
+            spans.append((first, behind))
+    return spans
 
 
-def _question(
+def _parse_question(
     row: dict[str, Any], context: str, breaks: list[Span], name: str, language: str, segments: bool
 ) -> PairOutcome:
     """Parse one question. Raises `RecordError`."""
-    identity = check_id(present(row, "id", "the question id"), "question id")
-    asked, answers = text(row, "question"), objects(row, "answers")
+    query_id = check_id(present(row, "id", "the question id"), "question id")
+    question, answers = text(row, "question"), objects(row, "answers")
     if not answers:
-        return PairOutcome(identity, None, (NO_ANSWER,))
-    start = whole_number(present(answers[0], "answer_start", "where the answer begins"), "answer start")
-    if not context.startswith(text(answers[0], "text"), start):
-        return PairOutcome(identity, None, (MISPLACED,))
-    at = next((place for place in breaks if place[0] <= start < place[1]), None)
-    if at is None:
-        return PairOutcome(identity, None, (NO_SENTENCE,))
-    sentence = context[at[0] : at[1]]
+        return PairOutcome(query_id, None, (NO_ANSWER,))
+    answer_start = whole_number(present(answers[0], "answer_start", "where the answer begins"), "answer start")
+    if not context.startswith(text(answers[0], "text"), answer_start):
+        return PairOutcome(query_id, None, (MISPLACED,))
+    bounds = next(((start, end) for start, end in breaks if start <= answer_start < end), None)
+    if bounds is None:
+        return PairOutcome(query_id, None, (NO_SENTENCE,))
+    sentence = context[slice(*bounds)]
     title, body = (sentence, context) if segments else ("", in_context(sentence, context))
     positive = Item(text_id(body, title), body, title, language)
-    return pair(Item(identity, asked, language=language), (positive,), (), name)
+    return pair(Item(query_id, question, language=language), (positive,), (), name)

@@ -18,7 +18,6 @@ from bench.data.formats.string_array import StoredSequence, StringArray, write_s
 from bench.types import Item, Json, TrainingPair
 
 _PAIRS, _TABLE, _NAMES = "pairs", "table.npy", "languages.json"
-_SHORT = {"title": "", "language": ""}  # of an item, left out where empty
 
 
 def write_pairs(folder: Path, pairs: Iterable[TrainingPair]) -> int:
@@ -27,7 +26,6 @@ def write_pairs(folder: Path, pairs: Iterable[TrainingPair]) -> int:
     places: dict[str, int] = {}
 
     def records() -> Iterator[str]:
-        """Hand on each pair as JSON, counted on the way."""
         for pair in pairs:
             at = places.setdefault(pair.query.language, len(places))
             rows.append((len(pair.positives), len(pair.negatives), at))
@@ -81,9 +79,9 @@ class StoredPairs(StoredSequence[TrainingPair]):
 
 def dump(pair: TrainingPair) -> str:
     """Return a pair as canonical JSON; what is empty is left out."""
-    record: dict[str, Json] = {"query": _plain(pair.query), "positives": [_plain(one) for one in pair.positives]}
+    record: dict[str, Json] = {"query": _plain(pair.query), "positives": [_plain(item) for item in pair.positives]}
     if pair.negatives:
-        record["negatives"] = [_plain(one) for one in pair.negatives]
+        record["negatives"] = [_plain(item) for item in pair.negatives]
     if pair.source:
         record["source"] = pair.source
     return canonical(record).decode()
@@ -92,11 +90,10 @@ def dump(pair: TrainingPair) -> str:
 def load(text: str) -> TrainingPair:
     """Return the pair that `dump` wrote."""
     record: dict[str, Any] = json.loads(text)
-    positives, negatives = (tuple(Item(**one) for one in record.get(key, ())) for key in ("positives", "negatives"))
+    positives, negatives = (tuple(Item(**item) for item in record.get(key, ())) for key in ("positives", "negatives"))
     return TrainingPair(Item(**record["query"]), positives, negatives, record.get("source", ""))
 
 
 def _plain(item: Item) -> dict[str, Json]:
-    return {"id": item.id, "text": item.text} | {
-        name: value for name in _SHORT if (value := getattr(item, name)) != _SHORT[name]
-    }
+    values = {"id": item.id, "text": item.text, "title": item.title, "language": item.language}
+    return {name: value for name, value in values.items() if value or name in ("id", "text")}

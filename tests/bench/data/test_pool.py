@@ -51,10 +51,10 @@ def test_what_is_judged_for_a_query(tmp_path: Path) -> None:
     first = pool.judged(0)
     assert first == pool.judged(2), "q3 asks what q1 asks"
     assert first.rows == {0, 3}
-    assert first.named == {0, 3}
+    assert first.same_ids == {0, 3}
     assert {at for at in range(len(pool)) if int(pool.texts[at]) in first.texts} == {0, 3, 4}
     second = pool.judged(1)
-    assert second.rows == second.named == {0, 2}, "c is the passage that came first as a"
+    assert second.rows == second.same_ids == {0, 2}, "c is the passage that came first as a"
 
 
 ITEMS = st.builds(Item, st.sampled_from("abc"), st.sampled_from(["x", "X ", "y", "z"]), st.sampled_from(["", "t"]))
@@ -91,7 +91,7 @@ def test_judged_is_what_a_reader_of_all_pairs_would_say(pairs: list[TrainingPair
             ids = {item.id for item in positives}
             found = pool.judged(number)
             assert found.rows == {distinct.index((item.title, item.text)) for item in positives}
-            assert found.named == {distinct.index((item.title, item.text)) for item in every if item.id in ids}
+            assert found.same_ids == {distinct.index((item.title, item.text)) for item in every if item.id in ids}
             same = {at for at in range(len(pool)) if int(pool.texts[at]) in found.texts}
             assert same == {at for at, item in enumerate(pool) if says(item) in {says(own) for own in positives}}
 
@@ -151,7 +151,7 @@ def by_definition(
     free = [
         row
         for row, score in window
-        if row not in judged.named
+        if row not in judged.same_ids
         and texts[row] not in judged.texts
         and (rules.margin is None or score <= rules.margin * best)
     ]
@@ -179,7 +179,7 @@ def test_the_definition_and_nothing_judged(
     judged = Judged(positives, positives | alias, frozenset(texts[row] for row in positives))
     mined = choose(rows, scores, judged, texts, rules, lambda: best)
     assert mined.rows == by_definition(rows, scores, best, judged, texts, rules)
-    assert not judged.named & set(mined.rows)
+    assert not judged.same_ids & set(mined.rows)
     assert not judged.texts & {texts[row] for row in mined.rows}
     window = rows[rules.first - 1 : rules.last]
     assert len(mined.rows) + sum(Counter(mined.left_out).values()) == len(window)

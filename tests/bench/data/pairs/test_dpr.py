@@ -41,7 +41,7 @@ def test_records(put: Put, name: str) -> None:
     data = json.dumps(RECORDS, indent=4).encode()
     source = dpr.pairs(put(name, gzip.compress(data) if name.endswith(".gz") else data), "nq")
     assert list(source.read()) == PAIRS
-    assert [(at, one.query, one.left_out) for at, one in source.found()] == [
+    assert [(at, one.query, one.left_out) for at, one in source.open_outcomes()] == [
         (1, "1", (ALSO_POSITIVE,)),
         (2, "2", (NO_POSITIVE,)),
         (3, "-77", ()),

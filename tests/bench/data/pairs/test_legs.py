@@ -56,7 +56,7 @@ def test_judgements_become_pairs() -> None:
     """Best grades first, wrong ones as negatives, in the judgements' order; the corpus is read once, to its end."""
     source = from_leg(_leg(counts={"queries": 3, "qrels": 6}), "made up")
     assert list(source.read()) == PAIRS
-    assert [(at, one.query, one.left_out) for at, one in source.found()] == [
+    assert [(at, one.query, one.left_out) for at, one in source.open_outcomes()] == [
         (1, "q2", ()),
         (2, "q1", ()),
         (3, "q3", (NO_POSITIVE,)),
