@@ -61,7 +61,7 @@ def pair_source(name: str, reader: str, files: Iterable[File], open_outcomes: Ca
         name: what messages call it.
         reader: name and version of the reading code, as `reader` returns it.
         files: decide the content; of a file in an archive the archive does.
-        open_outcomes: opens the stream of outcomes; a function of a module or a `partial`, so that the source can be pickled.
+        open_outcomes: opens the stream of outcomes; a function of a module or a `partial`, to be pickled.
     """
     paths = dict.fromkeys(file if isinstance(file, Path) else file.archive for file in files)
     return PairSource(name, reader, tuple(paths), partial(_read, open_outcomes), open_outcomes)
