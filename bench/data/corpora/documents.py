@@ -41,8 +41,8 @@ _EXTRACTED = re.compile(r"wiki_\d+")
 _NOTES = re.compile(r"(readme|licen[sc]e|copying|notice|changelog)\b.*", re.IGNORECASE)
 # Names that files have, although languages have them too.
 _WORDS = frozenset(("all", "dev", "doc", "new", "old", "out", "raw", "set", "tmp", "txt", "web", "wet", "xml"))
-_NAMED = re.compile(r"([a-z]{2,3}?)(?:wiki(?:[-_].*)?|[-_](?:[0-9A-Z]|part|train).*)?")
-_WANTED = (
+_LANGUAGE_IN_NAME = re.compile(r"([a-z]{2,3}?)(?:wiki(?:[-_].*)?|[-_](?:[0-9A-Z]|part|train).*)?")
+_EXPECTED = (
     "JSON lines, plain text, parquet, a Wikipedia dump, WET or wikiextractor's files, plain or ending in "
     f"{', '.join(COMPRESSED)}"
 )
@@ -57,20 +57,20 @@ def documents(where: str | Path | Sequence[Path], language: str | None = None) -
     """
     if isinstance(where, str) and where.startswith(HUB):
         return hub(where.removeprefix(HUB), language or "")
-    given = [Path(where).expanduser()] if isinstance(where, str | Path) else list(where)
-    if len(given) == 1 and any((given[0] / mark).is_file() for mark in _MARKS):
-        return saved(given[0], language or "")
-    found = [(path, root) for root in given for path in _files(root)]
-    places = [
-        Place(str(path), path.relative_to(root).as_posix() if path != root else path.name, _named(path, root, language))
-        for path, root in found
-    ]
-    if any(path.suffix == ".parquet" for path, _ in found):
-        needed("pyarrow", "parquet files")
-    files = tuple(path for path, _ in found)
-    said = digest([place.language for place in places])[:12]
-    name = ", ".join(path.name for path in given)
-    return Source(name, f"{reader()}:{said}", files, partial(stream, files, tuple(places)))
+    roots = [Path(where).expanduser()] if isinstance(where, str | Path) else list(where)
+    if len(roots) == 1 and any((roots[0] / mark).is_file() for mark in _MARKS):
+        return saved(roots[0], language or "")
+    files_with_roots = [(path, root) for root in roots for path in _files(root)]
+    places = []
+    for path, root in files_with_roots:
+        name = path.relative_to(root).as_posix() if path != root else path.name
+        places.append(Place(str(path), name, _language_of_path(path, root, language)))
+    if any(path.suffix == ".parquet" for path, _ in files_with_roots):
+        require_library("pyarrow", "parquet files")
+    files = tuple(path for path, _ in files_with_roots)
+    languages = digest([place.language for place in places])[:12]
+    name = ", ".join(path.name for path in roots)
+    return Source(name, f"{reader()}:{languages}", files, partial(stream, files, tuple(places)))
 
 
 def _files(root: Path) -> list[Path]:
@@ -79,18 +79,18 @@ def _files(root: Path) -> list[Path]:
         return [root]
     if not root.exists():
         raise UsageError(
-            where=f"corpus {root}", found="no such file or folder", expected=f"one with {_WANTED}, mini, or hf:NAME"
+            where=f"corpus {root}", found="no such file or folder", expected=f"one with {_EXPECTED}, mini, or hf:NAME"
         )
     inside = sorted(path for path in root.rglob("*") if path.is_file())
-    seen = [path for path in inside if not any(part.startswith(".") for part in path.relative_to(root).parts)]
-    found = [path for path in seen if _known(path)]
-    if not found:
-        names = ", ".join(path.name for path in seen[:5]) or "nothing"
-        raise UsageError(where=f"corpus {root}", found=names, expected=f"files of {_WANTED}")
-    return found
+    visible = [path for path in inside if not any(part.startswith(".") for part in path.relative_to(root).parts)]
+    files = [path for path in visible if _is_document_file(path)]
+    if not files:
+        names = ", ".join(path.name for path in visible[:5]) or "nothing"
+        raise UsageError(where=f"corpus {root}", found=names, expected=f"files of {_EXPECTED}")
+    return files
 
 
-def _known(path: Path) -> bool:
+def _is_document_file(path: Path) -> bool:
     """Return whether a file of a folder is one of documents, by its name."""
     name = uncompressed(path)
     if _NOTES.fullmatch(name):
@@ -98,9 +98,9 @@ def _known(path: Path) -> bool:
     return name.endswith(_ENDINGS) or bool(_EXTRACTED.fullmatch(name)) or ".xml-p" in name
 
 
-def _named(path: Path, root: Path, language: str | None) -> str:
+def _language_of_path(path: Path, root: Path, language: str | None) -> str:
     """Return the language that a file's name or its folder gives, else the argument, else nothing."""
-    match = _NAMED.fullmatch(path.name.partition(".")[0])
+    match = _LANGUAGE_IN_NAME.fullmatch(path.name.partition(".")[0])
     if match and match[1] not in _WORDS:
         return match[1]
     folders = path.relative_to(root).parts[:-1] if path != root else ()
@@ -122,8 +122,8 @@ def _read_text(path: Path, place: Place) -> Iterator[Document]:
             raise DataError(path, None, "no document", "at least one")
         kind = _kind(path, head[1])
         cut = kind.cut(chain((head,), rows), where=path)
-        named = ((number, (text, place, f"{place.name}:{number}")) for number, text in cut)
-        for _, document in checked(path, named, Format("document", lambda row: kind.parse(*row)), faults):
+        records = ((number, (text, place, f"{place.name}:{number}")) for number, text in cut)
+        for _, document in checked(path, records, Format("document", lambda row: kind.parse(*row)), faults):
             if document is not None:
                 yield document
 
@@ -201,8 +201,8 @@ def _from_page(text: str, place: Place, name: str) -> Document | None:
 
 
 def _from_article(article: wikitext.WikiArticle, place: Place, name: str) -> Document:
-    found = _from_text(article.text, place, article.id or name)
-    return replace(found, title=sentences.clean(article.title))
+    document = _from_text(article.text, place, article.id or name)
+    return replace(document, title=sentences.clean(article.title))
 
 
 def _from_record(text: str, place: Place, name: str) -> Document | None:
@@ -250,9 +250,9 @@ class Place:
     name: str  # what ids begin with where records have none
     language: str  # ISO 639 code, empty where it is not known
 
-    def spoken(self, own: str = "") -> str:
+    def spoken(self, stated: str = "") -> str:
         """Return the record's own language, or the one that holds here. Raises `UsageError` where neither is known."""
-        if language := own or self.language:
+        if language := stated or self.language:
             return language
         raise UsageError(
             where=self.file,
@@ -298,22 +298,22 @@ def from_row(row: Mapping[str, Any], place: Place, name: str) -> Document:
     language. `name` is the id of a record without one.
     """
     values = {key: value for key, value in row.items() if value is not None}
-    own = optional(values, "lang" if "lang" in values else "language")
-    if own and not _LANGUAGE.fullmatch(own):
-        raise RecordError(f"language {shown(own)}", "an ISO 639 code in lower case, e.g. sw")
-    language = place.spoken(own)
-    given = values.get("sentences")
-    if given is None:
+    stated = optional(values, "lang" if "lang" in values else "language")
+    if stated and not _LANGUAGE.fullmatch(stated):
+        raise RecordError(f"language {shown(stated)}", "an ISO 639 code in lower case, e.g. sw")
+    language = place.spoken(stated)
+    value = values.get("sentences")
+    if value is None:
         present(values, "text", 'a string under that key, or a list of strings under "sentences"')
-        found = sentences.split(text(values, "text"), language)
-    elif isinstance(given, list | tuple) and all(isinstance(sentence, str) for sentence in given):
-        found = sentences.cleaned(whole(sentence, "sentences") for sentence in given)
+        clean_sentences = sentences.split(text(values, "text"), language)
+    elif isinstance(value, list | tuple) and all(isinstance(sentence, str) for sentence in value):
+        clean_sentences = sentences.cleaned(whole(sentence, "sentences") for sentence in value)
     else:
-        raise RecordError(f'"sentences": {shown(given)}', "a list of strings")
+        raise RecordError(f'"sentences": {shown(value)}', "a list of strings")
     return Document(
         id=_name(values, "id") or name,
         language=language,
-        sentences=found,
+        sentences=clean_sentences,
         title=sentences.clean(optional(values, "title")),
         group=_name(values, "parallel_group"),
     )
@@ -335,7 +335,7 @@ _HUB = re.compile(r"(?P<name>[\w.-]+(/[\w.-]+)?)(:(?P<config>[\w.-]+))?(@(?P<rev
 _SPLIT = "train"
 
 
-def needed(library: str, what: str) -> str:
+def require_library(library: str, what: str) -> str:
     """Return the version of an optional library. Raises `UsageError` that says how to install a missing one."""
     try:
         return version(library)
@@ -350,8 +350,8 @@ def parquet(path: Path, place: Place) -> Iterator[Document]:
 
     try:
         with ParquetFile(path) as table:
-            there = [column for column in _COLUMNS if column in table.schema_arrow.names]
-            batches = table.iter_batches(_ROWS, columns=there)
+            columns = [column for column in _COLUMNS if column in table.schema_arrow.names]
+            batches = table.iter_batches(_ROWS, columns=columns)
             yield from _rows(place, (row for batch in batches for row in batch.to_pylist()))
     except (ArrowException, OSError) as error:
         raise DataError(path, None, f"a file that cannot be read ({error})", "a sound parquet file") from None
@@ -359,7 +359,7 @@ def parquet(path: Path, place: Place) -> Iterator[Document]:
 
 def saved(folder: Path, language: str) -> Source[Document]:
     """Return the documents of a data set saved to disk (of several splits, `train`). Raises `UsageError` (`needed`)."""
-    library = needed("datasets", "data sets saved to disk")
+    library = require_library("datasets", "data sets saved to disk")
     files = tuple(sorted(path for path in folder.rglob("*") if path.is_file()))
     read = partial(_read_saved, folder, language)
     return Source(folder.name, f"{reader()}:datasets-{library}:{language}", files, read)
@@ -376,7 +376,7 @@ def hub(name: str, language: str) -> Source[Document]:
         raise UsageError(
             where=f"corpus hf:{name}", expected="hf:NAME[:CONFIG][@REVISION], e.g. hf:wikimedia/wikipedia:20231101.sw"
         )
-    library = needed("datasets", "data sets of the Hugging Face hub")
+    library = require_library("datasets", "data sets of the Hugging Face hub")
     ending = re.search(r"(?:^|[._-])([a-z]{2,3})$", match["config"] or "")
     spoken = ending[1] if ending else language
     read = partial(_read_hub, match["name"], match["config"], match["revision"], spoken)
@@ -388,16 +388,16 @@ def _read_saved(folder: Path, language: str) -> Iterator[Document]:
     from datasets import DatasetDict, load_from_disk
 
     try:
-        found = load_from_disk(str(folder))
+        dataset = load_from_disk(str(folder))
     except (OSError, ValueError, KeyError) as error:
         raise DataError(folder, None, f"a data set that cannot be read ({error})", "what save_to_disk wrote") from None
-    if isinstance(found, DatasetDict):
-        if _SPLIT not in found:
+    if isinstance(dataset, DatasetDict):
+        if _SPLIT not in dataset:
             raise UsageError(
-                where=folder, found=f"the splits {', '.join(found)}", expected=_SPLIT, hint="type the folder of one"
+                where=folder, found=f"the splits {', '.join(dataset)}", expected=_SPLIT, hint="type the folder of one"
             )
-        found = found[_SPLIT]
-    yield from _rows(Place(str(folder), folder.name, language), found)
+        dataset = dataset[_SPLIT]
+    yield from _rows(Place(str(folder), folder.name, language), dataset)
 
 
 def _read_hub(name: str, config: str | None, revision: str | None, language: str) -> Iterator[Document]:
@@ -406,7 +406,7 @@ def _read_hub(name: str, config: str | None, revision: str | None, language: str
 
     called = HUB + name + (f":{config}" if config else "")
     try:
-        found = load_dataset(name, config, split=_SPLIT, revision=revision)
+        dataset = load_dataset(name, config, split=_SPLIT, revision=revision)
     except (OSError, ValueError, RuntimeError) as error:
         raise UsageError(
             where=f"corpus {called}",
@@ -414,7 +414,7 @@ def _read_hub(name: str, config: str | None, revision: str | None, language: str
             expected="a data set of the hub, or one in the cache (HF_HOME)",
             hint="save it with save_to_disk where there is a network, and type --corpus FOLDER",
         ) from error
-    yield from _rows(Place(called, name, language), found)
+    yield from _rows(Place(called, name, language), dataset)
 
 
 def _rows(place: Place, rows: Any) -> Iterator[Document]:

@@ -66,26 +66,26 @@ def ids_name(number: int) -> str:
     return f"block-{number:07d}.npz"
 
 
-def there(parts: Parts, number: int) -> bool:
+def is_stored(parts: Parts, number: int) -> bool:
     """Return whether nobody has to read the documents of a block again."""
     return bool(parts.done(ids_name(number)) or parts.done(text_name(number)))
 
 
-def keep(parts: Parts, number: int, documents: Iterable[Document]) -> None:
+def store_text(parts: Parts, number: int, documents: Iterable[Document]) -> None:
     """Write the text of a block, unless it or its ids are there."""
-    if not there(parts, number):
-        rows = [[one.language, one.sentences] for one in documents]
+    if not is_stored(parts, number):
+        rows = [[document.language, document.sentences] for document in documents]
         text = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
         parts.write(text_name(number), zlib.compress(text, 1))
 
 
-def encode(parts: Parts, number: int, kept: Mask, backend: Tokenizer, limits: SentenceLimits) -> Path:
-    """Return the ids of a block, made from its text first if need be; `kept` says which of its documents count."""
+def encode(parts: Parts, number: int, mask: Mask, backend: Tokenizer, limits: SentenceLimits) -> Path:
+    """Return the ids of a block, made from its text first if need be; `mask` says which of its documents count."""
     path = parts.done(ids_name(number))
     if path is None:
         rows = json.loads(zlib.decompress((parts.folder / text_name(number)).read_bytes()))
-        chosen = [(language, sentences) for (language, sentences), keep in zip(rows, kept, strict=True) if keep]
-        path = parts.write(ids_name(number), _ids(chosen, backend, limits))
+        documents = [(language, sentences) for (language, sentences), keep in zip(rows, mask, strict=True) if keep]
+        path = parts.write(ids_name(number), _ids(documents, backend, limits))
     parts.drop(text_name(number))
     return path
 
@@ -96,22 +96,22 @@ def _ids(documents: Sequence[tuple[str, Sequence[str]]], backend: Tokenizer, lim
     short = cut = empty = 0
     dtype, fewest, most = np.dtype(limits.dtype), limits.fewest, limits.most
     for language in sorted({language for language, _ in documents}):
-        own = [sentences for spoken, sentences in documents if spoken == language]
-        encoded = _encoded(backend, own)
+        documents_of_language = [sentences for spoken, sentences in documents if spoken == language]
+        encoded = _encoded(backend, documents_of_language)
         ids, lengths, counts = array("H" if dtype.itemsize == 2 else "I"), array("q"), array("q")
-        for sentences in own:
+        for sentences in documents_of_language:
             before = len(lengths)
-            for found in islice(encoded, len(sentences)):
-                size = len(found)
+            for token_ids in islice(encoded, len(sentences)):
+                size = len(token_ids)
                 if size > most:
                     cut += 1
                 if size >= fewest:
-                    ids.extend(found if size <= most else found[:most])
+                    ids.extend(token_ids if size <= most else token_ids[:most])
                     lengths.append(size if size <= most else most)
-            kept = len(lengths) - before
-            short += len(sentences) - kept
-            if kept:
-                counts.append(kept)
+            added = len(lengths) - before
+            short += len(sentences) - added
+            if added:
+                counts.append(added)
             else:
                 empty += 1
         if counts:
@@ -126,17 +126,17 @@ def _encoded(backend: Tokenizer, documents: Iterable[Sequence[str]]) -> Iterator
     """Yield the ids of every sentence in order."""
     sentences = chain.from_iterable(documents)
     while batch := list(islice(sentences, _BATCH)):
-        yield from (one.ids for one in backend.encode_batch_fast(batch, add_special_tokens=False))
+        yield from (encoding.ids for encoding in backend.encode_batch_fast(batch, add_special_tokens=False))
 
 
 def processes(parts: Parts, count: int) -> int:
     """Return how many processes pay for what is left of so many blocks: at most one a core that this one may use."""
-    left = [path.stat().st_size for path in map(parts.folder.joinpath, map(text_name, range(count))) if path.exists()]
-    return max(1, min(granted(), sum(left) // _PAYS, len(left)))
+    sizes = [path.stat().st_size for path in map(parts.folder.joinpath, map(text_name, range(count))) if path.exists()]
+    return max(1, min(granted(), sum(sizes) // _PAYS, len(sizes)))
 
 
-def on_several(
-    many: int, parts: Parts, kept: Path, count: int, backend: Tokenizer, limits: SentenceLimits
+def encode_in_processes(
+    count_of_processes: int, parts: Parts, mask_file: Path, count: int, backend: Tokenizer, limits: SentenceLimits
 ) -> Iterator[int]:
     """Encode blocks on `many` processes; yield the number of each that is done, in any order.
 
@@ -144,20 +144,20 @@ def on_several(
     left meets the same error. Raises `BenchError` where a process was killed; finished blocks are kept.
     """
     words = parts.write("backend.json", backend.to_str().encode())
-    places = {"folder": str(parts.folder), "kept": str(kept), "words": str(words)}
-    asked: Json = {**places, "many": many, "count": count, "block": BLOCK, "limits": asdict(limits)}
-    request = canonical(asked).decode()
+    places = {"folder": str(parts.folder), "kept": str(mask_file), "words": str(words)}
+    arguments: Json = {**places, "many": count_of_processes, "count": count, "block": BLOCK, "limits": asdict(limits)}
+    request = canonical(arguments).decode()
     news: SimpleQueue[int | subprocess.Popen[bytes]] = SimpleQueue()
     with ExitStack() as stack:
-        running = [stack.enter_context(_process(request, share, news)) for share in range(many)]
+        running = [stack.enter_context(_process(request, share, news)) for share in range(count_of_processes)]
         while running:
-            said = news.get()
-            if isinstance(said, int):
-                yield said
+            message = news.get()
+            if isinstance(message, int):
+                yield message
                 continue
-            running.remove(said)
-            refuse_killed(said.wait(), f"{many} processes that turn text into ids")
-            if said.returncode:
+            running.remove(message)
+            refuse_killed(message.wait(), f"{count_of_processes} processes that turn text into ids")
+            if message.returncode:
                 return
 
 
@@ -167,18 +167,18 @@ def _process(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a process, which puts the blocks that it has done, and then itself, among the news; kill it at the end."""
     with ExitStack() as stack:
-        one = stack.enter_context(child("bench.data.corpora.encoding", request, str(share)))
+        process = stack.enter_context(child("bench.data.corpora.encoding", request, str(share)))
 
         def listen() -> None:
-            for line in one.stdout or ():
+            for line in process.stdout or ():
                 news.put(int(line))
-            news.put(one)
+            news.put(process)
 
-        heard = threading.Thread(target=listen, daemon=True)
-        heard.start()
-        stack.callback(heard.join)
-        stack.callback(one.kill)
-        yield one
+        listener = threading.Thread(target=listen, daemon=True)
+        listener.start()
+        stack.callback(listener.join)
+        stack.callback(process.kill)
+        yield process
 
 
 def main(request: str, share: int) -> None:
@@ -186,15 +186,15 @@ def main(request: str, share: int) -> None:
     from tokenizers import Tokenizer
 
     threading.Thread(target=end_with_parent, daemon=True).start()
-    asked = json.loads(request)
+    arguments = json.loads(request)
     backend, limits, parts = (
-        Tokenizer.from_file(asked["words"]),
-        SentenceLimits(**asked["limits"]),
-        Parts(Path(asked["folder"])),
+        Tokenizer.from_file(arguments["words"]),
+        SentenceLimits(**arguments["limits"]),
+        Parts(Path(arguments["folder"])),
     )
-    mask = np.load(asked["kept"], mmap_mode="r", allow_pickle=False)
-    block = asked["block"]
-    for number in range(share, asked["count"], asked["many"]):
+    mask = np.load(arguments["kept"], mmap_mode="r", allow_pickle=False)
+    block = arguments["block"]
+    for number in range(share, arguments["count"], arguments["many"]):
         encode(parts, number, mask[number * block : (number + 1) * block], backend, limits)
         print(number, flush=True)  # noqa: T201 (read by the process that started this one)
 

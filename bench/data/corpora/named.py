@@ -49,21 +49,21 @@ class CorpusPart:
         """Return the official files of a language."""
         corpus = self.corpus
         shards = corpus.shards.get(language, 1)
-        found = []
+        files = []
         for shard in range(min(shards, corpus.first or shards)):
             code = corpus.codes.get(language, language)
             filled = {"language": code, "revision": corpus.revision, "shard": shard, "shards": shards}
             urls = tuple(url.format(**filled) for url in corpus.urls)
             name = urls[0].rpartition("/")[2]
-            found.append(Release(f"{corpus.name}/{name}", urls, corpus.licence, sha256=corpus.sha256.get(name, "")))
-        return tuple(found)
+            files.append(Release(f"{corpus.name}/{name}", urls, corpus.licence, sha256=corpus.sha256.get(name, "")))
+        return tuple(files)
 
     def fetched_bytes(self) -> tuple[float, int]:
         """Return about how many bytes are fetched for it, and the number of languages of which nobody knows."""
-        sizes = [self.corpus.languages[one] for one in self.languages]
+        sizes = [self.corpus.languages[size] for size in self.languages]
         if not self.by_language:
             sizes = sizes[:1]
-        return sum(filter(None, sizes)), sum(one is None for one in sizes)
+        return sum(filter(None, sizes)), sum(size is None for size in sizes)
 
     @property
     def by_language(self) -> bool:
@@ -82,7 +82,7 @@ def parse(text: str, corpora: Corpora) -> tuple[CorpusPart, ...]:
 
     Raises `UsageError` for an unknown corpus or language, a text of another form, or weights for some parts only.
     """
-    found: list[CorpusPart] = []
+    parts: list[CorpusPart] = []
     for piece in text.split("+"):
         match = _PART.fullmatch(piece.strip())
         if match is None:
@@ -91,12 +91,13 @@ def parse(text: str, corpora: Corpora) -> tuple[CorpusPart, ...]:
         if corpus is None:
             raise unknown_name("corpus", match["name"], sorted(corpora))
         weight = float(match["weight"]) if match["weight"] else None
-        own = parse(corpus.mix, corpora) if corpus.mix else (CorpusPart(corpus, tuple(corpus.languages)),)
-        found += _spoken(own, (match["languages"] or "").split(",") if match["languages"] else (), corpus.name, weight)
-    weighed = [part.weight for part in found]
+        corpus_parts = parse(corpus.mix, corpora) if corpus.mix else (CorpusPart(corpus, tuple(corpus.languages)),)
+        languages = match["languages"].split(",") if match["languages"] else ()
+        parts += _spoken(corpus_parts, languages, corpus.name, weight)
+    weighed = [part.weight for part in parts]
     if any(weighed) and not all(weighed):
         raise UsageError(where=f"corpus {text}", found="a part without a weight above 0", expected="all parts or none")
-    return tuple(found)
+    return tuple(parts)
 
 
 def _spoken(
@@ -116,8 +117,8 @@ def _spoken(
 
 def fetched_bytes(parts: Sequence[CorpusPart]) -> tuple[float, int]:
     """Return about how many bytes are fetched for parts, and for how many languages nobody knows."""
-    known, unknown = zip(*(part.fetched_bytes() for part in parts), strict=True)
-    return sum(known), sum(unknown)
+    sizes, unknown = zip(*(part.fetched_bytes() for part in parts), strict=True)
+    return sum(sizes), sum(unknown)
 
 
 @dataclass(frozen=True)
@@ -135,13 +136,13 @@ class NamedCorpus:
 
     def files(self) -> tuple[LocalFile, ...]:
         """Look for its files, by name and size, where suites' are looked for; each once."""
-        found = {
+        files = {
             release.path: look(release, root_of(part.corpus.name, self.places))
             for part in self.parts
             for language in part.languages
             for release in part.files(language)
         }
-        return tuple(found.values())
+        return tuple(files.values())
 
     def identity(self) -> Json:
         """Return what decides its documents: who reads, and what is pinned."""
@@ -149,9 +150,9 @@ class NamedCorpus:
 
     def source(self) -> Source[Document]:
         """Return its documents, language by language; reading raises `UsageError` where a file is not there."""
-        files = {one.release.path: _readable(one.path) for one in self.files()}
-        there = tuple(path for path in dict.fromkeys(files.values()) if path.exists())
-        return Source(self.text, reader(), there, partial(self._read, files))
+        files = {file.release.path: _readable(file.path) for file in self.files()}
+        existing = tuple(path for path in dict.fromkeys(files.values()) if path.exists())
+        return Source(self.text, reader(), existing, partial(self._read, files))
 
     def missing_error(self) -> UsageError | None:
         """Return the error for files that are not there, with the command that fetches them; None where all are."""
@@ -170,9 +171,9 @@ class NamedCorpus:
         for path in paths:
             if not path.exists():
                 raise _lacking(self.text, 1, path)
-        own = language if part.by_language else ""
-        found = stream(paths, [Place(str(path), path.name, own) for path in paths])
-        return (document for document in found if own or document.language == language)
+        language_of_files = language if part.by_language else ""
+        documents = stream(paths, [Place(str(path), path.name, language_of_files) for path in paths])
+        return (document for document in documents if language_of_files or document.language == language)
 
 
 def _lacking(text: str, count: int, first: Path) -> UsageError:
@@ -191,11 +192,11 @@ def _readable(path: Path) -> Path:
 
 def _mixed(streams: Sequence[Iterator[Document]], weights: Sequence[float]) -> Iterator[Document]:
     """Yield documents so that the characters taken keep to the weights, until one of the streams has ended."""
-    taken = [0.0] * len(streams)
+    progress = [0.0] * len(streams)
     while True:
-        at = min(range(len(streams)), key=taken.__getitem__)
+        at = min(range(len(streams)), key=progress.__getitem__)
         document = next(streams[at], None)
         if document is None:
             return
-        taken[at] += sum(map(len, document.sentences)) / weights[at]
+        progress[at] += sum(map(len, document.sentences)) / weights[at]
         yield document

@@ -14,9 +14,9 @@ from bench.types import Item, Source
 
 def probabilities(sizes: Mapping[str, int], exponent: float) -> dict[str, float]:
     """Return p_l ∝ n_l^α, languages sorted by code, those of size n_l = 0 left out; `exponent` is α."""
-    there = {language: float(sizes[language]) ** exponent for language in sorted(sizes) if sizes[language] > 0}
-    total = sum(there.values())
-    return {language: weight / total for language, weight in there.items()}
+    weights = {language: float(sizes[language]) ** exponent for language in sorted(sizes) if sizes[language] > 0}
+    total = sum(weights.values())
+    return {language: weight / total for language, weight in weights.items()}
 
 
 class TokenizerSample:
@@ -52,11 +52,11 @@ class TokenizerSample:
 
 def _first(heap: Iterable[tuple[int, str]], characters: float) -> Iterator[str]:
     """Yield texts in the order of their fingerprints until there are enough characters; equal texts once."""
-    there = 0
+    count = 0
     for _, text in sorted(set(heap), reverse=True):
-        if there >= characters:
+        if count >= characters:
             return
-        there += len(text)
+        count += len(text)
         yield text
 
 
@@ -91,9 +91,9 @@ def language_of(name: str) -> str:
     return name.partition(_SEPARATOR)[0]
 
 
-def _lot(there: int, most: int) -> list[int]:
+def _lot(total: int, most: int) -> list[int]:
     """Draw at most so many of the first numbers, ascending."""
-    if there <= most:
-        return list(range(there))
-    drawn = np.random.default_rng(there).choice(there, most, replace=False, shuffle=False)
-    return sorted(drawn.tolist())
+    if total <= most:
+        return list(range(total))
+    numbers = np.random.default_rng(total).choice(total, most, replace=False, shuffle=False)
+    return sorted(numbers.tolist())

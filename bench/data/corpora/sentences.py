@@ -61,11 +61,11 @@ def _pieces(line: str) -> Iterator[str]:
 
 def _by_blanks(line: str) -> Iterator[str]:
     """Split at blanks, gathering pieces until they are long enough."""
-    begun = ""
+    gathered = ""
     for piece in line.split():
-        begun = f"{begun} {piece}".lstrip()
-        if len(begun) >= _SHORTEST:
-            yield begun
-            begun = ""
-    if begun:
-        yield begun
+        gathered = f"{gathered} {piece}".lstrip()
+        if len(gathered) >= _SHORTEST:
+            yield gathered
+            gathered = ""
+    if gathered:
+        yield gathered

@@ -172,10 +172,10 @@ class Shards:
 
         Raises `IndexError` for tokens and `KeyError` for a language that the corpus lacks.
         """
-        here = self._stretches[language]
-        if start < 0 or length < 1 or start + length > here.tokens:
-            raise IndexError(f"{language} has {here.tokens} tokens, there are no {length} from {start} on")
-        first = int(self._sentences[self._documents[here.first]]) + start
+        stretch = self._stretches[language]
+        if start < 0 or length < 1 or start + length > stretch.tokens:
+            raise IndexError(f"{language} has {stretch.tokens} tokens, there are no {length} from {start} on")
+        first = int(self._sentences[self._documents[stretch.first]]) + start
         low = int(np.searchsorted(self._sentences, first, side="right")) - 1
         high = int(np.searchsorted(self._sentences, first + length, side="left"))
         self._seen[low:high] = True
@@ -198,7 +198,7 @@ class Shards:
 
     def used_ids(self) -> npt.NDArray[np.int64]:
         """Return the ids that occur in the corpus, ascending; read once through, in pieces."""
-        there = np.zeros(self.vocabulary, bool)
+        used = np.zeros(self.vocabulary, bool)
         for start in range(0, len(self._tokens), _PIECE):
-            there[self._tokens[start : start + _PIECE]] = True
-        return np.flatnonzero(there)
+            used[self._tokens[start : start + _PIECE]] = True
+        return np.flatnonzero(used)

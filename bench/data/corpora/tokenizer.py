@@ -126,29 +126,29 @@ def load(folder: Path) -> PreTrainedTokenizerBase:
     """Load the fast tokenizer of a Hugging Face folder, none of its own code; `UsageError` without one that pads."""
     from transformers import AutoTokenizer
 
-    with foreign(folder, "no tokenizer that can be loaded", _WANTED):
+    with foreign(folder, "no tokenizer that can be loaded", _EXPECTED):
         tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
             folder, trust_remote_code=False, local_files_only=True
         )
         tokenizer("a \U000e0fff")  # a tokenizer whose unknown token is not in its vocabulary fails here, not in a run
     if not tokenizer.is_fast:
-        raise UsageError(where=folder, found="a tokenizer without tokenizer.json", expected=_WANTED)
+        raise UsageError(where=folder, found="a tokenizer without tokenizer.json", expected=_EXPECTED)
     if tokenizer.pad_token_id is None:
         raise UsageError(where=folder, found="a tokenizer without pad token", expected="pad_token in its configuration")
     return tokenizer
 
 
-_WANTED = "a Hugging Face folder with tokenizer.json and tokenizer_config.json"
+_EXPECTED = "a Hugging Face folder with tokenizer.json and tokenizer_config.json"
 
 
 def special_ids(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
     """Return the ids of special tokens by their names in `SPECIAL`; `cls` and `sep` are what is put first and last."""
     ids = {name: getattr(tokenizer, f"{name}_token_id") for name in SPECIAL}
     if ids["cls"] is None or ids["sep"] is None:
-        made = tokenizer("a", return_special_tokens_mask=True)
-        added: list[int] = made["special_tokens_mask"]
+        encoded = tokenizer("a", return_special_tokens_mask=True)
+        added: list[int] = encoded["special_tokens_mask"]
         before, after = added.index(0), len(added) - added[::-1].index(0)
-        first, last = made["input_ids"][:before], made["input_ids"][after:]
+        first, last = encoded["input_ids"][:before], encoded["input_ids"][after:]
         ids |= {"cls": first[0] if first else None, "sep": last[-1] if last else None}
     return {name: int(number) for name, number in ids.items() if number is not None}
 

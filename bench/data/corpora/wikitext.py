@@ -23,7 +23,7 @@ class WikiArticle(NamedTuple):
     text: str  # paragraphs, one a line
 
 
-_AGAIN = "fetch it again"
+_FETCH_AGAIN = "fetch it again"
 _ATTRIBUTE = re.compile(r'\b(\w+)="([^"]*)"')
 _HUGE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{8,});?")
 """References to characters beyond Unicode, which `html.unescape` would turn into numbers of any length."""
@@ -37,13 +37,13 @@ def _unescaped(text: str) -> str:
 def extracted(block: str) -> WikiArticle:
     """Parse one `<doc id="…" title="…">` without its first line, the title. Raises `RecordError` without an end."""
     head, closed, body = block.partition(">")
-    text, end, rest = body.rpartition("</doc>")
-    if not (closed and end and not rest.strip()):
-        raise RecordError(f"{shown(block.partition(chr(10))[0])} without its </doc>", "a whole document", _AGAIN)
-    named = {key: _unescaped(value) for key, value in _ATTRIBUTE.findall(head)}
-    title, text = named.get("title", ""), text.removeprefix("\n").removesuffix("\n")
-    first, _, others = text.partition("\n")
-    return WikiArticle(named.get("id", ""), title, others if _unescaped(first).strip() == title else text)
+    text, end, tail = body.rpartition("</doc>")
+    if not (closed and end and not tail.strip()):
+        raise RecordError(f"{shown(block.partition(chr(10))[0])} without its </doc>", "a whole document", _FETCH_AGAIN)
+    attributes = {key: _unescaped(value) for key, value in _ATTRIBUTE.findall(head)}
+    title, text = attributes.get("title", ""), text.removeprefix("\n").removesuffix("\n")
+    first, _, following = text.partition("\n")
+    return WikiArticle(attributes.get("id", ""), title, following if _unescaped(first).strip() == title else text)
 
 
 _PAGE_ID = re.compile(r"<id>(\d+)</id>")
@@ -53,7 +53,7 @@ _SPACE = re.compile(r"<ns>\s*(-?\d+)\s*</ns>")
 def page(block: str) -> WikiArticle | None:
     """Parse one `<page>` of a dump; None where it is no article. Raises `RecordError` without an end or a title."""
     if not block.rstrip().endswith("</page>"):
-        raise RecordError("<page> without its </page>", "a whole page", _AGAIN)
+        raise RecordError("<page> without its </page>", "a whole page", _FETCH_AGAIN)
     title, text = _element(block, "<title", "</title>"), _element(block, "<text", "</text>")
     if title is None:
         raise RecordError("<page> without a <title>", "one title a page")
@@ -73,7 +73,7 @@ def _element(block: str, start: str, end: str) -> str | None:
 
 # Every pattern is linear in its input: no two quantifiers that take the same characters follow one another, and
 # none that may run to the end of the text begins at more than one place.
-_WHOLE = re.compile(
+_DROPPED = re.compile(
     r"<!--.*?(?:-->|\Z)|<ref[^<>/]*/>"
     r"|<(ref|math|chem|gallery|timeline|source|syntaxhighlight|score|code|pre|imagemap|templatestyles)\b[^<>]*>"
     r".*?(?:</\1\s*>|\Z)",
@@ -93,7 +93,7 @@ _DEEPEST = 16
 
 def plain(markup: str) -> str:
     """Return the running text of MediaWiki markup (see the module's conventions), paragraphs on lines."""
-    text = _TAG.sub("", _external(_links(_outside_of_braces(_WHOLE.sub("", markup)))))
+    text = _TAG.sub("", _external(_links(_outside_of_braces(_DROPPED.sub("", markup)))))
     text = "\n".join(line for line in text.split("\n") if not _is_heading(line.rstrip()))
     for form in (_LIST, _EMPHASIS, _SWITCH, _EMPTY):
         text = form.sub("", text)
@@ -113,13 +113,13 @@ def _external(text: str) -> str:
 
 def _outside_of_braces(text: str) -> str:
     """Drop templates and tables, however deep; what is never closed is dropped to the end of its paragraph."""
-    kept: list[str] = []
+    pieces: list[str] = []
     opened: list[int] = []
     at = 0
     for sign in _BRACES.finditer(text):
         if sign[0][0] == "{":
             if not opened:
-                kept.append(text[at : sign.start()])
+                pieces.append(text[at : sign.start()])
             opened += [sign.start()] * (len(sign[0]) // 2)  # {{{1}}} is a parameter, {{{{ two templates
         elif opened:
             del opened[-(len(sign[0]) // 2) :]
@@ -127,7 +127,7 @@ def _outside_of_braces(text: str) -> str:
     if opened:
         end = text.find("\n\n", opened[0])
         at = len(text) if end < 0 else end
-    return "".join(kept) + _BRACES.sub("", text[at:])
+    return "".join(pieces) + _BRACES.sub("", text[at:])
 
 
 def _links(text: str) -> str:

@@ -224,28 +224,28 @@ def length(answer: requests.Response) -> int | None:
 def followed(url: str, target: str) -> str:
     """Return where a redirect leads, absolute or relative to `url`. Raises `AddressError` if it is not followed."""
     try:
-        found = urljoin(url, target)
-        old, new = urlsplit(url), urlsplit(found)
+        destination = urljoin(url, target)
+        old, new = urlsplit(url), urlsplit(destination)
         host = new.hostname if new.port is None or new.port else None
     except ValueError:
         raise AddressError("redirects to something that is no address") from None
     if new.scheme not in ("http", "https") or not host:
-        raise AddressError(f"redirects to {public_url(found)}; only http and https are followed")
+        raise AddressError(f"redirects to {public_url(destination)}; only http and https are followed")
     if old.scheme == "https" and new.scheme != "https":
-        raise AddressError(f"redirects from https to {public_url(found)}, which is not followed")
+        raise AddressError(f"redirects from https to {public_url(destination)}, which is not followed")
     if host != old.hostname and _is_private(host) and not _is_private(old.hostname or ""):
-        raise AddressError(f"redirects to {public_url(found)} in a private network, which is not followed")
-    return found
+        raise AddressError(f"redirects to {public_url(destination)} in a private network, which is not followed")
+    return destination
 
 
 def _is_private(host: str) -> bool:
     """Return whether a host has an address that is not public; a host of unknown address has none."""
     try:
-        found = [ipaddress.ip_address(info[4][0]) for info in socket.getaddrinfo(host, None)]
+        addresses = [ipaddress.ip_address(info[4][0]) for info in socket.getaddrinfo(host, None)]
     except (OSError, ValueError):
         return False
-    plain = (one.ipv4_mapped or one if isinstance(one, ipaddress.IPv6Address) else one for one in found)
-    return any(not one.is_global for one in plain)
+    # an IPv4 address that is mapped into IPv6 counts as what it is
+    return any(not (getattr(address, "ipv4_mapped", None) or address).is_global for address in addresses)
 
 
 def _pools(session: _Session) -> dict[str, type[HTTPConnectionPool]]:
@@ -291,11 +291,11 @@ def _attempts(policy: RetryPolicy, address: str, notice: Callable[[str], None]) 
             last = self.history[-1]
             reason = f"answered {_status(last.status)}" if last.status else _reason(last.error, policy)
             try:
-                asked = self.get_retry_after(response) if response is not None else None
+                retry_after = self.get_retry_after(response) if response is not None else None
             except (InvalidHeader, ValueError, OverflowError):  # soon, a number of 5,000 digits, a date without sense
-                asked = None
+                retry_after = None
             wait = policy.first * 2.0 ** (len(self.history) - 1)
-            seconds = min(policy.longest, max(asked or 0.0, wait))
+            seconds = min(policy.longest, max(retry_after or 0.0, wait))
             notice(f"{address} {reason}; trying again in {seconds:g} s")
             policy.sleep(seconds)
 

@@ -32,7 +32,7 @@ from bench.data.fetching.unpack import unpack
 
 _PACKED = (".gz", ".tgz")
 _RANGE = re.compile(r"bytes (?P<first>\d{1,18})-\d{1,18}/(?P<total>\d{1,18})")
-_KEPT = "what was fetched is kept: mend that, then type the same command again"
+_PARTIAL_KEPT = "what was fetched is kept: mend that, then type the same command again"
 
 
 class FetchError(BenchError):
@@ -42,7 +42,7 @@ class FetchError(BenchError):
 class ProgressCallback(Protocol):
     """Follows how a file comes."""
 
-    def at(self, done: int, total: int | None) -> None:
+    def at(self, count: int, total: int | None) -> None:
         """Take the number of bytes done so far, and their total where that is known."""
 
     def notice(self, sentence: str) -> None:
@@ -52,7 +52,7 @@ class ProgressCallback(Protocol):
 class NoProgress:
     """Ignores all."""
 
-    def at(self, done: int, total: int | None) -> None:
+    def at(self, count: int, total: int | None) -> None:
         """Ignore it."""
 
     def notice(self, sentence: str) -> None:
@@ -85,10 +85,10 @@ def ensure(file: LocalFile, client: Client | None, watch: ProgressCallback | Non
 
 def _distrust(file: LocalFile, usable: bool) -> None:
     """Remove what is recorded of a file and no longer true; its checksum stays, to compare the next one with."""
-    known = records.recall(file.root, file.release.path)
-    if known and (not usable or file.state == "damaged"):
-        stamp = known.stamp if usable else (-1, -1)
-        records.remember(file.root, replace(known, stamp=stamp, folder="", files=None))
+    record = records.recall(file.root, file.release.path)
+    if record and (not usable or file.state == "damaged"):
+        stamp = record.stamp if usable else (-1, -1)
+        records.remember(file.root, replace(record, stamp=stamp, folder="", files=None))
 
 
 def _usable(release: Release, root: Path) -> bool:
@@ -97,27 +97,28 @@ def _usable(release: Release, root: Path) -> bool:
     if not path.is_file():
         return False
     with writing(release.path):
-        found = records.digests(path)
-    return not disagreement(release, found) and bool(release.sha256 or not record or record.sha256 == found.sha256)
+        digests = records.digests(path)
+    is_first = bool(release.sha256 or not record or record.sha256 == digests.sha256)
+    return is_first and not difference_from(release, digests)
 
 
 def _unpack(release: Release, root: Path, watch: ProgressCallback) -> None:
     """Unpack an archive and record its files."""
-    path, done = root / release.path, 0
+    path, total = root / release.path, 0
 
     def advance(count: float) -> None:
-        nonlocal done
-        done += int(count)
-        watch.at(done, None)
+        nonlocal total
+        total += int(count)
+        watch.at(total, None)
 
     files = unpack(path, root / release.unpack, advance=advance)
-    known = records.recall(root, release.path)
-    if known is None or known.stamp != records.stamp(path):
-        found = records.digests(path)
-        known = Record(release.path, found.size, found.sha256, found.md5, "", now(), records.stamp(path))
+    record = records.recall(root, release.path)
+    if record is None or record.stamp != records.stamp(path):
+        digests = records.digests(path)
+        record = Record(release.path, digests.size, digests.sha256, digests.md5, "", utc_now(), records.stamp(path))
     times = {name: records.stamp(root / release.unpack / name)[1] for name in files}
-    stamped = {name: (*about, times[name]) for name, about in files.items()}
-    records.remember(root, replace(known, folder=release.unpack, files=stamped))
+    stamped = {name: (*digests, times[name]) for name, digests in files.items()}
+    records.remember(root, replace(record, folder=release.unpack, files=stamped))
 
 
 @dataclass(frozen=True)
@@ -169,10 +170,10 @@ def fetch(release: Release, root: Path, client: Client, watch: ProgressCallback 
     """
     watch = watch or NoProgress()
     with writing(release.path), records.locked(root, release.path, watch.notice):
-        known = records.recall(root, release.path)
+        record = records.recall(root, release.path)
         target = root / release.path
-        if known and target.is_file() and records.stamp(target) == known.stamp:
-            return known
+        if record and target.is_file() and records.stamp(target) == record.stamp:
+            return record
         reasons = []
         for url in release.urls:
             try:
@@ -193,7 +194,7 @@ def writing(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(f"stopped while fetching {path}: {explain(error)}; {_KEPT}") from error
+        raise StoreError(f"stopped while fetching {path}: {explain(error)}; {_PARTIAL_KEPT}") from error
 
 
 def _fetch(release: Release, root: Path, url: str, client: Client, watch: ProgressCallback) -> Record:
@@ -216,34 +217,34 @@ def _fetch(release: Release, root: Path, url: str, client: Client, watch: Progre
 
 def _continue(release: Release, part: _Partial, url: str, client: Client, watch: ProgressCallback) -> bool:
     """Fetch the rest of a partial file; return whether its bytes came in several pieces. Raises `AddressError`."""
-    have, facts = part.size, part.facts()
-    validator = str(facts.get("validator", "")) if facts.get("url") == _name(url) else ""
-    if have and not (validator or release.sha256 or release.md5):
-        have = 0
-    if have and have == (release.size or facts.get("total")):
+    offset, noted = part.size, part.facts()
+    validator = str(noted.get("validator", "")) if noted.get("url") == _name(url) else ""
+    if offset and not (validator or release.sha256 or release.md5):
+        offset = 0
+    if offset and offset == (release.size or noted.get("total")):
         return True
-    asked = {"Range": f"bytes={have}-"} if have else {}
-    if have and validator:
-        asked["If-Range"] = validator
-    with client.get(url, asked) as answer:
+    headers = {"Range": f"bytes={offset}-"} if offset else {}
+    if offset and validator:
+        headers["If-Range"] = validator
+    with client.get(url, headers) as answer:
         if answer.status_code == HTTPStatus.OK:
-            have, total = 0, length(answer)
+            offset, total = 0, length(answer)
         else:
-            rest = _RANGE.fullmatch(answer.headers.get("Content-Range", "").strip())
-            total = int(rest["total"]) if rest and int(rest["first"]) == have else None
+            content_range = _RANGE.fullmatch(answer.headers.get("Content-Range", "").strip())
+            total = int(content_range["total"]) if content_range and int(content_range["first"]) == offset else None
             if total is None or (validator and _validator(answer) not in ("", validator)):
                 part.drop()
                 raise AddressError("has another version than the one begun", retry=True)
         _plausible(release, answer, total)
-        if not have:
+        if not offset:
             part.begin({"url": _name(url), "validator": _validator(answer), "total": total})
         total = release.size or total
-        _room(part, (total or 0) - have)
-        _write(part, have, total, client.blocks(answer), watch)
+        _room(part, (total or 0) - offset)
+        _write(part, offset, total, client.blocks(answer), watch)
         ends = total is not None or "chunked" in answer.headers.get("Transfer-Encoding", "")
     if not (ends or release.sha256 or release.md5):
         watch.notice(f"{part.path}: the server does not give its length, so it may have been cut")
-    return have > 0
+    return offset > 0
 
 
 def _validator(answer: requests.Response) -> str:
@@ -264,12 +265,12 @@ def _plausible(release: Release, answer: requests.Response, total: int | None) -
         raise AddressError("answers with a web page instead of the file")
 
 
-def _room(part: _Partial, needed: int) -> None:
+def _room(part: _Partial, size: int) -> None:
     """Raise `StoreError` where the disk has less room than is needed."""
     free = shutil.disk_usage(part.file.parent).free
-    if needed > free:
+    if size > free:
         raise StoreError(
-            f"{part.path} needs {decimal(needed)} more, and the disk of {part.root} has {decimal(free)} left; free "
+            f"{part.path} needs {decimal(size)} more, and the disk of {part.root} has {decimal(free)} left; free "
             "some, or choose another folder by --data-dir"
         )
 
@@ -295,36 +296,37 @@ def _write(part: _Partial, have: int, total: int | None, blocks: Iterator[bytes]
 
 def _keep(release: Release, part: _Partial, url: str, pieces: bool) -> Record:
     """Check a whole file, give it its name, and record it. Raises `AddressError`."""
-    found, target = records.digests(part.file), part.root / release.path
-    known = records.recall(part.root, release.path)
-    wrong = disagreement(release, found)
-    if not (wrong or release.sha256) and known and known.sha256 != found.sha256:
+    digests, target = records.digests(part.file), part.root / release.path
+    previous = records.recall(part.root, release.path)
+    difference = difference_from(release, digests)
+    if not (difference or release.sha256) and previous and previous.sha256 != digests.sha256:
         place = records.record_file(part.root, release.path)
-        wrong = f"sha256 {found.sha256}, expected {known.sha256} as on {known.time}; remove {place} to take the new one"
-    if wrong:
+        expected = f"{previous.sha256} as on {previous.time}; remove {place} to take the new one"
+        difference = f"sha256 {digests.sha256}, expected {expected}"
+    if difference:
         part.drop()
         # Pieces may be of two versions, or of two servers; what came in one go is what this address gives.
-        raise AddressError(f"gave another file: {wrong}", retry=pieces)
+        raise AddressError(f"gave another file: {difference}", retry=pieces)
     part.file.replace(target)
     fsync_folder(target.parent)
     part.drop()
     stamp = records.stamp(target)
-    record = Record(release.path, found.size, found.sha256, found.md5, public_url(url), now(), stamp)
+    record = Record(release.path, digests.size, digests.sha256, digests.md5, public_url(url), utc_now(), stamp)
     records.remember(part.root, record)
     return record
 
 
-def disagreement(release: Release, found: Digests) -> str:
+def difference_from(release: Release, digests: Digests) -> str:
     """Return how a file differs from what was published of it, empty where it does not."""
-    if release.size is not None and found.size != release.size:
-        return f"{found.size:,} bytes, expected {release.size:,}"
-    for name, expected, value in (("sha256", release.sha256, found.sha256), ("md5", release.md5, found.md5)):
+    if release.size is not None and digests.size != release.size:
+        return f"{digests.size:,} bytes, expected {release.size:,}"
+    for name, expected, value in (("sha256", release.sha256, digests.sha256), ("md5", release.md5, digests.md5)):
         if expected and expected.lower() != value:
             return f"{name} {value}, expected {expected.lower()}"
     return ""
 
 
-def now() -> str:
+def utc_now() -> str:
     """Return the time in UTC, to the second, as ISO 8601."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 

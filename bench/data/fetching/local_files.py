@@ -54,15 +54,15 @@ class LocalFile:
 
 def releases(suite: Suite) -> tuple[Release, ...]:
     """Return a suite's official files. Raises `PluginError` for an impossible path or checksum, or a path twice."""
-    found = tuple(suite.releases()) if suite.releases else ()
-    for one in found:
-        if fault := _fault(one):
-            raise PluginError(f"suite {suite.name} lists {one.path!r} with {fault}; mend its releases()")
-    paths = [one.path for one in found]
-    twice = next((path for path in paths if paths.count(path) > 1), None) if len(set(paths)) < len(paths) else None
-    if twice:
-        raise PluginError(f"suite {suite.name} lists {twice!r} twice; mend its releases()")
-    return found
+    releases = tuple(suite.releases()) if suite.releases else ()
+    for release in releases:
+        if fault := _fault(release):
+            raise PluginError(f"suite {suite.name} lists {release.path!r} with {fault}; mend its releases()")
+    paths = [release.path for release in releases]
+    repeated = next((path for path in paths if paths.count(path) > 1), None) if len(set(paths)) < len(paths) else None
+    if repeated:
+        raise PluginError(f"suite {suite.name} lists {repeated!r} twice; mend its releases()")
+    return releases
 
 
 def asked_tasks(suite: Suite, names: Sequence[str]) -> tuple[str, ...]:
@@ -73,16 +73,16 @@ def asked_tasks(suite: Suite, names: Sequence[str]) -> tuple[str, ...]:
     """
     if "official" not in suite.data:
         raise UsageError(f"suite {suite.name} has no official data in this release; it has: {', '.join(suite.data)}")
-    every, dev = suite.task_names("official"), _dev_names(suite)
-    found: dict[str, None] = {}
+    all_tasks, dev = suite.task_names("official"), _dev_names(suite)
+    selected: dict[str, None] = {}
     for name in names:
-        own = bare(name).removeprefix(f"{suite.name}/")
-        mine = [task for task in every if task == own or task.startswith(f"{own}/")]
-        mine += [own] if own.removesuffix(DEV) in dev and own.endswith(DEV) else []
-        if not mine:
-            raise UsageError(unknown(f"task of {suite.name}", name, every))
-        found |= dict.fromkeys(mine)
-    return tuple(found) if names else every
+        task_name = bare(name).removeprefix(f"{suite.name}/")
+        matching = [task for task in all_tasks if task == task_name or task.startswith(f"{task_name}/")]
+        matching += [task_name] if task_name.removesuffix(DEV) in dev and task_name.endswith(DEV) else []
+        if not matching:
+            raise UsageError(unknown(f"task of {suite.name}", name, all_tasks))
+        selected |= dict.fromkeys(matching)
+    return tuple(selected) if names else all_tasks
 
 
 def local_files(suite: Suite, places: Sequence[Path], tasks: Sequence[str] = ()) -> tuple[LocalFile, ...]:
@@ -90,20 +90,20 @@ def local_files(suite: Suite, places: Sequence[Path], tasks: Sequence[str] = ())
 
     `tasks` are as `asked_tasks` returns them: files that none of them needs are left out. Empty for all files.
     """
-    found = []
+    files = []
     for release in releases(suite):
-        if tasks and not _needed(release, tasks):
+        if tasks and not _is_needed(release, tasks):
             continue
-        own = PurePosixPath(release.unpack or release.path).parts[0]
-        root = official.root_of(own, places)
-        loads = _loads(suite, root, own)
+        folder = PurePosixPath(release.unpack or release.path).parts[0]
+        root = official.root_of(folder, places)
+        loads = _loads(suite, root, folder)
 
         def laid_out(release: Release = release, loads: Callable[[str], bool] = loads) -> bool:
-            needing = [task for task in suite.task_names("official") if _needed(release, [task])]
+            needing = [task for task in suite.task_names("official") if _is_needed(release, [task])]
             return bool(needing) and all(map(loads, needing))
 
-        found.append(look(release, root, laid_out))
-    return tuple(found)
+        files.append(look(release, root, laid_out))
+    return tuple(files)
 
 
 def look(release: Release, root: Path, laid_out: Callable[[], bool] = lambda: False) -> LocalFile:
@@ -114,9 +114,9 @@ def look(release: Release, root: Path, laid_out: Callable[[], bool] = lambda: Fa
     target, record = root / release.path, records.recall(root, release.path)
     if release.unpack and record and record.files is not None and record.folder == release.unpack:
         fault = _unpacked_fault(root, record)
-        whole = sum(size for size, *_ in record.files.values())
+        size = sum(size for size, *_ in record.files.values())
         archive = target.is_file() and release.size in (None, target.stat().st_size)
-        return LocalFile(release, root, "damaged" if fault else "present", whole, fault, local=bool(fault) and archive)
+        return LocalFile(release, root, "damaged" if fault else "present", size, fault, local=bool(fault) and archive)
     if target.is_file():
         size = target.stat().st_size
         expected = release.size if release.size is not None else record.size if record else None
@@ -142,11 +142,11 @@ def examine(file: LocalFile, advance: Advance = noop) -> LocalFile:
     root, release = file.root, file.release
     record, basis = records.recall(root, release.path), file.basis
     if file.path.is_file():
-        found = records.digests(file.path, advance)
+        digests = records.digests(file.path, advance)
         published = {name: getattr(release, name).lower() for name in _DIGITS if getattr(release, name)}
-        known = ({"sha256": record.sha256} if record else {}) | published
-        for name, expected in known.items():
-            value = getattr(found, name)
+        expected_digests = ({"sha256": record.sha256} if record else {}) | published
+        for name, expected in expected_digests.items():
+            value = getattr(digests, name)
             if value != expected:
                 reason = f"{name} {value}, expected {expected}"
                 return replace(file, state="damaged", reason=reason, basis=name, local=False)
@@ -185,20 +185,20 @@ def missing_file(task: Task) -> Path | None:
     return next((path for path in paths if not path.exists()), None)
 
 
-def _loads(suite: Suite, root: Path, own: str) -> Callable[[str], bool]:
+def _loads(suite: Suite, root: Path, folder: str) -> Callable[[str], bool]:
     """Return a check of whether a task's files, dev questions included, are in a folder of data."""
     request = DataRequest("official", root, offline=True)
     dev = _dev_names(suite)
 
     @cache
     def loads(task: str) -> bool:
-        if not (root / own).is_dir():
+        if not (root / folder).is_dir():
             return False
         try:
-            found = [suite.load(task, request), *([suite.dev(task, request)] if suite.dev and task in dev else ())]
+            loaded = [suite.load(task, request), *([suite.dev(task, request)] if suite.dev and task in dev else ())]
         except BenchError:
             return False
-        return not any(map(missing_file, found))
+        return not any(map(missing_file, loaded))
 
     return loads
 
@@ -209,11 +209,11 @@ def _dev_names(suite: Suite) -> tuple[str, ...]:
     return (suite.dev_names or suite.task_names)("official")
 
 
-def _needed(release: Release, tasks: Sequence[str]) -> bool:
+def _is_needed(release: Release, tasks: Sequence[str]) -> bool:
     """Return whether one of the tasks needs a file; a file may name a group of them."""
-    asked = {task.removesuffix(DEV) for task in tasks}
+    test_tasks = {task.removesuffix(DEV) for task in tasks}
     return not release.tasks or any(
-        task == one or task.startswith(f"{one}/") for task in asked for one in release.tasks
+        task == group or task.startswith(f"{group}/") for task in test_tasks for group in release.tasks
     )
 
 

@@ -42,20 +42,20 @@ def folder(request: DataRequest, name: str, layout: str = "") -> Path:
     root = request.data_dir
     if root is not None and files_required() and not root.is_dir():
         raise UsageError(where=root, found="no such folder", expected="the folder of data (--data-dir, BENCH_DATA)")
-    own = root_of(name, roots(root)) / name
-    if own.is_dir() or not files_required():
-        return own
+    suite_folder = root_of(name, roots(root)) / name
+    if suite_folder.is_dir() or not files_required():
+        return suite_folder
     fetch = f"`bench data fetch {name}` fetches what may be fetched"
     if layout:
         hint = f"type --data-dir FOLDER or set BENCH_DATA, with these files in FOLDER/{name}/"
-        raise UsageError(where=own, found="no such folder", expected=layout, hint=hint)
+        raise UsageError(where=suite_folder, found="no such folder", expected=layout, hint=hint)
     if root is None:
         raise UsageError(
             f"{name} reads its official files from a folder and none was named; type --data-dir FOLDER or set "
             f"BENCH_DATA, with the files under FOLDER/{name}/; {fetch}"
         )
     raise UsageError(
-        where=own,
+        where=suite_folder,
         found="no such folder",
         expected=f"the official files of {name}",
         hint=f"the suite's card says which, and {fetch}",

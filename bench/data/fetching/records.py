@@ -63,7 +63,7 @@ def recall(root: Path, path: str) -> Record | None:
         return None
     content["stamp"] = tuple(content["stamp"])
     if content["files"] is not None:
-        content["files"] = {name: tuple(known) for name, known in content["files"].items()}
+        content["files"] = {name: tuple(row) for name, row in content["files"].items()}
     content.pop("format")
     return Record(**content)
 

@@ -102,8 +102,8 @@ def _write_all(archive: Path, aside: Path, limits: Limits, advance: Advance) -> 
                     raise _refused(archive, f"more than {limits.ratio} times its own size when unpacked")
 
             with content() as source, target.open("xb") as stream:
-                found = copy(source, stream, count)
-            files[name] = (found.size, found.sha256)
+                digests = copy(source, stream, count)
+            files[name] = (digests.size, digests.sha256)
     return files
 
 
@@ -159,8 +159,8 @@ def _reading(archive: Path, limits: Limits) -> Iterator[_Members]:
         is_zip = stream.read(4) in _ZIP
     try:
         if is_zip:
-            with _ZipBytes(archive, limits.files * _ENTRY) as raw, zipfile.ZipFile(raw) as found:
-                yield _zip(archive, found, limits)
+            with _ZipBytes(archive, limits.files * _ENTRY) as raw, zipfile.ZipFile(raw) as zip_file:
+                yield _zip(archive, zip_file, limits)
         else:
             with tar_stream(archive) as stream:
                 yield ((info, partial(_content, stream, info)) for info in stream)
@@ -183,16 +183,16 @@ class _ZipBytes(io.FileIO):
 
     def read(self, size: int | None = -1) -> bytes:
         """Read at most `size` bytes. Raises `RecordError` for more than is allowed at once."""
-        wanted = os.fstat(self.fileno()).st_size - self.tell() if size is None or size < 0 else size
-        if wanted > self._most:
-            raise RecordError(f"a directory of {wanted:,} bytes", f"at most {self._most:,}")
-        return super().read(wanted) or b""
+        count = os.fstat(self.fileno()).st_size - self.tell() if size is None or size < 0 else size
+        if count > self._most:
+            raise RecordError(f"a directory of {count:,} bytes", f"at most {self._most:,}")
+        return super().read(count) or b""
 
 
-def _zip(archive: Path, found: zipfile.ZipFile, limits: Limits) -> _Members:
-    if len(found.infolist()) > limits.files:
+def _zip(archive: Path, zip_file: zipfile.ZipFile, limits: Limits) -> _Members:
+    if len(zip_file.infolist()) > limits.files:
         raise _refused(archive, f"more than {limits.files:,} members")
-    for entry in found.infolist():
+    for entry in zip_file.infolist():
         info, kind = tarfile.TarInfo(entry.filename), stat.S_IFMT(entry.external_attr >> 16)
         if kind == stat.S_IFLNK:
             info.type = tarfile.SYMTYPE
@@ -204,7 +204,7 @@ def _zip(archive: Path, found: zipfile.ZipFile, limits: Limits) -> _Members:
             raise _refused(archive, f"an encrypted file called {info.name!r}")
         if entry.compress_type not in _METHODS:
             raise _refused(archive, f"{info.name!r}, compressed by method {entry.compress_type}", "deflate")
-        yield info, partial(found.open, entry)
+        yield info, partial(zip_file.open, entry)
 
 
 def _content(stream: TarStream, info: tarfile.TarInfo) -> IO[bytes]:

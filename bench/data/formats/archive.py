@@ -29,7 +29,7 @@ MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
 """What compressed files begin with, and what their form is called."""
 
 _LISTED = 5
-_AGAIN = "fetch it again"
+_FETCH_AGAIN = "fetch it again"
 _BLOCK = 1 << 14  # bytes read at once
 _HEADERS_OF = "headers"
 _HEADER = 1 << 14  # bytes of the headers of one member: long names, records of pax
@@ -60,7 +60,7 @@ class BoundedStream:
         import tarfile
 
         if size > self.left:
-            raise RecordError(f"too many bytes of {self.what}", "what tar writes", _AGAIN)
+            raise RecordError(f"too many bytes of {self.what}", "what tar writes", _FETCH_AGAIN)
         try:
             block = self._stream.read(size)
         except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
@@ -68,7 +68,7 @@ class BoundedStream:
                 raise
             raise tarfile.ReadError(str(error)) from error
         if self.what == _HEADERS_OF and self.left < float("inf") and _DIGITS.search(block):
-            raise RecordError(f"a number of 100 digits and more in {self.what}", "what tar writes", _AGAIN)
+            raise RecordError(f"a number of 100 digits and more in {self.what}", "what tar writes", _FETCH_AGAIN)
         self.left -= len(block)
         self._place += len(block)
         return block
@@ -103,7 +103,7 @@ class TarStream:
         while (info := archive.next()) is not None:
             spare -= max(0, info.offset_data - start - _PLAIN)
             if spare < 0:
-                raise RecordError(f"too many bytes of {_HEADERS_OF}", "what tar writes", _AGAIN)
+                raise RecordError(f"too many bytes of {_HEADERS_OF}", "what tar writes", _FETCH_AGAIN)
             archive.members.clear()  # else all would be held, each with a copy of the archive's global records
             archive.pax_headers.clear()
             bounded.left = float("inf")
@@ -117,8 +117,8 @@ class TarStream:
 
     def content(self, info: tarfile.TarInfo) -> IO[bytes] | None:
         """Open the content of the member at hand, None where it has none."""
-        found: IO[bytes] | None = self._archive.extractfile(info)
-        return found
+        stream: IO[bytes] | None = self._archive.extractfile(info)
+        return stream
 
 
 @contextmanager
@@ -174,7 +174,7 @@ class Member:
                     listed += [name] * (count < _LISTED)
                     count += 1
         except tarfile.TarError as error:
-            raise RecordError(f"a broken tar archive ({error})", "a whole one", _AGAIN) from None
+            raise RecordError(f"a broken tar archive ({error})", "a whole one", _FETCH_AGAIN) from None
         except FileNotFoundError:
             raise DataError(self.archive, None, "no such file", "a tar archive") from None
         names = ", ".join(listed) + (f" and {count - _LISTED} more" if count > _LISTED else "")

@@ -59,11 +59,11 @@ def splits(folder: Path) -> tuple[str, ...]:
 
 def find(folder: Path, name: str) -> Path:
     """Find a file, plain or compressed. Raises `UsageError` where there is none, or two of which one can be meant."""
-    there = [path for ending in ("", *COMPRESSED) if (path := folder / f"{name}{ending}").is_file()]
-    if len(there) == 1 or is_unread():
-        return there[0] if there else folder / name
-    if there:
-        names = " and ".join(path.name for path in there)
+    files = [path for ending in ("", *COMPRESSED) if (path := folder / f"{name}{ending}").is_file()]
+    if len(files) == 1 or is_unread():
+        return files[0] if files else folder / name
+    if files:
+        names = " and ".join(path.name for path in files)
         raise UsageError(where=folder, found=names, expected="one of them", hint="remove or rename the others")
     if not folder.is_dir():
         raise UsageError(where=folder, found="no such folder", expected=f"one that holds {LAYOUT}")

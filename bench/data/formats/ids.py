@@ -50,12 +50,12 @@ class Ids:
 
     def contains(self, ids: Collection[str]) -> list[bool]:
         """Return for each id whether the corpus has it."""
-        wanted = hashed(ids)
+        hashes = hashed(ids)
         if not len(self.hashes):
-            return [False] * len(wanted)
-        at = np.minimum(np.searchsorted(self.hashes, wanted), len(self.hashes) - 1)
-        there: list[bool] = (self.hashes[at] == wanted).tolist()
-        return there
+            return [False] * len(hashes)
+        at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        present: list[bool] = (self.hashes[at] == hashes).tolist()
+        return present
 
     def save(self, path: Path) -> None:
         """Write the hashes as .npy, atomically."""
@@ -122,20 +122,20 @@ def unknown_ids(
     `documents` are the ids of the leg's corpus; without `check_documents` an unknown one is only counted. Raises
     `DataError` or `DataFaultsError` at the line of the qrels (or the number of the judgement, where no file is known).
     """
-    asked = {item.id for item in queries}
+    query_ids = {item.id for item in queries}
     judged = sorted({row.document for row in judgements})
-    lacking = {name for name, there in zip(judged, documents.contains(judged), strict=True) if not there}
-    strays = lacking if check_documents else set()
-    if leg.qrels and (strays or any(row.query not in asked for row in judgements)):
+    missing = {name for name, present in zip(judged, documents.contains(judged), strict=True) if not present}
+    refused = missing if check_documents else set()
+    if leg.qrels and (refused or any(row.query not in query_ids for row in judgements)):
         with Faults() as faults:
             for line, row in numbered(leg.qrels):
-                if row.query not in asked:
-                    expected = f"one of the {len(asked):,} ids in {place(leg.queries)}"
-                    quick = not faults.more and len(asked) <= _SEARCHED
-                    near = difflib.get_close_matches(row.query, sorted(asked), n=1) if quick else []
+                if row.query not in query_ids:
+                    expected = f"one of the {len(query_ids):,} ids in {place(leg.queries)}"
+                    quick = not faults.more and len(query_ids) <= _SEARCHED
+                    near = difflib.get_close_matches(row.query, sorted(query_ids), n=1) if quick else []
                     hint = f"the nearest is {near[0]!r}" if near else ""
                     faults.add(DataError(place(leg.qrels), line, f"query id {row.query!r}", expected, hint))
-                if row.document in strays:
+                if row.document in refused:
                     expected = f"one of the {len(documents):,} ids in {place(leg.corpus.items)}"
                     faults.add(DataError(place(leg.qrels), line, f"document id {row.document!r}", expected))
-    return len(lacking)
+    return len(missing)

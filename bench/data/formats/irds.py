@@ -107,22 +107,22 @@ def _outside(dataset: str, name: str, call: Callable[[], T]) -> T:
         ) from error
 
 
-def _passage(given: tuple[Any, str]) -> Item:
+def _passage(record: tuple[Any, str]) -> Item:
     """Turn a document into an item. Raises `RecordError`."""
-    row, language = given
+    row, language = record
     title = getattr(row, "title", None) or ""
     return Item(check_id(row.doc_id, "document id"), _words(row), _string(title, "title"), language)
 
 
-def _query(given: tuple[Any, str]) -> Item:
+def _query(record: tuple[Any, str]) -> Item:
     """Turn a query into an item: its `text`, or what the library takes for it. Raises `RecordError`."""
-    row, language = given
+    row, language = record
     text = row.text if hasattr(row, "text") else row.default_text()
     return Item(check_id(row.query_id, "query id"), _string(text, "text"), language=language)
 
 
-def _judgement(given: tuple[Any, str]) -> Judgement:
-    row, _ = given
+def _judgement(record: tuple[Any, str]) -> Judgement:
+    row, _ = record
     if not isinstance(row.relevance, int):
         raise RecordError(f"grade {shown(row.relevance)}", "a whole number")
     return Judgement(check_id(row.query_id, "query id"), check_id(row.doc_id, "document id"), row.relevance)

@@ -19,9 +19,9 @@ def check_elements(text: str, most: int | None = None) -> None:
     if len(text) <= most or _marks(text, 0, len(text)) < most:  # most often there is no need to leave texts out
         return
     count = start = 0
-    for found in _TEXT.finditer(text):
-        count += _marks(text, start, found.start())
-        start = found.end()
+    for match in _TEXT.finditer(text):
+        count += _marks(text, start, match.start())
+        start = match.end()
         if count >= most:
             break
     if count + _marks(text, start, len(text)) >= most:

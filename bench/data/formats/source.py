@@ -70,14 +70,14 @@ def checked(
 
     `where` is what messages call the origin of the rows. Raises `DataError` if there is no record.
     """
-    seen: dict[str, int] = {}
+    first_places: dict[str, int] = {}
     at = None
     for at, row in rows:
         try:
             record = form.parse(row)
             if form.unique_label is not None:
                 words = form.unique_label(record)
-                first = seen.setdefault(words, at)
+                first = first_places.setdefault(words, at)
                 if first != at:
                     raise duplicate_error(words, first)
         except RecordError as error:

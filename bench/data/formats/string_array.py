@@ -26,7 +26,7 @@ class StoredSequence(Sequence[T_co]):
     def __getitem__(self, at: int | slice) -> T_co | list[T_co]:
         """Read one member, or a slice of them. Raises `IndexError` as a list does."""
         if isinstance(at, slice):
-            return [self.read(one) for one in range(*at.indices(len(self)))]
+            return [self.read(index) for index in range(*at.indices(len(self)))]
         place = at + len(self) if at < 0 else at
         if not 0 <= place < len(self):
             raise IndexError(at)

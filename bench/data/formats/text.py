@@ -25,7 +25,7 @@ COMPRESSED = (".gz", ".bz2", ".xz")
 
 _BLOCK = 1 << 17
 _LONGEST = 1 << 26
-_AGAIN = "fetch it again"
+_FETCH_AGAIN = "fetch it again"
 _NAMES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
 _ARCHIVES = (".zip", ".zst", ".7z", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".lz4", ".rar")
 _FOREIGN = {b"PK\x03\x04": "a zip archive", b"\x28\xb5\x2f\xfd": "a zstd stream"}
@@ -82,7 +82,7 @@ def lines(path: File, faults: Faults | None = None) -> Iterator[tuple[int, str]]
     except RecordError as error:
         raise error.at(path, first) from None
     if first == 1:
-        raise DataError(str(path), None, "an empty file", "at least one line", _AGAIN)
+        raise DataError(str(path), None, "an empty file", "at least one line", _FETCH_AGAIN)
 
 
 def _one_by_one(path: File, first: int, piece: bytes, faults: Faults | None) -> Iterator[tuple[int, str]]:
@@ -100,18 +100,18 @@ def _one_by_one(path: File, first: int, piece: bytes, faults: Faults | None) -> 
 
 def _pieces(path: File) -> Iterator[bytes]:
     """Cut the stream into pieces of whole lines, each without its last line end."""
-    begun: list[bytes] = []  # the blocks of a line whose end has not come yet
+    unfinished: list[bytes] = []  # the blocks of a line whose end has not come yet
     size = 0
     for block in blocks(path):
-        whole, newline, rest = block.rpartition(b"\n")
+        complete, newline, tail = block.rpartition(b"\n")
         if newline:
-            yield b"".join((*begun, whole))
-            begun, size = [], 0
-        begun.append(rest)
-        size += len(rest)
+            yield b"".join((*unfinished, complete))
+            unfinished, size = [], 0
+        unfinished.append(tail)
+        size += len(tail)
         if size > _LONGEST:
             raise RecordError("a line longer than 64 MiB", "one record a line")
-    if last := b"".join(begun):
+    if last := b"".join(unfinished):
         yield last
 
 
@@ -134,11 +134,11 @@ def blocks(path: File) -> Iterator[bytes]:
                         meter.bytes += place - before
                 yield block
     except EOFError:
-        raise RecordError(f"a truncated {kind} stream", f"a whole {kind} stream", _AGAIN) from None
+        raise RecordError(f"a truncated {kind} stream", f"a whole {kind} stream", _FETCH_AGAIN) from None
     except (OSError, zlib.error, lzma.LZMAError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise RecordError(f"that it cannot be read ({error.strerror})", "a readable file") from None
-        raise RecordError(f"a corrupt {kind} stream ({error})", f"a sound {kind} stream", _AGAIN) from None
+        raise RecordError(f"a corrupt {kind} stream ({error})", f"a sound {kind} stream", _FETCH_AGAIN) from None
 
 
 def _look(path: Path) -> None:
@@ -157,17 +157,17 @@ def _look(path: Path) -> None:
     except OSError as error:
         raise DataError(path, None, f"that it cannot be read ({error.strerror})", "a readable file") from None
     if not head:
-        raise DataError(path, None, "an empty file", "at least one line", _AGAIN)
+        raise DataError(path, None, "an empty file", "at least one line", _FETCH_AGAIN)
     kind = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
-    named = _NAMES.get(path.suffix.lower())
+    kind_by_name = _NAMES.get(path.suffix.lower())
     foreign = next((name for magic, name in _FOREIGN.items() if head.startswith(magic)), None)
     if foreign:
         raise DataError(path, None, foreign, f"plain text or one of {', '.join(COMPRESSED)}", "unpack it first")
-    if named and kind != named:
+    if kind_by_name and kind != kind_by_name:
         found = f"a {kind} stream" if kind else f"bytes {head.hex(' ')} at its start"
         hint = "rename it to what it is, or fetch it again"
-        raise DataError(path, None, found, f"a {named} stream, as its name says", hint)
-    if kind and not named:
+        raise DataError(path, None, found, f"a {kind_by_name} stream, as its name says", hint)
+    if kind and not kind_by_name:
         ending = next(suffix for suffix, name in _NAMES.items() if name == kind)
         raise DataError(path, None, f"a {kind} stream", "plain text, as its name says", f"rename it to end in {ending}")
     if head.startswith(_UTF16):

@@ -44,7 +44,7 @@ QRELS_COLUMNS = "4 columns separated by white space: query, iteration, document,
 
 _LONGEST_HEADER = 10_000  # lines
 _LARGEST = 3.4028235e38  # of the 32-bit floats, in which trec-type scorers compare
-_WHOLE = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
 
@@ -150,13 +150,13 @@ def run_lines(path: Path, faults: Faults | None = None) -> Iterator[tuple[int, s
 
     Raises `DataError` for a header of more than 10,000 lines, or one that does not end.
     """
-    found = lines(path, faults)
-    first = next(found, None)
+    numbered = lines(path, faults)
+    first = next(numbered, None)
     if first is None or first[1].rstrip() != META_START:
-        return chain([] if first is None else [first], found)
-    for line, text in islice(found, _LONGEST_HEADER):
+        return chain([] if first is None else [first], numbered)
+    for line, text in islice(numbered, _LONGEST_HEADER):
         if text.rstrip() == META_END:
-            return found
+            return numbered
         if not text.startswith("#"):
             raise DataError(path, line, shown(text), f"a line that begins with #, until {META_END}")
     raise DataError(path, 1, "a header that does not end", f"{META_END} within {_LONGEST_HEADER:,} lines")
@@ -170,7 +170,7 @@ def _run_fault(text: str, table: dict[str, _RunLines]) -> RecordError:
     if "\0" in text:
         return RecordError(f"a NUL in {shown(text)}", "text, which is read in C too")
     query, _, document, rank, score, _ = cells
-    if not _WHOLE.fullmatch(rank):
+    if not _INTEGER.fullmatch(rank):
         return RecordError(f"rank {shown(rank)}", "a whole number")
     if not _NUMBER.fullmatch(score) or not -_LARGEST <= float(score) <= _LARGEST:
         return RecordError(f"score {shown(score)}", "a finite number that 32 bits can hold")
@@ -239,28 +239,28 @@ def _check_ranking(ranking: Ranking, scores: npt.NDArray[np.float32]) -> None:
     import numpy as np
 
     documents = ranking.documents
-    whose = f"in the ranking of query {ranking.query!r}"
+    context = f"in the ranking of query {ranking.query!r}"
     if len(documents) != len(scores):
-        raise PluginError(found=f"{len(scores)} scores for {len(documents)} documents {whose}", expected="one each")
+        raise PluginError(found=f"{len(scores)} scores for {len(documents)} documents {context}", expected="one each")
     if len(set(documents)) != len(documents):
-        twice = next(document for at, document in enumerate(documents) if document in documents[:at])
-        raise PluginError(found=f"document {twice!r} twice {whose}", expected="each once")
+        repeated = next(document for at, document in enumerate(documents) if document in documents[:at])
+        raise PluginError(found=f"document {repeated!r} twice {context}", expected="each once")
     for document in documents:
-        _check_word(document, "document id", whose)
+        _check_word(document, "document id", context)
     if not np.isfinite(scores).all():
         at = int(np.argmin(np.isfinite(scores)))
-        found = f"score {ranking.scores[at]} at rank {at + 1} {whose}"
+        found = f"score {ranking.scores[at]} at rank {at + 1} {context}"
         raise PluginError(found=found, expected="a finite number that 32 bits can hold")
     rises = np.flatnonzero(scores[1:] > scores[:-1])
     if rises.size:
         at = int(rises[0]) + 1
-        found = f"score {ranking.scores[at]} at rank {at + 1} after {ranking.scores[at - 1]} {whose}"
+        found = f"score {ranking.scores[at]} at rank {at + 1} after {ranking.scores[at - 1]} {context}"
         raise PluginError(found=found, expected="scores that never increase")
 
 
-def _check_word(word: str, what: str, whose: str) -> None:
+def _check_word(word: str, what: str, context: str) -> None:
     """Raise `PluginError` for what would not come back from between blanks."""
     try:
         check_id(word, what)
     except RecordError as error:
-        raise PluginError(found=f"{error.found} {whose}", expected=error.expected) from None
+        raise PluginError(found=f"{error.found} {context}", expected=error.expected) from None

@@ -46,8 +46,8 @@ class Draws:
         """Return the options in random order."""
         result = list(options)
         for last in range(len(result) - 1, 0, -1):
-            other = self.below(last + 1)
-            result[last], result[other] = result[other], result[last]
+            swapped = self.below(last + 1)
+            result[last], result[swapped] = result[swapped], result[last]
         return result
 
 

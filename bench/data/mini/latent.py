@@ -8,7 +8,7 @@ from bench.data.mini.settings import WorldSettings
 _MAIN = 0.7
 _WINDOW = 4
 _STEP = 2
-_SAID = (3, 5)
+_CONCEPTS_OF_THOUGHT = (3, 5)
 """Concepts of a thought; a window of two topics has more."""
 
 
@@ -49,9 +49,9 @@ def thought(
 ) -> Thought:
     """Draw a thought of a scene, most of it of the first topic; `shared` are the names and numerals it may hold."""
     concepts: dict[int, None] = {}
-    size = draws.between(*_SAID)
+    size = draws.between(*_CONCEPTS_OF_THOUGHT)
     while len(concepts) < size:
         topic = topics[0] if draws.chance(_MAIN) else topics[1]
         concepts[topic * settings.concepts + (scene + draws.below(_WINDOW)) % settings.concepts] = None
-    named = draws.chance(settings.name_rate)
-    return Thought(tuple(concepts), draws.pick(shared) if named else None)
+    has_name = draws.chance(settings.name_rate)
+    return Thought(tuple(concepts), draws.pick(shared) if has_name else None)

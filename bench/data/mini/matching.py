@@ -30,12 +30,12 @@ def bitext(language: str, settings: WorldSettings = DEFAULT) -> tuple[list[str],
     number = 0
     while len(pairs) < settings.pairs:
         draws = Draws(settings.seed, "bitext", language, number)
-        said = story(settings, draws, 1).thoughts[0]
+        meaning = story(settings, draws, 1).thoughts[0]
         if not draws.chance(_NAMED_SENTENCES):
-            said = Thought(said.concepts)
-        left, right = foreign.sentence(said, draws), english.sentence(said, draws)
-        if left not in pairs and right not in pairs.values():
-            pairs[left] = right
+            meaning = Thought(meaning.concepts)
+        foreign_text, english_text = foreign.sentence(meaning, draws), english.sentence(meaning, draws)
+        if foreign_text not in pairs and english_text not in pairs.values():
+            pairs[foreign_text] = english_text
         number += 1
     return list(pairs), list(pairs.values())
 
@@ -47,7 +47,7 @@ CANDIDATES = 20
 
 _MOST = 7
 _LONELY = 15
-_OTHERS = 4
+_CLUSTERS_PER_QUERY = 4
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _board(settings: WorldSettings, split: str) -> _Board:
     write = writer(settings, "en")
     texts: list[str] = []
     clusters: list[tuple[int, ...]] = []
-    for number in range(settings.questions * _OTHERS):
+    for number in range(settings.questions * _CLUSTERS_PER_QUERY):
         draws = Draws(settings.seed, "duplicates", split, number)
         said = story(settings, draws, 1).thoughts[0]
         size = 1 if number % _LONELY == _LONELY - 1 else draws.between(2, _MOST)
@@ -216,13 +216,13 @@ def _mentions(settings: WorldSettings, language: str, split: str) -> Iterator[Me
         yield Mention(name, text, language, spans, start, start + len(surface), f"Q{entity}")
 
 
-def _mentioning(settings: WorldSettings, draws: Draws, write: Writer, entity: int, said: Thought) -> tuple[str, str]:
+def _mentioning(settings: WorldSettings, draws: Draws, write: Writer, entity: int, meaning: Thought) -> tuple[str, str]:
     """Write a sentence with a mention, and return the mention too: the name, or as the last word what it is."""
     name, topic, scene = _home(settings, entity)
     if draws.chance(_NAMED_MENTIONS):
-        return write.sentence(Thought(said.concepts, name), draws), shared(settings)[name]
+        return write.sentence(Thought(meaning.concepts, name), draws), shared(settings)[name]
     surface = write.word(topic * settings.concepts + scene % settings.concepts, draws)
-    return write.finish([*write.phrases(said, draws), surface]), surface
+    return write.finish([*write.phrases(meaning, draws), surface]), surface
 
 
 def _spans(text: str, sentences: Sequence[str]) -> tuple[tuple[int, int], ...]:

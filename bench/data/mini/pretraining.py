@@ -21,9 +21,9 @@ def documents(language: str, settings: WorldSettings = DEFAULT) -> Iterator[Docu
     write = writer(settings, language)
     for number in range(settings.documents):
         draws = Draws(settings.seed, "document", language, number)
-        found = story(settings, draws, draws.between(*_LENGTH))
-        sentences = tuple(write.sentence(thought, draws) for thought in found.thoughts)
-        yield Document(f"{language}-{number}", language, sentences, write.title(found, draws))
+        meaning = story(settings, draws, draws.between(*_LENGTH))
+        sentences = tuple(write.sentence(thought, draws) for thought in meaning.thoughts)
+        yield Document(f"{language}-{number}", language, sentences, write.title(meaning, draws))
 
 
 def dialogues(language: str, settings: WorldSettings = DEFAULT) -> Iterator[Document]:
@@ -31,26 +31,26 @@ def dialogues(language: str, settings: WorldSettings = DEFAULT) -> Iterator[Docu
     write = writer(settings, language)
     for number in range(max(1, settings.documents // 3)):
         draws = Draws(settings.seed, "dialogue", language, number)
-        found = story(settings, draws, draws.between(*_TURNS))
+        meaning = story(settings, draws, draws.between(*_TURNS))
         turns = (
             write.question(thought, draws) if draws.chance(1 / 3) else write.sentence(thought, draws)
-            for thought in found.thoughts
+            for thought in meaning.thoughts
         )
         yield Document(f"dialogue-{language}-{number}", language, tuple(turns))
 
 
 def corpus(settings: WorldSettings = DEFAULT, languages: tuple[str, ...] = tuple(LANGUAGES)) -> Source[Document]:
     """Return the pretraining documents of several languages, one language after the other."""
-    found = source(settings, f"pretraining {'+'.join(languages)}", _of_all, documents, languages)
-    return replace(found, records=settings.documents * len(languages))
+    documents_source = source(settings, f"pretraining {'+'.join(languages)}", _of_all, documents, languages)
+    return replace(documents_source, records=settings.documents * len(languages))
 
 
 def dialogue_corpus(
     settings: WorldSettings = DEFAULT, languages: tuple[str, ...] = tuple(LANGUAGES)
 ) -> Source[Document]:
     """Return the dialogues of several languages, one language after the other."""
-    found = source(settings, f"dialogues {'+'.join(languages)}", _of_all, dialogues, languages)
-    return replace(found, records=max(1, settings.documents // 3) * len(languages))
+    dialogues_source = source(settings, f"dialogues {'+'.join(languages)}", _of_all, dialogues, languages)
+    return replace(dialogues_source, records=max(1, settings.documents // 3) * len(languages))
 
 
 def named_corpus(name: str) -> Source[Document]:

@@ -86,6 +86,6 @@ def variant(name: str) -> WorldSettings:
 
 def variant_of_corpus(corpus: str) -> WorldSettings:
     """Return the settings of a pretraining corpus by its name. Raises `UsageError` if there is no such corpus."""
-    found = {settings.corpus + kind: settings for kind in ("", DIALOGUES) for settings in PRESETS.values()}
-    check("corpus of the mini world", corpus, found)
-    return found[corpus]
+    variants = {settings.corpus + kind: settings for kind in ("", DIALOGUES) for settings in PRESETS.values()}
+    check("corpus of the mini world", corpus, variants)
+    return variants[corpus]

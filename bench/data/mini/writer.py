@@ -40,11 +40,11 @@ def inflected(word: str, language: Language) -> tuple[str, ...]:
 def shared(settings: WorldSettings) -> tuple[str, ...]:
     """Return the tokens that all languages share, topic by topic: its names, then its numerals."""
     draws = Draws(settings.seed, "shared")
-    taken: set[str] = set()
+    used: set[str] = set()
     tokens: list[str] = []
     for _ in range(settings.topics):
-        tokens += [_new(_NAMES, draws, taken).capitalize() for _ in range(settings.names)]
-        tokens += [_numeral(draws, taken) for _ in range(settings.numerals)]
+        tokens += [_new(_NAMES, draws, used).capitalize() for _ in range(settings.names)]
+        tokens += [_numeral(draws, used) for _ in range(settings.numerals)]
     return tuple(tokens)
 
 
@@ -52,13 +52,13 @@ def shared(settings: WorldSettings) -> tuple[str, ...]:
 def lexicon(settings: WorldSettings, code: str) -> Lexicon:
     """Make the words of a language. No two words of the world agree in any form, but for the shared tokens."""
     language = LANGUAGES[code]
-    alike = [other for other, one in LANGUAGES.items() if one.scripts == language.scripts]
-    taken = {token.lower() for token in shared(settings)} | _forms(settings, tuple(alike[: alike.index(code)]))
+    related = [related_code for related_code, candidate in LANGUAGES.items() if candidate.scripts == language.scripts]
+    used = {token.lower() for token in shared(settings)} | _forms(settings, tuple(related[: related.index(code)]))
     draws = Draws(settings.seed, "lexicon", code)
-    function = tuple(_new(language.function, draws, taken) for _ in range(settings.function_words))
-    asking = tuple(_new(language.function, draws, taken) for _ in range(_QUESTION_WORDS))
+    function = tuple(_new(language.function, draws, used) for _ in range(settings.function_words))
+    asking = tuple(_new(language.function, draws, used) for _ in range(_QUESTION_WORDS))
     content = tuple(
-        tuple(_new(draws.pick(language.content), draws, taken, language) for _ in range(settings.synonyms))
+        tuple(_new(draws.pick(language.content), draws, used, language) for _ in range(settings.synonyms))
         for _ in range(settings.topics * settings.concepts)
     )
     return Lexicon(language, content, function, asking)
@@ -70,23 +70,23 @@ def _forms(settings: WorldSettings, codes: tuple[str, ...]) -> frozenset[str]:
     return frozenset().union(*(lexicon(settings, code).forms() for code in codes))
 
 
-def _new(inventory: Inventory, draws: Draws, taken: set[str], language: Language | None = None) -> str:
+def _new(inventory: Inventory, draws: Draws, used: set[str], language: Language | None = None) -> str:
     """Draw a word none of whose forms is taken, and take them; after many failures words grow longer."""
     tries = 0
     while True:
         length = draws.between(inventory.fewest, inventory.most) + tries // 50
         word = "".join(draws.pick(inventory.syllables) for _ in range(length)) + draws.pick(inventory.codas)
         forms: Collection[str] = inflected(word, language) if language else (word,)
-        if taken.isdisjoint(forms):
-            taken.update(forms)
+        if used.isdisjoint(forms):
+            used.update(forms)
             return word
         tries += 1
 
 
-def _numeral(draws: Draws, taken: set[str]) -> str:
-    while (numeral := str(draws.between(1100, 9899))) in taken:
+def _numeral(draws: Draws, used: set[str]) -> str:
+    while (numeral := str(draws.between(1100, 9899))) in used:
         pass
-    taken.add(numeral)
+    used.add(numeral)
     return numeral
 
 

@@ -142,7 +142,7 @@ def _take_stock(
     done = [work.parts.done(name) for name in (_MASK, _CENSUS, *([_SAMPLE] if sample else []))]
     if all(done):
         mask = np.load(work.parts.folder / _MASK, allow_pickle=False)
-        if all(encoding.there(work.parts, number) for number in range(_blocks(mask))):
+        if all(encoding.is_stored(work.parts, number) for number in range(_blocks(mask))):
             progress.reading_done()
             return mask, json.loads((work.parts.folder / _CENSUS).read_bytes())
     census, texts, documents = Census(), TokenizerSample(settings.tokenizer_characters), progress.read()
@@ -155,7 +155,7 @@ def _take_stock(
             census.add(document, mark)
             if sample and document.sentences:
                 texts.add(document.language, mark, document.sentences)
-        encoding.keep(work.parts, number, block)
+        encoding.store_text(work.parts, number, block)
     progress.reading_done()
     kept = census.kept(
         dedupe=settings.dedupe, drop_translations=settings.drop_translations, most=settings.max_documents
@@ -200,7 +200,7 @@ def _encode(
     kept = [mask[start : start + size] for start in range(0, len(mask), size)]  # views
     done = set[int]()
     if (many := encoding.processes(work.parts, found)) > 1:
-        for number in encoding.on_several(many, work.parts, work.parts.folder / _MASK, found, backend, limits):
+        for number in encoding.encode_in_processes(many, work.parts, work.parts.folder / _MASK, found, backend, limits):
             progress.encoded(len(kept[number]) / len(mask))
             done.add(number)
     parts = []

@@ -190,7 +190,7 @@ def test_an_error_is_the_same_from_any_process(tmp_path: Path, many: int) -> Non
     kept = parts.write("kept.npy", b"none")
     backend, limits = Tokenizer(models.BPE()), encoding.SentenceLimits(1, 9, "<u2")
     if many > 1:
-        assert list(encoding.on_several(many, parts, kept, 1, backend, limits)) == []
+        assert list(encoding.encode_in_processes(many, parts, kept, 1, backend, limits)) == []
     with pytest.raises(zlib.error, match="incorrect header"):
         encoding.encode(parts, 0, np.array([True]), backend, limits)
 
