@@ -52,18 +52,23 @@ Sentences = Callable[[Iterable[Any]], list[str]]
 
 
 @pytest.fixture
-def put(tmp_path: Path) -> Put:
-    def write(name: str, content: str | bytes) -> Path:
+def write(tmp_path: Path) -> Put:
+    def write_file(name: str, content: str | bytes) -> Path:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
+    return write_file
+
+
+@pytest.fixture
+def put(write: Put) -> Put:
     return write
 
 
 @pytest.fixture
-def told() -> Sentences:
+def errors() -> Sentences:
     """Read a stream to its end and return what it complains of, a sentence each; the test fails if it does not."""
 
     def read(stream: Iterable[Any]) -> list[str]:
@@ -72,6 +77,11 @@ def told() -> Sentences:
         return str(caught.value).split("\n")
 
     return read
+
+
+@pytest.fixture
+def told(errors: Sentences) -> Sentences:
+    return errors
 
 
 T = TypeVar("T")

@@ -23,10 +23,10 @@ _COLUMNS = ("queries", "gold passages", "answers")
 
 def _rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command an option for every rule, as its config describes it."""
-    for name, known in reversed(AuditConfig.model_fields.items()):
-        said = str(known.description)
-        how: dict[str, Any] = {"type": known.annotation, "default": known.default, "show_default": True}
-        command = click.option(f"--{name}", help=f"{said[:1].upper()}{said[1:]}.", **how)(command)
+    for name, field in reversed(AuditConfig.model_fields.items()):
+        description = str(field.description)
+        parameters: dict[str, Any] = {"type": field.annotation, "default": field.default, "show_default": True}
+        command = click.option(f"--{name}", help=f"{description[:1].upper()}{description[1:]}.", **parameters)(command)
     return command
 
 
@@ -64,23 +64,23 @@ def command(request: Request, examples: int, as_json: bool, **rules: Any) -> Non
     inside one. Near: a run of letters in common or, for questions, most of their grams in one training sentence. What
     was found is kept in the store, and results of systems trained on that corpus report it.
     """
-    place, chosen = Store(request.store, notice), _rules(rules)
-    ready = prepare(request, load(), place, chosen)
-    with Lines(ready.steps(place)) as lines:
-        legs = carry_out(ready, place, lines)
+    artefacts, chosen_rules = Store(request.store, notice), _rules(rules)
+    ready = prepare(request, load(), artefacts, chosen_rules)
+    with Lines(ready.steps(artefacts)) as lines:
+        legs = carry_out(ready, artefacts, lines)
     if as_json:
         print_json(_json(ready, legs, examples))
     else:
         _print(ready, legs, examples)
-    if chosen != AuditConfig():
+    if chosen_rules != AuditConfig():
         notice("results report audits by the default rules only; audit once without changing them")
 
 
-def _rules(given: Mapping[str, Any]) -> AuditConfig:
+def _rules(typed_values: Mapping[str, Any]) -> AuditConfig:
     """Return the rules as typed. Raises `ConfigError` for values out of range."""
-    rules, faults = build(AuditConfig, [LayerValue(name, value, f"--{name}") for name, value in given.items()])
-    if faults:
-        raise ConfigError("\n".join(faults))
+    rules, errors = build(AuditConfig, [LayerValue(name, value, f"--{name}") for name, value in typed_values.items()])
+    if errors:
+        raise ConfigError("\n".join(errors))
     return rules
 
 
@@ -90,44 +90,47 @@ def _json(ready: Prepared, legs: Sequence[Audited], most: int) -> dict[str, Any]
         "rules": ready.rules.model_dump(mode="json"),
         "legs": [
             {
-                "task": one.task,
-                "leg": one.leg or None,
-                "audited": sentence(_counts(one)),
-                **_counts(one),
-                "training_texts": one.artefact.facts["texts"],
-                "key": one.key,
-                "examples": findings(one.artefact.folder)[:most],
+                "task": audited.task,
+                "leg": audited.leg or None,
+                "audited": sentence(_counts(audited)),
+                **_counts(audited),
+                "training_texts": audited.artefact.facts["texts"],
+                "key": audited.key,
+                "examples": findings(audited.artefact.folder)[:most],
             }
-            for one in legs
+            for audited in legs
         ],
     }
 
 
-def _counts(one: Audited) -> dict[str, Mapping[str, int]]:
-    return {kind: one.artefact.facts[kind] for kind in KINDS}
+def _counts(audited: Audited) -> dict[str, Mapping[str, int]]:
+    return {kind: audited.artefact.facts[kind] for kind in KINDS}
 
 
 def _print(ready: Prepared, legs: Sequence[Audited], most: int) -> None:
     rows = [
         (
-            _name(one),
-            *(f"{of['exact']:,} + {of['near']:,} of {of['of']:,}" if of["of"] else "—" for of in _counts(one).values()),
+            _name(audited),
+            *(
+                f"{of['exact']:,} + {of['near']:,} of {of['of']:,}" if of["of"] else "—"
+                for of in _counts(audited).values()
+            ),
         )
-        for one in legs
+        for audited in legs
     ]
     table("found, exact + near", ("task", *_COLUMNS), rows, numbers=_COLUMNS)
-    for one in legs:
-        found = findings(one.artefact.folder)[:most]
-        if found:
-            cells = [[str(row[key]) for key in ("kind", "id", "how", "where", "text", "said")] for row in found]
-            words = [(kind, name, _WAYS[how], *rest) for kind, name, how, *rest in cells]
+    for audited in legs:
+        examples = findings(audited.artefact.folder)[:most]
+        if examples:
+            cells = [[str(row[key]) for key in ("kind", "id", "how", "where", "text", "said")] for row in examples]
+            words = [(kind, name, _WAYS[way], *texts) for kind, name, way, *texts in cells]
             click.echo()
-            table(_name(one), ("of", "id", "found", "where", "the test says", "the training says"), words)
-    short = sum(_counts(one)["answers"]["short"] for one in legs)
+            table(_name(audited), ("of", "id", "found", "where", "the test says", "the training says"), words)
+    short = sum(_counts(audited)["answers"]["short"] for audited in legs)
     if short:
         click.echo(f"{short:,} answers of fewer than {ready.rules.contained} letters were not looked for")
     click.echo(f"{ready.training.name}: {legs[0].artefact.facts['texts']:,} training texts compared")
 
 
-def _name(one: Audited) -> str:
-    return f"{one.task}{' ' + one.leg if one.leg else ''}"
+def _name(audited: Audited) -> str:
+    return f"{audited.task}{' ' + audited.leg if audited.leg else ''}"

@@ -9,7 +9,7 @@ import click
 
 from bench.cli import examples
 from bench.cli import local_files as shown
-from bench.cli.local_files import LANGUAGES, counted, examined, official, size, unpublished
+from bench.cli.local_files import LANGUAGES, examined, file_count, official, size, unpublished
 from bench.cli.options import data_dir_option, store_option
 from bench.cli.output import Lines, json_option, notice, print_json, table
 from bench.data.fetching.local_files import LocalFile
@@ -42,32 +42,32 @@ _VERDICTS: dict[str, Literal["ok", "missing", "wrong"]] = {
 @data_dir_option
 @store_option
 @json_option
-def command(data_dir: Path | None, store: Path, as_json: bool, **named: Any) -> None:
+def command(data_dir: Path | None, store: Path, as_json: bool, **selection: Any) -> None:
     """Compare official files with what was published: sizes and checksums, then counts, by really reading.
 
     Every corpus, question and judgement is read as a run reads it, and what is found is kept in the store for runs.
     Of a corpus to pretrain on, the first document of each language is read.
     Exit status 1 if anything is missing or wrong.
     """
-    suite, place = official(**named, places=roots(data_dir)), Store(store, notice)
-    files = examined(suite.files, again=True)
+    suite, place = official(**selection, places=roots(data_dir)), Store(store, notice)
+    files = examined(suite.files, reread=True)
     if suite.suite is None:
         legs = begun(suite.corpus) if suite.corpus else []
     else:
-        prepared = prepare(suite.suite, suite.asked, data_dir, load(), place)
+        prepared = prepare(suite.suite, suite.task_names, data_dir, load(), place)
         with Lines(steps([stage for _, stage in prepared if stage], place)) as lines:
             legs = carry_out(prepared, place, lines)
-    faults = sum(_VERDICTS[one.state] != "ok" for one in files) + sum(one.verdict != "ok" for one in legs)
+    faults = sum(_VERDICTS[item.state] != "ok" for item in files) + sum(item.verdict != "ok" for item in legs)
     if as_json:
-        files_json = [{**shown.as_json(one), "verdict": _VERDICTS[one.state]} for one in files]
-        legs_json = [{**asdict(one), "reason": one.reason or None} for one in legs]
+        files_json = [{**shown.as_json(item), "verdict": _VERDICTS[item.state]} for item in files]
+        legs_json = [{**asdict(item), "reason": item.reason or None} for item in legs]
         print_json({"suite": suite.name, "faults": faults, "files": files_json, "legs": legs_json})
     else:
         _print(files, legs)
         read = f"{len(legs)} leg{'s' * (len(legs) != 1)} of tasks" if suite.suite else f"{len(legs)} languages"
-        click.echo(f"{suite.name}: {counted(len(files))} and {read} checked, {faults} faults")
+        click.echo(f"{suite.name}: {file_count(len(files))} and {read} checked, {faults} faults")
         unpublished(files)
-        if any(one.state == "damaged" for one in files):
+        if any(item.state == "damaged" for item in files):
             click.echo(f"`bench data fetch {suite.name}` fetches damaged files again")
     if faults:
         raise click.exceptions.Exit(1)
@@ -79,18 +79,20 @@ def _basis(holding: LocalFile) -> str:
 
 def _print(files: Sequence[LocalFile], legs: Sequence[Inspected]) -> None:
     if files:
-        rows = [(one.release.path, _VERDICTS[one.state], size(one.size), _basis(one), one.reason) for one in files]
+        rows = [
+            (item.release.path, _VERDICTS[item.state], size(item.size), _basis(item), item.reason) for item in files
+        ]
         table("", ("file", "verdict", "size", "compared with", "reason"), rows, numbers=("size",))
         click.echo()
-    counts = list(dict.fromkeys(kind for one in legs for kind in one.counts))
+    counts = list(dict.fromkeys(kind for item in legs for kind in item.counts))
     rows_read = [
         (
-            f"{one.task}{' ' + one.leg if one.leg else ''}",
-            one.verdict,
-            *(f"{one.counts[kind]:,}" if kind in one.counts else "" for kind in counts),
-            one.reason if at == 0 or one.reason != legs[at - 1].reason else "as above" * bool(one.reason),
+            f"{item.task}{' ' + item.leg if item.leg else ''}",
+            item.verdict,
+            *(f"{item.counts[kind]:,}" if kind in item.counts else "" for kind in counts),
+            item.reason if row == 0 or item.reason != legs[row - 1].reason else "as above" * bool(item.reason),
         )
-        for at, one in enumerate(legs)
+        for row, item in enumerate(legs)
     ]
     table("", ("task", "verdict", *counts, "reason"), rows_read, numbers=counts)
     click.echo()

@@ -48,7 +48,7 @@ class Official:
     licence: str
     files: Sequence[LocalFile]
     suite: Suite | None = None
-    asked: tuple[str, ...] = ()  # its tasks
+    task_names: tuple[str, ...] = ()  # its tasks
     corpus: NamedCorpus | None = None
 
 
@@ -58,15 +58,17 @@ def official(name: str, tasks: str | None, languages: str | None, places: Sequen
     if is_named(name, plugins.corpora_by_name) and canonical(name) not in plugins.suites:
         if tasks:
             raise UsageError(where=f"corpus {name}", found="--task", expected="--languages, or neither")
-        asked = parse(f"{name}:{languages}" if languages else name, plugins.corpora_by_name)
-        corpus = NamedCorpus(f"{name}:{languages}" if languages else name, asked, tuple(places))
-        licences = dict.fromkeys(part.corpus.licence for part in asked)
+        parts = parse(f"{name}:{languages}" if languages else name, plugins.corpora_by_name)
+        corpus = NamedCorpus(f"{name}:{languages}" if languages else name, parts, tuple(places))
+        licences = dict.fromkeys(part.corpus.licence for part in parts)
         return Official(name, "; ".join(licences), corpus.files(), corpus=corpus)
     suite = plugins.suite(name)
     if languages:
         raise UsageError(where=f"suite {name}", found="--languages", expected="--task, or neither")
-    every = asked_tasks(suite, split(tasks))
-    return Official(suite.name, suite.licence, local_files(suite, places, every if tasks else ()), suite, every)
+    task_names = asked_tasks(suite, split(tasks))
+    return Official(
+        suite.name, suite.licence, local_files(suite, places, task_names if tasks else ()), suite, task_names
+    )
 
 
 def source(release: Release) -> str:
@@ -81,27 +83,29 @@ def size(count: int | None) -> str:
 
 def sized(count: int, unknown: int) -> str:
     """Bytes in words, with the number of files of which nobody knows."""
-    known = [size(count)] if count or not unknown else []
-    return " and ".join([*known, *([f"{unknown} of unknown size"] if unknown else [])])
+    amounts = [size(count)] if count or not unknown else []
+    return " and ".join([*amounts, *([f"{unknown} of unknown size"] if unknown else [])])
 
 
-def missing(found: Iterable[LocalFile]) -> dict[str, int]:
+def missing(files: Iterable[LocalFile]) -> dict[str, int]:
     """Return how much of official files has to come: bytes, and files of which nobody published the size."""
-    left = [one for one in found if not (one.complete or one.local)]
+    incomplete = [file for file in files if not (file.complete or file.local)]
     return {
-        "bytes_left": sum(max(0, (one.release.size or 0) - one.size * (one.state == "partial")) for one in left),
-        "files_left_of_unknown_size": sum(one.release.size is None for one in left),
+        "bytes_left": sum(
+            max(0, (file.release.size or 0) - file.size * (file.state == "partial")) for file in incomplete
+        ),
+        "files_left_of_unknown_size": sum(file.release.size is None for file in incomplete),
     }
 
 
-def as_json(holding: LocalFile) -> dict[str, Any]:
+def as_json(file: LocalFile) -> dict[str, Any]:
     """Return the machine's view of one file."""
-    release = holding.release
+    release = file.release
     return {
         "path": release.path,
-        "state": holding.state,
-        "where": str(holding.path),
-        "bytes": holding.size,
+        "state": file.state,
+        "where": str(file.path),
+        "bytes": file.size,
         "published": {"bytes": release.size, "sha256": release.sha256 or None, "md5": release.md5 or None},
         "licence": release.licence,
         "sources": [public_url(url) for url in release.urls],
@@ -109,23 +113,23 @@ def as_json(holding: LocalFile) -> dict[str, Any]:
         "instructions": release.instructions or None,
         "unpacked_into": release.unpack or None,
         "tasks": list(release.tasks),
-        "reason": holding.reason or None,
-        "held_against": holding.basis or None,
+        "reason": file.reason or None,
+        "held_against": file.basis or None,
     }
 
 
-def files_table(title: str, found: Sequence[LocalFile], most: int | None = None) -> None:
+def files_table(title: str, files: Sequence[LocalFile], most: int | None = None) -> None:
     """Print a row a file, at most so many."""
     rows = [
         (
-            one.release.path,
-            one.state,
-            size(one.release.size if one.release.size is not None else one.size or None),
-            one.release.licence,
-            source(one.release),
-            one.reason,
+            file.release.path,
+            file.state,
+            size(file.release.size if file.release.size is not None else file.size or None),
+            file.release.licence,
+            source(file.release),
+            file.reason,
         )
-        for one in found
+        for file in files
     ]
     shown = rows if most is None or len(rows) <= most + 1 else rows[:most]
     table(title, ("file", "state", "size", "licence", "source", "remark"), shown, numbers=("size",))
@@ -133,58 +137,58 @@ def files_table(title: str, found: Sequence[LocalFile], most: int | None = None)
         click.echo(f"… and {len(rows) - len(shown)} more; `bench data list SUITE` and --json name all")
 
 
-def unpublished(found: Sequence[LocalFile]) -> None:
+def unpublished(files: Sequence[LocalFile]) -> None:
     """Name the files whose sha256 nobody published, so that what is fetched first is trusted."""
-    names = [one.release.path + " (md5 alone)" * bool(one.release.md5) for one in found if not one.release.sha256]
+    names = [file.release.path + " (md5 alone)" * bool(file.release.md5) for file in files if not file.release.sha256]
     if names:
-        said = f"{counted(len(names))} without a published sha256, compared with what was fetched first"
-        click.echo(f"{said}: {', '.join(names)}")
+        count = f"{file_count(len(names))} without a published sha256, compared with what was fetched first"
+        click.echo(f"{count}: {', '.join(names)}")
 
 
 def about_size(parts: Sequence[CorpusPart]) -> str:
     """Return about how many bytes the files of a corpus are, in words."""
-    known, unknown = fetched_bytes(parts)
-    return f"about {size(int(known))}" + f" and {counted(unknown)} of unknown size" * bool(unknown)
+    known_bytes, unknown = fetched_bytes(parts)
+    return f"about {size(int(known_bytes))}" + f" and {file_count(unknown)} of unknown size" * bool(unknown)
 
 
-def counted(number: int) -> str:
+def file_count(number: int) -> str:
     """Return how many files."""
     return f"{number:,} file{'s' * (number != 1)}"
 
 
-def instructions(found: Iterable[LocalFile], say: Callable[[str], None]) -> None:
+def instructions(files: Iterable[LocalFile], say: Callable[[str], None]) -> None:
     """Say what to do about files that cannot be fetched: name, size, checksum, place."""
     groups: dict[str, list[LocalFile]] = {}
-    for one in found:
-        groups.setdefault(one.release.instructions, []).append(one)
+    for file in files:
+        groups.setdefault(file.release.instructions, []).append(file)
     for text, members in groups.items():
-        say(f"{counted(len(members))} cannot be fetched. {text}")
-        for one in members:
-            say(f"  {one.release.path} ({_known(one.release)}): put it at {one.path}")
-        if any(one.release.unpack for one in members):
+        say(f"{file_count(len(members))} cannot be fetched. {text}")
+        for file in members:
+            say(f"  {file.release.path} ({_published(file.release)}): put it at {file.path}")
+        if any(file.release.unpack for file in members):
             say("  as it is; `bench data fetch` unpacks it")
 
 
-def _known(release: Release) -> str:
-    known = [size(release.size)] if release.size is not None else []
-    known += [f"{name} {value}" for name, value in (("sha256", release.sha256), ("md5", release.md5)) if value]
-    return ", ".join(known) or "size and checksum were not published"
+def _published(release: Release) -> str:
+    facts = [size(release.size)] if release.size is not None else []
+    facts += [f"{name} {value}" for name, value in (("sha256", release.sha256), ("md5", release.md5)) if value]
+    return ", ".join(facts) or "size and checksum were not published"
 
 
-def examined(found: Sequence[LocalFile], *, again: bool) -> list[LocalFile]:
+def examined(files: Sequence[LocalFile], *, reread: bool) -> list[LocalFile]:
     """Compare checksums with what was published, with a bar; of files fetched and untouched only `again`."""
-    pairs = [(one, _worth_reading(one, again)) for one in found]
-    with Bar("checking", sum(unread(one) for one, is_wanted in pairs if is_wanted)) as bar:
-        return [examine(one, bar.advance) if is_wanted else one for one, is_wanted in pairs]
+    pairs = [(file, _worth_reading(file, reread)) for file in files]
+    with Bar("checking", sum(unread(file) for file, is_wanted in pairs if is_wanted)) as bar:
+        return [examine(file, bar.advance) if is_wanted else file for file, is_wanted in pairs]
 
 
-def _worth_reading(holding: LocalFile, again: bool) -> bool:
+def _worth_reading(file: LocalFile, reread: bool) -> bool:
     """Return whether reading a file would show more than its size did."""
-    if holding.state not in ("present", "packed"):
+    if file.state not in ("present", "packed"):
         return False
-    release = holding.release
-    known = release.sha256 or release.md5 or records.recall(holding.root, release.path)
-    return again or (bool(known) and not untouched(holding))
+    release = file.release
+    has_digest = release.sha256 or release.md5 or records.recall(file.root, release.path)
+    return reread or (bool(has_digest) and not untouched(file))
 
 
 class Bar:
@@ -216,9 +220,9 @@ class Bar:
         """So many bytes more."""
         self._progress.advance(self._task, count)
 
-    def at(self, done: int, total: int | None) -> None:
+    def at(self, count: int, total: int | None) -> None:
         """So many bytes are there, of so many."""
-        self._progress.update(self._task, completed=done, total=total)
+        self._progress.update(self._task, completed=count, total=total)
 
     def notice(self, sentence: str) -> None:
         """Say something above the bar."""

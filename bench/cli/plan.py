@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from bench.cli.local_files import counted, missing, sized
+from bench.cli.local_files import file_count, missing, sized
 from bench.cli.local_files import size as amount
 from bench.cli.options import plan_options
 from bench.cli.output import json_option, notice, print_json, table
@@ -81,7 +81,7 @@ def command(request: Request, as_json: bool) -> None:
     for name, left in lacking.items():
         said = sized(left["bytes_left"], left["files_left_of_unknown_size"])
         click.echo(
-            f"not here: {counted(left['files'])} of {name}, {said} to fetch; type: bench data fetch {left['asked']}"
+            f"not here: {file_count(left['files'])} of {name}, {said} to fetch; type: bench data fetch {left['asked']}"
         )
     click.echo(
         f"profile {size.name}{hours}: {runs} of {len(found.steps)} stages to run, {duration(found.seconds)}{unknown}"
@@ -130,7 +130,7 @@ def _elsewhere(request: Request, as_json: bool) -> None:
             *(one.stage, one.title, *(f"{count:.2g}" if count else "" for count in (one.tokens, one.flops))),
             f"{one.hours:,.1f}" if one.hours else "unknown",
             *(amount(int(count)) if count else "" for count in (one.memory, one.disk)),
-            amount(int(one.download)) + f" and {counted(one.unknown)}" * bool(one.unknown) if one.download else "",
+            amount(int(one.download)) + f" and {file_count(one.unknown)}" * bool(one.unknown) if one.download else "",
         )
         for one in found
     ]

@@ -29,7 +29,7 @@ from bench.core.files import digest
 from bench.core.messages import first_line
 from bench.data.corpora import sentences, wikitext
 from bench.data.formats.faults import Faults, RecordError, shown
-from bench.data.formats.jsonl import json_object, optional, present, text, whole
+from bench.data.formats.jsonl import encodable, json_object, optional, present, text
 from bench.data.formats.source import Format, checked
 from bench.data.formats.text import COMPRESSED, lines, uncompressed
 from bench.types import Source
@@ -307,7 +307,7 @@ def from_row(row: Mapping[str, Any], place: Place, name: str) -> Document:
         present(values, "text", 'a string under that key, or a list of strings under "sentences"')
         clean_sentences = sentences.split(text(values, "text"), language)
     elif isinstance(value, list | tuple) and all(isinstance(sentence, str) for sentence in value):
-        clean_sentences = sentences.cleaned(whole(sentence, "sentences") for sentence in value)
+        clean_sentences = sentences.cleaned(encodable(sentence, "sentences") for sentence in value)
     else:
         raise RecordError(f'"sentences": {shown(value)}', "a list of strings")
     return Document(

@@ -101,18 +101,18 @@ def parse(text: str, corpora: Corpora) -> tuple[CorpusPart, ...]:
 
 
 def _spoken(
-    own: Sequence[CorpusPart], languages: Sequence[str], name: str, weight: float | None
+    corpus_parts: Sequence[CorpusPart], languages: Sequence[str], name: str, weight: float | None
 ) -> Iterator[CorpusPart]:
     """Yield the parts of one corpus in the languages asked for, with their share of its weight."""
-    known = list(dict.fromkeys(chain.from_iterable(part.languages for part in own)))
+    known = list(dict.fromkeys(chain.from_iterable(part.languages for part in corpus_parts)))
     for language in languages:
         if language not in known:
             raise unknown_name("language", language, known, where=f"corpus {name}")
-    for part in own:
-        kept = tuple(one for one in part.languages if not languages or one in languages)
-        if kept:
+    for part in corpus_parts:
+        selected = tuple(language for language in part.languages if not languages or language in languages)
+        if selected:
             share = part.weight if weight is None else weight * (part.weight or 1.0)
-            yield CorpusPart(part.corpus, kept, share)
+            yield CorpusPart(part.corpus, selected, share)
 
 
 def fetched_bytes(parts: Sequence[CorpusPart]) -> tuple[float, int]:
@@ -156,7 +156,7 @@ class NamedCorpus:
 
     def missing_error(self) -> UsageError | None:
         """Return the error for files that are not there, with the command that fetches them; None where all are."""
-        incomplete = [one for one in self.files() if not one.complete]
+        incomplete = [file for file in self.files() if not file.complete]
         return _lacking(self.text, len(incomplete), incomplete[0].path) if incomplete else None
 
     def _read(self, files: Mapping[str, Path]) -> Iterator[Document]:

@@ -227,11 +227,11 @@ def _install(aside: Path, folder: Path) -> None:
             path.replace(target)
 
 
-def _refused(archive: Path, found: str, expected: str = "files and folders alone") -> DataError:
+def _refused(archive: Path, content: str, expected: str = "files and folders alone") -> DataError:
     """Return the error for what is refused."""
-    return DataError(archive, None, found, expected, "nothing of it was unpacked")
+    return DataError(archive, None, content, expected, "nothing of it was unpacked")
 
 
 def _damaged(archive: Path, error: Exception) -> DataError:
-    found = f"a damaged archive ({str(error) or type(error).__name__})"
-    return DataError(archive, None, found, "a whole zip or tar", "nothing of it was unpacked; fetch it again")
+    content = f"a damaged archive ({str(error) or type(error).__name__})"
+    return DataError(archive, None, content, "a whole zip or tar", "nothing of it was unpacked; fetch it again")

@@ -82,8 +82,8 @@ def _open(dataset: str, part: Part, name: str) -> Iterator[tuple[Any, str]]:
     try:
         loaded = ir_datasets.load(dataset)
     except KeyError:
-        found = f"no data set {dataset!r} in ir_datasets {version('ir-datasets')}"
-        raise DataError(name, None, found, "an id of its catalogue") from None
+        problem = f"no data set {dataset!r} in ir_datasets {version('ir-datasets')}"
+        raise DataError(name, None, problem, "an id of its catalogue") from None
     if not getattr(loaded, f"has_{part}")():
         raise DataError(name, None, f"no {part} in the data set {dataset!r}", "an id that has them")
     language = (getattr(loaded, f"{part}_lang")() or "") if part != "qrels" else ""

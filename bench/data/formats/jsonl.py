@@ -49,7 +49,7 @@ def json_object(text: str, keys: Sequence[str]) -> dict[str, Any]:
     if "\\u" in text:
         for key in keys:
             if isinstance(value := row.get(key), str):
-                whole(value, key)
+                encodable(value, key)
     return row
 
 
@@ -69,7 +69,7 @@ def string(row: dict[str, Any], key: str) -> str:
     return value
 
 
-def whole(value: str, key: str) -> str:
+def encodable(value: str, key: str) -> str:
     """Return a string that UTF-8 can hold. Raises `RecordError` for half of a surrogate pair, which JSON can spell."""
     try:
         value.encode()
@@ -110,7 +110,7 @@ def an_object(value: object, what: str) -> dict[str, Any]:
 
 def text(row: dict[str, Any], key: str) -> str:
     """Take the string under a key that must be there, of characters that UTF-8 can hold. Raises `RecordError`."""
-    return whole(string(row, key), key)
+    return encodable(string(row, key), key)
 
 
 def optional(row: dict[str, Any], key: str) -> str:

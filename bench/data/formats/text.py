@@ -91,8 +91,8 @@ def _one_by_one(path: File, first: int, piece: bytes, faults: Faults | None) -> 
         try:
             yield number, raw.decode().removesuffix("\r")
         except UnicodeDecodeError as error:
-            found = f"byte 0x{raw[error.start]:02x} at place {error.start + 1} of the line, which is not UTF-8"
-            fault = DataError(str(path), number, found, "UTF-8 text", "convert the file, e.g. with iconv")
+            problem = f"byte 0x{raw[error.start]:02x} at place {error.start + 1} of the line, which is not UTF-8"
+            fault = DataError(str(path), number, problem, "UTF-8 text", "convert the file, e.g. with iconv")
             if faults is None:
                 raise fault from None
             faults.add(fault)
@@ -164,9 +164,9 @@ def _look(path: Path) -> None:
     if foreign:
         raise DataError(path, None, foreign, f"plain text or one of {', '.join(COMPRESSED)}", "unpack it first")
     if kind_by_name and kind != kind_by_name:
-        found = f"a {kind} stream" if kind else f"bytes {head.hex(' ')} at its start"
+        problem = f"a {kind} stream" if kind else f"bytes {head.hex(' ')} at its start"
         hint = "rename it to what it is, or fetch it again"
-        raise DataError(path, None, found, f"a {kind_by_name} stream, as its name says", hint)
+        raise DataError(path, None, problem, f"a {kind_by_name} stream, as its name says", hint)
     if kind and not kind_by_name:
         ending = next(suffix for suffix, name in _NAMES.items() if name == kind)
         raise DataError(path, None, f"a {kind} stream", "plain text, as its name says", f"rename it to end in {ending}")

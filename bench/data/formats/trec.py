@@ -185,9 +185,9 @@ def _by_rank(path: Path, query: str, rows: _RunLines, faults: Faults) -> Ranking
         if rank == rows.ranks[before]:
             faults.add(duplicate_error(f"rank {rank} of query {query!r}", documents[before][1]).at(path, line))
         elif rows.scores[after] > rows.scores[before]:
-            found = f"score {rows.scores[after]} at rank {rank} of query {query!r}"
+            problem = f"score {rows.scores[after]} at rank {rank} of query {query!r}"
             expected = f"at most the {rows.scores[before]} of the rank before (line {documents[before][1]})"
-            faults.add(DataError(path, line, found, expected, "write scores that fall as the rank grows"))
+            faults.add(DataError(path, line, problem, expected, "write scores that fall as the rank grows"))
     return Ranking(query, tuple(documents[at][0] for at in positions), tuple(rows.scores[at] for at in positions))
 
 
@@ -249,13 +249,13 @@ def _check_ranking(ranking: Ranking, scores: npt.NDArray[np.float32]) -> None:
         _check_word(document, "document id", context)
     if not np.isfinite(scores).all():
         at = int(np.argmin(np.isfinite(scores)))
-        found = f"score {ranking.scores[at]} at rank {at + 1} {context}"
-        raise PluginError(found=found, expected="a finite number that 32 bits can hold")
+        problem = f"score {ranking.scores[at]} at rank {at + 1} {context}"
+        raise PluginError(found=problem, expected="a finite number that 32 bits can hold")
     rises = np.flatnonzero(scores[1:] > scores[:-1])
     if rises.size:
         at = int(rises[0]) + 1
-        found = f"score {ranking.scores[at]} at rank {at + 1} after {ranking.scores[at - 1]} {context}"
-        raise PluginError(found=found, expected="scores that never increase")
+        problem = f"score {ranking.scores[at]} at rank {at + 1} after {ranking.scores[at - 1]} {context}"
+        raise PluginError(found=problem, expected="scores that never increase")
 
 
 def _check_word(word: str, what: str, context: str) -> None:

@@ -47,16 +47,18 @@ def syllables(onsets: str, nuclei: str) -> tuple[str, ...]:
 
 def _inventory(parts: Sequence[tuple[str, str]], fewest: int, most: int, codas: str) -> Inventory:
     """Make an inventory of onsets and nuclei in pairs."""
-    spelled = tuple(one for onsets, nuclei in parts for one in syllables(onsets, nuclei))
+    spelled = tuple(syllable for onsets, nuclei in parts for syllable in syllables(onsets, nuclei))
     return Inventory(spelled, fewest, most, syllables("-", codas))
 
 
-def _language(content: Sequence[Any], function: Any, **given: Any) -> Language:
-    lists: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-    return Language(content=tuple(_inventory(**one) for one in content), function=_inventory(**function), **lists)
+def _language(content: Sequence[Any], function: Any, **fields: Any) -> Language:
+    lists: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+    return Language(
+        content=tuple(_inventory(**inventory) for inventory in content), function=_inventory(**function), **lists
+    )
 
 
-_ALL = [_language(**one) for one in json.loads(files("bench.data.mini").joinpath("languages.json").read_bytes())]
+_ALL = [_language(**row) for row in json.loads(files("bench.data.mini").joinpath("languages.json").read_bytes())]
 
 LANGUAGES: Mapping[str, Language] = {language.code: language for language in _ALL}
 """Every language by its code: those of Mr. TyDi, then French, German and Spanish."""

@@ -10,7 +10,7 @@ from functools import lru_cache
 from bench.data.mini.draws import Draws
 from bench.data.mini.languages import LANGUAGES
 from bench.data.mini.latent import Thought, story, thought
-from bench.data.mini.questions import asked
+from bench.data.mini.questions import question_thought
 from bench.data.mini.records import Mention, Retrieval, source
 from bench.data.mini.settings import DEFAULT, WorldSettings, check
 from bench.data.mini.writer import Writer, shared, writer
@@ -82,10 +82,10 @@ def _board(settings: WorldSettings, split: str) -> _Board:
     clusters: list[tuple[int, ...]] = []
     for number in range(settings.questions * _CLUSTERS_PER_QUERY):
         draws = Draws(settings.seed, "duplicates", split, number)
-        said = story(settings, draws, 1).thoughts[0]
+        meaning = story(settings, draws, 1).thoughts[0]
         size = 1 if number % _LONELY == _LONELY - 1 else draws.between(2, _MOST)
         clusters.append(tuple(range(len(texts), len(texts) + size)))
-        texts += [write.question(asked(said, draws), draws) for _ in range(size)]
+        texts += [write.question(question_thought(meaning, draws), draws) for _ in range(size)]
     return _Board(tuple(clusters), tuple(texts), settings.questions)
 
 
@@ -106,9 +106,9 @@ def _queries(settings: WorldSettings, split: str) -> Iterator[Item]:
 
 def _judgements(settings: WorldSettings, split: str) -> Iterator[Judgement]:
     board = _board(settings, split)
-    for query, *others in board.clusters[: board.queries]:
-        for other in others:
-            yield Judgement(f"{split}-{query}", f"{split}-{other}", 1)
+    for query, *duplicates_of_query in board.clusters[: board.queries]:
+        for duplicate in duplicates_of_query:
+            yield Judgement(f"{split}-{query}", f"{split}-{duplicate}", 1)
 
 
 def _candidates(settings: WorldSettings, split: str) -> Iterator[Candidates]:
@@ -116,12 +116,12 @@ def _candidates(settings: WorldSettings, split: str) -> Iterator[Candidates]:
     board = _board(settings, split)
     texts = [re.findall(r"\w+", text.lower()) for text in board.texts]
     index = _BM25(texts)
-    for query, *others in board.clusters[: board.queries]:
+    for query, *duplicates_of_query in board.clusters[: board.queries]:
         scores = index.scores(texts[query])
         best = sorted((number for number in range(len(texts)) if number != query), key=lambda at: (-scores[at], at))
-        kept = set(others)
-        kept.update([at for at in best if at not in kept][: CANDIDATES - len(others)])
-        listed = [at for at in best if at in kept]
+        selected = set(duplicates_of_query)
+        selected.update([at for at in best if at not in selected][: CANDIDATES - len(duplicates_of_query)])
+        listed = [at for at in best if at in selected]
         names = tuple(f"{split}-{at}" for at in listed)
         yield Candidates(f"{split}-{query}", names, tuple(scores[at] for at in listed))
 

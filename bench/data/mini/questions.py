@@ -13,8 +13,8 @@ from bench.data.mini.writer import writer
 from bench.types import Item, Judgement, Source, TrainingPair
 
 _LENGTH = (6, 10)
-_ASKED = (3, 4)
-_NAMED = 0.4
+_CONCEPTS_ASKED = (3, 4)
+_NAME_RATE = 0.4
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,14 @@ def article(
 
 def places(settings: WorldSettings, kind: str, language: str, written: Sequence[Article]) -> list[tuple[int, int]]:
     """Return every (article, sentence) once, in random order: where questions come from."""
-    everywhere = [(at, sentence) for at, one in enumerate(written) for sentence in range(len(one.sentences))]
+    everywhere = [(at, sentence) for at, article in enumerate(written) for sentence in range(len(article.sentences))]
     return Draws(settings.seed, "places", kind, language).shuffled(everywhere)
 
 
-def asked(thought: Thought, draws: Draws) -> Thought:
+def question_thought(thought: Thought, draws: Draws) -> Thought:
     """Return what a question takes up of a thought: some of its concepts, seldom its name."""
-    concepts = draws.shuffled(thought.concepts)[: draws.between(*_ASKED)]
-    return Thought(tuple(concepts), thought.shared if draws.chance(_NAMED) else None)
+    concepts = draws.shuffled(thought.concepts)[: draws.between(*_CONCEPTS_ASKED)]
+    return Thought(tuple(concepts), thought.shared if draws.chance(_NAME_RATE) else None)
 
 
 SPLITS = ("train", "dev", "test")
@@ -151,8 +151,8 @@ def _domain_articles(settings: WorldSettings, domain: str) -> tuple[Article, ...
 
 def _passages(settings: WorldSettings, written: Callable[..., Sequence[Article]], *which: str) -> Iterator[Item]:
     """Stream the passages of the articles that `written` gives for `which`."""
-    for one in written(settings, *which):
-        yield from one.passages(settings)
+    for article in written(settings, *which):
+        yield from article.passages(settings)
 
 
 def _asked_of(settings: WorldSettings, language: str, split: str) -> list[tuple[int, int, int]]:
@@ -164,11 +164,11 @@ def _asked_of(settings: WorldSettings, language: str, split: str) -> list[tuple[
     return numbered[first : first + {"test": test, "dev": dev, "train": train}[split]]
 
 
-def _ask(settings: WorldSettings, kind: str, one: Article, sentence: int, number: int) -> Item:
+def _ask(settings: WorldSettings, kind: str, article: Article, sentence: int, number: int) -> Item:
     """Ask for a sentence of an article; ids are like `en-q12`."""
-    draws = Draws(settings.seed, "question", kind, one.language, number)
-    text = writer(settings, one.language).question(asked(one.story.thoughts[sentence], draws), draws)
-    return Item(f"{one.language}-q{number}", text, language=one.language)
+    draws = Draws(settings.seed, "question", kind, article.language, number)
+    text = writer(settings, article.language).question(question_thought(article.story.thoughts[sentence], draws), draws)
+    return Item(f"{article.language}-q{number}", text, language=article.language)
 
 
 def _questions(settings: WorldSettings, language: str, split: str) -> Iterator[Item]:
@@ -195,19 +195,23 @@ def _english_pairs(settings: WorldSettings) -> Iterator[TrainingPair]:
     written = _articles(settings, _ENGLISH, "en")
     for number, (at, sentence) in enumerate(places(settings, _ENGLISH, "en", written)[: 4 * len(written)]):
         asking = _ask(settings, _ENGLISH, written[at], sentence, number)
-        found = _pair(settings, asking, written[at], sentence, f"{settings.corpus}/pairs en")
-        yield replace(found, query=_own(found.query), positives=tuple(map(_own, found.positives)))
+        training_pair = _pair(settings, asking, written[at], sentence, f"{settings.corpus}/pairs en")
+        yield replace(
+            training_pair,
+            query=_prefixed(training_pair.query),
+            positives=tuple(map(_prefixed, training_pair.positives)),
+        )
 
 
-def _own(item: Item) -> Item:
+def _prefixed(item: Item) -> Item:
     """Prefix an id, so that it differs from those of the tests."""
     return replace(item, id=f"pairs-{item.id}")
 
 
-def _pair(settings: WorldSettings, question: Item, one: Article, sentence: int, name: str) -> TrainingPair:
+def _pair(settings: WorldSettings, question: Item, article: Article, sentence: int, name: str) -> TrainingPair:
     """Put a question together with the passages that hold its sentence."""
-    written = one.passages(settings)
-    return TrainingPair(question, tuple(written[passage] for passage in one.holding(sentence)), source=name)
+    written = article.passages(settings)
+    return TrainingPair(question, tuple(written[passage] for passage in article.holding(sentence)), source=name)
 
 
 def _beir_places(settings: WorldSettings, domain: str) -> list[tuple[int, int]]:
@@ -219,7 +223,7 @@ def _beir_queries(settings: WorldSettings, domain: str) -> Iterator[Item]:
     written, write = _domain_articles(settings, domain), writer(settings, "en")
     for number, (at, sentence) in enumerate(_beir_places(settings, domain)):
         draws = Draws(settings.seed, "query", domain, number)
-        thought = asked(written[at].story.thoughts[sentence], draws)
+        thought = question_thought(written[at].story.thoughts[sentence], draws)
         text = write.sentence(thought, draws) if BEIR_DOMAINS[domain].claims else write.question(thought, draws)
         yield Item(f"{domain}-{number}", text, language="en")
 
@@ -227,12 +231,12 @@ def _beir_queries(settings: WorldSettings, domain: str) -> Iterator[Item]:
 def _beir_qrels(settings: WorldSettings, domain: str) -> Iterator[Judgement]:
     written, graded = _domain_articles(settings, domain), BEIR_DOMAINS[domain].graded
     for number, (at, sentence) in enumerate(_beir_places(settings, domain)):
-        one = written[at]
-        holding = one.holding(sentence)
-        for passage in range(len(one.starts())):
+        article = written[at]
+        holding = article.holding(sentence)
+        for passage in range(len(article.starts())):
             if passage in holding or graded:
                 grade = 2 if graded and passage in holding else 1
-                yield Judgement(f"{domain}-{number}", one.passage_id(passage), grade)
+                yield Judgement(f"{domain}-{number}", article.passage_id(passage), grade)
 
 
 SENTENCE_LANGUAGES = ("ar", "de", "en", "es", "ru", "th")
@@ -286,10 +290,10 @@ def _answered(settings: WorldSettings, kind: str, language: str, choice: str) ->
     for number, (at, sentence) in enumerate(answered[: settings.questions]):
         thought = written[at].story.thoughts[sentence]
         draws = Draws(settings.seed, "answer", kind, language, number)
-        said = Thought(tuple(draws.shuffled(thought.concepts[1:])))
+        meaning = Thought(tuple(draws.shuffled(thought.concepts[1:])))
         # The phrase that holds the name is the only one of two words. No sentence begins with it.
         answer = next(phrase for phrase in written[at].phrases[sentence] if " " in phrase)
-        yield Question(f"{language}-{number}", write.question(said, draws), language, (answer,))
+        yield Question(f"{language}-{number}", write.question(meaning, draws), language, (answer,))
 
 
 @lru_cache(maxsize=512)
@@ -323,7 +327,7 @@ def _sentence_places(settings: WorldSettings) -> list[tuple[int, int]]:
 def _sentence_questions(settings: WorldSettings, language: str) -> Iterator[Item]:
     for question, (number, place) in enumerate(_sentence_places(settings)):
         draws = Draws(settings.seed, "sentence-question", language, question)
-        text = writer(settings, language).question(asked(_thoughts(settings, number)[place], draws), draws)
+        text = writer(settings, language).question(question_thought(_thoughts(settings, number)[place], draws), draws)
         yield Item(f"{question}_{language}", text, language=language)
 
 

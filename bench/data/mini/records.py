@@ -69,8 +69,8 @@ def answers_of(questions: Source[Question]) -> Source[Answers]:
 
 
 def _items(questions: Source[Question]) -> Iterator[Item]:
-    return (Item(one.id, one.text, language=one.language) for one in questions.read())
+    return (Item(question.id, question.text, language=question.language) for question in questions.read())
 
 
 def _answers(questions: Source[Question]) -> Iterator[Answers]:
-    return (Answers(one.id, one.answers) for one in questions.read())
+    return (Answers(question.id, question.answers) for question in questions.read())

@@ -40,11 +40,11 @@ def inflected(word: str, language: Language) -> tuple[str, ...]:
 def shared(settings: WorldSettings) -> tuple[str, ...]:
     """Return the tokens that all languages share, topic by topic: its names, then its numerals."""
     draws = Draws(settings.seed, "shared")
-    used: set[str] = set()
+    taken_forms: set[str] = set()
     tokens: list[str] = []
     for _ in range(settings.topics):
-        tokens += [_new(_NAMES, draws, used).capitalize() for _ in range(settings.names)]
-        tokens += [_numeral(draws, used) for _ in range(settings.numerals)]
+        tokens += [_new(_NAMES, draws, taken_forms).capitalize() for _ in range(settings.names)]
+        tokens += [_numeral(draws, taken_forms) for _ in range(settings.numerals)]
     return tuple(tokens)
 
 
@@ -53,12 +53,14 @@ def lexicon(settings: WorldSettings, code: str) -> Lexicon:
     """Make the words of a language. No two words of the world agree in any form, but for the shared tokens."""
     language = LANGUAGES[code]
     related = [related_code for related_code, candidate in LANGUAGES.items() if candidate.scripts == language.scripts]
-    used = {token.lower() for token in shared(settings)} | _forms(settings, tuple(related[: related.index(code)]))
+    taken_forms = {token.lower() for token in shared(settings)} | _forms(
+        settings, tuple(related[: related.index(code)])
+    )
     draws = Draws(settings.seed, "lexicon", code)
-    function = tuple(_new(language.function, draws, used) for _ in range(settings.function_words))
-    asking = tuple(_new(language.function, draws, used) for _ in range(_QUESTION_WORDS))
+    function = tuple(_new(language.function, draws, taken_forms) for _ in range(settings.function_words))
+    asking = tuple(_new(language.function, draws, taken_forms) for _ in range(_QUESTION_WORDS))
     content = tuple(
-        tuple(_new(draws.pick(language.content), draws, used, language) for _ in range(settings.synonyms))
+        tuple(_new(draws.pick(language.content), draws, taken_forms, language) for _ in range(settings.synonyms))
         for _ in range(settings.topics * settings.concepts)
     )
     return Lexicon(language, content, function, asking)
@@ -70,23 +72,23 @@ def _forms(settings: WorldSettings, codes: tuple[str, ...]) -> frozenset[str]:
     return frozenset().union(*(lexicon(settings, code).forms() for code in codes))
 
 
-def _new(inventory: Inventory, draws: Draws, used: set[str], language: Language | None = None) -> str:
+def _new(inventory: Inventory, draws: Draws, taken_forms: set[str], language: Language | None = None) -> str:
     """Draw a word none of whose forms is taken, and take them; after many failures words grow longer."""
     tries = 0
     while True:
         length = draws.between(inventory.fewest, inventory.most) + tries // 50
         word = "".join(draws.pick(inventory.syllables) for _ in range(length)) + draws.pick(inventory.codas)
         forms: Collection[str] = inflected(word, language) if language else (word,)
-        if used.isdisjoint(forms):
-            used.update(forms)
+        if taken_forms.isdisjoint(forms):
+            taken_forms.update(forms)
             return word
         tries += 1
 
 
-def _numeral(draws: Draws, used: set[str]) -> str:
-    while (numeral := str(draws.between(1100, 9899))) in used:
+def _numeral(draws: Draws, taken_forms: set[str]) -> str:
+    while (numeral := str(draws.between(1100, 9899))) in taken_forms:
         pass
-    used.add(numeral)
+    taken_forms.add(numeral)
     return numeral
 
 

@@ -38,10 +38,10 @@ def test_a_member_gives_the_lines_of_the_file(tmp_path: Path, mode: str, prefix:
     files = {"r/first.txt": NOISE.encode(), "r/t.tsv": TEXT.encode(), "r/t.tsv.gz": gzip.compress(TEXT.encode())}
     archive = pack(tmp_path / "a.tar", {prefix + name: data for name, data in files.items()}, mode=mode)
     (tmp_path / "t.tsv").write_bytes(TEXT.encode())
-    there = list(lines(tmp_path / "t.tsv"))
-    assert there == [(1, "1\tswali la kwanza"), (2, "2\tswali la pili\u2028lenye alama")]
+    expected = list(lines(tmp_path / "t.tsv"))
+    assert expected == [(1, "1\tswali la kwanza"), (2, "2\tswali la pili\u2028lenye alama")]
     for name in ("r/t.tsv", "r/t.tsv.gz"):
-        assert list(lines(Member(archive, name))) == there
+        assert list(lines(Member(archive, name))) == expected
     assert len(list(lines(Member(archive, "r/first.txt")))) == 20_000
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tar", "t.tsv"]
 
@@ -73,8 +73,8 @@ def test_links_missing_and_broken_members(tmp_path: Path) -> None:
     cut.write_bytes(b"no archive " * 100)
     with pytest.raises(DataError, match=r"found a broken tar archive .*fetch it again"):
         list(lines(Member(cut, "r/first.txt")))
-    whole = gzip.compress(NOISE.encode())
-    inner = pack(tmp_path / "b.tar", {"r/cut.gz": whole[: len(whole) // 2], "r/plain.gz": b"x\n"}, mode="w")
+    compressed = gzip.compress(NOISE.encode())
+    inner = pack(tmp_path / "b.tar", {"r/cut.gz": compressed[: len(compressed) // 2], "r/plain.gz": b"x\n"}, mode="w")
     with pytest.raises(DataError, match=r"b\.tar:r/cut\.gz:\d+: found a truncated gzip stream"):
         list(lines(Member(inner, "r/cut.gz")))
     with pytest.raises(DataError, check=fields(where="b.tar:r/plain.gz", line=1, found="a corrupt gzip stream")):

@@ -24,10 +24,10 @@ HEADER = "the header line with the columns query-id, corpus-id, score, separated
 
 
 @pytest.fixture
-def folder(put: Put) -> Path:
-    put("set/corpus.jsonl", CORPUS)
-    put("set/queries.jsonl", QUERIES)
-    return put("set/qrels/test.tsv", QRELS).parent.parent
+def folder(write: Put) -> Path:
+    write("set/corpus.jsonl", CORPUS)
+    write("set/queries.jsonl", QUERIES)
+    return write("set/qrels/test.tsv", QRELS).parent.parent
 
 
 def test_records(folder: Path) -> None:
@@ -54,7 +54,7 @@ def test_records(folder: Path) -> None:
     assert list(pickle.loads(pickle.dumps(source)).read()) == list(source.read())  # noqa: S301 (our own bytes)
 
 
-def test_files_of_a_folder(folder: Path, put: Put) -> None:
+def test_files_of_a_folder(folder: Path, write: Put) -> None:
     """A compressed file stands in for the plain one, not both; what is missing is named with the layout."""
     layout = r"expected (a folder|one) that holds corpus.jsonl, queries.jsonl and qrels/{split}.tsv"
     with pytest.raises(UsageError, match=rf"set: found no qrels/dev.tsv, {layout}"):
@@ -62,15 +62,15 @@ def test_files_of_a_folder(folder: Path, put: Put) -> None:
     with pytest.raises(UsageError, match=rf"nowhere: found no such folder, {layout}"):
         beir.corpus(folder / "nowhere")
     plain = folder / "corpus.jsonl"
-    put("set/corpus.jsonl.gz", gzip.compress(plain.read_bytes()))
-    wanted = fields(found="corpus.jsonl and corpus.jsonl.gz", expected="one of them", hint="remove or re")
-    with pytest.raises(UsageError, check=wanted):
+    write("set/corpus.jsonl.gz", gzip.compress(plain.read_bytes()))
+    check = fields(found="corpus.jsonl and corpus.jsonl.gz", expected="one of them", hint="remove or re")
+    with pytest.raises(UsageError, check=check):
         beir.corpus(folder)
     plain.unlink()
     assert [item.id for item in beir.corpus(folder).read()] == ["d1", "2", "d3"]
-    put("set/qrels/dev.tsv.gz", gzip.compress(QRELS.encode()))
-    put("set/qrels/notes.txt", "no split")
-    put("set/qrels/old.tsv~", "no split")
+    write("set/qrels/dev.tsv.gz", gzip.compress(QRELS.encode()))
+    write("set/qrels/notes.txt", "no split")
+    write("set/qrels/old.tsv~", "no split")
     assert beir.splits(folder) == ("dev", "test")
 
 
@@ -78,40 +78,40 @@ def test_files_of_a_folder(folder: Path, put: Put) -> None:
     ("row", "sentence"),
     [*cases("beir-documents"), ("[" * 100_000, "found JSON that cannot be read (maximum recursion depth exceeded")],
 )
-def test_malformed_documents(put: Put, told: Sentences, row: str, sentence: str) -> None:
+def test_malformed_documents(write: Put, errors: Sentences, row: str, sentence: str) -> None:
     """Each kind of malformed row is told with file, line, found and expected."""
-    path = put("set/corpus.jsonl", '{"_id": "first", "text": ""}\n' + row + "\n")
-    (found,) = told(beir.corpus(path.parent).read())
-    assert found.startswith(f"{path}:2: {sentence}")
+    path = write("set/corpus.jsonl", '{"_id": "first", "text": ""}\n' + row + "\n")
+    (message,) = errors(beir.corpus(path.parent).read())
+    assert message.startswith(f"{path}:2: {sentence}")
     if "recursion" not in sentence:
-        assert found == f"{path}:2: {sentence}"
+        assert message == f"{path}:2: {sentence}"
 
 
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [*cases("beir-judgements"), (f"q1\td2\t{'1' * 5000}", f"found grade '{'1' * 58}…, expected a whole number")],
 )
-def test_malformed_judgements(put: Put, told: Sentences, row: str, sentence: str) -> None:
+def test_malformed_judgements(write: Put, errors: Sentences, row: str, sentence: str) -> None:
     """Each kind of malformed row is told with file, line, found and expected."""
-    path = put("set/qrels/test.tsv", f"query-id\tcorpus-id\tscore\nq1\td1\t1\n{row}\n")
-    assert told(beir.qrels(path.parent.parent, "test").read()) == [f"{path}:3: {sentence}"]
+    path = write("set/qrels/test.tsv", f"query-id\tcorpus-id\tscore\nq1\td1\t1\n{row}\n")
+    assert errors(beir.qrels(path.parent.parent, "test").read()) == [f"{path}:3: {sentence}"]
 
 
-def test_faults_of_a_file(put: Put, told: Sentences) -> None:
+def test_faults_of_a_file(write: Put, errors: Sentences) -> None:
     """All at once and no record after the first; no row is swallowed as a header; a file without records is refused."""
-    path = put("set/qrels/test.tsv", "q1\td1\t1\nq1\td2\tx\n")
-    assert told(beir.qrels(path.parent.parent, "test").read()) == [
+    path = write("set/qrels/test.tsv", "q1\td1\t1\nq1\td2\tx\n")
+    assert errors(beir.qrels(path.parent.parent, "test").read()) == [
         f"{path}:1: found 'q1\\td1\\t1', expected {HEADER}",
         f"{path}:2: found grade 'x', expected a whole number",
     ]
-    path = put("set/queries.jsonl", QUERIES + '{"_id": "q1", "text": "again"}\n')
-    assert told(beir.queries(path.parent).read()) == [
+    path = write("set/queries.jsonl", QUERIES + '{"_id": "q1", "text": "again"}\n')
+    assert errors(beir.queries(path.parent).read()) == [
         f"{path}:3: found query id 'q1' a second time, expected it once (first at line 1); remove one of the two"
     ]
-    path = put("set/queries.jsonl", "\n \n")
-    assert told(beir.queries(path.parent).read()) == [f"{path}: found no record, expected at least one"]
-    path = put("set/qrels/test.tsv", "query-id\tcorpus-id\tscore\n")
-    (sentence,) = told(beir.qrels(path.parent.parent, "test").read())
+    path = write("set/queries.jsonl", "\n \n")
+    assert errors(beir.queries(path.parent).read()) == [f"{path}: found no record, expected at least one"]
+    path = write("set/qrels/test.tsv", "query-id\tcorpus-id\tscore\n")
+    (sentence,) = errors(beir.qrels(path.parent.parent, "test").read())
     assert sentence == f"{path}: found no judgement, expected at least one judgement"
     rows = [
         '{"_id": "d1", "text": "good"}',
@@ -120,11 +120,11 @@ def test_faults_of_a_file(put: Put, told: Sentences) -> None:
         b"\xff".decode("latin-1"),
         "{}",
     ]
-    path = put("set/corpus.jsonl", "\n".join(rows).encode("latin-1"))
-    given: list[Item] = []
+    path = write("set/corpus.jsonl", "\n".join(rows).encode("latin-1"))
+    items: list[Item] = []
     with pytest.raises(Exception, match="found no JSON") as caught:
-        given.extend(beir.corpus(path.parent).read())
-    assert [item.id for item in given] == ["d1"]
+        items.extend(beir.corpus(path.parent).read())
+    assert [item.id for item in items] == ["d1"]
     places = [sentence.split(": found")[0] for sentence in str(caught.value).split("\n")]
     assert places == [f"{path}:{line}" for line in (2, 4, 5)]
 

@@ -245,13 +245,13 @@ def test_progress_and_excerpts() -> None:
     assert sum(progress) == 4
     assert excerpt("a\nb  c") == "a b c"
     long = " ".join(map(str, range(1000)))
-    begun, within, ended = excerpt(long), excerpt(long, 0.5), excerpt(long, 0.9999)
-    assert begun.startswith("0 1 2")
-    assert begun.endswith("…")
+    opening, within, ended = excerpt(long), excerpt(long, 0.5), excerpt(long, 0.9999)
+    assert opening.startswith("0 1 2")
+    assert opening.endswith("…")
     assert within.startswith("…")
     assert within.endswith("…")
     assert ended.endswith("998 999")
-    assert max(map(len, (begun, within, ended))) <= 162
+    assert max(map(len, (opening, within, ended))) <= 162
     middle = [int(word) for word in within.strip("…").split()[1:-1]]
     assert all(after == before + 1 for before, after in pairwise(middle))
 
@@ -276,8 +276,8 @@ def test_real_gold_passages(target: str, language: str, expected_cut: int, expec
     for text in training:
         sentences = [normalize_text(sentence) for sentence in text.sentences]
         pieces.update(letters[start : start + 40] for letters in sentences for start in range(0, len(letters) - 39, 40))
-        whole = "".join(sentences)
-        runs.update(whole[start : start + 40] for start in range(len(whole) - 39))
+        document_letters = "".join(sentences)
+        runs.update(document_letters[start : start + 40] for start in range(len(document_letters) - 39))
     by_passage = []
     for passage in map(normalize_text, passages):
         passage_runs = {passage[start : start + 40] for start in range(len(passage) - 39)}

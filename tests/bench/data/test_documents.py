@@ -31,14 +31,14 @@ JSONL = """\
 """
 
 
-def test_text_and_json_lines(put: Put) -> None:
+def test_text_and_json_lines(write: Put) -> None:
     """Sentences are taken as they are, text is split; blank lines of plain text separate documents (CC-100's form)."""
-    assert list(documents(put("en.jsonl", JSONL)).read()) == [
+    assert list(documents(write("en.jsonl", JSONL)).read()) == [
         Document("a", "de", ("Ein Satz.", "Noch einer."), "Eins", "g1"),
         Document("en.jsonl:2", "en", ("One.", "Two.")),
         Document("7", "sw", (), group="3"),
     ]
-    path = put("fi.txt", "\nYksi\nkaksi. Kolme.\n \n\nNelj\u00e4\n")
+    path = write("fi.txt", "\nYksi\nkaksi. Kolme.\n \n\nNelj\u00e4\n")
     assert list(documents(path).read()) == [
         Document("fi.txt:2", "fi", ("Yksi", "kaksi.", "Kolme.")),
         Document("fi.txt:6", "fi", ("Nelj\u00e4",)),
@@ -48,66 +48,66 @@ def test_text_and_json_lines(put: Put) -> None:
 @pytest.mark.parametrize(
     ("ending", "compress"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)]
 )
-def test_compressed_files(put: Put, ending: str, compress: Callable[[bytes], bytes]) -> None:
+def test_compressed_files(write: Put, ending: str, compress: Callable[[bytes], bytes]) -> None:
     """All are read as they are."""
-    path = put(f"sw.txt{ending}", compress(b"Habari. Jambo!\n\nMbili."))
-    assert [(one.language, one.sentences) for one in documents(path).read()] == [
+    path = write(f"sw.txt{ending}", compress(b"Habari. Jambo!\n\nMbili."))
+    assert [(document.language, document.sentences) for document in documents(path).read()] == [
         ("sw", ("Habari.", "Jambo!")),
         ("sw", ("Mbili.",)),
     ]
 
 
-def test_wikipedia(put: Put) -> None:
+def test_wikipedia(write: Put) -> None:
     """WikiExtractor's folders in both forms, with the language of the folder above; a dump's articles alone."""
-    put("sw/AA/wiki_00", '<doc id="12" url="u" title="Paka">\nPaka\n\nPaka ni mnyama.\n</doc>\n')
+    write("sw/AA/wiki_00", '<doc id="12" url="u" title="Paka">\nPaka\n\nPaka ni mnyama.\n</doc>\n')
     row = {"id": "13", "url": "u", "title": "Mbwa", "text": "Mbwa ni mnyama."}
-    folder = put("sw/AB/wiki_01.bz2", bz2.compress(json.dumps(row).encode())).parent.parent.parent
+    folder = write("sw/AB/wiki_01.bz2", bz2.compress(json.dumps(row).encode())).parent.parent.parent
     assert list(documents(folder).read()) == [
         Document("12", "sw", ("Paka ni mnyama.",), "Paka"),
         Document("13", "sw", ("Mbwa ni mnyama.",), "Mbwa"),
     ]
     page = "<page>\n<title>{}</title>\n<ns>{}</ns>\n<id>{}</id>\n<text>'''A'''\n[[b]] c.</text>\n</page>\n"
     dump = f"<mediawiki>\n<siteinfo/>\n{page.format('One', 0, 1)}{page.format('Talk:One', 1, 2)}</mediawiki>\n"
-    path = put("swwiki-20240101-pages-articles.xml.bz2", bz2.compress(dump.encode()))
+    path = write("swwiki-20240101-pages-articles.xml.bz2", bz2.compress(dump.encode()))
     assert list(documents(path).read()) == [Document("1", "sw", ("A", "b c."), "One")]
 
 
 WET: str = cases("a-crawls-file")[0]
 
 
-def test_crawl(put: Put) -> None:
+def test_crawl(write: Put) -> None:
     """The record that describes the file is none; the crawl's own guess is taken where nobody knows better."""
-    found = list(documents(put("crawl.wet", WET)).read())
-    assert found == [Document("crawl.wet:7", "eng", ("First line", "WARC/1.0", "Second.", "Third."))]
-    assert [one.language for one in documents(put("en.wet", WET)).read()] == ["en"]
-    assert [one.language for one in documents(put("crawl.wet", WET), "fr").read()] == ["fr"]
+    crawled = list(documents(write("crawl.wet", WET)).read())
+    assert crawled == [Document("crawl.wet:7", "eng", ("First line", "WARC/1.0", "Second.", "Third."))]
+    assert [document.language for document in documents(write("en.wet", WET)).read()] == ["en"]
+    assert [document.language for document in documents(write("crawl.wet", WET), "fr").read()] == ["fr"]
 
 
 @pytest.mark.parametrize(("name", "language"), cases("languages-of-files"))
-def test_language_of_a_file(put: Put, tmp_path: Path, name: str, language: str) -> None:
+def test_language_of_a_file(write: Put, tmp_path: Path, name: str, language: str) -> None:
     """Its name, else a folder of two letters, else the argument; common words are no languages."""
-    put(f"root/{name}", "Text.")
-    assert [one.language for one in documents(tmp_path / "root", "xx").read()] == [language]
+    write(f"root/{name}", "Text.")
+    assert [document.language for document in documents(tmp_path / "root", "xx").read()] == [language]
 
 
-def test_unknown_language_says_how_to_give_it(put: Put) -> None:
+def test_unknown_language_says_how_to_give_it(write: Put) -> None:
     """In records as in text."""
     expected = (
         "found a document without a language, expected an ISO 639 code; name the file by it (e.g. sw.jsonl), put it"
         ' into each record ("lang": "sw"), or type --set data.language=sw'
     )
     for name, content in (("corpus.txt", "Text."), ("corpus.jsonl", '{"text": "x"}')):
-        path = put(name, content)
+        path = write(name, content)
         with pytest.raises(UsageError) as caught:
             list(documents(path).read())
         assert str(caught.value) == f"{path}: {expected}"
 
 
 @pytest.mark.parametrize(("line", "complaint"), cases("document-records"))
-def test_malformed_records(put: Put, told: Sentences, line: str, complaint: str) -> None:
+def test_malformed_records(write: Put, errors: Sentences, line: str, complaint: str) -> None:
     """Each is named with its line, all of a file at once, and no record is handed on after the first."""
-    path = put("en.jsonl", f'{{"text": "fine"}}\n{line}\n{{"text": "fine"}}\n{{"text": 2}}\n')
-    sentence, last = told(documents(path).read())
+    path = write("en.jsonl", f'{{"text": "fine"}}\n{line}\n{{"text": "fine"}}\n{{"text": 2}}\n')
+    sentence, last = errors(documents(path).read())
     assert sentence.startswith(f"{path}:2: {complaint}")
     assert last == f'{path}:4: found "text": 2, expected a string'
 
@@ -123,51 +123,51 @@ def test_malformed_records(put: Put, told: Sentences, line: str, complaint: str)
         ("en.txt", b'<doc id="1">\nx\n', "'<doc id=\"1\">' without its </doc>"),
     ],
 )
-def test_broken_files(put: Put, told: Sentences, name: str, content: bytes, complaint: str) -> None:
+def test_broken_files(write: Put, errors: Sentences, name: str, content: bytes, complaint: str) -> None:
     """Named, with what to do."""
-    path = put(name, content)
-    (sentence, *_) = told(documents(path).read())
+    path = write(name, content)
+    (sentence, *_) = errors(documents(path).read())
     assert sentence.startswith(str(path))
     assert f"found {complaint}" in sentence
 
 
-def test_a_document_without_end_is_refused(put: Put, told: Sentences, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_without_end_is_refused(write: Put, errors: Sentences, monkeypatch: pytest.MonkeyPatch) -> None:
     """A text without blank lines would fill the memory; with them it is read."""
     monkeypatch.setattr(module, "_LONGEST", 100)
-    path = put("en.txt", "A line of text.\n" * 20)
-    (sentence,) = told(documents(path).read())
+    path = write("en.txt", "A line of text.\n" * 20)
+    (sentence,) = errors(documents(path).read())
     assert sentence == (
         f"{path}:1: found a document of more than 100 characters, expected its end; separate documents of plain text by"
         " blank lines, or give them as JSON lines"
     )
-    assert len(list(documents(put("en.txt", "A line of text.\n\n" * 20)).read())) == 20
+    assert len(list(documents(write("en.txt", "A line of text.\n\n" * 20)).read())) == 20
 
 
-def test_folders(put: Put, tmp_path: Path) -> None:
+def test_folders(write: Put, tmp_path: Path) -> None:
     """Files in the order of their names, sub-folders too, no notes or hidden ones; none at all is refused."""
-    put("c/sw.txt", "Habari.")
-    put("c/en.jsonl", '{"text": "Hello."}')
-    for other in ("README.txt", ".cache/x.txt", "sums.sha256", "LICENSE.txt"):
-        put(f"c/{other}", "not text")
+    write("c/sw.txt", "Habari.")
+    write("c/en.jsonl", '{"text": "Hello."}')
+    for ignored in ("README.txt", ".cache/x.txt", "sums.sha256", "LICENSE.txt"):
+        write(f"c/{ignored}", "not text")
     source = documents(str(tmp_path / "c"))
-    assert [one.id for one in source.read()] == ["en.jsonl:1", "sw.txt:1"]
+    assert [document.id for document in source.read()] == ["en.jsonl:1", "sw.txt:1"]
     assert [path.name for path in source.files] == ["en.jsonl", "sw.txt"]
     assert source.name == "c"
-    wanted = "found no such file or folder, expected one with JSON lines, plain text, parq"
-    with pytest.raises(UsageError, match=wanted):
+    message = "found no such file or folder, expected one with JSON lines, plain text, parq"
+    with pytest.raises(UsageError, match=message):
         documents(tmp_path / "none")
-    put("d/table.csv", "a,b")
+    write("d/table.csv", "a,b")
     with pytest.raises(UsageError, check=fields(found="table.csv", expected="files of JSON lines")):
         documents(tmp_path / "d")
 
 
-def test_source_says_what_decides_it(put: Put) -> None:
+def test_source_says_what_decides_it(write: Put) -> None:
     """The language is in the key (a file's name is not among its bytes); no optional library is imported."""
     content = '{"text": "Hello. You."}\n'
-    first, second = documents(put("en.jsonl", content)), documents(put("de.jsonl", content))
+    first, second = documents(write("en.jsonl", content)), documents(write("de.jsonl", content))
     assert first.reader != second.reader
     assert first.reader.startswith("documents/1:sentencex-")
-    assert documents(put("c.jsonl", content), "en").reader == first.reader
+    assert documents(write("c.jsonl", content), "en").reader == first.reader
     assert list(pickle.loads(pickle.dumps(first)).read()) == list(first.read())  # noqa: S301 (our own bytes)
     assert importlib.util.find_spec("bench.data.corpora.documents")
     assert not {"pyarrow", "datasets"} & set(vars(tables))
@@ -177,26 +177,29 @@ ROWS = [
     {"id": "a", "lang": "de", "text": "Eins. Zwei.", "title": "T", "url": "u"},
     {"id": None, "lang": None, "text": "One.", "title": None, "url": "u"},
 ]
-FOUND = [Document("a", "de", ("Eins.", "Zwei."), "T"), Document("{}:2", "en", ("One.",))]
+EXPECTED = [Document("a", "de", ("Eins.", "Zwei."), "T"), Document("{}:2", "en", ("One.",))]
 
 
-def found(name: str) -> list[Document]:
+def expected_documents(name: str) -> list[Document]:
     """What `ROWS` give, where ids begin with a name."""
-    return [Document(one.id.format(name), one.language, one.sentences, one.title) for one in FOUND]
+    return [
+        Document(document.id.format(name), document.language, document.sentences, document.title)
+        for document in EXPECTED
+    ]
 
 
-def test_parquet(tmp_path: Path, told: Sentences) -> None:
+def test_parquet(tmp_path: Path, errors: Sentences) -> None:
     """Columns by name; a malformed row is named by its number; a file that is none is refused."""
     pyarrow = pytest.importorskip("pyarrow", reason="parquet files are read by pyarrow, an optional library")
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "en.parquet"
     parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
-    assert list(documents(path).read()) == found("en.parquet")
+    assert list(documents(path).read()) == expected_documents("en.parquet")
     parquet.write_table(pyarrow.Table.from_pylist([{"text": "x"}, {"text": None}]), path)
-    (sentence,) = told(documents(path).read())
+    (sentence,) = errors(documents(path).read())
     assert sentence.startswith(f'{path}:2: found no "text" (only nothing), expected a string under that key')
     path.write_bytes(b"PAR1 and no more")
-    (sentence,) = told(documents(path).read())
+    (sentence,) = errors(documents(path).read())
     assert "found a file that cannot be read" in sentence
 
 
@@ -204,14 +207,14 @@ def test_saved_data_set(tmp_path: Path) -> None:
     """One split, or the train split of several."""
     library = pytest.importorskip("datasets", reason="data sets are read by the datasets library, an optional one")
     pyarrow = pytest.importorskip("pyarrow")
-    one = library.Dataset(pyarrow.Table.from_pylist(ROWS), fingerprint="rows")
-    one.save_to_disk(str(tmp_path / "one"))
-    library.DatasetDict(train=one).save_to_disk(str(tmp_path / "several"))
-    library.DatasetDict(test=one).save_to_disk(str(tmp_path / "test"))
+    dataset = library.Dataset(pyarrow.Table.from_pylist(ROWS), fingerprint="rows")
+    dataset.save_to_disk(str(tmp_path / "one"))
+    library.DatasetDict(train=dataset).save_to_disk(str(tmp_path / "several"))
+    library.DatasetDict(test=dataset).save_to_disk(str(tmp_path / "test"))
     source = documents(tmp_path / "one", "en")
-    assert list(source.read()) == found("one")
+    assert list(source.read()) == expected_documents("one")
     assert source.files
-    assert list(documents(tmp_path / "several", "en").read()) == found("several")
+    assert list(documents(tmp_path / "several", "en").read()) == expected_documents("several")
     with pytest.raises(UsageError, check=fields(found="the splits test", expected="train")):
         list(documents(tmp_path / "test", "en").read())
 
@@ -225,9 +228,9 @@ def test_what_to_install(tmp_path: Path, library: str, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(tables, "version", absent)
     (tmp_path / "en.parquet").write_bytes(b"x")
-    where = tmp_path / "en.parquet" if library == "pyarrow" else "hf:wikimedia/wikipedia:20231101.sw"
+    place = tmp_path / "en.parquet" if library == "pyarrow" else "hf:wikimedia/wikipedia:20231101.sw"
     with pytest.raises(UsageError, match=f"{library}, which is not installed; type pip install {library}$"):
-        documents(where)
+        documents(place)
 
 
 def test_data_set_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,15 +240,15 @@ def test_data_set_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "version", lambda _: "5.0")
     source = documents("hf:wikimedia/wikipedia:20231101.en@abc")
     load.assert_not_called()
-    assert list(source.read()) == found("wikimedia/wikipedia")
+    assert list(source.read()) == expected_documents("wikimedia/wikipedia")
     load.assert_called_once_with("wikimedia/wikipedia", "20231101.en", split="train", revision="abc")
     assert source.reader.endswith(":datasets-5.0:hf:wikimedia/wikipedia:20231101.en@abc:en")
-    assert [one.language for one in documents("hf:x/y", "fr").read()] == ["de", "fr"]
-    wanted = fields(where="corpus hf:a b", expected="hf:NAME[:CONFIG][@REVISION], e.g. hf:wikimedia")
-    with pytest.raises(UsageError, check=wanted):
+    assert [document.language for document in documents("hf:x/y", "fr").read()] == ["de", "fr"]
+    check = fields(where="corpus hf:a b", expected="hf:NAME[:CONFIG][@REVISION], e.g. hf:wikimedia")
+    with pytest.raises(UsageError, check=check):
         documents("hf:a b")
     load.side_effect = ConnectionError("no route\nto host")
     monkeypatch.setattr(tables, "version", lambda _: "5.0")
-    wanted = fields(where="corpus hf:x/y", found="cannot be fetched (no route)", hint="save it with save_to_disk where")
-    with pytest.raises(UsageError, check=wanted):
+    check = fields(where="corpus hf:x/y", found="cannot be fetched (no route)", hint="save it with save_to_disk where")
+    with pytest.raises(UsageError, check=check):
         list(documents("hf:x/y", "en").read())

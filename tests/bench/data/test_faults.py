@@ -12,13 +12,13 @@ def fault(line: int | None) -> DataError:
     return DataError("file", line, "this", "that")
 
 
-def gather(lines: Iterable[int], then: Exception | None = None, limit: int = 20) -> None:
+def gather(lines: Iterable[int], error: Exception | None = None, limit: int = 20) -> None:
     """Gather faults at these lines, then raise an error."""
     with Faults(limit) as faults:
         for line in lines:
             faults.add(fault(line))
-        if then:
-            raise then
+        if error:
+            raise error
 
 
 def test_a_single_fault_and_other_errors_are_raised_as_they_are() -> None:
@@ -28,9 +28,9 @@ def test_a_single_fault_and_other_errors_are_raised_as_they_are() -> None:
         faults.add(only)
     assert caught.value is only
     with pytest.raises(ZeroDivisionError):
-        gather([1], then=ZeroDivisionError())
+        gather([1], error=ZeroDivisionError())
     with pytest.raises(DataError) as caught:
-        gather([], then=fault(4))
+        gather([], error=fault(4))
     assert caught.value.line == 4
 
 
@@ -38,12 +38,12 @@ def test_faults_beyond_the_limit_are_counted() -> None:
     """Twenty are listed by line, the others are a number; what ended the reading is listed in any case."""
     with pytest.raises(DataFaultsError) as caught:
         gather(range(25, 0, -1))
-    assert [one.line for one in caught.value.faults] == list(range(6, 26))
+    assert [fault.line for fault in caught.value.faults] == list(range(6, 26))
     assert caught.value.more == 5
     assert str(caught.value).endswith("… and 5 more faults like these")
     with pytest.raises(DataFaultsError) as caught:
-        gather([1, 2], then=fault(9), limit=1)
-    assert [one.line for one in caught.value.faults] == [1, 9]
+        gather([1, 2], error=fault(9), limit=1)
+    assert [fault.line for fault in caught.value.faults] == [1, 9]
     assert caught.value.more == 1
 
 

@@ -14,10 +14,10 @@ from bench.types import Corpus, Item, Judgement, Leg, Source
 from tests.conftest import Put, present, traced
 
 
-def corpus(put: Put, names: list[str]) -> FileSource[Item]:
+def corpus(write: Put, names: list[str]) -> FileSource[Item]:
     """Write a corpus with these ids."""
     rows = "\n".join(json.dumps({"_id": name, "text": ""}) for name in names)
-    return beir.corpus(put("set/corpus.jsonl", rows).parent)
+    return beir.corpus(write("set/corpus.jsonl", rows).parent)
 
 
 def collect(source: Source[Item]) -> Ids:
@@ -27,44 +27,44 @@ def collect(source: Source[Item]) -> Ids:
     return collector.close(source)
 
 
-def test_contains(put: Put, tmp_path: Path) -> None:
+def test_contains(write: Put, tmp_path: Path) -> None:
     """What was added is there, also when read from a file, whose bytes do not depend on the order."""
     names = [f"d{number}" for number in range(1_000)]
-    found = collect(corpus(put, names))
-    found.save(tmp_path / "ids.npy")
-    for known in (found, Ids.load(tmp_path / "ids.npy")):
-        assert len(known) == 1_000
-        assert known.contains(["d999", "d1000", "", "d0", "D0"]) == [True, False, False, True, False]
-        assert known.contains([]) == []
-    assert Ids(found.hashes[:0]).contains(["d1"]) == [False]
+    ids = collect(corpus(write, names))
+    ids.save(tmp_path / "ids.npy")
+    for loaded in (ids, Ids.load(tmp_path / "ids.npy")):
+        assert len(loaded) == 1_000
+        assert loaded.contains(["d999", "d1000", "", "d0", "D0"]) == [True, False, False, True, False]
+        assert loaded.contains([]) == []
+    assert Ids(ids.hashes[:0]).contains(["d1"]) == [False]
     for place, names in enumerate((["a", "b", "c"], ["c", "a", "b"])):
-        collect(corpus(put, names)).save(tmp_path / f"{place}.npy")
+        collect(corpus(write, names)).save(tmp_path / f"{place}.npy")
     assert (tmp_path / "0.npy").read_bytes() == (tmp_path / "1.npy").read_bytes()
 
 
-def test_repeated_ids_are_placed(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_ids_are_placed(write: Put, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each repetition at its line or record, with that of the first; ids that only share a hash are none."""
-    source = corpus(put, ["a", "b", "a", "c", "b", "a"])
+    source = corpus(write, ["a", "b", "a", "c", "b", "a"])
     with pytest.raises(DataFaultsError) as caught:
         collect(source)
-    where = source.files[0]
+    file = source.files[0]
     sentence = "{}:{}: found document id '{}' a second time, expected it once (first at line {}); remove one of the two"
-    expected = [sentence.format(where, *rest) for rest in ((3, "a", 1), (5, "b", 2), (6, "a", 1))]
+    expected = [sentence.format(file, *values) for values in ((3, "a", 1), (5, "b", 2), (6, "a", 1))]
     assert str(caught.value) == "\n".join(expected)
     listed = Source("somewhere", "test/1", (), lambda: iter([Item("a", ""), Item("b", ""), Item("b", "")]))
     with pytest.raises(DataError, match=r"^somewhere:3: found document id 'b' a second time, .*first at line 2"):
         collect(listed)
     monkeypatch.setattr(ids, "_hash", lambda name: name[0].encode() * 8)
-    assert len(collect(corpus(put, ["a1", "a2", "b1"]))) == 3
+    assert len(collect(corpus(write, ["a1", "a2", "b1"]))) == 3
     with pytest.raises(DataError, match="document id 'a2' a second time"):
-        collect(corpus(put, ["a1", "a2", "b1", "a2"]))
+        collect(corpus(write, ["a1", "a2", "b1", "a2"]))
 
 
-def test_a_corpus_twice_over_is_counted_in_full(put: Put) -> None:
+def test_a_corpus_twice_over_is_counted_in_full(write: Put) -> None:
     """Damage beyond what is looked up is counted exactly, and twenty lines are listed."""
     names = [f"d{number}" for number in range(3_000)]
     with pytest.raises(DataFaultsError) as caught:
-        collect(corpus(put, names + names))
+        collect(corpus(write, names + names))
     assert len(caught.value.faults) + caught.value.more == 3_000
     assert len(caught.value.faults) == 20
     for fault in caught.value.faults:
@@ -82,22 +82,22 @@ def test_memory_per_id() -> None:
         assert peak() < 300_000 * 20
 
 
-def check(put: Put, judged: list[tuple[str, str]], *, check_documents: bool = True) -> int:
-    for name, known in (("corpus", ["d1", "d2", "d3"]), ("queries", ["q1", "q2"])):
-        put(f"set/{name}.jsonl", "\n".join(json.dumps({"_id": one, "text": ""}) for one in known))
+def check(write: Put, judged: list[tuple[str, str]], *, check_documents: bool = True) -> int:
+    for name, names in (("corpus", ["d1", "d2", "d3"]), ("queries", ["q1", "q2"])):
+        write(f"set/{name}.jsonl", "\n".join(json.dumps({"_id": item_id, "text": ""}) for item_id in names))
     rows = "".join(f"{query}\t{document}\t1\n" for query, document in judged)
-    folder = put("set/qrels/test.tsv", f"query-id\tcorpus-id\tscore\n{rows}").parent.parent
+    folder = write("set/qrels/test.tsv", f"query-id\tcorpus-id\tscore\n{rows}").parent.parent
     qrels = beir.qrels(folder, "test")
     leg = Leg("", beir.queries(folder), qrels, Corpus("set", beir.corpus(folder)))
     judgements, documents = list(qrels.read()), collect(leg.corpus.items)
     return unknown_ids(leg, judgements, list(leg.queries.read()), documents, check_documents=check_documents)
 
 
-def test_unknown_ids_are_placed(put: Put, tmp_path: Path) -> None:
+def test_unknown_ids_are_placed(write: Put, tmp_path: Path) -> None:
     """Each at its row of the qrels, with the nearest id; documents may be kept, then they are counted once each."""
-    assert check(put, [("q1", "d1"), ("q1", "d3")]) == 0
+    assert check(write, [("q1", "d1"), ("q1", "d3")]) == 0
     with pytest.raises(DataFaultsError) as caught:
-        check(put, [("q1", "d1"), ("q3x", "d1"), ("q2", "d9"), ("zzz", "d9")])
+        check(write, [("q1", "d1"), ("q3x", "d1"), ("q2", "d9"), ("zzz", "d9")])
     folder = tmp_path / "set"
     qrels, queries, corpus = (folder / name for name in ("qrels/test.tsv", "queries.jsonl", "corpus.jsonl"))
     assert str(caught.value).split("\n") == [
@@ -107,15 +107,15 @@ def test_unknown_ids_are_placed(put: Put, tmp_path: Path) -> None:
         f"{qrels}:5: found document id 'd9', expected one of the 3 ids in {corpus}",
     ]
     with pytest.raises(DataError, match=r":2: found query id 'q1_', .*; the nearest is 'q1'$"):
-        check(put, [("q1_", "d1")])
-    assert check(put, [("q1", "d8"), ("q2", "d8"), ("q2", "d9")], check_documents=False) == 2
+        check(write, [("q1_", "d1")])
+    assert check(write, [("q1", "d8"), ("q2", "d8"), ("q2", "d9")], check_documents=False) == 2
     with pytest.raises(DataError, check=fields(found="query id 'zzz'")):
-        check(put, [("zzz", "d8")], check_documents=False)
+        check(write, [("zzz", "d8")], check_documents=False)
 
 
-def test_sources_without_files_are_named(put: Put) -> None:
+def test_sources_without_files_are_named(write: Put) -> None:
     """A source of a library is called by its name, a row by its number."""
-    folder = put("set/queries.jsonl", '{"_id": "q1", "text": ""}').parent
+    folder = write("set/queries.jsonl", '{"_id": "q1", "text": ""}').parent
     items = beir.queries(folder)
     rows = [Judgement("q1", "q1", 1), Judgement("q1", "other", 1)]
     leg = Leg("", items, Source("somewhere qrels", "test/1", (), lambda: iter(rows)), Corpus("set", items))

@@ -50,68 +50,68 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Register:
     return enter
 
 
-def test_data_sets(put: Put, register: Register) -> None:
+def test_data_sets(write: Put, register: Register) -> None:
     """Title and text stay apart, other fields of words are joined; the library's version, id and part make the key."""
-    docs = put("docs.tsv", "d1\tfirst text\nd2\tsecond text\n")
-    queries = put("queries.tsv", "q1\twhat?\nq2\twho?\n")
-    qrels = put("qrels", "q1 0 d1 2\nq2 0 d2 0\n")
-    made = register("bench-test/files", ir_datasets.create_dataset(str(docs), str(queries), str(qrels)))
-    assert list(made.corpus.read()) == [Item("d1", "first text"), Item("d2", "second text")]
-    assert list(made.queries.read()) == [Item("q1", "what?"), Item("q2", "who?")]
-    assert list(made.qrels.read()) == [Judgement("q1", "d1", 2), Judgement("q2", "d2", 0)]
-    assert list(made.corpus.read()) == list(made.corpus.read())
-    made = register("bench-test/empty", Dataset(Docs([])))
-    assert made.corpus.files == ()
-    assert made.corpus.reader == f"ir_datasets/{version('ir-datasets')}:bench-test/empty:docs/1"
-    assert len({made.corpus.reader, made.queries.reader, made.qrels.reader}) == 3
+    docs = write("docs.tsv", "d1\tfirst text\nd2\tsecond text\n")
+    queries = write("queries.tsv", "q1\twhat?\nq2\twho?\n")
+    qrels = write("qrels", "q1 0 d1 2\nq2 0 d2 0\n")
+    dataset = register("bench-test/files", ir_datasets.create_dataset(str(docs), str(queries), str(qrels)))
+    assert list(dataset.corpus.read()) == [Item("d1", "first text"), Item("d2", "second text")]
+    assert list(dataset.queries.read()) == [Item("q1", "what?"), Item("q2", "who?")]
+    assert list(dataset.qrels.read()) == [Judgement("q1", "d1", 2), Judgement("q2", "d2", 0)]
+    assert list(dataset.corpus.read()) == list(dataset.corpus.read())
+    dataset = register("bench-test/empty", Dataset(Docs([])))
+    assert dataset.corpus.files == ()
+    assert dataset.corpus.reader == f"ir_datasets/{version('ir-datasets')}:bench-test/empty:docs/1"
+    assert len({dataset.corpus.reader, dataset.queries.reader, dataset.qrels.reader}) == 3
     rows = [
         Titled("d1", "the text", "the title"),
         Parsed("d2", "the title", "an abstract", "https://example.org", "a body", 1999, b"<doc>"),
     ]
-    made = register("bench-test/forms", Dataset(Docs(rows), Queries([Topic("q1", "asked", "told")])))
-    assert list(made.corpus.read()) == [
+    dataset = register("bench-test/forms", Dataset(Docs(rows), Queries([Topic("q1", "asked", "told")])))
+    assert list(dataset.corpus.read()) == [
         Item("d1", "the text", "the title", "sw"),
         Item("d2", "an abstract\na body", "the title", "sw"),
     ]
-    assert list(made.queries.read()) == [Item("q1", "asked")]
+    assert list(dataset.queries.read()) == [Item("q1", "asked")]
 
 
-def test_malformed_records_and_missing_parts(register: Register, told: Sentences) -> None:
+def test_malformed_records_and_missing_parts(register: Register, errors: Sentences) -> None:
     """Faults as for files, with the record's number; an id that the library does not know, or that lacks a part."""
     docs = Docs([Titled("d1", "t", ""), Titled("d 2", "t", ""), Titled("d3", None, "")])
     rows = [TrecQrel("q1", "d1", 1, "0"), TrecQrel("q1", "d1", 0, "0"), TrecQrel("q1", "d2", 0.5, "0")]
-    made = register("bench-test/bad", Dataset(docs, Qrels(rows)))
-    assert told(made.corpus.read()) == [
+    dataset = register("bench-test/bad", Dataset(docs, Qrels(rows)))
+    assert errors(dataset.corpus.read()) == [
         (
             "bench-test/bad docs (ir_datasets):2: found document id 'd 2', expected an id without white space; "
             "run and qrels files are separated by it"
         ),
         "bench-test/bad docs (ir_datasets):3: found no text (only doc_id, text, title), expected a field of words",
     ]
-    assert told(made.qrels.read()) == [
+    assert errors(dataset.qrels.read()) == [
         (
             "bench-test/bad qrels (ir_datasets):2: found document 'd1' of query 'q1' a second time, "
             "expected it once (first at line 1); remove one of the two"
         ),
         "bench-test/bad qrels (ir_datasets):3: found grade 0.5, expected a whole number",
     ]
-    made = register("bench-test/docs-only", Dataset(Docs([Titled("d1", "t", "")])))
-    assert told(made.qrels.read()) == [
+    dataset = register("bench-test/docs-only", Dataset(Docs([Titled("d1", "t", "")])))
+    assert errors(dataset.qrels.read()) == [
         (
             "bench-test/docs-only qrels (ir_datasets): found no qrels in the data set 'bench-test/docs-only', "
             "expected an id that has them"
         )
     ]
-    (sentence,) = told(sources("bench-test/none").corpus.read())
+    (sentence,) = errors(sources("bench-test/none").corpus.read())
     assert f"found no data set 'bench-test/none' in ir_datasets {version('ir-datasets')}" in sentence
-    (sentence,) = told(register("bench-test/empty", Dataset(Docs([]))).corpus.read())
+    (sentence,) = errors(register("bench-test/empty", Dataset(Docs([]))).corpus.read())
     assert sentence == "bench-test/empty docs (ir_datasets): found no document, expected at least one document"
 
 
 def test_no_network(
     tmp_path: Path,
     register: Register,
-    told: Sentences,
+    errors: Sentences,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -123,8 +123,8 @@ def test_no_network(
     monkeypatch.setattr(RequestsDownload, "stream", refuse)
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "home"))
     remote = Download([RequestsDownload("https://example.org/docs.tsv")], cache_path=str(tmp_path / "docs.tsv"))
-    made = register("bench-test/remote", Dataset(ir_datasets.formats.TsvDocs(remote)))
-    (sentence,) = told(made.corpus.read())
+    dataset = register("bench-test/remote", Dataset(ir_datasets.formats.TsvDocs(remote)))
+    (sentence,) = errors(dataset.corpus.read())
     assert sentence.startswith(
         "bench-test/remote docs (ir_datasets): found that ir_datasets cannot give it "
         "(ConnectionError: no route to host), expected the data set 'bench-test/remote', downloaded or at hand; "

@@ -25,8 +25,8 @@ def corpus(text: str, root: Path) -> NamedCorpus:
 @pytest.mark.parametrize(("text", "wanted"), cases("corpora-asked-for"))
 def test_what_a_text_asks_for(text: str, wanted: list[list[object]]) -> None:
     """Corpus, languages in the corpus's own order, and weight of every part; named mixtures are taken apart."""
-    found = [[one.corpus.name, *(one.languages[:2]), one.weight] for one in parse(text, CORPORA)]
-    assert found == wanted
+    parts = [[part.corpus.name, *(part.languages[:2]), part.weight] for part in parse(text, CORPORA)]
+    assert parts == wanted
 
 
 @pytest.mark.parametrize(("text", "found"), cases("corpora-refused"))
@@ -36,21 +36,21 @@ def test_what_is_refused(text: str, found: str) -> None:
         parse(text, CORPORA)
 
 
-def test_official_layouts(put: Put, tmp_path: Path) -> None:
+def test_official_layouts(write: Put, tmp_path: Path) -> None:
     """A dump, CC-100's text, shards of JSON lines under another code, and the first branch of each conversation."""
     dump = "wikipedia/swwiki-20231101-pages-articles.xml.bz2"
-    put(dump, bz2.compress(PAGE.format("Paka", 12, "Paka ni mnyama.").encode()))
-    put("cc100/zh-Hant.txt.xz", lzma.compress("一。\n二。\n\n三。\n".encode()))
-    put("mc4-small/c4-iw.tfrecord-00000-of-01024.json.gz", gzip.compress(b'{"text": "A.", "url": "u"}\n'))
+    write(dump, bz2.compress(PAGE.format("Paka", 12, "Paka ni mnyama.").encode()))
+    write("cc100/zh-Hant.txt.xz", lzma.compress("一。\n二。\n\n三。\n".encode()))
+    write("mc4-small/c4-iw.tfrecord-00000-of-01024.json.gz", gzip.compress(b'{"text": "A.", "url": "u"}\n'))
     answer = {"text": "Because\nit is.", "replies": [{"text": "Thanks."}]}
     tree = {"text": "Why?", "lang": "en", "replies": [answer, {"text": "Another."}]}
-    other = {"text": "Warum?", "lang": "de", "replies": []}
-    rows = [{"message_tree_id": str(number), "prompt": one} for number, one in enumerate((tree, other))]
+    reply = {"text": "Warum?", "lang": "de", "replies": []}
+    rows = [{"message_tree_id": str(number), "prompt": prompt} for number, prompt in enumerate((tree, reply))]
     trees = "\n".join(json.dumps(row) for row in rows).encode()
-    put("oasst1/2023-04-12_oasst_ready.trees.jsonl.gz", gzip.compress(trees))
+    write("oasst1/2023-04-12_oasst_ready.trees.jsonl.gz", gzip.compress(trees))
 
     def read(text: str) -> list[tuple[str, tuple[str, ...]]]:
-        return [(one.language, one.sentences) for one in corpus(text, tmp_path).source().read()]
+        return [(prompt.language, prompt.sentences) for prompt in corpus(text, tmp_path).source().read()]
 
     assert read("wikipedia:sw") == [("sw", ("Paka ni mnyama.",))]
     assert read("cc100:zh-Hant") == [("zh-Hant", ("一。", "二。")), ("zh-Hant", ("三。",))]
@@ -62,19 +62,19 @@ def test_official_layouts(put: Put, tmp_path: Path) -> None:
     assert read("wikipedia:sw") == [("sw", ("Paka ni mnyama.",))], "a dump that somebody decompressed"
 
 
-def test_a_mixture_keeps_to_its_weights(put: Put, tmp_path: Path) -> None:
+def test_a_mixture_keeps_to_its_weights(write: Put, tmp_path: Path) -> None:
     """A quarter and three quarters of the characters until one part ends; what one part alone has comes whole."""
-    put("wikipedia/enwiki-20231101-pages-articles.xml.bz2", "".join(f"w{'x' * 98}.\n\n" for _ in range(30)).encode())
-    put("cc100/en.txt.xz", lzma.compress("".join(f"c{'x' * 48}.\n\n" for _ in range(1000)).encode()))
-    put("cc100/sw.txt.xz", lzma.compress(b"Habari.\n\n" * 5))
+    write("wikipedia/enwiki-20231101-pages-articles.xml.bz2", "".join(f"w{'x' * 98}.\n\n" for _ in range(30)).encode())
+    write("cc100/en.txt.xz", lzma.compress("".join(f"c{'x' * 48}.\n\n" for _ in range(1000)).encode()))
+    write("cc100/sw.txt.xz", lzma.compress(b"Habari.\n\n" * 5))
     wiki = tmp_path / "wikipedia/enwiki-20231101-pages-articles.xml.bz2"
     wiki.write_bytes(bz2.compress(wiki.read_bytes()))
-    found = list(corpus("wikipedia:en*0.25+cc100:en,sw*0.75", tmp_path).source().read())
-    english = [one.sentences[0] for one in found if one.language == "en"]
-    assert sum(one.startswith("w") for one in english) == 30
-    characters = {kind: sum(len(one) for one in english if one.startswith(kind)) for kind in "wc"}
+    mixed = list(corpus("wikipedia:en*0.25+cc100:en,sw*0.75", tmp_path).source().read())
+    english = [document.sentences[0] for document in mixed if document.language == "en"]
+    assert sum(document.startswith("w") for document in english) == 30
+    characters = {kind: sum(len(document) for document in english if document.startswith(kind)) for kind in "wc"}
     assert characters["w"] / sum(characters.values()) == pytest.approx(0.25, abs=0.01)
-    assert sum(one.language == "sw" for one in found) == 5
+    assert sum(document.language == "sw" for document in mixed) == 5
 
 
 def test_what_enters_the_key(tmp_path: Path) -> None:
@@ -96,11 +96,11 @@ def test_what_is_missing_and_what_is_on_disk(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     Path("wikipedia").mkdir()
     asked_for = ("wikipedia", "wikipedia:sw", "cc100", "hf:wikimedia/wikipedia")
-    assert [is_named(one, CORPORA) for one in asked_for] == [False, True, True, False]
-    asked = corpus("wikipedia:sw,te", tmp_path)
-    wanted = fields(where="corpus wikipedia:sw,te", found="2 of its files", hint="bench data fetch 'wikipedia:sw,te'")
-    assert fetched_bytes(asked.parts) == (0, 2)
-    with pytest.raises(UsageError, check=wanted):
-        raise asked.missing_error() or AssertionError
+    assert [is_named(text, CORPORA) for text in asked_for] == [False, True, True, False]
+    requested = corpus("wikipedia:sw,te", tmp_path)
+    check = fields(where="corpus wikipedia:sw,te", found="2 of its files", hint="bench data fetch 'wikipedia:sw,te'")
+    assert fetched_bytes(requested.parts) == (0, 2)
+    with pytest.raises(UsageError, check=check):
+        raise requested.missing_error() or AssertionError
     with pytest.raises(UsageError, check=fields(found="1 of its files missing", hint="bench data fetch")):
-        next(asked.source().read())
+        next(requested.source().read())

@@ -58,7 +58,7 @@ def test_what_is_judged_for_a_query(tmp_path: Path) -> None:
 
 
 ITEMS = st.builds(Item, st.sampled_from("abc"), st.sampled_from(["x", "X ", "y", "z"]), st.sampled_from(["", "t"]))
-MANY = st.lists(
+PAIR_LISTS = st.lists(
     st.builds(
         pair,
         st.builds(Item, st.sampled_from("pq"), st.sampled_from(["who", "WHO", "when"])),
@@ -76,24 +76,26 @@ def says(item: Item) -> str:
 
 
 @settings(max_examples=60, deadline=None)
-@given(MANY)
+@given(PAIR_LISTS)
 def test_judged_is_what_a_reader_of_all_pairs_would_say(pairs: list[TrainingPair]) -> None:
     """By brute force over the pairs: ids that any positive of the query has, and what such positives say."""
     with TemporaryDirectory() as folder:
         write_pool(Path(folder), pairs)
         pool = Pool(Path(folder))
-        every = [item for one in pairs for item in (*one.positives, *one.negatives)]
-        distinct = list(dict.fromkeys((item.title, item.text) for item in every))
+        passages = [item for pair_ in pairs for item in (*pair_.positives, *pair_.negatives)]
+        distinct = list(dict.fromkeys((item.title, item.text) for item in passages))
         assert [(item.title, item.text) for item in pool] == distinct
-        for number, one in enumerate(pairs):
-            alike = [o for o in pairs if o.query.id == one.query.id or says(o.query) == says(one.query)]
-            positives = [item for other in alike for item in other.positives]
+        for number, pair_ in enumerate(pairs):
+            equal_queries = [o for o in pairs if o.query.id == pair_.query.id or says(o.query) == says(pair_.query)]
+            positives = [item for equal in equal_queries for item in equal.positives]
             ids = {item.id for item in positives}
-            found = pool.judged(number)
-            assert found.rows == {distinct.index((item.title, item.text)) for item in positives}
-            assert found.same_ids == {distinct.index((item.title, item.text)) for item in every if item.id in ids}
-            same = {at for at in range(len(pool)) if int(pool.texts[at]) in found.texts}
-            assert same == {at for at, item in enumerate(pool) if says(item) in {says(own) for own in positives}}
+            judged = pool.judged(number)
+            assert judged.rows == {distinct.index((item.title, item.text)) for item in positives}
+            assert judged.same_ids == {distinct.index((item.title, item.text)) for item in passages if item.id in ids}
+            same_texts = {at for at in range(len(pool)) if int(pool.texts[at]) in judged.texts}
+            assert same_texts == {
+                at for at, item in enumerate(pool) if says(item) in {says(positive) for positive in positives}
+            }
 
 
 TEXTS = (100, 101, 102, 103, 100, 105, 106, 107)  # 4 says what 0 says
@@ -122,14 +124,14 @@ def test_a_positive_is_looked_up_only_where_the_ranking_does_not_tell() -> None:
     """Below the last of the ranking, 2: of a margin of 0.9 nothing is left; of 1.5 it depends on where."""
     rows, scores = (2, 3, 5), (4.0, 2.5, 2.0)
     assert choose(rows, scores, JUDGED, TEXTS, MiningRules(1, 3, 9, 0.9), never).left_out == {SCORE: 3}
-    asked: list[int] = []
+    looked_up: list[int] = []
 
     def best() -> float:
-        asked.append(1)
+        looked_up.append(1)
         return 1.4
 
     assert choose(rows, scores, JUDGED, TEXTS, MiningRules(1, 3, 9, 1.5), best).rows == (5,)  # 2.0 ≤ 2.1 < 2.5
-    assert len(asked) == 1
+    assert len(looked_up) == 1
 
 
 @st.composite

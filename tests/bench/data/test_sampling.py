@@ -31,32 +31,32 @@ TEXTS = {
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Shards:
     """A prepared corpus of two languages."""
     folder = tmp_path_factory.mktemp("shards")
-    made = [
+    corpus = [
         Document(f"{language}-{number}", language, tuple(sentences))
         for language, texts in TEXTS.items()
         for number, sentences in enumerate(texts)
     ]
     work = Workspace(folder / "out", Parts(folder / "parts"))
     work.out.mkdir()
-    source: Source[Document] = Source("made", "made/1", (), lambda: iter(made))
+    source: Source[Document] = Source("made", "made/1", (), lambda: iter(corpus))
     settings = PrepareConfig(vocabulary=600)
     prepare.Prepare(backbone=None, corpus=None, settings=settings, documents=source, of="made").run(work, {})
     return Shards(work.out)
 
 
-def drawn(shards: Shards, most: int, *languages: str) -> list[Item]:
+def sample(shards: Shards, most: int, *languages: str) -> list[Item]:
     return list(sampling.source(shards, languages, most).read())
 
 
 def test_a_sample_holds_all_sentences_or_a_random_part(shards: Shards) -> None:
     """All in the order of the corpus, spelt as they were; a part is the same every time, and not the first ones."""
-    found = drawn(shards, 100, "en", "sw")
-    wanted = [sentence for texts in TEXTS.values() for one in texts for sentence in one]
-    assert [item.text for item in found] == wanted
-    assert [item.id for item in found[:4]] == ["en:0", "en:1", "en:2", "sw:0"]
-    assert [item.language for item in found] == [sampling.language_of(item.id) for item in found]
-    found, every = drawn(shards, 10, "sw"), drawn(shards, 100, "sw")
-    assert found == drawn(shards, 10, "sw")
-    assert len({item.id for item in found}) == 10
-    assert found == [item for item in every if item in found]
-    assert found != every[:10]
+    items = sample(shards, 100, "en", "sw")
+    expected = [sentence for texts in TEXTS.values() for document in texts for sentence in document]
+    assert [item.text for item in items] == expected
+    assert [item.id for item in items[:4]] == ["en:0", "en:1", "en:2", "sw:0"]
+    assert [item.language for item in items] == [sampling.language_of(item.id) for item in items]
+    items, all_items = sample(shards, 10, "sw"), sample(shards, 100, "sw")
+    assert items == sample(shards, 10, "sw")
+    assert len({item.id for item in items}) == 10
+    assert items == [item for item in all_items if item in items]
+    assert items != all_items[:10]

@@ -12,10 +12,10 @@ from tests.conftest import cases, seconds
 @pytest.mark.parametrize(("language", "text", "expected"), cases("sentences-are-cut-and-nothing-is-lost"))
 def test_sentences_are_cut_and_nothing_is_lost(language: str, text: str, expected: int) -> None:
     """The library cuts at the language's stops, not after `Dr.`; only white space goes."""
-    found = split(text, language)
-    assert len(found) == expected
-    assert "".join("".join(found).split()) == "".join(text.split())
-    assert all(sentence == clean(sentence) != "" for sentence in found)
+    pieces = split(text, language)
+    assert len(pieces) == expected
+    assert "".join("".join(pieces).split()) == "".join(text.split())
+    assert all(sentence == clean(sentence) != "" for sentence in pieces)
 
 
 def test_thai_is_cut_at_blanks() -> None:
@@ -38,6 +38,6 @@ def test_clean() -> None:
 def test_hostile_quotes_cost_linear_time(mark: str) -> None:
     """Four times as many unclosed quotation marks take about four times as long, not sixteen times."""
     texts = mark * 20_000, mark * 80_000
-    few, many = (seconds(partial(split, text, "en")) for text in texts)
-    assert many < 7 * max(few, 0.02)
+    short, long = (seconds(partial(split, text, "en")) for text in texts)
+    assert long < 7 * max(short, 0.02)
     assert all("".join("".join(split(text, "en")).split()) == "".join(text.split()) for text in texts)

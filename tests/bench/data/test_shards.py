@@ -31,8 +31,8 @@ def test_reading(tmp_path: Path, vocabulary: int) -> None:
     assert (shards.documents("de"), shards.documents("sw")) == (range(2), range(2, 3))
     assert [shards.sentence_count(document) for document in range(3)] == [2, 1, 2]
     assert shards.sentence_counts(range(1, 3)).tolist() == [1, 2]
-    found = [[shards.sentence(d, i).tolist() for i in range(shards.sentence_count(d))] for d in range(3)]
-    assert found == [[[10, 11], [12]], [[13]], [[14, 15, 16], [17]]]
+    read = [[shards.sentence(d, i).tolist() for i in range(shards.sentence_count(d))] for d in range(3)]
+    assert read == [[[10, 11], [12]], [[13]], [[14, 15, 16], [17]]]
     assert (shards.tokens_of("de"), shards.tokens_of("sw")) == (4, 4)
     assert (shards.special, shards.vocabulary) == (SPECIAL, vocabulary)
     assert shards.tokenizer_folder == tmp_path / "tokenizer"
@@ -73,13 +73,13 @@ def test_files_that_contradict_each_other(tmp_path: Path) -> None:
     """Files of two preparations are told from one, and another format from this."""
     written(tmp_path)
     (tmp_path / TOKENS).write_bytes(b"\0" * 18)
-    wanted = fields(found="files of different preparations", expected="one", hint="prepare the corpus aga")
-    with pytest.raises(UsageError, check=wanted):
+    check = fields(found="files of different preparations", expected="one", hint="prepare the corpus aga")
+    with pytest.raises(UsageError, check=check):
         Shards(tmp_path)
     meta = json.loads((tmp_path / META).read_text())
     (tmp_path / META).write_text(json.dumps(meta | {"format": 2}))
-    wanted = fields(where="meta.json", found="format 2, expected 1", expected="the description")
-    with pytest.raises(UsageError, check=wanted):
+    check = fields(where="meta.json", found="format 2, expected 1", expected="the description")
+    with pytest.raises(UsageError, check=check):
         Shards(tmp_path)
 
 
@@ -92,11 +92,11 @@ def test_what_a_training_has_seen(tmp_path: Path) -> None:
         assert shards.take(2, 0).tolist() == [14, 15, 16]
     shards.take(0, 1)
     assert shards.distinct_tokens == 3 + 1
-    again = Shards(tmp_path)
-    again.see(shards.seen())
-    assert again.distinct_tokens == 4
+    restored = Shards(tmp_path)
+    restored.see(shards.seen())
+    assert restored.distinct_tokens == 4
     with pytest.raises(ValueError, match="found 2 bytes of seen sentences, expected 1"):
-        again.see(np.zeros(2, np.uint8))
+        restored.see(np.zeros(2, np.uint8))
 
 
 def test_a_stretch_crosses_sentences_and_documents(tmp_path: Path) -> None:

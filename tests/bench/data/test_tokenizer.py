@@ -83,10 +83,10 @@ def test_saved_and_loaded(trained: Tokenizer, tmp_path: Path) -> None:
     assert (len(loaded), loaded.model_max_length) == (trained.get_vocab_size(), 128)
     text = TEXTS["th"][0]
     assert loaded(text)["input_ids"] == trained.encode(text).ids
-    other = Tokenizer.from_str(trained.to_str())
-    other.enable_truncation(4)
-    other.enable_padding(length=9)
-    tokenizer.save(other, tmp_path, 128)
+    copy = Tokenizer.from_str(trained.to_str())
+    copy.enable_truncation(4)
+    copy.enable_padding(length=9)
+    tokenizer.save(copy, tmp_path, 128)
     backend = tokenizer.backend(tokenizer.load(tmp_path))
     text = TEXTS["en"][0]
     assert backend.encode(text).ids == trained.encode(text).ids
@@ -94,8 +94,8 @@ def test_saved_and_loaded(trained: Tokenizer, tmp_path: Path) -> None:
 
 def test_folders_that_hold_none_are_refused(trained: Tokenizer, tmp_path: Path) -> None:
     """The message names the folder and what is wanted, or the token that lacks."""
-    wanted = fields(found="no tokenizer that can be loaded", expected="tokenizer.json and tokenizer_config")
-    with pytest.raises(UsageError, check=wanted):
+    check = fields(found="no tokenizer that can be loaded", expected="tokenizer.json and tokenizer_config")
+    with pytest.raises(UsageError, check=check):
         tokenizer.load(tmp_path / "nothing")
     PreTrainedTokenizerFast(tokenizer_object=trained).save_pretrained(tmp_path / "bare")
     with pytest.raises(UsageError, check=fields(found="a tokenizer without pad token", expected="pad_token in")):

@@ -21,7 +21,7 @@ QRELS = (
     "4 columns separated by white space: query, iteration, document, grade (or BEIR's 3 columns under the header line "
     "query-id, corpus-id, score)"
 )
-ONCE = "expected it once (first at line {}); remove one of the two"
+DUPLICATE = "expected it once (first at line {}); remove one of the two"
 
 
 def written(*rankings: Ranking, tag: str = "tag") -> str:
@@ -35,9 +35,9 @@ def written(*rankings: Ranking, tag: str = "tag") -> str:
     ["q1 0 d1 1\nq2\tQ0\td1\t0\nq1 0   d2 -1\n", "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td1\t0\nq1\td2\t-1\n"],
     ids=["trec", "beir"],
 )
-def test_qrels_of_either_form(put: Put, content: str) -> None:
+def test_qrels_of_either_form(write: Put, content: str) -> None:
     """TREC's columns and BEIR's, told by the header, give the same judgements."""
-    path = put("qrels", content)
+    path = write("qrels", content)
     assert read_qrels(path) == {"q1": {"d1": 1, "d2": -1}, "q2": {"d1": 0}}
     source = qrels_source(path)
     assert list(source.read()) == [Judgement("q1", "d1", 1), Judgement("q2", "d1", 0), Judgement("q1", "d2", -1)]
@@ -51,47 +51,47 @@ def test_qrels_of_either_form(put: Put, content: str) -> None:
         ("q1 0 d2 1 1", f"found 5 columns in 'q1 0 d2 1 1', expected {QRELS}"),
         ("q1 0 d2 high", "found grade 'high', expected a whole number"),
         ("q1 0\0 d2 1", "found a NUL in 'q1 0\\x00 d2 1', expected text, which is read in C too"),
-        ("q1 1 d1 2", f"found document 'd1' of query 'q1' a second time, {ONCE.format(1)}"),
+        ("q1 1 d1 2", f"found document 'd1' of query 'q1' a second time, {DUPLICATE.format(1)}"),
     ],
 )
-def test_malformed_qrels(put: Put, told: Sentences, row: str, sentence: str) -> None:
+def test_malformed_qrels(write: Put, errors: Sentences, row: str, sentence: str) -> None:
     """Each kind of malformed row is told with file, line, found and expected."""
-    path = put("qrels", f"q1 0 d1 1\n{row}\n")
-    assert told(qrels_source(path).read()) == [f"{path}:2: {sentence}"]
+    path = write("qrels", f"q1 0 d1 1\n{row}\n")
+    assert errors(qrels_source(path).read()) == [f"{path}:2: {sentence}"]
 
 
-def test_topics(put: Put, told: Sentences) -> None:
+def test_topics(write: Put, errors: Sentences) -> None:
     """The text is all behind the first tab; rows without tab or text and repeated ids are faults."""
-    path = put("topics.tsv", "1\twhat is\tthis\n2\tund das?\n")
+    path = write("topics.tsv", "1\twhat is\tthis\n2\tund das?\n")
     expected = [Item("1", "what is\tthis"), Item("2", "und das?")]
     assert list(topics_source(path).read()) == expected
-    path = put("topics.tsv", "1\ta\n2 b\n3\t \n1\tc\n")
-    wanted = "expected a query id, a tab and the query's text"
-    assert told(topics_source(path).read()) == [
-        f"{path}:2: found '2 b', {wanted}",
-        f"{path}:3: found '3\\t ', {wanted}",
-        f"{path}:4: found query id '1' a second time, {ONCE.format(1)}",
+    path = write("topics.tsv", "1\ta\n2 b\n3\t \n1\tc\n")
+    message = "expected a query id, a tab and the query's text"
+    assert errors(topics_source(path).read()) == [
+        f"{path}:2: found '2 b', {message}",
+        f"{path}:3: found '3\\t ', {message}",
+        f"{path}:4: found query id '1' a second time, {DUPLICATE.format(1)}",
     ]
 
 
-def test_runs_in_either_order(put: Put) -> None:
+def test_runs_in_either_order(write: Put) -> None:
     """By 32-bit score, then id descending, under `trec`; by rank, with gaps and any first one, under `list`."""
-    path = put("run", "q1 Q0 a 1 0.5 t\nq2 Q0 z 1 7 t\nq1 Q0 d10 2 2.00000001 t\nq1 Q0 d2 3 2 t\nq1 Q0 b 9 -1e-3 t\n")
+    path = write("run", "q1 Q0 a 1 0.5 t\nq2 Q0 z 1 7 t\nq1 Q0 d10 2 2.00000001 t\nq1 Q0 d2 3 2 t\nq1 Q0 b 9 -1e-3 t\n")
     assert read_run(path, "trec") == {
         "q1": Ranking("q1", ("d2", "d10", "a", "b"), (2.0, 2.0, 0.5, float(np.float32(-1e-3)))),
         "q2": Ranking("q2", ("z",), (7.0,)),
     }
-    path = put("run.gz", gzip.compress(b"q1 Q0 a 7 0.1 t\nq1 Q0 b 0 0.30000000000000004 t\nq1 Q0 c 3 0.1 t\n"))
+    path = write("run.gz", gzip.compress(b"q1 Q0 a 7 0.1 t\nq1 Q0 b 0 0.30000000000000004 t\nq1 Q0 c 3 0.1 t\n"))
     assert read_run(path, "list") == {"q1": Ranking("q1", ("b", "c", "a"), (0.30000000000000004, 0.1, 0.1))}
 
 
-def test_headers_of_metadata(put: Put) -> None:
+def test_headers_of_metadata(write: Put) -> None:
     """Lines between ir_metadata's marks are passed over, and only there; a header that does not end is refused."""
     head, rows = "# ir_metadata.start\n# tag: t\n{}# ir_metadata.end\n", "#q Q0 a 1 2 t\n#q Q0 b 2 1 t\n"
-    assert read_run(put("run", head.format("") + rows), "trec") == {"#q": Ranking("#q", ("a", "b"), (2.0, 1.0))}
+    assert read_run(write("run", head.format("") + rows), "trec") == {"#q": Ranking("#q", ("a", "b"), (2.0, 1.0))}
     for line, content in ((3, head.format(rows[1:])), (1, head.format("#\n" * 10_000)), (3, f"{rows}# tag: t\n")):
         with pytest.raises(DataError, check=fields(line=line)):
-            read_run(put("run", content), "list")
+            read_run(write("run", content), "list")
 
 
 @pytest.mark.parametrize(
@@ -106,19 +106,19 @@ def test_headers_of_metadata(put: Put) -> None:
     ],
 )
 @pytest.mark.parametrize("tie", ["trec", "list"])
-def test_malformed_runs(put: Put, row: str, sentence: str, tie: Tie) -> None:
+def test_malformed_runs(write: Put, row: str, sentence: str, tie: Tie) -> None:
     """Each kind of malformed line is told with file, line, found and expected, whatever the tie rule."""
-    path = put("run", f"q1 Q0 a 1 1.0 t\nq2 Q0 a 1 1 t\n\n{row}\n")
+    path = write("run", f"q1 Q0 a 1 1.0 t\nq2 Q0 a 1 1 t\n\n{row}\n")
     with pytest.raises(DataError) as caught:
         read_run(path, tie)
     assert str(caught.value) == f"{path}:4: {sentence}"
 
 
-def test_ranks_that_contradict(put: Put, told: Sentences) -> None:
+def test_ranks_that_contradict(write: Put, errors: Sentences) -> None:
     """Under `list` a rank stands once, and the score may not rise where the rank falls."""
-    path = put("run", "q1 Q0 a 1 1 t\nq1 Q0 b 1 1 t\nq2 Q0 a 2 3.5 t\nq2 Q0 b 1 2 t\n")
-    assert told(read_run(path, "list") for _ in range(1)) == [
-        f"{path}:2: found rank 1 of query 'q1' a second time, {ONCE.format(1)}",
+    path = write("run", "q1 Q0 a 1 1 t\nq1 Q0 b 1 1 t\nq2 Q0 a 2 3.5 t\nq2 Q0 b 1 2 t\n")
+    assert errors(read_run(path, "list") for _ in range(1)) == [
+        f"{path}:2: found rank 1 of query 'q1' a second time, {DUPLICATE.format(1)}",
         (
             f"{path}:3: found score 3.5 at rank 2 of query 'q2', expected at most the 2.0 of the rank before (line 4); "
             "write scores that fall as the rank grows"
@@ -128,9 +128,9 @@ def test_ranks_that_contradict(put: Put, told: Sentences) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "\n \n"])
-def test_empty_run(put: Put, content: str) -> None:
+def test_empty_run(write: Put, content: str) -> None:
     """An empty file is a mistake, unless it is ours and known to be a run without hits."""
-    path = put("run", content)
+    path = write("run", content)
     with pytest.raises(DataError, match=r"run: found (an empty file|no line of a run), expected at least one line"):
         read_run(path, "trec")
     if not content:
@@ -143,11 +143,11 @@ def test_written_runs() -> None:
     assert written(Ranking("q1", ("a", "b", "c", "d", "é"), scores), Ranking("q2", (), ()), tag="x") == (
         "q1 Q0 a 1 1.6777216e+07 x\nq1 Q0 b 2 0.33333334 x\nq1 Q0 c 3 0.1 x\nq1 Q0 d 4 0.0 x\nq1 Q0 é 5 -1e-10 x\n"
     )
-    one = Ranking("q", ("a",), (1.0,))
+    ranking = Ranking("q", ("a",), (1.0,))
     with pytest.raises(PluginError, check=fields(found="two rankings of query 'q'")):
-        written(one, one)
+        written(ranking, ranking)
     with pytest.raises(PluginError, check=fields(found="tag 'my tag' in a run", expected="an id without white space")):
-        written(one, tag="my tag")
+        written(ranking, tag="my tag")
 
 
 @pytest.mark.parametrize(
@@ -191,8 +191,8 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, tie: Tie, given: d
     rankings = {query: ranked(query, documents, values) for query, (documents, values) in given.items()}
     path = tmp_path_factory.mktemp("run") / "run"
     path.write_bytes(written(*rankings.values()).encode())
-    found = read_run(path, tie, may_be_empty=True)
-    assert list(found) == [query for query, ranking in rankings.items() if ranking.documents]
-    for query, ranking in found.items():
+    run = read_run(path, tie, may_be_empty=True)
+    assert list(run) == [query for query, ranking in rankings.items() if ranking.documents]
+    for query, ranking in run.items():
         assert ranking.documents == rankings[query].documents
         assert [np.float32(score) for score in ranking.scores] == list(rankings[query].scores)

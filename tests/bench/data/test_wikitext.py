@@ -51,8 +51,8 @@ def test_extracted() -> None:
     with pytest.raises(RecordError, match="without its </doc>"):
         extracted('<doc id="12" title="A">\nText.')
     lines = ["<top>", " <page>", "", "  a", "</page>", "b", "<page>", "c"]
-    found = list(blocks(enumerate(lines, 1), Path("x.xml"), "<page>", "</page>"))
-    assert found == [(2, "<page>\n\n  a\n</page>"), (7, "<page>\nc")]
+    pages = list(blocks(enumerate(lines, 1), Path("x.xml"), "<page>", "</page>"))
+    assert pages == [(2, "<page>\n\n  a\n</page>"), (7, "<page>\nc")]
 
 
 Build = Callable[[int], str]
@@ -75,8 +75,8 @@ HOSTILE: dict[str, tuple[Callable[[str], object], Build]] = {
 def test_hostile_markup_costs_linear_time(name: str) -> None:
     """Eight times the markup takes about eight times the processor's time, not 64 or 512 times."""
     parse, build = HOSTILE[name]
-    few, many = (seconds(partial(parse, build(size)), times=5) for size in (400, 8 * 400))
-    assert many < 24 * max(few, 2e-5)
+    short, long = (seconds(partial(parse, build(size)), times=5) for size in (400, 8 * 400))
+    assert long < 24 * max(short, 2e-5)
 
 
 def test_references_to_no_character() -> None:

@@ -21,7 +21,7 @@ from tests.conftest import tree
 DATA = bytes(range(256)) * 1200
 
 
-class Asked(NamedTuple):
+class ReceivedRequest(NamedTuple):
     """A request that came."""
 
     path: str
@@ -38,11 +38,11 @@ class Script:
     """
 
     answers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    asked: list[Asked] = field(default_factory=list)
+    received: list[ReceivedRequest] = field(default_factory=list)
 
     def ranges(self) -> list[str]:
         """The `Range` of every request, empty where it had none."""
-        return [one.headers.get("range", "") for one in self.asked]
+        return [request.headers.get("range", "") for request in self.received]
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -54,7 +54,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Give the next answer of the path."""
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.script.asked.append(Asked(self.path, headers))
+        self.script.received.append(ReceivedRequest(self.path, headers))
         answers = self.script.answers[self.path.partition("?")[0]]
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
         if "play" in answer:
@@ -93,9 +93,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _first(self, answer: dict[str, Any], headers: dict[str, str]) -> int:
-        asked, only_if = self.headers.get("Range"), self.headers.get("If-Range")
-        known = only_if in (None, headers.get("ETag"), headers.get("Last-Modified")) or not answer.get("heeds", True)
-        return int(asked[6:-1]) if asked and known and answer.get("ranges", True) else 0
+        received, only_if = self.headers.get("Range"), self.headers.get("If-Range")
+        is_current = only_if in (None, headers.get("ETag"), headers.get("Last-Modified")) or not answer.get(
+            "heeds", True
+        )
+        return int(received[6:-1]) if received and is_current and answer.get("ranges", True) else 0
 
 
 Serve = Callable[..., str]
@@ -146,13 +148,13 @@ class Ear:
     """Remembers what it hears."""
 
     steps: list[tuple[int, int | None]] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
 
-    def at(self, done: int, total: int | None) -> None:
-        self.steps.append((done, total))
+    def at(self, count: int, total: int | None) -> None:
+        self.steps.append((count, total))
 
     def notice(self, sentence: str) -> None:
-        self.said.append(sentence)
+        self.notices.append(sentence)
 
 
 @dataclass
@@ -163,11 +165,11 @@ class Attempt:
     waits: list[float] = field(default_factory=list)
     ear: Ear = field(default_factory=Ear)
 
-    def __call__(self, *urls: str, policy: dict[str, Any] | None = None, **about: Any) -> records.Record:
-        known = {"path": "suite/file.bin", "licence": "CC0", "sha256": hashlib.sha256(DATA).hexdigest(), **about}
-        given = {"connect": 2.0, "read": 5.0, "attempts": 3, "sleep": self.waits.append, **(policy or {})}
-        with Client(RetryPolicy(**given)) as client:
-            return fetch(Release(urls=urls, **known), self.root, client, self.ear)
+    def __call__(self, *urls: str, policy: dict[str, Any] | None = None, **fields: Any) -> records.Record:
+        published = {"path": "suite/file.bin", "licence": "CC0", "sha256": hashlib.sha256(DATA).hexdigest(), **fields}
+        settings = {"connect": 2.0, "read": 5.0, "attempts": 3, "sleep": self.waits.append, **(policy or {})}
+        with Client(RetryPolicy(**settings)) as client:
+            return fetch(Release(urls=urls, **published), self.root, client, self.ear)
 
     @property
     def files(self) -> dict[str, bytes]:

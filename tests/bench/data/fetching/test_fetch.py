@@ -32,14 +32,14 @@ def test_a_file_comes_whole_and_once(script: Any, server: str, attempt: Any, dat
     assert records.recall(attempt.root, "suite/file.bin") == record
     assert not list((attempt.root / records.FOLDER / "partial").rglob("*.json"))
     assert (attempt.ear.steps[0], attempt.ear.steps[-1]) == ((0, len(data)), (len(data), len(data)))
-    assert script.asked[0].headers["accept-encoding"] == "identity"
-    assert script.asked[0].headers["user-agent"].startswith("retrieval-bench/")
-    assert (attempt.waits, attempt.ear.said) == ([], [])
+    assert script.received[0].headers["accept-encoding"] == "identity"
+    assert script.received[0].headers["user-agent"].startswith("retrieval-bench/")
+    assert (attempt.waits, attempt.ear.notices) == ([], [])
     assert attempt(f"{server}/f") == record
-    assert len(script.asked) == 1
+    assert len(script.received) == 1
     (attempt.root / "suite/file.bin").write_bytes(b"mine")
     attempt(f"{server}/f")
-    assert (len(script.asked), attempt.files["suite/file.bin"]) == (2, data)
+    assert (len(script.received), attempt.files["suite/file.bin"]) == (2, data)
 
 
 WRONG = [
@@ -62,7 +62,7 @@ def test_a_wrong_file_never_gets_the_name(
         attempt(f"{server}/f", **about)
     assert reason in str(caught.value)
     assert f"put the file at {attempt.root / 'suite/file.bin'} by hand" in str(caught.value)
-    assert (attempt.files, len(script.asked), attempt.waits) == ({}, 1, [])
+    assert (attempt.files, len(script.received), attempt.waits) == ({}, 1, [])
 
 
 def test_the_first_file_is_trusted_and_others_are_not(script: Any, server: str, attempt: Any, data: bytes) -> None:
@@ -91,14 +91,14 @@ def test_a_damaged_file_is_fetched_again_as_it_was(script: Any, server: str, att
     (attempt.root / "suite/file.bin").write_bytes(data[:-1] + b"?")
     for url in ("/other", "/f"):
         release = Release("suite/file.bin", (f"{server}{url}",), "CC0")
-        found = examine(look(release, attempt.root, lambda: False))
-        assert (found.state, found.basis) == ("damaged", "sha256")
+        file = examine(look(release, attempt.root, lambda: False))
+        assert (file.state, file.basis) == ("damaged", "sha256")
         with Client(RetryPolicy(sleep=attempt.waits.append)) as client:
             if url == "/f":
-                assert ensure(found, client).complete
+                assert ensure(file, client).complete
             else:
                 with pytest.raises(FetchError, match="gave another file"):
-                    ensure(found, client)
+                    ensure(file, client)
     assert attempt.files == {"suite/file.bin": data}
 
 
@@ -120,7 +120,7 @@ def test_what_passes_is_waited_for(
     script.answers["/f"] = [*answers]
     attempt(f"{server}/f")
     assert (attempt.files, attempt.waits) == ({"suite/file.bin": data}, waits)
-    assert attempt.ear.said[0] == f"{server}/f answered {reason}; trying again in {waits[0]:g} s"
+    assert attempt.ear.notices[0] == f"{server}/f answered {reason}; trying again in {waits[0]:g} s"
 
 
 LONG_RANGE = {"Content-Range": f"bytes 0-1/{'9' * 5000}"}
@@ -141,10 +141,10 @@ def test_what_does_not_pass_is_told(
         attempt(f"{server}/f")
     assert f"suite/file.bin was not fetched: {server}/f {reason}" in str(caught.value)
     assert "suite/file.bin" not in attempt.files
-    assert len(script.asked) == requests
+    assert len(script.received) == requests
     attempt(f"{server}/f", f"{server}/mirror")
     assert attempt.files == {"suite/file.bin": data}
-    assert attempt.ear.said[-1] == f"{server}/f {reason}; trying the next address"
+    assert attempt.ear.notices[-1] == f"{server}/f {reason}; trying the next address"
 
 
 def test_a_page_is_not_taken_for_a_file(script: Any, server: str, attempt: Any, data: bytes) -> None:
@@ -183,7 +183,7 @@ def test_lengths_that_are_not_said(script: Any, server: str, attempt: Any, data:
 
     script.answers["/f"] = [{"play": lambda handler: chunks(handler, b"0\r\n\r\n")}]
     attempt(f"{server}/f", size=len(data))
-    assert (attempt.files, attempt.ear.said) == ({"suite/file.bin": data}, [])
+    assert (attempt.files, attempt.ear.notices) == ({"suite/file.bin": data}, [])
     with pytest.raises(FetchError, match=r"sends more than 1,000 bytes"):
         attempt(f"{server}/f", size=1000, path="suite/short.bin")
     script.answers["/f"] = [{"play": lambda handler: chunks(handler, b"")}]
@@ -193,10 +193,10 @@ def test_lengths_that_are_not_said(script: Any, server: str, attempt: Any, data:
     script.answers["/f"] = [{"length": None}]
     attempt(f"{server}/f", sha256="", path="suite/endless.bin")
     assert attempt.files["suite/endless.bin"] == data
-    assert "so it may have been cut" in attempt.ear.said[-1]
-    said = len(attempt.ear.said)
+    assert "so it may have been cut" in attempt.ear.notices[-1]
+    count = len(attempt.ear.notices)
     attempt(f"{server}/f", path="suite/known.bin")
-    assert len(attempt.ear.said) == said
+    assert len(attempt.ear.notices) == count
 
 
 def test_no_room(script: Any, server: str, attempt: Any, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,21 +214,21 @@ def test_no_room(script: Any, server: str, attempt: Any, data: bytes, monkeypatc
     assert attempt.files == {"suite/file.bin": data}
 
 
-ONE = {"ETag": '"1"'}
-CUT = {"upto": 100_000, "headers": ONE}
+FIRST_VERSION = {"ETag": '"1"'}
+CUT = {"upto": 100_000, "headers": FIRST_VERSION}
 """The beginning of a version whose name is known."""
 TURNED = (bytes(range(256)) * 1200)[::-1]
-OTHER = {"data": TURNED, "headers": {"ETag": '"2"'}}
+SECOND_VERSION = {"data": TURNED, "headers": {"ETag": '"2"'}}
 IGNORANT = {"data": TURNED, "heeds": False}
 """A server that goes on with another version, although it was told which one is wanted."""
 SECOND = [  # what is published besides, the answers after `CUT`, the file that comes, a notice of the way
-    ({"sha256": ""}, [{"headers": ONE}], TURNED[::-1], "broke off"),
-    ({}, [{"ranges": False, "headers": ONE}], TURNED[::-1], "broke off"),
-    ({"sha256": ""}, [OTHER], TURNED, "broke off"),
-    ({"sha256": ""}, [{**OTHER, "ranges": False}], TURNED, "broke off"),
-    ({"sha256": ""}, [{**OTHER, "data": TURNED[:50_000]}], TURNED[:50_000], "broke off"),
-    ({"sha256": ""}, [{**OTHER, "data": TURNED[:50_000], "ranges": False}], TURNED[:50_000], "broke off"),
-    ({"sha256": ""}, [{**OTHER, "heeds": False}] * 2, TURNED, "has another version than the one begun"),
+    ({"sha256": ""}, [{"headers": FIRST_VERSION}], TURNED[::-1], "broke off"),
+    ({}, [{"ranges": False, "headers": FIRST_VERSION}], TURNED[::-1], "broke off"),
+    ({"sha256": ""}, [SECOND_VERSION], TURNED, "broke off"),
+    ({"sha256": ""}, [{**SECOND_VERSION, "ranges": False}], TURNED, "broke off"),
+    ({"sha256": ""}, [{**SECOND_VERSION, "data": TURNED[:50_000]}], TURNED[:50_000], "broke off"),
+    ({"sha256": ""}, [{**SECOND_VERSION, "data": TURNED[:50_000], "ranges": False}], TURNED[:50_000], "broke off"),
+    ({"sha256": ""}, [{**SECOND_VERSION, "heeds": False}] * 2, TURNED, "has another version than the one begun"),
     ({}, [IGNORANT, {}], TURNED[::-1], "gave another file: sha256"),
     ({}, [{**IGNORANT, "data": TURNED[:90_000]}, {}], TURNED[::-1], "has another version than the one begun"),
 ]
@@ -243,8 +243,8 @@ def test_a_cut_answer(
     attempt(f"{server}/f", **about)
     assert attempt.files == {"suite/file.bin": expected}
     assert script.ranges()[:2] == ["", "bytes=100000-"]
-    assert script.asked[1].headers["if-range"] == '"1"'
-    assert any(notice in sentence for sentence in attempt.ear.said)
+    assert script.received[1].headers["if-range"] == '"1"'
+    assert any(notice in sentence for sentence in attempt.ear.notices)
     assert attempt.ear.steps[-1] == (len(expected), len(expected))
 
 
@@ -255,7 +255,7 @@ def test_many_cuts_do_not_use_patience_up(script: Any, server: str, attempt: Any
     attempt(f"{server}/f", sha256="")
     assert attempt.files == {"suite/file.bin": data}
     assert script.ranges() == ["", *(f"bytes={upto}-" for upto in range(40_000, len(data), 40_000))]
-    assert script.asked[1].headers["if-range"] == dated["Last-Modified"]
+    assert script.received[1].headers["if-range"] == dated["Last-Modified"]
     assert set(attempt.waits) == {1.0}
 
 
@@ -269,11 +269,11 @@ def test_a_server_without_ranges_that_never_gets_further(script: Any, server: st
 
 def test_a_mirror_goes_on_where_a_checksum_decides(script: Any, server: str, attempt: Any, data: bytes) -> None:
     """The first address breaks off and stays away; the second gives the rest. Without a checksum it gives all."""
-    for about, expected in (({}, "bytes=100000-"), ({"sha256": ""}, "")):
-        script.asked.clear()
+    for fields, expected in (({}, "bytes=100000-"), ({"sha256": ""}, "")):
+        script.received.clear()
         script.answers |= {"/f": [CUT, {"status": 404}], "/mirror": [{"headers": {"ETag": '"9"'}}]}
-        attempt(f"{server}/f", f"{server}/mirror", **about)
-        assert (script.asked[-1].path, script.ranges()[-1]) == ("/mirror", expected)
+        attempt(f"{server}/f", f"{server}/mirror", **fields)
+        assert (script.received[-1].path, script.ranges()[-1]) == ("/mirror", expected)
         assert attempt.files == {"suite/file.bin": data}
         attempt.remove()
 
@@ -300,11 +300,11 @@ def test_an_answer_that_stalls_trickles_or_is_torn_off(script: Any, server: str,
         (tear, "broke off", {}),
     )
     for then, reason, policy in faults:
-        script.asked.clear()
-        script.answers["/f"] = [{**CUT, "then": then}, {"headers": ONE}]
+        script.received.clear()
+        script.answers["/f"] = [{**CUT, "then": then}, {"headers": FIRST_VERSION}]
         attempt(f"{server}/f", policy=policy)
         assert attempt.files == {"suite/file.bin": data}
-        assert reason in attempt.ear.said[-1]
+        assert reason in attempt.ear.notices[-1]
         assert int(script.ranges()[1][6:-1]) >= 100_000
         attempt.remove()
 
@@ -324,13 +324,13 @@ def test_a_killed_fetch_is_taken_up(script: Any, server: str, attempt: Any, data
     """The partial file outlives the kill; it is continued if the server still has that version, else begun anew."""
     going = threading.Event()
     script.answers["/f"] = [{**CUT, "then": lambda _: going.wait(20)}, {"headers": {"ETag": '"1"' if same else '"2"'}}]
-    other = subprocess.Popen([sys.executable, "-c", KILLED, f"{server}/f", str(attempt.root)])
+    process = subprocess.Popen([sys.executable, "-c", KILLED, f"{server}/f", str(attempt.root)])
     place = records.partial_file(attempt.root, "suite/file.bin")
     until = time.monotonic() + 20
     while not (place.is_file() and place.stat().st_size) and time.monotonic() < until:
         time.sleep(0.02)
-    other.send_signal(signal.SIGKILL)
-    other.wait()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
     going.set()
     come = place.stat().st_size
     assert 0 < come <= 100_000
@@ -342,10 +342,10 @@ def test_a_killed_fetch_is_taken_up(script: Any, server: str, attempt: Any, data
 
 def test_two_at_once_fetch_once(script: Any, server: str, attempt: Any, data: bytes) -> None:
     """The second waits, says so, and finds the file."""
-    begun, going = threading.Event(), threading.Event()
+    started, going = threading.Event(), threading.Event()
 
     def slow(handler: Any) -> None:
-        begun.set()
+        started.set()
         going.wait(20)
         handler.give({})
 
@@ -354,14 +354,14 @@ def test_two_at_once_fetch_once(script: Any, server: str, attempt: Any, data: by
     url, patient = (f"{server}/f",), {"policy": {"read": 20.0}}
     first_thread = threading.Thread(target=attempt, args=url, kwargs=patient)
     first_thread.start()
-    assert begun.wait(20)
+    assert started.wait(20)
     second_thread = threading.Thread(target=second, args=url, kwargs=patient)
     second_thread.start()
     until = time.monotonic() + 20
-    while not second.ear.said and time.monotonic() < until:
+    while not second.ear.notices and time.monotonic() < until:
         time.sleep(0.02)
     going.set()
     first_thread.join(20)
     second_thread.join(20)
-    assert second.ear.said == ["another command is at work on suite/file.bin; waiting for it"]
-    assert (len(script.asked), attempt.files) == (1, {"suite/file.bin": data})
+    assert second.ear.notices == ["another command is at work on suite/file.bin; waiting for it"]
+    assert (len(script.received), attempt.files) == (1, {"suite/file.bin": data})

@@ -30,12 +30,12 @@ def test_redirects(script: Any, server: str, attempt: Any, data: bytes) -> None:
         attempt(url, sha256="")
     record = attempt(url, sha256="")
     assert attempt.files == {"suite/file.bin": data}
-    assert [one.path for one in script.asked[:2]] == ["/f?token=geheim", "/there?signature=geheim"]
-    assert "authorization" in script.asked[0].headers
-    assert "authorization" not in script.asked[1].headers
+    assert [request.path for request in script.received[:2]] == ["/f?token=geheim", "/there?signature=geheim"]
+    assert "authorization" in script.received[0].headers
+    assert "authorization" not in script.received[1].headers
     assert record.source == f"{server}/f?…"
     notes = b"".join(path.read_bytes() for path in attempt.root.rglob("*.json"))
-    assert "geheim" not in str(caught.value) + "".join(attempt.ear.said) + notes.decode()
+    assert "geheim" not in str(caught.value) + "".join(attempt.ear.notices) + notes.decode()
     assert public_url("https://u:p@[::1]:8/a?b#c") == "https://[::1]:8/a?…"
     assert public_url("http://u:p@[::1") == "an address that cannot be read"
 
@@ -60,10 +60,10 @@ def test_a_name_that_leads_elsewhere_when_it_is_connected(
     """A redirect to a name that is public while it is looked at and private when it is connected is not followed."""
     resolve = socket.getaddrinfo
 
-    def rebound(host: str, port: Any, *rest: Any, **options: Any) -> Any:
+    def rebound(host: str, port: Any, *arguments: Any, **options: Any) -> Any:
         if host.endswith(".test"):
-            return resolve("8.8.8.8" if port is None else "127.0.0.1", port, *rest, **options)
-        return resolve(host, port, *rest, **options)
+            return resolve("8.8.8.8" if port is None else "127.0.0.1", port, *arguments, **options)
+        return resolve(host, port, *arguments, **options)
 
     monkeypatch.setattr(socket, "getaddrinfo", rebound)
     port = server.rpartition(":")[2]
@@ -71,7 +71,7 @@ def test_a_name_that_leads_elsewhere_when_it_is_connected(
     script.answers |= {"/f": [{"status": 302, "headers": {"Location": away}}], "/secret": [{}], "/own": [{}]}
     with pytest.raises(FetchError, match=r"/f redirects to 127\.0\.0\.1 in a private network, which is not followed"):
         attempt(f"http://public.test:{port}/f")
-    assert [one.path for one in script.asked] == ["/f"]
+    assert [request.path for request in script.received] == ["/f"]
     attempt(f"http://public.test:{port}/own")  # what a suite names itself may be anywhere
 
 
@@ -107,20 +107,20 @@ def test_tls(
     if openssl is None:
         pytest.skip("openssl is needed to make a certificate")
     key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
-    named = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    made = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, *named]
-    subprocess.run(made, check=True, capture_output=True)
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, *subject]
+    subprocess.run(command, check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     script.answers |= {"/f": [{"status": 302, "headers": {"Location": f"{server}/plain"}}], "/g": [{}], "/plain": [{}]}
     address = f"https://localhost:{serve(lambda plain: context.wrap_socket(plain, server_side=True))}"
     with pytest.raises(FetchError, match="has no certificate that is trusted here"):
         attempt(f"{address}/g")
-    assert (attempt.waits, script.asked) == ([], [])
+    assert (attempt.waits, script.received) == ([], [])
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", certificate)
     with pytest.raises(FetchError, match=rf"/f redirects from https to {server}/plain, which is not followed"):
         attempt(f"{address}/f")
-    assert [one.path for one in script.asked] == ["/f"]
+    assert [request.path for request in script.received] == ["/f"]
     attempt(f"{address}/g")
     assert attempt.files == {"suite/file.bin": data}
 
@@ -137,7 +137,7 @@ def test_sizes_and_silence(script: Any, server: str, attempt: Any, data: bytes, 
     """A server that accepts the call alone is tried again; a size is asked for without fetching."""
     script.answers["/f"] = [{"play": lambda _: time.sleep(0.7)}, {}]
     attempt(f"{server}/f", policy={"read": 0.3})
-    assert "did not answer in 0.3 s" in attempt.ear.said[0]
+    assert "did not answer in 0.3 s" in attempt.ear.notices[0]
     assert attempt.files == {"suite/file.bin": data}
     address = f"http://127.0.0.1:{serve()}"
     heads: list[str] = []
@@ -155,8 +155,8 @@ def test_sizes_and_silence(script: Any, server: str, attempt: Any, data: bytes, 
 def test_a_server_that_is_not_there(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """It is tried with all patience once, not again for every other file, and no library logs its address."""
     caplog.set_level(logging.WARNING)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        nobody = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        nobody = f"http://127.0.0.1:{listener.getsockname()[1]}"
     waits: list[float] = []
     with Client(RetryPolicy(attempts=3, sleep=waits.append)) as client:
         for name in ("one", "two"):

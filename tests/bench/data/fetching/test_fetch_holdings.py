@@ -28,7 +28,7 @@ READ = {"a": "a.txt", "b": "b/inside.txt", "group/c": "a.txt"}
 """Task → the file that it reads."""
 
 
-def make_suite(*listed: Release, **others: Any) -> Suite:
+def make_suite(*listed: Release, **fields: Any) -> Suite:
     """A suite whose tasks read one file each, and which lists these files."""
 
     def load(name: str, request: DataRequest) -> Task:
@@ -41,7 +41,7 @@ def make_suite(*listed: Release, **others: Any) -> Suite:
     texts = {"name": "toy", "version": "1", "title": "Toy", "summary": "A toy.", "citation": "None.", "licence": "CC0"}
     kinds: dict[str, Any] = {"settings": ("unsupervised",), "data": ("official",), "macros": (), "primary": "RR@10"}
     reads = {"task_names": lambda _: tuple(READ), "load": load, "folder": None}
-    return Suite(**{**texts, **kinds, **reads, "card": lambda: "", "releases": lambda: listed, **others})
+    return Suite(**{**texts, **kinds, **reads, "card": lambda: "", "releases": lambda: listed, **fields})
 
 
 @pytest.fixture
@@ -52,8 +52,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "data"
 
 
-def states(found: tuple[LocalFile, ...]) -> dict[str, str]:
-    return {one.release.path: one.state for one in found}
+def states(files: tuple[LocalFile, ...]) -> dict[str, str]:
+    return {file.release.path: file.state for file in files}
 
 
 def pack(root: Path) -> Path:
@@ -65,7 +65,7 @@ def pack(root: Path) -> Path:
 def test_the_cache_follows_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
     """A variable of ours before all; relative places of XDG's are ignored, as its specification has it."""
     monkeypatch.setenv("HOME", "/home/me")
-    for platform, given, expected in (
+    for platform, environment, expected in (
         ("linux", {}, "/home/me/.cache/retrieval-bench"),
         ("linux", {"XDG_CACHE_HOME": "/var/x"}, "/var/x/retrieval-bench"),
         ("linux", {"XDG_CACHE_HOME": "x"}, "/home/me/.cache/retrieval-bench"),
@@ -73,33 +73,33 @@ def test_the_cache_follows_the_platform(monkeypatch: pytest.MonkeyPatch) -> None
         ("linux", {"BENCH_CACHE": "~/mine", "XDG_CACHE_HOME": "/var/x"}, "/home/me/mine"),
         ("win32", {"LOCALAPPDATA": "/w"}, "/w/retrieval-bench/cache"),
     ):
-        assert cache_folder(given, platform) == Path(expected)
+        assert cache_folder(environment, platform) == Path(expected)
 
 
 def test_folders_of_data(root: Path) -> None:
     """The folder of data where it has the suite, else the cache; a run looks into the first that has it."""
-    own, cached = root / "toy", data_cache() / "toy"
+    folder, cached = root / "toy", data_cache() / "toy"
     cached.mkdir(parents=True)
-    assert official.folder(DataRequest("official", root), "toy") == own
+    assert official.folder(DataRequest("official", root), "toy") == folder
     assert official.folder(DataRequest("official"), "toy") == cached
-    own.rmdir()
+    folder.rmdir()
     assert official.folder(DataRequest("official", root), "toy") == cached
     cached.rmdir()
     for request in (DataRequest("official", root), DataRequest("official")):
         with pytest.raises(UsageError, match=r"`bench data fetch toy` fetches what may be fetched"):
             official.folder(request, "toy")
-    wanted = fields(where="nowhere", found="no such folder", expected="the folder of data")
-    with pytest.raises(UsageError, check=wanted):
+    check = fields(where="nowhere", found="no such folder", expected="the folder of data")
+    with pytest.raises(UsageError, check=check):
         official.folder(DataRequest("official", root / "nowhere"), "toy")
-    own.mkdir()
-    other = root.parent / "other"
-    (other / "toy").mkdir(parents=True)
-    (other / "toy/a.txt").write_bytes(TEXT)
+    folder.mkdir()
+    other_root = root.parent / "other"
+    (other_root / "toy").mkdir(parents=True)
+    (other_root / "toy/a.txt").write_bytes(TEXT)
     suite = make_suite(PLAIN)
-    assert [one.root for one in local_files(suite, [root, other])] == [root]
+    assert [file.root for file in local_files(suite, [root, other_root])] == [root]
     (root / "toy").rmdir()
-    assert [(one.root, one.state) for one in local_files(suite, [root, other])] == [(other, "present")]
-    assert [one.root for one in local_files(suite, [root, root.parent / "none"])] == [root]
+    assert [(file.root, file.state) for file in local_files(suite, [root, other_root])] == [(other_root, "present")]
+    assert [file.root for file in local_files(suite, [root, root.parent / "none"])] == [root]
 
 
 @pytest.mark.parametrize(("change", "fault"), cases("release-faults"))
@@ -138,15 +138,15 @@ def test_a_plain_file(root: Path) -> None:
     assert states(local_files(suite, [root])) == {"toy/a.txt": "missing", "toy/t.tsv.gz": "missing"}
     (root / "toy/.a.txt.part").write_bytes(b"off")
     (root / "toy/t.tsv").write_bytes(b"x")
-    found = local_files(suite, [root])
-    assert states(found) == {"toy/a.txt": "partial", "toy/t.tsv.gz": "present"}
-    assert found[0].size == 3
+    files = local_files(suite, [root])
+    assert states(files) == {"toy/a.txt": "partial", "toy/t.tsv.gz": "present"}
+    assert files[0].size == 3
     (root / "toy/a.txt").write_bytes(b"short")
-    (one, _) = local_files(suite, [root])
-    assert (one.state, one.reason, one.basis) == ("damaged", "5 bytes, expected 9", "size")
+    (file, _) = local_files(suite, [root])
+    assert (file.state, file.reason, file.basis) == ("damaged", "5 bytes, expected 9", "size")
     (root / "toy/a.txt").write_bytes(TEXT)
-    (one, _) = local_files(suite, [root])
-    assert (one.state, one.complete, one.path) == ("present", True, root / "toy/a.txt")
+    (file, _) = local_files(suite, [root])
+    assert (file.state, file.complete, file.path) == ("present", True, root / "toy/a.txt")
 
 
 def test_an_archive_that_was_laid_out_by_hand(root: Path) -> None:
@@ -156,14 +156,14 @@ def test_an_archive_that_was_laid_out_by_hand(root: Path) -> None:
     inside = root / "toy/b/inside.txt"
     inside.parent.mkdir()
     inside.write_bytes(TEXT)
-    (one,) = local_files(suite, [root])
-    assert (one.state, one.reason) == ("present", "its files are there, unpacked")
+    (file,) = local_files(suite, [root])
+    assert (file.state, file.reason) == ("present", "its files are there, unpacked")
     assert states(local_files(suite, [root.parent / "other"])) == {"toy/b.zip": "missing"}
     pack(root)
     assert states(local_files(suite, [root])) == {"toy/b.zip": "present"}
     inside.unlink()
-    (one,) = local_files(suite, [root])
-    assert (one.state, one.local, one.by_hand) == ("packed", True, False)
+    (file,) = local_files(suite, [root])
+    assert (file.state, file.local, file.by_hand) == ("packed", True, False)
 
 
 def test_dev_questions_count_too(root: Path) -> None:
@@ -178,34 +178,34 @@ def test_dev_questions_count_too(root: Path) -> None:
 
     assert states(local_files(plain, [root])) == {"toy/b.zip": "present"}
     assert states(local_files(make_suite(PACKED, dev=dev), [root])) == {"toy/b.zip": "missing"}
-    other = make_suite(PACKED, dev=dev, dev_names=lambda _: ("a",))
-    assert states(local_files(other, [root])) == {"toy/b.zip": "present"}
+    with_dev = make_suite(PACKED, dev=dev, dev_names=lambda _: ("a",))
+    assert states(local_files(with_dev, [root])) == {"toy/b.zip": "present"}
 
 
 def test_examining(root: Path) -> None:
     """Published checksums decide; every byte is counted; what nobody published is not held against anything."""
-    heard: list[float] = []
+    progress: list[float] = []
     (root / "toy/a.txt").write_bytes(TEXT)
-    (one,) = local_files(make_suite(PLAIN), [root])
-    assert unread(one) == len(TEXT)
-    found = examine(one, heard.append)
-    assert (found.state, found.basis, sum(heard)) == ("present", "sha256", len(TEXT))
+    (file,) = local_files(make_suite(PLAIN), [root])
+    assert unread(file) == len(TEXT)
+    examined = examine(file, progress.append)
+    assert (examined.state, examined.basis, sum(progress)) == ("present", "sha256", len(TEXT))
     (root / "toy/a.txt").write_bytes(TEXT[::-1])
-    (one,) = local_files(make_suite(replace(PLAIN, md5="0" * 32)), [root])
-    found = examine(one)
-    other = hashlib.sha256(TEXT[::-1]).hexdigest()
-    assert (found.state, found.basis, found.local) == ("damaged", "sha256", False)
-    assert found.reason == f"sha256 {other}, expected {SHA256}"
-    (one,) = local_files(make_suite(replace(PLAIN, sha256="", size=None)), [root])
-    assert (examine(one).state, examine(one).basis) == ("present", "")
+    (file,) = local_files(make_suite(replace(PLAIN, md5="0" * 32)), [root])
+    examined = examine(file)
+    other_digest = hashlib.sha256(TEXT[::-1]).hexdigest()
+    assert (examined.state, examined.basis, examined.local) == ("damaged", "sha256", False)
+    assert examined.reason == f"sha256 {other_digest}, expected {SHA256}"
+    (file,) = local_files(make_suite(replace(PLAIN, sha256="", size=None)), [root])
+    assert (examine(file).state, examine(file).basis) == ("present", "")
 
 
 def test_unpacking_without_a_network(root: Path) -> None:
     """An archive that lies there is unpacked and remembered; what is written to since is seen and mended."""
     archive, suite = pack(root), make_suite(PACKED)
-    (one,) = local_files(suite, [root])
-    done = ensure(one, None)
-    assert (done.state, done.size) == ("present", len(TEXT))
+    (file,) = local_files(suite, [root])
+    unpacked = ensure(file, None)
+    assert (unpacked.state, unpacked.size) == ("present", len(TEXT))
     inside = root / "toy/b/inside.txt"
     assert inside.read_bytes() == TEXT
     record = present(records.recall(root, PACKED.path))
@@ -214,29 +214,29 @@ def test_unpacking_without_a_network(root: Path) -> None:
         "toy",
         hashlib.sha256(archive.read_bytes()).hexdigest(),
     )
-    assert untouched(done)
+    assert untouched(unpacked)
     inside.write_bytes(TEXT[::-1])
-    (one,) = local_files(suite, [root])
-    assert (one.state, untouched(one)) == ("present", False)
-    found = examine(one)
-    assert (found.state, found.basis, found.local) == ("damaged", "sha256 when unpacked", True)
-    assert ensure(found, None).complete
+    (file,) = local_files(suite, [root])
+    assert (file.state, untouched(file)) == ("present", False)
+    examined = examine(file)
+    assert (examined.state, examined.basis, examined.local) == ("damaged", "sha256 when unpacked", True)
+    assert ensure(examined, None).complete
     assert inside.read_bytes() == TEXT
     archive.unlink()
-    (one,) = local_files(suite, [root])
-    assert (examine(one).state, examine(one).basis) == ("present", "sha256 when unpacked")
+    (file,) = local_files(suite, [root])
+    assert (examine(file).state, examine(file).basis) == ("present", "sha256 when unpacked")
     inside.unlink()
-    (one,) = local_files(suite, [root])
-    assert (one.state, one.local, ensure(one, None).state) == ("damaged", False, "damaged")
+    (file,) = local_files(suite, [root])
+    assert (file.state, file.local, ensure(file, None).state) == ("damaged", False, "damaged")
 
 
 def test_an_archive_that_does_harm_is_not_unpacked(root: Path) -> None:
     """It stays as it is, and nothing is remembered of it."""
     with zipfile.ZipFile(root / PACKED.path, "w") as archive:
         archive.writestr("../outside.txt", TEXT)
-    (one,) = local_files(make_suite(PACKED), [root])
+    (file,) = local_files(make_suite(PACKED), [root])
     with pytest.raises(DataError, match="nothing of it was unpacked"):
-        ensure(one, None)
+        ensure(file, None)
     assert records.recall(root, PACKED.path) is None
     assert sorted(path.name for path in (root / "toy").iterdir()) == ["b.zip"]
 
@@ -252,6 +252,6 @@ def test_a_damaged_record_is_as_good_as_none(root: Path, damage: Callable[[bytes
     (root / "toy/b/inside.txt").unlink()
     note = records.record_file(root, PACKED.path)
     note.write_bytes(damage(note.read_bytes()))
-    (one,) = local_files(make_suite(PACKED), [root])
-    assert (records.recall(root, PACKED.path), one.state) == (None, "packed")
-    assert ensure(one, None).complete
+    (file,) = local_files(make_suite(PACKED), [root])
+    assert (records.recall(root, PACKED.path), file.state) == (None, "packed")
+    assert ensure(file, None).complete

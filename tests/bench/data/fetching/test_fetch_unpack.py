@@ -74,19 +74,19 @@ MAKERS: dict[str, Callable[[Path], Path]] = {
 def test_every_kind_gives_the_same_files(tmp_path: Path, name: str) -> None:
     """What an archive is decides, not its name; the files are told with size and sha256, and nothing else is left."""
     archive = MAKERS[name](tmp_path / name)
-    heard: list[float] = []
-    assert unpack(archive, tmp_path / "data", advance=heard.append) == EXPECTED
+    progress: list[float] = []
+    assert unpack(archive, tmp_path / "data", advance=progress.append) == EXPECTED
     assert tree(tmp_path / "data") == FILES
-    assert sum(heard) == sum(map(len, FILES.values()))
+    assert sum(progress) == sum(map(len, FILES.values()))
     assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["README.md", "set"]
 
 
 def test_what_stands_there_is_replaced_file_by_file(tmp_path: Path) -> None:
     """Files of the user's own beside them stay; a file of the same name is replaced."""
-    own = tmp_path / "data" / "set"
-    own.mkdir(parents=True)
-    (own / "mine.txt").write_bytes(b"mine")
-    (own / "corpus.jsonl").write_bytes(b"damaged")
+    folder = tmp_path / "data" / "set"
+    folder.mkdir(parents=True)
+    (folder / "mine.txt").write_bytes(b"mine")
+    (folder / "corpus.jsonl").write_bytes(b"damaged")
     unpack(a_zip(tmp_path / "release.zip"), tmp_path / "data")
     assert tree(tmp_path / "data") == {**FILES, "set/mine.txt": b"mine"}
 
@@ -192,10 +192,10 @@ def test_bombs(tmp_path: Path) -> None:
     """Too many bytes for the size of the archive, or too many files; writing stops at the limit."""
     archive = a_zip(tmp_path / "release.zip", {"set/zeros": bytes(20_000_000)})
     assert archive.stat().st_size < 25_000
-    heard: list[float] = []
+    progress: list[float] = []
     with pytest.raises(DataError, match="more than 200 times its own size when unpacked"):
-        unpack(archive, tmp_path / "data", Limits(least=1000), heard.append)
-    assert sum(heard) < 8_000_000
+        unpack(archive, tmp_path / "data", Limits(least=1000), progress.append)
+    assert sum(progress) < 8_000_000
     with pytest.raises(DataError, match="more than 2 members"):
         unpack(a_tar(tmp_path / "release.tar"), tmp_path / "data", Limits(files=2))
     assert tree(tmp_path / "data") == {}
@@ -279,10 +279,10 @@ def test_the_directory_of_a_zip_is_bounded(tmp_path: Path, monkeypatch: pytest.M
     archive = a_zip(tmp_path / "release.zip", {f"{at:0200}": b"" for at in range(6000)})
     monkeypatch.setattr(os, "fsync", lambda _: pytest.fail("something was written for good"))
     for files, found in ((100, "a directory of 1,476,"), (5999, "more than 5,999 members")):
-        heard: list[float] = []
+        progress: list[float] = []
         with pytest.raises(DataError, check=fields(found=found)):
-            unpack(archive, tmp_path / "data", Limits(files=files), heard.append)
-        assert not heard
+            unpack(archive, tmp_path / "data", Limits(files=files), progress.append)
+        assert not progress
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
@@ -310,21 +310,21 @@ def test_damage(tmp_path: Path) -> None:
     """Cut, changed in the middle, no archive, nothing in it: a sentence, and nothing half unpacked."""
     noise = {f"set/{number}": hashlib.sha256(bytes([number])).digest() * 311 for number in range(20)}
     for name, make in MAKERS.items():
-        whole = tmp_path / name
+        archive = tmp_path / name
         if make is a_zip:
-            a_zip(whole, noise)
+            a_zip(archive, noise)
         else:
-            a_tar(whole, "w" if name == "release.tar" else f"w:{name.rpartition('.')[2]}", noise)
-        raw = whole.read_bytes()
+            a_tar(archive, "w" if name == "release.tar" else f"w:{name.rpartition('.')[2]}", noise)
+        raw = archive.read_bytes()
         changed = bytearray(raw)
         changed[len(raw) // 2] ^= 0xFF
         broken = [raw[: len(raw) // 2], bytes(changed), b"not an archive", b""]
         for at, content in enumerate(broken):
             if name == "release.tar" and at == 1:
                 continue  # a plain tar has no checksum of its content
-            whole.write_bytes(content)
+            archive.write_bytes(content)
             with pytest.raises(DataError, match=r"a damaged archive|no file at all"):
-                unpack(whole, tmp_path / "data" / name)
+                unpack(archive, tmp_path / "data" / name)
             assert tree(tmp_path / "data") == {}
 
 

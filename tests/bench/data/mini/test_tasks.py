@@ -65,16 +65,16 @@ def test_pools_have_sound_ids_and_judgements(language: str) -> None:
     passages = _unique(mini.passages(language).read())
     assert 350 <= len(passages) <= 450
     assert all(re.fullmatch(rf"{language}-\d+#\d", name) and item.title for name, item in passages.items())
-    seen: set[str] = set()
+    ids_so_far: set[str] = set()
     sizes: Counter[int] = Counter()
     for split, size in (("test", 60), ("dev", 30), ("train", 300)):
         questions = _unique(mini.questions(language, split).read())
         relevant = _relevant(mini.judgements(language, split).read())
         assert questions.keys() == relevant.keys()
         assert len(questions) == size
-        assert seen.isdisjoint(questions)
+        assert ids_so_far.isdisjoint(questions)
         assert set().union(*relevant.values()) <= passages.keys()
-        seen |= questions.keys()
+        ids_so_far |= questions.keys()
         sizes.update(map(len, relevant.values()))
     assert sizes.keys() == {1, 2}
     assert 0.1 < sizes[2] / sizes.total() < 0.3
@@ -83,7 +83,9 @@ def test_pools_have_sound_ids_and_judgements(language: str) -> None:
 def test_two_relevant_passages_share_the_sentence_asked_for() -> None:
     """Where a question has two passages, the last sentence of the first is the first sentence of the second."""
     passages = _unique(mini.passages("es").read())
-    pairs = [sorted(found) for found in _relevant(mini.judgements("es", "train").read()).values() if len(found) == 2]
+    pairs = [
+        sorted(passages) for passages in _relevant(mini.judgements("es", "train").read()).values() if len(passages) == 2
+    ]
     assert pairs
     for first, second in pairs:
         assert passages[first].text.split(". ")[-1].rstrip(".") == passages[second].text.split(". ")[0].rstrip(".")
@@ -92,8 +94,8 @@ def test_two_relevant_passages_share_the_sentence_asked_for() -> None:
 @pytest.mark.parametrize("language", mini.LANGUAGES)
 def test_no_test_text_is_among_the_pretraining_documents(language: str) -> None:
     """Neither questions nor sentences of passages, bitext or dialogues; nor does a passage hold its question."""
-    seen = {sentence for document in mini.documents(language) for sentence in document.sentences}
-    everything = "\n".join(sorted(seen)).lower()
+    sentences = {sentence for document in mini.documents(language) for sentence in document.sentences}
+    everything = "\n".join(sorted(sentences)).lower()
     passages = [passage.text.lower() for passage in mini.passages(language).read()]
     for question in mini.questions(language, "test").read():
         bare = question.text.lower().strip("¿ ?？؟")
@@ -101,7 +103,7 @@ def test_no_test_text_is_among_the_pretraining_documents(language: str) -> None:
         assert not any(bare in passage for passage in passages)
     if language != "en":
         foreign, _ = mini.bitext(language)
-        assert len(seen.intersection(foreign)) <= 1  # two short sentences of 15,000 may agree by chance
+        assert len(sentences.intersection(foreign)) <= 1  # two short sentences of 15,000 may agree by chance
 
 
 def test_matching_words_is_strong_within_a_language_but_not_enough() -> None:
@@ -120,10 +122,10 @@ def test_matching_words_is_worth_nothing_across_languages(language: str) -> None
     names = {stem for token in shared(mini.DEFAULT) for stem in tokens(token)}
     common = {word for text in foreign for word in tokens(text)} & {word for text in english for word in tokens(text)}
     assert common <= names
-    found = [place == order[0] for place, order in enumerate(_orders("en", english, foreign))]
-    named = [not names.isdisjoint(tokens(text)) for text in foreign]
-    assert 0.02 < np.mean(found) < 0.3
-    assert sum(found) <= sum(named) + 1  # the first line is found by whoever finds nothing
+    is_first = [place == order[0] for place, order in enumerate(_orders("en", english, foreign))]
+    has_name = [not names.isdisjoint(tokens(text)) for text in foreign]
+    assert 0.02 < np.mean(is_first) < 0.3
+    assert sum(is_first) <= sum(has_name) + 1  # the first line is found by whoever finds nothing
 
 
 @pytest.mark.parametrize("kind", [mini.cross_lingual, mini.mkqa])
@@ -218,7 +220,7 @@ def test_mentions_point_to_entities_of_the_pool() -> None:
     pool = _unique(mini.entities().read())
     assert len({item.language for item in pool.values()}) == len(mini.LANGUAGES)
     assert max(Counter(item.title for item in pool.values()).values()) == 2
-    named = total = 0
+    name_count = total = 0
     for language in mini.LANGUAGES:
         mentions = list(mini.mentions(language, "test").read())
         assert len({mention.id for mention in mentions}) == len(mentions) == 60
@@ -229,10 +231,10 @@ def test_mentions_point_to_entities_of_the_pool() -> None:
             assert first <= mention.start < mention.end <= last
             assert len(mention.sentences) == 3
             title = pool[mention.entity].title
-            named += surface == title
+            name_count += surface == title
             total += 1
             assert surface == title or title not in mention.text
-    assert abs(named / total - 0.5) < 4 * (0.25 / total) ** 0.5
+    assert abs(name_count / total - 0.5) < 4 * (0.25 / total) ** 0.5
 
 
 def test_sentence_answers_have_one_target_in_every_language() -> None:
@@ -264,8 +266,8 @@ def test_training_pairs_come_from_the_training_split_and_from_articles_of_their_
     assert len({pair.query.id for pair in english}) == len(english) == mini.english_pairs().records == 640
     assert {pair.source for pair in english} == {"mini/pairs en"}
     pool = _unique(mini.passages("en").read())
-    own = {item.id: item for pair in english for item in pair.positives}
-    assert pool.keys().isdisjoint(own)
-    assert {item.text for item in pool.values()}.isdisjoint(item.text for item in own.values())
-    asked = {item.id for split in ("train", "dev", "test") for item in mini.questions("en", split).read()}
-    assert asked.isdisjoint(pair.query.id for pair in english)
+    passages = {item.id: item for pair in english for item in pair.positives}
+    assert pool.keys().isdisjoint(passages)
+    assert {item.text for item in pool.values()}.isdisjoint(item.text for item in passages.values())
+    question_ids = {item.id for split in ("train", "dev", "test") for item in mini.questions("en", split).read()}
+    assert question_ids.isdisjoint(pair.query.id for pair in english)

@@ -62,8 +62,8 @@ PINNED = "5e3a4ddf2cbd6d66736609d308f0b8504a704ed347974fae6af5db3d9b18aa44"
 def _digest(order: str, hash_seed: str) -> str:
     env = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)}
     command = [sys.executable, "-c", DIGEST, order]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
-    return done.stdout.strip()
+    process = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
+    return process.stdout.strip()
 
 
 def test_every_text_is_the_same_in_another_process_order_and_hash_seed() -> None:
@@ -112,21 +112,21 @@ def test_texts_hold_nothing_but_words_shared_tokens_and_marks() -> None:
 def test_languages_share_only_names_and_numerals() -> None:
     """No form occurs in two languages or of two words; what two corpora have in common is shared by all."""
     forms = {code: lexicon(mini.DEFAULT, code).forms() for code in mini.LANGUAGES}
-    for one, other in combinations(mini.LANGUAGES, 2):
-        assert forms[one].isdisjoint(forms[other])
-    seen = {
+    for first, second in combinations(mini.LANGUAGES, 2):
+        assert forms[first].isdisjoint(forms[second])
+    words = {
         code: {word for document in mini.documents(code, SMALL) for word in re.findall(r"\w+", str(document.sentences))}
         for code in mini.LANGUAGES
     }
     tokens = set(shared(SMALL))
-    for one, other in combinations(mini.LANGUAGES, 2):
-        common = seen[one] & seen[other]
+    for first, second in combinations(mini.LANGUAGES, 2):
+        common = words[first] & words[second]
         assert common <= tokens
         assert len(common) > len(tokens) / 4
     for code, language in LANGUAGES.items():
-        words = [word for group in lexicon(SMALL, code).content for word in group]
-        assert len({form for word in words for form in inflected(word, language)}) == sum(
-            len(inflected(word, language)) for word in words
+        forms = [word for group in lexicon(SMALL, code).content for word in group]
+        assert len({form for word in forms for form in inflected(word, language)}) == sum(
+            len(inflected(word, language)) for word in forms
         )
 
 
@@ -159,8 +159,8 @@ def test_scenes_follow_one_another_unless_shuffled() -> None:
         shares = []
         for number in range(300):
             thoughts = story(settings, Draws(5, "order", number), 8).thoughts
-            for one, other in zip(thoughts, thoughts[distance:], strict=False):
-                shares.append(len(set(one.concepts) & set(other.concepts)) / len(one.concepts))
+            for thought, later in zip(thoughts, thoughts[distance:], strict=False):
+                shares.append(len(set(thought.concepts) & set(later.concepts)) / len(thought.concepts))
         return sum(shares) / len(shares)
 
     assert overlap(mini.DEFAULT, 1) > 2 * overlap(mini.DEFAULT, 5)
@@ -200,10 +200,10 @@ def test_settings_seeds_and_sizes_differ() -> None:
     assert [mini.variant_of_corpus(settings.corpus) for settings in mini.PRESETS.values()] == list(
         mini.PRESETS.values()
     )
-    other = replace(SMALL, seed=SMALL.seed + 1)
-    common = lexicon(SMALL, "ru").forms() & lexicon(other, "ru").forms()
+    reseeded = replace(SMALL, seed=SMALL.seed + 1)
+    common = lexicon(SMALL, "ru").forms() & lexicon(reseeded, "ru").forms()
     assert len(common) < len(lexicon(SMALL, "ru").forms()) / 20
-    assert next(mini.documents("ru", SMALL)).sentences != next(mini.documents("ru", other)).sentences
+    assert next(mini.documents("ru", SMALL)).sentences != next(mini.documents("ru", reseeded)).sentences
     assert list(mini.documents("ja", SMALL)) == list(mini.documents("ja", mini.DEFAULT))[: SMALL.documents]
 
 
@@ -221,16 +221,18 @@ def test_documents_and_dialogues() -> None:
     turns = [turn for session in sessions for turn in session.sentences]
     asking = sum(turn.endswith(("?", "؟")) for turn in turns)
     assert len(turns) / 5 < asking < len(turns) / 2
-    said = {sentence for code in ("es", "ar") for one in mini.documents(code, SMALL) for sentence in one.sentences}
-    assert said.isdisjoint(turns)
+    sentences = {
+        sentence for code in ("es", "ar") for document in mini.documents(code, SMALL) for sentence in document.sentences
+    }
+    assert sentences.isdisjoint(turns)
     assert len(list(mini.dialogue_corpus(SMALL, ("es", "ar")).read())) == len(sessions) == 40
 
 
 def test_sources_can_be_pickled_and_say_what_decides_them() -> None:
     """A source read in another process gives the same; different streams and settings have different readers."""
     source = mini.passages("th", SMALL)
-    again = pickle.loads(pickle.dumps(source))  # noqa: S301 (pickled on the line itself)
-    assert list(again.read()) == list(source.read())
+    copy = pickle.loads(pickle.dumps(source))  # noqa: S301 (pickled on the line itself)
+    assert list(copy.read()) == list(source.read())
     assert source.files == ()
     assert source.name == "mini/mrtydi/th passages"
     assert source.reader.startswith(f"mini/1:{SMALL.digest()}:")

@@ -36,57 +36,59 @@ ROW = {"query": "what?", "positive": "this", "note": 'a "data": [ and "paragraph
     ],
 )
 @pytest.mark.parametrize("packed", [False, True])
-def test_files(put: Put, name: str, content: str, positive: str, language: str, packed: bool) -> None:
+def test_files(write: Put, name: str, content: str, positive: str, language: str, packed: bool) -> None:
     """Each form, packed or not; a folder of two letters tells the language, and so may the user."""
-    path = put(f"{name}.gz", gzip.compress(content.encode())) if packed else put(name, content)
+    path = write(f"{name}.gz", gzip.compress(content.encode())) if packed else write(name, content)
     source = load_pairs(str(path))
     first = next(iter(source.read()))
     assert (first.query.text, first.positives[0].text, first.query.language) == ("what?", positive, language)
     assert first.source == path.name
-    told = load_pairs(str(path), "ko")
-    assert next(iter(told.read())).query.language == "ko"
-    assert told.reader != source.reader
+    korean = load_pairs(str(path), "ko")
+    assert next(iter(korean.read())).query.language == "ko"
+    assert korean.reader != source.reader
     assert next(iter(pickle.loads(pickle.dumps(source)).read())) == first  # noqa: S301 (our own bytes)
 
 
-def test_folders(put: Put) -> None:
+def test_folders(write: Put) -> None:
     """Files in the order of their names, ids apart, notes passed over; `FOLDER:SPLIT` reads a split."""
-    put("en/b.jsonl", json.dumps(ROW))
-    put("en/a.tsv", "who?\tshe\n")
-    folder = put("en/README.md", "# Notes").parent
+    write("en/b.jsonl", json.dumps(ROW))
+    write("en/a.tsv", "who?\tshe\n")
+    folder = write("en/README.md", "# Notes").parent
     source = load_pairs(str(folder))
-    assert [(one.query.id, one.query.text, one.query.language) for one in source.read()] == [
+    assert [(pair.query.id, pair.query.text, pair.query.language) for pair in source.read()] == [
         ("a.tsv:1", "who?", "en"),
         ("b.jsonl:1", "what?", "en"),
     ]
     assert source.name == "en"
     assert [path.name for path in source.files] == ["a.tsv", "b.jsonl"]
-    put("set/corpus.jsonl", '{"_id": "d", "text": "this"}\n')
-    put("set/queries.jsonl", '{"_id": "q", "text": "what?"}\n')
-    folder = put("set/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq\td\t1\n").parent.parent
-    (found,) = load_pairs(f"{folder}:train", "sw").read()
-    assert (found.query.text, found.query.language, found.source) == ("what?", "sw", "set train")
+    write("set/corpus.jsonl", '{"_id": "d", "text": "this"}\n')
+    write("set/queries.jsonl", '{"_id": "q", "text": "what?"}\n')
+    folder = write("set/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq\td\t1\n").parent.parent
+    (pair,) = load_pairs(f"{folder}:train", "sw").read()
+    assert (pair.query.text, pair.query.language, pair.source) == ("what?", "sw", "set train")
     with pytest.raises(UsageError, check=fields(found="no qrels/dev.tsv", expected="one of its splits: train")):
         load_pairs(f"{folder}:dev")
     with pytest.raises(UsageError, match=rf"type a split of it, e.g. {folder}:train \(it has: train\)"):
         load_pairs(str(folder))
 
 
-def test_what_holds_no_pairs(put: Put, tmp_path: Path, told: Sentences) -> None:
+def test_what_holds_no_pairs(write: Put, tmp_path: Path, errors: Sentences) -> None:
     """Names, other files and folders without any say what is wanted; a .json file is refused in its form's words."""
-    wanted = "pairs as .tsv (query, positive, negatives)"
-    with pytest.raises(UsageError, check=fields(found="no such file or folder", expected=wanted)):
+    expected = "pairs as .tsv (query, positive, negatives)"
+    with pytest.raises(UsageError, check=fields(found="no such file or folder", expected=expected)):
         load_pairs(str(tmp_path / "none.tsv"))
-    with pytest.raises(UsageError, check=fields(found="no such file or folder", expected=wanted)):
+    with pytest.raises(UsageError, check=fields(found="no such file or folder", expected=expected)):
         load_pairs("none:train")
-    with pytest.raises(UsageError, check=fields(found="another kind of file", expected=wanted)):
-        load_pairs(str(put("p.parquet", b"PAR1")))
-    with pytest.raises(UsageError, check=fields(found="notes.md", expected=wanted)):
-        load_pairs(str(put("some/notes.md", "x").parent))
-    path = put("p.json", json.dumps([{**DPR, "question": ""}]))
-    assert told(load_pairs(str(path)).read()) == [f"{path}, record:1: found an empty query, expected the query's text"]
-    path = put("q.json", "[")
-    assert told(load_pairs(str(path)).read()) == [
+    with pytest.raises(UsageError, check=fields(found="another kind of file", expected=expected)):
+        load_pairs(str(write("p.parquet", b"PAR1")))
+    with pytest.raises(UsageError, check=fields(found="notes.md", expected=expected)):
+        load_pairs(str(write("some/notes.md", "x").parent))
+    path = write("p.json", json.dumps([{**DPR, "question": ""}]))
+    assert errors(load_pairs(str(path)).read()) == [
+        f"{path}, record:1: found an empty query, expected the query's text"
+    ]
+    path = write("q.json", "[")
+    assert errors(load_pairs(str(path)).read()) == [
         f"{path}:1: found no JSON (Expecting value), expected a JSON value that is whole"
     ]
 
@@ -95,6 +97,6 @@ def test_what_holds_no_pairs(put: Put, tmp_path: Path, told: Sentences) -> None:
 def test_real_english_pairs() -> None:
     """All pairs of the folder, by what each says of its source."""
     source = load_pairs(os.path.join(os.environ["BENCH_DATA"], "supervised/en"))  # noqa: PTH118 (as a user types it)
-    assert not any(one.left_out for _, one in outcomes(source))
+    assert not any(outcome.left_out for _, outcome in outcomes(source))
     numbers = Counter((pair.query.language, pair.source == "pubmedqa_pqa_l") for pair in source.read())
     assert numbers == {("en", True): 1_000, ("en", False): 17_944}

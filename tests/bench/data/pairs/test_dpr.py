@@ -36,12 +36,12 @@ PAIRS = [
 
 
 @pytest.mark.parametrize("name", ["nq.json", "nq.json.gz"])
-def test_records(put: Put, name: str) -> None:
+def test_records(write: Put, name: str) -> None:
     """Texts as they stand, hard negatives before others, ids of either spelling; a negative that answers goes."""
     data = json.dumps(RECORDS, indent=4).encode()
-    source = dpr.pairs(put(name, gzip.compress(data) if name.endswith(".gz") else data), "nq")
+    source = dpr.pairs(write(name, gzip.compress(data) if name.endswith(".gz") else data), "nq")
     assert list(source.read()) == PAIRS
-    assert [(at, one.query, one.left_out) for at, one in source.open_outcomes()] == [
+    assert [(at, outcome.query, outcome.left_out) for at, outcome in source.open_outcomes()] == [
         (1, "1", (ALSO_POSITIVE,)),
         (2, "2", (NO_POSITIVE,)),
         (3, "-77", ()),
@@ -49,16 +49,16 @@ def test_records(put: Put, name: str) -> None:
     assert list(pickle.loads(pickle.dumps(source)).read()) == PAIRS  # noqa: S301 (our own bytes)
 
 
-def test_languages(put: Put) -> None:
+def test_languages(write: Put) -> None:
     """Questions and passages may be in different ones; a record's own counts; the key knows."""
-    path = put("x.json", json.dumps(RECORDS))
+    path = write("x.json", json.dumps(RECORDS))
     source = dpr.pairs(path, language="fi", passage_language="de")
-    assert [(one.query.language, one.positives[0].language) for one in source.read()] == [("fi", "de"), ("ar", "de")]
-    assert [one.source for one in source.read()] == ["x.json", "x.json"]
+    assert [(pair.query.language, pair.positives[0].language) for pair in source.read()] == [("fi", "de"), ("ar", "de")]
+    assert [pair.source for pair in source.read()] == ["x.json", "x.json"]
     assert source.reader != dpr.pairs(path).reader
 
 
-def test_all_faults_are_told_with_the_number_of_the_record(put: Put, told: Sentences) -> None:
+def test_all_faults_are_told_with_the_number_of_the_record(write: Put, errors: Sentences) -> None:
     """One file is mended in one go, question ids are unique, and an empty array or a row a line is refused."""
     good = RECORDS[0]
     bad: list[tuple[Any, str]] = [
@@ -74,16 +74,16 @@ def test_all_faults_are_told_with_the_number_of_the_record(put: Put, told: Sente
         ),
         ({**good, "positive_ctxs": [_context("1", "\ud800")]}, 'found half of a surrogate pair (\\ud800) in "text"'),
     ]
-    path = put("bad.json", json.dumps([good, *(record for record, _ in bad), good]))
-    sentences = told(dpr.pairs(path).read())
+    path = write("bad.json", json.dumps([good, *(record for record, _ in bad), good]))
+    sentences = errors(dpr.pairs(path).read())
     assert [sentence.partition(": ")[0] for sentence in sentences] == [f"{path}, record:{at}" for at in range(2, 10)]
     assert all(words in sentence for sentence, (_, words) in zip(sentences, bad, strict=True))
-    path = put("x.json", json.dumps([{**RECORDS[0], "id": "a"}, RECORDS[0], {**RECORDS[0], "id": "a"}]))
-    (sentence,) = told(dpr.pairs(path).read())
+    path = write("x.json", json.dumps([{**RECORDS[0], "id": "a"}, RECORDS[0], {**RECORDS[0], "id": "a"}]))
+    (sentence,) = errors(dpr.pairs(path).read())
     assert sentence == (
         f"{path}, record:3: found query id 'a' a second time, expected it once (first at line 1); remove one of the two"
     )
-    path = put("x.json", "[]")
-    assert told(dpr.pairs(path).read()) == [f"{path}, record: found no record, expected at least one record"]
-    path = put("y.json", '{"question": "q"}\n')
-    assert told(dpr.pairs(path).read()) == [f'{path}:1: found \'{{"question": "q"}}\\n\', expected a list']
+    path = write("x.json", "[]")
+    assert errors(dpr.pairs(path).read()) == [f"{path}, record: found no record, expected at least one record"]
+    path = write("y.json", '{"question": "q"}\n')
+    assert errors(dpr.pairs(path).read()) == [f'{path}:1: found \'{{"question": "q"}}\\n\', expected a list']

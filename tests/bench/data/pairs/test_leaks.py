@@ -18,50 +18,50 @@ ROWS = "file\tquery-id\ttest-suite\nset/qrels/train.tsv\tq2\tset\nset/qrels/dev.
 
 
 @pytest.fixture
-def folder(put: Put) -> Path:
+def folder(write: Put) -> Path:
     """A folder of data with one data set and a table."""
-    put("data/set/corpus.jsonl", '{"_id": "d", "text": "one"}\n')
-    put("data/set/queries.jsonl", "".join(f'{{"_id": "q{at}", "text": "{at}?"}}\n' for at in (1, 2, 3)))
-    put("data/set/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq1\td\t1\nq2\td\t1\nq3\td\t1\n")
-    return put(f"data/{TABLE}", ROWS).parent.parent
+    write("data/set/corpus.jsonl", '{"_id": "d", "text": "one"}\n')
+    write("data/set/queries.jsonl", "".join(f'{{"_id": "q{at}", "text": "{at}?"}}\n' for at in (1, 2, 3)))
+    write("data/set/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq1\td\t1\nq2\td\t1\nq3\td\t1\n")
+    return write(f"data/{TABLE}", ROWS).parent.parent
 
 
 def test_rows_of_the_files_that_are_read(folder: Path) -> None:
     """Rows of other files leave nothing out, unless they are named; the key knows, and the table is among the files."""
     source = without_leaks(pairs_of_split(folder / "set", "train"), folder / TABLE)
-    assert [one.query.id for one in source.read()] == ["q1", "q3"]
-    assert [(one.query, one.left_out) for _, one in outcomes(source)] == [("q1", ()), ("q2", (LEAKED,)), ("q3", ())]
+    assert [pair.query.id for pair in source.read()] == ["q1", "q3"]
+    assert [(pair.query, pair.left_out) for _, pair in outcomes(source)] == [("q1", ()), ("q2", (LEAKED,)), ("q3", ())]
     assert list(pickle.loads(pickle.dumps(source)).read()) == list(source.read())  # noqa: S301 (our own bytes)
-    made = Source("copy", "copy/1", (), partial(iter, [TrainingPair(Item("q3", "?"), (Item("d", "x"),))]))
-    source = without_leaks(made, folder / TABLE, ["other/x.tsv"])
+    copy = Source("copy", "copy/1", (), partial(iter, [TrainingPair(Item("q3", "?"), (Item("d", "x"),))]))
+    source = without_leaks(copy, folder / TABLE, ["other/x.tsv"])
     assert list(source.read()) == []
     assert source.files == (folder / TABLE,)
-    assert source.reader != without_leaks(made, folder / TABLE, ["set/qrels/dev.tsv"]).reader
+    assert source.reader != without_leaks(copy, folder / TABLE, ["set/qrels/dev.tsv"]).reader
 
 
 def test_keys_are_the_same_on_another_machine(folder: Path, tmp_path: Path) -> None:
     """Where the folder of data lies decides nothing, nor does a link to it."""
-    here = without_leaks(pairs_of_split(folder / "set", "train"), folder / TABLE)
+    source = without_leaks(pairs_of_split(folder / "set", "train"), folder / TABLE)
     (tmp_path / "link").symlink_to(folder, target_is_directory=True)
-    there = without_leaks(pairs_of_split(tmp_path / "link/set", "train"), folder / TABLE)
+    linked = without_leaks(pairs_of_split(tmp_path / "link/set", "train"), folder / TABLE)
     (tmp_path / "far/away").mkdir(parents=True)
     moved = folder.rename(tmp_path / "far/away/data")
-    assert here.reader == there.reader == without_leaks(pairs_of_split(moved / "set", "train"), moved / TABLE).reader
+    assert source.reader == linked.reader == without_leaks(pairs_of_split(moved / "set", "train"), moved / TABLE).reader
 
 
-def test_a_table_of_other_files_is_refused(folder: Path, put: Put, told: Sentences) -> None:
+def test_a_table_of_other_files_is_refused(folder: Path, write: Put, errors: Sentences) -> None:
     """Ids that the source does not have mean that the two do not belong together."""
-    put(f"data/{TABLE}", ROWS + "set/qrels/train.tsv\tq9\tset\n")
-    assert told(without_leaks(pairs_of_split(folder / "set", "train", "a"), folder / TABLE).read()) == [
+    write(f"data/{TABLE}", ROWS + "set/qrels/train.tsv\tq9\tset\n")
+    assert errors(without_leaks(pairs_of_split(folder / "set", "train", "a"), folder / TABLE).read()) == [
         (
             f"{folder}/{TABLE}:5: found query id 'q9', expected the id of a query of a train; "
             "the table is of another release"
         )
     ]
-    put(f"data/{TABLE}", ROWS + "set\tq9\n")
+    write(f"data/{TABLE}", ROWS + "set\tq9\n")
     assert (
         "found 2 columns in 'set\\tq9', expected 3 separated by tabs"
-        in told(without_leaks(pairs_of_split(folder / "set", "train"), folder / TABLE).read())[0]
+        in errors(without_leaks(pairs_of_split(folder / "set", "train"), folder / TABLE).read())[0]
     )
 
 
@@ -77,8 +77,13 @@ def test_files_that_no_table_can_name(folder: Path, tmp_path: Path, file: str | 
 def test_real_table() -> None:
     """As many questions as the table names are left out of each."""
     root = Path(os.environ["BENCH_DATA"])
-    for name, leaked, left in (("beir/scifact", 2, 807), ("mrtydi-goldp/sw", 14, 1905), ("mrtydi-goldp/ko", 1, 1062)):
-        found = Counter(
-            one.left_out for _, one in outcomes(without_leaks(pairs_of_split(root / name, "train"), root / TABLE))
+    for name, leaked, remaining in (
+        ("beir/scifact", 2, 807),
+        ("mrtydi-goldp/sw", 14, 1905),
+        ("mrtydi-goldp/ko", 1, 1062),
+    ):
+        counts = Counter(
+            outcome.left_out
+            for _, outcome in outcomes(without_leaks(pairs_of_split(root / name, "train"), root / TABLE))
         )
-        assert found == {(LEAKED,): leaked, (): left}
+        assert counts == {(LEAKED,): leaked, (): remaining}

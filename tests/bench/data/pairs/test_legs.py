@@ -48,15 +48,15 @@ def _source(items: Iterable[Any], name: str = "some") -> Source[Any]:
 
 
 def _leg(**changes: Any) -> Leg:
-    whole = Leg("", _source(QUERIES), _source(QRELS), Corpus("c", _source(PASSAGES), "en"), "sw")
-    return replace(whole, **changes)
+    leg = Leg("", _source(QUERIES), _source(QRELS), Corpus("c", _source(PASSAGES), "en"), "sw")
+    return replace(leg, **changes)
 
 
 def test_judgements_become_pairs() -> None:
     """Best grades first, wrong ones as negatives, in the judgements' order; the corpus is read once, to its end."""
     source = from_leg(_leg(counts={"queries": 3, "qrels": 6}), "made up")
     assert list(source.read()) == PAIRS
-    assert [(at, one.query, one.left_out) for at, one in source.open_outcomes()] == [
+    assert [(at, outcome.query, outcome.left_out) for at, outcome in source.open_outcomes()] == [
         (1, "q2", ()),
         (2, "q1", ()),
         (3, "q3", (NO_POSITIVE,)),
@@ -78,33 +78,35 @@ def test_what_has_no_text() -> None:
     """An empty passage or query is left out and counted; two ids of one text are one passage."""
     empty = [Item("d1", " "), Item("d2", ""), *(item for item in PASSAGES if item.id not in ("d1", "d2"))]
     leg = _leg(corpus=Corpus("c", _source(empty)), queries=_source([*QUERIES[:2], Item("q3", "")]))
-    found = {one.query: one for _, one in outcomes(from_leg(leg, "x"))}
-    assert (found["q2"].pair, found["q2"].left_out) == (None, (NO_TEXT, NO_POSITIVE))
-    assert found["q1"].left_out == (NO_TEXT,)
-    assert found["q1"].pair is not None
-    assert [item.id for item in found["q1"].pair.positives] == ["d3"]
-    assert (found["q3"].pair, found["q3"].left_out) == (None, (NO_TEXT,))
+    by_query = {outcome.query: outcome for _, outcome in outcomes(from_leg(leg, "x"))}
+    assert (by_query["q2"].pair, by_query["q2"].left_out) == (None, (NO_TEXT, NO_POSITIVE))
+    assert by_query["q1"].left_out == (NO_TEXT,)
+    assert by_query["q1"].pair is not None
+    assert [item.id for item in by_query["q1"].pair.positives] == ["d3"]
+    assert (by_query["q3"].pair, by_query["q3"].left_out) == (None, (NO_TEXT,))
     twins = [*PASSAGES[:3], Item("d3", "text 1", "T"), *PASSAGES[4:]]
-    found = {one.query: one for _, one in outcomes(from_leg(_leg(corpus=Corpus("c", _source(twins))), "x"))}
-    assert [item.id for item in present(found["q1"].pair).positives] == ["d3"]
-    assert found["q1"].left_out == (TWICE,)
+    by_query = {
+        outcome.query: outcome for _, outcome in outcomes(from_leg(_leg(corpus=Corpus("c", _source(twins))), "x"))
+    }
+    assert [item.id for item in present(by_query["q1"].pair).positives] == ["d3"]
+    assert by_query["q1"].left_out == (TWICE,)
 
 
-def test_unknown_ids_are_told_with_their_lines(put: Put, told: Sentences) -> None:
+def test_unknown_ids_are_told_with_their_lines(write: Put, errors: Sentences) -> None:
     """All of them, of queries and documents; or documents are left out, where that is wished."""
-    put("set/corpus.jsonl", '{"_id": "d1", "text": "one"}\n')
-    put("set/queries.jsonl", '{"_id": "q1", "text": "what?"}\n')
+    write("set/corpus.jsonl", '{"_id": "d1", "text": "one"}\n')
+    write("set/queries.jsonl", '{"_id": "q1", "text": "what?"}\n')
     rows = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t1\nq9\td1\t1\n"
-    folder = put("set/qrels/train.tsv", rows).parent.parent
-    assert told(pairs_of_split(folder, "train").read()) == [
+    folder = write("set/qrels/train.tsv", rows).parent.parent
+    assert errors(pairs_of_split(folder, "train").read()) == [
         (f"{folder}/qrels/train.tsv:3: found document id 'd2', expected the id of a passage in {folder}/corpus.jsonl"),
         f"{folder}/qrels/train.tsv:4: found query id 'q9', expected the id of a query in {folder}/queries.jsonl",
     ]
-    put("set/qrels/train.tsv", rows.replace("q9\td1\t1\n", ""))
+    write("set/qrels/train.tsv", rows.replace("q9\td1\t1\n", ""))
     leg = Leg("", beir.queries(folder), beir.qrels(folder, "train"), Corpus("c", beir.corpus(folder)))
-    ((_, kept),) = outcomes(from_leg(leg, "x", "keep"))
-    assert [item.id for item in present(kept.pair).positives] == ["d1"]
-    assert kept.left_out == (NO_PASSAGE,)
+    ((_, outcome),) = outcomes(from_leg(leg, "x", "keep"))
+    assert [item.id for item in present(outcome.pair).positives] == ["d1"]
+    assert outcome.left_out == (NO_PASSAGE,)
 
 
 @pytest.mark.parametrize(("key", "count"), [("queries", 4), ("qrels", 7)])
@@ -117,8 +119,8 @@ def test_counts_are_held(key: str, count: int) -> None:
 def test_answers_alone_name_no_passage() -> None:
     """Strings are no passages to train on."""
     leg = _leg(qrels=None, answers=_source([Answers("q1", ("x",))]))
-    wanted = fields(where="x", found="answers and no judgements of passages", expected="judgements")
-    with pytest.raises(UsageError, check=wanted):
+    check = fields(where="x", found="answers and no judgements of passages", expected="judgements")
+    with pytest.raises(UsageError, check=check):
         from_leg(leg, "x")
 
 
@@ -141,35 +143,35 @@ def test_training_pairs_of_the_mini_world_agree_with_its_judgements() -> None:
     leg = Leg(
         "", mini.questions("sw", "train"), mini.judgements("sw", "train"), Corpus("c", mini.passages("sw"), "sw"), "sw"
     )
-    found = {pair.query: set(pair.positives) for pair in from_leg(leg, "mini/mrtydi/sw train").read()}
-    assert found == {pair.query: set(pair.positives) for pair in mini.language_pairs("sw").read()}
+    positives = {pair.query: set(pair.positives) for pair in from_leg(leg, "mini/mrtydi/sw train").read()}
+    assert positives == {pair.query: set(pair.positives) for pair in mini.language_pairs("sw").read()}
 
 
-def test_data_sets_of_the_library(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_sets_of_the_library(write: Put, monkeypatch: pytest.MonkeyPatch) -> None:
     """MS MARCO's training queries by name; another number of judgements than published is refused."""
-    docs = put("docs.tsv", "d1\tfirst text\nd2\tsecond text\n")
-    queries = put("queries.tsv", "q1\twhat?\n")
-    qrels = put("qrels", "q1 0 d2 1\n")
-    made = ir_datasets.create_dataset(str(docs), str(queries), str(qrels))
-    monkeypatch.setitem(ir_datasets.registry._registered, "bench-test/train", made)
+    docs = write("docs.tsv", "d1\tfirst text\nd2\tsecond text\n")
+    queries = write("queries.tsv", "q1\twhat?\n")
+    qrels = write("qrels", "q1 0 d2 1\n")
+    dataset = ir_datasets.create_dataset(str(docs), str(queries), str(qrels))
+    monkeypatch.setitem(ir_datasets.registry._registered, "bench-test/train", dataset)
     assert list(irds_pairs("bench-test/train").read()) == [
         TrainingPair(Item("q1", "what?"), (Item("d2", "second text"),), (), "bench-test/train")
     ]
-    monkeypatch.setitem(ir_datasets.registry._registered, "msmarco-passage/train", made)
-    wanted = fields(found="1 judged queries", expected="502,939", hint="this is not the published release")
-    with pytest.raises(DataError, check=wanted):
+    monkeypatch.setitem(ir_datasets.registry._registered, "msmarco-passage/train", dataset)
+    check = fields(found="1 judged queries", expected="502,939", hint="this is not the published release")
+    with pytest.raises(DataError, check=check):
         list(irds_pairs().read())
 
 
-def test_memory_grows_with_the_judged_passages_only(put: Put) -> None:
+def test_memory_grows_with_the_judged_passages_only(write: Put) -> None:
     """A corpus eight times as large, with the same judgements, takes no more memory."""
 
     def most(count: int) -> int:
         rows = (json.dumps({"_id": f"d{at}", "text": f"{at} " + "word " * 100}) for at in range(count))
-        put(f"{count}/corpus.jsonl", "\n".join(rows))
-        put(f"{count}/queries.jsonl", "\n".join(json.dumps({"_id": f"q{at}", "text": "what?"}) for at in range(100)))
+        write(f"{count}/corpus.jsonl", "\n".join(rows))
+        write(f"{count}/queries.jsonl", "\n".join(json.dumps({"_id": f"q{at}", "text": "what?"}) for at in range(100)))
         judged = "".join(f"q{at}\td{at * 7}\t1\n" for at in range(100))
-        folder = put(f"{count}/qrels/train.tsv", f"query-id\tcorpus-id\tscore\n{judged}").parent.parent
+        folder = write(f"{count}/qrels/train.tsv", f"query-id\tcorpus-id\tscore\n{judged}").parent.parent
         source = pairs_of_split(folder, "train")
         list(source.read())  # whatever is imported and cached once
         with traced() as peak:
@@ -186,12 +188,12 @@ def test_real_training_questions() -> None:
     for name, pairs, positives in (("beir/scifact", 809, 919), ("mrtydi-goldp/sw", 1919, 2210)):
         folder = root / name
         source = pairs_of_split(folder, "train")
-        assert Counter(one.left_out for _, one in outcomes(source)) == {(): pairs}
+        assert Counter(outcome.left_out for _, outcome in outcomes(source)) == {(): pairs}
         texts, asked = (
             {row["_id"]: row["text"] for row in map(json.loads, (folder / file).read_text("utf-8").strip().split("\n"))}
             for file in ("corpus.jsonl", "queries.jsonl")
         )
         rows = [row.split("\t") for row in (folder / "qrels/train.tsv").read_text("utf-8").split("\n")[1:] if row]
         expected = Counter((asked[query], texts[document]) for query, document, _ in rows)
-        found = Counter((one.query.text, item.text) for one in source.read() for item in one.positives)
+        found = Counter((outcome.query.text, item.text) for outcome in source.read() for item in outcome.positives)
         assert (found, found.total()) == (expected, positives)

@@ -19,19 +19,19 @@ EXPECTED = TrainingPair(Item("1", "is it?", language="sw"), (WORDS[0],), (WORDS[
 
 
 @pytest.mark.parametrize("row", cases("pair-spellings"))
-def test_spellings(put: Put, row: dict[str, Any]) -> None:
+def test_spellings(write: Put, row: dict[str, Any]) -> None:
     """One schema comes of all of them; passages have the language of the query; texts without id are hashed."""
-    path = put("p.jsonl", json.dumps(row) + "\n")
+    path = write("p.jsonl", json.dumps(row) + "\n")
     assert list(jsonl_pairs(path, "own", "sw").read()) == [EXPECTED]
 
 
-def test_what_a_line_says_itself(put: Put) -> None:
+def test_what_a_line_says_itself(write: Put) -> None:
     """Its id, language and source count, else its number; texts without an id are hashed, title and text apart."""
     rows = [
         {"id": 12, "query": "a", "positive": {"_id": "x", "text": "b", "lang": "en"}, "lang": "ko", "source": "here"},
         {"query": "c", "positive": "d", "language": "th"},
     ]
-    path = put("p.jsonl", "\n\n".join(map(json.dumps, rows)))
+    path = write("p.jsonl", "\n\n".join(map(json.dumps, rows)))
     assert list(jsonl_pairs(path, language="sw").read()) == [
         TrainingPair(Item("12", "a", language="ko"), (Item("x", "b", language="en"),), (), "here"),
         TrainingPair(Item("3", "c", language="th"), (Item(text_id("d"), "d", language="th"),), (), "p.jsonl"),
@@ -40,7 +40,7 @@ def test_what_a_line_says_itself(put: Put) -> None:
     assert len({text_id("b", "a"), text_id("ab"), text_id("", "ab"), text_id("a", "b"), text_id("b")}) == 5
 
 
-def test_faulty_lines(put: Put, told: Sentences) -> None:
+def test_faulty_lines(write: Put, errors: Sentences) -> None:
     """Each with its line."""
     rows = [
         '{"query": "q", "positive": "p"}',
@@ -51,8 +51,8 @@ def test_faulty_lines(put: Put, told: Sentences) -> None:
         '{"query": ["q"], "positive": "p"}',
         '{"id": "1", "query": "q", "positive": "p"}',
     ]
-    path = put("p.jsonl", "\n".join(rows))
-    assert told(jsonl_pairs(path).read()) == [
+    path = write("p.jsonl", "\n".join(rows))
+    assert errors(jsonl_pairs(path).read()) == [
         (f'{path}:2: found no "query" that says anything, expected the query\'s text under "query" or "question"'),
         f"{path}:3: found no positive, expected at least one passage that answers the query",
         f"{path}:4: found an empty negative, expected a passage with a text",
@@ -62,8 +62,8 @@ def test_faulty_lines(put: Put, told: Sentences) -> None:
         ),
         f"{path}:6: found \"query\": ['q'], expected a string",
     ]
-    path = put("twice.jsonl", "\n".join((rows[0], rows[-1])))
-    assert "found query id '1' a second time" in told(jsonl_pairs(path).read())[0]
+    path = write("twice.jsonl", "\n".join((rows[0], rows[-1])))
+    assert "found query id '1' a second time" in errors(jsonl_pairs(path).read())[0]
 
 
 ROWS = 'what?\tthis "one"\nwho?\tshe\the\tthey\nwhat?\tthat\n'
@@ -76,23 +76,23 @@ def _item(text: str) -> Item:
 @pytest.mark.parametrize(
     ("header", "first"), [("", 1), ("query\tpositive\tnegative\n", 2), ("Question\tpositive\n", 2)]
 )
-def test_rows(put: Put, header: str, first: int) -> None:
+def test_rows(write: Put, header: str, first: int) -> None:
     """With a header or without: ids are numbers of lines, so the same query may come again."""
-    asked = [Item(str(first + at), text, language="en") for at, text in enumerate(("what?", "who?", "what?"))]
-    assert list(tsv_pairs(put("p.tsv", header + ROWS), "own", "en").read()) == [
-        TrainingPair(asked[0], (_item('this "one"'),), (), "own"),
-        TrainingPair(asked[1], (_item("she"),), (_item("he"), _item("they")), "own"),
-        TrainingPair(asked[2], (_item("that"),), (), "own"),
+    queries = [Item(str(first + at), text, language="en") for at, text in enumerate(("what?", "who?", "what?"))]
+    assert list(tsv_pairs(write("p.tsv", header + ROWS), "own", "en").read()) == [
+        TrainingPair(queries[0], (_item('this "one"'),), (), "own"),
+        TrainingPair(queries[1], (_item("she"),), (_item("he"), _item("they")), "own"),
+        TrainingPair(queries[2], (_item("that"),), (), "own"),
     ]
 
 
-def test_tables(put: Put, told: Sentences) -> None:
+def test_tables(write: Put, errors: Sentences) -> None:
     """The ending decides compression; the word "query" alone is no header; each faulty row comes with its line."""
-    assert len(list(tsv_pairs(put("p.tsv.bz2", bz2.compress(ROWS.encode()))).read())) == 3
-    (found,) = tsv_pairs(put("p.tsv", "query\tan answer\n")).read()
-    assert (found.query.text, found.positives[0].text) == ("query", "an answer")
-    path = put("p.tsv", "a\tb\nalone\n\tb\na\t\na\tb\t \tc\n")
-    assert told(tsv_pairs(path).read()) == [
+    assert len(list(tsv_pairs(write("p.tsv.bz2", bz2.compress(ROWS.encode()))).read())) == 3
+    (pair,) = tsv_pairs(write("p.tsv", "query\tan answer\n")).read()
+    assert (pair.query.text, pair.positives[0].text) == ("query", "an answer")
+    path = write("p.tsv", "a\tb\nalone\n\tb\na\t\na\tb\t \tc\n")
+    assert errors(tsv_pairs(path).read()) == [
         (
             f"{path}:2: found 1 column in 'alone', expected at least 2 columns separated by tabs: "
             "query, positive, and negatives if there are any"
