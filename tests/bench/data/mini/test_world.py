@@ -124,9 +124,9 @@ def test_languages_share_only_names_and_numerals() -> None:
         assert common <= tokens
         assert len(common) > len(tokens) / 4
     for code, language in LANGUAGES.items():
-        forms = [word for group in lexicon(SMALL, code).content for word in group]
-        assert len({form for word in forms for form in inflected(word, language)}) == sum(
-            len(inflected(word, language)) for word in forms
+        vocabulary = [word for group in lexicon(SMALL, code).content for word in group]
+        assert len({form for word in vocabulary for form in inflected(word, language)}) == sum(
+            len(inflected(word, language)) for word in vocabulary
         )
 
 
