@@ -19,107 +19,149 @@ from bench.evaluation.results.read import Result, result, result_files
 from leaderboard.pages import ablations, compare, cost, index, methods, protocols, reported, runs, suites
 from leaderboard.records import NEAR, Records
 from leaderboard.site.boards import COPY, Board, boards
-from leaderboard.site.feed import days
-from leaderboard.site.render import Family, Files, Renderer, assets, settled
-from leaderboard.site.rows import entries
-from leaderboard.site.site import LeftOut, Shown, Site, pages
-from leaderboard.site.verify import faults, too_large
+from leaderboard.site.render import Family, Renderer, assets, resolve_links
+from leaderboard.site.site import Catalogue, OmittedBundle, Site, pages
+from leaderboard.site.verify import errors, too_large
 
 LIST = "site.json"
 """Lists every file of the site; a later build recognises the site by it."""
 SCHEMA = "retrieval-bench/site/1"
-Sound = TypeVar("Sound")
-_BREAKS = (BenchError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+Product = TypeVar("Product")
+_BROKEN = (BenchError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What a bundle may raise that is not as a run writes it."""
+FAMILIES: tuple[Family, ...] = (
+    # The order decides nothing but which of two pages of one name is the second.
+    index.files,
+    suites.files,
+    reported.files,
+    protocols.files,
+    ablations.files,
+    runs.files,
+    methods.files,
+    compare.files,
+    cost.files,
+)
+"""All families of pages."""
 
 
 @dataclass(frozen=True)
-class Built:
-    """A built site."""
+class BuiltSite:
+    """A built site.
+
+    Args:
+        folder: where it is.
+        pages: its boards, as its list has them.
+        files: number of files.
+        bytes: their size.
+        omitted: bundles that cannot be read or shown.
+    """
 
     folder: Path
     pages: tuple[dict[str, Any], ...]
     files: int
     bytes: int
-    left: tuple[LeftOut, ...]
+    omitted: tuple[OmittedBundle, ...]
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """Look for no cycles within: nearly all objects live to the end of a build, a quarter of which the search takes."""
-    before = gc.isenabled()
+def gc_disabled() -> Iterator[None]:
+    """Switch garbage collection off: nearly all objects live to the end of a build, a quarter of which it takes."""
+    enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if before:
+        if enabled:
             gc.enable()
 
 
-@_uncollected()
+@gc_disabled()
 def build(
     folder: Path,
     out: Path,
-    shown: Shown | None = None,
+    catalogue: Catalogue | None = None,
     built: str = "",
     cache: Path | None = None,
     *,
     runs: bool = False,
     records: Records = NEAR,
-) -> Built:
-    """Build the site of a results folder at `out`, which must be absent, empty, or hold an older site alone.
+) -> BuiltSite:
+    """Build the site of a results folder; a bundle that cannot be read or shown is left out and named.
 
-    Pages name the day `built`, if it is given; the folder `cache` keeps statistical tests from build to build; `runs`
-    copies result files and runs next to the rows' pages. A bundle that cannot be read or shown is left out and named.
+    Args:
+        folder: the results folder.
+        out: where the site goes; it must be absent, empty, or hold an older site alone.
+        catalogue: methods and suites of plugins.
+        built: the day that pages name, ISO 8601; by default none.
+        cache: folder that keeps statistical tests from build to build.
+        runs: whether to copy result files and runs next to the rows' pages.
+        records: which results are verified.
 
     Raises:
         UsageError: there are no results, `out` holds other files, or a page would be too large.
         StoreError: no result can be trusted, a folder cannot be written, or pages contradict their files.
     """
-    found, left = _readable(folder)
-    if not found:
-        if left:
-            raise StoreError(f"no result can be shown; the first: {left[0].why}", where=folder)
+    results, omitted = _readable(folder)
+    if not results and omitted:
+        raise StoreError(f"no result can be shown; the first: {omitted[0].reason}", where=folder)
+    if not results:
         hint = f"type `bench run --results {folder}` to make some, or name another folder by --results"
         raise UsageError(where=folder, found="no results", expected="at least one", hint=hint)
-    _free(out)
-    days_ = _listing(out).get("days")
-    known = {str(row): str(day) for row, day in days_.items()} if isinstance(days_, dict) else {}
-
+    _require_replaceable(out)
+    days = _listing(out).get("days")
+    days = {str(row): str(day) for row, day in days.items()} if isinstance(days, dict) else {}
     tables = partial(boards, cache=cache, records=records)
 
-    def make(chosen: Sequence[Result], bad: Mapping[Path, str]) -> tuple[Site, dict[str, bytes]]:
-        gone = [LeftOut(path.parent.relative_to(folder).as_posix(), why) for path, why in bad.items()]
-        site = Site(tuple(chosen), tuple(tables(chosen)), shown or Shown(), built, known, runs, records, (*left, *gone))
+    def make(chosen: Sequence[Result], broken: Mapping[Path, str]) -> tuple[Site, dict[str, bytes]]:
+        bundles = [OmittedBundle(path.parent.relative_to(folder).as_posix(), why) for path, why in broken.items()]
+        site = Site(
+            results=tuple(chosen),
+            boards=tuple(tables(chosen)),
+            catalogue=catalogue or Catalogue(),
+            built=built,
+            days=days,
+            runs=runs,
+            records=records,
+            omitted=(*omitted, *bundles),
+        )
         content = files(site)
         _check(content)
         return site, content
 
-    (site, content), _ = _sound(sorted(found, key=lambda one: one.accepted is not None), make, tables)
-    made = tuple(page.about() for page in pages(site.boards))
-    left_out = [one.place for one in site.left]  # the reasons name folders of this machine
-    listing = {"schema": SCHEMA, "files": sorted([*content, LIST]), "pages": made, "days": days(site)}
-    listing |= {"left_out": left_out} if left_out else {}
+    submitted_last = sorted(results, key=lambda read: read.accepted is not None)
+    (site, content), _ = build_without_broken(submitted_last, make, tables)
+    listed = tuple(page.listing() for page in pages(site.boards))
+    listing = {"schema": SCHEMA, "files": sorted([*content, LIST]), "pages": listed, "days": site.first_days()}
+    if site.omitted:  # the reasons name folders of this machine
+        listing["left_out"] = [bundle.folder for bundle in site.omitted]
     content[LIST] = (json.dumps(listing, indent=1, ensure_ascii=False) + "\n").encode()
     try:
         _replace(out, content)
     except OSError as error:
         hint = "fix that or choose another folder by --out"
         raise StoreError(f"cannot write the site to {out}: {explain(error)}; {hint}", where=out, hint=hint) from error
-    return Built(out, made, len(content), sum(map(len, content.values())), site.left)
+    return BuiltSite(out, listed, len(content), sum(map(len, content.values())), site.omitted)
 
 
 def trial(
     candidates: Sequence[Result], folder: Path, cache: Path | None = None, records: Records = NEAR
 ) -> tuple[dict[Path, str], list[str]]:
-    """Build the board of results that share one, with them and those of a results folder; write nothing.
+    """Build the board of some results that share one, together with those of a results folder; write nothing.
 
-    Return why it cannot be built with some of them, by their files; and what it notes of rows with the same numbers.
+    Args:
+        candidates: the results; they replace those of the same systems and seeds.
+        folder: the results folder.
+        cache: folder that keeps statistical tests.
+        records: which results are verified.
+
+    Returns:
+        Why the board cannot be built with some of the candidates, by their files; and its notes on rows with the same
+        numbers.
     """
-    about = candidates[0].content
-    others, _ = _readable(folder / about.data / about.suite.name / about.setting)
-    new = {(one.content.system.hash, one.content.seed) for one in candidates}
-    kept = [one for one in others if (one.content.system.hash, one.content.seed) not in new]
+    content = candidates[0].content
+    others, _ = _readable(folder / content.data / content.suite.name / content.setting)
+    new = {(result.content.system.hash, result.content.seed) for result in candidates}
+    others = [result for result in others if (result.content.system.hash, result.content.seed) not in new]
     tables = partial(boards, cache=cache, records=records)
 
     def make(chosen: Sequence[Result], _: Mapping[Path, str]) -> list[str]:
@@ -128,116 +170,102 @@ def trial(
         return [note for board in site.boards for note in board.notes if COPY in note]
 
     try:
-        notes, bad = _sound([*kept, *candidates], make, tables)
-    except _BREAKS as error:
-        return {one.path: str(error) for one in candidates}, []
-    return {one.path: bad[one.path] for one in candidates if one.path in bad}, notes
+        notes, broken = build_without_broken([*others, *candidates], make, tables)
+    except _BROKEN as error:
+        return {result.path: str(error) for result in candidates}, []
+    return {result.path: broken[result.path] for result in candidates if result.path in broken}, notes
 
 
-def _readable(folder: Path) -> tuple[list[Result], list[LeftOut]]:
+def _readable(folder: Path) -> tuple[list[Result], list[OmittedBundle]]:
     """Return the results of a folder, and those that are not as they were written."""
-    found, left = [], []
+    results, omitted = [], []
     for path in result_files(folder):
         try:
-            found.append(result(path))
+            results.append(result(path))
         except BenchError as error:
-            left.append(LeftOut(path.parent.relative_to(folder).as_posix(), str(error)))
-    return found, left
+            omitted.append(OmittedBundle(path.parent.relative_to(folder).as_posix(), str(error)))
+    return results, omitted
 
 
-def _sound(
-    found: Sequence[Result],
-    make: Callable[[Sequence[Result], Mapping[Path, str]], Sound],
+def build_without_broken(
+    results: Sequence[Result],
+    make: Callable[[Sequence[Result], Mapping[Path, str]], Product],
     tables: Callable[[Sequence[Result]], list[Board]],
-) -> tuple[Sound, dict[Path, str]]:
-    """Make something of all results, or of those without which it can be made: why not, by their files.
+) -> tuple[Product, dict[Path, str]]:
+    """Make something of all results, or of those without which it can be made.
 
-    Of results that are sound each by itself but not together, the first are kept. Raises what `make` raises where
-    leaving results out does not help.
+    Of results that are sound each by itself but not together, the first are kept.
+
+    Args:
+        results: in the order of trust.
+        make: takes results, and reasons why others are left out, by their files; raises for results that break it.
+        tables: builds boards; raises for results that must not share one.
+
+    Returns:
+        What was made, and why results were left out, by their files.
+
+    Raises:
+        Exception: what `make` raises where leaving results out does not help.
     """
     try:
-        return make(found, {}), {}
-    except _BREAKS as error:
-        bad = {one.path: why for one in found if (why := _fails(partial(make, [one], {})))}
-        if not bad:
-            kept: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
-            for one in found:
-                own = kept[one.content.data, one.content.suite.name, one.content.setting]
-                if why := _fails(partial(tables, [*own, one])):
-                    bad[one.path] = why
+        return make(results, {}), {}
+    except _BROKEN as error:
+        broken = {result.path: cause for result in results if (cause := _cause(partial(make, [result], {})))}
+        if not broken:
+            sound: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
+            for result in results:
+                content = result.content
+                group = sound[content.data, content.suite.name, content.setting]
+                if cause := _cause(partial(tables, [*group, result])):
+                    broken[result.path] = cause
                 else:
-                    own.append(one)
-        if not bad or len(bad) == len(found):
+                    group.append(result)
+        if not broken or len(broken) == len(results):
             raise
         try:
-            return make([one for one in found if one.path not in bad], bad), bad
-        except _BREAKS:
+            return make([result for result in results if result.path not in broken], broken), broken
+        except _BROKEN:
             raise error from None
 
 
-def _fails(make: Callable[[], object]) -> str:
-    """Return why a site cannot be made; empty where it can."""
+def _cause(make: Callable[[], object]) -> str:
+    """Return why something cannot be made; empty where it can."""
     try:
         make()
-    except _BREAKS as error:
+    except _BROKEN as error:
         return str(error) if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
     return ""
-
-
-def _of_rows(site: Site, renderer: Renderer) -> Files:
-    """Pages of runs, methods, pairs and costs."""
-    every = entries(site)
-    yield from runs.files(renderer, every)
-    yield from runs.run_files(every) if site.runs else ()
-    yield from methods.files(site, renderer, every)
-    yield from compare.files(renderer, every)
-    yield from cost.files(renderer, every)
-
-
-FAMILIES: tuple[Family, ...] = (
-    # The order decides nothing but which of two pages of one name is the second.
-    index.files,
-    suites.files,
-    reported.files,
-    protocols.files,
-    ablations.files,
-    _of_rows,
-)
-"""All families of pages."""
 
 
 def files(site: Site) -> dict[str, bytes]:
     """Return every file of the site by its path; the same site always gives the same bytes."""
     renderer = Renderer(site)
-    found = assets()
+    content = assets()
     for family in FAMILIES:
-        for name, content in family(site, renderer):
-            if name in found:
+        for name, data in family(site, renderer):
+            if name in content:
                 raise ValueError(f"{name}: two pages of one name")
-            found[name] = content
+            content[name] = data
     return {
-        name: settled(name, content, found, renderer.empty) if name.endswith(".html") else content
-        for name, content in found.items()
+        name: resolve_links(name, data, content, renderer.empty) if name.endswith(".html") else data
+        for name, data in content.items()
     }
 
 
-def _free(out: Path) -> None:
+def _require_replaceable(out: Path) -> None:
     """Raise `UsageError` where `out` holds anything that no build has written."""
     if not out.exists():
         return
     if not out.is_dir():
         raise UsageError(where=out, found="a file", expected="a folder for the site", hint="choose another by --out")
-    named = _listing(out).get("files")
-    ours = set(map(str, named)) if isinstance(named, list) else set()
-    if ours:
-        there = {path.relative_to(out).as_posix() for path in out.rglob("*") if not path.is_dir() or path.is_symlink()}
-    else:
-        there = {path.name for path in out.iterdir()}
-    strange = sorted(there - ours)
-    if strange:
+    listed = _listing(out).get("files")
+    ours = set(map(str, listed)) if isinstance(listed, list) else set()
+    paths = (path for path in out.rglob("*") if not path.is_dir() or path.is_symlink()) if ours else out.iterdir()
+    foreign = sorted({path.relative_to(out).as_posix() for path in paths} - ours)
+    if foreign:
         raise UsageError(
             where=out,
-            found=f"files that no build has written ({', '.join(strange[:3])}{', …' if len(strange) > 3 else ''})",
+            found=f"files that no build has written ({', '.join(foreign[:3])}{', …' if len(foreign) > 3 else ''})",
             expected="an absent or empty folder, or an older site",
             hint="choose another by --out",
         )
@@ -248,7 +276,7 @@ def _check(content: dict[str, bytes]) -> None:
     for name, size, most in too_large(content):
         hint = "build from a folder with fewer systems (--results)"
         raise UsageError(where=name, found=f"{size:,} bytes", expected=f"at most {most:,}", hint=hint)
-    wrong = list(faults(content))
+    wrong = list(errors(content))
     if wrong:
         raise StoreError(
             f"the site was not written: found {len(wrong):,} faults, expected none; the first: {wrong[0]}. This is a "
@@ -257,6 +285,7 @@ def _check(content: dict[str, bytes]) -> None:
 
 
 def _listing(out: Path) -> dict[str, Any]:
+    """Return the list of an older site; empty where there is none."""
     try:
         listing = json.loads((out / LIST).read_bytes())
     except (OSError, ValueError, RecursionError):

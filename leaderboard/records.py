@@ -1,28 +1,28 @@
-"""How far a result was checked, and the records of maintainers that say so.
+"""Whether a result is verified, and the records that say so.
 
-A result is handed in, then recomputed from its runs and the judgements, then made again elsewhere (`bench reproduce`),
-then agreed by the author of its method. Who has the data writes a record into a folder that only maintainers may
-change; where that folder is given, nothing else counts: neither a record in a bundle, nor that there is none.
+A row is *verified* or *unverified*. It is verified where it was run here, where every number was recomputed from its
+run and the judgements, or where it was reproduced elsewhere (`bench reproduce`). `Verification` says which, and by
+whom. Whoever has the data writes a record into a folder that only maintainers may change. Where that folder is given,
+nothing else counts: neither a record in a bundle, nor that there is none.
 """
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import IntEnum
+from enum import StrEnum
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bench.core.errors import StoreError, UsageError
+from bench.core.errors import StoreError
 from bench.core.files import explain, read_sealed, sha256_file, write_sealed
-from bench.evaluation.results.format import Content, LegName, Sha256, TaskId, Text
+from bench.evaluation.results.format import ACCEPTED, ACCEPTED_SCHEMA, Accepted, Content, LegName, Sha256, TaskId, Text
 from bench.evaluation.results.read import Result
 
-SCHEMA = "retrieval-bench/record/1"
 EXCEPTIONS = "exceptions.txt"
 """Folders of results, below the results folder and one a line, that strict checks let pass unverified."""
 UNVERIFIED = "unverified"
@@ -30,50 +30,72 @@ ONLY_RECOMPUTED = (
     "Recomputed means that the numbers follow from the run and the judgements. Which system produced the run remains a "
     "claim: a run constructed from public judgements cannot be distinguished from a genuine one"
 )
-Names = dict[TaskId, dict[LegName, list[Text]]]
 
 
-class State(IntEnum):
-    """How far a result was checked; the first has no rank."""
+class Basis(StrEnum):
+    """What was done to verify a row."""
 
-    HANDED_IN = 0
-    RUN_HERE = 1
-    RECOMPUTED = 2
-    MADE_AGAIN = 3
-    AGREED = 4
+    SUBMITTED = "not verified"
+    RUN_HERE = "run here"
+    RECOMPUTED = "recomputed here"
+    REPRODUCED = "reproduced elsewhere"
 
-    @property
-    def title(self) -> str:
-        """Its name on pages and in files."""
-        return ("handed in", "run here", "recomputed", "made again elsewhere", "agreed by the author")[self]
+
+_STRENGTH = list(Basis)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Whether a row is verified, on what basis, and by whom.
+
+    Args:
+        basis: what was done; all but `SUBMITTED` verify a row.
+        by: who reproduced it: a name, or the address where its author confirms it; empty otherwise.
+    """
+
+    basis: Basis = Basis.RUN_HERE
+    by: str = ""
 
     @property
     def verified(self) -> bool:
-        """Whether a row in this state is ranked."""
-        return self is not State.HANDED_IN
+        """Whether a row may be ranked."""
+        return self.basis is not Basis.SUBMITTED
+
+    @property
+    def state(self) -> str:
+        """`verified` or `unverified`, as files hold it."""
+        return "verified" if self.verified else UNVERIFIED
+
+    @property
+    def title(self) -> str:
+        """The basis in words, as pages and files show it: `reproduced elsewhere by …`."""
+        return f"{self.basis} by {self.by}" if self.by else str(self.basis)
+
+    @property
+    def strength(self) -> int:
+        """Order of the bases; a system is verified as far as its weakest seed."""
+        return _STRENGTH.index(self.basis)
 
 
-class _Part(BaseModel):
+class Reproduction(BaseModel):
+    """What `bench reproduce --json` reported, when it was recorded, and who ran it."""
+
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
-
-
-class MadeAgain(_Part):
-    """What `bench reproduce --json` found, and when that was recorded."""
 
     verdict: Literal["OK", "close"]
     when: Text
+    by: Text
 
 
-class Record(_Part):
-    """What a maintainer found of a bundle, whose result file names the checksums of all its files."""
+class Record(Accepted):
+    """What was found when a result was checked; the result file names the checksums of all files of its bundle.
 
-    bundle: Sha256  # of the result file
-    data: dict[TaskId, dict[LegName, Sha256]]  # of the judgements that were used
-    recomputed: Names
-    version: Text
-    when: Text
-    made_again: MadeAgain | None = None
-    agreed: Text | None = None  # where the author says so
+    `data` are digests of the judgements that were used, by task and leg.
+    """
+
+    format_: Literal["retrieval-bench/accepted/1"] = Field(alias="schema")
+    data: dict[TaskId, dict[LegName, Sha256]] = Field(default_factory=dict)
+    reproduced: Reproduction | None = None
 
     def covers(self, content: Content) -> bool:
         """Whether every number of a result was recomputed."""
@@ -84,67 +106,92 @@ class Record(_Part):
         )
 
 
-class _File(Record):
-    """A record as its file holds it."""
-
-    format_: Literal["retrieval-bench/record/1"] = Field(alias="schema")
-
-
 @dataclass(frozen=True)
 class Records:
-    """The records of a board; without a folder those that `add` and `check` wrote next to the results."""
+    """The records of a board: those of a folder of maintainers, by default those next to the results."""
 
     folder: Path | None = None
 
     def find(self, path: Path) -> Record | None:
         """Return the record of a result file. Raises `StoreError` for one that is not as it was written."""
-        place = self._place(path)
-        if place is None or not place.exists():
+        digest = sha256_file(path)
+        location = self._location(path, digest)
+        try:
+            record = Record.model_validate(read_sealed(location))
+        except FileNotFoundError:
             return None
-        try:
-            record = _File.model_validate(read_sealed(place))
         except ValidationError as error:
-            raise StoreError(where=place, found="no record", expected=error.errors()[0]["msg"]) from error
+            raise StoreError(where=location, found="no record", expected=error.errors()[0]["msg"]) from error
         except (OSError, ValueError, RecursionError) as error:
-            raise StoreError(f"{place} cannot be trusted: {error}; take it away, or record the result again") from error
-        return record if record.bundle == place.stem else None
+            raise StoreError(
+                f"{location} cannot be trusted: {error}; take it away, or record the result again"
+            ) from error
+        return record if record.result == digest else None
 
-    def state(self, result: Result) -> State:
-        """Return how far a result was checked. Raises `StoreError` for a record that is not as it was written."""
-        if self.folder is None:
-            accepted = result.accepted
-            if accepted is None:
-                return State.RUN_HERE
-            whole = bool(accepted.recomputed) and not any(accepted.not_recomputed.values())
-            return State.RECOMPUTED if whole else State.HANDED_IN
+    def verification(self, result: Result) -> Verification:
+        """Return how a result was verified. Raises `StoreError` for a record that is not as it was written."""
         record = self.find(result.path)
-        if record is None or not record.covers(result.content):
-            return State.HANDED_IN
-        if record.made_again is None:
-            return State.RECOMPUTED
-        return State.MADE_AGAIN if record.agreed is None else State.AGREED
+        if record is None:
+            return Verification(Basis.SUBMITTED if self.folder else Basis.RUN_HERE)
+        if not record.covers(result.content):
+            return Verification(Basis.SUBMITTED)
+        if record.reproduced is None:
+            return Verification(Basis.RECOMPUTED)
+        return Verification(Basis.REPRODUCED, record.reproduced.by)
 
-    def excepted(self, place: Path) -> bool:
+    def excepted(self, folder: Path) -> bool:
         """Whether maintainers let a result, by its folder below the results folder, pass unverified."""
-        return place.as_posix() in self._exceptions
+        return folder.as_posix() in self._exceptions
 
-    def write(self, path: Path, data: Mapping[str, Mapping[str, str]], recomputed: Names, **more: Any) -> Path:
-        """Write a result's record, with replays and authors of an older one. Raises `StoreError` where it cannot."""
-        place = self._place(path)
-        if place is None:
-            raise UsageError(where="--record", found="no folder of records", expected="it with --records DIR")
-        older = self.find(path)
-        kept = older.model_dump(include={"made_again", "agreed"}, exclude_none=True) if older else {}
-        said = {"bundle": place.stem, "data": data, "recomputed": recomputed, "version": version("retrieval-bench")}
+    def write(
+        self,
+        path: Path,
+        digest: str,
+        *,
+        recomputed: Mapping[str, Mapping[str, list[str]]],
+        not_recomputed: Mapping[str, Mapping[str, Mapping[str, str]]],
+        data: Mapping[str, Mapping[str, str]],
+        when: str,
+        reproduced: Reproduction | None = None,
+    ) -> Path:
+        """Write the record of a result file; the reproduction of an older record of the same file stays.
+
+        Args:
+            path: the result file, which may not be there yet.
+            digest: the sha256 of its content.
+            recomputed: names of recomputed numbers, by task and leg.
+            not_recomputed: why the others could not be recomputed, by task, leg and name.
+            data: digests of the judgements that were used, by task and leg.
+            when: the time, ISO 8601.
+            reproduced: what a reproduction elsewhere found.
+
+        Returns:
+            The path of the record.
+
+        Raises:
+            StoreError: the record cannot be written.
+        """
+        location = self._location(path, digest)
+        if reproduced is None and self.folder and (older := self.find(path)):
+            reproduced = older.reproduced
+        content = {
+            "schema": ACCEPTED_SCHEMA,
+            "result": digest,
+            "version": version("retrieval-bench"),
+            "when": when,
+            "recomputed": recomputed,
+            "not_recomputed": not_recomputed,
+            "data": data,
+        }
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            write_sealed(place, {"schema": SCHEMA, **said, "when": now(), **kept, **more})
+            location.parent.mkdir(parents=True, exist_ok=True)
+            write_sealed(location, content | ({"reproduced": reproduced.model_dump()} if reproduced else {}))
         except OSError as error:
-            raise StoreError(f"cannot write the record {place}: {explain(error)}", where=place) from error
-        return place
+            raise StoreError(f"cannot write the record {location}: {explain(error)}", where=location) from error
+        return location
 
-    def _place(self, path: Path) -> Path | None:
-        return self.folder / f"{sha256_file(path)}.json" if self.folder else None
+    def _location(self, path: Path, digest: str) -> Path:
+        return self.folder / f"{digest}.json" if self.folder else path.parent / ACCEPTED
 
     @cached_property
     def _exceptions(self) -> frozenset[str]:
@@ -160,5 +207,5 @@ NEAR = Records()
 def now() -> str:
     """Return the time for records, or that of SOURCE_DATE_EPOCH, so that an addition is reproducible to the byte."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    at = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
-    return at.replace(microsecond=0).isoformat()
+    moment = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
+    return moment.replace(microsecond=0).isoformat()

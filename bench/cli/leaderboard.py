@@ -1,34 +1,33 @@
-"""`bench leaderboard build`: a static site from a results folder."""
+"""`bench leaderboard`: build a static site, export its tables, start a repository for one, pack results for it."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from bench.cli import CommandGroup, examples
-from bench.cli.leaderboard_add import KEPT, add_command, check_command
-from bench.cli.leaderboard_export import export_command
-from bench.cli.leaderboard_init import init_command, pack_command, schema_command
-from bench.cli.options import FILE, records_option, results_option, store_option
+from bench.cli.leaderboard_add import CACHE, add_command, check_command
+from bench.cli.options import FILE, FOLDER, records_option, results_option, store_option
 from bench.cli.output import json_option, notice, print_json, table
+from bench.core.errors import StoreError, UsageError
+from bench.core.files import explain, write_bytes
 from bench.core.publications import marked
 from bench.plugins import Plugins, load, own_package
 
 if TYPE_CHECKING:
-    from leaderboard.site.site import Shown
+    from bench.core.publications import Reported
+    from leaderboard.site.site import Catalogue
+
+_LISTED = 20  # tasks that a notice lists
+_FORMATS = ("csv", "json", "parquet", "latex", "markdown", "html", "mteb", "model-index", "every-eval-ever")
 
 
 @click.group(name="leaderboard", cls=CommandGroup)
 def command() -> None:
     """Pages to read and to send: plain HTML that needs no server."""
     own_package("leaderboard")  # refuses another package of that name with a sentence
-
-
-for _other in (add_command, check_command, export_command, init_command, pack_command, schema_command):
-    command.add_command(_other)
 
 
 @command.command(name="build", epilog=examples("bench leaderboard build --results results --out site"))
@@ -53,13 +52,14 @@ def build_command(results: Path, out: Path, store: Path, records: Path | None, w
     from leaderboard.build import build
     from leaderboard.records import Records, now
 
-    today, kept = now().partition("T")[0], store / KEPT
-    site = build(results, out, _shown(load()), today, kept, runs=with_runs, records=Records(records))
-    notice(*(f"{one.place} is left out: {one.why}" for one in site.left))
+    today = now().partition("T")[0]
+    site = build(results, out, _catalogue(load()), today, store / CACHE, runs=with_runs, records=Records(records))
+    notice(*(f"{bundle.folder} is left out: {bundle.reason}" for bundle in site.omitted))
     start = (site.folder / "index.html").resolve()
     if as_json:
-        about = {"site": str(start), "pages": list(site.pages), "files": site.files, "bytes": site.bytes}
-        print_json(about | ({"left_out": [asdict(one) for one in site.left]} if site.left else {}))
+        summary = {"site": str(start), "pages": list(site.pages), "files": site.files, "bytes": site.bytes}
+        omitted = [{"place": bundle.folder, "why": bundle.reason} for bundle in site.omitted]
+        print_json(summary | ({"left_out": omitted} if omitted else {}))
         return
     rows = [
         (
@@ -75,26 +75,139 @@ def build_command(results: Path, out: Path, store: Path, records: Path | None, w
     click.echo(f"site: {start}")
 
 
-def _shown(plugins: Plugins) -> Shown:
-    """Return methods and suites of the installed plugins, as plain data."""
-    from leaderboard.site.site import MethodShown, Shown, SuiteShown
+def _catalogue(plugins: Plugins) -> Catalogue:
+    """Return the methods and suites of the installed plugins, as plain data."""
+    from leaderboard.site.site import Catalogue, MethodCard, SuiteCard
 
-    methods = {
-        name: MethodShown(name, one.version, one.summary, one.citation, one.card(), one.presets, one.licence, one.code)
-        for name, one in ((name, owned.value) for name, owned in plugins.methods.items())
-    }
-    files = {name: one.value.releases() if one.value.releases else () for name, one in plugins.suites.items()}
-    suites = {
-        name: SuiteShown(
-            name=name,
-            title=one.title,
-            primary=one.primary,
-            card=one.card(),
-            citation=one.citation,
-            licences=tuple(dict.fromkeys([one.licence, *(release.licence for release in files[name])])),
-            stands_for=one.stands_for,
-            reported=tuple(one.reported()) if one.reported else (),
+    methods = {}
+    for name, owned in plugins.methods.items():
+        method = owned.value
+        methods[name] = MethodCard(
+            name,
+            method.version,
+            method.summary,
+            method.citation,
+            method.card(),
+            method.presets,
+            method.licence,
+            method.code,
         )
-        for name, one in ((name, owned.value) for name, owned in plugins.suites.items())
-    }
-    return Shown(methods, suites)
+    suites = {}
+    for name, suite in ((name, owned.value) for name, owned in plugins.suites.items()):
+        releases = suite.releases() if suite.releases else ()
+        suites[name] = SuiteCard(
+            name=name,
+            title=suite.title,
+            primary=suite.primary,
+            card=suite.card(),
+            citation=suite.citation,
+            licences=tuple(dict.fromkeys([suite.licence, *(release.licence for release in releases)])),
+            proxy_for=suite.stands_for,
+            reported=tuple(suite.reported()) if suite.reported else (),
+        )
+    return Catalogue(methods, suites)
+
+
+@command.command(
+    name="export",
+    epilog=examples(
+        "bench leaderboard export mrtydi/unsupervised --format latex",
+        "bench leaderboard export mini/mrtydi/english --format markdown --out table.md",
+        "bench leaderboard export reported/msm/table-3 --format csv",
+        "bench leaderboard export all --format parquet --out all.parquet",
+        "bench leaderboard export all --format model-index --system msm",
+    ),
+)
+@click.argument("table", metavar="TABLE")
+@click.option("--format", "kind", type=click.Choice(_FORMATS), default="csv", show_default=True, help="What to write.")
+@click.option("--system", metavar="LABEL", help="Only the rows of this system (mteb, model-index).")
+@click.option(
+    "--out", type=FILE, help="File, or folder where a format has several; without it one file goes to stdout."
+)
+@results_option
+@records_option
+def export_command(
+    table: str, kind: str, system: str | None, out: Path | None, results: Path, records: Path | None
+) -> None:
+    """Write a table of the leaderboard for other programs.
+
+    TABLE is a board, [DATA/]SUITE/SETTING (mrtydi/unsupervised, mini/mrtydi/english); every number of one kind of
+    data in long form, [DATA/][substitutes/]all; or what a paper printed, reported/PAPER[/TABLE]. Tables of mini data,
+    of folders of yours and of substitutes say so in every format and never hold official rows.
+    """
+    from leaderboard.records import Records
+    from leaderboard.site.export import export
+    from leaderboard.site.hub import without_mteb_task
+    from leaderboard.site.text import listed
+
+    reported: tuple[Reported, ...] = ()
+    if table.partition("/")[0] == "reported":
+        suites = [owned.value for owned in load().suites.values()]
+        reported = tuple(row for suite in suites if suite.reported for row in suite.reported())
+    files = export(table, kind, results, reported, system=system, records=Records(records))
+    if kind == "mteb" and (tasks := without_mteb_task(files.values())):
+        notice(f"mteb has no task for {listed(tasks, _LISTED)}: it reads their files, but loads no task for them")
+    if out is None:
+        if len(files) > 1:
+            raise UsageError(f"found {len(files)} files to write, expected --out FOLDER for them, or --system LABEL")
+        click.echo(next(iter(files.values())), nl=False)
+        return
+    try:
+        for name, content in files.items():
+            path = out / name if kind in ("mteb", "every-eval-ever") else out
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(path, content)
+    except OSError as error:
+        raise StoreError(f"cannot write {out}: {explain(error)}; mend that or choose another place by --out") from error
+    click.echo(f"{len(files)} {'file' if len(files) == 1 else 'files'}: {out}", err=True)
+
+
+@command.command(name="init", epilog=examples("bench leaderboard init my-board"))
+@click.argument("folder", metavar="DIR", type=FOLDER)
+@json_option
+def init_command(folder: Path, as_json: bool) -> None:
+    """Write a repository for a leaderboard: results by pull request, checked and published by workflows.
+
+    DIR may be a repository already; nothing in it is overwritten.
+    """
+    from leaderboard.submissions.repository import init
+
+    files = init(folder)
+    if as_json:
+        print_json({"folder": str(folder.resolve()), "files": list(files)})
+        return
+    for file in files:
+        click.echo(folder / file)
+    click.echo(f"next: cd {folder} && git init && bench run --method bm25 --suite beir --results results")
+
+
+@command.command(
+    name="pack", epilog=examples("bench leaderboard pack results/…/seed-0 --url https://my.site/ --out packed")
+)
+@click.argument("folder", metavar="DIR", type=FOLDER)
+@click.option("--out", type=FOLDER, required=True, help="Folder of the copy.")
+@click.option("--url", default="", metavar="PREFIX", help="What the addresses of larger runs begin with: https://…/.")
+@json_option
+def pack_command(folder: Path, out: Path, url: str, as_json: bool) -> None:
+    """Copy a result to hand in; runs of more than 1 MB stay behind, named by their address and checksum."""
+    from leaderboard.submissions.pack import pack
+
+    packed = pack(folder, out, url)
+    if as_json:
+        print_json({"path": str(packed.path.resolve()), "remote": packed.uploads})
+        return
+    click.echo(f"packed: {packed.path}")
+    for name, address in packed.uploads.items():
+        click.echo(f"put {folder / name} at {address}")
+
+
+@command.command(name="schema", epilog=examples("bench leaderboard schema > result.schema.json"))
+def schema_command() -> None:
+    """Print the format of result files and their bundles as JSON Schema."""
+    from bench.evaluation.results.format import rendered
+
+    click.echo(rendered(), nl=False)
+
+
+for _command in (add_command, check_command):
+    command.add_command(_command)

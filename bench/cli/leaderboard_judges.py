@@ -22,7 +22,7 @@ from bench.types import DataRequest, Run, Suite, Task
 
 if TYPE_CHECKING:
     from bench.evaluation.results.format import Content
-    from leaderboard.submissions.recompute import Judged, Recomputed, SuiteKnown
+    from leaderboard.submissions.recompute import InstalledSuite, JudgedLeg, Recomputed
 
 
 _RELEASE = "run it again with the suite and the data of today"
@@ -32,10 +32,9 @@ def _check_name(suite: Suite, data: str, task: str) -> None:
     """Raise `RecordError` for a task that a suite does not have; those of local data are the user's own."""
     kind = data.partition("-")[0]
     if kind in suite.data:
-        dev = task.endswith(DEV)
-        every = suite.dev_names(kind) if dev and suite.dev_names else suite.task_names(kind)
-        if bare(task).removeprefix(f"{suite.name}/").removesuffix(DEV) not in every:
-            raise RecordError(f"task {task[:80]!a}", f"a task of suite {suite.name}, such as {every[0]}")
+        names = suite.dev_names(kind) if task.endswith(DEV) and suite.dev_names else suite.task_names(kind)
+        if bare(task).removeprefix(f"{suite.name}/").removesuffix(DEV) not in names:
+            raise RecordError(f"task {task[:80]!a}", f"a task of suite {suite.name}, such as {names[0]}")
 
 
 class SuiteJudges:
@@ -56,8 +55,8 @@ class SuiteJudges:
     ) -> None:
         self._report = report
         self._plugins, self._store, self._data_dir, self._folders = plugins, store, data_dir, folders
-        settings, own = resolve_run()
-        self._builder, self._unknown = Legs(store, plugins, own), settings.data.unknown_ids
+        settings, harness_settings = resolve_run()
+        self._builder, self._unknown = Legs(store, plugins, harness_settings), settings.data.unknown_ids
         self._read = cache(self._judging)
         self._task = cache(self._load)
 
@@ -66,50 +65,51 @@ class SuiteJudges:
         """Names of the installed methods."""
         return self._plugins.methods
 
-    def suite(self, content: Content) -> SuiteKnown | str:
+    def suite(self, content: Content) -> InstalledSuite | str:
         """What is known of a result's suite, or why nothing is. Raises `RecordError` for another version of it."""
-        from leaderboard.submissions.recompute import SuiteKnown
+        from leaderboard.submissions.recompute import InstalledSuite
 
         suite = self._suite(content)
         if isinstance(suite, str):
             return suite
-        return SuiteKnown(suite.title, suite.primary, suite.stands_for, suite.macros, suite.parallel)
+        return InstalledSuite(suite.title, suite.primary, suite.stands_for, suite.macros, suite.parallel)
 
-    def leg(self, content: Content, task: str, leg: str) -> Judged | str:
+    def leg(self, content: Content, task: str, leg: str) -> JudgedLeg | str:
         """What judges a leg, or why nothing here does. Raises `RecordError` for a task or release that is not here."""
-        from leaderboard.submissions.recompute import Judged, Recomputed
+        from leaderboard.submissions.recompute import JudgedLeg, Recomputed
 
         def score(run: Run) -> Recomputed:
-            found = judge.score(run)
-            return Recomputed(found.scores, found.official)
+            scored = judge.score(run)
+            return Recomputed(scored.scores, scored.official)
 
-        def lacks(asked: Sequence[str]) -> list[str]:
-            return [name for name, there in zip(asked, judge.known.documents(asked), strict=True) if not there]
+        def missing_documents(ids: Sequence[str]) -> list[str]:
+            return [name for name, exists in zip(ids, judge.known.documents(ids), strict=True) if not exists]
 
         suite = self._suite(content)
         if isinstance(suite, str):
             return suite
         _check_name(suite, content.data, task)
         try:
-            known = self._task(suite.name, content.data, task)
+            loaded = self._task(suite.name, content.data, task)
             judge = self._read(suite.name, content.data, task, leg)
         except BenchError as error:
             self._report(f"{task}: {error}")
             return "its data are not here, or not as they were published"
-        said = content.tasks[task][leg].release
-        if said != known.release:
-            raise RecordError(f"release {said!a} of the data of {task}", f"{known.release!a}, which is here", _RELEASE)
+        release = content.tasks[task][leg].release
+        if release != loaded.release:
+            expected = f"{loaded.release!a}, which is here"
+            raise RecordError(f"release {release!a} of the data of {task}", expected, _RELEASE)
         if judge.lacking:
             self._report(f"{task}: {next(iter(judge.lacking.values()))}")
-        return Judged(
+        return JudgedLeg(
             queries=judge.queries,
             measures=tuple(map(str, judge.protocol.measures)),
-            tie=known.tie,
-            drop_identical=known.drop_identical,
-            depth=self._builder.protocol(known).depth,
+            tie=loaded.tie,
+            drop_identical=loaded.drop_identical,
+            depth=self._builder.protocol(loaded).depth,
             score=score,
-            lacks=lacks,
-            lacking=dict.fromkeys(judge.lacking, "the texts of its passages are not here"),
+            missing_documents=missing_documents,
+            not_computable=dict.fromkeys(judge.lacking, "the texts of its passages are not here"),
             digest=digest([judge.judgements, judge.answered.strings if judge.answered else {}]),
         )
 
@@ -132,20 +132,18 @@ class SuiteJudges:
             names, kind = tuple(str(path.absolute()) for path in self._folders), "official"
         elif data != "official":
             kind, world = "mini", data.removeprefix("mini").removeprefix("-") or DEFAULT.name
-        asked = DataRequest(kind, self._data_dir, offline=True, world=world)
-        found = tasks_of(self._plugins.suite(suite), names, asked) if names else []
-        # Never a folder that happens to bear the name.
-        chosen = [one for one in found if (one.id, one.data) == (task, data)]
-        if not chosen and data == "local":
+        request = DataRequest(kind, self._data_dir, offline=True, world=world)
+        for loaded in tasks_of(self._plugins.suite(suite), names, request) if names else []:
+            if (loaded.id, loaded.data) == (task, data):  # never a folder that happens to bear the name
+                return loaded
+        if data == "local":
             raise UsageError(f"{task} is a folder of somebody's own; type --task FOLDER to name it")
-        if not chosen:
-            raise UsageError(f"suite {suite} has no task {task} in {data} data")
-        return chosen[0]
+        raise UsageError(f"suite {suite} has no task {task} in {data} data")
 
     def _judging(self, suite: str, data: str, task: str, leg: str) -> Judging:
-        known = self._task(suite, data, task)
-        part = next((one for one in known.legs if one.name == leg), None)
-        if part is None:
+        loaded = self._task(suite, data, task)
+        task_leg = next((candidate for candidate in loaded.legs if candidate.name == leg), None)
+        if task_leg is None:
             raise UsageError(f"{task} has no leg {leg!a} here")
-        measures = self._builder.protocol(known).measures  # all of them, whatever can be computed here
-        return judging_what_can_be(known, part, measures, self._builder, self._store, self._unknown)
+        measures = self._builder.protocol(loaded).measures  # all of them, whatever can be computed here
+        return judging_what_can_be(loaded, task_leg, measures, self._builder, self._store, self._unknown)

@@ -1,4 +1,4 @@
-"""A command that runs again in a process of its own, with bounds on memory and time: for what strangers hand in."""
+"""Run a command again in a process of its own, with bounds on memory and time: for untrusted submissions."""
 
 import os
 import signal
@@ -12,54 +12,64 @@ from click.core import ParameterSource
 from bench.core.errors import DataError
 
 _INSIDE = "_BENCH_LIMITED"  # internal: set for the process with bounds
-_ENDED = {-getattr(signal, name) for name in ("SIGKILL", "SIGXCPU", "SIGSEGV", "SIGABRT") if hasattr(signal, name)}
+_FATAL = {-getattr(signal, name) for name in ("SIGKILL", "SIGXCPU", "SIGSEGV", "SIGABRT") if hasattr(signal, name)}
 
 
-def bounded(context: click.Context, memory: int, minutes: int, where: str, run: Callable[[], None]) -> None:
-    """Run a command in a process with bounds (GiB, minutes): there, `run`. Raises `DataError` beyond them."""
-    most = f"at most {memory} GiB and {minutes} minutes (--memory, --minutes)"
-    much = DataError(where, None, "a result that takes more memory or time", most)
+def run_bounded(context: click.Context, memory: int, minutes: int, where: str, run: Callable[[], None]) -> None:
+    """Run a command in a process with bounds.
+
+    Args:
+        context: of the command, which is typed again for the process.
+        memory: bound on its address space, GiB.
+        minutes: bound on its processor time.
+        where: what a message names as the cause.
+        run: the command's work; called inside the process.
+
+    Raises:
+        DataError: the process exceeded a bound.
+        click.exceptions.Exit: the command failed, with its exit status.
+    """
+    limits = f"at most {memory} GiB and {minutes} minutes (--memory, --minutes)"
+    exceeded = DataError(where, None, "a result that takes more memory or time", limits)
     if os.environ.get(_INSIDE):
-        _bound(memory, minutes)
+        _set_limits(memory, minutes)
         try:
             run()
         except MemoryError:
-            raise much from None
+            raise exceeded from None
         return
-    typed = [sys.executable, "-m", "bench", *context.command_path.split()[1:], *_typed(context)]
+    words = [sys.executable, "-m", "bench", *context.command_path.split()[1:], *_words(context)]
     environment = {**os.environ, _INSIDE: "1"}
-    done = subprocess.run(typed, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 (ourselves)
-    if done.returncode in _ENDED:
-        raise much
-    click.echo(done.stderr, err=True, nl=False)
-    click.echo(done.stdout, nl=False)
-    if done.returncode:
-        raise click.exceptions.Exit(done.returncode)
+    process = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 (ourselves)
+    if process.returncode in _FATAL:
+        raise exceeded
+    click.echo(process.stderr, err=True, nl=False)
+    click.echo(process.stdout, nl=False)
+    if process.returncode:
+        raise click.exceptions.Exit(process.returncode)
 
 
-def _bound(memory: int, minutes: int) -> None:
+def _set_limits(memory: int, minutes: int) -> None:
     """Bound this process, where the system can."""
     try:
         import resource
     except ImportError:  # Windows
         return
-    for what, most in ((resource.RLIMIT_AS, memory << 30), (resource.RLIMIT_CPU, 60 * minutes)):
-        _, hard = resource.getrlimit(what)
-        resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    for kind, limit in ((resource.RLIMIT_AS, memory << 30), (resource.RLIMIT_CPU, 60 * minutes)):
+        _, hard = resource.getrlimit(kind)
+        resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
-def _typed(context: click.Context) -> Iterator[str]:
-    """Yield the options and arguments that a command was given, as words."""
-    last = []
-    for one in context.command.params:
-        value = context.params.get(str(one.name))
-        if isinstance(one, click.Argument):
-            last += [str(part) for part in value or ()]
-        elif context.get_parameter_source(str(one.name)) is not ParameterSource.COMMANDLINE:
-            continue
-        elif isinstance(one, click.Option) and one.is_flag:
-            yield from one.opts[:1] if value else ()
-        else:
-            for part in value if isinstance(value, tuple) else (value,):
-                yield from (one.opts[0], str(part))
-    yield from ("--", *last)
+def _words(context: click.Context) -> Iterator[str]:
+    """Yield the options and arguments that were typed for a command, as words."""
+    arguments = []
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        value = context.params.get(name)
+        if isinstance(parameter, click.Argument):
+            arguments += [str(path) for path in value or ()]
+        elif context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            flag = isinstance(parameter, click.Option) and parameter.is_flag
+            for item in value if isinstance(value, tuple) else (value,):
+                yield from (parameter.opts[0],) if flag else (parameter.opts[0], str(item))
+    yield from ("--", *arguments)

@@ -21,22 +21,33 @@ from leaderboard.site.text import slug
 
 @dataclass(frozen=True)
 class Run:
-    """A grid as it came out on one suite, in one setting, on one kind of data."""
+    """A grid as it came out on one suite, in one setting, on one kind of data.
 
-    data: str  # kind of data
-    suite: str  # canonical name
-    stands_for: str  # the benchmark that the suite is a substitute for, empty for a benchmark itself
+    Args:
+        data: kind of data.
+        suite: canonical name.
+        proxy_for: the benchmark that the suite is a proxy for, empty for a benchmark itself.
+        setting: its setting.
+        source: what ours is: a task, an average, or the mean of some tasks.
+        measure: of ours.
+        lines: one a cell, in the grid's order.
+        direction: of the lines that both sides have.
+    """
+
+    data: str
+    suite: str
+    proxy_for: str
     setting: str
-    where: str  # what ours is: a task, an average, or the mean of some tasks
+    source: str
     measure: str
-    lines: tuple[CellResult, ...]  # one a cell, in the grid's order
-    direction: Direction  # of the lines that both sides have
+    lines: tuple[CellResult, ...]
+    direction: Direction
 
     @property
     def sentence(self) -> str:
         """How far the order agrees with the paper's."""
-        said = describe(self.direction)
-        return said[0].upper() + said[1:]
+        description = describe(self.direction)
+        return description[0].upper() + description[1:]
 
     @property
     def ours(self) -> dict[str, CellResult]:
@@ -46,18 +57,25 @@ class Run:
 
 @dataclass(frozen=True)
 class PresetGrid:
-    """A preset with cells."""
+    """A preset with cells.
 
-    method: str  # canonical name
+    Args:
+        method: canonical name of its method.
+        name: of the preset.
+        preset: the preset.
+        runs: as it came out here.
+    """
+
+    method: str
     name: str
     preset: Preset
-    runs: tuple[Run, ...]  # as it came out here
+    runs: tuple[Run, ...]
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The paper's columns for the cells, the one that ours is compared with first."""
-        found = dict.fromkeys(name for cell in self.preset.cells for name in cell.reported)
-        return tuple(sorted(found, key=lambda name: name != self.preset.label))
+        names = dict.fromkeys(name for cell in self.preset.cells for name in cell.reported)
+        return tuple(sorted(names, key=lambda name: name != self.preset.label))
 
     @property
     def axes(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
@@ -76,10 +94,11 @@ class PresetGrid:
 
 
 def grids(site: Site) -> list[PresetGrid]:
-    """Every grid of every method, with what this site has of it; boards' systems alone count."""
+    """Return every grid of every method, with what this site has of it; only verified results count."""
+    results = [result for result in site.results if site.records.verification(result).verified]
     return [
-        PresetGrid(method.name, name, preset, tuple(_runs(site.verified, method.name, name, preset)))
-        for method in sorted(site.shown.methods.values(), key=lambda one: one.name)
+        PresetGrid(method.name, name, preset, tuple(_runs(results, method.name, name, preset)))
+        for _, method in sorted(site.catalogue.methods.items())
         for name, preset in method.presets.items()
         if preset.cells
     ]
@@ -113,22 +132,22 @@ def _runs(results: Sequence[Result], method: str, name: str, preset: Preset) -> 
 
 def _run(key: tuple[str, str, str, str], group: Sequence[Result], labels: Mapping[str, str], preset: Preset) -> Run:
     """Lay out one table: cells that have nothing here are lines without ours."""
-    data, suite, stands_for, setting = key
+    data, suite, proxy_for, setting = key
     first = group[0].content.tested()
     legs = next(iter(first.tasks.values()))
     usual = first.suite.primary or next(iter(next(iter(legs.values())).measures))
     measure = (preset.measure if suite == preset.suite else "") or usual
     runs: dict[tuple[str, int], GridRun] = {}
     for result in group:
-        if found := _value(result.content.tested(), preset, measure):
+        if sourced := _value(result.content.tested(), preset, measure):
             label, seed = result.content.system.label, result.content.seed
-            runs[label, seed] = GridRun(label, labels[label], seed, found[1], where=found[0])
-    places = [run.where for run in runs.values()]
-    where = max(dict.fromkeys(places), key=places.count, default="")
-    grid = Grid(tuple(run for run in runs.values() if run.where == where))
+            runs[label, seed] = GridRun(label, labels[label], seed, sourced[1], where=sourced[0])
+    sources = [run.where for run in runs.values()]
+    source = max(dict.fromkeys(sources), key=sources.count, default="")
+    grid = Grid(tuple(run for run in runs.values() if run.where == source))
     lines = grid.against(reported(preset), {cell: label for label, cell in labels.items()})
-    there = [line for line in lines if line.ours is not None]
-    return Run(data, suite, stands_for, setting, where, measure, lines, direction(there))
+    measured = [line for line in lines if line.ours is not None]
+    return Run(data, suite, proxy_for, setting, source, measure, lines, direction(measured))
 
 
 def _value(content: Content, preset: Preset, measure: str) -> tuple[str, float] | None:
@@ -152,48 +171,56 @@ def _value(content: Content, preset: Preset, measure: str) -> tuple[str, float] 
 
 @dataclass(frozen=True)
 class GridPage:
-    """A page of a grid."""
+    """A page of a grid.
+
+    Args:
+        grid: the grid.
+        data: kind of data of ours.
+        proxy_for: the benchmark that ours are of a proxy for, empty for a benchmark itself.
+        runs: as it came out on these data.
+        stem: path of the page, without the ending.
+    """
 
     grid: PresetGrid
-    data: str  # kind of data of ours
-    stands_for: str  # the benchmark that ours are a substitute for, empty for a benchmark itself
+    data: str
+    proxy_for: str
     runs: tuple[Run, ...]
-    stem: str  # path of the page, without the ending
+    stem: str
 
 
 def files(site: Site, renderer: Renderer) -> Files:
     """`ablations/index.html`, and for every grid a page of official data and one of each other kind that it ran on."""
-    found = [page for grid in grids(site) for page in _pages(grid)]
-    if not found:
+    grid_pages = [page for grid in grids(site) for page in _pages(grid)]
+    if not grid_pages:
         return
-    if not any(page.runs for page in found):
+    if not any(page.runs for page in grid_pages):
         renderer.empty.add("ablations/index.html")
-    yield renderer.file("ablations.html", "ablations/index", title="Ablations", pages=found)
-    for page in found:
+    yield renderer.file("ablations.html", "ablations/index", title="Ablations", pages=grid_pages)
+    for page in grid_pages:
         yield renderer.file(
             "ablation.html",
             page.stem,
             data=page.data,
-            stands_for=page.stands_for,
+            proxy_for=page.proxy_for,
             title=f"{page.grid.method}/{page.grid.name}",
             page=page,
             grid=page.grid,
             cells={cell.name: cell for cell in page.grid.preset.cells},
-            others=[other for other in found if other.grid is page.grid and other is not page],
+            others=[sibling for sibling in grid_pages if sibling.grid is page.grid and sibling is not page],
         )
 
 
 def _pages(grid: PresetGrid) -> Sequence[GridPage]:
     """The pages of a grid: that of official data always, for it has the paper's table."""
-    kinds = dict.fromkeys([(FIRST, ""), *((run.data, run.stands_for) for run in grid.runs)])
+    kinds = dict.fromkeys([(FIRST, ""), *((run.data, run.proxy_for) for run in grid.runs)])
     name = f"{slug(grid.method)}-{slug(grid.name)}"
     return [
         GridPage(
             grid,
             data,
-            stands_for,
-            tuple(run for run in grid.runs if (run.data, run.stands_for) == (data, stands_for)),
-            f"{folder(data, stands_for)}ablations/{name}{f'-{slug(stands_for)}' if stands_for else ''}",
+            proxy_for,
+            tuple(run for run in grid.runs if (run.data, run.proxy_for) == (data, proxy_for)),
+            f"{folder(data, proxy_for)}ablations/{name}{f'-{slug(proxy_for)}' if proxy_for else ''}",
         )
-        for data, stands_for in kinds
+        for data, proxy_for in kinds
     ]

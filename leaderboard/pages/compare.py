@@ -14,8 +14,8 @@ from leaderboard.site import captions, text
 from leaderboard.site.boards import Board
 from leaderboard.site.perquery import LARGEST, leg_name, put
 from leaderboard.site.render import Files, Renderer
-from leaderboard.site.rows import Entry, compare_stem, of_trees
-from leaderboard.site.site import board_stem
+from leaderboard.site.rows import Entry, by_board, by_tree
+from leaderboard.site.site import Site, board_stem, compare_stem
 from leaderboard.site.statistics import HEADLINE
 
 _SHOWN = 250
@@ -31,45 +31,43 @@ Numbers = dict[tuple[str, str], list[int | str | None]]
 _CHOICES = ("method", "version", "backbone", "budget", "budget_flops", "budget_steps", "readout")
 
 
-def files(renderer: Renderer, every: Sequence[Entry]) -> Files:
-    """The pages of all boards with two tested rows, and the list of them in every tree."""
-    for (data, inside), held in of_trees(every).items():
-        groups: dict[tuple[str, str], list[Entry]] = {}
-        for entry in held:
-            if entry.row.name in entry.board.tests.ranks.members.get(HEADLINE, ()):
-                groups.setdefault((entry.board.suite, entry.board.setting), []).append(entry)
-        boards = [own for own in groups.values() if len(own) > 1]
-        for own in boards:
-            yield from _board(renderer, own)
-        if boards:
-            first = [own[0].board for own in boards]
+def files(site: Site, renderer: Renderer) -> Files:
+    """Yield the pages of all boards with two tested rows, and the list of them in every tree."""
+    for (data, inside), entries in by_tree(site).items():
+        tested = [entry for entry in entries if entry.row.name in entry.board.tests.ranks.members.get(HEADLINE, ())]
+        groups = [rows for rows in by_board(tested).values() if len(rows) > 1]
+        for rows in groups:
+            yield from _board(renderer, rows)
+        if groups:
+            boards = [rows[0].board for rows in groups]
             yield renderer.file(
                 "compares.html",
                 f"{inside}compare/index",
                 title=captions.of_data("Compare two systems", data),
                 data=data,
-                stands_for=held[0].board.stands_for,
-                boards=[(board, _title(board), compare_stem(board), _apart(board)) for board in first],
+                proxy_for=entries[0].board.proxy_for,
+                boards=[(board, _title(board), compare_stem(board), _significant(board)) for board in boards],
             )
 
 
-def _board(renderer: Renderer, own: Sequence[Entry]) -> Files:
-    """The page of a board, its pairs as CSV, and a file a row."""
-    board, stem = own[0].board, compare_stem(own[0].board)
+def _board(renderer: Renderer, rows: Sequence[Entry]) -> Files:
+    """Yield the page of a board, its pairs as CSV, and a file a row."""
+    board, stem = rows[0].board, compare_stem(rows[0].board)
     yield f"{stem}.csv", _csv(board)
     ranks, cells = board.tests.ranks, board.tests.cells
-    whole = _numbers(ranks, HEADLINE)
-    alone = len(board.columns) == 1  # then the task is the headline
-    tasks = [whole] if alone else [_numbers(cells, column.task) for column in board.columns]
-    for place, entry in enumerate(own):
-        yield f"{entry.inside}data/pairs/{entry.id}.js", _script(entry, own[place + 1 :], whole, tasks)
+    headline = _numbers(ranks, HEADLINE)
+    tasks = [_numbers(cells, column.task) for column in board.columns]
+    if len(tasks) == 1:  # the task is the headline
+        tasks = [headline]
+    for position, entry in enumerate(rows, 1):
+        yield f"{entry.inside}data/pairs/{entry.id}.js", _script(entry, rows[position:], headline, tasks)
     pairs = list(ranks.pairs())
     yield renderer.file(
         "compare.html",
         stem,
         title=_title(board),
         data=board.data,
-        stands_for=board.stands_for,
+        proxy_for=board.proxy_for,
         board=board,
         sentence=sentence(board),
         suite=f"{board_stem(board)}.html",
@@ -77,8 +75,8 @@ def _board(renderer: Renderer, own: Sequence[Entry]) -> Files:
         doubted=len(pairs) <= DOUBTED,
         more=max(0, len(pairs) - _SHOWN),
         name=stem.rpartition("/")[2],
-        page_data=text.json_for_page(_page_data(stem, own)),
-        stems={entry.row.name: f"{entry.stem}.html" for entry in own},
+        page_data=text.json_for_page(_page_data(stem, rows)),
+        stems={entry.row.name: f"{entry.stem}.html" for entry in rows},
     )
 
 
@@ -88,23 +86,23 @@ def _title(board: Board) -> str:
 
 def sentence(board: Board) -> str:
     """Return how many pairs differ significantly, and how large a difference can be detected."""
-    apart, pairs = _apart(board)
-    said = f"{apart} of {text.plural(pairs, 'pair')} of systems differ significantly"
-    return f"{said}. {captions.unseen(board)}".rstrip()
+    significant, pairs = _significant(board)
+    counts = f"{significant} of {text.plural(pairs, 'pair')} of systems differ significantly"
+    return f"{counts}. {captions.detectable(board)}".rstrip()
 
 
-def _apart(board: Board) -> tuple[int, int]:
+def _significant(board: Board) -> tuple[int, int]:
     """Return how many pairs differ significantly, and how many there are."""
     decided = board.tests.ranks.decided
     return int(decided.sum()), len(decided)
 
 
-def _page_data(stem: str, own: Sequence[Entry]) -> dict[str, Any]:
+def _page_data(stem: str, rows: Sequence[Entry]) -> dict[str, Any]:
     """Return what the script needs before two rows are chosen."""
-    board, first = own[0].board, own[0].system.first.content
+    board, first = rows[0].board, rows[0].system.first.content
     names = {column.task: column.name for column in board.columns}
     return {
-        "data": f"{'../' * stem.count('/')}{own[0].inside}data/",
+        "data": f"{'../' * stem.count('/')}{rows[0].inside}data/",
         "measure": board.measure,
         "tasks": [column.name for column in board.columns],
         "legs": [
@@ -112,21 +110,21 @@ def _page_data(stem: str, own: Sequence[Entry]) -> dict[str, Any]:
             for task, legs in first.tasks.items()
             for leg in legs
         ],
-        "rows": [{"slug": text.slug(entry.row.name), "name": entry.row.name, "id": entry.id} for entry in own],
+        "rows": [{"slug": text.slug(entry.row.name), "name": entry.row.name, "id": entry.id} for entry in rows],
     }
 
 
-def _script(entry: Entry, below: Sequence[Entry], whole: Numbers, tasks: Sequence[Numbers]) -> bytes:
+def _script(entry: Entry, below: Sequence[Entry], headline: Numbers, tasks: Sequence[Numbers]) -> bytes:
     """The file of a row; where it would be too large, tasks and doubts are left to the table and the settings."""
-    key, content = f"pairs-{entry.id}", _pairs(entry, below, whole, tasks)
-    found = put(key, content)
-    if len(found) <= LARGEST:
-        return found
+    key, content = f"pairs-{entry.id}", _pairs(entry, below, headline, tasks)
+    script = put(key, content)
+    if len(script) <= LARGEST:
+        return script
     pairs = {other: {"whole": pair["whole"], "tasks": [], "doubts": []} for other, pair in content["pairs"].items()}
     return put(key, {**content, "pairs": pairs})
 
 
-def _pairs(entry: Entry, below: Sequence[Entry], whole: Numbers, tasks: Sequence[Numbers]) -> dict[str, Any]:
+def _pairs(entry: Entry, below: Sequence[Entry], headline: Numbers, tasks: Sequence[Numbers]) -> dict[str, Any]:
     """Return a row's settings, and its pairs with the rows below it: numbers in millionths, doubts as sentences."""
     doubted = len(entry.board.tests.ranks.decided) <= DOUBTED
     system = entry.row.system.model_dump()
@@ -136,7 +134,7 @@ def _pairs(entry: Entry, below: Sequence[Entry], whole: Numbers, tasks: Sequence
         "settings": chosen | {key: value for key, value, _ in entry.settings()},
         "pairs": {
             other.id: {
-                "whole": whole[entry.row.name, other.row.name],
+                "whole": headline[entry.row.name, other.row.name],
                 "tasks": [_task(task, entry.row.name, other.row.name) for task in tasks],
                 "doubts": warnings([entry.side, other.side]) if doubted else [],
             }
@@ -150,12 +148,12 @@ def _numbers(tests: Family, estimand: str) -> Numbers:
     columns = [
         _cells(tests, name, estimand) for name in ("difference", "low", "high", "adjusted", "detectable", *_COUNTS)
     ]
-    found: Numbers = {}
+    numbers: Numbers = {}
     for pair, difference, low, high, chance, least, *counts in zip(tests.pairs(estimand), *columns, strict=True):
         ends = [None if value is None else round(_MICRO * value) for value in (difference, low, high, least)]
         clear = int(chance is not None and chance <= LEVEL and difference != 0)
-        found[pair] = [*ends[:3], chance_text(chance or 0.0), clear, ends[3], *map(int, counts)]
-    return found
+        numbers[pair] = [*ends[:3], chance_text(chance or 0.0), clear, ends[3], *map(int, counts)]
+    return numbers
 
 
 def _task(numbers: Numbers, first: str, second: str) -> list[int | str | None] | None:
@@ -172,16 +170,17 @@ def _csv(board: Board) -> bytes:
     """Write all pairs of a board as CSV, fractions; of a board with very many those of the headline alone."""
     numbers = ("difference", "low", "high", "p", "adjusted", "detectable", *_COUNTS)
     heads = plain_columns("data", "suite", "setting", "measure", "task", "system", "other", *numbers)
-    about = (board.data, board.suite, board.setting, board.measure)
+    identity = (board.data, board.suite, board.setting, board.measure)
     families = [board.tests.ranks, *([board.tests.cells] if len(board.tests.cells.decided) <= _LISTED else [])]
     rows = []
-    for one in families:
-        for estimand in one.members:
-            columns = [_cells(one, name, estimand) for name in numbers]
+    for tests in families:
+        for estimand in tests.members:
+            columns = [_cells(tests, name, estimand) for name in numbers]
             rows += [
-                (*about, estimand, *pair, *values) for pair, *values in zip(one.pairs(estimand), *columns, strict=True)
+                (*identity, estimand, *pair, *values)
+                for pair, *values in zip(tests.pairs(estimand), *columns, strict=True)
             ]
-    notes = captions.notes(board.data, board.stands_for)
+    notes = captions.notes(board.data, board.proxy_for)
     return encoded(Table("pairs", heads, tuple(rows), notes, digits=DIGITS), "csv")
 
 

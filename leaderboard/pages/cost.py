@@ -15,11 +15,11 @@ from bench.evaluation.tables import duration
 from leaderboard.site import captions, text
 from leaderboard.site.boards import Board
 from leaderboard.site.render import Files, Renderer
-from leaderboard.site.rows import Entry, of_trees
-from leaderboard.site.site import board_stem
+from leaderboard.site.rows import Entry, by_board, by_tree
+from leaderboard.site.site import Site, board_stem
 
 _ROWS = 250  # of all tables of a page; beyond, only the frontier is listed
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP, FREE = 720, 300, 48, 28, 14, 120
+WIDTH, HEIGHT, MARGIN_LEFT, MARGIN_BOTTOM, MARGIN_TOP, UNTRAINED = 720, 300, 48, 28, 14, 120
 NAMED = 30
 """Points up to which each has its name in the drawing; of more, those of the frontier."""
 _UNITS = {1: (0.01, 0.1, 1, 3, 10, 30), 60: (1, 3, 10, 30), 3_600: (1, 3, 10, 30, 100, 300, 1_000, 10_000)}
@@ -29,67 +29,86 @@ _LABEL, _LINE = 40, 13  # characters of a name next to its mark, and the height 
 
 @dataclass(frozen=True)
 class CostSection:
-    """A board on the page."""
+    """A board on the page.
+
+    Args:
+        board: the board.
+        suite: path of its page.
+        title: its title.
+        sentence: what the frontier says.
+        drawing: all rows that have a score.
+        rows: those that are listed, with their number in the drawing, the cheapest first.
+        best: names of those on the frontier.
+        more: number of rows that are not listed.
+        unnamed: number of points that have no name in the drawing.
+    """
 
     board: Board
-    suite: str  # path of its page
+    suite: str
     title: str
-    sentence: str  # what the frontier says
-    drawing: Markup  # all rows that have a score
-    rows: Sequence[tuple[int, Entry]]  # those that are listed, with their number in the drawing, the cheapest first
+    sentence: str
+    drawing: Markup
+    rows: Sequence[tuple[int, Entry]]
     best: frozenset[str]
-    left: int  # how many rows are not listed
-    unnamed: int  # how many points have no name in the drawing
+    more: int
+    unnamed: int
 
 
-def files(renderer: Renderer, every: Sequence[Entry]) -> Files:
-    """A page for every tree in which a training's cost is known."""
-    for (data, inside), held in of_trees(every).items():
+def files(site: Site, renderer: Renderer) -> Files:
+    """Yield a page for every tree in which a training's cost is known."""
+    for (data, inside), entries in by_tree(site).items():
         # A cost is known where it is reported or nothing was trained here.
-        known = [one for one in held if one.row.cost.seconds is not None or not one.row.system.budget]
-        scored = [entry for entry in known if entry.row.score is not None and entry.row.state.verified]
-        boards = dict.fromkeys((entry.board.suite, entry.board.setting) for entry in scored if entry.row.cost.seconds)
-        few = len(scored) <= _ROWS
-        shown = [
-            _section([one for one in scored if (one.board.suite, one.board.setting) == key], few=few) for key in boards
+        scored = [
+            entry
+            for entry in entries
+            if entry.row.score is not None
+            and entry.row.verified
+            and (entry.row.cost.seconds is not None or not entry.row.system.budget)
         ]
-        if shown:
+        all_rows = len(scored) <= _ROWS
+        sections = [
+            _section(rows, all_rows=all_rows)
+            for rows in by_board(scored).values()
+            if any(entry.row.cost.seconds for entry in rows)
+        ]
+        if sections:
             yield renderer.file(
                 "cost.html",
                 f"{inside}cost",
                 title=captions.of_data("Quality against cost", data),
                 data=data,
-                stands_for=held[0].board.stands_for,
-                boards=shown,
+                proxy_for=entries[0].board.proxy_for,
+                boards=sections,
             )
 
 
-def _section(held: Sequence[Entry], *, few: bool) -> CostSection:
-    board = held[0].board
-    points = [Point(entry.row.name, entry.row.cost.seconds, entry.row.score or 0.0) for entry in held]
+def _section(entries: Sequence[Entry], *, all_rows: bool) -> CostSection:
+    """Return a board's section, which lists all rows or those of the frontier."""
+    board = entries[0].board
+    points = [Point(entry.row.name, entry.row.cost.seconds, entry.row.score or 0.0) for entry in entries]
     best = frozenset(point.name for point in frontier(points))
-    rows = sorted(enumerate(held), key=lambda pair: (pair[1].row.cost.seconds or 0.0, pair[1].row.name))
-    listed = rows if few else [pair for pair in rows if pair[1].row.name in best]
+    rows = sorted(enumerate(entries), key=lambda pair: (pair[1].row.cost.seconds or 0.0, pair[1].row.name))
+    listed = rows if all_rows else [pair for pair in rows if pair[1].row.name in best]
     title = f"{captions.title(board)} · {board.setting}"
-    said = sentence(points)
     return CostSection(
         board=board,
         suite=f"{board_stem(board)}.html",
         title=title,
-        sentence=said,
-        drawing=draw(points, f"{title}: {board.measure} against seconds of training. {said}"),
+        sentence=sentence(points),
+        drawing=draw(points, f"{title}: {board.measure} against seconds of training. {sentence(points)}"),
         rows=listed,
         best=best,
-        left=len(rows) - len(listed),
+        more=len(rows) - len(listed),
         unnamed=len(rows) - len(best) if len(rows) > NAMED else 0,
     )
 
 
 def sentence(points: Sequence[Point]) -> str:
     """Return the frontier in words; whether a step is significant is for the table's tests."""
-    best = frontier(points)
-    prices = [duration(point.cost) if point.cost else "not trained" for point in best]
-    steps = [f"{one.name} ({text.number(one.score)}, {price})" for one, price in zip(best, prices, strict=True)]
+    steps = [
+        f"{point.name} ({text.number(point.score)}, {duration(point.cost) if point.cost else 'not trained'})"
+        for point in frontier(points)
+    ]
     if len(steps) == 1:
         return f"No system scores higher than the cheapest, {steps[0]}."
     return f"Each of these scores higher than every cheaper system: {text.listed(steps)}."
@@ -97,20 +116,26 @@ def sentence(points: Sequence[Point]) -> str:
 
 @dataclass(frozen=True)
 class Point:
-    """A row in the plane."""
+    """A row in the plane.
+
+    Args:
+        name: of the row.
+        cost: seconds of training; None where nothing was trained.
+        score: a fraction.
+    """
 
     name: str
-    cost: float | None  # in seconds of training; None where nothing was trained
-    score: float  # a fraction
+    cost: float | None
+    score: float
 
 
 def frontier(points: Sequence[Point]) -> list[Point]:
     """The points that no cheaper one, and none as cheap, is as good as; cheapest first. Untrained ones cost nothing."""
-    found: list[Point] = []
-    for point in sorted(points, key=lambda one: (one.cost or 0.0, -one.score, one.name)):
-        if not found or point.score > found[-1].score:
-            found.append(point)
-    return found
+    best: list[Point] = []
+    for point in sorted(points, key=lambda point: (point.cost or 0.0, -point.score, point.name)):
+        if not best or point.score > best[-1].score:
+            best.append(point)
+    return best
 
 
 def draw(points: Sequence[Point], label: str) -> Markup:
@@ -118,29 +143,29 @@ def draw(points: Sequence[Point], label: str) -> Markup:
 
     The label is a sentence for those who cannot see it.
     """
-    up = axis((100 * point.score for point in points), width=HEIGHT - TOP - BOTTOM)
+    up = axis((100 * point.score for point in points), width=HEIGHT - MARGIN_TOP - MARGIN_BOTTOM)
     if up is None:
         return Markup()
     logs = [math.log10(point.cost) for point in points if point.cost]
-    width = WIDTH - LEFT - FREE
+    width = WIDTH - MARGIN_LEFT - UNTRAINED
     across = _Times.over(logs, width) if logs else None
-    plane = Plane(up, LEFT, WIDTH, TOP, across, start=LEFT + FREE)
+    plane = Plane(up, MARGIN_LEFT, WIDTH, MARGIN_TOP, across, start=MARGIN_LEFT + UNTRAINED)
     best = frontier(points)
     places = {
-        point: (plane.x(math.log10(point.cost)) if point.cost else LEFT + 12.0, plane.y(100 * point.score))
+        point: (plane.x(math.log10(point.cost)) if point.cost else MARGIN_LEFT + 12.0, plane.y(100 * point.score))
         for point in points
     }
     (x, y), *others = (places[point] for point in best)
-    named = points if len(points) <= NAMED else best
+    labelled = points if len(points) <= NAMED else best
     steps = "".join(f"H{right:.1f}V{up_:.1f}" for right, up_ in others)
-    free = (_Free(_LINE), _Free(2 * _LINE))
+    free = (_LabelPlacer(_LINE), _LabelPlacer(2 * _LINE))
     body = [
         *plane.levels(short),
-        svg_text(LEFT, HEIGHT - 6, "not trained", "aside"),
+        svg_text(MARGIN_LEFT, HEIGHT - 6, "not trained", "aside"),
         *plane.numbers(HEIGHT - 6, lambda value: duration(10**value)),
         element("path", kind="frontier", d=f"M{x:.1f} {y:.1f}{steps}H{WIDTH}"),
         *(
-            _mark(place, point, *places[point], free if point in named else None, best=point in best)
+            _mark(place, point, *places[point], free if point in labelled else None, best=point in best)
             for place, point in enumerate(points)
         ),
     ]
@@ -164,32 +189,34 @@ class _Times(Axis):
         return [tick for tick in _TICKS if self.start <= tick <= self.end]
 
 
-class _Free:
+class _LabelPlacer:
     """Finds room for texts of a height: each in its place, or above or below where another one is in the way."""
 
     def __init__(self, high: int) -> None:
         self._high = high
-        self._taken: list[tuple[float, float, float]] = []  # left, right, baseline
+        self._placed: list[tuple[float, float, float]] = []  # start, end, baseline
 
-    def line(self, left: float, right: float, y: float) -> float:
+    def line(self, start: float, end: float, y: float) -> float:
         """Return the baseline nearest to `y` on which nothing lies between two places."""
-        for found in (y + sign * step * self._high for step in range(10) for sign in (1, -1)):
-            if not any(left < end and right > start and abs(found - at) < self._high for start, end, at in self._taken):
+        for baseline in (y + sign * step * self._high for step in range(10) for sign in (1, -1)):
+            if not any(start < x2 and end > x1 and abs(baseline - y2) < self._high for x1, x2, y2 in self._placed):
                 break
-        self._taken.append((left, right, found))
-        return found
+        self._placed.append((start, end, baseline))
+        return baseline
 
 
-def _mark(place: int, point: Point, x: float, y: float, free: tuple[_Free, _Free] | None, *, best: bool) -> str:
+def _mark(
+    place: int, point: Point, x: float, y: float, free: tuple[_LabelPlacer, _LabelPlacer] | None, *, best: bool
+) -> str:
     """A mark, filled on the frontier; where there is room with its name, and its number for narrow screens."""
     mark = circle(
         x, y, "4", None if best else "hollow", f"{point.name}: {text.number(point.score)}, {duration(point.cost)}"
     )
     if free is None:
         return element("g", mark, data_k=place)
-    name, left = point.name[:_LABEL], x > WIDTH - FREE
+    name, at_edge = point.name[:_LABEL], x > WIDTH - UNTRAINED
     wide = 6.5 * len(name)
-    line = free[0].line(*((x - 7 - wide, x - 7) if left else (x + 7, x + 7 + wide)), y - 5)
-    words = svg_text(x - 7 if left else x + 7, line, name, "name", "end" if left else None)
+    line = free[0].line(*((x - 7 - wide, x - 7) if at_edge else (x + 7, x + 7 + wide)), y - 5)
+    words = svg_text(x - 7 if at_edge else x + 7, line, name, "name", "end" if at_edge else None)
     number = svg_text(x, free[1].line(x - 12, x + 12, y - 10), str(place + 1), "number", "middle")
     return element("g", mark, words, number, data_k=place)

@@ -9,133 +9,144 @@ from markupsafe import Markup
 from bench.evaluation.svg import Axis, interval_bar
 from leaderboard.site import captions, curves, text
 from leaderboard.site.render import Files, Renderer
-from leaderboard.site.rows import Entry, of_trees
+from leaderboard.site.rows import Entry, by_board, by_tree
 from leaderboard.site.site import Site, board_stem
 
 STAGES = {"train": "Pretraining", "tune": "Fine-tuning", "train_cross": "Training of the cross-encoder"}
 """Stages that have curves, in the order of the page."""
-_WHOLE = Axis(0.0, 1.0, 0.25)  # intervals of different suites share an axis; their measures differ
+_AXIS = Axis(0.0, 1.0, 0.25)  # intervals of different suites share an axis; their measures differ
 _ROWS = 250
 
 
 @dataclass(frozen=True)
 class MethodLine:
-    """A row of the method."""
+    """A row of the method.
+
+    Args:
+        entry: the row.
+        suite: path of its table.
+        title: of its suite.
+        bar: its interval, drawn; empty without one.
+    """
 
     entry: Entry
-    suite: str  # path of its table
+    suite: str
     title: str
-    bar: Markup  # its interval, drawn; empty without one
+    bar: Markup
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The curves of a stage."""
+    """The curves of a stage.
+
+    Args:
+        title: of the stage.
+        across: what x counts.
+        panels: name of the measure, drawing, and where each line ends.
+        names: of the systems by the number of their colour.
+        more: number of systems that are not drawn.
+    """
 
     title: str
-    across: str  # what x counts
-    # name of the measure, drawing, and where each line ends
+    across: str
     panels: Sequence[tuple[str, Markup, Sequence[tuple[str, float]]]]
-    names: Sequence[str]  # of the systems by the number of their colour
-    more: int  # systems that are not drawn
+    names: Sequence[str]
+    more: int
 
 
-def files(site: Site, renderer: Renderer, every: Sequence[Entry]) -> Files:
-    """A page for every method of every tree, and the list of them."""
-    for (data, inside), held in of_trees(every).items():
+def files(site: Site, renderer: Renderer) -> Files:
+    """Yield a page for every method of every tree, and the list of them."""
+    for (data, inside), entries in by_tree(site).items():
         groups: dict[str, list[Entry]] = defaultdict(list)
-        for entry in held:
+        for entry in entries:
             groups[entry.row.system.method].append(entry)
-        for name, own in sorted(groups.items()):
-            yield _page(site, renderer, name, own)
-        about = [(name, site.shown.methods.get(name), own) for name, own in sorted(groups.items())]
+        by_method = dict(sorted(groups.items()))
+        for name, rows in by_method.items():
+            yield _page(site, renderer, name, rows)
         yield renderer.file(
             "methods.html",
             f"{inside}methods/index",
             title=captions.of_data("Methods", data),
             data=data,
-            stands_for=held[0].board.stands_for,
-            methods=about,
+            proxy_for=entries[0].board.proxy_for,
+            methods=[(name, site.catalogue.methods.get(name), rows) for name, rows in by_method.items()],
             best=_best,
-            learning=_learning([groups[name] for name in sorted(groups)]),
+            learning=_learning(list(by_method.values())),
         )
 
 
-def _page(site: Site, renderer: Renderer, name: str, own: Sequence[Entry]) -> tuple[str, bytes]:
-    board, shown = own[0].board, site.shown.methods.get(name)
-    lines = [_line(entry) for entry in own]
+def _page(site: Site, renderer: Renderer, name: str, rows: Sequence[Entry]) -> tuple[str, bytes]:
+    board = rows[0].board
+    lines = []
+    for entry in rows[:_ROWS]:
+        row, bar = entry.row, Markup()
+        if row.low is not None and row.high is not None and row.score is not None:
+            bar = Markup(interval_bar(_AXIS, row.low, row.score, row.high, row.seed_scores))  # noqa: S704 (numbers of ours)
+        lines.append(MethodLine(entry, f"{board_stem(entry.board)}.html", captions.title(entry.board), bar))
     # One row of every system, by hash: its training is the same on all suites.
-    trained = list({entry.row.system.hash: entry for entry in reversed(own)}.values())[::-1]
+    trained = list({entry.row.system.hash: entry for entry in reversed(rows)}.values())[::-1]
+    stages = []
+    for kind, title in STAGES.items():
+        trainings = list(filter(None, (_trainings(entry, kind) for entry in trained)))
+        if panels := curves.panels(trainings, kind):
+            stages.append(_stage(title, panels, trainings, curves.COLOURS))
     return renderer.file(
         "method.html",
-        own[0].method,
+        rows[0].method,
         title=captions.of_data(name, board.data),
         data=board.data,
-        stands_for=board.stands_for,
+        proxy_for=board.proxy_for,
         name=name,
-        about=shown,
-        sentence=sentence(name, own),
-        lines=lines[:_ROWS],
-        more=len(lines) - min(len(lines), _ROWS),
-        stages=[stage for kind in STAGES if (stage := _stage(trained, kind))],
+        about=site.catalogue.methods.get(name),
+        sentence=sentence(name, rows),
+        lines=lines,
+        more=len(rows) - len(lines),
+        stages=stages,
         costs=[entry for entry in trained if entry.row.cost.seconds is not None],
-        settings=own[0].settings(),
-        example=own[0],
+        settings=rows[0].settings(),
+        example=rows[0],
     )
 
 
-def sentence(name: str, own: Sequence[Entry]) -> str:
-    """In how many tables the method is in the best group, of those where anything was tested."""
-    boards = {(entry.board.suite, entry.board.setting): entry.board for entry in own}
-    tested = {key for key, board in boards.items() if board.pairs}
-    best = {key for key in tested if _best([entry for entry in own if (entry.board.suite, entry.board.setting) == key])}
-    said = f"{text.plural(len(own), 'row')} in {text.plural(len(boards), 'table')}"
+def sentence(name: str, rows: Sequence[Entry]) -> str:
+    """Say in how many tables a method is in the best group, of those where anything was tested."""
+    boards = by_board(rows)
+    tested = [entries for entries in boards.values() if entries[0].board.pairs]
+    counts = f"{text.plural(len(rows), 'row')} in {text.plural(len(boards), 'table')}"
     if not tested:
-        return f"{name} has {said}; none of them has been tested against another system."
-    where = f"in {len(best)} of the {len(tested)} with tests"
-    return f"{name} has {said}; it is best or not significantly worse than the best {where}."
+        return f"{name} has {counts}; none of them has been tested against another system."
+    best = f"in {sum(map(_best, tested))} of the {len(tested)} with tests"
+    return f"{name} has {counts}; it is best or not significantly worse than the best {best}."
 
 
-def _best(own: Sequence[Entry]) -> int:
-    return len({(entry.board.suite, entry.board.setting) for entry in own if entry.row.tied})
+def _best(entries: Sequence[Entry]) -> int:
+    """Return the number of tables in whose best group one of the rows is."""
+    return len(by_board([entry for entry in entries if entry.row.tied]))
 
 
-def _line(entry: Entry) -> MethodLine:
-    board, row = entry.board, entry.row
-    bar = Markup()
-    if row.low is not None and row.high is not None and row.score is not None:
-        bar = Markup(interval_bar(_WHOLE, row.low, row.score, row.high, row.of_seeds))  # noqa: S704 (numbers of ours)
-    return MethodLine(entry, f"{board_stem(board)}.html", captions.title(board), bar)
-
-
-def _learning(groups: Sequence[Sequence[Entry]]) -> Stage | None:
-    """Pretraining of the first trained system of every method, in the measures that most of them share, two at most."""
-    held = [found for own in groups if (found := next(filter(None, (_trained(entry, "train") for entry in own)), None))]
-    made = [panel for panel in curves.panels(held, "train", curves.MARKED) if panel.name != "loss"]
-    if len(held) < 2 or not made:
+def _learning(methods: Sequence[Sequence[Entry]]) -> Stage | None:
+    """Return pretraining of the first trained system of every method, in the two measures that most of them share."""
+    trainings = []
+    for rows in methods:
+        trainings += list(filter(None, (_trainings(entry, "train") for entry in rows)))[:1]
+    panels = [panel for panel in curves.panels(trainings, "train", curves.MARKED) if panel.name != "loss"]
+    panels.sort(key=lambda panel: (-len(panel.lines), not panel.name.startswith("probe ")))
+    if len(trainings) < 2 or not panels:
         return None
-    made.sort(key=lambda panel: (-len(panel.lines), not panel.name.startswith("probe ")))
-    drawn = [(panel.name, curves.draw(panel), panel.last) for panel in made[:2]]
-    names = [name for name, _ in held[: curves.MARKED]]
-    return Stage("Learning of all methods", made[0].across, drawn, names, max(0, len(held) - curves.MARKED))
+    return _stage("Learning of all methods", panels[:2], trainings, curves.MARKED)
 
 
-def _trained(entry: Entry, kind: str) -> tuple[str, list[curves.Training]] | None:
-    """A row's name with its trainings of a stage, one a seed; None where it has none."""
-    found = [
-        next((one for one in curves.trainings(result).values() if one.stage.partition("-")[0] == kind), None)
-        for result in entry.results
-    ]
-    known = [one for one in found if one is not None]
-    return (entry.row.name, known) if known else None
+def _trainings(entry: Entry, kind: str) -> tuple[str, list[curves.Training]] | None:
+    """Return a row's name with its first training of a stage, one a seed; None where it has none."""
+    seeds = []
+    for result in entry.results:
+        stages = curves.trainings(result).values()
+        seeds += [training for training in stages if training.stage.partition("-")[0] == kind][:1]
+    return (entry.row.name, seeds) if seeds else None
 
 
-def _stage(own: Sequence[Entry], kind: str) -> Stage | None:
-    """The curves of a stage over all systems; None where there are none."""
-    held = [found for entry in own if (found := _trained(entry, kind))]
-    made = curves.panels(held, kind)
-    if not made:
-        return None
-    drawn = [(panel.name, curves.draw(panel), panel.last) for panel in made]
-    names = [name for name, _ in held[: curves.COLOURS]]
-    return Stage(STAGES[kind], made[0].across, drawn, names, max(0, len(held) - curves.COLOURS))
+def _stage(title: str, panels: Sequence[curves.Panel], trainings: Sequence[tuple[str, object]], most: int) -> Stage:
+    """Draw the panels of a stage, which show at most so many of the systems."""
+    drawings = [(panel.name, curves.draw(panel), panel.last) for panel in panels]
+    names = [name for name, _ in trainings[:most]]
+    return Stage(title, panels[0].across, drawings, names, max(0, len(trainings) - most))

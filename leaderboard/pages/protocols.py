@@ -4,42 +4,38 @@ from dataclasses import dataclass
 
 from bench.core.publications import mark
 from leaderboard.site.render import Files, Renderer
-from leaderboard.site.site import FIRST, Page, Site, SuiteShown, pages
+from leaderboard.site.site import FIRST, Page, Site, SuiteCard, pages
 from leaderboard.site.text import slug
 
 
 @dataclass(frozen=True)
-class Card:
-    """A suite's page."""
+class ProtocolPage:
+    """A suite's page.
 
-    suite: SuiteShown
-    stem: str  # path of the page, without the ending
-    boards: tuple[Page, ...]  # pages of its boards, of every kind of data
+    Args:
+        suite: what its plugin says of it.
+        stem: path of the page, without the ending.
+        boards: pages of its boards, of every kind of data.
+    """
+
+    suite: SuiteCard
+    stem: str
+    boards: tuple[Page, ...]
 
     @property
     def kind(self) -> str:
-        """Whether it is the benchmark itself or a substitute."""
-        return mark(self.suite.stands_for) or "the benchmark itself, by its official protocol"
-
-    @property
-    def licences(self) -> tuple[str, ...]:
-        """Licences of its files, each once, however it ends."""
-        return tuple(dict.fromkeys(licence.removesuffix(".") for licence in self.suite.licences if licence))
-
-    @property
-    def versions(self) -> tuple[str, ...]:
-        """Versions of the suite that this site has results of."""
-        return tuple(dict.fromkeys(page.board.version for page in self.boards))
+        """Whether it is the benchmark itself or a proxy."""
+        return mark(self.suite.proxy_for) or "the benchmark itself, by its official protocol"
 
 
 def files(site: Site, renderer: Renderer) -> Files:
-    """`protocols/index.html` and a page a suite, benchmarks before substitutes; nothing without suites of plugins."""
-    if not site.shown.suites:
+    """Yield `protocols/index.html` and a page a suite, benchmarks before proxies; nothing without suites of plugins."""
+    if not site.catalogue.suites:
         return
-    made = pages(site.boards)
+    site_pages = pages(site.boards)
     cards = [
-        Card(suite, stem(suite.name), tuple(page for page in made if page.board.suite == suite.name))
-        for suite in sorted(site.shown.suites.values(), key=lambda suite: (bool(suite.stands_for), suite.name))
+        ProtocolPage(suite, stem(suite.name), tuple(page for page in site_pages if page.board.suite == suite.name))
+        for suite in sorted(site.catalogue.suites.values(), key=lambda suite: (bool(suite.proxy_for), suite.name))
     ]
     yield renderer.file("protocols.html", "protocols/index", title="Protocols", cards=cards)
     for card in cards:
@@ -49,7 +45,9 @@ def files(site: Site, renderer: Renderer) -> Files:
             card.stem,
             title=f"{card.suite.title}: protocol",
             card=card,
-            standing=f"{stem(card.suite.stands_for)}.html",
+            licences=list(dict.fromkeys(licence.removesuffix(".") for licence in card.suite.licences if licence)),
+            versions=list(dict.fromkeys(page.board.version for page in card.boards)),
+            benchmark=f"{stem(card.suite.proxy_for)}.html",
             boards=list(zip(card.boards, kinds, strict=True)),
         )
 

@@ -10,7 +10,7 @@ from bench.evaluation.tables import MISSING, encoded
 from leaderboard.pages.protocols import stem
 from leaderboard.site import text
 from leaderboard.site.export import paper_sheet
-from leaderboard.site.printed import PaperTable, Printed, paper_tables, stems
+from leaderboard.site.printed import PaperTable, PrintedCell, paper_tables, stems
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.reported import Pair, pairs, rows
 from leaderboard.site.site import Site
@@ -22,12 +22,19 @@ _WIDTH, _INSET = 160, 6
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper's page."""
+    """A paper's page.
+
+    Args:
+        name: of the paper.
+        stem: path of its files, without the ending.
+        sheets: its tables.
+        pairs: its numbers with ours.
+    """
 
     name: str
-    stem: str  # path of its files, without the ending
+    stem: str
     sheets: tuple[PaperTable, ...]
-    pairs: tuple[Pair, ...]  # its numbers with ours
+    pairs: tuple[Pair, ...]
 
     @property
     def cells(self) -> int:
@@ -74,21 +81,21 @@ def files(site: Site, renderer: Renderer) -> Files:
     printed = rows(site)
     if not printed:
         return
-    found = papers(printed, pairs(site, printed))
-    drawn = dumbbells(found)
-    if not any(paper.pairs for paper in found):
+    sources = papers(printed, pairs(site, printed))
+    pairs_drawn = dumbbells(sources)
+    if not any(paper.pairs for paper in sources):
         renderer.empty.add("reported.html")
     yield renderer.file(
         "reported.html",
         "reported",
         title="Reported and reproduced",
-        papers=found,
-        sentence=sentence(found),
-        drawn=drawn[:LONGEST],
-        more=max(0, len(drawn) - LONGEST),
+        papers=sources,
+        sentence=sentence(sources),
+        drawn=pairs_drawn[:LONGEST],
+        more=max(0, len(pairs_drawn) - LONGEST),
         say=Words(),
     )
-    for paper in found:
+    for paper in sources:
         yield renderer.file(
             "reported-paper.html",
             paper.stem,
@@ -102,46 +109,48 @@ def files(site: Site, renderer: Renderer) -> Files:
         yield (f"{paper.stem}.csv", encoded(paper_sheet([row for row in printed if row.paper == paper.name]), "csv"))
 
 
-def papers(printed: Sequence[Reported], every: Sequence[Pair]) -> tuple[Paper, ...]:
+def papers(printed: Sequence[Reported], site_pairs: Sequence[Pair]) -> tuple[Paper, ...]:
     """Group numbers and pairs by paper, in the order of the numbers."""
-    laid = paper_tables(printed)
-    places = stems(row.paper for row in printed)
+    sheets = paper_tables(printed)
+    paper_stems = stems(row.paper for row in printed)
     return tuple(
         Paper(
             name,
-            f"reported/{place}",
-            tuple(sheet for sheet in laid if sheet.paper == name),
-            tuple(pair for pair in every if pair.reported.paper == name),
+            f"reported/{paper_stem}",
+            tuple(sheet for sheet in sheets if sheet.paper == name),
+            tuple(pair for pair in site_pairs if pair.reported.paper == name),
         )
-        for name, place in places.items()
+        for name, paper_stem in paper_stems.items()
     )
 
 
-def sentence(found: Sequence[Paper]) -> str:
+def sentence(sources: Sequence[Paper]) -> str:
     """Return the first sentence of the page."""
-    cells = sum(paper.cells for paper in found)
-    tables = sum(len(paper.sheets) for paper in found)
-    matched = [pair for paper in found for pair in paper.matched]
-    start = f"{text.plural(cells, 'number')} from {text.plural(tables, 'table')} of {text.plural(len(found), 'source')}"
+    cells = sum(paper.cells for paper in sources)
+    tables = sum(len(paper.sheets) for paper in sources)
+    matched = [pair for paper in sources for pair in paper.matched]
+    start = (
+        f"{text.plural(cells, 'number')} from {text.plural(tables, 'table')} of {text.plural(len(sources), 'source')}"
+    )
     if not matched:
         return f"{start}. None of our numbers was obtained under the same conditions."
     agreeing = sum(pair.agrees is True for pair in matched)
     return f"{start}. We have a number under the same conditions for {len(matched):,} of them; {agreeing:,} agree."
 
 
-def dumbbells(found: Sequence[Paper]) -> list[Dumbbell]:
+def dumbbells(sources: Sequence[Paper]) -> list[Dumbbell]:
     """Draw the matched pairs, each suite and measure on one axis; averages come first."""
-    matched = [(paper, pair) for paper in found for pair in paper.matched]
+    matched = [(paper, pair) for paper in sources for pair in paper.matched]
     axes: dict[tuple[str, str], list[float]] = {}
     for _, pair in matched:
         axes.setdefault((pair.reported.suite, pair.reported.measure), []).extend(_ends(pair))
-    drawn = []
+    drawings = []
     for paper, pair in matched:
         values = axes[pair.reported.suite, pair.reported.measure]
         start, span = min(values), (max(values) - min(values)) or 1.0
         places = [f"{_INSET + (_WIDTH - 2 * _INSET) * (value - start) / span:.1f}" for value in _ends(pair)]
-        drawn.append(Dumbbell(pair, paper, *places))
-    return sorted(drawn, key=lambda one: (one.pair.reported.suite, one.pair.reported.task))
+        drawings.append(Dumbbell(pair, paper, *places))
+    return sorted(drawings, key=lambda drawing: (drawing.pair.reported.suite, drawing.pair.reported.task))
 
 
 def _ends(pair: Pair) -> list[float]:
@@ -181,7 +190,7 @@ class Words:
         return f"{'+' if pair.difference > 0 else '−'}{shown}" if float(shown) else shown
 
     @staticmethod
-    def hint(cell: Printed) -> str:
+    def hint(cell: PrintedCell) -> str:
         """Return the text of a cell without a number for screen readers; empty for other cells."""
         return {"": "illegible in our copy", "-": "a dash", "fail": "training failed"}.get(cell.row.printed, "")
 
@@ -202,9 +211,9 @@ def _rounded(value: float, printed: str) -> str:
 
 def _decimals(value: float, printed: str) -> str:
     """A number with the decimals of a printed one, or with its own where it has more."""
-    own = str(Decimal(str(value)))
+    exact = str(Decimal(str(value)))
     try:
         shown = _rounded(value, printed)
     except ArithmeticError:  # what was printed is no number
-        return own
-    return shown if float(shown) == value else own
+        return exact
+    return shown if float(shown) == value else exact

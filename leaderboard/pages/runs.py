@@ -6,12 +6,12 @@ from bench.core.messages import bare
 from bench.evaluation.results import RESULT
 from bench.evaluation.results.format import place
 from bench.evaluation.results.read import Result
-from leaderboard.records import ONLY_RECOMPUTED, Records, State
+from leaderboard.records import ONLY_RECOMPUTED, Basis, Records
 from leaderboard.site import captions, perquery, text
 from leaderboard.site.render import Files, Renderer
-from leaderboard.site.rows import Entry, compare_stem, part
-from leaderboard.site.site import board_stem
-from leaderboard.site.systems import seconds
+from leaderboard.site.rows import Entry, by_tree, part
+from leaderboard.site.site import Site, board_stem, compare_stem
+from leaderboard.site.systems import stage_seconds
 
 LARGEST_RUN = 1 << 20
 """Bytes of a file of a bundle that is copied; larger ones stay where the result says."""
@@ -23,58 +23,61 @@ _LONG = 300
 _DIGITS = 12  # of a hash or key, enough to identify artefacts
 
 
-def files(renderer: Renderer, every: Sequence[Entry]) -> Files:
-    """A page for every row, its values query by query, and the query ids once a task."""
-    asked: set[str] = set()
-    for entry in every:
-        held = []
-        for table in perquery.tables(entry):
-            where = perquery.place(entry, table)
-            held.append(where)
-            yield where.csv, perquery.as_csv(entry, table)
-            if where.script:
-                yield where.script, perquery.script(entry, table)
-            if where.script and where.ids not in asked:
-                asked.add(where.ids)
-                yield where.ids, perquery.ids_script(table)
-        for most in _MOST:
-            content = _cut(renderer, entry, held, most)
-            if len(content) <= _BUDGET:
-                break
-        yield f"{entry.stem}.html", content
+def files(site: Site, renderer: Renderer) -> Files:
+    """Yield a page for every row, its values query by query, the query ids once a task, and bundles if asked for."""
+    id_scripts: set[str] = set()
+    for entries in by_tree(site).values():
+        for entry in entries:
+            query_files = []
+            for table in perquery.tables(entry):
+                paths = perquery.query_files(entry, table)
+                query_files.append(paths)
+                yield paths.csv, perquery.as_csv(entry, table)
+                if paths.script:
+                    yield paths.script, perquery.script(entry, table)
+                    if paths.ids not in id_scripts:
+                        id_scripts.add(paths.ids)
+                        yield paths.ids, perquery.put(table.ids, list(table.queries))
+            for most in _MOST:
+                content = _page(renderer, entry, query_files, most)
+                if len(content) <= _BUDGET:
+                    break
+            yield f"{entry.stem}.html", content
+            if site.runs:
+                yield from _bundles(entry)
 
 
-def run_files(every: Sequence[Entry]) -> Files:
-    """The bundles of all rows, for a build that was asked for them.
+def _bundles(entry: Entry) -> Files:
+    """Yield the bundles of a row.
 
     Of the user's own folders the result file alone, for their ids are nobody else's business; what is too large stays
     out.
     """
-    for entry in every:
-        for result in entry.results:
-            stem = f"{entry.stem}/seed-{result.content.seed}"
-            yield f"{stem}/{RESULT}", result.path.read_bytes()
-            for name in () if entry.board.data == "local" else result.content.files:
-                path = result.path.parent / name
-                if path.is_file() and path.stat().st_size <= LARGEST_RUN:
-                    yield f"{stem}/{name}", path.read_bytes()
+    for result in entry.results:
+        stem = f"{entry.stem}/seed-{result.content.seed}"
+        yield f"{stem}/{RESULT}", result.path.read_bytes()
+        for name in () if entry.board.data == "local" else result.content.files:
+            path = result.path.parent / name
+            if path.is_file() and path.stat().st_size <= LARGEST_RUN:
+                yield f"{stem}/{name}", path.read_bytes()
 
 
-def _cut(renderer: Renderer, entry: Entry, held: Sequence[perquery.Held], most: int) -> bytes:
+def _page(renderer: Renderer, entry: Entry, query_files: Sequence[perquery.QueryFiles], most: int) -> bytes:
     """Render the page of a row with at most so many lines of each list."""
     board, row = entry.board, entry.row
     by_task = {task: {name: values.get(task) for name, values in row.by_measure.items()} for task in row.tasks}
     tasks = [(column, by_task[column.task]) for column in board.columns if column.task in by_task]
-    computes = (part(free, "compute").items() for _, _, _, free in entry.legs())
+    computes = (part(raw, "compute").items() for _, _, _, raw in entry.legs())
     machines = {", ".join(f"{key} {value}" for key, value in compute)[:_LONG] for compute in computes} - {""}
-    shown = [one for one in held[:most] if one.script]
-    settings, downloads = entry.settings(), list(_downloads(entry))
+    settings = entry.settings()
+    records = renderer.site.records
+    trust = [f"Seed {result.content.seed}: {_verification(records, result)}" for result in entry.results]
     return renderer.page(
         "run.html",
         entry.stem,
         title=f"{row.name} · {captions.title(board)} · {board.setting}",
         data=board.data,
-        stands_for=board.stands_for,
+        proxy_for=board.proxy_for,
         entry=entry,
         board=board,
         row=row,
@@ -83,19 +86,19 @@ def _cut(renderer: Renderer, entry: Entry, held: Sequence[perquery.Held], most: 
         compare=f"{compare_stem(board)}.html#a={text.slug(row.name)}",
         measures=sorted(row.by_measure),
         tasks=tasks[:most],
-        trust=[f"Seed {one.content.seed}: {_checked(renderer.site.records, one)}" for one in entry.results][:most],
+        trust=trust[:most],
         provenance=list(_provenance(entry))[:most],
-        environment=[*row.libraries.items(), *(("machine", one) for one in sorted(machines))][:most],
-        seconds=list(seconds(entry.system.first).items())[:most],
+        environment=[*row.libraries.items(), *(("machine", machine) for machine in sorted(machines))][:most],
+        seconds=list(stage_seconds(entry.system.first).items())[:most],
         settings=settings[:most],
-        held=held[:most],
-        downloads=downloads[:most],
-        left=max(len(tasks), len(settings), len(held)) > most,
+        query_files=query_files[:most],
+        downloads=list(_downloads(entry))[:most],
+        shortened=max(len(tasks), len(settings), len(query_files)) > most,
         page_data=text.json_for_page(
             {  # what the script needs to find the values of each leg: the name of its queries, by its own
                 "data": f"{'../' * entry.stem.count('/')}{entry.inside}data/",
                 "id": entry.id,
-                "legs": {one.table.name: one.table.ids for one in shown},
+                "legs": {paths.table.name: paths.table.ids for paths in query_files[:most] if paths.script},
             }
         ),
     )
@@ -104,36 +107,33 @@ def _cut(renderer: Renderer, entry: Entry, held: Sequence[perquery.Held], most: 
 def sentence(entry: Entry) -> str:
     """Return the outcome of a row: its score with the interval, its rank, and whether it is in the best group."""
     board, row = entry.board, entry.row
-    if not row.state.verified:
+    if not row.verified:
         return f"{row.name} is not ranked, because some of its numbers could not be recomputed."
     if row.score is None:
         tasks = text.plural(len(board.columns), "task")
         return f"{row.name} has results on {len(row.tasks)} of {tasks}, so it is not ranked."
-    said = f"{row.name} reaches {text.number(row.score)} {board.measure}"
-    said += f", 95 % {text.bounds(row.low, row.high)}" if row.low is not None else ""
-    if row.ranks:
-        said += f"; rank {text.place(row.ranks)} of {len(board.rows)}"
-        said += ", in the best group" if row.tied else ""
-    return f"{said}."
+    outcome = f"{row.name} reaches {text.number(row.score)} {board.measure}"
+    outcome += f", 95 % {text.bounds(row.low, row.high)}" if row.low is not None else ""
+    outcome += f"; rank {text.place(row.ranks)} of {len(board.rows)}" if row.ranks else ""
+    outcome += ", in the best group" if row.ranks and row.tied else ""
+    return f"{outcome}."
 
 
-def _checked(records: Records, result: Result) -> str:
-    """Return how far a result was checked, by whom and when."""
-    state = records.state(result)
-    if state is State.RUN_HERE:
-        return "run where this site was built."
+def _verification(records: Records, result: Result) -> str:
+    """Return whether a result is verified, how, by whom and when."""
+    verification = records.verification(result)
+    if verification.basis is Basis.RUN_HERE:
+        return "verified: run where this site was built."
     record = records.find(result.path)
-    accepted = result.accepted if records.folder is None else None
-    said = state.title
-    if record:
-        said += f" ({record.when}, by version {record.version}"
-        said += f"; made again {record.made_again.when}: {record.made_again.verdict}" if record.made_again else ""
-        said += f"; agreed at {record.agreed})" if record.agreed else ")"
-    elif accepted:
-        said += f": {accepted.said} ({accepted.when}, by version {accepted.version})"
-    else:
-        said += ": no maintainer has recorded a check"
-    return f"{said}. {ONLY_RECOMPUTED}." if state is State.RECOMPUTED else f"{said}."
+    if record is None:
+        return f"{verification.state}: no maintainer has recorded a check."
+    detail = record.said
+    if record.reproduced:
+        detail = f"{verification.title} ({record.reproduced.verdict}, {record.reproduced.when})"
+    elif not verification.verified and not record.not_recomputed:
+        detail = "its record covers only some of its numbers"
+    outcome = f"{verification.state}: {detail} ({record.when}, by version {record.version})."
+    return f"{outcome} {ONLY_RECOMPUTED}." if verification.basis is Basis.RECOMPUTED else outcome
 
 
 def _provenance(entry: Entry) -> Iterator[tuple[str, str]]:
@@ -141,8 +141,8 @@ def _provenance(entry: Entry) -> Iterator[tuple[str, str]]:
     row, board = entry.row, entry.board
     yield "method", f"{row.system.method}, version {row.system.version}"
     yield "suite", f"{board.suite}, version {board.version}"
-    if made := {str(free["harness"]) for _, _, _, free in entry.legs() if free.get("harness")}:
-        yield "made by", f"retrieval-bench {', '.join(sorted(made))}"
+    if versions := {str(raw["harness"]) for _, _, _, raw in entry.legs() if raw.get("harness")}:
+        yield "made by", f"retrieval-bench {', '.join(sorted(versions))}"
     yield "system", row.system.hash
     yield "results folder", entry.system.first.path.parent.parent.name  # a page's address also hashes its table
     yield "seeds", ", ".join(map(str, row.seeds))
@@ -162,15 +162,16 @@ def _provenance(entry: Entry) -> Iterator[tuple[str, str]]:
 
 
 def _audits(entry: Entry) -> list[str]:
-    found: dict[str, None] = {}
-    for _, _, _, free in entry.legs():
-        badges = free.get("audits")
+    """Return what audits found of the overlap of training text and test, each once."""
+    audits: dict[str, None] = {}
+    for _, _, _, raw in entry.legs():
+        badges = raw.get("audits")
         for badge in badges if isinstance(badges, list) else ():
             if isinstance(badge, dict):
-                said = badge.get("audited")
-                state = said[:_LONG] if isinstance(said, str) else "not audited"
-                found[f"{str(badge.get('corpus'))[:_LONG]}: {state}"] = None
-    return list(found)
+                outcome = badge.get("audited")
+                state = outcome[:_LONG] if isinstance(outcome, str) else "not audited"
+                audits[f"{str(badge.get('corpus'))[:_LONG]}: {state}"] = None
+    return list(audits)
 
 
 def _downloads(entry: Entry) -> Iterator[tuple[str, str]]:

@@ -6,13 +6,13 @@ from bench.core.publications import mark
 from bench.evaluation.significance.estimates import TRAININGS
 from bench.evaluation.significance.families import COVERAGE, LEVEL
 from bench.evaluation.tables import chance_text
-from leaderboard.records import ONLY_RECOMPUTED, UNVERIFIED, State
+from leaderboard.records import ONLY_RECOMPUTED, UNVERIFIED, Basis
 from leaderboard.site import text
 from leaderboard.site.boards import Board
 from leaderboard.site.site import FIRST
 from leaderboard.site.statistics import HEADLINE
 
-_NAMED, _AHEAD = 6, 3
+_LISTED_BEST, _LISTED_AHEAD = 6, 3
 """Systems that a verdict names as best, and as ahead on some task."""
 
 
@@ -26,13 +26,8 @@ def of_data(name: str, data: str) -> str:
     return name if data == FIRST else f"{name} · {data} data"
 
 
-def sentence(board: Board) -> str:
-    """Return the finding of a table, from tested facts only: who is best, where, and how sure that is."""
-    return " ".join(verdict(board))
-
-
 def verdict(board: Board) -> list[str]:
-    """Return the sentences of `sentence`: the finding, then what it rests on."""
+    """Return the finding of a table in sentences, from tested facts only: the best, and how sure that is."""
     if not board.rows and any(row.score is not None for row in board.unranked):
         return ["No system in this table has been verified yet, so none is ranked."]
     if not board.rows:
@@ -42,13 +37,15 @@ def verdict(board: Board) -> list[str]:
         return [f"{first} has the highest {board.headline}; nothing was tested, because {board.untested}."]
     if len(board.rows) == 1:
         return [f"{first} is the only ranked system, so there is nothing to compare it with."]
-    return [_best(board), *_by_task(board), f"{_seeds(board)} per system.", *filter(None, [unseen(board)])]
+    seeds = sorted({len(row.seeds) for row in board.all_rows})
+    seeds_text = f"{seeds[0]}–{seeds[-1]} seeds" if len(seeds) > 1 else text.plural(seeds[0], "seed")
+    return [_best(board), *_by_task(board), f"{seeds_text} per system.", *filter(None, [detectable(board)])]
 
 
 def _best(board: Board) -> str:
     first = board.rows[0].name
     if len(board.best) > 1:
-        return f"{text.listed(board.best, _NAMED)} share first place: none is significantly worse than {first}."
+        return f"{text.listed(board.best, _LISTED_BEST)} share first place: none is significantly worse than {first}."
     second = board.rows[1].name
     lead = board.best_against[second]
     bounds = "" if lead.low is None or lead.high is None else f"95 % {text.bounds(lead.low, lead.high)}, "
@@ -64,81 +61,78 @@ def _by_task(board: Board) -> list[str]:
         return []
     best = {column.task: max(row.tasks.get(column.task, 0.0) for row in board.rows) for column in board.columns}
     counts = {row.name: sum(row.tasks.get(task) == most for task, most in best.items()) for row in board.rows}
-    ahead = sorted((name for name in counts if counts[name]), key=lambda name: -counts[name])[:_AHEAD]
-    (most, *others), of = ahead, len(best)
-    said = [f"{most} on {counts[most]} of {of}", *(f"{name} on {counts[name]}" for name in others)]
-    return [f"Highest score by task: {text.listed(said)}."]
+    ahead = sorted((name for name in counts if counts[name]), key=lambda name: -counts[name])[:_LISTED_AHEAD]
+    shares = [f"{name} on {counts[name]}" for name in ahead]
+    return [f"Highest score by task: {text.listed([f'{shares[0]} of {len(best)}', *shares[1:]])}."]
 
 
-def unseen(board: Board) -> str:
+def detectable(board: Board) -> str:
     """Return how large a difference the tests detect, and whether they are about methods or these checkpoints."""
-    least, few = board.tests.ranks.detectable, few_trainings(board)
+    least = board.tests.ranks.detectable
+    unrepeated = [row.name for row in board.rows if len(row.seeds) < TRAININGS]
+    checkpoints = [name for name in unrepeated if not board.systems[name].fixed]
     power = f"A true difference of {text.number(least or 0)} points is detected with 80 % power."
-    about = text.listed(few) if len(few) <= _NAMED else f"{len(few)} of {text.plural(len(board.rows), 'system')}"
-    scope = f"With fewer than {TRAININGS} training runs, results for {about} are about these checkpoints, not methods."
-    return " ".join([*([power] if least is not None else []), *([scope] if few else [])])
-
-
-def few_trainings(board: Board) -> list[str]:
-    """Return the ranked rows whose tests are about their checkpoints alone."""
-    few = [row.name for row in board.rows if len(row.seeds) < TRAININGS]
-    return [name for name in few if not board.systems[name].fixed]
-
-
-def _seeds(board: Board) -> str:
-    """Return how many seeds the systems have: `3 seeds`, `1–3 seeds`."""
-    seeds = sorted({len(row.seeds) for row in board.every})
-    return f"{seeds[0]}–{seeds[-1]} seeds" if len(seeds) > 1 else text.plural(seeds[0], "seed")
+    names = text.listed(checkpoints)
+    if len(checkpoints) > _LISTED_BEST:
+        names = f"{len(checkpoints)} of {text.plural(len(board.rows), 'system')}"
+    scope_note = (
+        f"With fewer than {TRAININGS} training runs, results for {names} are about these checkpoints, not methods."
+    )
+    return " ".join([*([power] if least is not None else []), *([scope_note] if checkpoints else [])])
 
 
 def caption(board: Board) -> str:
-    """Return measure, unit, data, setting, numbers of queries, tasks and systems; substitutes are marked."""
-    return f"{board.measure}, percent; {where(board)}"
+    """Return measure, unit, data, setting, numbers of queries, tasks and systems; proxies are marked."""
+    return f"{board.measure}, percent; {scope(board)}"
 
 
-def where(board: Board) -> str:
+def scope(board: Board) -> str:
     """Return the caption without measure and unit."""
-    what = f"{title(board)} ({mark(board.stands_for)})" if board.stands_for else title(board)
-    kind = "" if board.stands_for and board.data == FIRST else f" {board.data} data,"
+    name = f"{title(board)} ({mark(board.proxy_for)})" if board.proxy_for else title(board)
+    kind = "" if board.proxy_for and board.data == FIRST else f" {board.data} data,"
     return (
-        f"{what},{kind} {board.setting}; "
+        f"{name},{kind} {board.setting}; "
         f"{text.plural(board.queries, 'query', 'queries')} in {text.plural(len(board.columns), 'task')}, "
-        f"{text.plural(len(board.rows) + len(board.unranked), 'system')}."
+        f"{text.plural(len(board.all_rows), 'system')}."
     )
 
 
-def method(board: Board) -> list[str]:
+def methodology(board: Board) -> list[str]:
     """Return how the numbers were computed, a sentence each."""
-    found = [f"Score: {board.headline.removesuffix('.')}."]
-    if not board.whole and len(board.columns) > 1:
-        found = [f"Score: the unweighted mean of these {len(board.columns)} tasks, not an average the suite defines."]
+    sentences = [f"Score: {board.headline.removesuffix('.')}."]
+    if not board.whole_suite and len(board.columns) > 1:
+        sentences = [
+            f"Score: the unweighted mean of these {len(board.columns)} tasks, not an average the suite defines."
+        ]
     if not board.untested:
-        found.append(
+        sentences.append(
             f"Interval: {100 * COVERAGE:.0f} %, Student's t corrected for skewness, over the questions of each task "
             f"and, for systems with {TRAININGS} or more seeds, over training runs. Small dots are seeds. A hollow mark "
             "is a single seed, whose interval excludes variation between training runs. With fewer than 100 queries, "
             "intervals can be too short. Overlapping intervals do not imply a tie, because the tests are paired."
         )
     if board.tests.ranks.detectable is not None:
-        found.append("Grey band: true differences from the best system that are detected with less than 80 % power.")
+        sentences.append(
+            "Grey band: true differences from the best system that are detected with less than 80 % power."
+        )
     if board.pairs:
         lettered = any(row.letters for row in board.rows)
-        found.append(
+        sentences.append(
             f"{'Rank, ● and letters' if lettered else 'Rank and ●'}: two-sided paired tests over questions and "
             f"training runs, corrected jointly over {text.plural(board.pairs, 'pair')} (Westfall and Young's step-down "
             f"procedure) at level {LEVEL}. Tests of single tasks are corrected over all pairs and tasks. ● marks "
             "systems that are not significantly worse than the best."
             + (" Systems that share a letter do not differ significantly." if lettered else "")
         )
-        found += _scatter(board)
-    if any(not row.state.verified for row in board.every):
-        found.append(
+        sentences += _scatter(board)
+    if any(not row.verified for row in board.all_rows):
+        sentences.append(
             f"Rows marked {UNVERIFIED} are shown as submitted: some of their numbers could not be recomputed, so they "
             "are neither ranked nor tested."
         )
-    if any(row.state is State.RECOMPUTED for row in board.rows):
-        found.append(f"{ONLY_RECOMPUTED}.")
-    return [*found, *board.notes]
+    if any(row.verification.basis is Basis.RECOMPUTED for row in board.rows):
+        sentences.append(f"{ONLY_RECOMPUTED}.")
+    return [*sentences, *board.notes]
 
 
 def _scatter(board: Board) -> list[str]:
@@ -146,18 +140,20 @@ def _scatter(board: Board) -> list[str]:
     scatter = board.tests.ranks.scatter[HEADLINE]
     if not scatter.freedom:
         return []
-    said = (
+    deviation = (
         f"Training runs of one system have a standard deviation of {text.number(scatter.deviation)} points (pooled "
         f"over systems, {scatter.freedom} degrees of freedom)"
     )
     if math.isnan(scatter.equal):
-        return [f"{said}; whether it is the same for all systems cannot be tested."]
+        return [f"{deviation}; whether it is the same for all systems cannot be tested."]
     unequal = scatter.equal < LEVEL
-    found = "it differs between systems, so the larger value is used" if unequal else "no evidence that systems differ"
-    return [f"{said}; {found} (Bartlett's test, {chance_text(scatter.equal)})."]
+    outcome = (
+        "it differs between systems, so the larger value is used" if unequal else "no evidence that systems differ"
+    )
+    return [f"{deviation}; {outcome} (Bartlett's test, {chance_text(scatter.equal)})."]
 
 
-WORDS = {
+BANNERS = {
     "mini": "Mini data: generated by the embedded world. These numbers show that the code works; they say nothing "
     "about real languages and are not comparable with official numbers.",
     "local": "Local data: a user's own folders. Nobody has checked them, and these numbers are not comparable with "
@@ -166,13 +162,13 @@ WORDS = {
 """The banner of data that is not official."""
 
 
-def banner(data: str, stands_for: str = "") -> str:
-    """Return the banner of unofficial data and of substitutes; empty for official data of a benchmark itself."""
-    said = mark(stands_for)
-    return " ".join(filter(None, (WORDS.get(data.partition("-")[0], ""), said and f"{said[0].upper()}{said[1:]}.")))
+def banner(data: str, proxy_for: str = "") -> str:
+    """Return the banner of unofficial data and of proxies; empty for official data of a benchmark itself."""
+    note = mark(proxy_for)
+    return " ".join(filter(None, (BANNERS.get(data.partition("-")[0], ""), note and f"{note[0].upper()}{note[1:]}.")))
 
 
-def notes(data: str, stands_for: str) -> tuple[str, ...]:
+def notes(data: str, proxy_for: str) -> tuple[str, ...]:
     """Return the notes that go with rows of a kind of data; none for official data of a benchmark itself."""
-    said = [] if data == FIRST else [f"{data} data: not comparable with official numbers"]
-    return (*said, *([mark(stands_for)] if stands_for else []))
+    unofficial = () if data == FIRST else (f"{data} data: not comparable with official numbers",)
+    return (*unofficial, *([mark(proxy_for)] if proxy_for else []))

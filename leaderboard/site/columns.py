@@ -7,7 +7,8 @@ against the CSV when a site is built (`leaderboard.site.verify`), by the same de
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Flag, auto
 from typing import Any
@@ -16,13 +17,13 @@ from markupsafe import Markup
 
 from bench.core.publications import mark
 from bench.evaluation.tables import DIGITS, MISSING, Column, Table, Value, duration, plain
-from leaderboard.records import State
+from leaderboard.records import Basis
 from leaderboard.site import text
 from leaderboard.site.boards import Board, Row
-from leaderboard.site.captions import banner, caption, notes, sentence
+from leaderboard.site.captions import banner, caption, notes, verdict
 from leaderboard.site.heat import HeatCell
 from leaderboard.site.render import link
-from leaderboard.site.site import FIRST, MethodShown
+from leaderboard.site.site import FIRST, MethodCard
 
 METADATA = 92
 """Position of the columns that describe a row; the filter of a page searches their cells."""
@@ -43,27 +44,37 @@ class View(Flag):
 
 @dataclass(frozen=True)
 class TableRow:
-    """A row of a board as columns read it."""
+    """A row of a board as columns read it.
+
+    Args:
+        board: the board.
+        row: its row.
+        bar: the row's interval, drawn; empty without one.
+        paper: what its paper printed under the same conditions, empty if nothing is known.
+        cells: of the map by task; None for a task that it lacks.
+        day: the day on which the site first showed it, ISO 8601.
+        method: what its plugin says of it.
+    """
 
     board: Board
     row: Row
-    bar: Markup = field(default_factory=Markup)  # its interval, drawn; empty without one
-    paper: str = ""  # what its paper printed under the same conditions, empty if nothing is known
-    cells: tuple[HeatCell | None, ...] = ()  # of the map by task; None for a task that it lacks
-    day: str = ""  # on which the site first showed it, ISO 8601
-    method: MethodShown | None = None  # what its plugin says of it
+    bar: Markup = field(default_factory=Markup)
+    paper: str = ""
+    cells: tuple[HeatCell | None, ...] = ()
+    day: str = ""
+    method: MethodCard | None = None
 
     @property
     def across(self) -> dict[str, Any]:
-        """What other tasks would do to its place, as files hold it; empty where that was not asked."""
-        found = self.board.across.get(self.row.name)
-        return {name: _rounded(value) for name, value in vars(found).items()} if found else {}
+        """What resampled tasks would do to its place, as files hold it; empty where none were resampled."""
+        resampled = self.board.across.get(self.row.name)
+        return {name: _rounded(value) for name, value in vars(resampled).items()} if resampled else {}
 
     @property
     def reference(self) -> str:
         """Address of its method's paper, where the citation has one."""
-        found = _ARXIV.search(self.method.citation) if self.method else None
-        return f"https://arxiv.org/abs/{found[1]}" if found else ""
+        identifier = _ARXIV.search(self.method.citation) if self.method else None
+        return f"https://arxiv.org/abs/{identifier[1]}" if identifier else ""
 
     @property
     def id(self) -> str:
@@ -73,21 +84,37 @@ class TableRow:
 
 @dataclass(frozen=True)
 class BoardColumn(Column):
-    """A column of a board; `value` takes a `TableRow`, and `head` may name the board's `{headline}`."""
+    """A column of a board; `head` may name the board's `{headline}`.
 
-    value: Callable[[Any], Any] | None = None  # reads the value of a row; None where it has none
+    Args:
+        value: takes a `TableRow` and returns the value; None where it has none.
+        views: where the column appears.
+        place: its position for people, ascending.
+        percent: whether it is a fraction that people read in percent.
+        abbr: the head in full, for screen readers.
+        missing: why a cell is empty, for screen readers.
+        optional: whether it is left out of a page where no row has a value.
+        sort: returns the number that a page sorts by, where the text does not say it.
+        expected: returns what a page must show by its line of the CSV; by default the CSV's own value is printed.
+        css: class of its cells.
+        group: the JSON object that holds it, for columns named by the data.
+
+    Example:
+        >>> BoardColumn("count", "Tasks", value=lambda line: len(line.row.tasks)).shown(12)
+        '12'
+    """
+
+    value: Callable[[Any], Any] | None = None
     views: View = View.ALL
-    place: int = 90  # its position for people, ascending
-    percent: bool = False  # a fraction that people read in percent
-    abbr: str = ""  # the head in full, for screen readers
-    missing: str = ""  # why a cell is empty, for screen readers
-    optional: bool = False  # left out of a page where no row has a value
-    # the number that a page sorts by, where the text does not say it
+    place: int = 90
+    percent: bool = False
+    abbr: str = ""
+    missing: str = ""
+    optional: bool = False
     sort: Callable[[TableRow], float | None] | None = None
-    # returns what a page must show by its line of the CSV; None to print the CSV's own value
     expected: Callable[[Mapping[str, str]], str | None] | None = None
     css: str = ""
-    group: str = ""  # the JSON object that holds it, for columns named by the data
+    group: str = ""
 
     def take(self, line: TableRow) -> Any:
         """Return the value of a row."""
@@ -123,16 +150,11 @@ class BoardColumn(Column):
         if self.key not in line:
             return None
         cell: Value = line[self.key] or None
-        return self.shown(_parsed(cell) if isinstance(cell, str) and self.number is not False else cell)
-
-
-def _parsed(cell: str) -> Value:
-    for kind in (int, float):
-        try:
-            return kind(cell)
-        except ValueError:
-            continue
-    return cell
+        if isinstance(cell, str) and self.number is not False:
+            for kind in (int, float):
+                with suppress(ValueError):
+                    return self.shown(kind(cell))
+        return self.shown(cell)
 
 
 def _of(read: Callable[[Row], Any]) -> Callable[[TableRow], Any]:
@@ -140,26 +162,32 @@ def _of(read: Callable[[Row], Any]) -> Callable[[TableRow], Any]:
     return lambda line: read(line.row)
 
 
-_about = [
-    BoardColumn(name, value=lambda line, name=name: getattr(line.board, name), views=View.CSV)  # type: ignore[misc]
-    for name in ("data", "suite", "stands_for", "setting", "measure")
-]
 COLUMNS: tuple[BoardColumn, ...] = (
     BoardColumn("system", value=_of(lambda row: row.name), views=View.FILES | View.PRINT, place=0, number=False),
     BoardColumn("method", value=_of(lambda row: row.system.method), views=View.JSON),
     BoardColumn("hash", value=_of(lambda row: row.system.hash), views=View.FILES),
-    BoardColumn("state", value=_of(lambda row: row.state.title), views=View.FILES),
+    BoardColumn("state", value=_of(lambda row: row.verification.state), views=View.FILES),
+    BoardColumn("checked", value=_of(lambda row: row.verification.title), views=View.FILES),
     BoardColumn(
-        "state",
+        "checked",
         "Checked",
-        value=_of(lambda row: None if row.state is State.RUN_HERE else row.state.title),
+        value=_of(lambda row: None if row.verification.basis is Basis.RUN_HERE else row.verification.title),
         views=View.PEOPLE,
         place=90,
         number=False,
         optional=True,
-        expected=lambda csv: MISSING if csv["state"] == State.RUN_HERE.title else csv["state"],
+        expected=lambda csv: MISSING if csv["checked"] == Basis.RUN_HERE else csv["checked"],
     ),
-    *_about,
+    *(
+        BoardColumn(key, value=lambda line, name=name: getattr(line.board, name), views=View.CSV)  # type: ignore[misc]
+        for key, name in (
+            ("data", "data"),
+            ("suite", "suite"),
+            ("stands_for", "proxy_for"),
+            ("setting", "setting"),
+            ("measure", "measure"),
+        )
+    ),
     BoardColumn("data", value=lambda line: _kind(line.board), views=View.PRINT, place=5, number=False, optional=True),
     BoardColumn("seeds", value=_of(lambda row: " ".join(map(str, row.seeds))), views=View.CSV),
     BoardColumn("seeds", value=_of(lambda row: list(row.seeds)), views=View.JSON),
@@ -291,85 +319,98 @@ COLUMNS: tuple[BoardColumn, ...] = (
 
 def columns(board: Board, view: View) -> list[BoardColumn]:
     """Return the columns of a board in a view, in its order."""
-    found = [replace(one, head=one.head.format(headline=board.headline)) for one in COLUMNS]
+    board_columns = [replace(column, head=column.head.format(headline=board.headline)) for column in COLUMNS]
     shared: dict[str, Any] = {"percent": True, "best": True}
-    for at, name in enumerate(board.averages):  # the first is the headline, which people read as the score
+    for index, name in enumerate(board.averages):  # the first is the headline, which people read as the score
         value = _of(lambda row, name=name: row.averages.get(name))  # type: ignore[misc]
-        views = View.ALL if at else View.FILES
-        found.append(BoardColumn(name, name, value=value, views=views, place=85, group="averages", **shared))
+        views = View.ALL if index else View.FILES
+        board_columns.append(BoardColumn(name, name, value=value, views=views, place=85, group="averages", **shared))
     # Pages show tasks in their map instead; the only task of a board without averages is its headline.
-    views = View.FILES if not board.whole and len(board.columns) == 1 else View.FILES | View.PRINT
-    for column in board.columns:
-        value = _of(lambda row, task=column.task: row.tasks.get(task))  # type: ignore[misc]
-        found.append(BoardColumn(column.task, column.name, value=value, views=views, place=99, group="tasks", **shared))
-    kept = [one for one in found if view in one.views]
-    return sorted(kept, key=lambda one: one.place) if view in View.PEOPLE else kept
+    views = View.FILES if not board.whole_suite and len(board.columns) == 1 else View.FILES | View.PRINT
+    for task in board.columns:
+        value = _of(lambda row, task=task.task: row.tasks.get(task))  # type: ignore[misc]
+        board_columns.append(
+            BoardColumn(task.task, task.name, value=value, views=views, place=99, group="tasks", **shared)
+        )
+    visible = [column for column in board_columns if view in column.views]
+    return sorted(visible, key=lambda column: column.place) if view in View.PEOPLE else visible
 
 
-def page_columns(lines: Sequence[TableRow], board: Board) -> list[BoardColumn]:
-    """Return the columns of a board's page; optional ones only where a row has a value."""
-    return _used(columns(board, View.PAGE), lines)
+def people_columns(lines: Sequence[TableRow], board: Board, view: View = View.PAGE) -> list[BoardColumn]:
+    """Return the columns of a board's page or printed table; optional ones only where a row has a value."""
+    return [
+        column
+        for column in columns(board, view)
+        if not column.optional or any(column.cell(line) is not None for line in lines)
+    ]
 
 
 def page_column(key: str) -> BoardColumn | None:
     """Return the column of a page by the key of its header; None for another header."""
-    return next((one for one in COLUMNS if one.key == key and View.PAGE in one.views), None)
-
-
-def _used(found: Sequence[BoardColumn], lines: Sequence[TableRow]) -> list[BoardColumn]:
-    return [one for one in found if not one.optional or any(one.cell(line) is not None for line in lines)]
+    return next((column for column in COLUMNS if column.key == key and View.PAGE in column.views), None)
 
 
 def file_table(board: Board) -> Table:
     """Return a board for programs: the CSV file of its page, and parquet; fractions."""
-    held = columns(board, View.CSV)
-    rows = tuple(tuple(one.take(line) for one in held) for line in _lines(board))
-    said = banner(board.data, board.stands_for)
-    name = f"{board.suite} · {board.setting} · {board.data} data" + (f". {said}" if said else "")
-    return Table(name, tuple(held), rows, notes(board.data, board.stands_for), digits=DIGITS)
+    csv_columns = columns(board, View.CSV)
+    rows = tuple(tuple(column.take(line) for column in csv_columns) for line in _lines(board))
+    warning = banner(board.data, board.proxy_for)
+    name = f"{board.suite} · {board.setting} · {board.data} data" + (f". {warning}" if warning else "")
+    return Table(name, tuple(csv_columns), rows, notes(board.data, board.proxy_for), digits=DIGITS)
 
 
 def print_table(board: Board) -> Table:
     """Return a board for print, in percent; the best of each column is bold."""
-    lines = list(_lines(board))
-    held = _used(columns(board, View.PRINT), lines)
-    heads = text.distinct([one.head if one.percent else one.head.lower() or one.key for one in held])
-    shown = tuple(
-        replace(one, head=head, number=True if one.percent else one.number, show=one.shown)
-        for one, head in zip(held, heads, strict=True)
+    lines = _lines(board)
+    print_columns = people_columns(lines, board, View.PRINT)
+    heads = text.distinct(
+        [column.head if column.percent else column.head.lower() or column.key for column in print_columns]
     )
-    rows = tuple(tuple(one.take(line) for one in held) for line in lines)
-    return Table(caption(board), shown, rows, notes(board.data, board.stands_for), frozenset(range(len(board.rows))))
+    shown = tuple(
+        replace(column, head=head, number=True if column.percent else column.number, show=column.shown)
+        for column, head in zip(print_columns, heads, strict=True)
+    )
+    rows = tuple(tuple(column.take(line) for column in print_columns) for line in lines)
+    return Table(caption(board), shown, rows, notes(board.data, board.proxy_for), frozenset(range(len(board.rows))))
 
 
 def board_json(board: Board) -> bytes:
     """Write a board as JSON: fractions, every measure, comparisons of the best row, commands."""
-    held = columns(board, View.JSON)
+    rows = []
+    for line in _lines(board):  # averages and tasks that a row lacks are left out of their objects
+        row: dict[str, Any] = {"averages": {}, "tasks": {}}
+        for column in columns(board, View.JSON):
+            value = _rounded(column.take(line))
+            if not column.group:
+                row[column.key] = value
+            elif value is not None:
+                row[column.group][column.key] = value
+        rows.append(row)
     content = {
         "schema": "retrieval-bench/board/1",
-        "note": banner(board.data, board.stands_for),
+        "note": banner(board.data, board.proxy_for),
         "suite": {
             "name": board.suite,
             "title": board.title,
             "version": board.version,
-            "stands_for": board.stands_for or None,
+            "stands_for": board.proxy_for or None,
         },
         "setting": board.setting,
         "data": board.data,
         "measure": board.measure,
         "headline": board.headline,
-        "whole_suite": board.whole,
+        "whole_suite": board.whole_suite,
         "tasks": [{"task": column.task, "queries": column.queries} for column in board.columns],
-        "sentence": sentence(board),
+        "sentence": " ".join(verdict(board)),
         "pairs_tested": board.pairs,
-        "rows": [_record(held, line) for line in _lines(board)],
+        "rows": rows,
         "best_against": [
             {
                 "system": name,
-                **{key: _rounded(getattr(one, key)) for key in ("difference", "low", "high", "p", "adjusted")},
-                **{key: getattr(one, key) for key in ("n", "wins", "ties", "losses")},
+                **{key: _rounded(getattr(test, key)) for key in ("difference", "low", "high", "p", "adjusted")},
+                **{key: getattr(test, key) for key in ("n", "wins", "ties", "losses")},
             }
-            for name, one in board.best_against.items()
+            for name, test in board.best_against.items()
         ],
     }
     return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
@@ -380,24 +421,12 @@ def _rounded(value: Any) -> Any:
     return text.fraction(value) if isinstance(value, float) else value
 
 
-def _record(held: Sequence[BoardColumn], line: TableRow) -> dict[str, Any]:
-    """A row for machines; averages and tasks that it lacks are left out of their objects."""
-    found: dict[str, Any] = {"averages": {}, "tasks": {}}
-    for column in held:
-        value = _rounded(column.take(line))
-        if not column.group:
-            found[column.key] = value
-        elif value is not None:
-            found[column.group][column.key] = value
-    return found
-
-
-def _lines(board: Board) -> Iterator[TableRow]:
-    return (TableRow(board, row) for row in board.every)
+def _lines(board: Board) -> list[TableRow]:
+    return [TableRow(board, row) for row in board.all_rows]
 
 
 def _kind(board: Board) -> str | None:
-    """The kind of data in print; None for official data of a benchmark itself."""
-    if board.stands_for:
-        return f"{board.data}, {mark(board.stands_for)}"
+    """Return the kind of data in print; None for official data of a benchmark itself."""
+    if board.proxy_for:
+        return f"{board.data}, {mark(board.proxy_for)}"
     return None if board.data == FIRST else board.data

@@ -17,11 +17,11 @@ from bench.evaluation.results import CURVES, RESULT
 from bench.evaluation.results.read import Result
 from bench.evaluation.svg import Plane, axis, circle, element, figure, path, short
 
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 340, 200, 48, 24, 10
+WIDTH, HEIGHT, MARGIN_LEFT, MARGIN_BOTTOM, MARGIN_TOP = 340, 200, 48, 24, 10
 COLOURS, MARKED = 6, 12
-"""Lines of a panel that colours and dashes distinguish; twice as many where the other half is thin."""
-_POINTS, _FEW = 720, 30
-"""Of all lines of a panel as they are drawn, and of one of them at least; the bundle has more."""
+"""Lines of a panel that colours and dashes distinguish; twice as many where the second half is thin."""
+_POINTS, _LEAST_POINTS = 720, 30
+"""Of all lines of a panel as they are drawn, and of a single one at least; the bundle has more."""
 _PANELS = 12
 _LARGEST = 1 << 20
 
@@ -64,41 +64,54 @@ class Curves(RootModel[dict[Name, Training]]):
 def trainings(result: Result) -> Mapping[str, Training]:
     """Read the curves of a result by the key of the training; none where the bundle has none.
 
-    Raises `StoreError` where the file is not as the result names it, or holds what no run writes.
+    Raises:
+        StoreError: the file is not as the result names it, or holds what no run writes.
     """
-    wanted = result.content.files.get(CURVES)
-    if wanted is None:
+    seal = result.content.files.get(CURVES)
+    if seal is None:
         return {}
-    path = result.path.parent / CURVES
+    file = result.path.parent / CURVES
     try:
-        if path.stat().st_size > _LARGEST or sha256_file(path) != wanted:
+        if file.stat().st_size > _LARGEST or sha256_file(file) != seal:
             expected = f"those that {RESULT} names, at most {_LARGEST:,}"
-            raise StoreError(where=path, found="other bytes", expected=expected, hint="run it again")
-        return Curves.model_validate_json(path.read_bytes()).root
+            raise StoreError(where=file, found="other bytes", expected=expected, hint="run it again")
+        return Curves.model_validate_json(file.read_bytes()).root
     except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}; rerun the command that wrote it") from error
+        raise StoreError(f"{file} cannot be read: {error.strerror}; rerun the command that wrote it") from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise StoreError(where=path, found=f"a fault at {place!a}", expected=first["msg"]) from error
+        location = ".".join(map(str, first["loc"]))
+        raise StoreError(where=file, found=f"a fault at {location!a}", expected=first["msg"]) from error
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A line of a panel."""
+class PanelLine:
+    """A line of a panel.
+
+    Args:
+        name: of the system.
+        colour: number of its colour and dash.
+        seeds: its trainings, one a seed.
+    """
 
     name: str
-    colour: int  # number of its colour and dash
-    seeds: Sequence[CurveLine]  # its trainings, one a seed
+    colour: int
+    seeds: Sequence[CurveLine]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A small multiple."""
+    """A small multiple.
 
-    name: str  # of what is drawn: `loss`
-    across: str  # what x counts
-    lines: Sequence[Drawn]
+    Args:
+        name: what is drawn, e.g. `loss`.
+        across: what x counts.
+        lines: one a system.
+    """
+
+    name: str
+    across: str
+    lines: Sequence[PanelLine]
 
     @property
     def last(self) -> list[tuple[str, float]]:
@@ -106,33 +119,58 @@ class Panel:
         return [(line.name, float(np.mean([seed.y[-1] for seed in line.seeds]))) for line in self.lines]
 
 
-def panels(held: Sequence[tuple[str, Sequence[Training]]], stage: str, most: int = COLOURS) -> list[Panel]:
-    """Build a panel for every measure of a stage, given the trainings of each system, one a seed; `most` are drawn."""
-    own = [(name, [one for one in every if one.stage.partition("-")[0] == stage]) for name, every in held]
-    shown = [(name, every) for name, every in own if every][:most]
-    every_name = {name for _, every in shown for one in every for name in one.lines}
-    names = sorted(every_name, key=lambda name: (name != "loss", name.startswith("probe "), name))
-    found = []
-    for name in names[:_PANELS]:
-        lines = [
-            Drawn(system, colour, seeds)
-            for colour, (system, every) in enumerate(shown)
-            if (seeds := [one.lines[name] for one in every if name in one.lines])
-        ]
-        found.append(Panel(name, shown[0][1][0].across, lines))
-    return found
+def panels(systems: Sequence[tuple[str, Sequence[Training]]], stage: str, most: int = COLOURS) -> list[Panel]:
+    """Build a panel for every measure of a stage.
+
+    Args:
+        systems: names with trainings, one a seed; those without a training of the stage are left out.
+        stage: `train`, say; a second one of its kind is called `train-2`.
+        most: number of systems that are drawn.
+
+    Returns:
+        The panels, the loss first and probes last.
+    """
+    trained = []
+    for name, seeds in systems:
+        if stage_seeds := [training for training in seeds if training.stage.partition("-")[0] == stage]:
+            trained.append((name, stage_seeds))
+    trained = trained[:most]
+    measures = {name for _, seeds in trained for training in seeds for name in training.lines}
+    order = sorted(measures, key=lambda name: (name != "loss", name.startswith("probe "), name))
+    return [
+        Panel(
+            measure,
+            trained[0][1][0].across,
+            [
+                PanelLine(name, colour, lines)
+                for colour, (name, seeds) in enumerate(trained)
+                if (lines := [training.lines[measure] for training in seeds if measure in training.lines])
+            ],
+        )
+        for measure in order[:_PANELS]
+    ]
 
 
 def draw(panel: Panel) -> Markup:
     """Draw a panel: thin seeds, a thick mean, a mark at the end of the line."""
-    every = [seed for line in panel.lines for seed in line.seeds]
-    across = axis((x for seed in every for x in (0.0, seed.x[-1])), width=WIDTH - LEFT, most=3)
-    up = axis((y for seed in every for y in seed.y), width=HEIGHT - TOP - BOTTOM, most=4)
+    seeds = [seed for line in panel.lines for seed in line.seeds]
+    across = axis((x for seed in seeds for x in (0.0, seed.x[-1])), width=WIDTH - MARGIN_LEFT, most=3)
+    up = axis((y for seed in seeds for y in seed.y), width=HEIGHT - MARGIN_TOP - MARGIN_BOTTOM, most=4)
     if across is None or up is None:
         return Markup()
-    plane = Plane(up, LEFT, WIDTH, TOP, across)
-    most = max(_FEW, _POINTS // (len(every) + len(panel.lines)))
-    lines = (_line(line, plane, most) for line in panel.lines)
+    plane = Plane(up, MARGIN_LEFT, WIDTH, MARGIN_TOP, across)
+    most = max(_LEAST_POINTS, _POINTS // (len(seeds) + len(panel.lines)))
+
+    def pixels(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+        return [(plane.x(x), plane.y(y)) for x, y in thinned(points, most)]
+
+    lines = []
+    for line in panel.lines:
+        mean = mean_line(line.seeds)
+        thin = [path(pixels(list(zip(seed.x, seed.y, strict=True))), "thin") for seed in line.seeds]
+        end = circle(plane.x(mean[-1][0]), plane.y(mean[-1][1]), "3")
+        parts = (*(thin if len(thin) > 1 else ()), path(pixels(mean)), end)
+        lines.append(element("g", *parts, kind=f"l{line.colour}", data_k=line.colour))
     ends = "; ".join(f"{name} ends at {value:.4g}" for name, value in panel.last)
     label = f"{panel.name} against {panel.across}: {ends}"
     body = (*plane.levels(short), *plane.numbers(HEIGHT - 6, short), *lines)
@@ -140,22 +178,8 @@ def draw(panel: Panel) -> Markup:
 
 
 def mean_line(seeds: Sequence[CurveLine]) -> list[tuple[float, float]]:
-    """The mean of several lines at the places of the first, as far as all of them go."""
+    """Return the mean of several lines at the places of the first, as far as all of them go."""
     start, end = max(seed.x[0] for seed in seeds), min(seed.x[-1] for seed in seeds)
     places = [x for x in seeds[0].x if start <= x <= end] or [end]
     means = np.mean([np.interp(places, seed.x, seed.y) for seed in seeds], axis=0)
     return list(zip(places, means.tolist(), strict=True))
-
-
-def _line(line: Drawn, plane: Plane, most: int) -> str:
-    whole = mean_line(line.seeds)
-    thin = [list(zip(seed.x, seed.y, strict=True)) for seed in line.seeds] if len(line.seeds) > 1 else []
-    parts = [path(_places(seed, plane, most), "thin") for seed in thin]
-    parts.append(path(_places(whole, plane, most)))
-    x, y = whole[-1]
-    return element("g", *parts, circle(plane.x(x), plane.y(y), "3"), kind=f"l{line.colour}", data_k=line.colour)
-
-
-def _places(points: Sequence[tuple[float, float]], plane: Plane, most: int) -> list[tuple[float, float]]:
-    """Points of a line in pixels, thinned."""
-    return [(plane.x(x), plane.y(y)) for x, y in thinned(points, most)]

@@ -1,11 +1,10 @@
-"""Results in the words of others: mteb's `TaskResult`, and Hugging Face's `model-index`.
+"""Results in the formats of others: mteb's `TaskResult`, Hugging Face's `model-index`, and Every Eval Ever's records.
 
 mteb (2.x, `mteb.results.TaskResult`) wants `dataset_revision`, `task_name`, `mteb_version`, `evaluation_time` and
 `scores`: by split a list of objects with `hf_subset`, `languages`, `main_score` and measures by mteb's names. What we
-do not have is null; what mteb does not know (`note`, `seeds`) it passes over. A task that mteb has bears its name there
-(`mteb.json`); of the others, the suite is the task, its tasks are the subsets. `model-index` (the Hub's model
-card metadata) wants of every result the type of its task, type and name of its data set, and type and value of its
-metrics. Both hold fractions, means over seeds.
+do not have is null. The files are not written through mteb's class, which drops `note` and `seeds`, and with them that
+data are not official. A task that mteb has bears its name there (`mteb.json`); of the others, the suite is the task,
+its tasks are the subsets. All numbers are fractions, means over seeds.
 """
 
 import json
@@ -30,14 +29,14 @@ Group = tuple[Result, ...]
 """Results of one system on one suite in one setting, one a seed."""
 
 
-def grouped(results: Iterable[Result]) -> list[Group]:
+def group_seeds(results: Iterable[Result]) -> list[Group]:
     """Group the seeds of a system, by suite, setting and kind of data."""
-    found: dict[tuple[str, ...], list[Result]] = {}
+    groups: dict[tuple[str, ...], list[Result]] = {}
     for result in results:
-        about = result.content
-        key = (about.data, about.suite.name, about.setting, about.system.label, about.system.hash)
-        found.setdefault(key, []).append(result)
-    return [tuple(sorted(found[key], key=lambda one: one.content.seed)) for key in sorted(found)]
+        content = result.content
+        key = (content.data, content.suite.name, content.setting, content.system.label, content.system.hash)
+        groups.setdefault(key, []).append(result)
+    return [tuple(sorted(groups[key], key=lambda result: result.content.seed)) for key in sorted(groups)]
 
 
 def mteb_files(groups: Sequence[Group]) -> Iterator[tuple[str, bytes]]:
@@ -48,134 +47,138 @@ def mteb_files(groups: Sequence[Group]) -> Iterator[tuple[str, bytes]]:
     for group in groups:
         content = group[0].content
         kind = "" if content.data == FIRST else f"{content.data}-"
-        place = f"{text.slug(content.system.label)}/{content.system.hash[:12]}"
-        for task, scores in _by_task(group).items():
-            name = f"{place}/{kind}{text.slug(f'{task or content.suite.name}-{content.setting}')}.json"
-            made = mteb_result(group, task, scores)
-            yield name, (json.dumps(made, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+        folder = f"{text.slug(content.system.label)}/{content.system.hash[:12]}"
+        for task, scores in _scores_by_task(group).items():
+            main = {score["main_score"] for split in scores.values() for score in split}
+            remark = _NO_MAIN if None in main else "" if task else _NO_TASK
+            task_result = {
+                "dataset_revision": content.suite.version,
+                "task_name": task or _suite_name(content),
+                "mteb_version": None,
+                "scores": scores,
+                "evaluation_time": None,
+                "kg_co2_emissions": None,
+                "setting": content.setting,
+                "seeds": [result.content.seed for result in group],
+                "note": "; ".join(filter(None, (*notes(content.data, content.suite.stands_for), remark))),
+            }
+            name = text.slug(f"{task or content.suite.name}-{content.setting}")
+            yield f"{folder}/{kind}{name}.json", _json(task_result)
 
 
-def mteb_result(group: Group, task: str, scores: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
-    """One system on a task of mteb, or on what it has none for, in mteb's layout; scores are by split."""
-    content = group[0].content
-    main = {score["main_score"] for own in scores.values() for score in own}
-    said = _NO_MAIN if None in main else "" if task else _NO_TASK
-    return {
-        "dataset_revision": content.suite.version,
-        "task_name": task or _suite_name(content),
-        "mteb_version": None,
-        "scores": scores,
-        "evaluation_time": None,
-        "kg_co2_emissions": None,
-        "setting": content.setting,
-        "seeds": [one.content.seed for one in group],
-        "note": "; ".join(filter(None, (*notes(content.data, content.suite.stands_for), said))),
-    }
+def _json(content: Any) -> bytes:
+    return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def without_name(written: Iterable[bytes]) -> list[str]:
+def without_mteb_task(files: Iterable[bytes]) -> list[str]:
     """Return the tasks in files of mteb's layout that mteb has no name for, each once."""
-    every = [json.loads(raw) for raw in written]
-    plain = [(one["task_name"], score) for one in every if _NO_TASK in one["note"] for score in one["scores"][SPLIT]]
-    return list(dict.fromkeys(f"{suite}/{score['hf_subset']}" for suite, score in plain))
+    task_results = [json.loads(raw) for raw in files]
+    return list(
+        dict.fromkeys(
+            f"{task_result['task_name']}/{score['hf_subset']}"
+            for task_result in task_results
+            if _NO_TASK in task_result["note"]
+            for score in task_result["scores"][SPLIT]
+        )
+    )
 
 
-def _by_task(group: Group) -> dict[str, dict[str, list[dict[str, Any]]]]:
-    """Scores by task of mteb and split; under an empty name those of tasks that mteb does not have."""
+def _scores_by_task(group: Group) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Return scores by task of mteb and split; under an empty name those of tasks that mteb does not have."""
     suite = group[0].content.suite
     official = group[0].content.data == FIRST and not suite.stands_for
-    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for task, leg, values in _scored(group):
-        own = bare(task).removeprefix(f"{suite.name}/")
-        plain = ("", f"{own}:{leg}" if leg else own, SPLIT, "")
-        name, subset, split, main, *_ = MTEB.get(f"{task}:{leg}" if leg else task, plain) if official else plain
-        scores = {measure_name(measure): value for measure, value in values.items()}
-        ours = scores[measure_name(suite.primary) if suite.primary in values else next(iter(scores))]
-        spoken = languages(own) or (["eng-Latn"] if name else [])
-        about = {"main_score": scores.get(main) if main else ours, "hf_subset": subset, "languages": spoken}
-        found.setdefault(name, {}).setdefault(split, []).append({**scores, **about})
-    return found
-
-
-def model_index(groups: Sequence[Group]) -> bytes:
-    """The metadata block of a model card, YAML: one model a system, one result a task of a suite.
-
-    Names and texts are quoted as JSON has them, which YAML reads alike.
-    """
-    said = dict.fromkeys(
-        note for group in groups for note in notes(group[0].content.data, group[0].content.suite.stands_for)
-    )
-    lines = [*(f"# {visible(note)}" for note in said), "model-index:"]
-    by_system: dict[tuple[str, str], list[Group]] = {}
-    for group in groups:
-        by_system.setdefault((group[0].content.system.label, group[0].content.system.hash), []).append(group)
-    for (label, _), own in by_system.items():
-        lines += [f"- name: {_quoted(label)}", "  results:"]
-        for group in own:
-            for task, leg, values in _scored(group):
-                lines += _index_lines(group[0].content, task, leg, values)
-    return ("\n".join(lines) + "\n").encode()
-
-
-def _index_lines(content: Content, task: str, leg: str, values: Mapping[str, float]) -> list[str]:
-    about = content.suite
-    name = bare(task).removeprefix(f"{about.name}/")
-    where = f"{name}:{leg}" if leg else name
-    marked = ", ".join(notes(content.data, about.stands_for))
-    title = f"{about.title} ({where}), {content.setting}" + (f"; {marked}" if marked else "")
-    lines = [
-        "  - task:",
-        "      type: retrieval",
-        "      name: Retrieval",
-        "    dataset:",
-        f"      type: {_quoted(_suite_name(content))}",
-        f"      name: {_quoted(title)}",
-        f"      config: {_quoted(where)}",
-        f"      split: {SPLIT}",
-        f"      revision: {_quoted(about.version)}",
-        "    metrics:",
-    ]
-    for measure, value in values.items():
-        lines += [
-            f"    - type: {_quoted(measure_name(measure))}",
-            f"      value: {value}",
-            f"      name: {_quoted(measure)}",
-        ]
-    return lines
+    scores: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for task, leg, values in _means(group):
+        name = bare(task).removeprefix(f"{suite.name}/")
+        unknown = ("", f"{name}:{leg}" if leg else name, SPLIT, "")
+        mteb_task, subset, split, main, *_ = (
+            MTEB.get(f"{task}:{leg}" if leg else task, unknown) if official else unknown
+        )
+        measures = {measure_name(measure): value for measure, value in values.items()}
+        headline = measures[measure_name(suite.primary) if suite.primary in values else next(iter(measures))]
+        codes = languages(name) or (["eng-Latn"] if mteb_task else [])
+        labels = {"main_score": measures.get(main) if main else headline, "hf_subset": subset, "languages": codes}
+        scores.setdefault(mteb_task, {}).setdefault(split, []).append({**measures, **labels})
+    return scores
 
 
 def _suite_name(content: Content) -> str:
-    """The suite as others shall call it: other data than official are part of its name."""
+    """Return the suite's name for others: other data than official are part of it."""
     return content.suite.name if content.data == FIRST else f"{content.data}/{content.suite.name}"
 
 
-def _scored(group: Group) -> Iterator[tuple[str, str, dict[str, float]]]:
+def _means(group: Group) -> Iterator[tuple[str, str, dict[str, float]]]:
     """Yield task, leg and the means over seeds of every measure, the headline first; dev tasks are left out."""
     first = group[0].content.tested()
     for task, legs in sorted(first.tasks.items()):
-        for leg in legs:
-            found = [one.content.tasks.get(task, {}).get(leg) for one in group]
-            held = [one for one in found if one is not None]
-            shared = [name for name in legs[leg].measures if all(name in one.measures for one in held)]
-            shared.sort(key=lambda name: name != group[0].content.suite.primary)
-            means = {name: text.fraction(sum(one.measures[name] for one in held) / len(held)) for name in shared}
-            if means:
-                yield task, leg, means
+        for name, leg in legs.items():
+            seeds = [seed for result in group if (seed := result.content.tasks.get(task, {}).get(name)) is not None]
+            shared = [measure for measure in leg.measures if all(measure in seed.measures for seed in seeds)]
+            shared.sort(key=lambda measure: measure != first.suite.primary)
+            if shared:
+                yield (
+                    task,
+                    name,
+                    {
+                        measure: text.fraction(sum(seed.measures[measure] for seed in seeds) / len(seeds))
+                        for measure in shared
+                    },
+                )
 
 
-def _quoted(value: str) -> str:
-    return json.dumps(visible(value), ensure_ascii=False)
+def model_index(groups: Sequence[Group]) -> bytes:
+    """Return the metadata block of a model card, YAML, of one system: a result for each task of each suite."""
+    import yaml
+    from huggingface_hub import EvalResult
+    from huggingface_hub.repocard_data import eval_results_to_model_index
+
+    label, results, remarks = visible(groups[0][0].content.system.label), list[Any](), dict[str, None]()
+    for group in groups:
+        content = group[0].content
+        marks = notes(content.data, content.suite.stands_for)
+        remarks |= dict.fromkeys(marks)
+        evaluations = []
+        for task, leg, values in _means(group):
+            name = bare(task).removeprefix(f"{content.suite.name}/")
+            config = f"{name}:{leg}" if leg else name
+            title = f"{content.suite.title} ({config}), {content.setting}" + (f"; {', '.join(marks)}" if marks else "")
+            evaluations += [
+                EvalResult(
+                    task_type="retrieval",
+                    task_name="Retrieval",
+                    dataset_type=visible(_suite_name(content)),
+                    dataset_name=visible(title),
+                    dataset_config=visible(config),
+                    dataset_split=SPLIT,
+                    dataset_revision=visible(content.suite.version),
+                    metric_type=visible(measure_name(measure)),
+                    metric_name=visible(measure),
+                    metric_value=value,
+                )
+                for measure, value in values.items()
+            ]
+        for model in eval_results_to_model_index(label, evaluations):  # by group: it merges settings of one data set
+            results += model["results"]
+    index: str = yaml.safe_dump(
+        {"model-index": [{"name": label, "results": results}]}, sort_keys=False, allow_unicode=True, width=1000
+    )
+    return ("".join(f"# {visible(remark)}\n" for remark in remarks) + index).encode()
 
 
 def every_eval_ever(board: Mapping[str, Any], now: int) -> Iterator[tuple[str, bytes]]:
-    """Yield a name and a record of Every Eval Ever's schema 0.2.1 for each row of a board in JSON; `now` in seconds.
+    """Yield a path and a record of Every Eval Ever's schema 0.2.1 for each row of a board.
 
-    The headline has its 95 % interval; of tasks the number of questions is given.
+    Args:
+        board: as its JSON file has it.
+        now: the time, in seconds.
+
+    Yields:
+        The headline with its 95 % interval, and tasks with the number of their questions.
     """
     suite = board["suite"]
     name = suite["name"] if board["data"] == FIRST else f"{board['data']}/{suite['name']}"
-    said = {"version": suite["version"], "data": board["data"], "note": board["note"] or ""}
-    data = {"dataset_name": suite["title"], "source_type": "other", "additional_details": said}
+    details = {"version": suite["version"], "data": board["data"], "note": board["note"] or ""}
+    data = {"dataset_name": suite["title"], "source_type": "other", "additional_details": details}
     metric = {"evaluation_description": f"{board['measure']}, {board['setting']}", "lower_is_better": False}
     metric |= {"score_type": "continuous", "min_score": 0.0, "max_score": 1.0}
     source = {"source_name": "retrieval-bench leaderboard", "source_type": "evaluation_run"}
@@ -190,7 +193,7 @@ def every_eval_ever(board: Mapping[str, Any], now: int) -> Iterator[tuple[str, b
                 headline["uncertainty"] = {"confidence_interval": ends, "num_samples": sum(questions.values())}
         for task, value in row["tasks"].items():
             scores[task] = {"score": value, "uncertainty": {"num_samples": questions[task]}}
-        about = {"hash": row["hash"], "state": row["state"], "seeds": " ".join(map(str, row["seeds"]))}
+        identity = {"hash": row["hash"], "state": row["state"], "seeds": " ".join(map(str, row["seeds"]))}
         system = f"{row['system']}-{row['hash'][:12]}"
         record = {
             "schema_version": "0.2.1",
@@ -198,11 +201,10 @@ def every_eval_ever(board: Mapping[str, Any], now: int) -> Iterator[tuple[str, b
             "retrieved_timestamp": str(now),
             "source_metadata": source,
             "eval_library": {"name": DISTRIBUTION, "version": version_of(DISTRIBUTION) or "unknown"},
-            "model_info": {"name": row["system"], "id": row["system"], "additional_details": about},
+            "model_info": {"name": row["system"], "id": row["system"], "additional_details": identity},
             "evaluation_results": [
-                {"evaluation_name": called, "source_data": data, "metric_config": metric, "score_details": score}
-                for called, score in scores.items()
+                {"evaluation_name": title, "source_data": data, "metric_config": metric, "score_details": score}
+                for title, score in scores.items()
             ],
         }
-        place = f"{text.slug(name)}/{text.slug(system)}.json"
-        yield place, (json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+        yield f"{text.slug(name)}/{text.slug(system)}.json", _json(record)

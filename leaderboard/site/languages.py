@@ -3,11 +3,12 @@
 Averages over groups describe where a system is strong; they are not tested.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from bench.evaluation.measures.aggregate import mean
-from leaderboard.site.systems import System, facts_of
+from leaderboard.site.systems import System, stage_facts
 
 # fmt: off
 _LANGUAGES = {
@@ -55,9 +56,15 @@ def languages(name: str) -> list[str]:
 
 @dataclass(frozen=True)
 class LanguageGroup:
-    """Some tasks of a board, by a property of their language."""
+    """Some tasks of a board, by a property of their language.
 
-    by: str  # `Script`, `Resource class`, `Family`
+    Args:
+        by: the property: `Script`, `Resource class` or `Family`.
+        name: its value.
+        tasks: ids.
+    """
+
+    by: str
     name: str
     tasks: tuple[str, ...]
 
@@ -67,41 +74,42 @@ def groups(tasks: Mapping[str, str]) -> list[LanguageGroup]:
 
     There are none for fewer than four languages, where a task is in no known one, or where a property divides nothing.
     """
-    spoken = {task: _spoken(name) for task, name in tasks.items()}
-    if len(tasks) < _FEWEST or not all(spoken.values()):
+    codes = {task: _language(name) for task, name in tasks.items()}
+    if len(tasks) < _FEWEST or not all(codes.values()):
         return []
-    found = []
-    for by, all_named in (
-        ("Script", {task: _SCRIPTS.get(code.partition("-")[2], "other") for task, code in spoken.items()}),
-        ("Resource class", {task: _RESOURCE.get(code, "0–2") for task, code in spoken.items()}),
-        ("Family", {task: _FAMILY.get(code, "other") for task, code in spoken.items()}),
+    language_groups = []
+    for by, values in (
+        ("Script", {task: _SCRIPTS.get(code.partition("-")[2], "other") for task, code in codes.items()}),
+        ("Resource class", {task: _RESOURCE.get(code, "0–2") for task, code in codes.items()}),
+        ("Family", {task: _FAMILY.get(code, "other") for task, code in codes.items()}),
     ):
-        counts = list(all_named.values())
-        alone = by != "Resource class"
-        named = {task: "other" if alone and counts.count(name) < 2 else name for task, name in all_named.items()}
-        kinds = sorted(set(named.values()), key=lambda name: (name == "other", name))
-        if len(kinds) > 1:
-            found += [LanguageGroup(by, kind, tuple(task for task in tasks if named[task] == kind)) for kind in kinds]
-    return found
+        counts = Counter(values.values())
+        pooled = {
+            task: "other" if by != "Resource class" and counts[value] < 2 else value for task, value in values.items()
+        }
+        names = sorted(set(pooled.values()), key=lambda name: (name == "other", name))
+        if len(names) > 1:
+            language_groups += [LanguageGroup(by, name, tuple(t for t in tasks if pooled[t] == name)) for name in names]
+    return language_groups
 
 
-def seen(one: System, tasks: Mapping[str, str]) -> tuple[set[str], set[str]]:
+def split_by_pretraining(system: System, tasks: Mapping[str, str]) -> tuple[set[str], set[str]]:
     """Divide tasks into those whose language a system's pretraining corpus has, and others; both empty if unknown."""
-    counted = [facts.get("languages") for facts in facts_of(one.first, "prepare")]
-    codes = {_LANGUAGES.get(code) for counts in counted if isinstance(counts, dict) for code in counts}
-    if not codes or not one.first.content.system.budget:
+    counts = [facts.get("languages") for facts in stage_facts(system.first, "prepare")]
+    codes = {_LANGUAGES.get(code) for by_language in counts if isinstance(by_language, dict) for code in by_language}
+    if not codes or not system.first.content.system.budget:
         return set(), set()
-    inside = {task for task, name in tasks.items() if _spoken(name) in codes}
-    return inside, set(tasks) - inside
+    covered = {task for task, name in tasks.items() if _language(name) in codes}
+    return covered, set(tasks) - covered
 
 
 def average(values: Mapping[str, float], tasks: Collection[str]) -> float | None:
     """Return the mean of a row's tasks; None where it lacks one, or for no task."""
-    held = [values[task] for task in tasks if task in values]
-    return mean(held) if held and len(held) == len(tasks) else None
+    task_values = [values[task] for task in tasks if task in values]
+    return mean(task_values) if task_values and len(task_values) == len(tasks) else None
 
 
-def _spoken(name: str) -> str:
+def _language(name: str) -> str:
     """Return the language of a task, of a pair the one that is not English; empty if it is not known."""
-    found = languages(name)
-    return next((code for code in found if code != _LANGUAGES["en"]), found[0] if found else "")
+    codes = languages(name)
+    return next((code for code in codes if code != _LANGUAGES["en"]), codes[0] if codes else "")

@@ -27,12 +27,19 @@ _LONGEST = 50
 
 @dataclass(frozen=True)
 class QueryTable:
-    """The values of a leg of a row."""
+    """The values of a leg of a row.
 
-    task: str  # id
-    leg: str  # name, empty where there is one only
-    queries: tuple[str, ...]  # ids in their byte order
-    columns: dict[str, FloatArray]  # by measure, values [queries, seeds]
+    Args:
+        task: its id.
+        leg: the name of the leg, empty where there is only one.
+        queries: ids in their byte order.
+        columns: by measure, values `[queries, seeds]`.
+    """
+
+    task: str
+    leg: str
+    queries: tuple[str, ...]
+    columns: dict[str, FloatArray]
 
     @property
     def title(self) -> str:
@@ -51,13 +58,20 @@ class QueryTable:
 
 
 @dataclass(frozen=True)
-class Held:
-    """Paths of the values of a leg, from the root of the site."""
+class QueryFiles:
+    """Paths of the values of a leg, from the root of the site.
+
+    Args:
+        table: the values.
+        script: the path of the script; None where it would be too large.
+        csv: the path of the CSV file.
+        ids: the path of the script with the query ids.
+    """
 
     table: QueryTable
-    script: str | None  # the path of the script; None where it would be too large
+    script: str | None
     csv: str
-    ids: str  # the path of the script with the query ids
+    ids: str
 
 
 @cache
@@ -70,46 +84,38 @@ def leg_name(task: str, leg: str) -> str:
 def tables(entry: Entry) -> Iterator[QueryTable]:
     """Read a row's values, leg by leg. Raises `StoreError` for a damaged bundle, or seeds with different queries."""
     for task, legs in entry.system.first.content.tasks.items():
-        for leg, about in legs.items():
+        for name, leg in legs.items():
             shared = [
                 measure
-                for measure in about.measures
-                if all(measure in result.content.tasks[task][leg].measures for result in entry.results)
+                for measure in leg.measures
+                if all(measure in result.content.tasks[task][name].measures for result in entry.results)
             ]
-            found = [result.columns(task, leg, shared) for result in entry.results]
-            queries = found[0][0]
+            seeds = [result.columns(task, name, shared) for result in entry.results]
+            queries = seeds[0][0]
             columns = {
-                measure: np.stack([values[measure] for asked, values in found if asked == queries], axis=1)
+                measure: np.stack([values[measure] for ids, values in seeds if ids == queries], axis=1)
                 for measure in shared
             }
-            yield QueryTable(task, leg, queries, columns)
+            yield QueryTable(task, name, queries, columns)
 
 
-def place(entry: Entry, table: QueryTable) -> Held:
+def query_files(entry: Entry, table: QueryTable) -> QueryFiles:
     """Return where the values of a leg are stored."""
     stem = f"{entry.inside}data/q/{entry.id}-{table.name}"
     small = len(table.queries) * len(table.columns) * len(f"{_SCALE},") < LARGEST
-    return Held(table, f"{stem}.js" if small else None, f"{stem}.csv", f"{entry.inside}data/ids/{table.ids}.js")
+    return QueryFiles(table, f"{stem}.js" if small else None, f"{stem}.csv", f"{entry.inside}data/ids/{table.ids}.js")
 
 
 def script(entry: Entry, table: QueryTable) -> bytes:
     """`RB.put("ID-TASK", …)`: measures with a whole number a query, in the order of the ids."""
-    held = {
-        "ids": table.ids,
-        "measures": {
-            name: np.rint(_SCALE * values.mean(axis=1)).astype(int).tolist() for name, values in table.columns.items()
-        },
+    measures = {
+        name: np.rint(_SCALE * values.mean(axis=1)).astype(int).tolist() for name, values in table.columns.items()
     }
-    return put(f"{entry.id}-{table.name}", held)
-
-
-def ids_script(table: QueryTable) -> bytes:
-    """`RB.put("TASK", […])`: the query ids of a task."""
-    return put(table.ids, list(table.queries))
+    return put(f"{entry.id}-{table.name}", {"ids": table.ids, "measures": measures})
 
 
 def put(key: str, value: object) -> bytes:
-    """A script that hands a value to the page."""
+    """Return a script that gives a value to the page under a key."""
     return f"RB.put({json_for_page(key)},{json_for_page(value)});\n".encode()
 
 
@@ -119,6 +125,6 @@ def as_csv(entry: Entry, table: QueryTable) -> bytes:
     means = [values.mean(axis=1).tolist() for values in table.columns.values()]
     rows = tuple((board.data, table.task, table.leg, *values) for values in zip(table.queries, *means, strict=True))
     heads = plain_columns("data", "task", "leg", "query", *table.columns)
-    mark = () if entry.row.state.verified else (f"{UNVERIFIED}: not all numbers of this row could be recomputed",)
-    said = (*notes(board.data, board.stands_for), *mark)
-    return encoded(Table(table.title, heads, rows, said, digits=DIGITS), "csv")
+    mark = () if entry.row.verified else (f"{UNVERIFIED}: not all numbers of this row could be recomputed",)
+    remarks = (*notes(board.data, board.proxy_for), *mark)
+    return encoded(Table(table.title, heads, rows, remarks, digits=DIGITS), "csv")

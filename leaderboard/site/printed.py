@@ -1,13 +1,14 @@
 """The papers' tables in their own shape: rows are models, columns are data sets under their measure.
 
-Numbers stay as they were printed. An average is worked out again from the printed cells of its row; where the two are
-further apart than rounding of the average allows, both are shown.
+Numbers stay as they were printed. An average is recomputed from the printed cells of its row; where the two are further
+apart than rounding of the average allows, both are shown.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TypeVar
 
 from bench.core.publications import Reported
 from leaderboard.site import text
@@ -16,25 +17,38 @@ from leaderboard.site.text import slug
 _AVERAGES = ("oths", "overall_unclear")
 _COUNTS = "best_on"
 _WITH, _WITHOUT = re.compile(r"\bwith (.+)$"), re.compile(r"\bw/o (.+)$")
+Key = TypeVar("Key", str, tuple[str, str])
 _MEMBERS = re.compile(r"\((\d+)\)")
 
 
 @dataclass(frozen=True)
 class PrintedColumn:
-    """A column of a table."""
+    """A column of a table.
 
-    suite: str  # canonical name, empty where the harness has none
-    group: str  # the measure above it
+    Args:
+        suite: canonical name, empty where the harness has none.
+        group: the measure above it.
+        dataset: its head.
+        measure: where it is not the group's, as with a capped recall.
+    """
+
+    suite: str
+    group: str
     dataset: str
-    measure: str = ""  # where it is not the group's, as with a capped recall
+    measure: str = ""
 
 
 @dataclass(frozen=True)
-class Printed:
-    """A cell."""
+class PrintedCell:
+    """A cell.
+
+    Args:
+        row: the number.
+        mean: the average recomputed from the row, in the printed decimals and one more; empty where it is as printed.
+    """
 
     row: Reported
-    mean: str = ""  # the average worked out again, in the printed decimals and one more; empty where it is as printed
+    mean: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,28 +56,43 @@ class PrintedLine:
     """A row: a model, with a cell or None for every column."""
 
     model: str
-    cells: tuple[Printed | None, ...]
+    cells: tuple[PrintedCell | None, ...]
 
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a table whose rows have the same columns."""
+    """A part of a table whose rows have the same columns.
+
+    Args:
+        columns: its columns.
+        groups: measures over them: suite, measure, number of columns.
+        parts: the paper's settings and the rows in each.
+    """
 
     columns: tuple[PrintedColumn, ...]
-    groups: tuple[tuple[str, str, int], ...]  # measures over them: suite, measure, how many columns
-    parts: tuple[tuple[str, tuple[PrintedLine, ...]], ...]  # the paper's settings and the rows in each
+    groups: tuple[tuple[str, str, int], ...]
+    parts: tuple[tuple[str, tuple[PrintedLine, ...]], ...]
 
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table of a paper."""
+    """A table of a paper.
+
+    Args:
+        paper: its name.
+        table: e.g. `Table 3`.
+        units: of its numbers, each once.
+        blocks: settings with other columns have blocks of their own.
+        errors: known errors of its cells, with what is wrong.
+        notes: what was noted when it was copied, each once.
+    """
 
     paper: str
-    table: str  # e.g. `Table 3`
-    units: tuple[str, ...]  # of its numbers, each once
-    blocks: tuple[Block, ...]  # settings with other columns have blocks of their own
-    errors: Mapping[str, str]  # known errors that its cells belong to, with what is wrong
-    notes: tuple[str, ...]  # what was noted when it was copied, each once
+    table: str
+    units: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    errors: Mapping[str, str]
+    notes: tuple[str, ...]
 
     @property
     def anchor(self) -> str:
@@ -73,11 +102,17 @@ class PaperTable:
 
 def paper_tables(reported: Iterable[Reported]) -> list[PaperTable]:
     """Lay out numbers as tables, in the order of their first cells."""
-    every = list(reported)
-    more, tables = added(every), dict[tuple[str, str], list[Reported]]()
-    for row in every:
-        tables.setdefault((row.paper, row.table), []).append(row)
-    return [_table(*name, rows, more) for name, rows in tables.items()]
+    numbers = list(reported)
+    added = added_datasets(numbers)
+    tables = _grouped(numbers, lambda row: (row.paper, row.table))
+    return [_table(paper, table, rows, added) for (paper, table), rows in tables.items()]
+
+
+def _grouped(rows: Iterable[Reported], key: Callable[[Reported], Key]) -> dict[Key, list[Reported]]:
+    groups: dict[Key, list[Reported]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
 
 
 def anchor(table: str) -> str:
@@ -99,44 +134,51 @@ def is_average(row: Reported) -> bool:
     return row.key in _AVERAGES or row.key == "avg" or row.key.startswith("avg_")
 
 
-def added(reported: Iterable[Reported]) -> frozenset[tuple[str, str]]:
+def added_datasets(reported: Iterable[Reported]) -> frozenset[tuple[str, str]]:
     """Suites and data sets that the name of one of the suite's averages adds (`with MS MARCO`): no other has them."""
-    named = {(row.suite, row.average) for row in reported}
-    return frozenset((suite, more) for suite, name in named if (more := _named(_WITH, name)))
+    averages = {(row.suite, row.average) for row in reported}
+    return frozenset((suite, dataset) for suite, name in averages if (dataset := _dataset(_WITH, name)))
 
 
-def recomputed(average: Reported, row: Sequence[Reported], more: Collection[tuple[str, str]]) -> Decimal | None:
-    """Work an average out from the cells of its row under its measure; None where the table lacks members.
+def recomputed(average: Reported, row: Sequence[Reported], added: Collection[tuple[str, str]]) -> Decimal | None:
+    """Recompute an average from the cells of its row under its measure.
 
-    A data set that the name takes away (`w/o CQADupStack`) is left out, and one of `more`, which `added` found. Where
-    the name says how many members there are, as many are needed; an average without a name is one over all cells that
-    hold a number.
+    A data set that the name takes away (`w/o CQADupStack`) is left out, and one of `added`, which `added_datasets`
+    returned. Where the name says how many members there are, as many are needed; an average without a name is one over
+    all cells that hold a number.
+
+    Args:
+        average: the printed average.
+        row: the cells of its row under its measure.
+        added: suites and data sets that only averages with such a name have.
+
+    Returns:
+        The mean in the paper's unit; None where the table lacks members.
     """
-    named = average.average
-    left = {_named(_WITHOUT, named)} | {name for suite, name in more if suite == average.suite and named}
-    left.discard(_named(_WITH, named))
-    kept = [
+    name = average.average
+    excluded = {_dataset(_WITHOUT, name)} | {dataset for suite, dataset in added if suite == average.suite and name}
+    excluded.discard(_dataset(_WITH, name))
+    members = [
         cell
         for cell in row
         if not is_average(cell)
         and cell.key != _COUNTS
         and cell.unit == average.unit
         and not (average.key == "oths" and cell.key == "en")
-        and _plain(cell.dataset) not in left
+        and _plain(cell.dataset) not in excluded
+        and (name or cell.printed != "-")
     ]
-    if not named:
-        kept = [cell for cell in kept if cell.printed != "-"]
-    count = _MEMBERS.search(named)
-    whole = len(kept) == int(count[1]) if count else len(kept) > 1
-    if not whole or any(cell.value is None for cell in kept):
+    count = _MEMBERS.search(name)
+    complete = len(members) == int(count[1]) if count else len(members) > 1
+    if not complete or any(cell.value is None for cell in members):
         return None
-    return sum((Decimal(cell.printed) for cell in kept), Decimal(0)) / len(kept)
+    return sum((Decimal(cell.printed) for cell in members), Decimal(0)) / len(members)
 
 
-def _named(pattern: re.Pattern[str], average: str) -> str:
+def _dataset(pattern: re.Pattern[str], average: str) -> str:
     """The data set that the name of an average adds or takes away, as `_plain`; empty where it does neither."""
-    found = pattern.search(average)
-    return _plain(found[1]) if found else ""
+    match = pattern.search(average)
+    return _plain(match[1]) if match else ""
 
 
 def _plain(name: str) -> str:
@@ -144,11 +186,11 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "", name.lower())
 
 
-def shown_mean(average: Reported, row: Sequence[Reported], more: Collection[tuple[str, str]]) -> str:
-    """The average worked out again, where it differs from the printed one by more than half a printed unit."""
+def shown_mean(average: Reported, row: Sequence[Reported], added: Collection[tuple[str, str]]) -> str:
+    """Return the recomputed average where it differs from the printed one by more than half a printed unit."""
     if not is_average(average) or average.value is None:
         return ""
-    mean = recomputed(average, row, more)
+    mean = recomputed(average, row, added)
     if mean is None:
         return ""
     printed = Decimal(average.printed)
@@ -156,24 +198,21 @@ def shown_mean(average: Reported, row: Sequence[Reported], more: Collection[tupl
     return str(mean.quantize(unit / 10)) if abs(mean - printed) > unit / 2 else ""
 
 
-def _table(paper: str, table: str, reported: Sequence[Reported], more: Collection[tuple[str, str]]) -> PaperTable:
-    by_setting: dict[str, list[Reported]] = {}
-    for row in reported:
-        by_setting.setdefault(row.setting, []).append(row)
-    alike: dict[tuple[PrintedColumn, ...], list[str]] = {}
+def _table(paper: str, table: str, reported: Sequence[Reported], added: Collection[tuple[str, str]]) -> PaperTable:
+    """Lay out a table: settings with the same columns share a block."""
+    by_setting = _grouped(reported, lambda row: row.setting)
+    by_columns: dict[tuple[PrintedColumn, ...], list[str]] = {}
     for setting, rows in by_setting.items():
-        alike.setdefault(_columns(rows), []).append(setting)
+        by_columns.setdefault(_columns(rows), []).append(setting)
     blocks = []
-    for columns, settings in alike.items():
+    for columns, settings in by_columns.items():
         heads = [(column.suite, column.group) for column in columns]
         groups = tuple((suite, name, heads.count((suite, name))) for suite, name in dict.fromkeys(heads))
         parts = []
         for setting in settings:
-            by_model: dict[str, list[Reported]] = {}
-            for row in by_setting[setting]:
-                by_model.setdefault(row.model, []).append(row)
-            lines = tuple(PrintedLine(model, _cells(columns, cells, more)) for model, cells in by_model.items())
-            parts.append((setting, lines))
+            by_model = _grouped(by_setting[setting], lambda row: row.model)
+            lines = (PrintedLine(model, _cells(columns, cells, added)) for model, cells in by_model.items())
+            parts.append((setting, tuple(lines)))
         blocks.append(Block(columns, groups, tuple(parts)))
     return PaperTable(
         paper,
@@ -197,17 +236,18 @@ def _column(row: Reported) -> PrintedColumn:
 
 def _columns(rows: Sequence[Reported]) -> tuple[PrintedColumn, ...]:
     """Columns of some cells, grouped by measure, each in the order of its first cell."""
-    found = list(dict.fromkeys(map(_column, rows)))
-    heads = list(dict.fromkeys((column.suite, column.group) for column in found))
-    return tuple(sorted(found, key=lambda column: heads.index((column.suite, column.group))))
+    columns = list(dict.fromkeys(map(_column, rows)))
+    heads = list(dict.fromkeys((column.suite, column.group) for column in columns))
+    return tuple(sorted(columns, key=lambda column: heads.index((column.suite, column.group))))
 
 
 def _cells(
-    columns: Sequence[PrintedColumn], cells: Sequence[Reported], more: Collection[tuple[str, str]]
-) -> tuple[Printed | None, ...]:
+    columns: Sequence[PrintedColumn], cells: Sequence[Reported], added: Collection[tuple[str, str]]
+) -> tuple[PrintedCell | None, ...]:
     """The cells of a row, by column."""
-    by_head: dict[tuple[str, str], list[Reported]] = {}
-    for cell in cells:
-        by_head.setdefault((cell.suite, group(cell)), []).append(cell)
-    placed = {_column(cell): Printed(cell, shown_mean(cell, by_head[cell.suite, group(cell)], more)) for cell in cells}
-    return tuple(placed.get(column) for column in columns)
+    by_head = _grouped(cells, lambda cell: f"{cell.suite} {group(cell)}")
+    by_column = {
+        _column(cell): PrintedCell(cell, shown_mean(cell, by_head[f"{cell.suite} {group(cell)}"], added))
+        for cell in cells
+    }
+    return tuple(by_column.get(column) for column in columns)

@@ -1,9 +1,9 @@
-"""Templates → pages: what all pages share, links that are settled when every file is known, the style and the script.
+"""Templates → pages: what all pages share, links that are resolved when every file is known, the style and the script.
 
 A family of pages is a function `files(site, renderer) -> Iterator[(path, bytes)]`; `leaderboard.build.FAMILIES` lists
 them. Templates link to pages of other families by `link(path, label)`: where a build lacks the page, the label stays
-plain. Such links are marks of control characters, which no value can bring into a page (`text.finished` shows them
-by their code points), until `settled` turns them into links.
+plain. Such links are marks of control characters, which no value can bring into a page (`text.escape_controls` shows
+them by their code points), until `resolve_links` turns them into links.
 
 The style and the script are partials of `static/css` and `static/js`, joined in name order without margins and lines of
 comment; partials therefore hold no string over several lines. The theme has a script of its own, which runs before the
@@ -24,7 +24,7 @@ from bench.evaluation.tables import MISSING, chance_text, duration, points
 from leaderboard.site import text
 from leaderboard.site.captions import banner
 from leaderboard.site.site import FIRST, Site, folder
-from leaderboard.site.text import finished
+from leaderboard.site.text import escape_controls
 
 NAV = (
     ("Suites", "index.html#suites"),
@@ -46,15 +46,45 @@ class Renderer:
     def __init__(self, site: Site) -> None:
         self.site = site
         self.empty: set[str] = set()  # pages that hold nothing of ours yet, to which no navigation leads
-        self._environment = _environment()
+        self._environment = Environment(
+            loader=PackageLoader("leaderboard"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            finalize=escape_controls,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+        )
+        self._environment.filters |= {
+            "away": text.away,
+            "duration": duration,
+            "fraction": text.fraction,
+            "mark": mark,
+            "number": text.number,
+            "place": text.place,
+            "plural": text.plural,
+            "slug": text.slug,
+            "markdown": text.markdown,
+            "points": points,
+            "chance": chance_text,
+        }
+        self._environment.globals |= {"bounds": text.bounds, "missing": MISSING, "link": link}
 
     def page(
-        self, template: str, stem: str, *, title: str, data: str = FIRST, stands_for: str = "", **given: Any
+        self, template: str, stem: str, *, title: str, data: str = FIRST, proxy_for: str = "", **values: Any
     ) -> bytes:
-        """Fill a template that extends `base.html`, for a page at `stem`, its path without the ending.
+        """Fill a template that extends `base.html`.
 
-        Links go through `up`, which leads to the root. The kind of data and the benchmark that a substitute stands for
-        decide the banner and the home page; `given` is what the template shows.
+        Args:
+            template: its file name.
+            stem: the path of the page in the site, without the ending.
+            title: of the page.
+            data: the kind of data, which decides the banner and the home page.
+            proxy_for: the benchmark that the suite of the page is a proxy for, likewise.
+            values: what the template shows, by name.
+
+        Returns:
+            The page; its links are marks that `resolve_links` resolves.
         """
         up = "../" * stem.count("/")
         common = {
@@ -63,52 +93,25 @@ class Renderer:
             "style": STYLE,
             "script": SCRIPT,
             "theme": THEME,
-            "home": f"{up}{folder(data, stands_for)}index.html",
-            "nav": [(name, f"{'' if name in _SHARED else folder(data, stands_for)}{path}") for name, path in NAV],
-            "banner": banner(data, stands_for),
+            "home": f"{up}{folder(data, proxy_for)}index.html",
+            "nav": [(name, f"{'' if name in _SHARED else folder(data, proxy_for)}{path}") for name, path in NAV],
+            "banner": banner(data, proxy_for),
         }
-        template_ = self._environment.get_template(template)
-        return template_.render(title=title, data=data, stem=stem, stands_for=stands_for, **common, **given).encode()
+        page = self._environment.get_template(template)
+        return page.render(title=title, data=data, stem=stem, proxy_for=proxy_for, **common, **values).encode()
 
-    def file(self, template: str, stem: str, **given: Any) -> tuple[str, bytes]:
-        """Return a page's path in the site and its content."""
-        return f"{stem}.html", self.page(template, stem, **given)
+    def file(self, template: str, stem: str, **values: Any) -> tuple[str, bytes]:
+        """Return a page's path in the site and its content; arguments are as for `page`."""
+        return f"{stem}.html", self.page(template, stem, **values)
 
 
 Files = Iterator[tuple[str, bytes]]
 Family = Callable[[Site, Renderer], Files]
 
 
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("leaderboard"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=text.finished,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {
-        "away": text.away,
-        "duration": duration,
-        "fraction": text.fraction,
-        "mark": mark,
-        "number": text.number,
-        "place": text.place,
-        "plural": text.plural,
-        "slug": text.slug,
-        "markdown": text.markdown,
-        "points": points,
-        "chance": chance_text,
-    }
-    environment.globals |= {"bounds": text.bounds, "missing": MISSING, "link": link}
-    return environment
-
-
 _OPEN, _MIDDLE, _CLOSE = "\x01", "\x02", "\x03"
 _MARK = re.compile(f"{_OPEN}([^{_MIDDLE}]*){_MIDDLE}([^{_CLOSE}]*){_CLOSE}".encode())
-_ALWAYS, _IF_THERE = "1", "0"
+_ALWAYS, _IF_PAGE = "1", "0"
 
 
 def link(path: str, label: object, *, bare: bool = True) -> Markup:
@@ -116,31 +119,35 @@ def link(path: str, label: object, *, bare: bool = True) -> Markup:
 
     Where it does not, show the label without a link if `bare`, else nothing; a label of `Markup` is not escaped.
     """
-    shown = escape(finished(label))
-    target = escape(finished(path))
-    kept = _ALWAYS if bare else _IF_THERE
-    return Markup(f"{_OPEN}{target}{_MIDDLE}{kept}{shown}{_CLOSE}")  # noqa: S704 (both parts are escaped above)
+    escaped_label = escape(escape_controls(label))
+    target = escape(escape_controls(path))
+    mode = _ALWAYS if bare else _IF_PAGE
+    return Markup(f"{_OPEN}{target}{_MIDDLE}{mode}{escaped_label}{_CLOSE}")  # noqa: S704 (both parts are escaped above)
 
 
-def settled(page: str, content: bytes, files: Collection[str], empty: Collection[str] = ()) -> bytes:
-    """Turn the marks in the HTML of a page into links or plain labels; `files` are all paths of the site.
+def resolve_links(page: str, content: bytes, files: Collection[str], empty: Collection[str] = ()) -> bytes:
+    """Turn the marks in the HTML of a page into links or plain labels.
 
-    Marks that show nothing where a page is missing show nothing of `empty` ones either.
+    Args:
+        page: its path in the site.
+        content: the page.
+        files: all paths of the site.
+        empty: pages that links without a bare label do not lead to either.
     """
     if _OPEN.encode() not in content:
         return content
-    here = posixpath.dirname(page)
+    folder_of_page = posixpath.dirname(page) or "."
 
-    def one(found: re.Match[bytes]) -> bytes:
-        path, kept, label = found[1].decode(), found[2][:1].decode(), found[2][1:]
+    def resolve(match: re.Match[bytes]) -> bytes:
+        path, mode, label = match[1].decode(), match[2][:1].decode(), match[2][1:]
         target, mark, fragment = path.partition("#")
-        if target not in files or (kept == _IF_THERE and target in empty):
-            return label if kept == _ALWAYS else b""
-        away = posixpath.relpath(target, here or ".")
+        if target not in files or (mode == _IF_PAGE and target in empty):
+            return label if mode == _ALWAYS else b""
+        relative = posixpath.relpath(target, folder_of_page)
         current = b' aria-current="page"' if target == page and not fragment else b""
-        return b'<a href="%s"%s>%s</a>' % (f"{away}{mark}{fragment}".encode(), current, label)
+        return b'<a href="%s"%s>%s</a>' % (f"{relative}{mark}{fragment}".encode(), current, label)
 
-    return _MARK.sub(one, content)
+    return _MARK.sub(resolve, content)
 
 
 STYLE, SCRIPT, THEME = "static/style.css", "static/script.js", "static/theme.js"
@@ -156,6 +163,6 @@ def assets() -> dict[str, bytes]:
 def _joined(kind: str) -> str:
     """All partials of a kind, in the order of their names."""
     parts = resources.files("leaderboard").joinpath("static", kind).iterdir()
-    found = sorted((part for part in parts if part.name.endswith(f".{kind}")), key=lambda part: part.name)
-    lines = (line.strip() for part in found for line in part.read_text(encoding="utf-8").splitlines())
+    partials = sorted((part for part in parts if part.name.endswith(f".{kind}")), key=lambda part: part.name)
+    lines = (line.strip() for part in partials for line in part.read_text(encoding="utf-8").splitlines())
     return "".join(f"{line}\n" for line in lines if line and not line.startswith("//"))

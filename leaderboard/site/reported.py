@@ -28,7 +28,7 @@ from leaderboard.site.boards import Board, Row
 from leaderboard.site.site import FIRST, Site
 
 _SIZES = ("base", "large", "small")
-_ADDED_DATA = {"ms marco": "english", "msmarco": "english", "mr tydi": "multilingual"}
+_TUNING_DATA = {"ms marco": "english", "msmarco": "english", "mr tydi": "multilingual"}
 """What may follow a `+` in a model's name, and the setting that it means."""
 _SETTINGS = (
     ("few shot", "few-shot"),
@@ -47,23 +47,39 @@ _CLOSE = 0.01
 
 @dataclass(frozen=True)
 class Chip:
-    """One condition of a number."""
+    """One condition of a number.
 
-    name: str  # `backbone`, `data`, `tuning` or `steps`
-    same: bool | None  # whether both sides have it alike; None where one of them does not say
-    said: str  # what the two say, in a phrase
+    Args:
+        name: `backbone`, `data`, `tuning` or `steps`.
+        same: whether it is the same on both sides; None where one of them does not say.
+        detail: what the two say, in a phrase.
+    """
+
+    name: str
+    same: bool | None
+    detail: str
 
 
 @dataclass(frozen=True)
 class Ours:
-    """A value of a system of ours for a task or an average, on official data."""
+    """A value of a system of ours for a task or an average, on official data.
 
-    name: str  # of the system on its board
-    about: About
+    Args:
+        name: of the system on its board.
+        system: what its results say of it.
+        setting: of its board.
+        value: a fraction, the mean over seeds.
+        low: lower end of where another training of the method lies with 95 %, and of a deterministic one the value;
+            None with too few trainings to say.
+        high: the upper end.
+    """
+
+    name: str
+    system: About
     setting: str
-    value: float  # fraction, the mean over seeds
-    low: float | None = None  # where another training of the method lies with 95 %; the value of a deterministic one
-    high: float | None = None  # both None with too few trainings to say
+    value: float
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -113,58 +129,63 @@ def spelt(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "", re.sub(r"\([^)]*\)", "", name).lower())
 
 
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
+
+
 def model_of(row: Reported) -> tuple[str, str, str]:
     """Parse a paper's name of a model: its name as `spelt`, without size; the size; what it was tuned on besides.
 
     The name is empty where something else than data was added, for such a system is another one.
     """
-    name, *added = re.sub(r"\([^)]*\)", "", row.model).split("+")
+    name, *additions = re.sub(r"\([^)]*\)", "", row.model).split("+")
     name, tail = (name[: -len("-msmarco")], "msmarco") if name.strip().endswith("-msmarco") else (name, "")
-    data = [_words(one) for one in [*added, tail] if one.strip()]
-    if any(one not in _ADDED_DATA for one in data):
+    data = [_words(addition) for addition in [*additions, tail] if addition.strip()]
+    if any(words not in _TUNING_DATA for words in data):
         return "", "", ""
-    found = spelt(row.paper.removesuffix("(released code)").replace("README", "") if spelt(name) == "ours" else name)
-    size = next((size for size in _SIZES if found.endswith(size) and found != size), "")
-    return found.removesuffix(size), size, ", ".join(data)
+    model = spelt(row.paper.removesuffix("(released code)").replace("README", "") if spelt(name) == "ours" else name)
+    size = next((size for size in _SIZES if model.endswith(size) and model != size), "")
+    return model.removesuffix(size), size, ", ".join(data)
 
 
 def setting_of(row: Reported) -> str:
     """Return how a paper tuned a model, as our setting; empty if it does not say."""
-    added = model_of(row)[2].split(", ")
+    additions = model_of(row)[2].split(", ")
     if row.setting.startswith("+"):
-        added.append(_words(row.setting))
-    named = [_ADDED_DATA[one] for one in added if one in _ADDED_DATA]
-    if named:
-        return named[-1]
-    said = _words(row.setting)
-    return next((setting for words, setting in _SETTINGS if words in said), "")
+        additions.append(_words(row.setting))
+    settings = [_TUNING_DATA[words] for words in additions if words in _TUNING_DATA]
+    if settings:
+        return settings[-1]
+    row_words = _words(row.setting)
+    return next((setting for words, setting in _SETTINGS if words in row_words), "")
 
 
-def names_of(about: About) -> set[str]:
+def names_of(system: About) -> set[str]:
     """The names, as `spelt`, under which a paper may have a system of ours; none for one that was changed by hand."""
-    layers = {one.origin for one in about.settings}
-    presets = {origin.removeprefix("preset ") for origin in layers if origin.startswith("preset ")}
-    changed = {"--set", "file"} & {origin.partition(" ")[0] for origin in layers}
-    marked = "+" in about.label or about.label.endswith("@init") or any("=" in one for one in presets)
-    if changed or marked or about.post is not None or about.readout or len(presets) > 1:
+    origins = {setting.origin for setting in system.settings}
+    presets = {origin.removeprefix("preset ") for origin in origins if origin.startswith("preset ")}
+    changed = {"--set", "file"} & {origin.partition(" ")[0] for origin in origins}
+    marked = "+" in system.label or system.label.endswith("@init") or any("=" in preset for preset in presets)
+    if changed or marked or system.post is not None or system.readout or len(presets) > 1:
         return set()
-    method, named = spelt(about.method), {spelt(one) for one in presets}
-    return named if any(method in one for one in named) else {method, *named}
+    method, names = spelt(system.method), {spelt(preset) for preset in presets}
+    return names if any(method in name for name in names) else {method, *names}
 
 
 def pairs(site: Site, papers: Sequence[Reported] | None = None) -> list[Pair]:
     """Pair reported numbers, by default those of all suites, with our systems of the same name on official data."""
-    reported = rows(site) if papers is None else papers
     by_suite: dict[str, list[Reported]] = {}
-    for one in reported:
-        if one.suite and one.value is not None and (one.task or one.average):
-            by_suite.setdefault(one.suite, []).append(one)
-    found: list[Pair] = []
-    for board in site.boards:
-        if board.data == FIRST and not board.stands_for:
-            for row in (row for row in board.every if row.state.verified):
-                found += _of_system(site, board, row, by_suite.get(board.suite, ()))
-    return found
+    for reported in rows(site) if papers is None else papers:
+        if reported.suite and reported.value is not None and (reported.task or reported.average):
+            by_suite.setdefault(reported.suite, []).append(reported)
+    return [
+        pair
+        for board in site.boards
+        if board.data == FIRST and not board.proxy_for
+        for row in board.all_rows
+        if row.verified
+        for pair in _system_pairs(site, board, row, by_suite.get(board.suite, ()))
+    ]
 
 
 def matched(site: Site, board: Board, row: Row) -> Reported | None:
@@ -172,67 +193,65 @@ def matched(site: Site, board: Board, row: Row) -> Reported | None:
 
     Where several papers did, the method's own comes first. None for data and suites that are not the benchmark itself.
     """
-    suite = site.shown.suites.get(board.suite)
-    if board.data != FIRST or board.stands_for or suite is None or not row.state.verified:
+    suite = site.catalogue.suites.get(board.suite)
+    if board.data != FIRST or board.proxy_for or suite is None or not row.verified:
         return None
-    heads = {board.headline} if board.whole else {column.task for column in board.columns}
+    heads = {board.headline} if board.whole_suite else {column.task for column in board.columns}
     if len(heads) != 1:
         return None
-    reported = [
-        one
-        for one in suite.reported
-        if one.value is not None and one.measure == board.measure and {one.average, one.task} & heads
+    candidates = [
+        reported
+        for reported in suite.reported
+        if reported.value is not None
+        and reported.measure == board.measure
+        and {reported.average, reported.task} & heads
     ]
-    fitting = [pair.reported for pair in _of_system(site, board, row, reported) if pair.matched]
-    own = [one for one in fitting if spelt(one.paper) in names_of(row.system)]
-    return next(iter(own or fitting), None)
+    same = [pair.reported for pair in _system_pairs(site, board, row, candidates) if pair.matched]
+    names = names_of(row.system)
+    return next((reported for reported in same if spelt(reported.paper) in names), next(iter(same), None))
 
 
 def rows(site: Site) -> tuple[Reported, ...]:
     """Return every reported number of the suites, once, in the order of papers and tables."""
-    every = dict.fromkeys(row for suite in site.shown.suites.values() for row in suite.reported)
-    parts = {row.table: re.split(r"(\d+)", row.table) for row in every}
+    numbers = dict.fromkeys(row for suite in site.catalogue.suites.values() for row in suite.reported)
+    parts = {row.table: re.split(r"(\d+)", row.table) for row in numbers}
     # `Table 10` lies behind `Table 9`.
-    natural = {name: [(int(one), "") if one.isdigit() else (0, one) for one in split] for name, split in parts.items()}
-    return tuple(sorted(every, key=lambda row: (row.paper, natural[row.table])))
+    order = {
+        table: [(int(part), "") if part.isdigit() else (0, part) for part in split] for table, split in parts.items()
+    }
+    return tuple(sorted(numbers, key=lambda row: (row.paper, order[row.table])))
 
 
-def _of_system(site: Site, board: Board, row: Row, reported: Sequence[Reported]) -> Iterator[Pair]:
-    """Pair one system with the rows of papers that bear its name and are of measures that it has."""
+def _system_pairs(site: Site, board: Board, row: Row, reported: Sequence[Reported]) -> Iterator[Pair]:
+    """Pair one system with the numbers of papers that have its name and are of measures that it has."""
     names = names_of(row.system)
-    models = ((one, *model_of(one)[:2]) for one in reported)
-    meant = [one for one, name, size in models if name and {name, name + size} & names]
-    if not meant:
-        return
-    results = board.systems[row.name].results
-    facts = _facts(results)
-    for one in meant:
-        values = _values(results, one)
-        if values:
-            low, high = _scatter(values, deterministic=results[0].deterministic)
+    results, facts = board.systems[row.name].results, None
+    for number in reported if names else ():
+        name, size, _ = model_of(number)
+        if name and {name, name + size} & names and (values := _values(results, number)):
+            facts = facts or _tuning_facts(results)
+            low, high = _prediction_interval(values, deterministic=results[0].deterministic)
             ours = Ours(row.name, row.system, board.setting, fmean(values), low, high)
-            yield Pair(one, ours, _chips(site, one, row, board, facts))
+            yield Pair(number, ours, _chips(site, number, row, board, facts))
 
 
-def _values(results: Sequence[Result], one: Reported) -> list[float]:
+def _values(results: Sequence[Result], reported: Reported) -> list[float]:
     """Ours for a task or an average in the paper's measure, one a seed; empty where one of them lacks it."""
-    found = []
+    seed_values = []
     for result in results:
-        if one.task:
-            legs = result.content.tasks.get(one.task, {})
-            values = [leg.measures.get(one.measure) for leg in legs.values()]
+        if reported.task:
+            parts = [leg.measures for leg in result.content.tasks.get(reported.task, {}).values()]
         else:
-            values = [
-                average.measures.get(one.measure) for average in result.content.averages if average.name == one.average
-            ]
-        known = [value for value in values if value is not None]
-        if not values or len(known) < len(values):
+            averages = result.content.averages
+            parts = [average.measures for average in averages if average.name == reported.average]
+        values = [measures[reported.measure] for measures in parts if reported.measure in measures]
+        if not parts or len(values) < len(parts):
             return []
-        found.append(sum(known) / len(known))
-    return found
+        seed_values.append(fmean(values))
+    return seed_values
 
 
-def _scatter(values: Sequence[float], *, deterministic: bool) -> tuple[float | None, float | None]:
+def _prediction_interval(values: Sequence[float], *, deterministic: bool) -> tuple[float | None, float | None]:
     """Return where 95 % of further trainings lie (Student's prediction interval); None for too few to say.
 
     A paper and we answer the same queries, so the error over queries is no reason to differ.
@@ -247,83 +266,79 @@ def _scatter(values: Sequence[float], *, deterministic: bool) -> tuple[float | N
     return fmean(values) - reach, fmean(values) + reach
 
 
-def _facts(results: Sequence[Result]) -> dict[str, Any]:
+def _tuning_facts(results: Sequence[Result]) -> dict[str, Any]:
     """Return the names of the pairs of fine-tuning and the steps of pretraining, from the result files."""
-    pairs_, steps = set[str](), set[int]()
+    tuning_pairs, steps = set[str](), set[int]()
     for result in results:
         for legs in result.whole["tasks"].values():
             for leg in legs.values():
-                pairs_ |= {str(one.get("pairs", "")) for one in leg.get("tunings", ())} - {""}
+                tuning_pairs |= {str(tuning.get("pairs", "")) for tuning in leg.get("tunings", ())} - {""}
                 train = leg.get("facts", {}).get("train", {})
                 steps |= {int(train["steps"])} if "steps" in train else set()
-    return {"pairs": tuple(sorted(pairs_)), "steps": max(steps, default=None)}
+    return {"pairs": tuple(sorted(tuning_pairs)), "steps": max(steps, default=None)}
 
 
-def _chips(site: Site, one: Reported, row: Row, board: Board, facts: Mapping[str, Any]) -> tuple[Chip, ...]:
+def _chips(site: Site, reported: Reported, row: Row, board: Board, facts: Mapping[str, Any]) -> tuple[Chip, ...]:
     """The four conditions of a pair, by the paper's words and those of the method's presets that quote it."""
-    about = row.system
-    method = site.shown.methods.get(about.method)
+    system = row.system
+    method = site.catalogue.methods.get(system.method)
     presets = [] if method is None else [*method.presets.values()]
-    if about.backbone is None and not any("model" in preset.values for preset in presets):  # no released encoder
+    if system.backbone is None and not any("model" in preset.values for preset in presets):  # no released encoder
         return tuple(Chip(name, True, "has none") for name in ("backbone", "data", "tuning", "steps"))
-    own = [preset for preset in presets if not preset.cells and preset.source.startswith(one.paper)]
-    said = " ".join([one.setting, one.model, one.note, *(f"{preset.source} {preset.summary}" for preset in own)])
-    if about.backbone is None:
-        first = [Chip(name, True, "comes with the released weights") for name in ("backbone", "data", "steps")]
+    if system.backbone is None:
+        backbone, data, steps = (
+            Chip(name, True, "comes with the released weights") for name in ("backbone", "data", "steps")
+        )
     else:
-        first = [_backbone(site, one, about, said), _data(about, said), _steps(said, facts)]
-    return (*first[:2], _tuning(one, board.setting, facts), first[2])
+        quoting = [preset for preset in presets if not preset.cells and preset.source.startswith(reported.paper)]
+        sources = [f"{preset.source} {preset.summary}" for preset in quoting]
+        text = " ".join([reported.setting, reported.model, reported.note, *sources])
+        backbone, data, steps = _backbone(site, reported, system, text), _data(system, text), _steps(text, facts)
+    return backbone, data, _tuning(reported, board.setting, facts), steps
 
 
-def _backbone(site: Site, one: Reported, about: About, said: str) -> Chip:
+def _backbone(site: Site, reported: Reported, system: About, text: str) -> Chip:
     """Compare the backbone with the released models that the paper's words name."""
-    known = {
+    released = {
         name: str(preset.values["model"]).partition("@")[0]
-        for method in site.shown.methods.values()
+        for method in site.catalogue.methods.values()
         for name, preset in method.presets.items()
         if "model" in preset.values
     }
-    text, size = spelt(said), model_of(one)[1]
-    named = {model for name, model in known.items() if spelt(name) in text and name.endswith(size)}
-    mine = str(about.backbone)
-    if not named:
-        return Chip("backbone", None, f"ours {mine}; the paper's is unknown")
-    return Chip("backbone", named == {mine.partition("@")[0]}, f"ours {mine}; the paper's {', '.join(sorted(named))}")
+    size, ours = model_of(reported)[1], str(system.backbone)
+    theirs = {model for name, model in released.items() if spelt(name) in spelt(text) and name.endswith(size)}
+    if not theirs:
+        return Chip("backbone", None, f"ours {ours}; the paper's is unknown")
+    return Chip("backbone", theirs == {ours.partition("@")[0]}, f"ours {ours}; the paper's {', '.join(sorted(theirs))}")
 
 
-def _data(about: About, said: str) -> Chip:
+def _data(system: About, text: str) -> Chip:
     """Compare the corpus's name with the paper's words."""
-    name = about.corpus.name if about.corpus else ""
+    name = system.corpus.name if system.corpus else ""
     word = spelt(re.split(r"[:@/]", name)[0])
-    if word and word in spelt(said):
+    if word and word in spelt(text):
         return Chip("data", True, f"both {name}")
     return Chip("data", None, f"ours {name or 'unknown'}; the paper's words do not name it")
 
 
-def _tuning(one: Reported, setting: str, facts: Mapping[str, Any]) -> Chip:
-    """Compare the setting, and what the paper names of the pairs."""
-    theirs = setting_of(one)
-    if not theirs:
-        return Chip("tuning", None, f"ours {setting}; the paper's is unknown")
+def _tuning(reported: Reported, setting: str, facts: Mapping[str, Any]) -> Chip:
+    """Compare the setting, and the names of the pairs with the paper's words."""
+    theirs = setting_of(reported)
     if theirs != setting:
-        return Chip("tuning", False, f"ours {setting}; the paper's {theirs}")
+        return Chip("tuning", False if theirs else None, f"ours {setting}; the paper's {theirs or 'is unknown'}")
     if setting == "unsupervised":
         return Chip("tuning", True, "none on either side")
-    pairs_ = facts["pairs"]
-    text = spelt(f"{one.setting} {one.model}".replace("(", " ").replace(")", " "))
-    same = all(spelt(name) in text for name in pairs_) if pairs_ else None
-    return Chip("tuning", same, f"both {setting}; our pairs {', '.join(pairs_) or 'unknown'}")
+    tuning_pairs = facts["pairs"]
+    text = spelt(f"{reported.setting} {reported.model}".replace("(", " ").replace(")", " "))
+    same = all(spelt(name) in text for name in tuning_pairs) if tuning_pairs else None
+    return Chip("tuning", same, f"both {setting}; our pairs {', '.join(tuning_pairs) or 'unknown'}")
 
 
-def _steps(said: str, facts: Mapping[str, Any]) -> Chip:
+def _steps(text: str, facts: Mapping[str, Any]) -> Chip:
     """Compare the steps of pretraining, where the paper's words name a number."""
-    numbers = [float(digits) * {"k": 1e3, "m": 1e6}.get(unit.lower(), 1) for digits, unit in _STEPS.findall(said)]
-    mine = facts["steps"]
-    if not numbers or mine is None:
-        return Chip("steps", None, f"ours {mine or 'unknown'}; the paper's {numbers[0] if numbers else 'unknown'}")
+    numbers = [float(digits) * {"k": 1e3, "m": 1e6}.get(unit.lower(), 1) for digits, unit in _STEPS.findall(text)]
+    ours = facts["steps"]
+    if not numbers or ours is None:
+        return Chip("steps", None, f"ours {ours or 'unknown'}; the paper's {numbers[0] if numbers else 'unknown'}")
     theirs = numbers[0]
-    return Chip("steps", abs(mine - theirs) <= _CLOSE * theirs, f"ours {mine:,}; the paper's {theirs:,.0f}")
-
-
-def _words(text: str) -> str:
-    return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
+    return Chip("steps", abs(ours - theirs) <= _CLOSE * theirs, f"ours {ours:,}; the paper's {theirs:,.0f}")

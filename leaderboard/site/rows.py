@@ -1,4 +1,4 @@
-"""The rows of all boards with their results, and the paths of the pages of rows, methods and pairs."""
+"""The rows of all boards with their results, and the paths of the pages of rows and methods."""
 
 import re
 from collections import defaultdict
@@ -31,21 +31,21 @@ class Entry:
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """One a seed."""
+        """The results of its seeds."""
         return self.system.results
 
     @property
     def inside(self) -> str:
         """The folder of its tree."""
-        return folder(self.board.data, self.board.stands_for)
+        return folder(self.board.data, self.board.proxy_for)
 
     @cached_property
     def id(self) -> str:
         """Its name in addresses: stable as long as suite, setting, label and hash are."""
-        about = (self.board.suite, self.board.setting, self.row.system.label)
-        plain = re.sub(r"[^a-z0-9]+", "-", "-".join(about).lower()).strip("-")[:_LONGEST]
-        mark = [] if self.row.state.verified else [UNVERIFIED]
-        return f"{plain}-{digest([*about, self.row.system.hash, *mark])[:8]}"
+        identity = (self.board.suite, self.board.setting, self.row.system.label)
+        plain = re.sub(r"[^a-z0-9]+", "-", "-".join(identity).lower()).strip("-")[:_LONGEST]
+        mark = [] if self.row.verified else [UNVERIFIED]
+        return f"{plain}-{digest([*identity, self.row.system.hash, *mark])[:8]}"
 
     @property
     def stem(self) -> str:
@@ -64,40 +64,37 @@ class Entry:
 
     def legs(self) -> Iterator[tuple[str, str, Leg, dict[str, Any]]]:
         """Yield task, leg, its model, and all of the first seed's file on it, where unmodelled parts have any type."""
-        whole = self.system.first.whole["tasks"]
+        raw = self.system.first.whole["tasks"]
         for task, legs in self.system.first.content.tasks.items():
             for name, leg in legs.items():
-                yield task, name, leg, whole[task][name]
+                yield task, name, leg, raw[task][name]
 
     def settings(self) -> list[tuple[str, str, str]]:
         """Return every setting with its value and its source; chosen ones precede defaults."""
-        every = [*self.row.system.settings, *(one for _, _, leg, _ in self.legs() for one in leg.settings)]
-        rows = [(one.key, short(one.value), one.origin) for one in every]
+        settings = [*self.row.system.settings, *(setting for _, _, leg, _ in self.legs() for setting in leg.settings)]
+        rows = []
+        for setting in settings:
+            value = shown(setting.value)
+            rows.append((setting.key, value if len(value) <= _LONG else f"{value[:_LONG]}…", setting.origin))
         return sorted(dict.fromkeys(rows), key=lambda row: row[2] == "default")
 
 
-def entries(site: Site) -> list[Entry]:
-    """Return every row of every board, in the order of the site."""
-    return [Entry(board, row, board.systems[row.name]) for board in site.boards for row in board.every]
+def by_tree(site: Site) -> dict[tuple[str, str], list[Entry]]:
+    """Return every row of every board by kind of data and by the folder of its tree; proxies have their own."""
+    trees: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    for board in site.boards:
+        for row in board.all_rows:
+            entry = Entry(board, row, board.systems[row.name])
+            trees[board.data, entry.inside].append(entry)
+    return dict(trees)
 
 
-def of_trees(every: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:
-    """Return the rows by kind of data and by the folder of their tree; substitutes have their own."""
-    found: dict[tuple[str, str], list[Entry]] = defaultdict(list)
-    for one in every:
-        found[one.board.data, one.inside].append(one)
-    return dict(found)
-
-
-def compare_stem(board: Board) -> str:
-    """Return the path of the page of a board's pairs, without the ending."""
-    return f"{folder(board.data, board.stands_for)}compare/{slug(f'{board.suite}-{board.setting}')}"
-
-
-def short(value: Any) -> str:
-    """Return a value as a person would type it, cut if it is long."""
-    said = shown(value)
-    return said if len(said) <= _LONG else f"{said[:_LONG]}…"
+def by_board(entries: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:
+    """Return the rows of a tree by suite and setting."""
+    boards: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    for entry in entries:
+        boards[entry.board.suite, entry.board.setting].append(entry)
+    return dict(boards)
 
 
 def part(value: Any, key: str) -> dict[str, Any]:
@@ -108,10 +105,10 @@ def part(value: Any, key: str) -> dict[str, Any]:
 
 def _fairness_content(result: Result) -> dict[str, Any]:
     """Return a result as `bench.evaluation.compare.fairness` reads it."""
-    content, free = result.content, part(result.whole, "system")
+    content, raw = result.content, part(result.whole, "system")
     system = content.system.model_dump()
-    system |= {"deterministic": free.get("deterministic") is True}
-    system |= {name: found for name in ("contract", "corpus", "tuning") if (found := part(free, name))}
+    system |= {"deterministic": raw.get("deterministic") is True}
+    system |= {name: value for name in ("contract", "corpus", "tuning") if (value := part(raw, name))}
     return {
         "system": system,
         "suite": content.suite.model_dump(),

@@ -1,137 +1,190 @@
 """What a site is made from, and where its pages lie: a tree for each kind of data, one name for each thing.
 
-What a site shows of methods and suites is handed to it as plain data (`Shown`), so that nothing here imports plugins.
+What a site shows of methods and suites comes as plain data (`Catalogue`), so that nothing here imports plugins.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bench.core.files import digest
 from bench.core.publications import Reported
 from bench.evaluation.results.read import Result
 from bench.types import Preset
 from leaderboard.records import Records
-from leaderboard.site.boards import Board
+from leaderboard.site.boards import Board, Row
 from leaderboard.site.text import slug
 
 FIRST = "official"
 """The kind of data whose pages are at the root of the site."""
 SETTINGS = ("unsupervised", "english", "multilingual", "few-shot")
 """In the order of the site."""
-SUBSTITUTES = "substitutes/"
-"""The folder, within a tree, of the pages of substitutes."""
+PROXIES = "substitutes/"
+"""The folder, within a tree, of the pages of proxies: suites that stand in for a benchmark that cannot be had."""
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 @dataclass(frozen=True)
-class MethodShown:
-    """A method as the site shows it."""
+class MethodCard:
+    """A method as the site shows it.
+
+    Args:
+        name: its canonical name.
+        version: its version.
+        summary: one sentence.
+        citation: of the paper, empty where there is none.
+        card: Markdown.
+        presets: by name; those with cells are grids, with the paper's numbers.
+        licence: of the code that runs here, empty where nobody says.
+        code: address of the authors' code, empty where there is none.
+    """
 
     name: str
     version: str
     summary: str
-    citation: str  # of the paper, empty where there is none
+    citation: str
     card: str
-    # by name; those with cells are grids, with the paper's numbers
     presets: Mapping[str, Preset] = field(default_factory=dict)
-    licence: str = ""  # of the code that runs here, empty where nobody says
-    code: str = ""  # address of the authors' code, empty where there is none
+    licence: str = ""
+    code: str = ""
 
 
 @dataclass(frozen=True)
-class SuiteShown:
-    """A suite as the site shows it."""
+class SuiteCard:
+    """A suite as the site shows it.
+
+    Args:
+        name: its canonical name.
+        title: as people write it.
+        primary: its headline measure.
+        card: protocol card, Markdown.
+        citation: how to cite it.
+        licences: of its files, each once.
+        proxy_for: the benchmark that it is a proxy for, empty for a benchmark itself.
+        reported: numbers that papers printed.
+    """
 
     name: str
-    title: str  # as people write it
+    title: str
     primary: str
-    card: str  # protocol card, Markdown
+    card: str
     citation: str
-    licences: tuple[str, ...] = ()  # of its files, each once
-    stands_for: str = ""  # the benchmark that it is a substitute for, empty for a benchmark itself
+    licences: tuple[str, ...] = ()
+    proxy_for: str = ""
     reported: tuple[Reported, ...] = ()
 
 
 @dataclass(frozen=True)
-class Shown:
+class Catalogue:
     """Methods and suites of the installed plugins, by name."""
 
-    methods: Mapping[str, MethodShown] = field(default_factory=dict)
-    suites: Mapping[str, SuiteShown] = field(default_factory=dict)
+    methods: Mapping[str, MethodCard] = field(default_factory=dict)
+    suites: Mapping[str, SuiteCard] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """A bundle that a site leaves out because it broke the build."""
+class OmittedBundle:
+    """A bundle that a site leaves out because it broke the build.
 
-    place: str  # its folder, below the results folder
-    why: str
+    Args:
+        folder: below the results folder.
+        reason: a sentence.
+    """
+
+    folder: str
+    reason: str
 
 
 @dataclass(frozen=True)
 class Site:
-    """Everything that a site is built from."""
+    """Everything that a site is built from.
 
-    results: tuple[Result, ...]  # checked results, dev tasks included
-    boards: tuple[Board, ...]  # tables of them, in the order of the site
-    shown: Shown = field(default_factory=Shown)  # methods and suites of plugins
-    built: str = ""  # the day, ISO 8601; empty for none
-    # of the first build that showed a row, by the row's id (`leaderboard.feed`)
+    Args:
+        results: checked results, dev tasks included.
+        boards: tables of them, in the order of the site.
+        catalogue: methods and suites of plugins.
+        built: the day, ISO 8601; empty for none.
+        days: of the first build that showed a row, by the row's id.
+        runs: whether result files and runs are copied next to the rows' pages.
+        records: which results are verified.
+        omitted: bundles that broke the build.
+    """
+
+    results: tuple[Result, ...]
+    boards: tuple[Board, ...]
+    catalogue: Catalogue = field(default_factory=Catalogue)
+    built: str = ""
     days: Mapping[str, str] = field(default_factory=dict)
-    runs: bool = False  # result files and runs are copied next to the rows' pages
+    runs: bool = False
     records: Records = field(default_factory=Records)
-    left: tuple[LeftOut, ...] = ()
+    omitted: tuple[OmittedBundle, ...] = ()
 
-    @property
-    def verified(self) -> list[Result]:
-        """The results whose systems may have ranks."""
-        return [result for result in self.results if self.records.state(result).verified]
+    def first_day(self, board: Board, row: Row) -> str:
+        """Return the day of the first build that showed a row, ISO 8601; empty where days are not named.
+
+        Results hold no date, so that the same store gives the same bytes. The list of a site keeps the days, and the
+        next build in the same place reads them there.
+        """
+        day = self.days.get(row_id(board, row), self.built)
+        return day if _DAY.fullmatch(day) else ""
+
+    def first_days(self) -> dict[str, str]:
+        """Return the day of every row that has one, by the row's id."""
+        days = {row_id(board, row): self.first_day(board, row) for board in self.boards for row in board.all_rows}
+        return {row: day for row, day in days.items() if day}
+
+
+def row_id(board: Board, row: Row) -> str:
+    """Return the identity of a row: a digest of its data, suite, setting, system and seeds."""
+    return digest([board.data, board.suite, board.version, board.setting, row.system.hash, list(row.seeds)])
 
 
 @dataclass(frozen=True)
 class Page:
-    """A board and the place of its files."""
+    """A board and the path of its files, without the ending."""
 
     board: Board
-    stem: str  # path of its files in the site, without the ending
+    stem: str
 
     @property
     def name(self) -> str:
         """File name without folder and ending."""
         return self.stem.rpartition("/")[2]
 
-    def about(self) -> dict[str, Any]:
+    def listing(self) -> dict[str, Any]:
         """Return its entry in the list of pages."""
         board = self.board
         return {
             "page": f"{self.stem}.html",
             "suite": board.suite,
-            "stands_for": board.stands_for or None,
+            "stands_for": board.proxy_for or None,
             "setting": board.setting,
             "data": board.data,
             "measure": board.measure,
-            "systems": len(board.every),
+            "systems": len(board.all_rows),
             "best": board.best,
         }
 
 
-def folder(data: str, stands_for: str = "") -> str:
-    """Return the folder of a kind of data and, within it, of substitutes, so that pages of the kinds never mix.
+def folder(data: str, proxy_for: str = "") -> str:
+    """Return the folder of a kind of data and, within it, of proxies, so that pages of the kinds never mix.
 
     It is empty for official data, or `mini/`, `mini-few-names/`, `local/`.
     """
-    return f"{'' if data == FIRST else f'{data}/'}{SUBSTITUTES if stands_for else ''}"
+    return f"{'' if data == FIRST else f'{data}/'}{PROXIES if proxy_for else ''}"
 
 
 def board_stem(board: Board) -> str:
     """Return the path of a board's page, without the ending."""
-    return f"{folder(board.data, board.stands_for)}suites/{slug(board.suite)}/{slug(board.setting)}"
+    return f"{folder(board.data, board.proxy_for)}suites/{slug(board.suite)}/{slug(board.setting)}"
+
+
+def compare_stem(board: Board) -> str:
+    """Return the path of the page of a board's pairs, without the ending."""
+    return f"{folder(board.data, board.proxy_for)}compare/{slug(f'{board.suite}-{board.setting}')}"
 
 
 def pages(boards: Sequence[Board]) -> list[Page]:
     """Return the page of each board."""
     return [Page(board, board_stem(board)) for board in boards]
-
-
-def trees(boards: Sequence[Board]) -> list[tuple[str, bool]]:
-    """Return the trees that have pages: kind of data, and whether of substitutes; always official data first."""
-    return list(dict.fromkeys([(FIRST, False), *((board.data, bool(board.stands_for)) for board in boards)]))

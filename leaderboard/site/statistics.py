@@ -1,7 +1,7 @@
 """The tests of a board: `ranks`, pairs on the headline, and `cells`, pairs on every task; cached between builds.
 
-All draws are seeded, so the same per-query values always give the same numbers, and what was found once can be kept by
-the digest of what it was made from: the per-query files, the weights, the measure, and the code that tests.
+All draws are seeded, so the same per-query values always give the same numbers. The cache's keys are digests of
+everything that the numbers depend on: the per-query files, the weights, the measure, and the code that tests.
 """
 
 import inspect
@@ -23,10 +23,11 @@ from bench.evaluation.results.read import FloatArray
 from bench.evaluation.significance import estimates, families, questions
 from bench.evaluation.significance.estimates import Sample, Scatter
 from bench.evaluation.significance.families import FIELDS, Family, family, intervals
-from leaderboard.site.systems import Stratum, System, values
+from bench.types import Parallel
+from leaderboard.site.systems import Stratum, System, query_values
 
-VERSION = 4
-"""Of what is kept; raised where this module changes it."""
+VERSION = 5
+"""Of the cached files; raised where this module changes them."""
 HEADLINE = ""
 """The estimand of `ranks`; those of `cells` are task ids."""
 
@@ -54,88 +55,110 @@ def statistics(
     measure: str,
     cache: Path | None = None,
 ) -> Statistics:
-    """Test a board's systems against each other, or return the cached tests; without a folder `cache` nothing is kept.
+    """Test a board's systems against each other, or return the cached tests.
 
-    `ranked` are the systems that have the headline, `weights` those of each leg of each task in it, empty where it is
-    not tested; the columns of `tasks` are tested by themselves. Raises `StoreError` for a damaged bundle, or other
-    queries for the same task.
+    Args:
+        systems: of the board.
+        ranked: names of those that have the headline.
+        weights: of each leg of each task in the headline, empty where it is not tested.
+        tasks: ids of the columns, which are tested by themselves.
+        measure: of the values.
+        cache: folder that keeps the tests; by default nothing is kept.
+
+    Raises:
+        StoreError: a bundle is damaged, two hold other queries for the same task, or the cache cannot be written.
     """
-    strata = sorted({*weights, *(stratum for one in systems for task in tasks for stratum in one.strata(task))})
-    named = [place("per-query", *stratum) for stratum in strata]
-    files = [[one.name, *([each.content.files.get(name) for name in named] for each in one.results)] for one in systems]
-    parallel = max((one.first.content.suite.parallel for one in systems), key=questions.ORDER.index)
-    decisive: dict[str, Any] = {  # everything that can change what the tests find
-        "code": _code(),
-        "systems": files,
-        "deterministic": [one.name for one in systems if one.fixed],
-        "trainings": [one.trainings for one in systems],
-        "parallel": parallel,
-        "ranked": list(ranked),
-        "weights": [[*stratum, weights[stratum]] for stratum in sorted(weights)],
-        "strata": [list(stratum) for stratum in strata],
-        "tasks": list(tasks),
-        "measure": measure,
-    }
-    stem = digest(decisive)
+    strata = sorted({*weights, *(stratum for system in systems for task in tasks for stratum in system.strata(task))})
+    parallel = max((system.first.content.suite.parallel for system in systems), key=questions.ORDER.index)
+    path = None
     if cache is not None:
+        names = [place("per-query", *stratum) for stratum in strata]
+        decisive: dict[str, Any] = {  # everything that can change the numbers
+            "code": [VERSION, np.__version__, *map(inspect.getsource, (estimates, families, questions))],
+            "systems": [
+                [system.name, *([result.content.files.get(name) for name in names] for result in system.results)]
+                for system in systems
+            ],
+            "deterministic": [system.name for system in systems if system.fixed],
+            "trainings": [system.trainings for system in systems],
+            "parallel": parallel,
+            "ranked": list(ranked),
+            "weights": [[*stratum, weights[stratum]] for stratum in sorted(weights)],
+            "strata": [list(stratum) for stratum in strata],
+            "tasks": list(tasks),
+            "measure": measure,
+        }
+        path = cache / f"{digest(decisive)}.npz"
         with (
             suppress(OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile),
-            np.load(io.BytesIO((cache / f"{stem}.npz").read_bytes()), allow_pickle=False) as packed,
+            np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as packed,
         ):
             return _unpacked(packed)
-    read, asked = values(systems, strata, measure)
-    queries = {"\t".join(key): questions.questions(parallel, key[0], own) for key, own in asked.items()}
-    known = {name: own for name, own in queries.items() if own is not None}
-    samples = {
-        one.name: Sample({"\t".join(key): own for key, own in read[one.name].items()}, one.fixed, one.trainings)
-        for one in systems
-        if read[one.name]
-    }
-    shares = {"\t".join(stratum): weight for stratum, weight in weights.items()}
-    of_tasks = {task: {"\t".join(key): 1.0 for key in strata if key[0] == task} for task in tasks}
-    found = Statistics(cells=family(samples, of_tasks, known))
-    if shares:
-        first = {name: samples[name] for name in ranked}
-        found = Statistics(intervals(first, shares, known), family(first, {HEADLINE: shares}, known), found.cells)
-    if cache is not None:
+    tested = _test(systems, ranked, weights, tasks, strata, measure, parallel)
+    if path is not None:
         try:
-            cache.mkdir(parents=True, exist_ok=True)
-            write_bytes(cache / f"{stem}.npz", _packed(found))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(path, _packed(tested))
         except OSError as error:
             hint = "fix that or choose another store by --store"
-            raise StoreError(
-                f"cannot cache the tests in {cache}: {explain(error)}; {hint}", where=cache, hint=hint
-            ) from error
-    return found
+            message = f"cannot cache the tests in {path.parent}: {explain(error)}; {hint}"
+            raise StoreError(message, where=path.parent, hint=hint) from error
+    return tested
 
 
-def _code() -> str:
-    """Digest of the code that tests, and of numpy's version: another one may find other numbers."""
-    return digest([VERSION, np.__version__, *(inspect.getsource(one) for one in (estimates, families, questions))])
+def _test(
+    systems: Sequence[System],
+    ranked: Sequence[str],
+    weights: Mapping[Stratum, float],
+    tasks: Sequence[str],
+    strata: Sequence[Stratum],
+    measure: str,
+    parallel: Parallel,
+) -> Statistics:
+    """Read the per-query values of the strata and run the tests; other arguments are as for `statistics`."""
+    values, ids = query_values(systems, strata, measure)
+    asked = {"\t".join(key): questions.questions(parallel, key[0], queries) for key, queries in ids.items()}
+    shared = {name: question for name, question in asked.items() if question is not None}
+    samples = {
+        system.name: Sample(
+            {"\t".join(key): column for key, column in values[system.name].items()}, system.fixed, system.trainings
+        )
+        for system in systems
+        if values[system.name]
+    }
+    task_weights = {task: {"\t".join(key): 1.0 for key in strata if key[0] == task} for task in tasks}
+    cells = family(samples, task_weights, shared)
+    if not weights:
+        return Statistics(cells=cells)
+    headline = {"\t".join(stratum): weight for stratum, weight in weights.items()}
+    candidates = {name: samples[name] for name in ranked}
+    ranks = family(candidates, {HEADLINE: headline}, shared)
+    return Statistics(intervals(candidates, headline, shared), ranks, cells)
 
 
-def _packed(found: Statistics) -> bytes:
-    stream = io.BytesIO()
+def _packed(tested: Statistics) -> bytes:
+    """Return tests as an `npz` file: the columns as arrays, the rest as JSON."""
     arrays: dict[str, FloatArray] = {}
-    about: dict[str, Any] = {"intervals": found.intervals}
-    for name, one in (("ranks", found.ranks), ("cells", found.cells)):
-        arrays |= {f"{name}-{key}": column for key, column in one.table.items()}
-        scatter = {key: asdict(own) for key, own in one.scatter.items()}
-        about[name] = {"members": one.members, "runs": one.runs, "scatter": scatter}
-    text = np.frombuffer(json.dumps(about).encode(), np.uint8)
+    header: dict[str, Any] = {"intervals": tested.intervals}
+    for name, tests in (("ranks", tested.ranks), ("cells", tested.cells)):
+        arrays |= {f"{name}-{key}": column for key, column in tests.table.items()}
+        scatter = {key: asdict(value) for key, value in tests.scatter.items()}
+        header[name] = {"members": tests.members, "runs": tests.runs, "scatter": scatter}
+    stream = io.BytesIO()
+    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
     np.savez(stream, about=text, **arrays)  # type: ignore[arg-type] # numpy's stub takes no mapping of arrays
     return stream.getvalue()
 
 
 def _unpacked(packed: Any) -> Statistics:
-    about = json.loads(packed["about"].tobytes())
-    made = [
+    header = json.loads(packed["about"].tobytes())
+    ranks, cells = (
         Family(
-            {key: tuple(names) for key, names in about[name]["members"].items()},
+            {key: tuple(names) for key, names in header[name]["members"].items()},
             {key: packed[f"{name}-{key}"] for key in FIELDS},
-            about[name]["runs"],
-            {key: Scatter(**own) for key, own in about[name]["scatter"].items()},
+            header[name]["runs"],
+            {key: Scatter(**value) for key, value in header[name]["scatter"].items()},
         )
         for name in ("ranks", "cells")
-    ]
-    return Statistics({name: (low, high) for name, (low, high) in about["intervals"].items()}, *made)
+    )
+    return Statistics({name: (low, high) for name, (low, high) in header["intervals"].items()}, ranks, cells)

@@ -67,8 +67,8 @@ def listed(names: Sequence[str], most: int | None = None) -> str:
 def distinct(names: Sequence[str]) -> tuple[str, ...]:
     """Make names different from each other: the second of one name gets a number."""
     return tuple(
-        name if names[:at].count(name) == 0 else f"{name} ({names[:at].count(name) + 1})"
-        for at, name in enumerate(names)
+        name if names[:index].count(name) == 0 else f"{name} ({names[:index].count(name) + 1})"
+        for index, name in enumerate(names)
     )
 
 
@@ -86,8 +86,8 @@ def away(address: str) -> Markup:
     return Markup('<a href="{}">{}</a>').format(address, shown) if shown != address else Markup("{}").format(shown)
 
 
-def finished(value: object) -> object:
-    """Return a value as a page shows it: hidden characters of text made visible, our own HTML unchanged."""
+def escape_controls(value: object) -> object:
+    """Return a value as a page shows it: control characters of text made visible, our own HTML unchanged."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

@@ -43,8 +43,8 @@ _TAG = re.compile(r"<[^>]*>")
 _PARTS = re.compile(r"(?:<b>(.*?)</b> )?<i>(.*?)</i>")
 
 
-def faults(files: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield a sentence for every fault of a site, given the content of its files by path."""
+def errors(files: Mapping[str, bytes]) -> Iterator[str]:
+    """Yield a sentence for every error of a site, given the content of its files by path."""
     for name, size, most in too_large(files):
         yield f"{name}: would have {size:,} bytes, expected at most {most:,}"
     ids: dict[str, frozenset[bytes]] = {}
@@ -59,18 +59,17 @@ def faults(files: Mapping[str, bytes]) -> Iterator[str]:
 
 
 def too_large(files: Mapping[str, bytes]) -> list[tuple[str, int, int]]:
-    """Files over their budget: path, bytes, most."""
-    found = []
+    """Return the files over their budget: path, bytes, and the most that they may have."""
+    over = []
     for name, content in files.items():
         most = next((most for pattern, most in BUDGETS if pattern.fullmatch(name)), None)
         if most is not None and len(content) > most:
-            found.append((name, len(content), most))
-    return found
+            over.append((name, len(content), most))
+    return over
 
 
 def _links(name: str, content: bytes, files: Mapping[str, bytes], ids: dict[str, frozenset[bytes]]) -> Iterator[str]:
     """Yield the dead links of a page, and what it would fetch from elsewhere."""
-    here = posixpath.dirname(name)
     for tag, attribute, raw in set(_TARGET.findall(content)):
         target = html.unescape(raw.decode())
         if target.startswith(("http://", "https://", "mailto:")):
@@ -80,64 +79,57 @@ def _links(name: str, content: bytes, files: Mapping[str, bytes], ids: dict[str,
         if target.startswith("data:,"):
             continue
         path, _, fragment = target.partition("#")
-        meant = posixpath.normpath(posixpath.join(here, path)) if path else name
-        if meant not in files:
+        linked = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
+        if linked not in files:
             yield f"{name}: links to {target}, which is not there"
-        elif fragment and "=" not in fragment and meant.endswith(".html"):
-            if meant not in ids:
-                ids[meant] = frozenset(_ID.findall(files[meant]))
-            if fragment.encode() not in ids[meant]:
+        elif fragment and "=" not in fragment and linked.endswith(".html"):
+            if linked not in ids:
+                ids[linked] = frozenset(_ID.findall(files[linked]))
+            if fragment.encode() not in ids[linked]:
                 yield f"{name}: links to {target}, where nothing has that name"
 
 
 def _numbers(name: str, page: str, files: Mapping[str, bytes]) -> Iterator[str]:
-    for source, base, inside in _TABLE.findall(page):
+    """Yield the cells of a page's tables that their CSV files contradict."""
+    for source, base, table in _TABLE.findall(page):
         path = posixpath.normpath(posixpath.join(posixpath.dirname(name), html.unescape(source)))
         # Other ends of lines than these two, such as U+2028, are part of a cell.
         lines = [line for line in files[path].decode().replace("\r\n", "\n").split("\n") if not line.startswith("# ")]
         records = list(csv.DictReader(io.StringIO("\n".join(lines), newline="")))
         rows = {row["system"]: row for row in records}
         tasks = list(records[0])[list(records[0]).index("tied") + 1 :] if records else []
-        head = _HEAD.search(inside)
-        heads = (_KEY.search(attributes) for attributes, _ in _CELL.findall(head[1] if head else ""))
-        keys = [found[1] if found else "" for found in heads]
+        head = _HEAD.search(table)
+        matches = (_KEY.search(attributes) for attributes, _ in _CELL.findall(head[1] if head else ""))
+        keys = [match[1] if match else "" for match in matches]
         count = sum(bool(re.fullmatch(r"t\d+", key)) for key in keys)
-        columns = {f"t{place}": task for place, task in enumerate(tasks[len(tasks) - count :], 1)}
-        for cells in map(_CELL.findall, _ROW.findall(inside)):
+        columns = {f"t{number}": task for number, task in enumerate(tasks[len(tasks) - count :], 1)}
+        base_row = rows.get(spreadsheet_text(html.unescape(base))) if base else None
+        for cells in map(_CELL.findall, _ROW.findall(table)):
             system = _plain(cells[0][1])
             row = rows.get(spreadsheet_text(system))
             if row is None:
                 yield f"{name}: shows {system}, which {path} has not"
                 continue
-            ground = rows.get(spreadsheet_text(html.unescape(base))) if base else None
-            yield from _row(name, system, keys, cells, row, ground, columns)
+            for key, content in _keyed(keys, cells):
+                expected = _expected(key, row, base_row, columns)
+                parts = _PARTS.fullmatch(content)  # difference and value of the map
+                shown = " ".join(filter(None, parts.groups())) if parts else _plain(content)
+                if expected is not None and shown != expected:
+                    yield f"{name}: shows {shown} for {system}, {key}; its CSV says {expected}"
 
 
-def _row(
-    name: str,
-    system: str,
-    keys: Sequence[str],
-    cells: Sequence[tuple[str, str]],
-    row: Mapping[str, str],
-    ground: Mapping[str, str] | None,
-    columns: Mapping[str, str],
-) -> Iterator[str]:
-    place = 0
-    for attributes, inside in cells:
-        key = keys[place] if place < len(keys) else ""
+def _keyed(keys: Sequence[str], cells: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the cells of a row with the keys of their columns; cells over several columns are left out."""
+    column = 0
+    for attributes, content in cells:
         wide = _WIDE.search(attributes)
-        place += int(wide[1]) if wide else 1
-        if wide:
-            continue
-        expected = _expected(key, row, ground, columns)
-        parts = _PARTS.fullmatch(inside)  # difference and value of the map
-        shown = " ".join(filter(None, parts.groups())) if parts else _plain(inside)
-        if expected is not None and shown != expected:
-            yield f"{name}: shows {shown} for {system}, {key}; its CSV says {expected}"
+        if not wide:
+            yield keys[column] if column < len(keys) else "", content
+        column += int(wide[1]) if wide else 1
 
 
 def _expected(
-    key: str, row: Mapping[str, str], ground: Mapping[str, str] | None, columns: Mapping[str, str]
+    key: str, row: Mapping[str, str], base: Mapping[str, str] | None, columns: Mapping[str, str]
 ) -> str | None:
     """Return what a cell must show by the CSV; None for a column that the CSV lacks."""
     column = page_column(key)
@@ -145,12 +137,12 @@ def _expected(
         return column.by_csv(row)
     if key not in columns:
         return None
-    cells = [row[columns[key]], ground[columns[key]] if ground else ""]
-    value, other = (float(cell) if cell else None for cell in cells)
-    if value is None or other is None:
+    cells = [row[columns[key]], base[columns[key]] if base else ""]
+    value, reference = (float(cell) if cell else None for cell in cells)
+    if value is None or reference is None:
         return text.number(value)
-    return f"{text.signed(text.gap(value, other))} {text.number(value)}"
+    return f"{text.signed(text.gap(value, reference))} {text.number(value)}"
 
 
-def _plain(inside: str) -> str:
-    return html.unescape(_TAG.sub("", _HIDDEN.sub("", inside))).strip()
+def _plain(content: str) -> str:
+    return html.unescape(_TAG.sub("", _HIDDEN.sub("", content))).strip()

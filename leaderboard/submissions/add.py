@@ -7,152 +7,152 @@ import hashlib
 import shutil
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from importlib.metadata import version
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from filelock import FileLock
 
 from bench.core.errors import DataError, DataFaultsError, StoreError
-from bench.core.files import explain, fsync_folder, read_sealed, sha256_file, write_bytes, write_sealed
+from bench.core.files import explain, fsync_folder, read_sealed, sha256_file, write_bytes
+from bench.data.formats.faults import RecordError
 from bench.evaluation.results import RESULT
-from bench.evaluation.results.format import ACCEPTED, ACCEPTED_SCHEMA, Accepted
+from bench.evaluation.results.format import ACCEPTED, Accepted
 from bench.evaluation.results.read import Result
 from leaderboard.build import trial
-from leaderboard.records import NEAR, Records
-from leaderboard.submissions.bundle import AGAIN, Candidate, folder_of
+from leaderboard.records import NEAR, Records, Reproduction
+from leaderboard.submissions.bundle import AGAIN, Candidate
+from leaderboard.submissions.recompute import TOLERANCE
+from leaderboard.submissions.strict_json import parse
 from leaderboard.submissions.validate import Verdict
-
-State = Literal["added", "already there"]
 
 
 @dataclass(frozen=True)
 class Added:
-    """A result that is in the folder now."""
+    """A result that is in the folder now.
+
+    Args:
+        title: what messages call it.
+        path: its result file.
+        state: whether it was added or was there before.
+    """
 
     title: str
-    path: Path  # its result file
-    state: State
+    path: Path
+    state: Literal["added", "already there"]
 
 
-def existing(found: Candidate, results: Path) -> list[Path]:
-    """Return the results of the same system, suite, setting, data and seed, and whatever occupies this one's place."""
-    place = folder_of(found)
-    pattern = f"*-{found.content.system.hash[:8]}/{place.name}/{RESULT}"
-    own = results / place / RESULT
-    return [path for path in sorted((results / place.parent.parent).glob(pattern)) if path == own or _same(path, found)]
+def existing(candidate: Candidate, results: Path) -> list[Path]:
+    """Return the results of the same system, suite, setting, data and seed, and any at the candidate's own path.
 
-
-def _same(path: Path, found: Candidate) -> bool:
-    """Return whether a result file is of the same system; the labels may differ."""
-    try:
-        return bool(read_sealed(path)["system"]["hash"] == found.content.system.hash)
-    except (OSError, ValueError, KeyError, TypeError):
-        return True  # damaged, which `bench verify` reports: refuse a duplicate rather than hide it
+    Labels may differ. Of a damaged file, which `bench verify` reports, the same system is assumed: refuse a duplicate
+    rather than hide it.
+    """
+    target, hash_ = candidate.target, candidate.content.system.hash
+    paths = []
+    for path in sorted((results / target.parent.parent).glob(f"*-{hash_[:8]}/{target.name}/{RESULT}")):
+        try:
+            same = read_sealed(path)["system"]["hash"] == hash_
+        except (OSError, ValueError, KeyError, TypeError):
+            same = True
+        if same or path == results / target / RESULT:
+            paths.append(path)
+    return paths
 
 
 def check_place(verdict: Verdict, results: Path, *, trusted: bool = False) -> Verdict:
-    """Return the verdict with the faults of a result in this results folder: place, duplicate, false record.
+    """Return the verdict with the errors of a result in this results folder: wrong place, duplicate, false record.
 
-    A record in the bundle is compared with what was recomputed now, unless it is `trusted`.
+    Args:
+        verdict: what `validate` returned.
+        results: the results folder.
+        trusted: whether a record in the bundle may claim more than was recomputed now.
     """
-    found = verdict.found
-    if found is None:
+    candidate = verdict.candidate
+    if candidate is None:
         return verdict
-    own, wanted = found.result.path.resolve(), (results / folder_of(found) / RESULT).resolve()
-    reasons = list(verdict.reasons)
-    if own.is_relative_to(results.resolve()) and own != wanted:
-        expected = f"{folder_of(found).as_posix()} below {results}, which its content decides"
+    path, target = candidate.result.path.resolve(), (results / candidate.target / RESULT).resolve()
+    reasons = []
+    if path.is_relative_to(results.resolve()) and path != target:
+        expected = f"{candidate.target.as_posix()} below {results}, which its content decides"
         reasons.append(DataError(verdict.title, None, "a result at another place than its own", expected, "move it"))
     reasons += [
-        _duplicate(verdict.title, str(path))
-        for path in existing(found, results)
-        if path.resolve() != own and path.read_bytes() != found.raw
+        _duplicate(verdict.title, str(duplicate))
+        for duplicate in existing(candidate, results)
+        if duplicate.resolve() != path and duplicate.read_bytes() != candidate.raw
     ]
-    reasons += [] if trusted else _false_claims(verdict, found)
-    return Verdict(verdict.title, found, tuple(reasons), verdict.more, verdict.outcomes)
+    if not trusted:
+        reasons += _check_record(verdict, candidate)
+    return verdict.refused(*reasons)
+
+
+def _check_record(verdict: Verdict, candidate: Candidate) -> list[DataError]:
+    """Refuse a record in the bundle that claims more than was recomputed now: anybody can write one."""
+    path = candidate.folder / ACCEPTED
+    if not path.exists():
+        return []
+    where = f"{verdict.title}/{ACCEPTED}"
+    try:
+        record = Accepted.model_validate(read_sealed(path))
+    except (OSError, ValueError, RecursionError) as error:
+        found = f"that it cannot be trusted: {str(error)[:200]}"
+        return [DataError(where, None, found, "no such file", "take it away")]
+    if record.result != hashlib.sha256(candidate.raw).hexdigest():
+        return [DataError(where, None, "a record of another result file", "none", "take it away")]
+    for task, legs in record.recomputed.items():
+        for leg, names in legs.items():
+            if excess := [name for name in names if name not in verdict.recomputed.get(task, {}).get(leg, [])]:
+                found = f"a claim that {excess[0][:80]!a} of {f'{task} {leg}'.strip()} was recomputed"
+                return [DataError(where, None, found, "no more than could be recomputed here", "take it away")]
+    return []
 
 
 def check_boards(
     verdicts: Sequence[Verdict], results: Path, cache: Path | None = None, records: Records = NEAR
 ) -> tuple[list[Verdict], list[str]]:
-    """Return the verdicts, refused where a board cannot be built with the result, and what boards note of copies."""
+    """Build the boards of accepted results with them, writing nothing.
+
+    Args:
+        verdicts: of the submitted results.
+        results: the results folder that they would join.
+        cache: folder that keeps statistical tests from build to build.
+        records: which rows are verified.
+
+    Returns:
+        The verdicts, refused where a board cannot be built with the result, and notes of boards on copies.
+    """
     groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
     for verdict in verdicts:
-        if verdict.found is not None and verdict.accepted:
-            about = verdict.found.content
-            groups[about.data, about.suite.name, about.setting].append(verdict.found.result)
-    bad, notes = dict[Path, str](), list[str]()
+        if verdict.candidate is not None and verdict.accepted:
+            content = verdict.candidate.content
+            groups[content.data, content.suite.name, content.setting].append(verdict.candidate.result)
+    broken, notes = dict[Path, str](), list[str]()
     for group in groups.values():
-        why, noted = trial(group, results, cache, records)
-        bad |= why
-        notes += noted
-    said = [bad.get(one.found.result.path, "")[:500] if one.found else "" for one in verdicts]
-    faults = [f"that the board cannot be built with it: {one}" if one else "" for one in said]
-    return [
-        replace(one, reasons=(DataError(one.title, None, fault, "that it can", AGAIN),)) if fault else one
-        for one, fault in zip(verdicts, faults, strict=True)
-    ], notes
+        causes, group_notes = trial(group, results, cache, records)
+        broken |= causes
+        notes += group_notes
+    checked = []
+    for verdict in verdicts:
+        cause = broken.get(verdict.candidate.result.path) if verdict.candidate else None
+        found = f"that the board cannot be built with it: {(cause or '')[:500]}"
+        error = DataError(verdict.title, None, found, "that it can", AGAIN)
+        checked.append(verdict.refused(error) if cause else verdict)
+    return checked, notes
 
 
-def _duplicate(title: str, other: str) -> DataError:
-    """Return the error for a second result of the same system, suite, setting, data and seed."""
-    found = f"another result of the same system, suite, setting, data and seed at {other}"
+def _duplicate(title: str, existing_title: str) -> DataError:
+    found = f"another result of the same system, suite, setting, data and seed at {existing_title}"
     return DataError(title, None, found, "none", "if this one shall replace it, take that folder away first")
 
 
-def _duplicates(verdicts: Sequence[Verdict]) -> list[DataError]:
-    """Return errors for different results of one kind in one submission; the same file twice is no error."""
-    seen: dict[Path, Verdict] = {}
-    reasons = []
-    for verdict in verdicts:
-        if verdict.found is not None:
-            first = seen.setdefault(folder_of(verdict.found), verdict)
-            if first.found is not None and first.found.raw != verdict.found.raw:
-                reasons.append(_duplicate(verdict.title, first.title))
-    return reasons
-
-
-def _false_claims(verdict: Verdict, found: Candidate) -> list[DataError]:
-    """Refuse a record in the bundle that claims more than was recomputed now: anybody can write one."""
-    path = found.folder / ACCEPTED
-    if not path.exists():
-        return []
-    where = f"{verdict.title}/{ACCEPTED}"
-    try:
-        said = Accepted.model_validate(read_sealed(path))
-    except (OSError, ValueError, RecursionError) as error:
-        cause = f"that it cannot be trusted: {str(error)[:200]}"
-        return [DataError(where, None, cause, "no such file", "take it away")]
-    if said.result != hashlib.sha256(found.raw).hexdigest():
-        return [DataError(where, None, "a record of another result file", "none", "take it away")]
-    ours = verdict.recomputed
-    for task, legs in said.recomputed.items():
-        for leg, names in legs.items():
-            for name in names:
-                if name not in ours.get(task, {}).get(leg, []):
-                    claim = f"a claim that {name[:80]!a} of {f'{task} {leg}'.strip()} was recomputed"
-                    return [DataError(where, None, claim, "no more than could be recomputed here", "take it away")]
-    return []
-
-
-def write_record(folder: Path, verdict: Verdict, found: Candidate, when: str) -> None:
-    """Write `accepted.json`, sealed; `when` is the time, ISO 8601."""
-    said = {
-        "schema": ACCEPTED_SCHEMA,
-        "result": hashlib.sha256(found.raw).hexdigest(),
-        "version": version("retrieval-bench"),
-        "when": when,
-        "recomputed": verdict.recomputed,
-        "not_recomputed": verdict.not_recomputed,
-    }
-    write_sealed(folder / ACCEPTED, said)
-
-
 def refuse(verdicts: Sequence[Verdict]) -> None:
-    """Raise the reasons of all verdicts and of duplicates among them, as `DataError` or `DataFaultsError`."""
-    reasons = [*(fault for verdict in verdicts for fault in verdict.reasons), *_duplicates(verdicts)]
+    """Raise `DataError` or `DataFaultsError` for refused results, and for different results of one place."""
+    reasons = [reason for verdict in verdicts for reason in verdict.reasons]
+    first: dict[Path, tuple[str, bytes]] = {}
+    for verdict in verdicts:
+        if verdict.candidate is not None:
+            title, raw = first.setdefault(verdict.candidate.target, (verdict.title, verdict.candidate.raw))
+            reasons += [_duplicate(verdict.title, title)] if raw != verdict.candidate.raw else []
     more = sum(verdict.more for verdict in verdicts)
     if len(reasons) == 1 and not more:
         raise reasons[0]
@@ -161,7 +161,12 @@ def refuse(verdicts: Sequence[Verdict]) -> None:
 
 
 def add(verdicts: Sequence[Verdict], results: Path, when: str) -> list[Added]:
-    """Add results, looked at by `check_place` too, to a results folder; if one is refused, nothing is written.
+    """Add results to a results folder; if one is refused, nothing is written.
+
+    Args:
+        verdicts: of `validate` and `check_place`.
+        results: the results folder.
+        when: the time for the records, ISO 8601.
 
     Raises:
         DataError, DataFaultsError: why results are refused.
@@ -171,31 +176,89 @@ def add(verdicts: Sequence[Verdict], results: Path, when: str) -> list[Added]:
     try:
         results.mkdir(parents=True, exist_ok=True)
         with FileLock(results / ".lock"):
-            return [_put(verdict, verdict.found, results, when) for verdict in verdicts if verdict.found is not None]
+            return [_add(verdict, verdict.candidate, results, when) for verdict in verdicts if verdict.candidate]
     except OSError as error:
         raise StoreError(
             f"cannot write the result to {results}: {explain(error)}; mend that or choose another folder by --results"
         ) from error
 
 
-def _put(verdict: Verdict, found: Candidate, results: Path, when: str) -> Added:
-    there = existing(found, results)
-    if there and there[0].read_bytes() != found.raw:  # added during the validation
-        raise _duplicate(verdict.title, str(there[0]))
-    if there:
-        return Added(verdict.title, there[0], "already there")
-    target = results / folder_of(found)
+def _add(verdict: Verdict, candidate: Candidate, results: Path, when: str) -> Added:
+    """Copy a bundle to its place; what an interrupted addition left there is replaced."""
+    if paths := existing(candidate, results):
+        if paths[0].read_bytes() != candidate.raw:  # added during the validation
+            raise _duplicate(verdict.title, str(paths[0]))
+        return Added(verdict.title, paths[0], "already there")
+    target = results / candidate.target
     if target.exists():
-        shutil.rmtree(target)  # without a result file: an interrupted addition
+        shutil.rmtree(target)
     try:
-        for name, seal in found.content.files.items():
-            write_bytes(target / name, (found.folder / name).read_bytes())
+        for name, seal in candidate.content.files.items():
+            write_bytes(target / name, (candidate.folder / name).read_bytes())
             if sha256_file(target / name) != seal:
-                raise StoreError(f"{found.folder / name} changed while it was read; type the same command again")
-        write_record(target, verdict, found, when)
-        write_bytes(target / RESULT, found.raw)
+                raise StoreError(f"{candidate.folder / name} changed while it was read; type the same command again")
+        write_record(verdict, target / RESULT, NEAR, when)
+        write_bytes(target / RESULT, candidate.raw)
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
         raise
     fsync_folder(target.parent)
     return Added(verdict.title, target / RESULT, "added")
+
+
+def write_record(
+    verdict: Verdict, path: Path, records: Records, when: str, reproduced: Reproduction | None = None
+) -> None:
+    """Write what was recomputed of a readable result into its record.
+
+    Args:
+        verdict: of `validate`.
+        path: the result file that readers will find; it may not be there yet.
+        records: where the record goes.
+        when: the time, ISO 8601.
+        reproduced: what a reproduction elsewhere found.
+    """
+    if verdict.candidate is None:
+        raise ValueError("a result that cannot be read has no record")
+    records.write(
+        path,
+        hashlib.sha256(verdict.candidate.raw).hexdigest(),
+        recomputed=verdict.recomputed,
+        not_recomputed=verdict.not_recomputed,
+        data=verdict.data,
+        when=when,
+        reproduced=reproduced,
+    )
+
+
+def read_reproduction(path: Path, candidate: Candidate, by: str, when: str) -> Reproduction:
+    """Read what `bench reproduce --json` printed of a result.
+
+    Args:
+        path: the file with its output.
+        candidate: the result that it must be of.
+        by: who ran it, or the address where the method's author confirms it.
+        when: the time, ISO 8601.
+
+    Raises:
+        DataError: it is no such report, nothing ran anew, the numbers differ, or it is of another result.
+    """
+    hint = "type `bench reproduce RESULT_FILE --json > FILE`"
+    try:
+        report = parse(path.read_bytes())
+        verdict, stages = str(report["verdict"]), int(report["stages_run"])
+        values = {(row["task"], row["leg"], row["measure"]): row["theirs"] for row in report["values"]}
+    except (RecordError, KeyError, TypeError, ValueError) as error:
+        raise DataError(path, None, "no report of `bench reproduce`", "its JSON", hint) from error
+    if verdict not in ("OK", "close") or not stages:
+        raise DataError(
+            path, None, f"the verdict {verdict[:20]!a} with {stages} stages run", "OK or close, made anew", hint
+        )
+    for task, legs in candidate.content.tasks.items():
+        for name, leg in legs.items():
+            for measure, expected in leg.measures.items():
+                value = values.get((task, name, measure))
+                if value is None or abs(value - expected) > TOLERANCE:
+                    found = f"{measure} of {task} {name} = {value}"
+                    raise DataError(path, None, found, f"{expected}, as the result says")
+    return Reproduction.model_validate({"verdict": verdict, "when": when, "by": by})

@@ -22,24 +22,26 @@ Ranked = Mapping[str, tuple[str, str]]
 
 def changes(before: Path, after: Path) -> Iterator[str]:
     """Yield a line for every board that differs between two sites, and below it one for every row that does."""
-    old, new = _boards(before), _boards(after)
-    for name in sorted({*old, *new}):
-        rows = list(_rows(old.get(name, {}), new.get(name, {})))
-        if rows:
+    old_boards, new_boards = _boards(before), _boards(after)
+    for name in sorted({*old_boards, *new_boards}):
+        old, new = old_boards.get(name, {}), new_boards.get(name, {})
+        rows = [_row(system, old.get(system), new.get(system)) for system in dict.fromkeys([*new, *old])]
+        if any(rows):
             yield name
-            yield from (f"  {row}" for row in rows)
+            yield from (f"  {row}" for row in rows if row)
 
 
-def _rows(old: Ranked, new: Ranked) -> Iterator[str]:
-    for system in dict.fromkeys([*new, *old]):
-        if system not in old:
-            yield f"{system}: new, {new[system][0]}, rank {new[system][1]}"
-        elif system not in new:
-            yield f"{system}: removed, was {old[system][0]}, rank {old[system][1]}"
-        elif old[system] != new[system]:
-            (score, rank), (score_now, rank_now) = old[system], new[system]
-            moved = f"rank {rank} → {rank_now}" if rank != rank_now else f"rank {rank}"
-            yield f"{system}: {f'{score} → {score_now}, ' if score != score_now else ''}{moved}"
+def _row(system: str, old: tuple[str, str] | None, new: tuple[str, str] | None) -> str:
+    """Return what changed for a system, given its score and rank on both sites; empty for no change."""
+    if new is None:
+        return f"{system}: removed, was {old[0]}, rank {old[1]}" if old else ""
+    (score, rank) = new
+    if old is None:
+        return f"{system}: new, {score}, rank {rank}"
+    if old == new:
+        return ""
+    moved = f"rank {old[1]} → {rank}" if rank != old[1] else f"rank {rank}"
+    return f"{system}: {f'{old[0]} → {score}, ' if score != old[0] else ''}{moved}"
 
 
 def _boards(site: Path) -> dict[str, Ranked]:
@@ -47,15 +49,15 @@ def _boards(site: Path) -> dict[str, Ranked]:
     if not (site / LIST).is_file():
         return {}
     pages: list[dict[str, Any]] = json.loads((site / LIST).read_text(encoding="utf-8"))["pages"]
-    found: dict[str, Ranked] = {}
+    boards: dict[str, Ranked] = {}
     for page in pages:
         board = json.loads((site / page["page"]).with_suffix(".json").read_text(encoding="utf-8"))
         name = f"{page['suite']}, {page['setting']}, {page['data']} data"
-        found[name] = {
+        boards[name] = {
             visible(row["system"]): (text.number(row["score"]), text.place(row["ranks"] and tuple(row["ranks"])))
             for row in board["rows"]
         }
-    return found
+    return boards
 
 
 if __name__ == "__main__":

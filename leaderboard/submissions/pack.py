@@ -20,10 +20,15 @@ _LARGEST_ARCHIVE = 2 << 30
 
 @dataclass(frozen=True)
 class Submission:
-    """A submitted bundle."""
+    """A submitted bundle.
+
+    Args:
+        folder: where its files are, perhaps only for a while.
+        title: what messages call it.
+    """
 
     folder: Path
-    title: str  # what messages call it
+    title: str
 
 
 @contextmanager
@@ -35,41 +40,42 @@ def submissions(paths: Sequence[Path]) -> Iterator[list[Submission]]:
         DataError: an archive that is damaged or holds what is refused.
     """
     with ExitStack() as stack:
-        found: dict[Path, Submission] = {}
+        submitted: dict[Path, Submission] = {}
         for path in paths:
             if not path.exists() and not path.is_symlink():
                 raise UsageError(where=path, found="nothing", expected=f"a {RESULT}, its folder, or an archive of one")
             if path.is_symlink():
                 raise UsageError(where=path, found="a link", expected="a file or folder", hint="name its target")
-            for one in _bundles(path, stack):
-                found.setdefault(one.folder.resolve(), one)
-        yield list(found.values())
+            for submission in _bundles(path, stack):
+                submitted.setdefault(submission.folder.resolve(), submission)
+        yield list(submitted.values())
 
 
 def _bundles(path: Path, stack: ExitStack) -> list[Submission]:
     """Return the bundles of a file, folder or archive."""
     if path.is_dir():
         return _below(path, str(path))
-    above = [path.parent] if path.name == RESULT else path.resolve().parents
-    around = next((folder for folder in above if path.name == RESULT or (folder / RESULT).is_file()), None)
-    if around is not None:  # the bundle that a file belongs to
-        return [Submission(around, str(around))]
+    parents = [path.parent] if path.name == RESULT else path.resolve().parents
+    for folder in parents:  # the bundle that a file belongs to
+        if path.name == RESULT or (folder / RESULT).is_file():
+            return [Submission(folder, str(folder))]
     if path.stat().st_size > _LARGEST_ARCHIVE:
         size = f"{path.stat().st_size:,} bytes"
         raise UsageError(where=path, found=size, expected=f"at most {_LARGEST_ARCHIVE:,}")
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
-    unpack(path, folder, _LIMITS)
-    return _below(folder, str(path))
+    unpacked = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+    unpack(path, unpacked, _LIMITS)
+    return _below(unpacked, str(path))
 
 
 def _below(folder: Path, title: str) -> list[Submission]:
     """Return the bundles of a folder, at least one."""
-    found = [path.parent for path in result_files(folder)]
-    if not found:
+    bundles = [path.parent for path in result_files(folder)]
+    if not bundles:
         expected = "the folder of a result, as `bench run` writes it: results/DATA/SUITE/SETTING/SYSTEM/seed-N"
         raise UsageError(where=title, found=f"no {RESULT}", expected=expected)
-    inner = {one: one.relative_to(folder).as_posix() for one in found}
-    return [Submission(one, title if inner[one] == "." else f"{title}/{inner[one]}") for one in found]
+    paths = [bundle.relative_to(folder).as_posix() for bundle in bundles]
+    titles = [title if path == "." else f"{title}/{path}" for path in paths]
+    return [Submission(bundle, name) for bundle, name in zip(bundles, titles, strict=True)]
 
 
 _URL = re.compile(r"https://[^\s?#]+/")
@@ -77,16 +83,24 @@ _URL = re.compile(r"https://[^\s?#]+/")
 
 @dataclass(frozen=True)
 class Packed:
-    """A packed copy of a result."""
+    """A packed copy of a result.
 
-    path: Path  # the result file of the copy
-    aside: dict[str, str]  # runs to upload, by their name in the result's own folder, and the address of each
+    Args:
+        path: the result file of the copy.
+        uploads: addresses of the runs to upload, by their path in the result's folder.
+    """
+
+    path: Path
+    uploads: dict[str, str]
 
 
 def pack(folder: Path, out: Path, url: str = "") -> Packed:
     """Copy a bundle to an absent or empty folder; runs of more than 1 MB are left out and named in `remote`.
 
-    The address of such a run is `url`, which ends in `/`, and its name in the bundle.
+    Args:
+        folder: the folder of the result.
+        out: where the copy goes.
+        url: what the addresses of such runs begin with, ending in `/`; their paths in the bundle follow.
 
     Raises:
         UsageError: no result there, `out` in use, no or no proper `url` where one is needed, or a large file that is
@@ -103,9 +117,21 @@ def pack(folder: Path, out: Path, url: str = "") -> Packed:
         raise StoreError(where=damage[0].path, found=damage[0].found, hint="rerun the command that wrote it")
     content = read_sealed(path)
     sizes = {name: (folder / name).stat().st_size for name in content["files"]}
-    large = _large(sizes, url)
+    large = {name: size for name, size in sizes.items() if size > LARGEST_FILE}
+    for name, size in large.items():
+        if not name.startswith("runs/"):
+            expected = f"at most {LARGEST_FILE:,}"
+            raise UsageError(where=name, found=f"{size:,} bytes", expected=expected, hint="only runs may be remote")
+    if large and not _URL.fullmatch(url):
+        raise UsageError(
+            where="--url",
+            found=repr(url),
+            expected="the start of the addresses of large runs, https://…/",
+            hint=f"upload {next(iter(large))} and {len(large) - 1} more, which have over {LARGEST_FILE:,} bytes",
+        )
     remote = {**content.get("remote", {})}
-    remote |= {name: {"url": url + name, "sha256": sha256_file(folder / name), "bytes": sizes[name]} for name in large}
+    for name, size in large.items():
+        remote[name] = {"url": url + name, "sha256": sha256_file(folder / name), "bytes": size}
     content["files"] = {name: seal for name, seal in content["files"].items() if name not in large}
     try:
         for name in content["files"]:
@@ -114,19 +140,3 @@ def pack(folder: Path, out: Path, url: str = "") -> Packed:
     except OSError as error:
         raise StoreError(f"cannot write to {out}: {explain(error)}; choose another folder by --out") from error
     return Packed(out / RESULT, {name: url + name for name in large})
-
-
-def _large(sizes: dict[str, int], url: str) -> list[str]:
-    """Return the files that must be remote, all of them runs. Raises `UsageError` as `pack` does."""
-    large = [name for name, size in sizes.items() if size > LARGEST_FILE]
-    if other := [name for name in large if not name.startswith("runs/")]:
-        found, most = f"{sizes[other[0]]:,} bytes", f"at most {LARGEST_FILE:,}"
-        raise UsageError(where=other[0], found=found, expected=most, hint="only runs may be remote")
-    if large and not _URL.fullmatch(url):
-        raise UsageError(
-            where="--url",
-            found=repr(url),
-            expected="the start of the addresses of large runs, https://…/",
-            hint=f"upload {large[0]} and {len(large) - 1} more, which have over {LARGEST_FILE:,} bytes",
-        )
-    return large

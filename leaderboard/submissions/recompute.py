@@ -13,47 +13,71 @@ from bench.evaluation.measures.evaluate import Scores, coverage
 from bench.evaluation.results import RESULT
 from bench.evaluation.results.format import Content, Leg, PerQuery, place
 from bench.types import Macro, Parallel, Run, Tie
-from leaderboard.submissions.bundle import Reasons
+from leaderboard.submissions.bundle import ValidationErrors
 
 TOLERANCE = 1e-6
 """Largest difference to a recomputed number, which is a mean of 64-bit numbers and the same on every machine."""
 
-_OTHER = "submit what `bench run` wrote with the judgements of the same release, or report why ours is wrong"
+_RELEASE = "submit what `bench run` wrote with the judgements of the same release, or report why ours is wrong"
 
 
 @dataclass(frozen=True)
 class Recomputed:
-    """Measures of a run, scored again."""
+    """Measures of a run, scored again.
 
-    scores: Scores  # our measures, per query
-    official: Mapping[str, float]  # numbers of official scorers
+    Args:
+        scores: our measures, per query.
+        official: numbers of official scorers, by name.
+    """
 
-
-@dataclass(frozen=True)
-class Judged:
-    """The judgements of a leg, as plain data."""
-
-    queries: Sequence[str]  # all judged queries
-    measures: Sequence[str]  # what can be computed here
-    tie: Tie  # order of equal scores
-    drop_identical: bool  # documents whose id is the query's are left out
-    depth: int | None  # the deepest cut of the task's measures, None for a whole ranking
-    score: Callable[[Run], Recomputed]  # a run → its values
-    lacks: Callable[[Sequence[str]], list[str]]  # document ids → those that the corpus lacks
-    # why measures of the task cannot be computed here, by name
-    lacking: Mapping[str, str] = field(default_factory=dict)
-    digest: str = ""  # of the judgements
+    scores: Scores
+    official: Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class SuiteKnown:
-    """An installed suite, as far as results are checked against it."""
+class JudgedLeg:
+    """The judgements of a leg, as plain data.
 
-    title: str  # on pages
-    primary: str  # its headline measure
-    stands_for: str  # the benchmark that it is a substitute for; empty for a benchmark itself
+    Args:
+        queries: all judged queries.
+        measures: names of the measures that can be computed here.
+        tie: order of equal scores.
+        drop_identical: whether documents whose id is the query's are left out.
+        depth: the deepest cut of the task's measures; None for a whole ranking.
+        score: takes a run and returns its values.
+        missing_documents: takes document ids and returns those that the corpus lacks.
+        not_computable: why measures of the task cannot be computed here, by name.
+        digest: of the judgements.
+    """
+
+    queries: Sequence[str]
+    measures: Sequence[str]
+    tie: Tie
+    drop_identical: bool
+    depth: int | None
+    score: Callable[[Run], Recomputed]
+    missing_documents: Callable[[Sequence[str]], list[str]]
+    not_computable: Mapping[str, str] = field(default_factory=dict)
+    digest: str = ""
+
+
+@dataclass(frozen=True)
+class InstalledSuite:
+    """An installed suite, as far as results are checked against it.
+
+    Args:
+        title: its title on pages.
+        primary: its headline measure.
+        stands_for: the benchmark that it is a proxy for; empty for a benchmark itself.
+        macros: its averages.
+        parallel: where queries of one id ask one question.
+    """
+
+    title: str
+    primary: str
+    stands_for: str
     macros: Sequence[Macro]
-    parallel: Parallel = ""  # where queries of one id ask one question
+    parallel: Parallel = ""
 
 
 class Judges(Protocol):
@@ -63,10 +87,10 @@ class Judges(Protocol):
     def methods(self) -> Collection[str]:
         """Names of the installed methods."""
 
-    def suite(self, content: Content) -> SuiteKnown | str:
+    def suite(self, content: Content) -> InstalledSuite | str:
         """Return the suite of a result, or why it is unknown. Raises `RecordError` for another version of it."""
 
-    def leg(self, content: Content, task: str, leg: str) -> Judged | str:
+    def leg(self, content: Content, task: str, leg: str) -> JudgedLeg | str:
         """Return the judgements of a leg, or why there are none here.
 
         Raises `RecordError` where the suite has no such task or leg, or its data are here in another release.
@@ -75,86 +99,106 @@ class Judges(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """Which numbers of a leg were recomputed."""
+    """Which numbers of a leg were recomputed.
 
-    recomputed: tuple[str, ...] = ()  # names of recomputed numbers
-    data: str = ""  # digest of the judgements
-    taken: Mapping[str, str] = field(default_factory=dict)  # why the others were not, by name
+    Args:
+        recomputed: names of recomputed numbers.
+        data: digest of the judgements.
+        not_recomputed: why the others were not, by name.
+    """
+
+    recomputed: tuple[str, ...] = ()
+    data: str = ""
+    not_recomputed: Mapping[str, str] = field(default_factory=dict)
 
 
-def not_recomputed(about: Leg, why: str) -> Outcome:
+def not_recomputed(leg: Leg, reason: str) -> Outcome:
     """Return the outcome of a leg none of whose numbers can be recomputed."""
-    return Outcome(taken=dict.fromkeys([*about.measures, *about.official], why))
+    return Outcome(not_recomputed=dict.fromkeys([*leg.measures, *leg.official], reason))
 
 
 def recompute(
-    where: tuple[str, str], about: Leg, table: PerQuery, run: Run, judged: Judged, reasons: Reasons
+    task_leg: tuple[str, str], leg: Leg, table: PerQuery, run: Run, judged: JudgedLeg, errors: ValidationErrors
 ) -> Outcome:
-    """Score the run of a leg again; every difference to the result becomes a reason to refuse it."""
-    said = f"{where[0]} {where[1]}".strip()
+    """Score the run of a leg again.
+
+    Args:
+        task_leg: the task and the name of the leg.
+        leg: what the result file says of it.
+        table: its per-query values, as submitted.
+        run: its run, as submitted.
+        judged: its judgements.
+        errors: receives every difference to the result.
+
+    Returns:
+        Which numbers were recomputed, and why others were not.
+    """
+    title = " ".join(task_leg).strip()
     for name, expected in (("tie", judged.tie), ("drop_identical", judged.drop_identical)):
-        if (found := about.protocol.get(name)) != expected:
-            reasons.add(RESULT, f"protocol {name} {shown(found)} of {said}", f"{expected!r}, the task's own", _OTHER)
-    if not (_queries(where, table, judged, reasons) and _documents(where, run, judged, reasons)):
-        return not_recomputed(about, "see the reasons")
+        if (value := leg.protocol.get(name)) != expected:
+            errors.add(RESULT, f"protocol {name} {shown(value)} of {title}", f"{expected!r}, the task's own", _RELEASE)
+    if not (_same_queries(task_leg, table, judged, errors) and _known_documents(task_leg, run, judged, errors)):
+        return not_recomputed(leg, "see the reasons")
     try:
         ours = judged.score(run)
     except BenchError as error:
-        return not_recomputed(about, str(error))
+        return not_recomputed(leg, str(error))
     for name in judged.measures:
-        if name not in about.measures:
-            reasons.add(RESULT, f"no {name} of {said}", "every measure of the task", _OTHER)
+        if name not in leg.measures:
+            errors.add(RESULT, f"no {name} of {title}", "every measure of the task", _RELEASE)
         elif name in table.measures:
-            _values(where, name, table, ours.scores, reasons)
-    for name in ours.official.keys() & about.official.keys():
-        if abs(ours.official[name] - about.official[name]) > TOLERANCE:
-            found = f"{name} = {about.official[name]:.6f} of {said}"
-            reasons.add(RESULT, found, f"{ours.official[name]:.6f}, as recomputed", _OTHER)
-    done = {*judged.measures, *ours.official}
-    every = [*about.measures, *about.official]
+            _compare_values(task_leg, name, table, ours.scores, errors)
+    for name in ours.official.keys() & leg.official.keys():
+        if abs(ours.official[name] - leg.official[name]) > TOLERANCE:
+            found = f"{name} = {leg.official[name]:.6f} of {title}"
+            errors.add(RESULT, found, f"{ours.official[name]:.6f}, as recomputed", _RELEASE)
+    computed = {*judged.measures, *ours.official}
+    names = [*leg.measures, *leg.official]
     return Outcome(
-        tuple(name for name in every if name in done),
+        tuple(name for name in names if name in computed),
         judged.digest,
-        {name: judged.lacking.get(name, "nothing here computes it") for name in every if name not in done},
+        {name: judged.not_computable.get(name, "nothing here computes it") for name in names if name not in computed},
     )
 
 
-def _queries(where: tuple[str, str], table: PerQuery, judged: Judged, reasons: Reasons) -> bool:
+def _same_queries(task_leg: tuple[str, str], table: PerQuery, judged: JudgedLeg, errors: ValidationErrors) -> bool:
     """Compare the queries with the judged ones, none of which may be left out of a mean."""
-    seen = coverage(dict.fromkeys(judged.queries), dict.fromkeys(table.queries))
-    name = place("per-query", *where)
-    if seen.missing:
-        found = f"no value of {len(seen.missing):,} judged queries, e.g. {shown(seen.missing[0])}"
-        reasons.add(name, found, f"one for each of the {len(judged.queries):,}, 0 where nothing was found", _OTHER)
-    if seen.unexpected:
-        found = f"{len(seen.unexpected):,} queries without judgements, e.g. {shown(seen.unexpected[0])}"
-        reasons.add(name, found, f"the {len(judged.queries):,} judged ones alone", _OTHER)
-    return not (seen.missing or seen.unexpected)
+    covered = coverage(dict.fromkeys(judged.queries), dict.fromkeys(table.queries))
+    name = place("per-query", *task_leg)
+    if covered.missing:
+        found = f"no value of {len(covered.missing):,} judged queries, e.g. {shown(covered.missing[0])}"
+        errors.add(name, found, f"one for each of the {len(judged.queries):,}, 0 where nothing was found", _RELEASE)
+    if covered.unexpected:
+        found = f"{len(covered.unexpected):,} queries without judgements, e.g. {shown(covered.unexpected[0])}"
+        errors.add(name, found, f"the {len(judged.queries):,} judged ones alone", _RELEASE)
+    return not (covered.missing or covered.unexpected)
 
 
-def _documents(where: tuple[str, str], run: Run, judged: Judged, reasons: Reasons) -> bool:
-    name = place("runs", *where)
+def _known_documents(task_leg: tuple[str, str], run: Run, judged: JudgedLeg, errors: ValidationErrors) -> bool:
+    """Check the depth of the rankings, and that the corpus has all of their documents."""
+    name = place("runs", *task_leg)
     for ranking in run.values():
         if judged.depth is not None and len(ranking.documents) > judged.depth:
             found = f"{len(ranking.documents):,} documents of query {shown(ranking.query)}"
-            reasons.add(name, found, f"at most {judged.depth:,}, the deepest cut of the task's measures", _OTHER)
-    unknown = judged.lacks(list(dict.fromkeys(one for ranking in run.values() for one in ranking.documents)))
-    if unknown:
-        found = f"{len(unknown):,} documents that the corpus lacks, e.g. {shown(unknown[0])}"
-        reasons.add(name, found, "ids of the task's corpus", _OTHER)
-    return not unknown
+            errors.add(name, found, f"at most {judged.depth:,}, the deepest cut of the task's measures", _RELEASE)
+    documents = dict.fromkeys(document for ranking in run.values() for document in ranking.documents)
+    missing = judged.missing_documents(list(documents))
+    if missing:
+        found = f"{len(missing):,} documents that the corpus lacks, e.g. {shown(missing[0])}"
+        errors.add(name, found, "ids of the task's corpus", _RELEASE)
+    return not missing
 
 
-def _values(where: tuple[str, str], name: str, table: PerQuery, scores: Scores, reasons: Reasons) -> None:
+def _compare_values(
+    task_leg: tuple[str, str], name: str, table: PerQuery, scores: Scores, errors: ValidationErrors
+) -> None:
+    """Compare the submitted values of a measure with the recomputed ones, query by query."""
     ours = dict(zip(scores.queries, scores.values[name], strict=True))
-    theirs = dict(zip(table.queries, table.measures[name], strict=False))
-    off = [query for query, value in theirs.items() if abs(value - ours[query]) > TOLERANCE]
-    if off:
-        first = off[0]
-        also = f" (and others for {len(off) - 1:,} more)" if len(off) > 1 else ""
-        reasons.add(
-            place("per-query", *where),
-            f"{name} = {theirs[first]:.6f} for query {shown(first)}{also}",
-            f"{ours[first]:.6f}, as recomputed from the run and the judgements",
-            _OTHER,
-        )
+    submitted = dict(zip(table.queries, table.measures[name], strict=False))
+    different = [query for query, value in submitted.items() if abs(value - ours[query]) > TOLERANCE]
+    if different:
+        first = different[0]
+        more = f" (and others for {len(different) - 1:,} more)" if len(different) > 1 else ""
+        found = f"{name} = {submitted[first]:.6f} for query {shown(first)}{more}"
+        expected = f"{ours[first]:.6f}, as recomputed from the run and the judgements"
+        errors.add(place("per-query", *task_leg), found, expected, _RELEASE)

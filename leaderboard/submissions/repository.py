@@ -32,10 +32,10 @@ def init(folder: Path) -> tuple[str, ...]:
         UsageError: one of its files exists already; then nothing is written.
         StoreError: the folder cannot be written.
     """
-    there = [name for name in FILES if (folder / name).exists() or (folder / name).is_symlink()]
-    if there:
+    existing = [str(folder / name) for name in FILES if (folder / name).exists() or (folder / name).is_symlink()]
+    if existing:
         raise UsageError(
-            where=", ".join(str(folder / name) for name in there),
+            where=", ".join(existing),
             found="an existing file",
             expected="none, since nothing is overwritten",
             hint="choose another folder, or move the file and compare afterwards",

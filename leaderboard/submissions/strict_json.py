@@ -34,10 +34,10 @@ def parse(raw: bytes, *, longest: int = LONGEST, most: int = MOST) -> Any:
     except UnicodeDecodeError as error:
         raise RecordError(f"byte 0x{raw[error.start]:02x}, which is not UTF-8", "UTF-8 text") from None
     depth = 0
-    for count, found in enumerate(_MARKS.finditer(text)):  # before memory is spent; what is inside texts does not count
+    for count, mark in enumerate(_MARKS.finditer(text)):  # before memory is spent; what is inside texts does not count
         if count >= most:
             raise RecordError(f"more than {most:,} texts, commas and brackets", "fewer")
-        depth += (found[0] in "[{") - (found[0] in "]}")
+        depth += (mark[0] in "[{") - (mark[0] in "]}")
         if depth > DEEPEST:
             raise RecordError(f"more than {DEEPEST} levels of nesting", "fewer")
     try:
@@ -52,12 +52,12 @@ def parse(raw: bytes, *, longest: int = LONGEST, most: int = MOST) -> Any:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Build an object whose keys are all different."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    content = dict(pairs)
+    if len(content) != len(pairs):
         keys = [key for key, _ in pairs]
-        twice = next(key for at, key in enumerate(keys) if key in keys[:at])
-        raise RecordError(f"the key {shown(twice)} twice in one object", "each once")
-    return found
+        repeated = next(key for position, key in enumerate(keys) if key in keys[:position])
+        raise RecordError(f"the key {shown(repeated)} twice in one object", "each once")
+    return content
 
 
 def _number(text: str) -> float:
@@ -75,17 +75,17 @@ def _int(text: str) -> int:
     return int(text)
 
 
-def _check_texts(value: Any, longest: int) -> None:
+def _check_texts(content: Any, longest: int) -> None:
     """Refuse texts that are too long, or that no UTF-8 file can hold."""
-    waiting = [value]
-    while waiting:
-        found = waiting.pop()
-        if isinstance(found, dict):
-            waiting += [*found, *found.values()]
-        elif isinstance(found, list):
-            waiting += found
-        elif isinstance(found, str):
-            if len(found) > longest:
-                raise RecordError(f"a text of {len(found):,} characters", f"at most {longest:,}")
-            if not found.isascii() and any("\ud800" <= char <= "\udfff" for char in found):
-                raise RecordError(f"half a surrogate pair in {found[:20]!a}", "text")
+    pending = [content]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            pending += [*value, *value.values()]
+        elif isinstance(value, list):
+            pending += value
+        elif isinstance(value, str):
+            if len(value) > longest:
+                raise RecordError(f"a text of {len(value):,} characters", f"at most {longest:,}")
+            if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
+                raise RecordError(f"half a surrogate pair in {value[:20]!a}", "text")

@@ -135,7 +135,7 @@ def _ended(folder: Path, ends: str, outcome: Outcome) -> str:
     ranked = [one for one in found["rows"] if one["ranks"]]
     if any(abs(float(one["score"]) - SCORE) > 1e-5 for one in ranked):
         return f"ranks {[(one['system'], one['score']) for one in ranked]}"
-    marked = any(one["state"] == "handed in" for one in found["rows"])
+    marked = any(one["state"] == "unverified" for one in found["rows"])
     if marked != (ends == "unranked") or (ends == "harmless" and len(ranked) != 2):
         return f"ranks {[one['system'] for one in ranked]}, expected the new one to be {ends}"
     return ""

@@ -7,14 +7,14 @@ from pathlib import Path
 from tests.fuzz.harness import ODD, Case, Draw, Outcome, command, scratch, warmed
 from tests.fuzz.scores import means, printed, run_of
 
-WORDS = ["red", "blue", "green", "fox", "hen", "sea", "hill", "bell", "town", "noon", "rye", "yeast"]
+BANNERS = ["red", "blue", "green", "fox", "hen", "sea", "hill", "bell", "town", "noon", "rye", "yeast"]
 
 
 def write(draw: Draw, folder: Path) -> dict[str, list[str]]:
     """Write a small folder; return its files as lines."""
-    texts = [" ".join(draw.choices(WORDS, k=draw.randint(1, 9))) for _ in range(12)]
+    texts = [" ".join(draw.choices(BANNERS, k=draw.randint(1, 9))) for _ in range(12)]
     corpus = [{"_id": f"d{at}", "title": draw.choice(("", "t")), "text": text} for at, text in enumerate(texts)]
-    queries = [{"_id": f"q{at}", "text": draw.choice(WORDS)} for at in range(5)]
+    queries = [{"_id": f"q{at}", "text": draw.choice(BANNERS)} for at in range(5)]
     judged = {(f"q{draw.randrange(4)}", f"d{draw.randrange(12)}"): draw.randint(0, 2) for _ in range(9)}
     judged["q0", "d0"] = 1
     files = {

@@ -16,7 +16,7 @@ from leaderboard import build
 from leaderboard.build import files
 from leaderboard.pages import index, suites
 from leaderboard.site.boards import boards
-from leaderboard.site.site import Shown, Site
+from leaderboard.site.site import Catalogue, Site
 from tests.published import Legs, Made
 
 Publisher = Callable[..., Path]
@@ -29,10 +29,10 @@ def values(level: float, seed: int, n: int = 40) -> list[float]:
     return [float(value) for value in np.clip(level + draw.normal(0, 0.15, n), 0, 1).round(4)]
 
 
-def site_of(results: Path, shown: Shown | None = None) -> Site:
+def site_of(results: Path, shown: Catalogue | None = None) -> Site:
     """The site of a results folder, which may be absent."""
     found = tuple(read_results(results)) if results.exists() else ()
-    return Site(found, tuple(boards(found)), shown or Shown())
+    return Site(found, tuple(boards(found)), shown or Catalogue())
 
 
 @dataclass(frozen=True)

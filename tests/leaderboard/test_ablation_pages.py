@@ -11,9 +11,9 @@ from scipy.stats import kendalltau
 from bench.types import GridCell, Preset
 from leaderboard.pages import ablations
 from leaderboard.pages.ablations import axes, grids
-from leaderboard.site.captions import WORDS
-from leaderboard.site.render import Renderer, settled
-from leaderboard.site.site import MethodShown, Shown, Site
+from leaderboard.site.captions import BANNERS
+from leaderboard.site.render import Renderer, resolve_links
+from leaderboard.site.site import Catalogue, MethodCard, Site
 from tests.leaderboard.conftest import Publisher, site_of
 
 PAPER = {"a,1": 60.0, "a,2": 70.5, "b,1": 80.0, "b,2": 90.0}
@@ -28,13 +28,13 @@ GRID = Preset(
 
 
 def site(results: Path, preset: Preset = GRID) -> Site:
-    method = MethodShown("m", "1", "", "", "", {"t5": preset, "plain": Preset({}, "", "")})
-    return site_of(results, Shown({"m": method}, {}))
+    method = MethodCard("m", "1", "", "", "", {"t5": preset, "plain": Preset({}, "", "")})
+    return site_of(results, Catalogue({"m": method}, {}))
 
 
 def built(one: Site) -> dict[str, str]:
     found = dict(ablations.files(one, Renderer(one)))
-    return {name: html.unescape(settled(name, content, found).decode()) for name, content in found.items()}
+    return {name: html.unescape(resolve_links(name, content, found).decode()) for name, content in found.items()}
 
 
 def publish(made: Publisher, ours: Mapping[str, float], data: str = "mini", seed: int = 0) -> None:
@@ -54,7 +54,7 @@ def test_ours_beside_the_papers(made: Publisher, results: Path) -> None:
         {cell: value + 0.05 for cell, value in ours.items()}
     )
     assert {line.seeds for line in run.lines} == {2}
-    assert (run.where, run.measure) == ("mini/made/a", "RR@100")
+    assert (run.source, run.measure) == ("mini/made/a", "RR@100")
     assert (run.direction.alike, run.direction.pairs) == (5, 6)
     assert run.direction.tau == pytest.approx(kendalltau(list(ours.values()), list(PAPER.values())).statistic)
     text = built(site(results))["mini/ablations/m-t5.html"]
@@ -70,11 +70,11 @@ def test_mini_and_official_lie_apart(made: Publisher, results: Path) -> None:
     found = built(site(results))
     assert set(found) == {"ablations/index.html", "ablations/m-t5.html", "mini/ablations/m-t5.html"}
     assert "12.3" in found["mini/ablations/m-t5.html"]
-    assert WORDS["mini"] in found["mini/ablations/m-t5.html"]
+    assert BANNERS["mini"] in found["mini/ablations/m-t5.html"]
     assert "34.5" not in found["mini/ablations/m-t5.html"]
     assert "34.5" in found["ablations/m-t5.html"]
     assert "12.3" not in found["ablations/m-t5.html"]
-    assert WORDS["mini"] not in found["ablations/m-t5.html"]
+    assert BANNERS["mini"] not in found["ablations/m-t5.html"]
     assert "not run" in found["ablations/m-t5.html"]
 
 
@@ -113,5 +113,5 @@ def test_the_shape_of_a_table() -> None:
 
 def test_no_grids_no_pages(results: Path) -> None:
     """Presets without cells are no grids."""
-    one = Site((), (), Shown({"m": MethodShown("m", "1", "", "", "", {"plain": Preset({}, "", "")})}, {}))
+    one = Site((), (), Catalogue({"m": MethodCard("m", "1", "", "", "", {"plain": Preset({}, "", "")})}, {}))
     assert built(one) == {}

@@ -15,7 +15,7 @@ from bench.testing import fields
 from bench.types import Macro
 from leaderboard.site.boards import Board, boards
 from leaderboard.site.columns import TableRow, View, columns
-from leaderboard.site.systems import System, weights
+from leaderboard.site.systems import System
 from tests.conftest import cases
 from tests.leaderboard.conftest import Bundle, Publisher, values
 
@@ -39,7 +39,7 @@ def test_numbers_are_those_of_the_results(made: Publisher, results: Path) -> Non
     three(made)
     board = only(results)
     assert board.rows[0].name == "best"
-    assert (board.headline, board.whole, board.measure) == ("Avg. (2)", True, "RR@100")
+    assert (board.headline, board.whole_suite, board.measure) == ("Avg. (2)", True, "RR@100")
     assert (board.queries, board.pairs) == (85, 3)
     assert [(column.name, column.queries) for column in board.columns] == [("a", 60), ("b", 25)]
     best = board.rows[0]
@@ -93,7 +93,7 @@ def test_without_an_average_of_the_suite(made: Publisher, results: Path) -> None
     """The mean of what is there, and no claim to be the suite's."""
     made("x", {"made/a": {"": [0.2, 0.4]}, "made/b": {"": [0.8, 0.6]}}, macros=(Macro("All", ("made/a", "made/c")),))
     board = only(results)
-    assert (board.headline, board.whole) == ("Mean of 2 tasks", False)
+    assert (board.headline, board.whole_suite) == ("Mean of 2 tasks", False)
     assert board.rows[0].score == pytest.approx(0.5)
 
 
@@ -139,7 +139,7 @@ def test_seeds_are_averaged_per_query(made: Publisher, results: Path) -> None:
     (row,) = only(results).rows
     assert row.seeds == (0, 1, 2)
     assert row.score == pytest.approx(4.4 / 9)
-    assert row.of_seeds == pytest.approx((1.4 / 3, 0.6, 0.4))
+    assert row.seed_scores == pytest.approx((1.4 / 3, 0.6, 0.4))
     assert (row.low, row.high) == (0.0, 1.0), "three queries say next to nothing"
 
 
@@ -198,7 +198,7 @@ def test_members_give_nested_weights(made: Publisher, results: Path) -> None:
     average = Average(name="A", measures={}, members=["made/a", ["made/f/x", "made/f/y"]])
     told = result.content.model_copy(update={"macro": [average]})
     system = System("x", (type(result)(result.path, told),))
-    assert weights(system, [column.task for column in only(results).columns], "A") == {
+    assert system.headline_weights([column.task for column in only(results).columns], "A") == {
         ("made/a", ""): 0.5,
         ("made/f/x", ""): 0.25,
         ("made/f/y", ""): 0.25,

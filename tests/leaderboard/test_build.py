@@ -157,9 +157,9 @@ def test_one_bad_bundle_stops_nothing(made: Publisher, results: Path, tmp_path: 
     (path.parent / "curves.json").write_bytes(b"[1]")
     change, why = HARMS[harm]
     Bundle(path.parent).rewrite(change)
-    (left,) = build(results, tmp_path / "site").left
-    assert left.place == path.parent.relative_to(results).as_posix()
-    assert why in left.why
+    (left,) = build(results, tmp_path / "site").omitted
+    assert left.folder == path.parent.relative_to(results).as_posix()
+    assert why in left.reason
     page = "suites/made/unsupervised.html"
     assert (tmp_path / "site" / page).read_bytes() == (tmp_path / "without" / page).read_bytes()
 
@@ -167,5 +167,5 @@ def test_one_bad_bundle_stops_nothing(made: Publisher, results: Path, tmp_path: 
 def test_a_label_with_another_end_of_line(made: Publisher, results: Path, tmp_path: Path) -> None:
     """U+2028 ends no line of a CSV, and is shown by its code point."""
     made("a\u2028b\u2029", {"made/a": {"": [0.9, 0.7, 0.1]}}, about={"method": "x"})
-    assert build(results, tmp_path / "site").left == ()
+    assert build(results, tmp_path / "site").omitted == ()
     assert "a[U+2028]b[U+2029]" in (tmp_path / "site" / "suites" / "made" / "unsupervised.html").read_text()

@@ -11,8 +11,8 @@ import pytest
 from leaderboard import build
 from leaderboard.site import columns
 from leaderboard.site.columns import BoardColumn, View
-from leaderboard.site.site import MethodShown, Shown
-from leaderboard.site.verify import faults
+from leaderboard.site.site import Catalogue, MethodCard
+from leaderboard.site.verify import errors
 from tests.leaderboard.conftest import Publisher, site_of
 
 STEM = "suites/made/unsupervised"
@@ -43,9 +43,9 @@ def test_a_column_is_added_at_one_place(built: Callable[..., dict[str, bytes]]) 
     assert [row["runs"] for row in json.loads(found[f"{STEM}.json"])["rows"]] == [2000, 1000]
     assert "| runs |" in found[f"{STEM}.md"].decode()
     assert "& 2,000" in found[f"{STEM}.tex"].decode()
-    assert list(faults(found)) == []
+    assert list(errors(found)) == []
     wrong = page.replace('<td class="n">2,000</td>', '<td class="n">2,001</td>')
-    assert any("crop, runs" in fault for fault in faults({**found, f"{STEM}.html": wrong.encode()}))
+    assert any("crop, runs" in fault for fault in errors({**found, f"{STEM}.html": wrong.encode()}))
 
 
 def test_a_column_may_choose_its_views(built: Callable[..., dict[str, bytes]]) -> None:
@@ -67,12 +67,12 @@ def test_a_column_may_choose_its_views(built: Callable[..., dict[str, bytes]]) -
 def test_a_row_says_whose_it_is_and_the_filter_knows(made: Publisher, results: Path, board_pages: None) -> None:
     """Day, licence, paper and code, from the site and the method's plugin; what is no address is no link."""
     made("crop", {"made/a": {"": [0.5, 0.75]}})
-    about = MethodShown("crop", "1", "", "Someone (arXiv 2302.01626).", "", {}, "MIT", "https://github.com/some/one")
+    about = MethodCard("crop", "1", "", "Someone (arXiv 2302.01626).", "", {}, "MIT", "https://github.com/some/one")
     for code, shown in (
         (about.code, '<a href="https://github.com/some/one">some/one</a>'),
         ("javascript:x", "javascript:x"),
     ):
-        site = replace(site_of(results, Shown({"crop": replace(about, code=code)})), built="2026-11-23")
+        site = replace(site_of(results, Catalogue({"crop": replace(about, code=code)})), built="2026-11-23")
         page = build.files(site)[f"{STEM}.html"].decode()
         cells = ["2026-11-23", "MIT", '<a href="https://arxiv.org/abs/2302.01626">arxiv.org/abs/2302.01626</a>', shown]
         assert "".join(f"<td>{cell}</td>" for cell in cells) in page

@@ -25,7 +25,7 @@ from bench.types import Macro
 from leaderboard.site.boards import boards
 from leaderboard.site.columns import file_table
 from leaderboard.site.export import export
-from leaderboard.site.hub import without_name
+from leaderboard.site.hub import without_mteb_task
 from leaderboard.site.languages import languages
 from suites import beir, tatoeba
 from tests.conftest import cases
@@ -159,7 +159,7 @@ def test_mteb_names_its_own_tasks(made: Publisher, results: Path) -> None:
         "Tatoeba": ("fra-eng", None, ["fra-Latn", "eng-Latn"]),
         "tatoeba": ("fra-eng:eng-fra", 1.0, ["fra-Latn", "eng-Latn"]),
     }
-    assert set(without_name(files.values())) == {"beir/mine", "tatoeba/fra-eng:eng-fra"}
+    assert set(without_mteb_task(files.values())) == {"beir/mine", "tatoeba/fra-eng:eng-fra"}
     assert "main_score is null" in next(json.loads(raw)["note"] for name, raw in files.items() if "/tatoeba-" in name)
 
 
@@ -201,7 +201,7 @@ def test_the_hub_reads_it(three: Path) -> None:
     assert all(isinstance(one.metric_value, float) and 0 <= one.metric_value <= 1 for one in found)
     mini = text("mini/all", "model-index", three)
     assert mini.startswith("# mini data: not comparable")
-    assert 'type: "mini/made"' in mini
+    assert "type: mini/made" in mini
 
 
 def test_every_eval_ever(three: Path) -> None:

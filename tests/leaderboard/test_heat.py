@@ -11,7 +11,7 @@ from bench.evaluation.significance.families import family
 from bench.types import Macro
 from leaderboard.site import heat
 from leaderboard.site.boards import Board, boards
-from leaderboard.site.languages import average, groups, seen
+from leaderboard.site.languages import average, groups, split_by_pretraining
 from tests.leaderboard.conftest import Build, Publisher, values
 
 NOISE = {"crop": 11, "bm25": 12, "msm": 13}
@@ -72,7 +72,7 @@ def test_clear_differences_are_those_of_the_tests(board: Board) -> None:
     assert heat.significant(board, base) == expected
     assert ("part", "made/a") in expected
     assert ("crop", "made/b") not in expected
-    rows = board.every
+    rows = board.all_rows
     digits = heat.bits(board, base, rows)
     assert len(digits) == len(rows) * 2
     assert digits.count("1") == len(expected)
@@ -112,9 +112,11 @@ def test_a_board_shows_its_groups(made: Publisher, results: Path, site: Build) -
     made("bm25", tasks, macros=macros)
     (board,) = boards(read_results(results))
     titles = {column.task: column.name for column in board.columns}
-    assert seen(board.systems["crop"], titles) == ({"made/ar", "made/en"}, {"made/fi", "made/ru"})
-    assert seen(board.systems["bm25"], titles) == (set(), set())
+    assert split_by_pretraining(board.systems["crop"], titles) == ({"made/ar", "made/en"}, {"made/fi", "made/ru"})
+    assert split_by_pretraining(board.systems["bm25"], titles) == (set(), set())
     page = site()["suites/made/unsupervised.html"].decode()
     row = page[page.index('id="languages"') :].partition('<th scope="row">crop</th>')[2].partition("</tr>")[0]
     cells = [cell.partition("<")[0].strip() for cell in row.split('<td class="n">')[1:]]
-    assert cells == ["25.0", "25.0", "30.0", "20.0", "15.0", "35.0"], "Latin, other; Indo-European, other; seen, not"
+    assert cells == ["25.0", "25.0", "30.0", "20.0", "15.0", "35.0"], (
+        "Latin, other; Indo-European, other; split_by_pretraining, not"
+    )

@@ -14,7 +14,7 @@ from bench.evaluation.results import results as read_results
 from bench.testing import fields
 from leaderboard.build import files
 from leaderboard.site.curves import CurveLine, Training, draw, mean_line, panels, trainings
-from leaderboard.site.site import MethodShown, Shown
+from leaderboard.site.site import Catalogue, MethodCard
 from tests.leaderboard.conftest import Bundle, Publisher, site_of
 
 
@@ -35,7 +35,7 @@ def test_a_page_shows_rows_curves_and_costs(made: Publisher, results: Path) -> N
     for seed, end in ((0, 2.0), (1, 4.0)):
         lines = {"probe accuracy": {"x": [0, 50], "y": [0.1, 0.2]}, "loss": {"x": [10, 50], "y": [5.0, end]}}
         trained(made, seed, {"stage": "train", "across": "tokens", "lines": lines})
-    shown = Shown(methods={"crop": MethodShown("crop", "1", "Two pieces.", "Someone 2020", "# Card\n")})
+    shown = Catalogue(methods={"crop": MethodCard("crop", "1", "Two pieces.", "Someone 2020", "# Card\n")})
     built = files(site_of(results, shown))
     page = built["methods/crop.html"].decode()
     assert "Two pieces. crop has 1 row in 1 table; none of them has been tested" in page

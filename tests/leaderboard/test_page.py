@@ -26,7 +26,7 @@ from leaderboard.build import files
 from leaderboard.pages import suites
 from leaderboard.site import captions
 from leaderboard.site.boards import Board, boards
-from leaderboard.site.captions import WORDS
+from leaderboard.site.captions import BANNERS
 from leaderboard.site.render import SCRIPT, STYLE, THEME
 from leaderboard.site.site import Site
 from leaderboard.site.statistics import Statistics
@@ -144,11 +144,11 @@ def test_another_world_has_a_tree_of_its_own(made: Publisher, site: Build) -> No
     built = site()
     page = built["mini-few-names/suites/made/unsupervised.html"].decode()
     assert "<title>mini-few-names/made · unsupervised</title>" in page
-    assert WORDS["mini"] in page
+    assert BANNERS["mini"] in page
     assert '<body class="mini">' in page
     for first, up in (("index.html", ""), ("mini-few-names/index.html", "../")):
         shown = built[first].decode()
-        assert WORDS["mini"] in shown
+        assert BANNERS["mini"] in shown
         assert f'<a href="{up}mini-few-names/suites/made/unsupervised.html">Made</a>' in shown
         assert ("There are no results on official data yet" in shown) == (first == "index.html")
     assert not [name for name in built if name.startswith("mini/")]
@@ -334,12 +334,12 @@ def test_tokens_that_are_not_the_official_ones_are_noted(made: Publisher, site: 
 def test_rows_are_cut_into_pages(tasks: int, systems: int, pages: int) -> None:
     """Fewer rows where many tasks make them wide, so that a page keeps to its bytes; every row is on one, in order."""
     row, column = SimpleNamespace(), SimpleNamespace()
-    board: Any = SimpleNamespace(columns=[column] * tasks, rows=(row,) * (systems - 1), every=(row,) * systems)
+    board: Any = SimpleNamespace(columns=[column] * tasks, rows=(row,) * (systems - 1), all_rows=(row,) * systems)
     found = suites.parts(board)
     assert len(found) == pages
-    assert sum(len(part.every) for part in found) == systems
+    assert sum(len(part.all_rows) for part in found) == systems
     assert [len(part.unranked) for part in found] == [0] * (pages - 1) + [1]
-    assert [part.first for part in found] == [1 + sum(len(part.every) for part in found[:n]) for n in range(pages)]
+    assert [part.first for part in found] == [1 + sum(len(part.all_rows) for part in found[:n]) for n in range(pages)]
     assert [part.suffix for part in found] == ["", "-2", "-3"][:pages]
 
 

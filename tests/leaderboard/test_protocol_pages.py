@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from leaderboard.pages import protocols
-from leaderboard.site.render import Renderer, settled
-from leaderboard.site.site import Shown, Site, SuiteShown, pages
+from leaderboard.site.render import Renderer, resolve_links
+from leaderboard.site.site import Catalogue, Site, SuiteCard, pages
 from tests.leaderboard.conftest import Publisher, site_of
 
 CARD = "# Made\n\nOne **measure**, <b>not</b> two.\n\n| a | b |\n|---|---:|\n| 1 | 2 |\n"
@@ -14,18 +14,18 @@ def built(one: Site) -> dict[str, str]:
     """The files of the family, their links settled as if every board had its page."""
     found = dict(protocols.files(one, Renderer(one)))
     there = {*found, *(f"{page.stem}.html" for page in pages(one.boards))}
-    return {name: settled(name, content, there).decode() for name, content in found.items()}
+    return {name: resolve_links(name, content, there).decode() for name, content in found.items()}
 
 
-def site(results: Path, *suites: SuiteShown) -> Site:
-    return site_of(results, Shown({}, {one.name: one for one in suites}))
+def site(results: Path, *suites: SuiteCard) -> Site:
+    return site_of(results, Catalogue({}, {one.name: one for one in suites}))
 
 
 def test_card_licence_citation_version_and_boards(made: Publisher, results: Path) -> None:
     """Everything that the suite tells; a link to each board, mini ones named so."""
     for data, prefix in (("official", ""), ("mini", "mini/")):
         made("bm25", {f"{prefix}made/a": {"": [0.5, 0.7]}}, data=data)
-    suite = SuiteShown("made", "Made & more", "RR@100", CARD, "Someone 2020.", ("CC BY 4.0.", "CC BY 4.0", "MIT"))
+    suite = SuiteCard("made", "Made & more", "RR@100", CARD, "Someone 2020.", ("CC BY 4.0.", "CC BY 4.0", "MIT"))
     text = built(site(results, suite))["protocols/made.html"]
     assert "<strong>measure</strong>" in text
     assert "&lt;b&gt;not&lt;/b&gt;" in text
@@ -41,9 +41,9 @@ def test_card_licence_citation_version_and_boards(made: Publisher, results: Path
 
 def test_a_substitute_says_so(results: Path) -> None:
     """What it stands for, with a link where that suite has a page; no board without results."""
-    whole = SuiteShown("made", "Made", "RR@100", CARD, "")
-    part = SuiteShown("zweit", "Zweit", "RR@100", "", "", stands_for="made")
-    lost = SuiteShown("lost", "Lost", "RR@100", "", "", stands_for="absent")
+    whole = SuiteCard("made", "Made", "RR@100", CARD, "")
+    part = SuiteCard("zweit", "Zweit", "RR@100", "", "", proxy_for="made")
+    lost = SuiteCard("lost", "Lost", "RR@100", "", "", proxy_for="absent")
     found = built(site(results, part, lost, whole))
     assert '<a href="made.html">made</a>' in found["protocols/zweit.html"]
     assert "not comparable" in found["protocols/zweit.html"]
@@ -57,7 +57,7 @@ def test_a_substitute_says_so(results: Path) -> None:
 def test_hostile_words_and_names(results: Path) -> None:
     """Words of a suite act nowhere, and its name stays in the folder; a site without suites has no such pages."""
     evil = '<script>alert(1)</script>" onload="x'
-    found = built(site(results, SuiteShown("../up", evil, evil, evil, evil, (evil,))))
+    found = built(site(results, SuiteCard("../up", evil, evil, evil, evil, (evil,))))
     assert all("<script>alert" not in text and 'onload="x' not in text for text in found.values())
     assert all(name.startswith("protocols/") and ".." not in name for name in found)
     assert built(site(results)) == {}

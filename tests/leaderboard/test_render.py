@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from markupsafe import Markup
 
-from leaderboard.site.render import SCRIPT, STYLE, assets, link, settled
+from leaderboard.site.render import SCRIPT, STYLE, assets, link, resolve_links
 
 
 def settle(path: str, label: object, page: str, files: set[str], *, bare: bool = True) -> str:
     """A link as it stands in a page."""
-    return settled(page, link(path, label, bare=bare).encode(), files).decode()
+    return resolve_links(page, link(path, label, bare=bare).encode(), files).decode()
 
 
 def test_links_are_relative_to_the_page() -> None:
@@ -26,7 +26,7 @@ def test_links_are_relative_to_the_page() -> None:
     assert settle("gone.html", "Gone", "c.html", set()) == "Gone"
     assert settle("gone.html", "Gone", "c.html", set(), bare=False) == ""
     marks = link("c.html", "C", bare=False) + link("c.html", "Also C")
-    empty = settled("d.html", marks.encode(), {"c.html"}, {"c.html"})
+    empty = resolve_links("d.html", marks.encode(), {"c.html"}, {"c.html"})
     assert empty == b'<a href="c.html">Also C</a>', "no navigation leads to a page that holds nothing yet"
 
 

@@ -16,7 +16,7 @@ from leaderboard.pages import reported as pages
 from leaderboard.site.printed import is_average, paper_tables, stems
 from leaderboard.site.render import Renderer
 from leaderboard.site.reported import Pair, matched, model_of, names_of, pairs, printed_unit, setting_of
-from leaderboard.site.site import MethodShown, Shown, Site, SuiteShown
+from leaderboard.site.site import Catalogue, MethodCard, Site, SuiteCard
 from suites import reported as data
 from tests.conftest import cases
 from tests.leaderboard.conftest import Publisher, site_of
@@ -88,19 +88,19 @@ def placed(rows: list[list[tuple[str, int]]]) -> Iterator[tuple[str, ...]]:
                     yield setting, first, group, column, text
 
 
-def shown(told: Sequence[Reported], methods: Sequence[MethodShown] = ()) -> Shown:
+def shown(told: Sequence[Reported], methods: Sequence[MethodCard] = ()) -> Catalogue:
     """What plugins would tell, a suite for every one that the numbers name."""
     by_suite: dict[str, list[Reported]] = {}
     for row in told:
         by_suite.setdefault(row.suite or "elsewhere", []).append(row)
     suites = {
-        name: SuiteShown(name, name.title(), "RR@100", "# card", "", reported=tuple(rows))
+        name: SuiteCard(name, name.title(), "RR@100", "# card", "", reported=tuple(rows))
         for name, rows in by_suite.items()
     }
-    return Shown({one.name: one for one in methods}, suites)
+    return Catalogue({one.name: one for one in methods}, suites)
 
 
-def site(results: Path, told: Sequence[Reported], methods: Sequence[MethodShown] = ()) -> Site:
+def site(results: Path, told: Sequence[Reported], methods: Sequence[MethodCard] = ()) -> Site:
     return site_of(results, shown(told, methods))
 
 
@@ -208,7 +208,7 @@ def values(level: float, n: int = 100) -> list[float]:
     return [1.0] * round(n * level) + [0.0] * (n - round(n * level))
 
 
-def one_pair(results: Path, *told: Reported, methods: Sequence[MethodShown] = ()) -> Pair:
+def one_pair(results: Path, *told: Reported, methods: Sequence[MethodCard] = ()) -> Pair:
     (found,) = pairs(site(results, told, methods))
     return found
 
@@ -263,8 +263,8 @@ def test_only_official_data_of_the_benchmark_itself(
     assert matched(one, one.boards[0], one.boards[0].rows[0]) is None
 
 
-def method(name: str, presets: dict[str, Preset]) -> MethodShown:
-    return MethodShown(name, "1", "", "", "# card", presets)
+def method(name: str, presets: dict[str, Preset]) -> MethodCard:
+    return MethodCard(name, "1", "", "", "# card", presets)
 
 
 XLMR = method("pretrained", {"xlm-r-base": Preset({"model": "org/xlm-r-base@abc"}, "a script", "as it comes")})
@@ -289,7 +289,7 @@ def test_what_was_trained_here_needs_all_four(made: Publisher, results: Path) ->
     assert 'class="pairs grey"' in page["reported/msm.html"]
     made("msm", {"made/a": {"": values(0.5)}}, about={"method": "msm", **DENSE, "backbone": "scratch:2x128"})
     chips = one_pair(results, replace(ROW, paper="MSM", model="MSM", task="made/a"), methods=[XLMR, MSM]).chips
-    assert (chips[0].same, chips[0].said) == (False, "ours scratch:2x128; the paper's org/xlm-r-base")
+    assert (chips[0].same, chips[0].detail) == (False, "ours scratch:2x128; the paper's org/xlm-r-base")
 
 
 def test_a_released_encoder_brings_its_training(made: Publisher, results: Path) -> None:

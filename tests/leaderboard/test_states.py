@@ -15,11 +15,12 @@ from bench.evaluation.results.read import result
 from bench.types import GridCell, Preset
 from leaderboard.build import files
 from leaderboard.pages.ablations import grids
-from leaderboard.records import ONLY_RECOMPUTED, Records, State
+from leaderboard.pages.index import new_rows
+from leaderboard.records import ONLY_RECOMPUTED, Basis, Records, Reproduction
+from leaderboard.site import heat
 from leaderboard.site.boards import Board, boards
 from leaderboard.site.export import export
-from leaderboard.site.feed import new_rows
-from leaderboard.site.site import MethodShown, Shown, pages
+from leaderboard.site.site import Catalogue, MethodCard, pages
 from tests.leaderboard.conftest import Publisher, site_of, values
 
 STEM = "suites/made/unsupervised"
@@ -61,7 +62,13 @@ def test_an_unverified_row_has_no_rank_and_changes_no_other(lying: Board, result
     """The board is the one without it: tasks, headline, ranks, tests, colours."""
     assert [row.name for row in lying.rows] == ["good", "poor"]
     (row,) = lying.unranked
-    assert (row.name, row.state, row.ranks, row.tied, row.low) == (FALSE, State.HANDED_IN, None, False, None)
+    assert (row.name, row.verification.basis, row.ranks, row.tied, row.low) == (
+        FALSE,
+        Basis.SUBMITTED,
+        None,
+        False,
+        None,
+    )
     honest = [one for one in read_results(results) if one.content.system.label != "liar"]
     (alone,) = boards(honest)
     assert (alone.rows, alone.columns, alone.headline) == (lying.rows, lying.columns, lying.headline)
@@ -69,7 +76,7 @@ def test_an_unverified_row_has_no_rank_and_changes_no_other(lying: Board, result
 
 
 def test_it_is_marked_wherever_it_shows(lying: Board, results: Path) -> None:
-    """Every page that names it, CSV, JSON, print, feed, and each kind of export; no ranks, costs, grids or papers."""
+    """Every page that names it, CSV, JSON, print, and each kind of export; no ranks, costs, grids or papers."""
     site = site_of(results)
     made = files(site)
     for name, content in made.items():
@@ -80,15 +87,16 @@ def test_it_is_marked_wherever_it_shows(lying: Board, results: Path) -> None:
         name for name in made if "liar" in made[name].decode() and name.startswith("compare/")
     )
     rows = {row["system"]: row for row in csv.DictReader(made[f"{STEM}.csv"].decode().splitlines())}
-    assert (rows[FALSE]["state"], rows[FALSE]["ranks"], rows["good"]["state"]) == ("handed in", "", "run here")
-    assert {row["system"]: row["state"] for row in json.loads(made[f"{STEM}.json"])["rows"]}[FALSE] == "handed in"
-    assert "| handed in |" in made[f"{STEM}.md"].decode()
+    assert (rows[FALSE]["state"], rows[FALSE]["ranks"]) == ("unverified", "")
+    assert (rows["good"]["state"], rows["good"]["checked"]) == ("verified", "run here")
+    assert {row["system"]: row["state"] for row in json.loads(made[f"{STEM}.json"])["rows"]}[FALSE] == "unverified"
+    assert "| not verified |" in made[f"{STEM}.md"].decode()
     queries = [one.decode() for name, one in made.items() if name.startswith("data/q/") and "-liar-" in name]
     assert [text.startswith("# unverified: ") for text in queries if not text.startswith("RB.")] == [True, True]
     page = next(content.decode() for name, content in made.items() if name.startswith("runs/made-unsupervised-liar"))
     assert f"{FALSE} is not ranked, because some of its numbers could not be recomputed." in page
-    assert "Seed 0: handed in: its numbers could not be recomputed: it is of release" in page.replace("&#39;", "'")
-    assert [one.title for one in new_rows(site_of(results), pages(site.boards))] == []
+    assert "Seed 0: unverified: its numbers could not be recomputed: it is of release" in page.replace("&#39;", "'")
+    assert new_rows(site, pages(site.boards)) == []
     for kind in ("csv", "markdown", "mteb", "model-index"):
         found = export("all", kind, results, system="liar (unverified)" if kind == "model-index" else None)
         text = b"".join(found.values()).decode()
@@ -102,7 +110,7 @@ def test_its_cells_are_in_no_grid(made: Publisher, results: Path, accept: Accept
         {}, "x", "y", (GridCell("a", {}, {"z": 1.0}), GridCell("b", {}, {"z": 2.0})), suite="made", task="a"
     )
     accept(made("m@t=a", TASKS, about={"method": "m"}), "no data")
-    shown = Shown({"m": MethodShown("m", "1", "", "", "", {"t": preset})}, {})
+    shown = Catalogue({"m": MethodCard("m", "1", "", "", "", {"t": preset})}, {})
     assert grids(site_of(results, shown))[0].runs == ()
 
 
@@ -111,7 +119,7 @@ def test_a_seed_that_nobody_checked_joins_no_verified_ones(made: Publisher, resu
     made("x", {"made/a": {"": [0.5, 0.25]}}, seed=0)
     accept(made("x", {"made/a": {"": [1.0, 1.0]}}, seed=1), "no data")
     (board,) = boards(read_results(results))
-    assert [(row.seeds, row.score, row.state.verified) for row in board.every] == [
+    assert [(row.seeds, row.score, row.verified) for row in board.all_rows] == [
         ((0,), 0.375, True),
         ((1,), 1.0, False),
     ]
@@ -131,7 +139,7 @@ def test_recomputed_rows_say_what_that_does_not_show(made: Publisher, results: P
     """They are ranked; that a perfect run could be made from public judgements is said on the board and the row."""
     accept(made("x", TASKS))
     (board,) = boards(read_results(results))
-    assert [row.state for row in board.rows] == [State.RECOMPUTED]
+    assert [row.verification.basis for row in board.rows] == [Basis.RECOMPUTED]
     made_ = files(site_of(results))
     row = next(content.decode() for name, content in made_.items() if name.startswith("runs/"))
     assert ONLY_RECOMPUTED in made_[f"{STEM}.html"].decode()
@@ -158,32 +166,56 @@ def test_maintainers_records_alone_count_where_their_folder_is_given(
     path, records = made("x", TASKS), Records(tmp_path / "records")
     accept(path)
     numbers = {"made/a": {"": ["RR@100", "R@100"]}}
-    digest = {"made/a": {"": "0" * 64}}
 
-    def state() -> State:
-        return records.state(result(path))
+    def basis() -> Basis:
+        return records.verification(result(path)).basis
 
-    assert state() is State.HANDED_IN
-    records.write(path, digest, {"made/a": {"": ["RR@100"]}})
-    assert state() is State.HANDED_IN
-    records.write(path, digest, numbers)
-    assert state() is State.RECOMPUTED
-    records.write(path, digest, numbers, made_again={"verdict": "OK", "when": "2026"})
-    assert state() is State.MADE_AGAIN
-    place = records.write(path, digest, numbers, agreed="https://example.org/yes")
-    assert state() is State.AGREED, "what was found before stays"
+    def record(recomputed: dict[str, dict[str, list[str]]], reproduced: Reproduction | None = None) -> Path:
+        data = {"made/a": {"": "0" * 64}}
+        return records.write(
+            path,
+            sha256_file(path),
+            recomputed=recomputed,
+            not_recomputed={},
+            data=data,
+            when="2026",
+            reproduced=reproduced,
+        )
+
+    assert basis() is Basis.SUBMITTED
+    record({"made/a": {"": ["RR@100"]}})
+    assert basis() is Basis.SUBMITTED
+    record(numbers)
+    assert basis() is Basis.RECOMPUTED
+    record(numbers, Reproduction(verdict="OK", when="2026", by="A. Author, https://example.org/yes"))
+    location = record(numbers)
+    assert basis() is Basis.REPRODUCED, "what was found before stays"
     page = next(text.decode() for name, text in built(results, records).items() if name.startswith("runs/"))
-    assert "agreed by the author" in page
+    assert "verified: reproduced elsewhere by A. Author" in page
     assert "https://example.org/yes" in page
     made("x", {**TASKS, "made/b": {"": [0.5]}})
-    assert state() is State.HANDED_IN, "of another bundle"
-    place.rename(place.with_name(f"{sha256_file(path)}.json"))
-    assert state() is State.HANDED_IN, "a record that was renamed"
-    place.with_name(f"{sha256_file(path)}.json").write_text("{}")
+    assert basis() is Basis.SUBMITTED, "of another bundle"
+    location.rename(location.with_name(f"{sha256_file(path)}.json"))
+    assert basis() is Basis.SUBMITTED, "a record that was renamed"
+    location.with_name(f"{sha256_file(path)}.json").write_text("{}")
     with pytest.raises(StoreError, match="cannot be trusted"):
-        state()
+        basis()
 
 
 def built(results: Path, records: Records) -> dict[str, bytes]:
     tables = tuple(boards(read_results(results), records=records))
     return files(replace(site_of(results), boards=tables, records=records))
+
+
+def test_unverified_rows_decide_no_colour(lying: Board) -> None:
+    """The scale of the map is that of the verified rows: one false result would fade all others."""
+    assert heat.scale([lying]) == heat.scale([replace(lying, unranked=())])
+    assert heat.scale([lying]).high < 1.0
+
+
+def test_a_system_is_verified_as_far_as_its_weakest_seed(made: Publisher, results: Path, accept: Accept) -> None:
+    """Of a recomputed seed and one that was only run here, the second decides."""
+    made("x", TASKS, seed=0)
+    accept(made("x", TASKS, seed=1))
+    (board,) = boards(read_results(results))
+    assert board.rows[0].verification.basis is Basis.RUN_HERE

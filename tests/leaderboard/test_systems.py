@@ -12,7 +12,7 @@ from bench.cli import bench
 from bench.config.layers import parse_set
 from bench.evaluation.results import results as read_results
 from bench.evaluation.results.read import Result
-from leaderboard.site.systems import Cost, command, cost
+from leaderboard.site.systems import Cost, command_line, total_cost
 from tests.leaderboard.conftest import Publisher
 
 
@@ -41,24 +41,24 @@ def facts(seconds: float, key: str, tuned: float, tune: str) -> dict[str, Any]:
 def test_shared_training_counts_once(result: Result) -> None:
     """One pretraining, two tunings: 60 + 5 + 7 seconds, 100 + 10 + 10 tokens; no operations. Then means over seeds."""
     one = told(result, {"made/a": facts(60, "k", 5, "t1"), "made/b": facts(60, "k", 7, "t2")})
-    assert cost([one]) == Cost(72.0, 120.0, None)
+    assert total_cost([one]) == Cost(72.0, 120.0, None)
     one = told(result, {task: facts(60, "k", 5, "t") for task in ("made/a", "made/b")})
     other = told(result, {task: facts(80, "l", 5, "u") for task in ("made/a", "made/b")})
-    assert cost([one, other]).seconds == 75.0
-    assert cost([one, result]) == Cost()
+    assert total_cost([one, other]).seconds == 75.0
+    assert total_cost([one, result]) == Cost()
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -1, True, "60", None, [1]])
 def test_what_is_no_number_of_seconds_is_not_told(result: Result, wrong: Any) -> None:
     """Results are other people's words."""
     legs = {task: {"facts": {"train": {"seconds": wrong}}, "keys": {"train": "k"}} for task in ("made/a", "made/b")}
-    assert cost([told(result, legs)]).seconds is None
+    assert total_cost([told(result, legs)]).seconds is None
     none = {task: {"facts": {"train": "nonsense"}, "keys": {}} for task in ("made/a", "made/b")}
-    assert cost([told(result, none)]) == Cost()
+    assert total_cost([told(result, none)]) == Cost()
 
 
 def words(results: Path, *, whole: bool) -> list[str]:
-    return shlex.split(command([one.content for one in read_results(results)], whole=whole))
+    return shlex.split(command_line([one.content for one in read_results(results)], whole_suite=whole))
 
 
 def setting(key: str, value: Any, origin: str) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def test_kinds_of_data_and_systems(
 def test_a_hostile_label_stays_one_word(made: Publisher, results: Path, label: str) -> None:
     """Whoever pastes the command into a shell runs `bench` and nothing else."""
     made("x", {"made/a": {"": [0.5]}}, about={"label": label})
-    line = command([one.content for one in read_results(results)], whole=True)
+    line = command_line([one.content for one in read_results(results)], whole_suite=True)
     assert "\n" not in line
     assert shlex.split(line)[:2] == ["bench", "run"]
     assert len(shlex.split(line)) == 16

@@ -7,7 +7,7 @@ import pytest
 
 from leaderboard.build import files
 from leaderboard.site.render import SCRIPT, STYLE
-from leaderboard.site.verify import faults, too_large
+from leaderboard.site.verify import errors, too_large
 from tests.conftest import cases
 from tests.leaderboard.conftest import Publisher, site_of
 
@@ -28,13 +28,13 @@ def changed(files: dict[str, bytes], name: str, old: str, new: str) -> list[str]
     """The faults after one text of a page was replaced."""
     content = files[name].decode()
     assert old in content
-    return list(faults({**files, name: content.replace(old, new, 1).encode()}))
+    return list(errors({**files, name: content.replace(old, new, 1).encode()}))
 
 
 @pytest.mark.parametrize(("old", "new", "said"), cases("what-is-wrong-in-a-page"))
 def test_what_is_wrong_in_a_page(good: dict[str, bytes], old: str, new: str, said: str) -> None:
     """A number that differs from its CSV, a filled gap, a row or link that leads nowhere, what would be fetched."""
-    assert list(faults(good)) == [], "as it is built"
+    assert list(errors(good)) == [], "as it is built"
     found = changed(good, PAGE, old, new)
     assert any(said in fault for fault in found), found
 
@@ -44,8 +44,8 @@ def test_a_rank_and_an_interval(good: dict[str, bytes]) -> None:
     name = "suites/made/unsupervised.csv"
     lines = good[name].decode().splitlines()
     cells = lines[1].split(",")
-    cells[10:13] = ["0.000001", "0.999999", "7"]
-    found = list(faults({**good, name: "\n".join([lines[0], ",".join(cells), *lines[2:]]).encode()}))
+    cells[11:14] = ["0.000001", "0.999999", "7"]
+    found = list(errors({**good, name: "\n".join([lines[0], ",".join(cells), *lines[2:]]).encode()}))
     assert any("interval; its CSV says [0.0, 100.0]" in fault for fault in found), found
     assert any("rank; its CSV says 7" in fault for fault in found), found
 
@@ -63,9 +63,9 @@ def test_a_style_that_fetches(good: dict[str, bytes]) -> None:
         (STYLE, b"a { b: url(x) }"),
         (SCRIPT, b"fetch('https://example.org')"),
     ):
-        assert any("fetches nothing" in fault for fault in faults({**good, name: good[name] + added}))
+        assert any("fetches nothing" in fault for fault in errors({**good, name: good[name] + added}))
     svg = good[SCRIPT] + b"const svg = 'http://www.w3.org/2000/svg';"
-    assert list(faults({**good, SCRIPT: svg})) == []
+    assert list(errors({**good, SCRIPT: svg})) == []
 
 
 @pytest.mark.parametrize(

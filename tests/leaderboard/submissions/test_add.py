@@ -17,7 +17,6 @@ from bench.evaluation.results import results as read_results
 from bench.testing import fields
 from leaderboard.submissions import add as adding
 from leaderboard.submissions.add import Added, add, check_place
-from leaderboard.submissions.bundle import folder_of
 from leaderboard.submissions.pack import pack, submissions
 from leaderboard.submissions.validate import validate
 from tests.conftest import tree
@@ -129,9 +128,9 @@ def test_the_leavings_of_a_killed_one_are_replaced(
     take: Take, bundle: Bundle, board: Path, judges: SuiteJudges
 ) -> None:
     """A folder without a result file is nobody's."""
-    found = validate(bundle.folder, "it", judges).found
+    found = validate(bundle.folder, "it", judges).candidate
     assert found is not None
-    target = board / folder_of(found)
+    target = board / found.target
     target.mkdir(parents=True)
     (target / "left-over").write_text("x")
     (added,) = take(bundle.folder)
@@ -218,7 +217,7 @@ def test_a_large_run_is_packed_by_its_address(take: Take, bundle: Bundle, tmp_pa
     with pytest.raises(UsageError, check=fields(where="--url", found="''")):
         pack(bundle.folder, tmp_path / "packed")
     packed = pack(bundle.folder, tmp_path / "packed", "https://x.org/runs-of-mine/")
-    assert packed.aside == {bundle.run_name: f"https://x.org/runs-of-mine/{bundle.run_name}"}
+    assert packed.uploads == {bundle.run_name: f"https://x.org/runs-of-mine/{bundle.run_name}"}
     assert tree(bundle.folder) == before
     (added,) = take(packed.path)
     assert not (added.path.parent / bundle.run_name).exists()

@@ -14,12 +14,10 @@ from bench.core.errors import DataError
 from bench.core.files import read_sealed, write_sealed
 from bench.evaluation.results.read import result
 from bench.testing import fields
-from leaderboard.records import EXCEPTIONS, Records, State
+from leaderboard.records import EXCEPTIONS, NEAR, Basis, Records, Reproduction
 from leaderboard.site import verify
-from leaderboard.submissions.add import check_boards
-from leaderboard.submissions.bundle import folder_of
-from leaderboard.submissions.replayed import replayed
-from leaderboard.submissions.validate import validate, without_trust
+from leaderboard.submissions.add import check_boards, read_reproduction, write_record
+from leaderboard.submissions.validate import require_recomputed, validate
 from tests.leaderboard.conftest import Bundle
 from tests.leaderboard.submissions.conftest import TINY, Look, Ran
 from tests.leaderboard.submissions.test_validate import NoData
@@ -33,25 +31,26 @@ def records(tmp_path: Path) -> Records:
 def test_a_record_stands_for_data_that_are_not_here(look: Look, bundle: Bundle, records: Records) -> None:
     """Written where the data are; elsewhere a strict check passes by it, of this bundle and these judgements alone."""
     seen, blind = look(bundle), validate(bundle.folder, "it", NoData())
-    assert not without_trust(blind, records).accepted
-    place = records.write(bundle.path, seen.data, seen.recomputed)
-    assert records.state(result(bundle.path)) is State.RECOMPUTED
-    assert without_trust(blind, records).accepted
-    assert without_trust(seen, records).accepted
+    assert not require_recomputed(blind, records).accepted
+    write_record(seen, bundle.path, records, "2026")
+    (place,) = (bundle.folder.parent / "records").iterdir()
+    assert records.verification(result(bundle.path)).basis is Basis.RECOMPUTED
+    assert require_recomputed(blind, records).accepted
+    assert require_recomputed(seen, records).accepted
     write_sealed(place, {**read_sealed(place), "data": {bundle.task: {"": "0" * 64}}})
-    assert "a record of other judgements" in str(without_trust(seen, records).reasons[0])
+    assert "a record of other judgements" in str(require_recomputed(seen, records).reasons[0])
     bundle.rewrite(lambda content: content.update(profile="small"))
-    assert not without_trust(validate(bundle.folder, "it", NoData()), records).accepted
+    assert not require_recomputed(validate(bundle.folder, "it", NoData()), records).accepted
 
 
 def test_exceptions_are_named(bundle: Bundle, records: Records, tmp_path: Path) -> None:
     """A result on the list passes, and stays unverified."""
     blind = validate(bundle.folder, "it", NoData())
-    assert blind.found is not None
+    assert blind.candidate is not None
     (tmp_path / "records").mkdir()
-    (tmp_path / "records" / EXCEPTIONS).write_text(f"# why\n{folder_of(blind.found).as_posix()}/  # no data\n")
-    assert without_trust(blind, records).accepted
-    assert records.state(result(bundle.path)) is State.HANDED_IN
+    (tmp_path / "records" / EXCEPTIONS).write_text(f"# why\n{blind.candidate.target.as_posix()}/  # no data\n")
+    assert require_recomputed(blind, records).accepted
+    assert records.verification(result(bundle.path)).basis is Basis.SUBMITTED
 
 
 def test_the_board_is_the_last_check(
@@ -77,7 +76,7 @@ def test_the_board_is_the_last_check(
 
 def test_what_was_made_again_is_this_result(look: Look, bundle: Bundle, tmp_path: Path) -> None:
     """The report of `bench reproduce` must be of these numbers, made anew, and not differ."""
-    found = look(bundle).found
+    found = look(bundle).candidate
     assert found is not None
     file = tmp_path / "again.json"
 
@@ -89,13 +88,14 @@ def test_what_was_made_again_is_this_result(look: Look, bundle: Bundle, tmp_path
         file.write_text(json.dumps({"verdict": verdict, "values": rows, "stages_run": stages}))
         return file
 
-    assert replayed(report(), found, "2026") == {"verdict": "OK", "when": "2026"}
+    expected = Reproduction(verdict="OK", when="2026", by="A. Author")
+    assert read_reproduction(report(), found, "A. Author", "2026") == expected
     for given in ({"verdict": "differs"}, {"stages": 0}, {"off": 0.01}):
         with pytest.raises(DataError, check=fields(where="again.json")):
-            replayed(report(**given), found, "2026")
+            read_reproduction(report(**given), found, "A. Author", "2026")
     file.write_text("[]")
     with pytest.raises(DataError, check=fields(found="no report of `bench reproduce`")):
-        replayed(file, found, "2026")
+        read_reproduction(file, found, "A. Author", "2026")
 
 
 def test_the_commands_take_a_folder_of_records(
@@ -112,10 +112,18 @@ def test_the_commands_take_a_folder_of_records(
         return int(ended.value.code or 0), said.out + said.err
 
     assert typed(bundle.folder, "--record", "--task", TINY)[0] == 0
-    assert Records(folder).state(result(bundle.path)) is State.RECOMPUTED
+    assert Records(folder).verification(result(bundle.path)).basis is Basis.RECOMPUTED
     assert not (bundle.folder / "accepted.json").exists()
     status, said = typed(bundle.folder, "--strict")
     assert (status, "passes: " in said) == (0, True)
+    assert "--reproduced and --by need each other" in typed(bundle.folder, "--record", "--by", "A. Author")[1]
+
+
+def test_a_record_next_to_a_result_proves_nothing(look: Look, bundle: Bundle) -> None:
+    """A strict check believes the records of maintainers alone: anybody can write one into a bundle."""
+    write_record(look(bundle), bundle.path, NEAR, "2026")
+    assert NEAR.verification(result(bundle.path)).basis is Basis.RECOMPUTED
+    assert not require_recomputed(validate(bundle.folder, "it", NoData())).accepted
 
 
 @pytest.mark.parametrize("name", ["check", "add"])

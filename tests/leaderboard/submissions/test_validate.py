@@ -7,10 +7,10 @@ import pytest
 
 from bench.evaluation.results.format import Content, Leg, PerQuery
 from bench.types import Macro
-from leaderboard.submissions.bundle import Reasons
-from leaderboard.submissions.invariants import table_faults
-from leaderboard.submissions.recompute import Judged, SuiteKnown
-from leaderboard.submissions.validate import Verdict, validate, without_trust
+from leaderboard.submissions.bundle import ValidationErrors
+from leaderboard.submissions.recompute import InstalledSuite, JudgedLeg
+from leaderboard.submissions.run_checks import check_table
+from leaderboard.submissions.validate import Verdict, require_recomputed, validate
 from tests.conftest import cases
 from tests.leaderboard.conftest import Bundle
 from tests.leaderboard.spoil import spoil
@@ -21,14 +21,14 @@ from tests.leaderboard.submissions.conftest import Look
 class NoData:
     """Judges who have no judgements, and know a suite or say why not."""
 
-    known: SuiteKnown | str = "no suite here"
+    known: InstalledSuite | str = "no suite here"
     methods: tuple[str, ...] = ("bm25", "msm")
 
-    def suite(self, content: Content) -> SuiteKnown | str:
+    def suite(self, content: Content) -> InstalledSuite | str:
         """Return what is known, whatever the suite."""
         return self.known
 
-    def leg(self, content: Content, task: str, leg: str) -> Judged | str:
+    def leg(self, content: Content, task: str, leg: str) -> JudgedLeg | str:
         return "no data here"
 
 
@@ -51,8 +51,8 @@ def test_results_of_the_pipeline_pass(look: Look, bundle: Bundle, mini: Bundle) 
 def test_measures_that_contradict_each_other(columns: dict[str, list[float]], sentence: str) -> None:
     """A deeper cut never finds less; what looks at the first document alone says the same. The last case is none."""
     about = Leg(measures={name: column[0] for name, column in columns.items()}, queries=1)
-    reasons = Reasons("it")
-    table_faults(("made/a", ""), about, PerQuery(queries=["q"], measures=columns), reasons)
+    reasons = ValidationErrors("it")
+    check_table(("made/a", ""), about, PerQuery(queries=["q"], measures=columns), reasons)
     said = "\n".join(map(str, reasons.listed()))
     assert sentence in said
     assert bool(said) == bool(sentence)
@@ -61,7 +61,7 @@ def test_measures_that_contradict_each_other(columns: dict[str, list[float]], se
 def test_averages_are_computed_again(mini: Bundle, look: Look) -> None:
     """A macro average must be the mean of its members; one that could be given must not lack."""
     member = Macro("Avg. (1)", ("mrtydi/en",))
-    judges = NoData(SuiteKnown("Mr. TyDi", "RR@100", "", (member,)))
+    judges = NoData(InstalledSuite("Mr. TyDi", "RR@100", "", (member,)))
     assert "found no average 'Avg. (1)'" in told(validate(mini.folder, "it", judges))
     false = {"name": "Avg. (1)", "measures": {**mini.leg["measures"], "RR@100": 1.0}}
     mini.rewrite(lambda content: content["macro"].append(false))
@@ -71,17 +71,17 @@ def test_averages_are_computed_again(mini: Bundle, look: Look) -> None:
 
 def test_a_substitute_must_say_so(bundle: Bundle) -> None:
     """A result that hides what its suite stands for would pass for the benchmark itself."""
-    verdict = validate(bundle.folder, "it", NoData(SuiteKnown("BEIR", "nDCG@10", "mrtydi", ())))
+    verdict = validate(bundle.folder, "it", NoData(InstalledSuite("BEIR", "nDCG@10", "mrtydi", ())))
     assert "found suite stands_for '', expected 'mrtydi'" in told(verdict)
 
 
 def test_what_cannot_be_computed_again_is_told(bundle: Bundle) -> None:
-    """Accepted, each number with its reason; under `without_trust` the reason is one to refuse."""
+    """Accepted, each number with its reason; under `require_recomputed` the reason is one to refuse."""
     verdict = validate(bundle.folder, "it", NoData())
     assert verdict.accepted
     assert verdict.recomputed == {}
     assert set(verdict.not_recomputed[bundle.task][""].values()) == {"no suite here"}
-    refused = without_trust(verdict)
+    refused = require_recomputed(verdict)
     assert [(one.where, one.hint) for one in refused.reasons] == [("it", "no suite here")]
     assert refused.reasons[0].found.startswith("'nDCG@10' of beir/tiny-beir")
 

@@ -1,0 +1,136 @@
+"""What a result says of itself: keys that a run writes and no others, and claims that fit each other.
+
+None of it can be proven from the files. It can only be refused where one claim contradicts another.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from bench.core.files import digest
+from bench.data.formats.faults import shown
+from bench.evaluation.results import RESULT, averages
+from bench.evaluation.results.format import About, Average, Content, Leg, Remote, Setting, SuiteAbout
+from leaderboard.submissions.bundle import AGAIN, Candidate, ValidationErrors
+from leaderboard.submissions.recompute import TOLERANCE, InstalledSuite
+
+MOST_SETTINGS = 1_000
+"""Settings of a system, or of a leg; the largest config of ours has some sixty."""
+_UNHASHED = frozenset({"label", "hash", "deterministic", "grid", "tuning", "settings"})
+"""What a result says of a system besides the choices that its hash is made of."""
+_SYSTEM = frozenset(About.model_fields) | _UNHASHED | {"config", "contract", "similarity", "read_by", "fuse"}
+_LEG = frozenset(Leg.model_fields) | {"resolved", "harness", "compute", "seconds", "tunings", "audits"}
+_SETTING = frozenset(Setting.model_fields) | {"default", "source"}
+
+
+def check_metadata(candidate: Candidate, methods: Collection[str], errors: ValidationErrors) -> None:
+    """Check what a result says of itself.
+
+    Args:
+        candidate: the submitted result.
+        methods: names of the installed methods; a label that begins with one must be of it.
+        errors: receives every contradiction.
+    """
+    _check_keys(candidate.raw_content, errors)
+    _check_system(candidate, methods, errors)
+    content = candidate.content
+    measures = {name for legs in content.tasks.values() for leg in legs.values() for name in leg.measures}
+    if content.suite.primary not in {None, *measures}:
+        errors.add(RESULT, f"the headline measure {shown(content.suite.primary)}", "one that a task has", AGAIN)
+
+
+def _check_keys(content: Mapping[str, Any], errors: ValidationErrors) -> None:
+    """Refuse keys that no run writes, and a result without those that other commands read."""
+    legs = [leg for by_leg in content["tasks"].values() for leg in by_leg.values()]
+    settings = [setting for part in (content["system"], *legs) for setting in part.get("settings", ())]
+    for part, keys, name in (
+        (content, {*Content.model_fields, "schema", "seal"}, "the result"),
+        (content["system"], _SYSTEM, "system"),
+        (content["suite"], set(SuiteAbout.model_fields), "suite"),
+        *((average, set(Average.model_fields), "macro") for average in content["macro"]),
+        *((remote, set(Remote.model_fields), "remote") for remote in content.get("remote", {}).values()),
+        *((leg, _LEG, "tasks") for leg in legs),
+        *((setting, _SETTING, "settings") for setting in settings),
+    ):
+        if unknown := sorted(part.keys() - keys):
+            errors.add(RESULT, f"the unknown key {shown(unknown[0])} in {name}", "known keys", AGAIN)
+    for part, key, kind in ((content["system"], "deterministic", bool), *((leg, "keys", dict) for leg in legs)):
+        if not isinstance(part.get(key), kind):
+            errors.add(RESULT, f"no `{key}`", f"`{key}` as every run writes it", AGAIN)
+    for part in (content["system"], *legs):
+        if len(part.get("settings", ())) > MOST_SETTINGS:
+            errors.add(RESULT, f"{len(part['settings']):,} settings", f"at most {MOST_SETTINGS:,}", AGAIN)
+
+
+def _check_system(candidate: Candidate, methods: Collection[str], errors: ValidationErrors) -> None:
+    """Check label, method, hash, settings, seed and budget against each other."""
+    system, raw = candidate.content.system, candidate.raw_content["system"]
+    label = system.label
+    if not (label.isascii() and label.isprintable() and " ".join(label.split()) == label):
+        hint = "letters that look like others make two systems look like one; choose a name by --label"
+        errors.add(RESULT, f"the label {label[:80]!a}", "printable ASCII, single blanks inside", hint)
+    name, method = (re.split(r"[@+]", text)[0] for text in (label, system.method))  # of a fused one the first
+    if name in methods and name != method:
+        errors.add(RESULT, f"the label {shown(label)} of method {shown(system.method)}", f"method {name}", AGAIN)
+    if candidate.content.seed and raw.get("deterministic") is True:
+        errors.add(RESULT, f"seed {candidate.content.seed} of a deterministic system", "seed 0", AGAIN)
+    least = 0 if "@init" in label else 1
+    budgets = [(system.budget, system.budget_flops, system.budget_steps)]
+    budgets += [(part.budget, part.budget_flops, part.budget_steps) for part in system.parts]
+    for tokens, flops, steps in budgets:
+        if tokens is not None and tokens < least and not (flops or steps):
+            errors.add(RESULT, f"a budget of {tokens:,} tokens", f"at least {least}", AGAIN)
+        if flops is not None and not flops >= 1:
+            errors.add(RESULT, f"a budget of {flops:g} operations", "at least 1", AGAIN)
+    tuned = any(leg.get("tunings") for legs in candidate.raw_content["tasks"].values() for leg in legs.values())
+    choices = {key: value for key, value in raw.items() if key not in _UNHASHED}
+    if not tuned and digest(choices) != system.hash:  # that of a tuned system is made of its tunings, too
+        expected = f"{digest(choices)[:12]}…, the digest of what the result says of it"
+        errors.add(RESULT, f"hash {system.hash[:12]}… of the system", expected, AGAIN)
+    for setting in system.settings:
+        exists, value = _config_value(raw.get("config"), setting.key.removeprefix("method."))
+        if setting.key.startswith("method.") and exists and value != setting.value:
+            found = f"setting {shown(setting.key)} = {shown(str(setting.value)[:80])}"
+            errors.add(RESULT, found, f"{shown(str(value)[:80])}, as the system's `config` has it", AGAIN)
+
+
+def _config_value(config: Any, key: str) -> tuple[bool, Any]:
+    """Return whether a config has a dotted key, and its value there."""
+    for part in key.split("."):
+        if not isinstance(config, dict) or part not in config:
+            return False, None
+        config = config[part]
+    return True, config
+
+
+def check_averages(candidate: Candidate, installed: InstalledSuite | str, errors: ValidationErrors) -> None:
+    """Check the suite's names and averages against the installed suite; without one, only averages of legs."""
+    content = candidate.content
+    for task, legs in content.tasks.items():
+        if len({frozenset(leg.measures) for leg in legs.values()}) > 1:
+            errors.add(RESULT, f"legs of {task} with different measures", "the same for all", AGAIN)
+            return
+    if isinstance(installed, InstalledSuite):
+        for name in ("title", "primary", "stands_for", "parallel"):
+            value, expected = getattr(content.suite, name), getattr(installed, name)
+            if value != expected and not (name in ("primary", "parallel") and not value):  # older results lack them
+                as_installed = f"{expected!r}, as suite {content.suite.name} has it"
+                errors.add(RESULT, f"suite {name} {shown(value)}", as_installed)
+    tasks = {
+        task: {name: {"measures": leg.measures} for name, leg in legs.items()} for task, legs in content.tasks.items()
+    }
+    macros = installed.macros if isinstance(installed, InstalledSuite) else ()
+    recomputed = {str(average["name"]): average["measures"] for average in averages(tasks, macros)}
+    submitted = {average.name: average.measures for average in content.macro}
+    if len(submitted) != len(content.macro):
+        errors.add(RESULT, "two averages of one name", "each once", AGAIN)
+    for name in sorted(recomputed.keys() - submitted.keys()):
+        errors.add(RESULT, f"no average {shown(name)}", "every average whose tasks are there", AGAIN)
+    for name, values in submitted.items():
+        if name not in recomputed and isinstance(installed, InstalledSuite):
+            errors.add(RESULT, f"an average {shown(name)}", f"those of suite {content.suite.name} alone", AGAIN)
+        for measure in sorted(values.keys() | recomputed[name].keys()) if name in recomputed else ():
+            value, expected = values.get(measure), recomputed[name].get(measure)
+            if value is None or expected is None or abs(value - expected) > TOLERANCE:
+                found = f"{shown(measure)} of the average {shown(name)} = {value}"
+                errors.add(RESULT, found, f"{expected}, the mean of its members", AGAIN)

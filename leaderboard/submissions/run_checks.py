@@ -1,0 +1,154 @@
+"""Checks of runs and of per-query values that need no judgements."""
+
+import math
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+import numpy as np
+
+from bench.core.errors import UsageError
+from bench.core.order import order
+from bench.data.formats.faults import shown
+from bench.data.formats.trec import read_run
+from bench.evaluation.measures.aggregate import mean
+from bench.evaluation.measures.specs import parse
+from bench.evaluation.results.format import Leg, PerQuery, place, silent_place
+from bench.types import Ranking, Run, Tie
+from leaderboard.submissions.bundle import AGAIN, Candidate, ValidationErrors, unpacked_file
+from leaderboard.submissions.recompute import TOLERANCE
+
+_GROWING = frozenset({"R", "RR", "Success", "answer-R", "Rkt"})
+"""Measures that never decrease as their cut grows."""
+_FIRST = frozenset({"RR@1", "P@1", "Success@1", "accuracy"})
+"""Measures with one meaning: is the first document relevant?"""
+
+
+def check_table(task_leg: tuple[str, str], leg: Leg, table: PerQuery, errors: ValidationErrors) -> None:
+    """Check the per-query values of a leg against each other and against its means.
+
+    Args:
+        task_leg: the task and the name of the leg.
+        leg: what the result file says of it.
+        table: its values by measure, one a query.
+        errors: receives every contradiction.
+    """
+    name, count = place("per-query", *task_leg), len(table.queries)
+    if not count == len(set(table.queries)) == leg.queries:
+        found = f"{count:,} queries, {len(set(table.queries)):,} of them different"
+        errors.add(name, found, f"each of the {leg.queries:,} once", AGAIN)
+    if unshared := table.measures.keys() ^ leg.measures.keys():
+        found = f"{shown(min(unshared))} in one of result.json and this file alone"
+        errors.add(name, found, "the same measures in both", AGAIN)
+    columns = {}
+    for measure, expected in leg.measures.items():
+        column = table.measures.get(measure, [])
+        if measure not in unshared and len(column) != count:
+            errors.add(name, f"{len(column):,} values of {shown(measure)}", f"{count:,}, one a query", AGAIN)
+        elif measure not in unshared:
+            columns[measure] = column
+            if count and abs(mean(column) - expected) > TOLERANCE:
+                found = f"a mean {shown(measure)} of {mean(column):.6f}"
+                errors.add(name, found, f"{expected:.6f} as result.json says", AGAIN)
+    for low, high in _growing(columns):
+        for query, less, more in zip(table.queries, columns[low], columns[high], strict=True):
+            if less > more + TOLERANCE:
+                found = f"{low} = {less:.6f} above {high} = {more:.6f} for query {shown(query)}"
+                errors.add(name, found, "a measure that never falls as its cut grows", AGAIN)
+                break
+    for first, second in pairwise(sorted(_FIRST & columns.keys())):
+        for query, value, equal in zip(table.queries, columns[first], columns[second], strict=True):
+            if abs(value - equal) > TOLERANCE:
+                found = f"{first} = {value:.6f} and {second} = {equal:.6f} for query {shown(query)}"
+                errors.add(name, found, "the same value: both look at the first document alone", AGAIN)
+                break
+
+
+def _growing(names: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield neighbouring cuts of measures that never decrease."""
+    families: dict[str, list[tuple[float, str]]] = {}
+    for name in names:
+        try:
+            spec = parse(name)
+        except UsageError:  # an unknown measure
+            continue
+        if spec.name in _GROWING:
+            families.setdefault(spec.name, []).append((math.inf if spec.cut is None else spec.cut, name))
+    for family in families.values():
+        for (_, low), (_, high) in pairwise(sorted(family)):
+            yield low, high
+
+
+def read_checked_run(
+    candidate: Candidate, task_leg: tuple[str, str], leg: Leg, table: PerQuery, errors: ValidationErrors
+) -> Run | None:
+    """Read a run and check its order: ranks 1 … n, scores that never increase, ties by the rule.
+
+    Args:
+        candidate: the submitted result.
+        task_leg: the task and the name of the leg.
+        leg: what the result file says of it; its protocol names depth and tie rule.
+        table: its per-query values, which name all queries.
+        errors: receives what is wrong.
+
+    Returns:
+        The run in the order of its file; None if there is none to score.
+    """
+    name = place("runs", *task_leg)
+    raw = unpacked_file(candidate, name, errors)
+    if not raw:
+        return None if raw is None else {}
+    tie: Tie = "list" if leg.protocol.get("tie") == "list" else "trec"
+    with errors.collect(name):
+        read_run(candidate.folder / name, tie)  # columns, numbers, duplicate documents
+    if errors.count(name):
+        return None
+    run = _in_file_order(raw, name, errors)
+    queries, depth = set(table.queries), leg.protocol.get("k")
+    for query, ranking in run.items():
+        if query not in queries:
+            errors.add(name, f"query {shown(query)}", f"one of those in {place('per-query', *task_leg)}", AGAIN)
+        if isinstance(depth, int) and len(ranking.documents) > depth:
+            found = f"{len(ranking.documents):,} documents of query {shown(query)}"
+            errors.add(name, found, f"at most {depth:,}, the depth that result.json declares", AGAIN)
+        _check_order(name, ranking, tie, errors)
+    silent = silent_place(*task_leg)
+    if silent in candidate.content.files and not errors.count(silent):
+        lines = (candidate.folder / silent).read_bytes().decode("utf-8", "replace").splitlines()
+        if ranked := run.keys() & set(lines):
+            errors.add(silent, f"query {shown(min(ranked))}", "queries without a line in the run alone", AGAIN)
+    return None if errors.count(name) else run
+
+
+def _in_file_order(raw: bytes, name: str, errors: ValidationErrors) -> dict[str, Ranking]:
+    """Return the rankings of a well-formed run in file order; ranks that do not count 1 … n are errors."""
+    table: dict[str, tuple[list[str], list[float]]] = {}
+    for number, line in enumerate(raw.decode().split("\n"), 1):
+        if not line.strip():
+            continue
+        query, _, document, rank, score, _ = line.split()
+        documents, scores = table.setdefault(query, ([], []))
+        if int(rank) != len(documents) + 1:
+            expected = f"{len(documents) + 1}: ranks count from 1 in the order of the file"
+            errors.add(name, f"rank {rank} of query {shown(query)}", expected, AGAIN, number)
+        documents.append(document)
+        scores.append(float(score))
+    return {
+        query: Ranking(query, tuple(documents), tuple(np.asarray(scores, np.float32).tolist()))
+        for query, (documents, scores) in table.items()
+    }
+
+
+def _check_order(name: str, ranking: Ranking, tie: Tie, errors: ValidationErrors) -> None:
+    """Refuse scores that increase, and documents of equal score in another order than the tie rule's."""
+    for rank, (before, after) in enumerate(pairwise(ranking.scores), 2):
+        if after > before:
+            found = f"score {after} at rank {rank} of query {shown(ranking.query)}, after {before}"
+            errors.add(name, found, "scores that never increase", AGAIN)
+            return
+    documents = ranking.documents
+    for rank, (position, document) in enumerate(zip(order(documents, ranking.scores, tie), documents, strict=True), 1):
+        if position != rank - 1:
+            found = f"document {shown(document)} at rank {rank} of query {shown(ranking.query)}"
+            expected = f"{shown(documents[position])}, which has the same score and comes before it ({tie})"
+            errors.add(name, found, expected, AGAIN)
+            return
