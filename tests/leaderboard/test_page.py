@@ -347,7 +347,7 @@ def test_every_page_of_a_long_board_has_its_baseline(
     made: Publisher, site: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The script subtracts a row of its own page; bm25, the usual one, is on the last page here."""
-    monkeypatch.setattr(captions, "_NAMED", 2)
+    monkeypatch.setattr(captions, "_LISTED_BEST", 2)
     monkeypatch.setattr(suites, "CELLS", 0)
     monkeypatch.setattr(suites, "FEWEST", 2)
     for at, label in enumerate(("best", "good", "fair", "bm25")):
