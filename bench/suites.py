@@ -60,13 +60,9 @@ if TYPE_CHECKING:
     from bench.data.pairs.sources import with_unique_queries as with_unique_queries
     from bench.evaluation.measures.aggregate import mean as mean
     from bench.evaluation.measures.checks import judged as judged
-    from bench.evaluation.measures.evaluate import Coverage as Coverage
     from bench.evaluation.measures.evaluate import Qrels as Qrels
-    from bench.evaluation.measures.evaluate import coverage as coverage
     from bench.evaluation.measures.evaluate import evaluate as evaluate
     from bench.evaluation.measures.evaluate import without_identical as without_identical
-    from bench.evaluation.measures.kilotokens import Tokenise as Tokenise
-    from bench.evaluation.measures.kilotokens import tokens_to_answer as tokens_to_answer
     from bench.evaluation.measures.list_type import average_precision as average_precision
     from bench.evaluation.measures.list_type import precision as precision
     from bench.evaluation.measures.list_type import reciprocal_rank as reciprocal_rank

@@ -6,14 +6,23 @@ Without the texts, candidates and judgements are there, to score a run by; readi
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import bench.suites as face
 from bench import Corpus, Item, Leg, Source
 from bench.suites import DataRequest, Release, official
 from suites import readouts
-from suites.common import ENGLISH, Benchmark, Rules, about, average, brings, find, missing, present
+from suites.common import (
+    ENGLISH,
+    Benchmark,
+    ScoringProtocol,
+    average,
+    brings,
+    find,
+    first_file,
+    metadata,
+    missing_source,
+)
 from suites.readers import askubuntu as reader
 
 NAME = "askubuntu"
@@ -36,73 +45,59 @@ class Split(NamedTuple):
 SPLITS = {"dev": Split(189, 1_177, 3_867), "test": Split(186, 1_078, 3_834)}
 """Counted in the released files, whose sha256 begin with 5c478af0db89 (dev) and 5d659c24836b (test)."""
 
-_RELEASED = (
+_RELEASED = (  # name, size, sha256, tasks; of the texts no checksum was published
     ("dev.txt", 74_744, "5c478af0db8998fd9517788c18f84bca96d0f79141cf80504544635f2c3437e0", ("dev",)),
     ("test.txt", 74_251, "5d659c24836bd8ad0a486d353386f1ca3780191e2df6abd58accbfcbb726c4ad", ("test", WITH_BODY)),
     ("heldout.txt", 13_451, "26dab391d0d8edf4e4dfaadfe6bc0f50081b9b57ed3b9872338104f5f35bbb44", ()),
 )
 
 
-def releases() -> tuple[Release, ...]:
-    """List the released files; only those of the candidates have known checksums."""
-    return (
-        *(
-            Release(f"{NAME}/{name}", (f"{FILES}/{name}",), LICENCE, size, sha256, tasks=tasks)
-            for name, size, sha256, tasks in _RELEASED
-        ),
-        Release(f"{NAME}/{TEXTS}.gz", (f"{FILES}/{TEXTS}.gz",), LICENCE),
-    )
+def legs(name: str, _split: str, request: DataRequest) -> Leg:
+    """Return the leg of a split; `UsageError` if the folder or the file of candidates is missing.
 
-
-def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
-    """Return the leg of a split. Raises `UsageError` if a folder or the file of candidates is missing."""
-    return (leg("test", request, body=True) if name == WITH_BODY else leg(name, request),)
-
-
-def leg(split: str, request: DataRequest, *, body: bool = False) -> Leg:
-    """Return the leg of a split; `body` makes title and body a question's text (Lei et al.). Raises as `legs` does."""
-    folder, counts = official.folder(request, NAME), SPLITS[split]
-    identity = f"{NAME}/{split}{'-with-body' if body else ''}"
+    The texts may be missing: then runs from elsewhere can be scored, and reading a text raises `UsageError`.
+    """
+    body = name == WITH_BODY
+    split = "test" if body else name
+    folder, counts, identity = official.folder(request, NAME), SPLITS[split], f"{NAME}/{name}"
     path = find(
         folder / f"{split}.txt",
         expected="200 lines of query, similar and candidate questions and scores",
         hint=f"put the file of {URL} there",
     )
     lists = reader.candidates(path, f"{identity} candidates")
-    text = _texts(folder, body=body)
+    if text_path := first_file(folder / f"{TEXTS}.gz", folder / TEXTS):
+        texts: Source[Item] = reader.texts(text_path, f"{NAME} texts", body=body)
+    else:
+        texts = missing_source(
+            folder / f"{TEXTS}.gz",
+            f"{NAME} texts",
+            "the text of the questions (id, title and body separated by tabs, about 167,000 lines)",
+            f"put the file of {URL} there. Without it runs from elsewhere can be scored, but none can be made",
+        )
     return Leg(
         "",
-        reader.queries_of(text, lists),
+        reader.select(texts, lists, "queries"),
         reader.judgements(path, f"{identity} qrels"),
-        Corpus(identity, reader.pool_of(text, lists), ENGLISH, counts.candidates),
+        Corpus(identity, reader.select(texts, lists, "candidates"), ENGLISH, counts.candidates),
         ENGLISH,
         {"queries": counts.queries, "qrels": counts.positives},
         lists,
     )
 
 
-def _texts(folder: Path, *, body: bool) -> Source[Item]:
-    """Return the questions' texts, packed as released or not; reading them raises where there are none."""
-    if path := present(folder / f"{TEXTS}.gz", folder / TEXTS):
-        return reader.texts(path, f"{NAME} texts", body=body)
-    return missing(
-        folder / f"{TEXTS}.gz",
-        f"{NAME} texts",
-        "the text of the questions (id, title and body separated by tabs, about 167,000 lines)",
-        f"put the file of {URL} there. Without it runs from elsewhere can be scored, but none can be made",
-    )
-
-
-def mini_legs(name: str, _split: str, world: face.WorldSettings) -> tuple[Leg, ...]:
+def mini_legs(name: str, _split: str, world: face.WorldSettings) -> Leg:
     """Return the leg of a split of the embedded world."""
-    found = face.mini.duplicates(name, world)
-    corpus = Corpus(f"{world.corpus}/{NAME}/{name}", found.corpus, ENGLISH)
-    return (Leg("", found.queries, found.qrels, corpus, ENGLISH, candidates=found.candidates),)
+    parts = face.mini.duplicates(name, world)
+    corpus = Corpus(f"{world.corpus}/{NAME}/{name}", parts.corpus, ENGLISH)
+    return Leg("", parts.queries, parts.qrels, corpus, ENGLISH, candidates=parts.candidates)
 
 
 BENCHMARK = Benchmark(
-    **about("askubuntu"),
-    rules=Rules(("AP", "RR", "P@1", "P@5"), "list", 20, official=(NAME,), similarity="cos", readout=readouts.AUTO_MLM),
+    **metadata("askubuntu"),
+    protocol=ScoringProtocol(
+        ("AP", "RR", "P@1", "P@5"), "list", 20, official=(NAME,), similarity="cos", readout=readouts.AUTO_MLM
+    ),
     tasks=(*SPLITS, WITH_BODY),
     legs=legs,
     mini=tuple(SPLITS),
@@ -110,7 +105,13 @@ BENCHMARK = Benchmark(
     macros=(
         average(NAME, "Test", ("test",), "the split that the papers' numbers fit; dev is there to choose settings by"),
     ),
-    releases=releases,
+    releases=(
+        *(
+            Release(f"{NAME}/{name}", (f"{FILES}/{name}",), LICENCE, size, sha256, tasks=tasks)
+            for name, size, sha256, tasks in _RELEASED
+        ),
+        Release(f"{NAME}/{TEXTS}.gz", (f"{FILES}/{TEXTS}.gz",), LICENCE),
+    ),
 )
 SUITE = replace(BENCHMARK.suite(), dev=BENCHMARK.load, dev_names=lambda _: ("dev",))
 bench_suites = brings(SUITE)

@@ -15,11 +15,11 @@ import bench.suites as face
 from bench import Corpus, Item, Judgement, Leg, Macro, Source, Task, UsageError
 from bench.suites import DataRequest, Release, TrainingPair, beir, from_leg, official, with_dev
 from suites import readouts
-from suites.common import ENGLISH, Benchmark, Rules, about, average, brings, markdown, table
+from suites.common import ENGLISH, Benchmark, ScoringProtocol, average, brings, markdown, metadata, table
 from suites.tunings import MARCO_CONTRIEVER, SUPERVISED, few_shot, single, unleaked
 
 NAME = "beir"
-RULES = Rules(
+PROTOCOL = ScoringProtocol(
     ("nDCG@10", "R@100", "Rcap@100", "RR@10"),
     depth=1000,
     official=("beir",),
@@ -27,7 +27,7 @@ RULES = Rules(
     readout=readouts.CONTRIEVER,
 )
 URL = "https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets"
-ELSEWHERE = {"webis-touche2020": "https://macavaney.us/beir-webis-touche2020-v1.zip"}
+OTHER_URLS = {"webis-touche2020": "https://macavaney.us/beir-webis-touche2020-v1.zip"}
 """The archives that are not with the others, where the one of that name is of version 2."""
 LICENCES = {"scifact": "CC BY-NC 2.0, abstracts ODC-BY", "nfcorpus": "academic use only"}
 
@@ -62,9 +62,9 @@ class PublicSet:
 
 
 _RELEASES: Any = table("beir")
-SETS = tuple(PublicSet(*one) for one in _RELEASES["sets"])
-_CQADUPSTACK = tuple(one for one in SETS if one.name.startswith("cqadupstack/"))
-_BY_NAME = {one.name: one for one in SETS}
+SETS = tuple(PublicSet(*row) for row in _RELEASES["sets"])
+_CQADUPSTACK = tuple(public for public in SETS if public.name.startswith("cqadupstack/"))
+_BY_NAME = {public.name: public for public in SETS}
 TRAIN: dict[str, tuple[int, int]] = _RELEASES["train"]
 """The sets whose release has training questions: judged queries and judgements."""
 DEV: dict[str, tuple[int, int]] = _RELEASES["dev"]
@@ -79,32 +79,36 @@ MINI = ("claims", "snippets", "articles")
 def load(name: str, request: DataRequest) -> Task:
     """Return a public set or a domain of the embedded world; `UsageError` for none, or one that may not be fetched."""
     if name == "cqadupstack" and request.data == "official":
-        forums = ",".join(one.name for one in _CQADUPSTACK)
+        forums = ",".join(forum.name for forum in _CQADUPSTACK)
         raise UsageError(where=name, found=f"{len(_CQADUPSTACK)} tasks", expected="their names", hint=f"type {forums}")
     return BENCHMARK.load(name, request)
 
 
-def legs(name: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
-    """Return the questions of a split of a public set, `test` being the scored one; raises as `load` does."""
-    one = _BY_NAME[name]
-    split = one.split if split == "test" else split
-    if request.data_dir is not None and not request.data_dir.is_dir():
-        raise UsageError(
-            where=request.data_dir, found="no such folder", expected="the folder of data (--data-dir, BENCH_DATA)"
-        )
-    own, looked = _own(one, request.data_dir), _folders(one, request.data_dir)
-    folder = next((folder for folder in looked if _holds_corpus(folder)), None)
+def legs(name: str, split: str, request: DataRequest) -> Leg:
+    """Return the questions of a split of a public set, `test` being the scored one; raises as `load` does.
+
+    A set is read from its archive as `bench data fetch` unpacks it, in the folder of data or the download cache, or
+    from a folder of its name next to the other suites' folders, else through ir_datasets.
+    """
+    public, data_dir = _BY_NAME[name], request.data_dir
+    split = public.split if split == "test" else split
+    if data_dir is not None and not data_dir.is_dir():
+        raise UsageError(where=data_dir, found="no such folder", expected="the folder of data (--data-dir, BENCH_DATA)")
+    unpacked = official.root_of("beir", official.roots(data_dir)) / "beir" / public.name
+    siblings = () if data_dir is None else (data_dir / public.name,)
+    folders = (unpacked, *siblings) if data_dir in unpacked.parents else (*siblings, unpacked)
+    folder = next((folder for folder in folders if _holds_corpus(folder)), None)
     parts: tuple[Source[Item], Source[Item], Source[Judgement]]
     if folder is not None:
-        parts = beir.corpus(folder, one.id), beir.queries(folder, one.id), beir.qrels(folder, split, one.id)
+        parts = beir.corpus(folder, public.id), beir.queries(folder, public.id), beir.qrels(folder, split, public.id)
     else:
-        if own.is_dir() and any(own.iterdir()):
-            beir.find(own, "corpus.jsonl")  # raises: it names what the folder lacks
-        found = _through_irds(one, split, looked, offline=request.offline)
-        parts = found.corpus, found.queries, found.qrels
-    corpus, asked, judged = parts
-    counts = dict(zip(("queries", "qrels"), one.counts(split), strict=True))
-    return (Leg("", asked, judged, Corpus(one.id, corpus, ENGLISH, one.documents), ENGLISH, counts),)
+        if unpacked.is_dir() and any(unpacked.iterdir()):
+            beir.find(unpacked, "corpus.jsonl")  # raises: it names what the folder lacks
+        sources = _through_irds(public, split, folders, offline=request.offline)
+        parts = sources.corpus, sources.queries, sources.qrels
+    corpus, queries, qrels = parts
+    counts = dict(zip(("queries", "qrels"), public.counts(split), strict=True))
+    return Leg("", queries, qrels, Corpus(public.id, corpus, ENGLISH, public.documents), ENGLISH, counts)
 
 
 def folder(path: Path) -> Task:
@@ -113,8 +117,8 @@ def folder(path: Path) -> Task:
     The first records say their languages (`metadata.lang`). Raises `UsageError` if the folder or a file is missing, or
     the split is open; `DataError` or `DataFaultsError` if no such record can be read.
     """
-    rest, colon, named = str(path).rpartition(":")
-    root, split = (path, "") if path.is_dir() or not (colon and rest) else (Path(rest), named)
+    folder_part, colon, split_part = str(path).rpartition(":")
+    root, split = (path, "") if path.is_dir() or not (colon and folder_part) else (Path(folder_part), split_part)
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", root.resolve().name).strip("-") or "folder"
     if not _holds_corpus(root) and (
         below := [part.name for part in sorted(root.glob("*")) if part.is_dir() and _holds_corpus(part)]
@@ -128,33 +132,7 @@ def folder(path: Path) -> Task:
     qrels = beir.qrels(root, split or _only_split(root), identity)
     language = _language(items) or ENGLISH
     corpus = Corpus(identity, items, language)
-    return RULES.task(identity, "local", Leg("", queries, qrels, corpus, _language(queries) or language))
-
-
-def tables() -> dict[str, str]:
-    """Return the card's table of public sets."""
-    head = "task|in the papers|ir_datasets id|split|judged queries|documents|judgements|grades"
-    rows = (
-        (one.name, one.title, one.irds(one.split), one.split, one.queries, one.documents, one.judgements, one.grades)
-        for one in SETS
-    )
-    return {"public sets": markdown(head, rows, "llllrrrl")}
-
-
-def releases() -> tuple[Release, ...]:
-    """List the archives of the public sets, each with the tasks that need it; CQADupStack's forums share one."""
-    return tuple(
-        Release(
-            path=f"beir/{name}.zip",
-            urls=(ELSEWHERE.get(name, f"{URL}/{name}.zip"),),
-            licence=LICENCES.get(name, "that of its source; see the card"),
-            size=int(size),
-            md5=md5,
-            tasks=tuple(task for task in _BY_NAME if task.partition("/")[0] == name),
-            unpack="beir",
-        )
-        for name, size, md5 in _RELEASES["archives"]
-    )
+    return PROTOCOL.task(identity, "local", Leg("", queries, qrels, corpus, _language(queries) or language))
 
 
 def train_pairs(request: DataRequest, name: str) -> Source[TrainingPair] | None:
@@ -173,8 +151,8 @@ def train_pairs(request: DataRequest, name: str) -> Source[TrainingPair] | None:
 
 def _pairs(request: DataRequest, name: str, split: str) -> Source[TrainingPair]:
     """Return pairs of the questions of a split, without those that some test asks. Raises `UsageError`."""
-    (leg,) = legs(name, split, request)
-    return unleaked(from_leg(leg, f"beir/{name} {split}"), request, (f"beir/{name}/qrels/{split}.tsv",))
+    pairs = from_leg(legs(name, split, request), f"beir/{name} {split}")
+    return unleaked(pairs, request, (f"beir/{name}/qrels/{split}.tsv",))
 
 
 def _language(source: Source[Item]) -> str:
@@ -182,36 +160,24 @@ def _language(source: Source[Item]) -> str:
     return first.language if first else ""
 
 
-def mini_legs(name: str, _split: str, world: face.WorldSettings) -> tuple[Leg, ...]:
+def mini_legs(name: str, _split: str, world: face.WorldSettings) -> Leg:
     """Return the leg of a domain of the embedded world."""
     parts = face.mini.beir(name, world)
     corpus = Corpus(f"{world.corpus}/beir/{name}", parts.corpus, ENGLISH)
-    return (Leg("", parts.queries, parts.qrels, corpus, ENGLISH),)
+    return Leg("", parts.queries, parts.qrels, corpus, ENGLISH)
 
 
-def _own(one: PublicSet, data_dir: Path | None) -> Path:
-    """Return where a set's archive is unpacked: under the data folder, else in the download cache."""
-    return official.root_of("beir", official.roots(data_dir)) / "beir" / one.name
-
-
-def _folders(one: PublicSet, data_dir: Path | None) -> tuple[Path, ...]:
-    """Return where a set may lie, also next to the other suites' folders; the data folder goes before the cache."""
-    own = _own(one, data_dir)
-    near = () if data_dir is None else (data_dir / one.name,)
-    return (*near, own) if data_dir not in own.parents else (own, *near)
-
-
-def _through_irds(one: PublicSet, split: str, looked: tuple[Path, ...], *, offline: bool) -> face.irds.Sources:
+def _through_irds(public: PublicSet, split: str, searched: tuple[Path, ...], *, offline: bool) -> face.irds.Sources:
     """Return a set from ir_datasets; offline only what it has fetched before. Raises `UsageError`."""
-    cached = face.irds.home() / one.id
-    needed = (cached / "docs.pklz4", cached / "queries.json", cached / f"{split}.qrels")
-    if offline and not all(path.exists() for path in needed):
-        places = ", ".join(map(str, (*looked, cached)))
+    cached = face.irds.home() / public.id
+    required = (cached / "docs.pklz4", cached / "queries.json", cached / f"{split}.qrels")
+    if offline and not all(path.exists() for path in required):
+        places = ", ".join(map(str, (*searched, cached)))
         raise UsageError(
-            f"{one.id} is not at hand and nothing may be downloaded; looked in {places}; expected a folder that holds "
-            f"{beir.LAYOUT}; name its parent by --data-dir or BENCH_DATA, or allow downloads"
+            f"{public.id} is not at hand and nothing may be downloaded; looked in {places}; expected a folder that "
+            f"holds {beir.LAYOUT}; name its parent by --data-dir or BENCH_DATA, or allow downloads"
         )
-    return face.irds.sources(one.irds(split))
+    return face.irds.sources(public.irds(split))
 
 
 def _holds_corpus(root: Path) -> bool:
@@ -234,28 +200,27 @@ def _only_split(root: Path) -> str:
 
 
 def _macros() -> tuple[Macro, ...]:
-    forums = Macro("CQADupStack", tuple(one.id for one in _CQADUPSTACK), "unweighted mean of the 12 forums")
-    single = [one.id for one in SETS if one not in _CQADUPSTACK]
-    at = next(place for place, one in enumerate(SETS) if one in _CQADUPSTACK)
-    everything: list[str | Macro] = [*single[:at], forums, *single[at:]]
-    thirteen = tuple(member for member in everything[1:] if member is not forums)
+    forums = Macro("CQADupStack", tuple(forum.id for forum in _CQADUPSTACK), "unweighted mean of the 12 forums")
+    fifteen = tuple(dict.fromkeys(forums if public in _CQADUPSTACK else public.id for public in SETS))
+    fourteen = fifteen[1:]  # MS MARCO is the first
+    thirteen = tuple(member for member in fourteen if member is not forums)
     covid = f"in the papers' average of R@100, TREC-COVID enters with its capped recall: that is {CAPPED}"
     mixed = {CAPPED: {"": "R@100", "beir/trec-covid": "Rcap@100"}}
     return (
-        Macro("Avg. (14)", tuple(everything[1:]), f"without MS MARCO; {covid}", mixed=mixed),
+        Macro("Avg. (14)", fourteen, f"without MS MARCO; {covid}", mixed=mixed),
         Macro("Avg. (13) w/o CQADupStack", thirteen, f"without MS MARCO and CQADupStack; {covid}", mixed=mixed),
-        Macro("Avg. (15) with MS MARCO", tuple(everything), f"that of Table 11 of Contriever; {covid}", mixed=mixed),
+        Macro("Avg. (15) with MS MARCO", fifteen, f"that of Table 11 of Contriever; {covid}", mixed=mixed),
         forums,
         average(NAME, "Avg. ({})", MINI, "the domains of the embedded world; no paper prints it", mini=True),
     )
 
 
 BENCHMARK = Benchmark(
-    **about("beir"),
-    rules=RULES,
+    **metadata("beir"),
+    protocol=PROTOCOL,
     special={
-        "trec-covid": replace(RULES, official=("beir", "beir-capped")),  # whose recall the papers print capped
-        "webis-touche2020": replace(RULES, release="v1"),
+        "trec-covid": replace(PROTOCOL, official=("beir", "beir-capped")),  # whose recall the papers print capped
+        "webis-touche2020": replace(PROTOCOL, release="v1"),
     },
     tasks=tuple(_BY_NAME),
     legs=legs,
@@ -264,8 +229,31 @@ BENCHMARK = Benchmark(
     dev={"official": tuple(DEV)},
     dev_scorers=True,
     macros=_macros(),
-    tables=tables,
-    releases=releases,
+    tables={
+        "public sets": markdown(
+            "task|in the papers|ir_datasets id|split|judged queries|documents|judgements|grades",
+            (
+                (
+                    *(public.name, public.title, public.irds(public.split), public.split),
+                    *(public.queries, public.documents, public.judgements, public.grades),
+                )
+                for public in SETS
+            ),
+            "llllrrrl",
+        )
+    },
+    releases=tuple(  # one for each public set; CQADupStack's forums share one
+        Release(
+            path=f"beir/{name}.zip",
+            urls=(OTHER_URLS.get(name, f"{URL}/{name}.zip"),),
+            licence=LICENCES.get(name, "that of its source; see the card"),
+            size=int(size),
+            md5=md5,
+            tasks=tuple(task for task in _BY_NAME if task.partition("/")[0] == name),
+            unpack="beir",
+        )
+        for name, size, md5 in _RELEASES["archives"]
+    ),
     recipes={"english": single(MARCO_CONTRIEVER, SUPERVISED), "few-shot": few_shot("beir-train", train_pairs)},
 )
 SUITE = replace(BENCHMARK.suite(), load=load, folder=folder)

@@ -1,7 +1,7 @@
 """What the suites share: a benchmark as data, its protocol, and where its official files are looked for.
 
-A suite's module names its tasks, rules, averages, recipes and releases, says how a leg is made of official files and of
-the embedded world, and `Benchmark.suite` makes the plugin's `Suite` of that. The card is `cards/NAME.md`.
+A suite's module names its tasks, protocol, averages, recipes and releases, says how a leg is made of official files and
+of the embedded world, and `Benchmark.suite` makes the plugin's `Suite` of that. The card is `cards/NAME.md`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,22 @@ from bench import Corpus, Item, Leg, Macro, Source, Suite, Task, Tie, UsageError
 from bench.suites import DataRequest, File, FineTuning, Member, PairFormat, Readout, Release, Reported, official
 
 Recipes = Mapping[str, Mapping[str, tuple[FineTuning, ...]]]
+"""By setting and name of the recipe: the fine-tunings, each of which goes on from the one before."""
+Legs = Leg | tuple[Leg, ...]
 ENGLISH = "en"
 
 
 @dataclass(frozen=True)
-class Rules:
-    """How tasks are scored (`bench.types.Task`); `official` names scorers of `suites.scorers.OFFICIAL`."""
+class ScoringProtocol:
+    """How tasks are searched and scored; fields are as in `bench.types.Task`.
+
+    `official` names scorers of `suites.scorers.OFFICIAL`, whose values are shown next to ours. `release` is the version
+    of the official data, and not given for the embedded world.
+
+    Example:
+        >>> ScoringProtocol(("RR@100", "R@100")).task("mrtydi/sw", "official", leg).measures
+        ('RR@100', 'R@100')
+    """
 
     measures: tuple[str, ...]
     tie: Tie = "trec"
@@ -32,12 +42,12 @@ class Rules:
     official: tuple[str, ...] = ()
     drop_identical: bool = False
     similarity: Literal["cos", "dot", "l2"] | None = None
-    lengths: tuple[int, int] | None = None
+    lengths: tuple[int, int] | None = None  # tokens of a query and of a passage
     readout: Readout | None = None
     release: str = ""
 
     def task(self, identity: str, data: str, *legs: Leg) -> Task:
-        """Return the task of some legs under these rules."""
+        """Return the task with id `identity` on `data` (`official`, `mini`, …) that consists of `legs`."""
         from suites.scorers import OFFICIAL
 
         return Task(
@@ -58,36 +68,43 @@ class Rules:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A suite as data; what is not explained here is as in `bench.types.Suite`."""
+    """A suite as data; fields without a comment are as in `bench.types.Suite`.
+
+    Example: `suites/mkqa.py` is a whole one; it ends with
+
+        BENCHMARK = Benchmark(name="mkqa", protocol=ScoringProtocol(("answer-R@100",)), tasks=LANGUAGES, legs=legs, …)
+        SUITE = BENCHMARK.suite()
+        bench_suites = brings(SUITE)
+    """
 
     name: str  # canonical; also of its folder under the folder of data, and of its card
     title: str
     summary: str
     citation: str
     licence: str
-    rules: Rules  # of all tasks but those in `special`
+    protocol: ScoringProtocol  # of all tasks but those in `special`
     tasks: tuple[str, ...]  # names of the official ones
-    # (task, split, request) → its legs on official data. Raises `UsageError` where a file is missing.
-    legs: Callable[[str, str, DataRequest], tuple[Leg, ...]]
+    # (task, split, request) → its leg or legs on official data. Raises `UsageError` where a file is missing.
+    legs: Callable[[str, str, DataRequest], Legs]
     macros: tuple[Macro, ...]
     mini: tuple[str, ...] = ()  # names of the tasks over the embedded world
-    # (task, split, settings of the world) → its legs there
-    mini_legs: Callable[[str, str, face.WorldSettings], tuple[Leg, ...]] | None = None
+    # (task, split, settings of the world) → its leg or legs there
+    mini_legs: Callable[[str, str, face.WorldSettings], Legs] | None = None
     dev: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by kind of data, the tasks with dev questions
-    special: Mapping[str, Rules] = field(default_factory=dict)
+    special: Mapping[str, ScoringProtocol] = field(default_factory=dict)
     dev_scorers: bool = False  # official scorers score dev questions too
-    primary: str = ""  # the first measure where empty
-    tables: Callable[[], Mapping[str, str]] = dict  # → text by the mark in the card that it replaces
-    releases: Callable[[], Sequence[Release]] | None = None
+    primary: str = ""  # default: the first measure
+    tables: Mapping[str, str] = field(default_factory=dict)  # mark in the card → the table that replaces it
+    releases: tuple[Release, ...] = ()
     recipes: Recipes = field(default_factory=dict)
     pair_formats: tuple[PairFormat, ...] = ()
     printed: bool = True  # papers print numbers for it
-    elsewhere: str = ""  # a paper whose numbers for no suite go with this one
+    also_reported: str = ""  # a paper whose numbers for no suite go with this one
     stands_for: str = ""
     parallel: Literal["", "legs", "tasks"] = ""
 
     def suite(self) -> Suite:
-        """Return what the plugin brings."""
+        """Return the plugin's suite, whose functions read this benchmark."""
         return Suite(
             name=self.name,
             version="1",
@@ -101,62 +118,63 @@ class Benchmark:
             load=self.load,
             folder=None,
             macros=self.macros,
-            primary=self.primary or self.rules.measures[0],
+            primary=self.primary or self.protocol.measures[0],
             card=self.card,
             dev=self.load_dev if self.dev else None,
-            dev_names=self.dev_names if self.dev else None,
+            dev_names=(lambda data: self.dev.get(data, ())) if self.dev else None,
             stands_for=self.stands_for,
             parallel=self.parallel,
-            releases=self.releases,
+            releases=(lambda: self.releases) if self.releases else None,
             reported=self.reported if self.printed else None,
             recipes=self.recipes,
             pair_formats=self.pair_formats,
         )
 
     def task_names(self, data: str) -> tuple[str, ...]:
-        """Return the tasks for a kind of data."""
+        """Return the names of the tasks for a kind of data, without the suite's prefix."""
         return {"official": self.tasks, "mini": self.mini}.get(data, ())
 
-    def dev_names(self, data: str) -> tuple[str, ...]:
-        """Return the tasks with dev questions for a kind of data."""
-        return self.dev.get(data, ())
+    def load(self, name: str, request: DataRequest, split: str = "test") -> Task:
+        """Return a task on the questions of a split.
 
-    def load(self, name: str, request: DataRequest) -> Task:
-        """Return a task on its test questions. Raises `UsageError` for no such task, folder or file."""
+        Raises:
+            UsageError: no task of that name, no folder of data, or a missing file.
+        """
         official.check_task(self.name, name, self.task_names(request.data))
-        return self._task(name, "test", request)
+        protocol = self.special.get(name, self.protocol)
+        if request.data != "mini" or self.mini_legs is None:
+            legs, prefix, data = self.legs(name, split, request), "", "official"
+        else:
+            world = face.mini.variant(request.world)
+            legs, prefix, data = self.mini_legs(name, split, world), f"{world.corpus}/", world.corpus
+        return protocol.task(f"{prefix}{self.name}/{name}", data, *((legs,) if isinstance(legs, Leg) else legs))
 
     def load_dev(self, name: str, request: DataRequest) -> Task:
-        """Return a task on its dev questions, with an id of its own; raises as `load` does."""
-        official.check_task(self.name, name, self.dev_names(request.data))
-        task = self._task(name, "dev", request)
+        """Return a task on its dev questions, with the id `SUITE/NAME@dev`. Raises as `load` does."""
+        official.check_task(self.name, name, self.dev.get(request.data, ()))
+        task = self.load(name, request, "dev")
         return replace(task, id=f"{task.id}@dev", official=task.official if self.dev_scorers else ())
-
-    def _task(self, name: str, split: str, request: DataRequest) -> Task:
-        """Return a task on the questions of a split. Raises `UsageError`."""
-        rules = self.special.get(name, self.rules)
-        if request.data != "mini" or self.mini_legs is None:
-            return rules.task(f"{self.name}/{name}", "official", *self.legs(name, split, request))
-
-        world = face.mini.variant(request.world)
-        return rules.task(f"{world.corpus}/{self.name}/{name}", world.corpus, *self.mini_legs(name, split, world))
 
     def card(self) -> str:
         """Return the protocol card with its tables filled in."""
         text = files("suites").joinpath(f"cards/{self.name}.md").read_text(encoding="utf-8")
-        for mark, table in self.tables().items():
+        for mark, table in self.tables.items():
             text = text.replace(f"<!-- {mark} -->", table)
         return text
 
     def reported(self) -> Sequence[Reported]:
         """List what papers printed."""
-        from suites.reported import elsewhere, of
+        from suites.reported import numbers, numbers_without_suite
 
-        return (*of(self.name), *(elsewhere(self.elsewhere) if self.elsewhere else ()))
+        return (*numbers(self.name), *(numbers_without_suite(self.also_reported) if self.also_reported else ()))
 
 
 def brings(*suites: Suite) -> Callable[[], Iterable[Suite]]:
-    """Return the hook by which a module brings suites."""
+    """Return the hook by which a module brings suites.
+
+    Example:
+        >>> bench_suites = brings(SUITE)
+    """
 
     @hookimpl
     def bench_suites() -> Iterable[Suite]:
@@ -166,7 +184,19 @@ def brings(*suites: Suite) -> Callable[[], Iterable[Suite]]:
 
 
 def average(suite: str, name: str, tasks: Iterable[str], note: str, *, mini: bool = False) -> Macro:
-    """Return an average over tasks of a suite; `{}` in its name becomes their number."""
+    """Return an unweighted average over tasks of a suite.
+
+    Args:
+        suite: name of the suite.
+        name: of the average; `{}` in it becomes the number of its members.
+        tasks: its members, without the suite's prefix; `TASK:LEG` for one leg.
+        note: what a reader must know.
+        mini: whether it is for results on the embedded world alone.
+
+    Example:
+        >>> average("mrtydi", "Avg. ({})", ("sw", "te"), "two of 11").name
+        'Avg. (2)'
+    """
     members = tuple(f"{suite}/{task}" for task in tasks)
     return Macro(name.format(len(members)), members, note, mini=mini)
 
@@ -179,12 +209,12 @@ def table(name: str) -> Any:
 
 def _frozen(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _frozen(one) for key, one in value.items()}
+        return {key: _frozen(member) for key, member in value.items()}
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
-def about(name: str) -> dict[str, Any]:
-    """Return a suite's name and what `about.json` says of it: title, summary, citation, licence and the like."""
+def metadata(name: str) -> dict[str, Any]:
+    """Return fields of a `Benchmark` from `about.json`: its name, title, summary, citation, licence and the like."""
     return {"name": name, **table("about")[name]}
 
 
@@ -194,36 +224,52 @@ def published(name: str) -> Any:
 
 
 def markdown(head: str, rows: Iterable[Iterable[object]], aligned: str = "l") -> str:
-    """Return a Markdown table; `head` separates columns by `|`, `aligned` is l or r for the first of them, then r."""
+    """Return a Markdown table, with whole numbers as `1,234`.
+
+    Args:
+        head: titles of the columns, separated by `|`.
+        rows: cells, row by row.
+        aligned: `l` or `r` for the first columns; the others are aligned right.
+    """
     names = head.split("|")
     rule = "".join("---|" if side == "l" else "---:|" for side in aligned.ljust(len(names), "r"))
     cells = ([f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows)
     return "\n".join([f"| {' | '.join(names)} |", f"|{rule}", *(f"| {' | '.join(row)} |" for row in cells)])
 
 
-def find(*places: Path, expected: str, hint: str, packed: Member | None = None) -> File:
-    """Return the first place that is a file, else inside an archive. Raises `UsageError` with the first for neither."""
-    if found := present(*places):
-        return found
+def find(*paths: Path, expected: str, hint: str, packed: Member | None = None) -> File:
+    """Return the first path that is a file, else the member of an archive.
+
+    Args:
+        paths: where the file may lie, the place that messages name first.
+        expected: what the file holds, in words.
+        hint: where it can be had.
+        packed: the member, if a release has the file in an archive.
+
+    Raises:
+        UsageError: none of these is there, and files have to be (`official.files_required`).
+    """
+    if path := first_file(*paths):
+        return path
     if not official.files_required():
-        return places[0]
+        return paths[0]
     if packed is not None and packed.archive.is_file():
         return packed
-    lacking = f"no such file, nor {packed.archive}" if packed else "no such file"
-    raise UsageError(where=places[0], found=lacking, expected=expected, hint=hint)
+    missing = f"no such file, nor {packed.archive}" if packed else "no such file"
+    raise UsageError(where=paths[0], found=missing, expected=expected, hint=hint)
 
 
-def present(*places: Path) -> Path | None:
-    """Return the first place that is a file."""
-    return next((path for path in places if path.is_file()), None)
+def first_file(*paths: Path) -> Path | None:
+    """Return the first path that is a file."""
+    return next((path for path in paths if path.is_file()), None)
 
 
 def plain_or_packed(folder: Path, name: str) -> tuple[Path, Path]:
-    """Return the two places of a file that may be compressed."""
+    """Return the two places of a file that may be compressed: `NAME` and `NAME.gz`."""
     return folder / name, folder / f"{name}.gz"
 
 
-def missing(path: Path, name: str, expected: str, hint: str) -> Source[Item]:
+def missing_source(path: Path, name: str, expected: str, hint: str) -> Source[Item]:
     """Return a source of texts that are not there, so that others can be read; reading it raises `UsageError`."""
     return Source(name, "missing/1", (path,), partial(_missing, path, expected, hint))
 
@@ -232,8 +278,7 @@ def _missing(path: Path, expected: str, hint: str) -> Iterator[Item]:
     raise UsageError(where=path, found="no such file", expected=expected, hint=hint)
 
 
-def answering(found: face.Answering, pool: str, language: str) -> Leg:
+def answering(questions: face.Answering, pool: str, language: str) -> Leg:
     """Return a leg of questions of the embedded world that English passages, whose id is `pool`, answer by strings."""
-    corpus = Corpus(pool, found.corpus, ENGLISH)
-    asked, accepted = face.mini.queries_of(found.questions), face.mini.answers_of(found.questions)
-    return Leg("", asked, None, corpus, language, answers=accepted)
+    queries, answers = face.mini.queries_of(questions.questions), face.mini.answers_of(questions.questions)
+    return Leg("", queries, None, Corpus(pool, questions.corpus, ENGLISH), language, answers=answers)

@@ -5,25 +5,25 @@ Without the passages, questions are there, to be counted and audited; reading a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
 import bench.suites as face
-from bench import Corpus, Item, Leg, Source, Suite
+from bench import Corpus, Item, Leg, Source
 from bench.suites import DataRequest, Release, official
 from suites import readouts
 from suites.common import (
     ENGLISH,
     Benchmark,
-    Rules,
+    ScoringProtocol,
     answering,
     average,
     brings,
     find,
-    missing,
+    first_file,
+    missing_source,
     plain_or_packed,
-    present,
     published,
 )
 from suites.readers import dpr
@@ -54,28 +54,27 @@ class Questions:
     licence: str
 
 
-SETS = {one["name"]: Questions(**one) for one in published("dpr")}
+SETS = {row["name"]: Questions(**row) for row in published("dpr")}
 
 
-def legs(suite: str, _task: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
+def legs(suite: str, _task: str, split: str, request: DataRequest) -> Leg:
     """Return the questions of a split with their answers. Raises `UsageError` if the folder or file is missing."""
-    one, identity, folder = SETS[suite], f"{suite}/{split}", official.folder(request, suite)
-    released = one.files[split]
+    questions, identity, folder = SETS[suite], f"{suite}/{split}", official.folder(request, suite)
+    released = questions.files[split]
     path = find(
         *dict.fromkeys((folder / released, *plain_or_packed(folder, released.removesuffix(".gz")))),
-        expected=f"the {one.queries[split]:,} {split} questions of {one.title}",
+        expected=f"the {questions.queries[split]:,} {split} questions of {questions.title}",
         hint=f"fetch {URL}/{released} and put it there as it is",
     )
-    leg = Leg(
+    return Leg(
         "",
         dpr.questions(path, f"{identity} questions"),
         None,
         Corpus(CORPUS, wikipedia(request, suite), ENGLISH, PASSAGES),
         ENGLISH,
-        {"queries": one.queries[split]},
+        {"queries": questions.queries[split]},
         answers=dpr.answers(path, f"{identity} answers"),
     )
-    return (leg,)
 
 
 def wikipedia(request: DataRequest, suite: str) -> Source[Item]:
@@ -83,13 +82,13 @@ def wikipedia(request: DataRequest, suite: str) -> Source[Item]:
 
     Raises `UsageError` if no folder of data is there at all.
     """
-    other = official.folder(request, suite)
-    own = official.root_of(CORPUS, official.roots(request.data_dir)) / CORPUS
+    suite_folder = official.folder(request, suite)
+    folder = official.root_of(CORPUS, official.roots(request.data_dir)) / CORPUS
     name = f"{CORPUS} passages"
-    if path := present(*plain_or_packed(own, "psgs_w100.tsv"), *plain_or_packed(other, "psgs_w100.tsv")):
+    if path := first_file(*(path for at in (folder, suite_folder) for path in plain_or_packed(at, "psgs_w100.tsv"))):
         return dpr.passages(path, name)
-    return missing(
-        own / "psgs_w100.tsv.gz",
+    return missing_source(
+        folder / "psgs_w100.tsv.gz",
         name,
         f"the {PASSAGES:,} passages of DPR's Wikipedia",
         f"fetch {RELEASE.urls[0]} ({RELEASE.size:,} bytes, md5 {RELEASE.md5}) and put it there as it is, or unpacked, "
@@ -97,37 +96,36 @@ def wikipedia(request: DataRequest, suite: str) -> Source[Item]:
     )
 
 
-def mini_legs(suite: str, _task: str, _split: str, world: face.WorldSettings) -> tuple[Leg, ...]:
+def mini_legs(suite: str, _task: str, _split: str, world: face.WorldSettings) -> Leg:
     """Return English questions of the embedded world: MKQA's for `nq`, from which they come, else XOR-Retrieve's."""
-    found = face.mini.mkqa(ENGLISH, world) if suite == "nq" else face.mini.cross_lingual(ENGLISH, world)
-    return (answering(found, f"{world.corpus}/{suite}", ENGLISH),)
+    questions = face.mini.mkqa(ENGLISH, world) if suite == "nq" else face.mini.cross_lingual(ENGLISH, world)
+    return answering(questions, f"{world.corpus}/{suite}", ENGLISH)
 
 
-def releases(suite: str) -> Sequence[Release]:
-    """List the official files; for those of the questions no checksum was published."""
-    one = SETS[suite]
-    return *(Release(f"{suite}/{name}", (f"{URL}/{name}",), one.licence) for name in one.files.values()), RELEASE
-
-
-def _suite(one: Questions) -> Suite:
-    return Benchmark(
-        name=one.name,
-        title=one.title,
-        summary=f"The questions of {one.title.partition(' (')[0]}, answered from DPR's English Wikipedia.",
-        citation=one.citation,
-        licence=f"{one.licence}; the passages are Wikipedia's, CC BY-SA 3.0.",
-        rules=Rules(("answer-R@5", "answer-R@20", "answer-R@100"), "list", readout=readouts.DPR_QUESTIONS),
+SUITES = tuple(
+    Benchmark(
+        name=questions.name,
+        title=questions.title,
+        summary=f"The questions of {questions.title.partition(' (')[0]}, answered from DPR's English Wikipedia.",
+        citation=questions.citation,
+        licence=f"{questions.licence}; the passages are Wikipedia's, CC BY-SA 3.0.",
+        protocol=ScoringProtocol(("answer-R@5", "answer-R@20", "answer-R@100"), "list", readout=readouts.DPR_QUESTIONS),
         tasks=("test",),
-        legs=partial(legs, one.name),
+        legs=partial(legs, questions.name),
         mini=("test",),
-        mini_legs=partial(mini_legs, one.name),
+        mini_legs=partial(mini_legs, questions.name),
         dev={"official": ("test",)},
-        macros=(average(one.name, "Test", ("test",), "the split that the papers print"),),
+        macros=(average(questions.name, "Test", ("test",), "the split that the papers print"),),
         primary="answer-R@20",
-        releases=partial(releases, one.name),
+        releases=(  # of the questions no checksum was published
+            *(
+                Release(f"{questions.name}/{file}", (f"{URL}/{file}",), questions.licence)
+                for file in questions.files.values()
+            ),
+            RELEASE,
+        ),
         recipes={"english": single(NQ, SUPERVISED)},
     ).suite()
-
-
-SUITES = tuple(_suite(one) for one in SETS.values())
+    for questions in SETS.values()
+)
 bench_suites = brings(*SUITES)

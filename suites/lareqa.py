@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import bench.suites as face
 from bench import Corpus, Item, Leg
 from bench.suites import DataRequest, Release, official, squad
 from suites import readouts
-from suites.common import Benchmark, Rules, about, average, brings, find, markdown, published
+from suites.common import Benchmark, ScoringProtocol, average, brings, find, markdown, metadata, published
 from suites.readers import xquad
 from suites.tunings import SQUAD, SUPERVISED, single
 
@@ -22,11 +21,11 @@ URL = "https://github.com/google-research-datasets/lareqa/raw/master/xquad-r"
 LICENCE = "CC BY-SA 4.0"
 _FOLDER = "xquad-r"
 
-LANGUAGES: dict[str, int] = {code: one["candidates"] for code, one in published(NAME).items()}
+LANGUAGES: dict[str, int] = {code: counts["candidates"] for code, counts in published(NAME).items()}
 """Sentences that each gives to the pool, by ISO 639-1 code. Sources: the release's README, else the files."""
 RELEASES = {
-    code: Release(f"{NAME}/{_FOLDER}/{code}.json", (f"{URL}/{code}.json",), LICENCE, one["size"], one["sha256"])
-    for code, one in published(NAME).items()
+    code: Release(f"{NAME}/{_FOLDER}/{code}.json", (f"{URL}/{code}.json",), LICENCE, file["size"], file["sha256"])
+    for code, file in published(NAME).items()
 }
 """Every task needs all of them."""
 QUESTIONS = 1190
@@ -34,14 +33,20 @@ QUESTIONS = 1190
 CANDIDATES = 13_014
 """In the pool."""
 MINI = ("ar", "de", "en", "es", "ru", "th")
-"""The languages that the embedded world speaks."""
+"""The languages of the embedded world."""
 
 
-def legs(suite: str, name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
+def legs(suite: str, name: str, _split: str, request: DataRequest) -> Leg:
     """Return the questions of a language over the pool, of `BARE` without paragraphs; `UsageError` without a file."""
     folder, identity = official.folder(request, NAME) / _FOLDER, f"{suite}/{name}"
-    files = {code: _find(folder, code) for code in LANGUAGES}
-    leg = Leg(
+    files = {code: folder / f"{code}.json" for code in LANGUAGES}
+    for code, release in RELEASES.items():
+        find(
+            files[code],
+            expected=f"a language of XQuAD-R; the pool needs all {len(LANGUAGES)}",
+            hint=f"fetch {release.urls[0]} and put it there as it is (sha256 {release.sha256})",
+        )
+    return Leg(
         "",
         xquad.questions(name, files[name], f"{identity} questions"),
         xquad.judgements(name, files, f"{identity} judgements"),
@@ -49,24 +54,13 @@ def legs(suite: str, name: str, _split: str, request: DataRequest) -> tuple[Leg,
         name,
         {"queries": QUESTIONS, "qrels": QUESTIONS * len(LANGUAGES)},
     )
-    return (leg,)
 
 
-def _find(folder: Path, code: str) -> Path:
-    path, release = folder / f"{code}.json", RELEASES[code]
-    find(
-        path,
-        expected=f"a language of XQuAD-R; the pool needs all {len(LANGUAGES)}",
-        hint=f"fetch {release.urls[0]} and put it there as it is (sha256 {release.sha256})",
-    )
-    return path
-
-
-def mini_legs(name: str, _split: str, world: face.WorldSettings) -> tuple[Leg, ...]:
+def mini_legs(name: str, _split: str, world: face.WorldSettings) -> Leg:
     """Return the questions of a language of the embedded world; the pool is one for all."""
     parts = face.mini.sentence_answers(name, world)
     pool = face.mini.source(world, f"{NAME} pool", _mini_pool)
-    return (Leg("", parts.queries, parts.qrels, Corpus(f"{world.corpus}/{NAME}", pool), name),)
+    return Leg("", parts.queries, parts.qrels, Corpus(f"{world.corpus}/{NAME}", pool), name)
 
 
 def _mini_pool(world: face.WorldSettings) -> Iterator[Item]:
@@ -75,15 +69,9 @@ def _mini_pool(world: face.WorldSettings) -> Iterator[Item]:
         yield Item(item.id, squad.in_context(item.title, item.text), language=item.language)
 
 
-def tables() -> dict[str, str]:
-    """Return the card's table of languages."""
-    rows = ((code, QUESTIONS, candidates) for code, candidates in LANGUAGES.items())
-    return {"languages": markdown("task|questions|candidates", rows)}
-
-
 BENCHMARK = Benchmark(
-    **about("lareqa"),
-    rules=Rules(
+    **metadata("lareqa"),
+    protocol=ScoringProtocol(
         ("AP@20",), "list", 20, official=("lareqa",), similarity="cos", lengths=(96, 256), readout=readouts.XTREME_R
     ),
     tasks=tuple(LANGUAGES),
@@ -94,8 +82,12 @@ BENCHMARK = Benchmark(
         average(NAME, "Avg. ({})", LANGUAGES, "mean over the languages of the questions; equals that over all 13,090"),
         average(NAME, "Avg. ({})", MINI, "the languages of the embedded world; no paper prints it", mini=True),
     ),
-    tables=tables,
-    releases=lambda: tuple(RELEASES.values()),
+    tables={
+        "languages": markdown(
+            "task|questions|candidates", ((code, QUESTIONS, candidates) for code, candidates in LANGUAGES.items())
+        )
+    },
+    releases=tuple(RELEASES.values()),
     recipes={"english": single(SQUAD, SUPERVISED)},
     parallel="tasks",
 )

@@ -6,14 +6,24 @@ repack.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import bench.suites as face
 from bench import Corpus, Item, Judgement, Leg
 from bench.suites import DataRequest, File, Member, PairFormat, Release, official
 from suites import readouts
-from suites.common import Benchmark, Rules, about, average, brings, find, markdown, plain_or_packed, published
+from suites.common import (
+    Benchmark,
+    ScoringProtocol,
+    average,
+    brings,
+    find,
+    markdown,
+    metadata,
+    plain_or_packed,
+    published,
+)
 from suites.readers import mewsli_x as reader
 from suites.tunings import SUPERVISED, WIKIPEDIA, single
 
@@ -38,23 +48,22 @@ _TEXTS = (
 LANGUAGES: dict[str, dict[str, int]] = published(NAME)
 """Mentions by ISO 639-1 code and split. Source: the release's page."""
 MINI = ("ar", "de", "en", "es", "ja")
-"""The languages that the embedded world speaks."""
+"""The languages of the embedded world."""
 
 
-def legs(name: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
+def legs(name: str, split: str, request: DataRequest) -> Leg:
     """Return the mentions of a split in a language over the pool. Raises `UsageError` if a file is missing."""
     root, identity, count = official.folder(request, NAME), f"{NAME}/{name}", LANGUAGES[name][split]
     pool = _find(root, ENTITIES, f"the {POOL:,} entities", f"fetch {URL} (291 MB, md5 {MD5}) and unpack it here")
     articles = _find(root, MENTIONS.format(split), f"the articles of {split} with their mentions and texts", _TEXTS)
-    leg = Leg(
+    return Leg(
         "",
         reader.mentions(articles, name, f"{identity} mentions ({split})"),
-        reader.meant(articles, name, f"{identity} gold entities ({split})"),
+        reader.gold(articles, name, f"{identity} gold entities ({split})"),
         Corpus(NAME, reader.entities(pool, f"{NAME} entities"), "", POOL),
         name,
         {"queries": count, "qrels": count},
     )
-    return (leg,)
 
 
 def _find(root: Path, name: str, expected: str, hint: str) -> File:
@@ -63,17 +72,16 @@ def _find(root: Path, name: str, expected: str, hint: str) -> File:
     return find(*places, expected=f"{expected} of Mewsli-X", hint=hint, packed=repack)
 
 
-def mini_legs(name: str, split: str, world: face.WorldSettings) -> tuple[Leg, ...]:
+def mini_legs(name: str, split: str, world: face.WorldSettings) -> Leg:
     """Return the mentions of a split in a language of the embedded world; the pool is one for all."""
     source, identity = face.mini.source, f"{NAME}/{name}"
-    leg = Leg(
+    return Leg(
         "",
         source(world, f"{identity} queries {split}", _mini_queries, name, split),
-        source(world, f"{identity} meant {split}", _mini_meant, name, split),
+        source(world, f"{identity} meant {split}", _mini_gold, name, split),
         Corpus(f"{world.corpus}/{NAME}", source(world, f"{NAME} pool", _mini_pool)),
         name,
     )
-    return (leg,)
 
 
 def _mini_pool(world: face.WorldSettings) -> Iterator[Item]:
@@ -85,34 +93,22 @@ def _mini_pool(world: face.WorldSettings) -> Iterator[Item]:
 
 def _mini_queries(world: face.WorldSettings, language: str, split: str) -> Iterator[Item]:
     """Stream the mentions of the embedded world in their sentences."""
-    for one in face.mini.mentions(language, split, world).read():
-        body = reader.query_text(one.text, one.sentences, one.start, one.end)
-        yield Item(one.id, body, language=language)
+    for mention in face.mini.mentions(language, split, world).read():
+        body = reader.query_text(mention.text, mention.sentences, mention.start, mention.end)
+        yield Item(mention.id, body, language=language)
 
 
-def _mini_meant(world: face.WorldSettings, language: str, split: str) -> Iterator[Judgement]:
+def _mini_gold(world: face.WorldSettings, language: str, split: str) -> Iterator[Judgement]:
     """Stream the entities that the mentions of the embedded world mean."""
-    return (Judgement(one.id, one.entity, 1) for one in face.mini.mentions(language, split, world).read())
-
-
-def tables() -> dict[str, str]:
-    """Return the card's table of languages."""
-    rows = ((code, *counts.values()) for code, counts in LANGUAGES.items())
-    return {"languages": markdown("task|dev: mentions|test", rows)}
-
-
-def releases() -> Sequence[Release]:
-    """List the official archive, which has the entities, and the two files that a person makes from it."""
-    instructions = f"{_TEXTS[0].upper()}{_TEXTS[1:]}."
-    made = (
-        Release(f"{NAME}/{MENTIONS.format(split)}", (), LICENCE, instructions=instructions) for split in ("test", "dev")
-    )
-    return (Release(f"{NAME}/{ARCHIVE}", (URL,), LICENCE, md5=MD5, unpack=NAME), *made)
+    mentions = face.mini.mentions(language, split, world).read()
+    return (Judgement(mention.id, mention.entity, 1) for mention in mentions)
 
 
 BENCHMARK = Benchmark(
-    **about("mewsli-x"),
-    rules=Rules(("AP@20",), "list", 20, similarity="cos", lengths=(64, 64), readout=readouts.XTREME_R, release=RELEASE),
+    **metadata("mewsli-x"),
+    protocol=ScoringProtocol(
+        ("AP@20",), "list", 20, similarity="cos", lengths=(64, 64), readout=readouts.XTREME_R, release=RELEASE
+    ),
     tasks=tuple(LANGUAGES),
     legs=legs,
     mini=MINI,
@@ -122,8 +118,18 @@ BENCHMARK = Benchmark(
         average(NAME, "Avg. ({})", LANGUAGES, "unweighted mean over the 11 languages of the articles"),
         average(NAME, "Avg. ({})", MINI, "the languages of the embedded world; no paper prints it", mini=True),
     ),
-    tables=tables,
-    releases=releases,
+    tables={
+        "languages": markdown(
+            "task|dev: mentions|test", ((code, *counts.values()) for code, counts in LANGUAGES.items())
+        )
+    },
+    releases=(  # the archive has the entities; a person makes the two files of mentions from it
+        Release(f"{NAME}/{ARCHIVE}", (URL,), LICENCE, md5=MD5, unpack=NAME),
+        *(
+            Release(f"{NAME}/{MENTIONS.format(split)}", (), LICENCE, instructions=f"{_TEXTS[0].upper()}{_TEXTS[1:]}.")
+            for split in ("test", "dev")
+        ),
+    ),
     recipes={"english": single(WIKIPEDIA, SUPERVISED)},
     pair_formats=(PairFormat(".jsonl", '"contextual_mention"', reader.pairs),),
 )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import bench.suites as face
 from bench import Corpus, Leg
 from bench.suites import DataRequest, Release, official
 from suites import dpr, mrtydi, readouts
-from suites.common import ENGLISH, Benchmark, Rules, about, answering, average, brings, find
+from suites.common import ENGLISH, Benchmark, ScoringProtocol, answering, average, brings, find, metadata
 from suites.readers import mkqa as reader
 from suites.tunings import MARCO_MCONTRIEVER, NQ_MCONTRIEVER, SUPERVISED, single, then
 
@@ -26,10 +25,10 @@ LANGUAGES = (
 """As the file spells them, in the order of the papers' tables."""
 # fmt: on
 MINI = ("en", "ar", "fi", "ja", "ko", "ru", "es", "th", "de", "fr")
-"""Those that the embedded world speaks."""
+"""The languages of the embedded world."""
 
 
-def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
+def legs(name: str, _split: str, request: DataRequest) -> Leg:
     """Return the questions of a language over the passages. Raises `UsageError` if the folder or file is missing."""
     path = find(
         official.folder(request, NAME) / FILE,
@@ -37,7 +36,7 @@ def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
         hint=f"fetch {URL} and put it there as it is",
     )
     texts = dpr.wikipedia(request, NAME)
-    one = Leg(
+    return Leg(
         "",
         reader.prepared(reader.questions_source(path, name, f"{NAME}/{name} questions")),
         None,
@@ -46,27 +45,21 @@ def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
         {"queries": QUERIES},
         answers=reader.answers_source(path, f"{NAME} answers"),
     )
-    return (one,)
 
 
-def mini_legs(name: str, _split: str, world: face.WorldSettings) -> tuple[Leg, ...]:
+def mini_legs(name: str, _split: str, world: face.WorldSettings) -> Leg:
     """Return the questions of a language of the embedded world, prepared as the official ones are."""
-    one = answering(face.mini.mkqa(name, world), f"{world.corpus}/{NAME}", name)
-    texts = one.corpus.items
-    corpus = replace(one.corpus, items=reader.prepared(texts), texts=texts)
-    return (replace(one, queries=reader.prepared(one.queries), corpus=corpus),)
-
-
-def releases() -> Sequence[Release]:
-    """List the official files."""
-    return Release(f"{NAME}/{FILE}", (URL,), "CC BY-SA 3.0"), dpr.RELEASE
+    leg = answering(face.mini.mkqa(name, world), f"{world.corpus}/{NAME}", name)
+    texts = leg.corpus.items
+    corpus = replace(leg.corpus, items=reader.prepared(texts), texts=texts)
+    return replace(leg, queries=reader.prepared(leg.queries), corpus=corpus)
 
 
 _ENGLISH = single(MARCO_MCONTRIEVER, NQ_MCONTRIEVER, SUPERVISED)
 
 BENCHMARK = Benchmark(
-    **about("mkqa"),
-    rules=Rules(
+    **metadata("mkqa"),
+    protocol=ScoringProtocol(
         ("answer-R@20", "answer-R@100"), "list", similarity="dot", lengths=(512, 512), readout=readouts.CONTRIEVER
     ),
     tasks=LANGUAGES,
@@ -78,7 +71,7 @@ BENCHMARK = Benchmark(
         average(NAME, "Avg. ({})", MINI, "the languages of the embedded world; no paper prints it", mini=True),
     ),
     primary="answer-R@100",
-    releases=releases,
+    releases=(Release(f"{NAME}/{FILE}", (URL,), "CC BY-SA 3.0"), dpr.RELEASE),
     recipes={"english": _ENGLISH, "multilingual": then(_ENGLISH, mrtydi.MCONTRIEVER)},
     parallel="tasks",
 )

@@ -10,11 +10,23 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import bench.suites as face
-from bench import Corpus, Leg
-from bench.suites import DataRequest, File, FineTuning, Member, Release, official, trec
+from bench import Corpus, Item, Leg
+from bench.suites import (
+    DataRequest,
+    File,
+    FileSource,
+    FineTuning,
+    Format,
+    Member,
+    Release,
+    check_id,
+    file_source,
+    jsonl,
+    official,
+    trec,
+)
 from suites import readouts
-from suites.common import Benchmark, Recipes, Rules, about, average, brings, find, markdown, published
-from suites.readers import anserini
+from suites.common import Benchmark, Recipes, ScoringProtocol, average, brings, find, markdown, metadata, published
 from suites.tunings import (
     MARCO,
     MARCO_MCONTRIEVER,
@@ -33,7 +45,7 @@ NAME = "mrtydi"
 URL = "https://git.uwaterloo.ca/jimmylin/mr.tydi/-/raw/master/data"
 LICENCE = "Apache-2.0; the passages are Wikipedia's, CC BY-SA"
 COLLECTION = "collection/docs.jsonl"
-RULES = Rules(("RR@100", "R@100"), official=("mrtydi-ccp",), readout=readouts.CCP, release="v1.1")
+PROTOCOL = ScoringProtocol(("RR@100", "R@100"), official=("mrtydi-ccp",), readout=readouts.CCP, release="v1.1")
 
 
 @dataclass(frozen=True)
@@ -54,36 +66,55 @@ class Language:
         return f"mrtydi-v1.1-{self.name}"
 
 
-LANGUAGES = {one["code"]: Language(**one) for one in published(NAME)}
+LANGUAGES = {row["code"]: Language(**row) for row in published(NAME)}
 """By code. Sources: the release's README and ir_datasets' catalogue; judgements of train were counted in the files."""
 
 
 def leg(name: str, split: str, request: DataRequest) -> Leg:
     """Return a split's questions, judgements and passages. Raises `UsageError` if the folder or a file is missing."""
-    one, root, identity = LANGUAGES[name], official.folder(request, NAME), f"{NAME}/{name}"
-    queries, judgements = one.counts[split]
+    language, root, identity = LANGUAGES[name], official.folder(request, NAME), f"{NAME}/{name}"
+    queries, judgements = language.counts[split]
+    tarball = root / f"{language.folder}.tar.gz"
+    hint = (
+        f"fetch {URL}/{tarball.name} and put it there as it is. For orientation: the tarball of v1.0 has "
+        f"{language.size:,} bytes and md5 {language.md5}; for v1.1 no checksum was published, so counts are checked "
+        "instead"
+    )
 
-    def found(expected: str, *names: str) -> File:
-        tarball = root / f"{one.folder}.tar.gz"
-        hint = (
-            f"fetch {URL}/{tarball.name} and put it there as it is. For orientation: the tarball of v1.0 has "
-            f"{one.size:,} bytes and md5 {one.md5}; for v1.1 no checksum was published, so counts are checked instead"
-        )
-        expected = f"{expected} of Mr. TyDi v1.1 in one of the two"
-        places = (root / one.folder / file for file in names)
-        return find(*places, expected=expected, hint=hint, packed=Member(tarball, f"{one.folder}/{names[0]}"))
+    def locate(content: str, *names: str) -> File:
+        paths = (root / language.folder / file for file in names)
+        member = Member(tarball, f"{language.folder}/{names[0]}")
+        return find(*paths, expected=f"{content} of Mr. TyDi v1.1 in one of the two", hint=hint, packed=member)
 
-    collection = found(f"the {one.passages:,} passages", f"{COLLECTION}.gz", COLLECTION)
-    topics = found(f"the {queries:,} questions of {split}", f"topic.{split}.tsv")
-    qrels = found(f"the {judgements:,} judgements of {split}", f"qrels.{split}.txt")
+    collection = locate(f"the {language.passages:,} passages", f"{COLLECTION}.gz", COLLECTION)
+    topics = locate(f"the {queries:,} questions of {split}", f"topic.{split}.tsv")
+    qrels = locate(f"the {judgements:,} judgements of {split}", f"qrels.{split}.txt")
     return Leg(
         "",
         trec.topics_source(topics, f"{identity} questions ({split})"),
         trec.qrels_source(qrels, f"{identity} qrels ({split})"),
-        Corpus(identity, anserini.passages(collection, f"{identity} passages"), name, one.passages),
+        Corpus(identity, passages(collection, f"{identity} passages"), name, language.passages),
         name,
         {"queries": queries, "qrels": judgements},
     )
+
+
+def passages(path: File, name: str = "") -> FileSource[Item]:
+    """Return the passages of a file in Anserini's JSONL form, `{"id", "contents"}`.
+
+    `contents` is title, an empty line, passage; it is cut at the first empty line only. Contents without one are a
+    passage without title. Other keys are not read, and duplicate ids are not looked for (see
+    `bench.data.formats.ids.IdCollector`).
+    """
+    return file_source(name or path.name, "anserini-contents/1", path, Format("document", _passage))
+
+
+def _passage(text: str) -> Item:
+    """Parse one row. Raises `RecordError`."""
+    row = jsonl.json_object(text, ("id", "contents"))
+    identity = check_id(jsonl.present(row, "id", "the document id"), "document id")
+    title, gap, passage = jsonl.string(row, "contents").partition("\n\n")
+    return Item(identity, passage, title) if gap else Item(identity, title)
 
 
 def mini_leg(name: str, split: str, world: face.WorldSettings) -> Leg:
@@ -97,52 +128,50 @@ def training_legs(request: DataRequest) -> dict[str, Leg]:
     return {f"{NAME}/{name}": leg(name, "train", request) for name in LANGUAGES}
 
 
-def tables() -> dict[str, str]:
-    """Return the card's table of languages."""
-    rows = (
-        (one.code, one.name, one.passages, *(f"{queries:,} / {rows:,}" for queries, rows in one.counts.values()))
-        for one in LANGUAGES.values()
-    )
-    return {"languages": markdown("task|language|passages|train: queries / judgements|dev|test", rows, "ll")}
-
-
-def releases() -> tuple[Release, ...]:
-    """List the tarballs of v1.1; their sizes and checksums were not published."""
-    return tuple(
-        Release(f"{NAME}/{one.folder}.tar.gz", (f"{URL}/{one.folder}.tar.gz",), LICENCE, tasks=(one.code,))
-        for one in LANGUAGES.values()
-    )
-
-
-_OWN = FineTuning(
+_TRAIN = FineTuning(
     f"{NAME}-train",
-    partial(languages, real=trained_on(training_legs, f"{NAME}-train"), names=tuple(LANGUAGES)),
+    partial(languages, released=trained_on(training_legs, f"{NAME}-train"), names=tuple(LANGUAGES)),
     MSM_MRTYDI,
     "MSM (ICLR'23): all languages of Mr. TyDi's training questions, 40 epochs, batch 128, going on from English",
 )
 MCONTRIEVER = replace(
-    _OWN,
+    _TRAIN,
     values=MCONTRIEVER_MRTYDI,
     source="mContriever (TMLR'22): Mr. TyDi with negatives mined by the tuned model, going on from MS MARCO",
 )
 _ENGLISH = single(MARCO, NQ, SUPERVISED)
 _RECIPES: Recipes = {
     "english": {**_ENGLISH, "msmarco-mcontriever": (MARCO_MCONTRIEVER,), "nq-mcontriever": (NQ_MCONTRIEVER,)},
-    "multilingual": {**then(_ENGLISH, _OWN), "msmarco-mcontriever": (MARCO_MCONTRIEVER, MCONTRIEVER)},
+    "multilingual": {**then(_ENGLISH, _TRAIN), "msmarco-mcontriever": (MARCO_MCONTRIEVER, MCONTRIEVER)},
 }
 _TASKS = tuple(LANGUAGES)
 
 BENCHMARK = Benchmark(
-    **about("mrtydi"),
-    rules=RULES,
+    **metadata("mrtydi"),
+    protocol=PROTOCOL,
     tasks=_TASKS,
-    legs=lambda name, split, request: (leg(name, split, request),),
+    legs=leg,
     mini=_TASKS,
-    mini_legs=lambda name, split, world: (mini_leg(name, split, world),),
+    mini_legs=mini_leg,
     dev={"official": _TASKS, "mini": _TASKS},
     macros=(average(NAME, "Avg. ({})", LANGUAGES, "unweighted mean over the 11 languages"),),
-    tables=tables,
-    releases=releases,
+    tables={
+        "languages": markdown(
+            "task|language|passages|train: queries / judgements|dev|test",
+            (
+                (code, language.name, language.passages, *(f"{queries:,} / {rows:,}" for queries, rows in counts))
+                for code, language in LANGUAGES.items()
+                for counts in [language.counts.values()]
+            ),
+            "ll",
+        )
+    },
+    releases=tuple(  # sizes and checksums of v1.1 were not published
+        Release(
+            f"{NAME}/{language.folder}.tar.gz", (f"{URL}/{language.folder}.tar.gz",), LICENCE, tasks=(language.code,)
+        )
+        for language in LANGUAGES.values()
+    ),
     recipes=_RECIPES,
 )
 SUITE = BENCHMARK.suite()

@@ -9,33 +9,33 @@ import bench.suites as face
 from bench import Corpus, Leg, UsageError
 from bench.suites import DataRequest
 from suites import mrtydi
-from suites.common import Benchmark, about, average, brings
+from suites.common import Benchmark, average, brings, metadata
 
 NAME = "mrtydi-v1-0"
 
 
-def legs(name: str, split: str, request: DataRequest) -> tuple[Leg, ...]:
+def legs(name: str, split: str, request: DataRequest) -> Leg:
     """Return a split's questions, downloaded when read. Raises `UsageError` if they may not be."""
-    one, cached = mrtydi.LANGUAGES[name], face.irds.home() / "mr-tydi" / name
+    language, cached = mrtydi.LANGUAGES[name], face.irds.home() / "mr-tydi" / name
     if request.offline and not cached.exists():
         places = ", ".join(str(place) for place in (request.data_dir, cached) if place)
         raise UsageError(
             f"{NAME}/{name} is not at hand and nothing may be downloaded; looked in {places}; ir_datasets has to fetch "
-            f"{one.size:,} bytes: allow downloads, or run mrtydi, which reads files of v1.1 from a folder"
+            f"{language.size:,} bytes: allow downloads, or run mrtydi, which reads files of v1.1 from a folder"
         )
     parts = face.irds.sources(f"mr-tydi/{name}/{split}")
-    queries, judgements = one.counts[split]
-    corpus = Corpus(f"{NAME}/{name}", parts.corpus, name, one.passages)
-    return (Leg("", parts.queries, parts.qrels, corpus, name, {"queries": queries, "qrels": judgements}),)
+    queries, judgements = language.counts[split]
+    corpus = Corpus(f"{NAME}/{name}", parts.corpus, name, language.passages)
+    return Leg("", parts.queries, parts.qrels, corpus, name, {"queries": queries, "qrels": judgements})
 
 
 _TASKS = tuple(mrtydi.LANGUAGES)
 
 BENCHMARK = Benchmark(
-    **about("mrtydi-v1-0"),
+    **metadata("mrtydi-v1-0"),
     citation=mrtydi.SUITE.citation,
     licence=mrtydi.SUITE.licence,
-    rules=replace(mrtydi.RULES, official=(), release="v1.0"),
+    protocol=replace(mrtydi.PROTOCOL, official=(), release="v1.0"),
     tasks=_TASKS,
     legs=legs,
     dev={"official": _TASKS},

@@ -28,4 +28,4 @@ def bench_runs() -> Iterable[RunPreset]:
 @hookimpl
 def bench_corpora() -> list[PretrainingCorpus]:
     """Bring the corpora."""
-    return [PretrainingCorpus(name, **about) for name, about in table("corpora").items()]
+    return [PretrainingCorpus(name, **fields) for name, fields in table("corpora").items()]

@@ -11,7 +11,7 @@ import bench.suites as face
 from bench import Corpus, Item, Judgement, Leg, Macro
 from bench.suites import DataRequest, Release, aligned, official
 from suites import readouts
-from suites.common import ENGLISH, Benchmark, Rules, about, average, brings, find, published
+from suites.common import ENGLISH, Benchmark, ScoringProtocol, average, brings, find, metadata, published
 
 NAME = "tatoeba"
 URL = "https://github.com/facebookresearch/LASER/tree/main/data/tatoeba/v1"
@@ -20,7 +20,9 @@ FILES = (
 )
 """Where single files are had, at the commit whose checksums are those of `suites/checksums/tatoeba.txt`."""
 LICENCE = "CC BY 2.0 FR (Tatoeba)"
-RULES = Rules(("accuracy",), "list", 1, similarity="l2", readout=readouts.XTREME, release="LASER v1 (2018-11-17)")
+PROTOCOL = ScoringProtocol(
+    ("accuracy",), "list", 1, similarity="l2", readout=readouts.XTREME, release="LASER v1 (2018-11-17)"
+)
 _FULL = 1000
 BOTH = "mean over the two directions of each pair, then over the pairs"
 
@@ -66,12 +68,12 @@ def directions(
     counts = {} if sentences is None else {"queries": sentences, "qrels": sentences}
     left, right = paths
     legs = []
-    for asked, searched in ((left, right), (right, left)):
-        name, pool = f"{asked}-{searched}", f"{identity}.{searched}"
-        queries = aligned.sentences(paths[asked], f"{identity} {name} queries")
-        qrels = aligned.same_line(paths[asked], f"{identity} {name} qrels")
-        corpus = Corpus(pool, aligned.sentences(paths[searched], pool), languages[searched], sentences)
-        legs.append(Leg(name, queries, qrels, corpus, languages[asked], counts))
+    for source, target in ((left, right), (right, left)):
+        name, pool = f"{source}-{target}", f"{identity}.{target}"
+        queries = aligned.sentences(paths[source], f"{identity} {name} queries")
+        qrels = aligned.same_line(paths[source], f"{identity} {name} qrels")
+        corpus = Corpus(pool, aligned.sentences(paths[target], pool), languages[target], sentences)
+        legs.append(Leg(name, queries, qrels, corpus, languages[source], counts))
     return tuple(legs)
 
 
@@ -85,68 +87,57 @@ def mini_legs(name: str, _split: str, world: face.WorldSettings) -> tuple[Leg, .
         for side, (code, _) in enumerate(sides)
     ]
     legs = []
-    for asked, searched in ((0, 1), (1, 0)):
-        code, language = sides[searched]
-        corpus = Corpus(f"{world.corpus}/{identity}.{code}", texts[searched], language)
-        legs.append(Leg(f"{sides[asked][0]}-{code}", texts[asked], qrels, corpus, sides[asked][1]))
+    for source, target in ((0, 1), (1, 0)):
+        code, language = sides[target]
+        corpus = Corpus(f"{world.corpus}/{identity}.{code}", texts[target], language)
+        legs.append(Leg(f"{sides[source][0]}-{code}", texts[source], qrels, corpus, sides[source][1]))
     return tuple(legs)
 
 
 def _mini_sentences(world: face.WorldSettings, language: str, side: int) -> Iterator[Item]:
-    for at, text in enumerate(face.mini.bitext(language, world)[side]):
-        yield Item(str(at), text)
+    for line, text in enumerate(face.mini.bitext(language, world)[side]):
+        yield Item(str(line), text)
 
 
 def _mini_qrels(world: face.WorldSettings, language: str) -> Iterator[Judgement]:
     return (Judgement(item.id, item.id, 1) for item in _mini_sentences(world, language, 0))
 
 
-def tables() -> dict[str, str]:
-    """Return the card's lists of pairs."""
-    small = ", ".join(f"{pair.code} {pair.sentences}" for pair in PAIRS.values() if pair.sentences != _FULL)
-    whole = ", ".join(pair.code for pair in PAIRS.values() if pair.sentences == _FULL)
-    return {"pairs": f"{_FULL:,} sentence pairs each: {whole}.\n\nFewer: {small}."}
+def _average(codes: Iterable[str], note: str, *, mini: bool = False) -> Macro:
+    return average(NAME, "Avg. ({})", (f"{code}-eng" for code in codes), f"{note}; {BOTH}", mini=mini)
 
 
-def releases() -> tuple[Release, ...]:
-    """List the 224 files, with the checksums of LASER's repository."""
-    lines = files("suites").joinpath("checksums/tatoeba.txt").read_text(encoding="ascii").splitlines()
-    return tuple(
-        Release(f"{NAME}/v1/{name}", (f"{FILES}/{name}",), LICENCE, int(size), sha256, tasks=(name.split(".")[1],))
-        for sha256, size, name in map(str.split, lines)
-    )
+def _from_english(name: str, codes: Iterable[str]) -> Macro:
+    note = "XTREME's own direction: English sentences ask, the other language is searched, as its code does"
+    return average(NAME, name, (f"{code}-eng:eng-{code}" for code in codes), note)
 
 
-def _macros() -> tuple[Macro, ...]:
-    one = "XTREME's own direction: English sentences ask, the other language is searched, as its code does"
-
-    def pairs(name: str, codes: Iterable[str], note: str, *, mini: bool = False) -> Macro:
-        return average(NAME, name, (f"{code}-eng" for code in codes), f"{note}; {BOTH}", mini=mini)
-
-    def from_english(name: str, codes: Iterable[str]) -> Macro:
-        return average(NAME, name, (f"{code}-eng:eng-{code}" for code in codes), one)
-
-    return (
-        pairs("Avg. ({})", CCP, "the languages of CCP's Table 1"),
-        pairs("Avg. ({})", (pair.code for pair in PAIRS.values()), "all pairs"),
-        from_english("XTREME ({})", XTREME),
-        from_english("XTREME-R ({})", XTREME_R),
-        pairs("Avg. ({})", XTREME, "the languages of XTREME"),
-        pairs("Avg. ({})", XTREME_R, "the languages of XTREME-R"),
-        pairs("Avg. ({})", MINI, "the languages of the embedded world", mini=True),
-    )
-
+_FEWER = ", ".join(f"{pair.code} {pair.sentences}" for pair in PAIRS.values() if pair.sentences != _FULL)
+_AT_FULL = ", ".join(pair.code for pair in PAIRS.values() if pair.sentences == _FULL)
+_CHECKSUMS = files("suites").joinpath("checksums/tatoeba.txt").read_text(encoding="ascii")
+"""Of LASER's repository: sha256, size and name of the 224 files."""
 
 BENCHMARK = Benchmark(
-    **about("tatoeba"),
-    rules=RULES,
+    **metadata("tatoeba"),
+    protocol=PROTOCOL,
     tasks=tuple(PAIRS),
     legs=legs,
     mini=tuple(f"{code}-eng" for code in MINI),
     mini_legs=mini_legs,
-    macros=_macros(),
-    tables=tables,
-    releases=releases,
+    macros=(
+        _average(CCP, "the languages of CCP's Table 1"),
+        _average((pair.code for pair in PAIRS.values()), "all pairs"),
+        _from_english("XTREME ({})", XTREME),
+        _from_english("XTREME-R ({})", XTREME_R),
+        _average(XTREME, "the languages of XTREME"),
+        _average(XTREME_R, "the languages of XTREME-R"),
+        _average(MINI, "the languages of the embedded world", mini=True),
+    ),
+    tables={"pairs": f"{_FULL:,} sentence pairs each: {_AT_FULL}.\n\nFewer: {_FEWER}."},
+    releases=tuple(
+        Release(f"{NAME}/v1/{name}", (f"{FILES}/{name}",), LICENCE, int(size), sha256, tasks=(name.split(".")[1],))
+        for sha256, size, name in map(str.split, _CHECKSUMS.splitlines())
+    ),
     parallel="legs",
 )
 SUITE = BENCHMARK.suite()

@@ -11,7 +11,7 @@ from pathlib import Path
 from bench import BenchError, Leg
 from bench.suites import DataRequest, Member, Release, official
 from suites import tatoeba
-from suites.common import Benchmark, about, average, brings, find, published
+from suites.common import Benchmark, average, brings, find, metadata, published
 
 NAME = "tatoeba-pairs"
 SENTENCES, LINKS = "sentences.tar.bz2", "links.tar.bz2"
@@ -38,11 +38,6 @@ def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
     return tatoeba.directions(f"{NAME}/{name}", paths, _LANGUAGES)
 
 
-def releases() -> tuple[Release, ...]:
-    """List Tatoeba's exports, which change every week and so have no checksum."""
-    return tuple(Release(f"{NAME}/exports/{name}", (f"{URL}/{name}",), tatoeba.LICENCE) for name in (SENTENCES, LINKS))
-
-
 def main(arguments: Sequence[str]) -> int:
     """Draw the pairs from the exports under the named folder of data; return the exit status."""
     from suites.readers.tatoeba import draw
@@ -63,14 +58,16 @@ def main(arguments: Sequence[str]) -> int:
 
 
 BENCHMARK = Benchmark(
-    **about("tatoeba-pairs"),
+    **metadata("tatoeba-pairs"),
     citation=tatoeba.SUITE.citation,
     licence=tatoeba.SUITE.licence,
-    rules=replace(tatoeba.RULES, release=f"drawn with seed {SEED}"),
+    protocol=replace(tatoeba.PROTOCOL, release=f"drawn with seed {SEED}"),
     tasks=TASKS,
     legs=legs,
     macros=(average(NAME, "Avg. ({})", TASKS, f"{tatoeba.BOTH}; CCP's sentences were not released"),),
-    releases=releases,
+    releases=tuple(  # which change every week and so have no checksum
+        Release(f"{NAME}/exports/{name}", (f"{URL}/{name}",), tatoeba.LICENCE) for name in (SENTENCES, LINKS)
+    ),
     parallel="legs",
 )
 SUITE = BENCHMARK.suite()

@@ -27,6 +27,7 @@ from bench import Corpus, Leg, Source, UsageError
 from bench.suites import (
     TABLE,
     DataRequest,
+    File,
     FineTuning,
     TrainingPair,
     concatenate,
@@ -40,7 +41,7 @@ from bench.suites import (
     without_leaks,
     without_test_questions,
 )
-from suites.common import plain_or_packed, present
+from suites.common import find, first_file, plain_or_packed
 from suites.readers import mewsli_x as mewslix
 from suites.readers import xquad
 
@@ -74,10 +75,10 @@ XTREME_MEWSLI |= {"titles": False}
 
 def nq(request: DataRequest) -> Source[TrainingPair]:
     """Natural Questions in DPR's form; of its 6,515 dev questions no suite asks one."""
-    place = official.folder(request, "nq")
+    folder = official.folder(request, "nq")
     url = "https://dl.fbaipublicfiles.com/dpr/data/retriever/biencoder-nq-train.json.gz"
-    train = _file(place, "biencoder-nq-train.json", f"58,880 questions with passages; fetch {url}")
-    dev = _there(place, "biencoder-nq-dev.json")
+    train = _file(folder, "biencoder-nq-train.json", f"58,880 questions with passages; fetch {url}")
+    dev = first_file(*plain_or_packed(folder, "biencoder-nq-dev.json"))
     return with_dev(dpr.pairs(train, "nq"), dpr.pairs(dev, "nq-dev") if dev else None)
 
 
@@ -88,35 +89,31 @@ def msmarco(request: DataRequest) -> Source[TrainingPair]:  # noqa: ARG001 (all 
 
 def squad_sentences(request: DataRequest) -> Source[TrainingPair]:
     """SQuAD 1.1: a question and the sentence that answers it, with its paragraph."""
-    place = official.folder(request, "squad")
+    folder = official.folder(request, "squad")
     url = "https://rajpurkar.github.io/SQuAD-explorer/dataset/train-v1.1.json"
-    train = _file(place, "train-v1.1.json", f"87,599 questions; fetch {url}")
-    return with_dev(squad.pairs(train, "squad"), _squad_dev(place, request))
-
-
-def _squad_dev(place: Path, request: DataRequest) -> Source[TrainingPair] | None:
-    """SQuAD's dev questions but those that XQuAD-R asks in 11 languages; None where one of the two is not there."""
-    found = _there(place, "dev-v1.1.json")
-    test = present(*(root / "lareqa" / "xquad-r" / "en.json" for root in official.roots(request.data_dir)))
-    if not found or not test:
-        return None
-    return without_test_questions(squad.pairs(found, "squad-dev"), xquad.questions("en", test, "lareqa/en questions"))
+    train = _file(folder, "train-v1.1.json", f"87,599 questions; fetch {url}")
+    dev_file = first_file(*plain_or_packed(folder, "dev-v1.1.json"))
+    test = first_file(*(root / "lareqa" / "xquad-r" / "en.json" for root in official.roots(request.data_dir)))
+    dev = None
+    if dev_file and test:  # XQuAD-R asks some of the dev questions in 11 languages
+        questions = xquad.questions("en", test, "lareqa/en questions")
+        dev = without_test_questions(squad.pairs(dev_file, "squad-dev"), questions)
+    return with_dev(squad.pairs(train, "squad"), dev)
 
 
 def xor_train(request: DataRequest) -> Source[TrainingPair]:
     """XOR-Retrieve's training questions in DPR's form; its dev file is not read, as the suite is scored on it."""
-    place = official.folder(request, "xor-retrieve")
+    folder = official.folder(request, "xor-retrieve")
     what = "15,250 questions with passages in DPR's form, which the README of XOR QA's baselines links to"
-    return dpr.pairs(_file(place, "xor_train_dpr.json", what), "xor-train", "")
+    return dpr.pairs(_file(folder, "xor_train_dpr.json", what), "xor-train", "")
 
 
 def wikipedia_pairs(request: DataRequest) -> Source[TrainingPair]:
     """Mewsli-X's English mentions in Wikipedia with the entities that they link to."""
-    place = official.folder(request, "mewsli-x")
-    train = _file(place, "wikipedia_pairs-train.jsonl", "167,719 mentions; `bench data fetch mewsli-x`")
-    dev = _there(place, "wikipedia_pairs-dev.jsonl")
-    held = None if dev is None else mewslix.pairs(dev, "wikipedia-pairs-dev")
-    return with_dev(mewslix.pairs(train, "wikipedia-pairs"), held)
+    folder = official.folder(request, "mewsli-x")
+    train = _file(folder, "wikipedia_pairs-train.jsonl", "167,719 mentions; `bench data fetch mewsli-x`")
+    dev = first_file(*plain_or_packed(folder, "wikipedia_pairs-dev.jsonl"))
+    return with_dev(mewslix.pairs(train, "wikipedia-pairs"), mewslix.pairs(dev, "wikipedia-pairs-dev") if dev else None)
 
 
 def supervised(request: DataRequest) -> Source[TrainingPair]:
@@ -139,22 +136,22 @@ def trained_on(legs: Callable[[DataRequest], Mapping[str, Leg]], name: str) -> P
 
 def unleaked(source: Source[TrainingPair], request: DataRequest, names: tuple[str, ...] = ()) -> Source[TrainingPair]:
     """Leave out questions that are listed as some suite's test questions, under `names` or the files read."""
-    listed = present(*(root / TABLE for root in official.roots(request.data_dir)))
-    return without_leaks(source, listed, names) if listed else source
+    leaks = first_file(*(root / TABLE for root in official.roots(request.data_dir)))
+    return without_leaks(source, leaks, names) if leaks else source
 
 
-def english(request: DataRequest, real: Pairs) -> Source[TrainingPair]:
+def english(request: DataRequest, released: Pairs) -> Source[TrainingPair]:
     """English pairs: the embedded world's on mini data, with its English dev questions, else the released ones."""
     if request.data != "mini":
-        return real(request)
+        return released(request)
     settings = face.mini.variant(request.world)
     return with_dev(face.mini.english_pairs(settings), _mini_dev("en", settings))
 
 
-def languages(request: DataRequest, real: Pairs, names: tuple[str, ...]) -> Source[TrainingPair]:
+def languages(request: DataRequest, released: Pairs, names: tuple[str, ...]) -> Source[TrainingPair]:
     """Pairs in many languages: the embedded world's on mini data, else the released ones."""
     if request.data != "mini":
-        return real(request)
+        return released(request)
     settings = face.mini.variant(request.world)
     parts = {name: with_dev(face.mini.language_pairs(name, settings), _mini_dev(name, settings)) for name in names}
     return concatenate({f"mrtydi/{name}": part for name, part in parts.items()}, "mini-languages")
@@ -164,13 +161,20 @@ def _mini_dev(language: str, settings: face.WorldSettings) -> Source[TrainingPai
     """The embedded world's dev questions of a language with the passages judged to answer them; no test asks them."""
     name = f"{settings.corpus}/mrtydi/{language}"
     corpus = Corpus(name, face.mini.passages(language, settings), language)
-    asked, judged = face.mini.questions(language, "dev", settings), face.mini.judgements(language, "dev", settings)
-    return from_leg(Leg("", asked, judged, corpus, language), f"{name} dev")
+    queries, qrels = face.mini.questions(language, "dev", settings), face.mini.judgements(language, "dev", settings)
+    return from_leg(Leg("", queries, qrels, corpus, language), f"{name} dev")
 
 
-def tuning(name: str, real: Pairs, values: Mapping[str, Any], source: str) -> FineTuning:
-    """Return a fine-tuning on English pairs."""
-    return FineTuning(name, partial(english, real=real), values, source)
+def tuning(name: str, released: Pairs, values: Mapping[str, Any], source: str) -> FineTuning:
+    """Return a fine-tuning on English pairs.
+
+    Args:
+        name: of the pairs, as results record it.
+        released: request → the pairs; on mini data the embedded world's take their place.
+        values: settings `tune.*`, without the prefix, as the source prints them.
+        source: paper, table or code that prints them.
+    """
+    return FineTuning(name, partial(english, released=released), values, source)
 
 
 NQ = tuning("nq", nq, CCP_NQ, "CCP (IJCAI'22), released run-ccp.sh: NQ, 20 epochs, batch 48")
@@ -189,7 +193,7 @@ SUPERVISED = tuning("supervised-en", supervised, MSM_NQ, "ours: English pairs at
 
 def single(*recipes: FineTuning) -> Recipe:
     """Put recipes of one fine-tuning each under the names of their pairs."""
-    return {one.name: (one,) for one in recipes}
+    return {recipe.name: (recipe,) for recipe in recipes}
 
 
 def then(first: Recipe, last: FineTuning) -> Recipe:
@@ -200,23 +204,18 @@ def then(first: Recipe, last: FineTuning) -> Recipe:
 def few_shot(name: str, by_task: Callable[[DataRequest, str], Source[TrainingPair] | None]) -> Recipe:
     """Return Contriever's few-shot recipes: from the pretrained encoder, or going on from English pairs."""
     last = FineTuning(name, None, CONTRIEVER_FEW, "Contriever (TMLR'22), few-shot: 500 epochs, batch 256", by_task)
-    two = {**CONTRIEVER_FEW, "tied": SUPERVISED.values["tied"]}  # two encoders cannot become one
+    untied = {**CONTRIEVER_FEW, "tied": SUPERVISED.values["tied"]}  # two encoders cannot become one
     return {
         "train": (last,),
         "msmarco-train": (MARCO_CONTRIEVER, last),
-        "supervised-train": (SUPERVISED, replace(last, values=two)),
+        "supervised-train": (SUPERVISED, replace(last, values=untied)),
     }
 
 
-def _there(folder: Path, name: str) -> Path | None:
-    return present(*plain_or_packed(folder, name))
-
-
-def _file(folder: Path, name: str, what: str) -> Path:
+def _file(folder: Path, name: str, expected: str) -> File:
     """Return a file, plain or compressed. Raises `UsageError`."""
-    if (found := _there(folder, name)) or not official.files_required():
-        return found or folder / name
-    raise UsageError(
-        f"{folder / name}: found no such file, expected {what}; or choose another recipe (tune.recipe), or "
-        "name pairs of your own in place of a recipe's last ones: --set tune.data=FILE"
+    hint = (
+        "or choose another recipe (tune.recipe), or name pairs of your own in place of a recipe's last ones: "
+        "--set tune.data=FILE"
     )
+    return find(*plain_or_packed(folder, name), expected=expected, hint=hint)

@@ -5,7 +5,6 @@ Without the passages, questions are there, to be counted and audited; reading a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,16 +15,16 @@ from suites import readouts
 from suites.common import (
     ENGLISH,
     Benchmark,
-    Rules,
-    about,
+    ScoringProtocol,
     answering,
     average,
     brings,
     find,
+    first_file,
     markdown,
-    missing,
+    metadata,
+    missing_source,
     plain_or_packed,
-    present,
     published,
 )
 from suites.readers import dpr, xor
@@ -37,21 +36,22 @@ WIKIPEDIA = "enwiki_20190201_w100.tsv"
 LICENCE = "MIT"
 
 
-def _release(name: str, size: int, sha256: str) -> Release:
-    return Release(f"{NAME}/{name}", (f"{URL}/{name}",), LICENCE, size, sha256)
-
-
 SPLITS = {
-    "dev": _release(
-        "xor_dev_retrieve_eng_span_v1_1.jsonl",
-        426_987,
-        "cfe569e4c6d3539c2111d97249f900318f9273b246a61fff95216ce2a2e1505c",
-    ),
-    "train": _release(
-        "xor_train_retrieve_eng_span.jsonl",
-        2_912_848,
-        "f0c8202eebcef9fc129c9bb8e7a12fae1a7648163b249dc0a06df4318923f70b",
-    ),
+    split: Release(f"{NAME}/{name}", (f"{URL}/{name}",), LICENCE, size, sha256)
+    for split, name, size, sha256 in (
+        (
+            "dev",
+            "xor_dev_retrieve_eng_span_v1_1.jsonl",
+            426_987,
+            "cfe569e4c6d3539c2111d97249f900318f9273b246a61fff95216ce2a2e1505c",
+        ),
+        (
+            "train",
+            "xor_train_retrieve_eng_span.jsonl",
+            2_912_848,
+            "f0c8202eebcef9fc129c9bb8e7a12fae1a7648163b249dc0a06df4318923f70b",
+        ),
+    )
 }
 """`dev` is scored, since the answers of `test` are hidden; `train` has questions to train on."""
 ROWS = {"dev": 2_110, "train": 15_250}
@@ -72,7 +72,7 @@ LANGUAGES = {code: Language(*counts) for code, counts in published(NAME).items()
 
 def leg(name: str, split: str, request: DataRequest) -> Leg:
     """Return a split's questions with their answers. Raises `UsageError` if the folder or file is missing."""
-    root, file, one, identity = official.folder(request, NAME), SPLITS[split], LANGUAGES[name], f"{NAME}/{name}"
+    root, file, identity = official.folder(request, NAME), SPLITS[split], f"{NAME}/{name}"
     path = find(
         root.parent / file.path,
         expected=f"the {ROWS[split]:,} questions of {split} in {len(LANGUAGES)} languages",
@@ -85,7 +85,7 @@ def leg(name: str, split: str, request: DataRequest) -> Leg:
         None,
         Corpus(f"{NAME}/enwiki-20190201", _wikipedia(root), ENGLISH),
         name,
-        {"queries": one.counted if split == "dev" else one.train},
+        {"queries": LANGUAGES[name].counted if split == "dev" else LANGUAGES[name].train},
         answers=xor.answers(path, part, f"{identity} answers ({split})"),
     )
 
@@ -93,9 +93,9 @@ def leg(name: str, split: str, request: DataRequest) -> Leg:
 def _wikipedia(root: Path) -> Source[Item]:
     """Return the passages, plain or compressed; reading them raises where there are none."""
     name = f"{NAME} passages"
-    if path := present(*plain_or_packed(root, WIKIPEDIA)):
+    if path := first_file(*plain_or_packed(root, WIKIPEDIA)):
         return dpr.passages(path, name)
-    return missing(
+    return missing_source(
         root / WIKIPEDIA,
         name,
         "the English Wikipedia of 2019-02-01 in passages of 100 tokens (about 18 million rows of id, text, title)",
@@ -105,38 +105,33 @@ def _wikipedia(root: Path) -> Source[Item]:
     )
 
 
-def mini_legs(name: str, _split: str, world: face.WorldSettings) -> tuple[Leg, ...]:
+def mini_legs(name: str, _split: str, world: face.WorldSettings) -> Leg:
     """Return the questions of a language of the embedded world."""
-    return (answering(face.mini.cross_lingual(name, world), f"{world.corpus}/{NAME}", name),)
+    return answering(face.mini.cross_lingual(name, world), f"{world.corpus}/{NAME}", name)
 
 
-def tables() -> dict[str, str]:
-    """Return the card's table of languages."""
-    every = tuple(map(sum, zip(*LANGUAGES.values(), strict=True)))
-    rows = [(code, *counts) for code, counts in (*LANGUAGES.items(), ("all", every))]
-    return {"languages": markdown("task|dev questions|of these counted|train questions counted", rows)}
-
-
-def releases() -> Sequence[Release]:
-    """List the official files."""
-    passages = Release(f"{NAME}/{WIKIPEDIA}", (f"{URL}/models/{WIKIPEDIA}",), "Wikipedia (2019-02-01), CC BY-SA 3.0")
-    return *SPLITS.values(), passages
-
-
+_ROWS = (*LANGUAGES.items(), ("all", map(sum, zip(*LANGUAGES.values(), strict=True))))
 _ENGLISH = {"nq": (NQ_MSM,), "nq-ccp": (NQ,), **single(SUPERVISED)}
-_OWN = tuning("xor-train", xor_train, MSM_XOR, "MSM (ICLR'23): XOR-Retrieve's training questions, going on from NQ")
+_TRAIN = tuning("xor-train", xor_train, MSM_XOR, "MSM (ICLR'23): XOR-Retrieve's training questions, going on from NQ")
 
 BENCHMARK = Benchmark(
-    **about("xor-retrieve"),
-    rules=Rules(("R@2kt", "R@5kt"), "list", official=("xor-asked",), readout=readouts.CCP, release="v1.1"),
+    **metadata("xor-retrieve"),
+    protocol=ScoringProtocol(("R@2kt", "R@5kt"), "list", official=("xor-asked",), readout=readouts.CCP, release="v1.1"),
     tasks=tuple(LANGUAGES),
-    legs=lambda name, _, request: (leg(name, "dev", request),),
+    legs=lambda name, _split, request: leg(name, "dev", request),
     mini=tuple(LANGUAGES),
     mini_legs=mini_legs,
     macros=(average(NAME, "Avg. ({})", LANGUAGES, "unweighted mean over the 7 languages"),),
-    tables=tables,
-    releases=releases,
-    recipes={"english": _ENGLISH, "multilingual": then(_ENGLISH, _OWN)},
+    tables={
+        "languages": markdown(
+            "task|dev questions|of these counted|train questions counted", ((code, *counts) for code, counts in _ROWS)
+        )
+    },
+    releases=(
+        *SPLITS.values(),
+        Release(f"{NAME}/{WIKIPEDIA}", (f"{URL}/models/{WIKIPEDIA}",), "Wikipedia (2019-02-01), CC BY-SA 3.0"),
+    ),
+    recipes={"english": _ENGLISH, "multilingual": then(_ENGLISH, _TRAIN)},
 )
 SUITE = BENCHMARK.suite()
 bench_suites = brings(SUITE)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
+from typing import Literal
 
 from bench import DataError, Item, Judgement, Source
 from bench.suites import (
@@ -28,6 +29,7 @@ from bench.suites import (
 _COLUMNS = "4 columns separated by tabs: query id, similar ids, candidate ids, scores"
 _TEXT_COLUMNS = "3 columns separated by tabs: question id, title, body (which may be missing)"
 
+Role = Literal["queries", "candidates"]
 _Row = tuple[tuple[str, ...], Candidates]
 """One line of a candidate file: the similar questions, in the file's order, and all candidates."""
 
@@ -49,14 +51,29 @@ def texts(path: File, name: str = "", *, body: bool = False) -> FileSource[Item]
     return file_source(name or path.name, reader, path, form)
 
 
-def queries_of(text: Source[Item], lists: Source[Candidates]) -> Source[Item]:
-    """Return the questions that are asked, in the order of the texts; reading raises `DataError` where one lacks."""
-    return _chosen("queries", text, lists)
+def select(texts: Source[Item], lists: Source[Candidates], role: Role) -> Source[Item]:
+    """Return the texts that candidate lists name as queries, or as candidates of any query, in their own order.
+
+    Reading raises `DataError` at the end if a text is missing.
+    """
+    return Source(
+        f"{texts.name}: {role} of {lists.name}",
+        f"chosen-{role}/1:{texts.reader}:{lists.reader}",
+        (*texts.files, *lists.files),
+        partial(_selected, texts, lists, role),
+    )
 
 
-def pool_of(text: Source[Item], lists: Source[Candidates]) -> Source[Item]:
-    """Return the questions that are candidates of any query, in the order of the texts; raises as `queries_of`."""
-    return _chosen("candidates", text, lists)
+def _selected(texts: Source[Item], lists: Source[Candidates], role: Role) -> Iterator[Item]:
+    ids = {name for row in lists.read() for name in ((row.query,) if role == "queries" else row.documents)}
+    count = len(ids)
+    for item in texts.read():
+        if item.id in ids:
+            ids.remove(item.id)
+            yield item
+    if ids:
+        missing = f"no text for {len(ids):,} of the {count:,} questions of {lists.name}, e.g. {min(ids)!r}"
+        raise DataError(texts.name, None, missing, "one for each", "the two files do not belong together")
 
 
 def _row(text: str) -> _Row:
@@ -68,11 +85,11 @@ def _row(text: str) -> _Row:
     similar, offered = columns[1].split(), columns[2].split()
     for ids, what in ((similar, "similar question"), (offered, "candidate")):
         if len(set(ids)) != len(ids):
-            twice = next(one for at, one in enumerate(ids) if one in ids[:at])
-            raise RecordError(f"{what} {twice!r} a second time", "each once", "remove one of the two")
+            duplicate = next(name for position, name in enumerate(ids) if name in ids[:position])
+            raise RecordError(f"{what} {duplicate!r} a second time", "each once", "remove one of the two")
     if not offered:
         raise RecordError(f"no candidate of query {query!r}", "at least one")
-    if strays := [one for one in similar if one not in offered]:
+    if strays := [name for name in similar if name not in offered]:
         raise RecordError(f"similar question {strays[0]!r}", f"one of the {len(offered)} candidates of the line")
     return tuple(similar), Candidates(query, tuple(offered), _scores(columns[3], len(offered)))
 
@@ -97,13 +114,13 @@ _ROWS = Format("query", _row, lambda row: f"query id {row[1].query!r}")
 
 
 def _candidates(path: File) -> Iterator[tuple[int, Candidates]]:
-    return ((line, found) for line, (_, found) in records(path, _ROWS))
+    return ((line, candidates) for line, (_, candidates) in records(path, _ROWS))
 
 
 def _judgements(path: File) -> Iterator[tuple[int, Judgement]]:
-    for line, (similar, found) in records(path, _ROWS):
+    for line, (similar, candidates) in records(path, _ROWS):
         for document in similar:
-            yield line, Judgement(found.query, document, 1)
+            yield line, Judgement(candidates.query, document, 1)
 
 
 def _question(text: str, *, body: bool) -> Item:
@@ -114,25 +131,3 @@ def _question(text: str, *, body: bool) -> Item:
     identity = check_id(columns[0].strip(), "question id")
     parts = columns[1:] if body else columns[1:2]
     return Item(identity, " ".join(filter(None, map(str.strip, parts))))
-
-
-def _chosen(what: str, text: Source[Item], lists: Source[Candidates]) -> Source[Item]:
-    return Source(
-        f"{text.name}: {what} of {lists.name}",
-        f"chosen-{what}/1:{text.reader}:{lists.reader}",
-        (*text.files, *lists.files),
-        partial(_read_chosen, what, text, lists),
-    )
-
-
-def _read_chosen(what: str, text: Source[Item], lists: Source[Candidates]) -> Iterator[Item]:
-    """Stream the chosen texts; raise at the end if one did not come."""
-    wanted = {name for one in lists.read() for name in ((one.query,) if what == "queries" else one.documents)}
-    asked = len(wanted)
-    for item in text.read():
-        if item.id in wanted:
-            wanted.remove(item.id)
-            yield item
-    if wanted:
-        found = f"no text for {len(wanted):,} of the {asked:,} questions of {lists.name}, e.g. {min(wanted)!r}"
-        raise DataError(text.name, None, found, "one for each", "the two files do not belong together")

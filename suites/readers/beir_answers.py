@@ -25,7 +25,7 @@ from bench.suites import (
     records,
     shown,
 )
-from suites.readers import accepted
+from suites.readers.common import answer_strings, column
 
 ENGLISH = "en"
 _EXPECTED = 'an object with the keys "lang", "answers" and "question_en"'
@@ -45,80 +45,65 @@ class Part:
         return f"{self.split}:{self.language or 'all'}:{'question_en' if self.english else 'text'}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Query:
-    """One row of queries.jsonl."""
-
-    id: str
-    text: str
-    language: str
-    answers: tuple[str, ...]
-    english: str
-
-
 def queries(folder: Path, part: Part, name: str = "") -> FileSource[Item]:
     """Return the queries of a part's language, of all splits. Raises `UsageError` without the file, or for two.
 
     Reading raises `DataError` or `DataFaultsError` for malformed rows, and for a repeated query id.
     """
     path, words = beir.find(folder, "queries.jsonl"), f"{name or folder.name} queries"
-    return numbered_source(words, f"beir-answers-queries/1:{part.key}", path, partial(_items, part=part))
+    return numbered_source(
+        words, f"beir-answers-queries/1:{part.key}", path, partial(column, partial(_rows, part=part), 1)
+    )
 
 
 def qrels(folder: Path, part: Part, name: str = "") -> FileSource[Judgement]:
     """Return the judgements of a part; raises as `queries` does."""
-    path, asked = beir.find(folder, f"qrels/{part.split}.tsv"), beir.find(folder, "queries.jsonl")
+    path, queries_path = beir.find(folder, f"qrels/{part.split}.tsv"), beir.find(folder, "queries.jsonl")
     words = f"{name or folder.name} qrels ({part.split})"
-    reading = partial(_judgements, part=part, asked=asked)
+    reading = partial(_judgements, part=part, queries=queries_path)
     source = numbered_source(words, f"beir-answers-qrels/1:{part.key}", path, reading)
-    return replace(source, files=(path, asked))
+    return replace(source, files=(path, queries_path))
 
 
 def answers(folder: Path, part: Part, name: str = "") -> FileSource[Answers]:
     """Return the accepted answers of the judged queries of a part; raises as `queries` does."""
-    path, judged = beir.find(folder, "queries.jsonl"), beir.find(folder, f"qrels/{part.split}.tsv")
+    path, qrels_path = beir.find(folder, "queries.jsonl"), beir.find(folder, f"qrels/{part.split}.tsv")
     words = f"{name or folder.name} answers ({part.split})"
-    reading = partial(_answers, part=part, judged=judged)
+    reading = partial(_answers, part=part, qrels=qrels_path)
     source = numbered_source(words, f"beir-answers/1:{part.key}", path, reading)
-    return replace(source, files=(path, judged))
+    return replace(source, files=(path, qrels_path))
 
 
-def _rows(path: File, part: Part) -> Iterator[tuple[int, _Query]]:
-    rows = records(path, Format("query", _query, lambda one: f"query id {one.id!r}"))
-    return ((line, one) for line, one in rows if part.language in ("", one.language))
+def _rows(path: File, part: Part) -> Iterator[tuple[int, tuple[str, Item, Answers]]]:
+    """Stream (line, (language, query, answers)) of the queries of a part's language."""
+    form = Format("query", partial(_query, english=part.english), lambda row: f"query id {row[1].id!r}")
+    return ((line, row) for line, row in records(path, form) if part.language in ("", row[0]))
 
 
-def _items(path: File, part: Part) -> Iterator[tuple[int, Item]]:
-    for line, one in _rows(path, part):
-        text, language = (one.english, ENGLISH) if part.english else (one.text, one.language)
-        yield line, Item(one.id, text, language=language)
-
-
-def _judgements(path: File, part: Part, asked: Path) -> Iterator[tuple[int, Judgement]]:
+def _judgements(path: File, part: Part, queries: Path) -> Iterator[tuple[int, Judgement]]:
     """Stream (line, judgement) of the queries of a part's language; of all queries where it has no language."""
-    meant = {one.id for _, one in _rows(asked, part)} if part.language else None
+    ids = {query.id for _, (_, query, _) in _rows(queries, part)} if part.language else None
     for line, row in records(path, beir.JUDGEMENTS):
-        if meant is None or row.query in meant:
+        if ids is None or row.query in ids:
             yield line, row
 
 
-def _answers(path: File, part: Part, judged: Path) -> Iterator[tuple[int, Answers]]:
+def _answers(path: File, part: Part, qrels: Path) -> Iterator[tuple[int, Answers]]:
     """Stream (line, answers) of the judged queries of a part's language."""
-    meant = {row.query for _, row in records(judged, beir.JUDGEMENTS)}
-    for line, one in _rows(path, part):
-        if one.id in meant:
-            yield line, Answers(one.id, one.answers)
+    judged = {row.query for _, row in records(qrels, beir.JUDGEMENTS)}
+    return ((line, answers) for line, (_, query, answers) in _rows(path, part) if query.id in judged)
 
 
-def _query(text: str) -> _Query:
-    """Parse one row. Raises `RecordError`."""
+def _query(text: str, *, english: bool) -> tuple[str, Item, Answers]:
+    """Parse one row to its language, the query as it is asked, and the answers. Raises `RecordError`."""
     row = jsonl.json_object(text, ("_id", "text", "metadata"))
     identity = check_id(jsonl.present(row, "_id", "the query id"), "query id")
-    about: Any = jsonl.present(row, "metadata", _EXPECTED)
-    if not isinstance(about, dict):
-        raise RecordError(f'"metadata": {shown(about)}', _EXPECTED)
-    allowed = accepted.strings(jsonl.present(about, "answers", "a list of strings under that key"), '"answers"')
-    language, english = accepted.strings(
-        [jsonl.string(about, "lang"), jsonl.string(about, "question_en")], '"metadata"'
-    )
-    return _Query(identity, jsonl.string(row, "text"), language, allowed, english)
+    metadata: Any = jsonl.present(row, "metadata", _EXPECTED)
+    if not isinstance(metadata, dict):
+        raise RecordError(f'"metadata": {shown(metadata)}', _EXPECTED)
+    answers = answer_strings(jsonl.present(metadata, "answers", "a list of strings under that key"), '"answers"')
+    texts = [jsonl.string(metadata, "lang"), jsonl.string(metadata, "question_en")]
+    language, translation = answer_strings(texts, '"metadata"')
+    original = jsonl.string(row, "text")
+    query = Item(identity, translation, language=ENGLISH) if english else Item(identity, original, language=language)
+    return language, query, Answers(identity, answers)

@@ -12,6 +12,7 @@ released files they all do, and one that does not would swallow the rows below i
 import ast
 import csv
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from bench import Item
 from bench.suites import (
@@ -26,12 +27,12 @@ from bench.suites import (
     records,
     shown,
 )
-from suites.readers import accepted
+from suites.readers.common import answer_strings, column
 
 COLUMNS = ("id", "text", "title")
 """Of a row, and the words of the header where there is one."""
 
-_ASKED = ("question", "answers")
+_QUESTION_COLUMNS = ("question", "answers")
 _MARK, _TAB = '"', "\t"
 
 
@@ -42,36 +43,33 @@ def passages(path: File, name: str = "") -> FileSource[Item]:
 
 def questions(path: File, name: str = "") -> FileSource[Item]:
     """Return the questions of a file; reading raises `DataError` or `DataFaultsError` for malformed rows."""
-    return numbered_source(name or path.name, "dpr-questions/1", path, _questions)
+    return numbered_source(name or path.name, "dpr-questions/1", path, partial(column, _rows, 0))
 
 
 def answers(path: File, name: str = "") -> FileSource[Answers]:
     """Return the accepted answers of a file's questions; errors as in `questions`."""
-    return numbered_source(name or path.name, "dpr-answers/1", path, _answers)
+    return numbered_source(name or path.name, "dpr-answers/1", path, partial(column, _rows, 1))
 
 
 def cells(text: str, columns: Sequence[str]) -> list[str]:
     """Split a line into its fields, quoted or not. Raises `RecordError` for another number, or an open quotation."""
+    expected = f"{len(columns)} columns separated by tabs: {', '.join(columns)}"
     if _MARK in text:
         rows = csv.reader((text, ""), delimiter=_TAB)  # the second line is taken only by a quotation still open
         try:
-            found = next(rows)
+            fields = next(rows)
         except csv.Error:  # there are two: a field over csv's limit, and a bare carriage return outside quotes
             limit = csv.field_size_limit()
             fault = f"a field longer than {limit:,} characters" if len(text) > limit else "a carriage return in a line"
-            raise RecordError(fault, _expected(columns)) from None
+            raise RecordError(fault, expected) from None
         if rows.line_num > 1:
             hint = "a quotation mark inside a quoted field is written twice"
             raise RecordError("a quoted field that does not end on its line", 'a closing "', hint)
     else:
-        found = text.split(_TAB)
-    if len(found) != len(columns):
-        raise RecordError(f"{len(found)} column{'s' * (len(found) != 1)} in {shown(text)}", _expected(columns))
-    return found
-
-
-def _expected(columns: Sequence[str]) -> str:
-    return f"{len(columns)} columns separated by tabs: {', '.join(columns)}"
+        fields = text.split(_TAB)
+    if len(fields) != len(columns):
+        raise RecordError(f"{len(fields)} column{'s' * (len(fields) != 1)} in {shown(text)}", expected)
+    return fields
 
 
 def _passages(first: str) -> Format[Item]:
@@ -85,19 +83,17 @@ def _passage(text: str) -> Item:
 
 def _row(text: str) -> tuple[str, tuple[str, ...]]:
     """Parse one row. Raises `RecordError`."""
-    question, listed = cells(text, _ASKED)
+    question, listed = cells(text, _QUESTION_COLUMNS)
     if not question.strip():
         raise RecordError("an empty question", "the question's text")
     try:
         value = ast.literal_eval(listed.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         raise RecordError(f"answers {shown(listed)}", "a Python list of strings, e.g. ['Alan Turing']") from None
-    return question, accepted.strings(value, "answers")
+    return question, answer_strings(value, "answers")
 
 
-def _questions(path: File) -> Iterator[tuple[int, Item]]:
-    return ((line, Item(str(line - 1), question)) for line, (question, _) in records(path, Format("question", _row)))
-
-
-def _answers(path: File) -> Iterator[tuple[int, Answers]]:
-    return ((line, Answers(str(line - 1), strings)) for line, (_, strings) in records(path, Format("question", _row)))
+def _rows(path: File) -> Iterator[tuple[int, tuple[Item, Answers]]]:
+    """Stream (line, question and answers); the id is the line's number, from 0."""
+    for line, (question, answers) in records(path, Format("question", _row)):
+        yield line, (Item(str(line - 1), question), Answers(str(line - 1), answers))

@@ -37,6 +37,7 @@ from bench.suites import (
     shown,
     with_unique_queries,
 )
+from suites.readers.common import column
 
 PAIRS = "mewsli-x-pairs/1"
 """Name and version of what reads pairs."""
@@ -44,7 +45,7 @@ PAIRS = "mewsli-x-pairs/1"
 _BRACED = re.compile(r"\{(.*?)\}")
 
 Mention = tuple[Item, str]
-"""What is asked for a mention (`query_text`), and the id of the entity that is meant."""
+"""The query of a mention (`query_text`), and the id of its gold entity."""
 
 
 def query_text(text: str, sentence_spans: Sequence[jsonl.Span], start: int, end: int) -> str:
@@ -52,11 +53,11 @@ def query_text(text: str, sentence_spans: Sequence[jsonl.Span], start: int, end:
 
     Braces of its own become parentheses. Raises `RecordError` where no sentence holds the mention.
     """
-    held = next((one for one in sentence_spans if one[0] <= start and end <= one[1]), None)
-    if held is None:
+    sentence = next((span for span in sentence_spans if span[0] <= start and end <= span[1]), None)
+    if sentence is None:
         raise RecordError(f"a mention from {start} to {end}", "one inside a single sentence")
     mention = text[start:end]
-    left, right = (_BRACED.sub(r"(\1)", part) for part in (text[held[0] : start], text[end : held[1]]))
+    left, right = (_BRACED.sub(r"(\1)", part) for part in (text[sentence[0] : start], text[end : sentence[1]]))
     return _one_line(f"{mention}: {left} {{ {mention} }} {right}")
 
 
@@ -73,12 +74,13 @@ def entities(path: File, name: str = "") -> FileSource[Item]:
 def mentions(path: File, language: str, name: str = "") -> FileSource[Item]:
     """Return the mentions in articles of a language, as queries; faults of other languages' articles are not raised."""
     code = f"mewsli-x-mentions/1:{language}"
-    return numbered_source(name or path.name, code, path, partial(_queries, language))
+    return numbered_source(name or path.name, code, path, partial(column, partial(_mentions, language), 0))
 
 
-def meant(path: File, language: str, name: str = "") -> FileSource[Judgement]:
-    """Return the entities that the mentions in articles of a language mean."""
-    return numbered_source(name or path.name, f"mewsli-x-meant/1:{language}", path, partial(_judgements, language))
+def gold(path: File, language: str, name: str = "") -> FileSource[Judgement]:
+    """Return the gold entities of the mentions in articles of a language, as judgements at grade 1."""
+    code = f"mewsli-x-meant/1:{language}"
+    return numbered_source(name or path.name, code, path, partial(column, partial(_mentions, language), 1))
 
 
 def _one_line(text: str) -> str:
@@ -98,25 +100,17 @@ def _described(row: dict[str, Any]) -> Item:
     return Item(_id(row, "entity_id"), body, language=jsonl.text(row, "description_language"))
 
 
-def _queries(language: str, path: File) -> Iterator[tuple[int, Item]]:
-    return ((line, query) for line, (query, _) in _mentions(language, path))
-
-
-def _judgements(language: str, path: File) -> Iterator[tuple[int, Judgement]]:
-    return ((line, Judgement(query.id, entity, 1)) for line, (query, entity) in _mentions(language, path))
-
-
-def _mentions(language: str, path: File) -> Iterator[tuple[int, Mention]]:
-    """Stream (line, mention), and raise all faults at the end."""
+def _mentions(language: str, path: File) -> Iterator[tuple[int, tuple[Item, Judgement]]]:
+    """Stream (line, (query, gold entity)), and raise all faults at the end."""
     first: dict[str, int] = {}
     with Faults() as faults:
-        for line, found in records(path, Format("article", partial(_article, language))):
-            for query, entity in found:
+        for line, mentions in records(path, Format("article", partial(_article, language))):
+            for query, entity in mentions:
                 if query.id in first:
                     faults.add(duplicate_error(query_label(query), first[query.id]).at(path, line))
                 first.setdefault(query.id, line)
                 if not faults:
-                    yield line, (query, entity)
+                    yield line, (query, Judgement(query.id, entity, 1))
 
 
 def _article(language: str, line: str) -> tuple[Mention, ...]:
@@ -130,17 +124,17 @@ def _article(language: str, line: str) -> tuple[Mention, ...]:
         hint = "the released files leave texts out; get-mewsli-x.sh of the release fills them in"
         raise RecordError("an article without text", "its text", hint)
     sentences = _spans(context, body)
-    return tuple(_mention(one, language, body, sentences) for one in jsonl.objects(row, "mentions"))
+    return tuple(_mention(mention, language, body, sentences) for mention in jsonl.objects(row, "mentions"))
 
 
 def _mention(row: dict[str, Any], language: str, body: str, sentences: Sequence[jsonl.Span]) -> Mention:
     """Parse one mention of a text. Raises `RecordError`."""
     identity = _id(row, "example_id")
     place = jsonl.inner(row, "mention_span")
-    start, end = jsonl.span(*_ends(place), len(body), "mention")
-    said = jsonl.text(place, "text")
-    if said != body[start:end]:
-        raise RecordError(f"{shown(body[start:end])} at mention {identity}", f"{shown(said)}, its own text")
+    start, end = _span(place, body, "mention")
+    text = jsonl.text(place, "text")
+    if text != body[start:end]:
+        raise RecordError(f"{shown(body[start:end])} at mention {identity}", f"{shown(text)}, its own text")
     return Item(identity, query_text(body, sentences, start, end), language=language), _id(row, "entity_id")
 
 
@@ -153,30 +147,32 @@ def pairs(path: File, name: str = "") -> PairSource:
 def _pairs(path: File, name: str) -> Iterator[tuple[int, PairOutcome]]:
     with Faults() as faults:
         rows = records(path, Format("pair", partial(_pair, name)))
-        yield from with_unique_queries(path, ((line, (one,)) for line, one in rows), faults)
+        yield from with_unique_queries(path, ((line, (outcome,)) for line, outcome in rows), faults)
 
 
 def _pair(name: str, line: str) -> PairOutcome:
     """Parse one pair. Raises `RecordError`."""
     row = jsonl.json_object(line, ("contextual_mention", "entity"))
-    asked, entity = jsonl.inner(row, "contextual_mention"), _described(jsonl.inner(row, "entity"))
-    context = jsonl.inner(asked, "context")
+    mention, entity = jsonl.inner(row, "contextual_mention"), _described(jsonl.inner(row, "entity"))
+    context = jsonl.inner(mention, "context")
     body = jsonl.text(context, "text")
     sentences, language = _spans(context, body), jsonl.text(context, "language")
-    query, meant = _mention(jsonl.inner(asked, "mention"), language, body, sentences)
-    if entity.id != meant:
-        raise RecordError(f"entity {entity.id!r} with a mention of {meant!r}", "the entity that is meant")
+    query, gold_id = _mention(jsonl.inner(mention, "mention"), language, body, sentences)
+    if entity.id != gold_id:
+        raise RecordError(f"entity {entity.id!r} with a mention of {gold_id!r}", "the entity that is meant")
     return pair(query, (entity,), (), name)
 
 
 def _spans(row: dict[str, Any], body: str) -> list[jsonl.Span]:
     """Parse the spans of a text's sentences. Raises `RecordError`."""
-    return [jsonl.span(*_ends(one), len(body), "sentence") for one in jsonl.objects(row, "sentence_spans")]
+    return [_span(span, body, "sentence") for span in jsonl.objects(row, "sentence_spans")]
 
 
-def _ends(row: dict[str, Any]) -> tuple[object, object]:
-    """Return the two ends of a span as they are. Raises `RecordError`."""
-    return jsonl.present(row, "start", "where the span begins"), jsonl.present(row, "end", "where the span ends")
+def _span(row: dict[str, Any], body: str, what: str) -> jsonl.Span:
+    """Parse a span of a text, [start, end). Raises `RecordError`."""
+    start = jsonl.present(row, "start", "where the span begins")
+    end = jsonl.present(row, "end", "where the span ends")
+    return jsonl.span(start, end, len(body), what)
 
 
 def _id(row: dict[str, Any], key: str) -> str:

@@ -28,12 +28,12 @@ from bench.suites import (
     records,
     shown,
 )
-from suites.readers import accepted
+from suites.readers.common import answer_strings, column
 
-NOT_KEPT = ("unanswerable", "binary", "long_answer")
+UNANSWERED_TYPES = ("unanswerable", "binary", "long_answer")
 """Types of answers that no passage is searched for."""
 
-KEPT = ("entity", "date", "number", "number_with_unit", "short_phrase")
+ANSWERED_TYPES = ("entity", "date", "number", "number_with_unit", "short_phrase")
 """The other types."""
 
 _REMOVED = [*range(0x01, 0x09), 0x0E, 0x0F, *range(0x11, 0x1C), 0xAD]  # most control characters; the soft hyphen
@@ -48,11 +48,13 @@ _PLAIN = {
     "''''": "⁗",
     "...": "…",
 }
-_BECOMES = {
+_REPLACEMENTS = {
     **dict.fromkeys(map(chr, _REMOVED), ""),
     **{character: plain for plain, characters in _PLAIN.items() for character in characters},
 }
-_ANY = re.compile(f"[{re.escape(''.join(_BECOMES))}]")  # four times as fast as `str.translate`: most texts have few
+_ANY = re.compile(
+    f"[{re.escape(''.join(_REPLACEMENTS))}]"
+)  # four times as fast as `str.translate`: most texts have few
 
 
 def questions_source(path: File, language: str, name: str = "") -> FileSource[Item]:
@@ -60,55 +62,50 @@ def questions_source(path: File, language: str, name: str = "") -> FileSource[It
 
     Reading raises `DataError` or `DataFaultsError` for malformed rows (of others, too), and for a repeated id.
     """
-    return numbered_source(name or path.name, f"mkqa-questions/1:{language}", path, partial(_items, language=language))
+    return numbered_source(
+        name or path.name, f"mkqa-questions/1:{language}", path, partial(column, partial(_rows, language=language), 0)
+    )
 
 
 def answers_source(path: File, name: str = "") -> FileSource[Answers]:
     """Return the accepted answers of the kept questions, the same for all languages; see `questions_source`."""
-    return numbered_source(name or path.name, "mkqa-answers/1", path, _answers)
+    return numbered_source(name or path.name, "mkqa-answers/1", path, partial(column, _rows, 1))
 
 
-def _items(path: File, language: str) -> Iterator[tuple[int, Item]]:
-    return ((line, item) for line, (item, _) in _kept(path, language))
-
-
-def _answers(path: File) -> Iterator[tuple[int, Answers]]:
-    return ((line, Answers(item.id, strings)) for line, (item, strings) in _kept(path, ""))
-
-
-def _kept(path: File, language: str) -> Iterator[tuple[int, tuple[Item, tuple[str, ...]]]]:
+def _rows(path: File, language: str = "") -> Iterator[tuple[int, tuple[Item, Answers]]]:
     """Stream (line, question and answers) of the questions that are kept."""
-    form = Format("question", partial(_question, language=language), lambda one: f"question id {one[0].id!r}")
-    return ((line, one) for line, one in records(path, form) if one[1])
+    form = Format("question", partial(_question, language=language), lambda row: f"question id {row[0].id!r}")
+    return ((line, row) for line, row in records(path, form) if row[1].strings)
 
 
-def _question(line: str, *, language: str) -> tuple[Item, tuple[str, ...]]:
+def _question(line: str, *, language: str) -> tuple[Item, Answers]:
     """Parse one row, without a text where no language is asked for. Raises `RecordError`."""
     row = jsonl.json_object(line, ("example_id", "queries", "answers"))
     identity = check_id(jsonl.present(row, "example_id", "the question id"), "question id")
-    asked = jsonl.text(jsonl.inner(row, "queries"), language) if language else ""
-    item = Item(identity, asked, language=language.partition("_")[0])
-    return item, _accepted(jsonl.objects(jsonl.inner(row, "answers"), "en"))
+    text = jsonl.text(jsonl.inner(row, "queries"), language) if language else ""
+    item = Item(identity, text, language=language.partition("_")[0])
+    return item, Answers(identity, _accepted(jsonl.objects(jsonl.inner(row, "answers"), "en")))
 
 
 def _accepted(answers: list[dict[str, Any]]) -> tuple[str, ...]:
     """Return the accepted strings of the English answers, none if the question is not kept. Raises `RecordError`."""
     kinds = [jsonl.string(answer, "type") for answer in answers]
     for kind in kinds:
-        if kind not in KEPT and kind not in NOT_KEPT:
-            raise RecordError(f'an English answer of "type" {shown(kind)}', f"one of {', '.join((*KEPT, *NOT_KEPT))}")
+        if kind not in ANSWERED_TYPES and kind not in UNANSWERED_TYPES:
+            expected = f"one of {', '.join((*ANSWERED_TYPES, *UNANSWERED_TYPES))}"
+            raise RecordError(f'an English answer of "type" {shown(kind)}', expected)
     strings: list[Any] = []
     for answer, kind in zip(answers, kinds, strict=True):
-        if kind in KEPT:
+        if kind in ANSWERED_TYPES:
             strings += jsonl.members(answer, "aliases") if "aliases" in answer else []
             strings.append(jsonl.string(answer, "text"))
-    found = accepted.strings(strings, "an English answer's aliases and text") if strings else ()
-    return found if kinds and kinds[-1] in KEPT else ()
+    accepted = answer_strings(strings, "an English answer's aliases and text") if strings else ()
+    return accepted if kinds and kinds[-1] in ANSWERED_TYPES else ()
 
 
 def normalise(text: str) -> str:
     """Return the text with plain punctuation; letters, case and accents stay, three spaced dots are drawn together."""
-    return _ANY.sub(lambda found: _BECOMES[found[0]], text).replace(" . . . ", " ... ")
+    return _ANY.sub(lambda match: _REPLACEMENTS[match[0]], text).replace(" . . . ", " ... ")
 
 
 def prepared(source: Source[Item]) -> Source[Item]:

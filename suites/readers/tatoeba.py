@@ -1,7 +1,7 @@
 """Bitexts drawn from Tatoeba's exports: `sentences.csv` (id, ISO 639-3, text) and `links.csv` (two ids), by tabs."""
 
 from array import array
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,74 +23,69 @@ def draw(
     `tatoeba.{left}-{right}.ids`, the same for equal exports and seed. Raises `DataError` or `DataFaultsError` for
     malformed lines, a file that is missing or broken, or no translation for a pair.
     """
-    places = {code: at for at, code in enumerate(sorted({code for pair in pairs for code in pair}), start=1)}
-    linked = _linked(
-        links, _languages(sentences, places), {(places[one], places[two]): (one, two) for one, two in pairs}
-    )
-    texts = _texts(sentences, {int(one) for rows in linked.values() for one in np.unique(rows)})
+    codes = {code: number for number, code in enumerate(sorted({code for pair in pairs for code in pair}), start=1)}
+    numbered = {(codes[left], codes[right]): (left, right) for left, right in pairs}
+    linked = _linked(links, _languages(sentences, codes), numbered)
+    ids = {int(name) for rows in linked.values() for name in np.unique(rows)}
+    rows_of_text = _fields(sentences, ("id", "language", "text"))
+    texts = {int(name): text for name, _, text in rows_of_text if int(name) in ids}
     folder.mkdir(parents=True, exist_ok=True)
     counts = {}
     for (left, right), rows in linked.items():
-        chosen = _unlike(rows, texts, np.random.default_rng(seed), most)
-        if not chosen:
+        translations = _sample(rows, texts, np.random.default_rng(seed), most)
+        if not translations:
             raise DataError(str(links), None, f"no translation between {left} and {right}", "at least one")
         name = f"tatoeba.{left}-{right}"
         for side, code in enumerate((left, right)):
-            write_bytes(folder / f"{name}.{code}", "".join(f"{texts[row[side]]}\n" for row in chosen).encode())
-        write_bytes(folder / f"{name}.ids", "".join(f"{one}\t{two}\n" for one, two in chosen).encode())
-        counts[f"{left}-{right}"] = len(chosen)
+            write_bytes(folder / f"{name}.{code}", "".join(f"{texts[row[side]]}\n" for row in translations).encode())
+        write_bytes(folder / f"{name}.ids", "".join(f"{ids[0]}\t{ids[1]}\n" for ids in translations).encode())
+        counts[f"{left}-{right}"] = len(translations)
     return counts
 
 
-def _languages(sentences: File, place: Mapping[str, int]) -> npt.NDArray[np.int8]:
-    """Return the place of each id's language: `[highest id + 1]`, from 1, 0 for any other language."""
-    ids, spoken = array("q"), array("b")
+def _languages(sentences: File, codes: Mapping[str, int]) -> npt.NDArray[np.int8]:
+    """Return the number of each id's language, `[highest id + 1]`; 0 for any other language."""
+    ids, numbers = array("q"), array("b")
     for name, code, _ in _fields(sentences, ("id", "language", "text")):
-        if code in place:
+        if code in codes:
             ids.append(int(name))
-            spoken.append(place[code])
+            numbers.append(codes[code])
     if not ids:
-        raise DataError(str(sentences), None, "no sentence of these languages", f"some in {', '.join(place)}")
-    found = np.zeros(max(ids) + 1, np.int8)
-    found[np.frombuffer(ids, np.int64)] = np.frombuffer(spoken, np.int8)
-    return found
+        raise DataError(str(sentences), None, "no sentence of these languages", f"some in {', '.join(codes)}")
+    languages = np.zeros(max(ids) + 1, np.int8)
+    languages[np.frombuffer(ids, np.int64)] = np.frombuffer(numbers, np.int8)
+    return languages
 
 
 def _linked(
-    links: File, spoken: npt.NDArray[np.int8], wanted: Mapping[tuple[int, int], Pair]
+    links: File, languages: npt.NDArray[np.int8], pairs: Mapping[tuple[int, int], Pair]
 ) -> dict[Pair, npt.NDArray[np.int64]]:
     """Read the links between the languages of each pair: ids `[n, 2]`, left and right, ascending."""
-    found: dict[Pair, array[int]] = {pair: array("q") for pair in wanted.values()}
-    for one, two in _fields(links, ("id", "id")):
-        left, right = int(one), int(two)
-        there = left < len(spoken) and right < len(spoken)
-        if there and (pair := wanted.get((int(spoken[left]), int(spoken[right])))):
-            found[pair].extend((left, right))
-    return {pair: np.unique(np.array(ids, np.int64).reshape(-1, 2), axis=0) for pair, ids in found.items()}
+    linked: dict[Pair, array[int]] = {pair: array("q") for pair in pairs.values()}
+    for columns in _fields(links, ("id", "id")):
+        left, right = map(int, columns)
+        known_ids = left < len(languages) and right < len(languages)
+        if known_ids and (pair := pairs.get((int(languages[left]), int(languages[right])))):
+            linked[pair].extend((left, right))
+    return {pair: np.unique(np.array(ids, np.int64).reshape(-1, 2), axis=0) for pair, ids in linked.items()}
 
 
-def _texts(sentences: File, ids: Collection[int]) -> dict[int, str]:
-    """Read the texts of some ids."""
-    rows = _fields(sentences, ("id", "language", "text"))
-    return {int(name): text for name, _, text in rows if int(name) in ids}
-
-
-def _unlike(
-    rows: npt.NDArray[np.int64], texts: Mapping[int, str], draws: np.random.Generator, most: int
+def _sample(
+    rows: npt.NDArray[np.int64], texts: Mapping[int, str], rng: np.random.Generator, most: int
 ) -> list[tuple[int, int]]:
-    """Return translations drawn at random, none with a sentence on either side that was chosen before."""
-    seen: tuple[set[str], set[str]] = set(), set()
-    chosen = []
-    for left, right in rows[draws.permutation(len(rows))].tolist():
-        said = texts.get(left), texts.get(right)
-        if None in said or said[0] in seen[0] or said[1] in seen[1]:
+    """Sample translations, none with a sentence on either side that another of them has."""
+    used: tuple[set[str], set[str]] = set(), set()
+    sampled = []
+    for left, right in rows[rng.permutation(len(rows))].tolist():
+        sentences = texts.get(left), texts.get(right)
+        if None in sentences or sentences[0] in used[0] or sentences[1] in used[1]:
             continue
-        for side, text in zip(seen, said, strict=True):
+        for side, text in zip(used, sentences, strict=True):
             side.add(str(text))
-        chosen.append((left, right))
-        if len(chosen) == most:
+        sampled.append((left, right))
+        if len(sampled) == most:
             break
-    return sorted(chosen)
+    return sorted(sampled)
 
 
 def _fields(path: File, names: Sequence[str]) -> Iterator[list[str]]:

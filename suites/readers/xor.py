@@ -22,7 +22,7 @@ from bench.suites import (
     records,
     shown,
 )
-from suites.readers import accepted
+from suites.readers.common import answer_strings, column
 
 _NOT_COUNTED = ("yes", "no")
 _KEYS = ("id", "question", "lang", "split", "answers")
@@ -42,13 +42,15 @@ def questions(path: File, part: Part, name: str = "") -> FileSource[Item]:
 
     Reading raises `DataError` or `DataFaultsError` for malformed rows, repeated ids, another split or number of rows.
     """
-    return numbered_source(name or path.name, f"xor-questions/1:{_key(part)}", path, partial(_items, part=part))
+    return numbered_source(
+        name or path.name, f"xor-questions/1:{_key(part)}", path, partial(column, partial(_rows, part=part), 0)
+    )
 
 
 def answers(path: File, part: Part, name: str = "") -> FileSource[Answers]:
     """Return the answers that count of a language's questions, without questions that have none; see `questions`."""
     reader = f"xor-answers/1:{_key(part)}:bench.scoring.kilotokens.counted"  # frozen: where `counted` was once
-    return numbered_source(name or path.name, reader, path, partial(_answers, part=part))
+    return numbered_source(name or path.name, reader, path, partial(column, partial(_rows, part=part), 1))
 
 
 def counted(answers: Sequence[str]) -> tuple[str, ...]:
@@ -61,22 +63,18 @@ def _key(part: Part) -> str:
     return f"{part.language}:{part.split}:{'any' if part.rows is None else part.rows}"
 
 
-def _items(path: File, part: Part) -> Iterator[tuple[int, Item]]:
-    return ((line, item) for line, (item, _) in _of(path, part))
+def _rows(path: File, part: Part) -> Iterator[tuple[int, tuple[Item, Answers | None]]]:
+    """Stream (line, question and answers) of a language, None for answers that do not count.
 
-
-def _answers(path: File, part: Part) -> Iterator[tuple[int, Answers]]:
-    return ((line, Answers(item.id, some)) for line, (item, every) in _of(path, part) if (some := counted(every)))
-
-
-def _of(path: File, part: Part) -> Iterator[tuple[int, tuple[Item, tuple[str, ...]]]]:
-    """Stream (line, question) of a language; raise at the end if the file holds another number of rows."""
+    Raises `DataError` at the end if the file holds another number of rows.
+    """
     count = 0
-    form = Format("question", partial(_question, split=part.split), lambda one: f"question id {one[0].id!r}")
-    for line, one in records(path, form):
+    form = Format("question", partial(_question, split=part.split), lambda row: f"question id {row[0].id!r}")
+    for line, (question, answers) in records(path, form):
         count += 1
-        if one[0].language == part.language:
-            yield line, one
+        if question.language == part.language:
+            strings = counted(answers)
+            yield line, (question, Answers(question.id, strings) if strings else None)
     if part.rows is not None and count != part.rows:
         hint = "this is not the published release: fetch it again"
         raise DataError(str(path), None, f"{count:,} questions", f"{part.rows:,}", hint)
@@ -86,10 +84,10 @@ def _question(text: str, *, split: str) -> tuple[Item, tuple[str, ...]]:
     """Parse one row to the question and all its answers. Raises `RecordError`."""
     row = jsonl.json_object(text, _KEYS)
     identity = check_id(jsonl.present(row, "id", "the question id"), "question id")
-    if (found := jsonl.string(row, "split")) != split:
-        raise RecordError(f"a question of split {shown(found)}", f"one of {shown(split)}", "this is another file")
+    if (row_split := jsonl.string(row, "split")) != split:
+        raise RecordError(f"a question of split {shown(row_split)}", f"one of {shown(split)}", "this is another file")
     language = jsonl.string(row, "lang").strip()
     if not language:
         raise RecordError('an empty "lang"', "the question's language, e.g. 'ar'")
-    allowed = accepted.strings(jsonl.present(row, "answers", "a list of strings under that key"), '"answers"')
-    return Item(identity, jsonl.string(row, "question"), language=language), allowed
+    answers = answer_strings(jsonl.present(row, "answers", "a list of strings under that key"), '"answers"')
+    return Item(identity, jsonl.string(row, "question"), language=language), answers

@@ -25,7 +25,7 @@ _LAYOUT = "an object in SQuAD's layout"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """A question, whose `id` translations share; `answers` numbers the sentences that answer it, at least one."""
 
     id: str
@@ -40,7 +40,7 @@ class Paragraph:
     number: int
     context: str
     sentences: tuple[str, ...]
-    asked: tuple[Asked, ...]
+    questions: tuple[Question, ...]
 
 
 def candidates(files: Mapping[str, Path], name: str, *, bare: bool = False) -> Source[Item]:
@@ -68,12 +68,11 @@ def paragraphs(path: Path) -> Iterator[Paragraph]:
         for number, row in enumerate(_rows(path), start=1):
             try:
                 paragraph = _paragraph(number, row)
-                for one in paragraph.asked:
-                    if one.id in first:
-                        raise RecordError(
-                            f"question id {one.id!r} a second time", f"it once (first in paragraph {first[one.id]})"
-                        )
-                    first[one.id] = number
+                for question in paragraph.questions:
+                    if question.id in first:
+                        earlier = f"it once (first in paragraph {first[question.id]})"
+                        raise RecordError(f"question id {question.id!r} a second time", earlier)
+                    first[question.id] = number
             except RecordError as error:
                 faults.add(error.at(f"{path}, paragraph {number}", None))
                 continue
@@ -86,32 +85,31 @@ def paragraphs(path: Path) -> Iterator[Paragraph]:
 def _candidates(files: Mapping[str, Path], *, bare: bool) -> Iterator[Item]:
     for language, path in files.items():
         for paragraph in paragraphs(path):
-            if paragraph.asked:
-                for at, sentence in enumerate(paragraph.sentences):
+            if paragraph.questions:
+                for number, sentence in enumerate(paragraph.sentences):
                     body = squad.in_context(sentence, "" if bare else paragraph.context)
-                    yield Item(_candidate(language, paragraph, at), body, language=language)
+                    yield Item(f"{language}_{paragraph.number}_{number}", body, language=language)
 
 
 def _questions(language: str, path: Path) -> Iterator[Item]:
-    asked = (one for paragraph in paragraphs(path) for one in paragraph.asked)
-    return (Item(f"{one.id}_{language}", one.text, language=language) for one in asked)
+    for paragraph in paragraphs(path):
+        for question in paragraph.questions:
+            yield Item(f"{question.id}_{language}", question.text, language=language)
 
 
 def _judgements(language: str, files: Mapping[str, Path]) -> Iterator[Judgement]:
     """Stream the judgements, question by question, each in the order of the pool."""
-    answers: dict[str, list[str]] = {one.id: [] for paragraph in paragraphs(files[language]) for one in paragraph.asked}
-    for spoken, path in files.items():
+    answers: dict[str, list[str]] = {
+        question.id: [] for paragraph in paragraphs(files[language]) for question in paragraph.questions
+    }
+    for code, path in files.items():
         for paragraph in paragraphs(path):
-            for one in paragraph.asked:
-                if one.id in answers:
-                    answers[one.id] += [_candidate(spoken, paragraph, at) for at in one.answers]
-    for question, documents in answers.items():
+            for question in paragraph.questions:
+                if question.id in answers:
+                    answers[question.id] += [f"{code}_{paragraph.number}_{number}" for number in question.answers]
+    for question_id, documents in answers.items():
         for document in documents:
-            yield Judgement(f"{question}_{language}", document, 1)
-
-
-def _candidate(language: str, paragraph: Paragraph, sentence: int) -> str:
-    return f"{language}_{paragraph.number}_{sentence}"
+            yield Judgement(f"{question_id}_{language}", document, 1)
 
 
 def _rows(path: Path) -> Iterator[Any]:
@@ -120,8 +118,8 @@ def _rows(path: Path) -> Iterator[Any]:
     try:
         root = json.loads(content)
     except json.JSONDecodeError as error:
-        found = f"no JSON ({error.msg} at place {error.colno} of the line)"
-        raise DataError(path, error.lineno, found, _LAYOUT) from None
+        fault = f"no JSON ({error.msg} at place {error.colno} of the line)"
+        raise DataError(path, error.lineno, fault, _LAYOUT) from None
     except (ValueError, RecursionError) as error:
         raise DataError(path, None, f"JSON that cannot be read ({error})", _LAYOUT) from None
     try:
@@ -137,16 +135,16 @@ def _paragraph(number: int, row: object) -> Paragraph:
     context = jsonl.text(values, "context")
     breaks = squad.given_breaks(values, context)
     sentences = tuple(context[start:end] for start, end in breaks)
-    asked = []
+    questions = []
     for question in jsonl.objects(values, "qas"):
         answers = jsonl.objects(question, "answers")
         if len(answers) != 1:
             raise RecordError(f"{len(answers)} answers of a question", "exactly one")
         start = jsonl.whole_number(jsonl.present(answers[0], "answer_start", "where the answer begins"), "answer start")
-        at = next((at for at, (first, behind) in enumerate(breaks) if first <= start < behind), None)
+        sentence = next((number for number, (first, end) in enumerate(breaks) if first <= start < end), None)
         identity = check_id(jsonl.present(question, "id", "the question id"), "question id")
         words = jsonl.text(question, "question")
-        if at is not None:
-            same = tuple(place for place, sentence in enumerate(sentences) if sentence == sentences[at])
-            asked.append(Asked(identity, words, same))
-    return Paragraph(number, context, sentences, tuple(asked))
+        if sentence is not None:
+            equal = tuple(number for number, text in enumerate(sentences) if text == sentences[sentence])
+            questions.append(Question(identity, words, equal))
+    return Paragraph(number, context, sentences, tuple(questions))

@@ -81,25 +81,25 @@ class _Mark(NamedTuple):
 
     def covers(self, cell: _Cell) -> bool:
         """Return whether a cell belongs to it."""
-        named = ("paper", "table", "setting", "model", "suite", "metric")
-        same = all(getattr(self, name) in ("", getattr(cell, name)) for name in named)
-        return same and (not self.key or cell.key in self.key.split())
+        fields = ("paper", "table", "setting", "model", "suite", "metric")
+        equal = all(getattr(self, name) in ("", getattr(cell, name)) for name in fields)
+        return equal and (not self.key or cell.key in self.key.split())
 
 
 @cache
 def rows() -> tuple[Reported, ...]:
     """Return every number in order. Raises `DataError` if a line of `cells.csv` fits no cell, or two fit one."""
     cells = [_Cell(**line) for name in FILES for line in _lines(name)]
-    marked = _marked(cells)
-    return tuple(_reported(cell, *marked.get(at, ("", None))) for at, cell in enumerate(cells))
+    corrections = _corrections(cells)
+    return tuple(_reported(cell, *corrections.get(number, ("", None))) for number, cell in enumerate(cells))
 
 
-def of(suite: str) -> tuple[Reported, ...]:
+def numbers(suite: str) -> tuple[Reported, ...]:
     """Return the numbers of a suite, by its canonical name; none where the papers have none."""
     return tuple(row for row in rows() if row.suite == suite) if suite else ()
 
 
-def elsewhere(paper: str) -> tuple[Reported, ...]:
+def numbers_without_suite(paper: str) -> tuple[Reported, ...]:
     """Return a paper's numbers that belong to no suite, which a suite of that paper hands over with its own."""
     return tuple(row for row in rows() if row.paper == paper and not row.suite)
 
@@ -126,11 +126,11 @@ def _task(suite: str, key: str) -> str:
 
 def _average(suite: str, cell: _Cell) -> str:
     """Return the name of the suite's average that has the same members; empty where there is none."""
-    other = any(
+    other_members = any(
         (cell.paper, cell.table) == (paper, table) and model in ("", cell.model)
         for paper, table, model in _OTHER_MEMBERS
     )
-    return "" if other and cell.key in AVERAGES else _OURS.get((suite, cell.key), "")
+    return "" if other_members and cell.key in AVERAGES else _OURS.get((suite, cell.key), "")
 
 
 def _lines(name: str) -> Iterator[dict[str, str]]:
@@ -138,35 +138,38 @@ def _lines(name: str) -> Iterator[dict[str, str]]:
     yield from csv.DictReader(StringIO(files(__name__).joinpath(name).read_text(encoding="utf-8"), newline=""))
 
 
-def _marked(cells: Sequence[_Cell]) -> dict[int, tuple[str, float | None]]:
+def _corrections(cells: Sequence[_Cell]) -> dict[int, tuple[str, float | None]]:
     """Return position → id of the error and right value of cells with a known error. Raises as `rows` does."""
-    found: dict[int, tuple[str, float | None]] = {}
+    corrections: dict[int, tuple[str, float | None]] = {}
     by_table = defaultdict(list)
-    for at, cell in enumerate(cells):
-        by_table[cell.paper, cell.table].append(at)
+    for position, cell in enumerate(cells):
+        by_table[cell.paper, cell.table].append(position)
     for number, line in enumerate(_lines("cells.csv"), start=2):
         mark = _Mark(**line)
-        covered = [at for at in by_table[mark.paper, mark.table] if mark.covers(cells[at])]
+        covered = [position for position in by_table[mark.paper, mark.table] if mark.covers(cells[position])]
         if not covered:
             raise DataError("cells.csv", number, "no cell that fits it", "at least one")
-        for at in covered:
-            if at in found:
-                raise DataError("cells.csv", number, f"a cell that belongs to {found[at][0]} too", "one error a cell")
-            found[at] = mark.error, _right(mark.corrected, cells[at], cells)
-    return found
+        for position in covered:
+            if position in corrections:
+                error = corrections[position][0]
+                raise DataError("cells.csv", number, f"a cell that belongs to {error} too", "one error a cell")
+            corrections[position] = mark.error, _corrected(mark.corrected, cells[position], cells)
+    return corrections
 
 
-def _right(corrected: str, cell: _Cell, cells: Sequence[_Cell]) -> float | None:
+def _corrected(corrected: str, cell: _Cell, cells: Sequence[_Cell]) -> float | None:
     """Return the right value of a cell: none, a number, or what is printed under another column of its row."""
     if not corrected.startswith("="):
         return float(corrected) if corrected else None
-    (right,) = (other for other in cells if other.key == corrected[1:] and _row(other) == _row(cell))
+    row = (cell.paper, cell.table, cell.setting, cell.model, cell.suite, cell.metric)
+    (right,) = (
+        candidate
+        for candidate in cells
+        if candidate.key == corrected[1:]
+        and (candidate.paper, candidate.table, candidate.setting, candidate.model, candidate.suite, candidate.metric)
+        == row
+    )
     return float(right.value)
-
-
-def _row(cell: _Cell) -> tuple[str, ...]:
-    """Return what identifies the row of a cell."""
-    return cell.paper, cell.table, cell.setting, cell.model, cell.suite, cell.metric
 
 
 def _reported(cell: _Cell, error: str, corrected: float | None) -> Reported:

@@ -2,7 +2,7 @@
 
 from bench import Corpus, Leg
 from bench.suites import beir
-from suites.common import Rules, brings, find
+from suites.common import ScoringProtocol, brings, find
 from suites.readers import askubuntu as candidates
 from suites.substitutes.common import Place, Substitute, described, own_pool
 
@@ -32,13 +32,13 @@ def listed(place: Place) -> Leg:
 
 DUPLICATES = Substitute(
     **described("stackfaq-duplicates"),
-    rules=Rules(("AP", "RR", "P@1", "P@5"), "list", 20, official=("askubuntu",), similarity="cos"),
+    protocol=ScoringProtocol(("AP", "RR", "P@1", "P@5"), "list", 20, official=("askubuntu",), similarity="cos"),
     leg=listed,
 )
 
 THREADS = Substitute(
     **described("stackfaq-threads"),
-    rules=Rules(("RR@100", "P@1"), "list", similarity="cos"),
+    protocol=ScoringProtocol(("RR@100", "P@1"), "list", similarity="cos"),
     leg=own_pool,
 )
 bench_suites = brings(DUPLICATES.suite(), THREADS.suite())

@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 
-from suites.common import Rules, brings
+from suites.common import ScoringProtocol, brings
 from suites.readouts import CONTRIEVER
 from suites.substitutes.common import Substitute, described, english_pool
 
 QUESTIONS = Substitute(
     **described("mkqa-questions"),
-    rules=Rules(("RR@10", "accuracy", "R@100"), "list", similarity="dot", readout=replace(CONTRIEVER, lowercase=True)),
+    protocol=ScoringProtocol(
+        ("RR@10", "accuracy", "R@100"), "list", similarity="dot", readout=replace(CONTRIEVER, lowercase=True)
+    ),
     leg=english_pool,
 )
 bench_suites = brings(QUESTIONS.suite())

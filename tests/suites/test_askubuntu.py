@@ -87,7 +87,7 @@ def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "askubuntu" / "dev.txt").unlink()
     with pytest.raises(UsageError, match=r"dev\.txt: found no such file, expected 200 lines.*taolei87/askubuntu"):
         askubuntu.SUITE.load("dev", request)
-    named = {one.path: one for one in askubuntu.releases()}
+    named = {one.path: one for one in askubuntu.BENCHMARK.releases}
     assert [name.partition("/")[2] for name in named] == ["dev.txt", "test.txt", "heldout.txt", "text_tokenized.txt.gz"]
     assert not named["askubuntu/text_tokenized.txt.gz"].sha256
 

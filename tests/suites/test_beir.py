@@ -48,7 +48,7 @@ def test_the_sets_and_their_archives() -> None:
     counts = ((one.queries, one.documents, one.judgements) for one in forums)
     assert [sum(each) for each in zip(*counts, strict=True)] == [13_145, 457_199, 23_703]
     # Every public set is in just one archive; where, how large and with which checksum is as ir_datasets has it.
-    found = beir.releases()
+    found = beir.BENCHMARK.releases
     tasks = [task for one in found for task in one.tasks]
     assert sorted(tasks) == sorted(beir.SUITE.task_names("official"))
     assert len(tasks) == len(set(tasks))

@@ -128,7 +128,7 @@ def test_mini_data() -> None:
 @pytest.mark.parametrize("name", ["nq", "triviaqa"])
 def test_where_the_files_come_from(name: str) -> None:
     """DPR's places, without checksums but for the passages."""
-    *questions, wikipedia = dpr.releases(name)
+    *questions, wikipedia = present(by_name(name).releases)()
     assert [one.urls[0].removeprefix(dpr.URL) for one in questions] == [
         f"/{file}" for file in dpr.SETS[name].files.values()
     ]

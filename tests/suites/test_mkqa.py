@@ -44,7 +44,7 @@ def test_the_languages_and_the_files() -> None:
     assert len(set(mkqa.SUITE.task_names("official"))) == 26
     assert set(mkqa.SUITE.task_names("mini")) == set(mkqa.LANGUAGES) & set(mini.LANGUAGES)
 
-    questions, wikipedia = mkqa.releases()
+    questions, wikipedia = mkqa.BENCHMARK.releases
     assert questions.path == "mkqa/mkqa.jsonl.gz"
     assert (wikipedia.path, wikipedia.md5) == ("dpr-w100/psgs_w100.tsv.gz", "612fe66e0b6b41ee28f806140226c563")
 

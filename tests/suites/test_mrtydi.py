@@ -14,7 +14,7 @@ from bench.data.formats.trec import read_qrels, topics_source
 from bench.testing import fields
 from bench.types import DataRequest, Item, Leg
 from suites import mrtydi, mrtydi_v1_0
-from tests.conftest import present, released
+from tests.conftest import Put, present, released
 from tests.suites.conftest import Checked, jsonl
 
 FOLDER = "mrtydi-v1.1-swahili"
@@ -67,7 +67,7 @@ def test_the_table_the_files_and_the_catalogue(monkeypatch: pytest.MonkeyPatch) 
     assert len({bytes.fromhex(one.md5) for one in ones}) == 11
     # A tarball a language, of v1.1, which is the version that is recorded; no checksum of it was published. Every id
     # that is asked of ir_datasets is in its catalogue, with the published number of passages.
-    named = mrtydi.releases()
+    named = mrtydi.BENCHMARK.releases
     assert [one.tasks for one in named] == [(name,) for name in mrtydi.LANGUAGES]
     assert named[8].path == "mrtydi/mrtydi-v1.1-swahili.tar.gz"
     assert named[8].urls[0].endswith("/mr.tydi/-/raw/master/data/mrtydi-v1.1-swahili.tar.gz")
@@ -199,3 +199,21 @@ def test_version_1_0_has_ids_and_records_of_its_own(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path))
     with pytest.raises(UsageError, match=r"10,452,957 bytes.*run mrtydi"):
         mrtydi_v1_0.SUITE.load("sw", DataRequest("official", tmp_path, offline=True))
+
+
+def test_contents_are_cut_at_the_first_empty_line(put: Put) -> None:
+    """Later empty lines belong to the text; contents without one have no title; an empty title is none."""
+    rows = (
+        {"id": "7#0", "contents": "Juma\n\nMtu wa pwani.\n\nTena."},
+        {"id": 8, "contents": "Bila kichwa\nmistari miwili", "other": [1]},
+        {"id": "9#1", "contents": "\n\nMaandishi"},
+    )
+    path = put("docs.jsonl", jsonl(*rows))
+    source = mrtydi.passages(path, "some passages")
+    assert list(source.read()) == [
+        Item("7#0", "Mtu wa pwani.\n\nTena.", "Juma"),
+        Item("8", "Bila kichwa\nmistari miwili"),
+        Item("9#1", "Maandishi"),
+    ]
+    assert (source.name, source.files, source.reader) == ("some passages", (path,), "anserini-contents/1")
+    assert [line for line, _ in source.numbered()] == [1, 2, 3]

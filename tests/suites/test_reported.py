@@ -104,8 +104,8 @@ COLUMNS |= {"mkqa": 26, "beir": 14, "askubuntu": 1, "nq": 1, "triviaqa": 1}
 @pytest.mark.parametrize("name", COLUMNS)
 def test_tasks_and_averages_are_the_suites(name: str) -> None:
     """Every column that has a task names one that the suite has, and every average one of the suite's."""
-    ours = {row.task.partition("/")[2] for row in reported.of(name)} - {""}
-    averages = {row.average for row in reported.of(name)} - {""}
+    ours = {row.task.partition("/")[2] for row in reported.numbers(name)} - {""}
+    averages = {row.average for row in reported.numbers(name)} - {""}
     assert len(ours) == COLUMNS[name]
     suite = load().suite(name)
     assert ours <= set(suite.task_names("official"))
@@ -116,8 +116,8 @@ def test_suites_hand_over_all_that_was_printed() -> None:
     """Every number comes from one suite, also those that belong to none; all about it fits into plain JSON."""
     told = Counter(row for owned in load().suites.values() if (tell := owned.value.reported) for row in tell())
     assert told == Counter(reported.rows())
-    rows = json.loads(json.dumps([asdict(row) for row in reported.of("xor-retrieve")]))
-    assert len(rows) == len(reported.of("xor-retrieve"))
+    rows = json.loads(json.dumps([asdict(row) for row in reported.numbers("xor-retrieve")]))
+    assert len(rows) == len(reported.numbers("xor-retrieve"))
     (typo,) = (row for row in rows if row["error"] == "CCP-2")
     assert (typo["task"], typo["average"], typo["corrected"]) == ("xor-retrieve/ru", "", 0.266)
     assert "0.397" in typo["wrong"]
@@ -141,7 +141,7 @@ def test_a_task_stands_beside_a_column() -> None:
         ("Contriever", "Table 6"): 2,
         ("Auto-MLM", "Table 2"): 7,
     }
-    assert reported.of("") == reported.of("no-such-suite") == ()
+    assert reported.numbers("") == reported.numbers("no-such-suite") == ()
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -200,7 +200,7 @@ def test_best_on_is_counted_as_each_table_does(name: str, with_marco: bool) -> N
 @pytest.mark.parametrize(("model", "suite", "key", "measure", "printed"), cases("what-released-models-reach"))
 def test_what_released_models_reach(model: str, suite: str, key: str, measure: str, printed: str) -> None:
     """The targets of the released models are found as a caller would look for them."""
-    found = [row for row in reported.of(suite) if (row.paper, row.model, row.key) == (README, model, key)]
+    found = [row for row in reported.numbers(suite) if (row.paper, row.model, row.key) == (README, model, key)]
     assert [row.printed for row in found if row.measure == measure] == [printed]
 
 
@@ -212,7 +212,7 @@ def test_nothing_is_read_before_it_is_asked_for() -> None:
         "sys.addaudithook(lambda event, given: opened.append(str(given[0])) if event == 'open' else None)\n"
         "from suites import reported\n"
         "before = [name for name in opened if name.endswith('.csv')]\n"
-        "reported.of('mrtydi'), reported.of('beir')\n"
+        "reported.numbers('mrtydi'), reported.numbers('beir')\n"
         "after = [name for name in opened if name.endswith('.csv')]\n"
         "print(len(before), len(after), 'pandas' in sys.modules, 'torch' in sys.modules)"
     )

@@ -164,7 +164,7 @@ def test_candidate_lists(tmp_path: Path, put: Put, checked: Checked) -> None:
     with pytest.raises(UsageError, check=fields(where=str(lists), found="no such file", expected="a line of query")):
         askubuntu.DUPLICATES.benchmark().load("test", request)
     (threads,) = askubuntu.THREADS.parts
-    assert askubuntu.THREADS.rules.measures == ("RR@100", "P@1")
+    assert askubuntu.THREADS.protocol.measures == ("RR@100", "P@1")
     assert threads.language == "en"
 
 

@@ -35,7 +35,7 @@ def test_the_pairs_and_their_files() -> None:
     assert {code: pairs[f"{code}-eng"].language for code in known} == known
     assert all(len(pair.code) == 3 and len(pair.language) in (2, 3) for pair in pairs.values())
     # Fifteen pairs without English, of sixteen languages; not comparable with what was published.
-    named = tatoeba.releases()
+    named = tatoeba.BENCHMARK.releases
     assert len(named) == 224
     assert {one.tasks[0] for one in named} == set(tatoeba.PAIRS)
     found = {one.path for one in named if one.tasks == ("fra-eng",)}

@@ -54,7 +54,7 @@ def test_the_table_and_the_files() -> None:
     assert all(one.counted <= one.dev for one in ones)
     assert sum(one.train for one in ones) < xor_retrieve.ROWS["train"] == 15_250
     # Questions with their checksums, passages without.
-    dev, train, wikipedia = xor_retrieve.releases()
+    dev, train, wikipedia = xor_retrieve.BENCHMARK.releases
     assert dev.urls == ("https://nlp.cs.washington.edu/xorqa/XORQA_site/data/xor_dev_retrieve_eng_span_v1_1.jsonl",)
     assert (dev.size, train.size) == (426_987, 2_912_848)
     assert wikipedia.urls[0].endswith("/XORQA_site/data/models/enwiki_20190201_w100.tsv")

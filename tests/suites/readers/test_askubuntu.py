@@ -68,11 +68,20 @@ def test_only_the_named_questions_are_read(tmp_path: Path, lists: Path) -> None:
     path = tmp_path / "texts"
     path.write_text(TEXTS)
     text, given = candidates.texts(path), candidates.candidates(lists)
-    queries, pool = candidates.queries_of(text, given), candidates.pool_of(text, given)
+    queries, pool = (candidates.select(text, given, role) for role in ("queries", "candidates"))
     assert list(queries.read()) == [Item("10", "ask ten"), Item("20", "b"), Item("30", "f")]
     assert [item.id for item in pool.read()] == ["11", "12", "13", "14"]
     assert queries.files == pool.files == (path, lists)
-    assert len({queries.reader, pool.reader, candidates.pool_of(candidates.texts(path, body=True), given).reader}) == 3
+    assert (
+        len(
+            {
+                queries.reader,
+                pool.reader,
+                candidates.select(candidates.texts(path, body=True), given, "candidates").reader,
+            }
+        )
+        == 3
+    )
     path.write_text("10\ta\n20\tb\n30\tc\n12\td\n")
     assert len(list(queries.read())) == 3
     with pytest.raises(

@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from suites.readers import anserini, askubuntu, dpr, mewsli_x, mkqa, xor, xquad
+from suites import mrtydi
+from suites.readers import askubuntu, dpr, mewsli_x, mkqa, xor, xquad
 from tests.conftest import Put, Sentences
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "faults.json"
 CASES: list[dict[str, Any]] = json.loads(GOLDEN.read_text(encoding="utf-8"))
 FILLED = {"LONG": "x" * 140_000, "DEEPER": "[" * 100_000, "DEEP": "[" * 2_000}
 READERS: dict[str, Callable[[Path], Iterable[Any]]] = {
-    "anserini": lambda path: anserini.passages(path).read(),
+    "anserini": lambda path: mrtydi.passages(path).read(),
     "askubuntu candidates": lambda path: askubuntu.candidates(path).read(),
     "askubuntu judgements": lambda path: askubuntu.judgements(path).read(),
     "askubuntu texts": lambda path: askubuntu.texts(path).read(),
@@ -28,7 +29,7 @@ READERS: dict[str, Callable[[Path], Iterable[Any]]] = {
     "dpr answers": lambda path: dpr.answers(path).read(),
     "mewsli-x entities": lambda path: mewsli_x.entities(path).read(),
     "mewsli-x mentions": lambda path: mewsli_x.mentions(path, "de").read(),
-    "mewsli-x meant": lambda path: mewsli_x.meant(path, "de").read(),
+    "mewsli-x meant": lambda path: mewsli_x.gold(path, "de").read(),
     "mewsli-x pairs": lambda path: mewsli_x.pairs(path).read(),
     "mkqa questions": lambda path: mkqa.questions_source(path, "no").read(),
     "mkqa answers": lambda path: mkqa.answers_source(path).read(),

@@ -111,15 +111,15 @@ def test_mentions_of_one_language(put: Put) -> None:
             article("Bonn", ("m4", "Bonn", "Q586")),
         ),
     )
-    queries, meant = mewslix.mentions(path, "de", "asked"), mewslix.meant(path, "de", "meant")
+    queries, meant = mewslix.mentions(path, "de", "asked"), mewslix.gold(path, "de", "meant")
     assert list(queries.numbered()) == [
         (1, Item("m1", "Köln: { Köln } am Rhein", language="de")),
         (1, Item("m2", "Rhein: Köln am { Rhein }", language="de")),
         (3, Item("m4", "Bonn: { Bonn }", language="de")),
     ]
     assert list(meant.read()) == [Judgement("m1", "Q365", 1), Judgement("m2", "Q584", 1), Judgement("m4", "Q586", 1)]
-    assert list(mewslix.meant(path, "en").read()) == [Judgement("m3", "Q220", 1)]
-    readers = {source.reader for source in (queries, meant, mewslix.mentions(path, "en"), mewslix.meant(path, "en"))}
+    assert list(mewslix.gold(path, "en").read()) == [Judgement("m3", "Q220", 1)]
+    readers = {source.reader for source in (queries, meant, mewslix.mentions(path, "en"), mewslix.gold(path, "en"))}
     assert len(readers) == 4  # the language is in no file's hash
     # A language without articles is no fault of the file's; the suite asserts the count.
     path = put("other.jsonl", rows(article("Rome", ("m3", "Rome", "Q220"), language="en")))
