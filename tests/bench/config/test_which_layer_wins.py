@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench.config.base import Config, setting
-from bench.config.grids import unfolded
+from bench.config.grids import expand_grid
 from bench.config.layers import Resolved, identity, pretrained_as, resolve, resolve_run
 from bench.config.profiles import PROFILES, Profile
 from bench.core.errors import UsageError
@@ -117,7 +117,7 @@ def test_a_file_wins_over_a_preset_and_what_is_typed_over_both(tmp_path: Path) -
 
 def test_cells_of_published_tables_keep_their_values_under_every_profile() -> None:
     """CCP's Table 5 varies the temperature: each cell trains with what the table prints, not with the profile's."""
-    ccp = unfolded(load().method("ccp"))
+    ccp = expand_grid(load().method("ccp"))
     cells = {cell.name: cell.values["temperature"] for cell in ccp.presets["table5"].cells}
     assert len(set(cells.values())) > 1
     for profile in PROFILES.values():
