@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-_OWN = "retrieval-bench"
+_NAME = "retrieval-bench"
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:
@@ -14,12 +14,12 @@ def cache_folder(environ: Mapping[str, str] = os.environ, platform: str = sys.pl
     if environ.get("BENCH_CACHE"):
         return Path(environ["BENCH_CACHE"]).expanduser()
     if platform == "darwin":
-        return Path.home() / "Library" / "Caches" / _OWN
+        return Path.home() / "Library" / "Caches" / _NAME
     if platform == "win32":
-        return Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / _OWN / "cache"
+        return Path(environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / _NAME / "cache"
     # The XDG specification has relative paths ignored.
-    own = Path(environ.get("XDG_CACHE_HOME") or "")
-    return (own if own.is_absolute() else Path.home() / ".cache") / _OWN
+    home = Path(environ.get("XDG_CACHE_HOME") or "")
+    return (home if home.is_absolute() else Path.home() / ".cache") / _NAME
 
 
 def private_cache_folder(name: str) -> Path | None:
@@ -27,8 +27,8 @@ def private_cache_folder(name: str) -> Path | None:
     folder = cache_folder() / name
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return None
-    own = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o077)
-    return folder if own and stat.S_ISDIR(found.st_mode) and os.access(folder, os.W_OK) else None
+    private = not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o077)
+    return folder if private and stat.S_ISDIR(status.st_mode) and os.access(folder, os.W_OK) else None

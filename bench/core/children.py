@@ -74,32 +74,32 @@ def map_in_processes(
 
         def ask(piece: Piece) -> bytes:
             try:
-                one = idle.get_nowait()
+                worker = idle.get_nowait()
             except Empty:
                 try:
-                    one = stack.enter_context(child(*words))
+                    worker = stack.enter_context(child(*words))
                 except OSError:  # no more processes or files are allowed
                     return make(piece)
             try:
-                _send(one.stdin, pack(piece))
-                made = _receive(one.stdout)
+                _send(worker.stdin, pack(piece))
+                answer = _receive(worker.stdout)
             except (BrokenPipeError, EOFError):
-                code = one.wait()
-                for pipe in (one.stdin, one.stdout):
+                code = worker.wait()
+                for pipe in (worker.stdin, worker.stdout):
                     with suppress(BrokenPipeError):
                         pipe and pipe.close()
                 refuse_killed(code, where)
                 return make(piece)
-            idle.put(one)
-            return made
+            idle.put(worker)
+            return answer
 
         try:
             for number, piece in enumerate(pieces):
-                if (many := min(most, number // PAYS)) < 2:
+                if (workers := min(most, number // PAYS)) < 2:
                     yield make(piece)
                     continue
                 waiting.append(threads.submit(ask, piece))
-                while len(waiting) > many:
+                while len(waiting) > workers:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()

@@ -72,15 +72,15 @@ class Contract:
 
         path = folder / CONTRACT
         try:
-            given = json.loads(path.read_text(encoding="utf-8"))
-            found = Contract(**given)
-            TypeAdapter(Contract).validate_json(json.dumps(given), strict=True)
+            fields = json.loads(path.read_text(encoding="utf-8"))
+            contract = Contract(**fields)
+            TypeAdapter(Contract).validate_json(json.dumps(fields), strict=True)
         except (OSError, ValueError, TypeError, RecursionError) as error:
             found_fault = invalid(error) if isinstance(error, ValidationError) else first_line(error)
             raise UsageError(where=path, found=found_fault, expected="the contract of an encoder") from error
-        if found.query_length < 1 or found.passage_length < 1 or found.layer < -1:
+        if contract.query_length < 1 or contract.passage_length < 1 or contract.layer < -1:
             raise UsageError(where=path, found="lengths below 1 or a layer below −1", expected="an encoder's contract")
-        return found
+        return contract
 
 
 class Encoder(Protocol):

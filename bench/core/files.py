@@ -145,10 +145,10 @@ def _indented(value: Json, line: str) -> str:
     if not isinstance(items, list | tuple) or not items:
         return _flat(",")(value)
     inner = f"{line} "
-    if not any(isinstance(one, dict | list | tuple) for one in items):
+    if not any(isinstance(item, dict | list | tuple) for item in items):
         text = _flat(f",{inner}")(value)
         return f"{text[0]}{inner}{text[1:-1]}{line}{text[-1]}"
-    parts = [_indented(one, inner) for one in items]
+    parts = [_indented(item, inner) for item in items]
     if names is None:
         return f"[{inner}{f',{inner}'.join(parts)}{line}]"
     parts = [f"{_flat(',')({name: 0})[1:-2]}{part}" for name, part in zip(names, parts, strict=True)]
@@ -191,5 +191,5 @@ _EXPLAINED = {
 
 def explain(error: OSError) -> str:
     """Return in plain words what went wrong, with the file's name where the system gives it."""
-    what = _EXPLAINED.get(error.errno or 0, error.strerror or str(error) or type(error).__name__)
-    return what + (f" ({error.filename})" if error.filename else "")
+    reason = _EXPLAINED.get(error.errno or 0, error.strerror or str(error) or type(error).__name__)
+    return reason + (f" ({error.filename})" if error.filename else "")

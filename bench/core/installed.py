@@ -50,13 +50,13 @@ def faiss_conflict(find: Finder = version_of) -> str | None:
     They write into one folder: the later hides classes of the earlier without a word, and removing either breaks
     `import faiss`. So both must go before one comes back.
     """
-    found = faiss_distributions(find)
-    if len(found) < 2:
+    versions = faiss_distributions(find)
+    if len(versions) < 2:
         return None
-    listed = " and ".join(f"{name} {version}" for name, version in found.items())
+    listed = " and ".join(f"{name} {version}" for name, version in versions.items())
     return (
         f"found {listed}, expected one distribution of faiss: they overwrite each other's files, so a search may fail "
-        f"or lose the GPU; type: pip uninstall -y {' '.join(found)} && {reinstall('cpu')} "
+        f"or lose the GPU; type: pip uninstall -y {' '.join(versions)} && {reinstall('cpu')} "
         f"(on a machine with CUDA 'gpu' instead of 'cpu')"
     )
 

@@ -32,10 +32,10 @@ def launch(environ: Mapping[str, str] = os.environ) -> Launch:
     return Launch()
 
 
-def cores(own: Path = Path("/proc/self/cgroup"), groups: Path = Path("/sys/fs/cgroup")) -> int:
+def cores(membership: Path = Path("/proc/self/cgroup"), groups: Path = Path("/sys/fs/cgroup")) -> int:
     """Return how many processors this process may use at once: of its affinity, and of its control group's quota."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min([usable, *_quotas(own, groups)]))
+    return max(1, min([usable, *_quotas(membership, groups)]))
 
 
 def granted() -> int:
@@ -43,8 +43,8 @@ def granted() -> int:
 
     A worker's variable is its share of the machine. For work of which the number decides no byte.
     """
-    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
-    return min(cores(), max(1, int(asked))) if asked.isdecimal() else cores()
+    limit = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    return min(cores(), max(1, int(limit))) if limit.isdecimal() else cores()
 
 
 def end_with_parent() -> None:
@@ -53,10 +53,10 @@ def end_with_parent() -> None:
     os._exit(1)
 
 
-def _quotas(own: Path, groups: Path) -> Iterator[int]:
+def _quotas(membership: Path, groups: Path) -> Iterator[int]:
     """Yield the processors, rounded up, that each control group above this process grants it (cgroup 2, then 1)."""
     try:
-        lines = [line.split(":", 2) for line in own.read_text(encoding="utf-8").splitlines()]
+        lines = [line.split(":", 2) for line in membership.read_text(encoding="utf-8").splitlines()]
         placed = {names: path for _, names, path in lines}
     except (OSError, ValueError):
         return
@@ -75,31 +75,31 @@ def _quotas(own: Path, groups: Path) -> Iterator[int]:
                 yield math.ceil(quota_us / int((groups / place / "cpu.cfs_period_us").read_text()))
 
 
-def processor(known: Path = Path("/proc/cpuinfo")) -> str:
+def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     """Return the processor's maker and model as the system calls them, else its architecture."""
     with suppress(OSError, UnicodeDecodeError):
-        found = re.search(r"^model name\s*:\s*(\S.*)$", known.read_text(encoding="utf-8"), re.MULTILINE)
-        if found:
-            return " ".join(re.sub(r"\((R|TM|tm)\)|\bProcessor\b", "", found[1]).split())
+        model = re.search(r"^model name\s*:\s*(\S.*)$", cpuinfo.read_text(encoding="utf-8"), re.MULTILINE)
+        if model:
+            return " ".join(re.sub(r"\((R|TM|tm)\)|\bProcessor\b", "", model[1]).split())
     return platform.machine()
 
 
-def memory(known: Path = Path("/proc/meminfo"), groups: Path = Path("/sys/fs/cgroup")) -> float:
+def memory(meminfo: Path = Path("/proc/meminfo"), groups: Path = Path("/sys/fs/cgroup")) -> float:
     """Return GiB that this process may still take of the machine and its control group; infinite where unknown."""
-    found = [math.inf]
+    bounds = [math.inf]
     with suppress(OSError, ValueError, AttributeError):
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1 << 30))
+        bounds.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1 << 30))
     with suppress(OSError, ValueError, IndexError):
-        found.append(int(known.read_text().partition("MemAvailable:")[2].split()[0]) / (1 << 20))
+        bounds.append(int(meminfo.read_text().partition("MemAvailable:")[2].split()[0]) / (1 << 20))
     with suppress(OSError, ValueError):
-        limit, used = (int((groups / f"memory.{name}").read_text()) for name in ("max", "current"))
-        found.append((limit - used) / (1 << 30))
-    return max(0.0, min(found))
+        limit, current = (int((groups / f"memory.{name}").read_text()) for name in ("max", "current"))
+        bounds.append((limit - current) / (1 << 30))
+    return max(0.0, min(bounds))
 
 
 def gpus() -> list[str]:
     """Return the GPUs that torch may use, as `CUDA_VISIBLE_DEVICES` names them."""
     import torch
 
-    named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
-    return named or [str(number) for number in range(torch.cuda.device_count())]
+    names = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    return names or [str(number) for number in range(torch.cuda.device_count())]

@@ -30,8 +30,8 @@ def canonical(name: str) -> str:
 
 def bare(task: str) -> str:
     """Leave out what marks a task of the embedded world: `mini-few-names/mrtydi/sw` → `mrtydi/sw`."""
-    found = _MADE_UP.match(task)
-    return task[found.end() :] if found else task
+    prefix = _MADE_UP.match(task)
+    return task[prefix.end() :] if prefix else task
 
 
 def short(text: str) -> str:
@@ -66,11 +66,13 @@ def invalid(error: ValidationError) -> str:
 def close(word: str, names: Iterable[str]) -> list[str]:
     """Return at most three of `names` that `word` may have been meant for, the likeliest first."""
     spelt = {canonical(name): name for name in names}
-    wanted = canonical(word)
-    if not wanted or len(wanted) > _LONGEST:
+    spelling = canonical(word)
+    if not spelling or len(spelling) > _LONGEST:
         return []
-    near = difflib.get_close_matches(wanted, spelt, n=_MOST, cutoff=0.6)
-    within = sorted(name for name in spelt if min(len(wanted), len(name)) > 2 and (wanted in name or name in wanted))
+    near = difflib.get_close_matches(spelling, spelt, n=_MOST, cutoff=0.6)
+    within = sorted(
+        name for name in spelt if min(len(spelling), len(name)) > 2 and (spelling in name or name in spelling)
+    )
     return [spelt[name] for name in dict.fromkeys(near + within)][:_MOST]
 
 
@@ -83,8 +85,8 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
 def unknown(kind: str, word: str, names: Iterable[str]) -> str:
     """Return the sentences about a name of a kind that does not exist: as typed, near names, then all of them."""
     existing = list(names)
-    there = f"There are: {', '.join(existing)}." if existing else "There are none."
-    return f"no {kind} {short(word)!r}{did_you_mean(word, existing)} {there}"
+    listing = f"There are: {', '.join(existing)}." if existing else "There are none."
+    return f"no {kind} {short(word)!r}{did_you_mean(word, existing)} {listing}"
 
 
 def unknown_name(kind: str, word: str, names: Iterable[str], where: str = "") -> UsageError:

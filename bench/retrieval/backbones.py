@@ -35,8 +35,8 @@ _SIZES, _MOST = ("num_hidden_layers", "n_layers", "num_layers", "n_layer"), 1_00
 _HEAD = 32  # dimensions a head
 _FORM = re.compile(r"scratch:([1-9][0-9]*)x([1-9][0-9]*)")
 _ID = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")
-_WANTED = ("*.json", "*.txt", "*.model", "*.safetensors", "*_Dense/*.bin")
-_OTHERS = ("onnx/*", "openvino/*", "coreml/*", "tf_model*", "flax_*", "*.msgpack")
+_PATTERNS = ("*.json", "*.txt", "*.model", "*.safetensors", "*_Dense/*.bin")
+_IGNORED = ("onnx/*", "openvino/*", "coreml/*", "tf_model*", "flax_*", "*.msgpack")
 # What an encoder does without: the pooler and what was on top of it.
 _TOP = re.compile(r"(^|\.)(pooler|cls|lm_head|classifier|predictions|head|decoder)\.")
 
@@ -128,10 +128,10 @@ _KINDS = "a folder, a Hugging Face id (xlm-roberta-base, owner/name@revision) or
 
 def _fetched(backbone: str) -> Path:
     try:
-        folder = fetch(backbone, _WANTED, _OTHERS)
+        folder = fetch(backbone, _PATTERNS, _IGNORED)
         if any(folder.rglob("*.safetensors")):
             return folder
-        return fetch(backbone, (*_WANTED, "pytorch_model*.bin"), _OTHERS)
+        return fetch(backbone, (*_PATTERNS, "pytorch_model*.bin"), _IGNORED)
     except HubError as error:
         from huggingface_hub import constants
 
@@ -157,8 +157,8 @@ def load_encoder(folder: Path, pooler: Literal["none", "own", "new"] = "none", s
             raise UsageError(f"{folder}: found a model of encoder and decoder, expected an encoder")
         return without_pooler(config) if pooler == "none" else {}
 
-    wanted = "config.json of an architecture that transformers knows, and model.safetensors"
-    model, missing = load_weights(AutoModel, folder, seed, arguments, wanted)
+    expected = "config.json of an architecture that transformers knows, and model.safetensors"
+    model, missing = load_weights(AutoModel, folder, seed, arguments, expected)
     refuse_missing(folder, [key for key in missing if not _TOP.search(key)], "those of the whole encoder")
     if pooler != "none":
         trained = not any("pooler." in key for key in missing)
@@ -167,18 +167,18 @@ def load_encoder(folder: Path, pooler: Literal["none", "own", "new"] = "none", s
 
 
 def load_weights(
-    kind: Any, folder: Path, seed: int, arguments: Callable[[PreTrainedConfig], Mapping[str, Any]], wanted: str
+    kind: Any, folder: Path, seed: int, arguments: Callable[[PreTrainedConfig], Mapping[str, Any]], expected: str
 ) -> tuple[PreTrainedModel, list[str]]:
     """Load a model of a Hugging Face folder in float32 on the CPU; code of its own and pickled objects are never run.
 
     `kind` is an `AutoModel…` of transformers; `arguments` returns what `from_pretrained` gets besides, by the config,
     which it may refuse or change. Returns the names of weights that the folder does not have, too, random by `seed`.
-    Raises `UsageError`, which ends with what is `wanted`.
+    Raises `UsageError`, which ends with what is `expected`.
     """
     import torch
 
     weight_files(folder)  # raises where an index names files outside
-    with foreign(folder, "a model that cannot be loaded", wanted), quiet(), torch.random.fork_rng(devices=[]):
+    with foreign(folder, "a model that cannot be loaded", expected), quiet(), torch.random.fork_rng(devices=[]):
         config = folder_config(folder)
         more = arguments(config)
         torch.default_generator.manual_seed(seed)  # of the CPU alone
@@ -201,11 +201,11 @@ def load_weights(
     return model, sorted(report["missing_keys"])
 
 
-def refuse_missing(folder: Path, keys: Sequence[str], wanted: str) -> None:
+def refuse_missing(folder: Path, keys: Sequence[str], expected: str) -> None:
     """Raise `UsageError` where a folder lacks weights that a model needs."""
     if keys:
         more = f" and {len(keys) - 1} more" * (len(keys) > 1)
-        raise UsageError(f"{folder}: found no weights for {keys[0]}{more}, expected {wanted}")
+        raise UsageError(f"{folder}: found no weights for {keys[0]}{more}, expected {expected}")
 
 
 def save(model: PreTrainedModel, words: PreTrainedTokenizerBase, folder: Path) -> None:
@@ -224,12 +224,12 @@ def extra_weights(folder: Path, weights: Sequence[Path], *, pooler: bool) -> lis
     config = folder_config(folder)
     with torch.device("meta"):  # names alone: no memory is touched
         arguments = {} if pooler else without_pooler(config)
-        known = set(AutoModel.from_config(config, **arguments).state_dict())
-    found = set[str]()
+        plain = set(AutoModel.from_config(config, **arguments).state_dict())
+    names = set[str]()
     for path in weights:
         with safe_open(path, "pt") as tensors:
-            found |= set(tensors.keys())
-    return sorted(found - known)
+            names |= set(tensors.keys())
+    return sorted(names - plain)
 
 
 def folder_config(folder: Path) -> PreTrainedConfig:
@@ -241,16 +241,16 @@ def folder_config(folder: Path) -> PreTrainedConfig:
     large = next((name for name in _SIZES if isinstance(sizes.get(name), int) and sizes[name] > _MOST), None)
     if large:  # a billion layers are made one by one, and never end
         raise UsageError(where=path, found=f"{large} of {sizes[large]:,}", expected=f"at most {_MOST:,}")
-    found: PreTrainedConfig = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    return found
+    config: PreTrainedConfig = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    return config
 
 
 def without_pooler(config: PreTrainedConfig) -> dict[str, bool]:
     """Return the loading argument that leaves the pooler out, where the architecture of a config takes it."""
     from transformers import AutoModel
 
-    found = AutoModel._model_mapping[type(config)]
-    kind = found[0] if isinstance(found, tuple) else found  # some configurations serve several architectures
+    entry = AutoModel._model_mapping[type(config)]
+    kind = entry[0] if isinstance(entry, tuple) else entry  # some configurations serve several architectures
     takes = kind is not None and "add_pooling_layer" in inspect.signature(kind).parameters
     return {"add_pooling_layer": False} if takes else {}
 

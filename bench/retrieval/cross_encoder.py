@@ -68,15 +68,15 @@ class CrossEncoder:
             return np.empty(0, np.float32)
         rows = tokenised(self._model, self._words, pairs, self._length)
         with torch.inference_mode(), on_threads(self._threads):
-            found: npt.NDArray[np.float32] = forward(self._model, rows, self._batch_tokens).numpy(force=True)
-        faults = np.flatnonzero(~np.isfinite(found))
+            scores: npt.NDArray[np.float32] = forward(self._model, rows, self._batch_tokens).numpy(force=True)
+        faults = np.flatnonzero(~np.isfinite(scores))
         if faults.size:
             query, passage = pairs[faults[0]]
             raise BenchError(
                 f"{faults.size} of {len(pairs)} scores are not finite, the first of {query[:40]!r} with "
                 f"{passage[:40]!r}; the weights are broken, or the training diverged"
             )
-        return found
+        return scores
 
 
 def load(
@@ -109,13 +109,13 @@ def load_classifier(folder: Path, new_head: int | None = None) -> PreTrainedMode
             config.num_labels = 1
         return {}
 
-    wanted = "a sequence classifier (cross-encoder) of an architecture that transformers knows, with its weights"
-    model, missing = load_weights(AutoModelForSequenceClassification, folder, new_head or 0, arguments, wanted)
-    wanted = "a cross-encoder, with the head that it was trained with"
+    expected = "a sequence classifier (cross-encoder) of an architecture that transformers knows, with its weights"
+    model, missing = load_weights(AutoModelForSequenceClassification, folder, new_head or 0, arguments, expected)
+    expected = "a cross-encoder, with the head that it was trained with"
     if new_head is not None:  # but for the head, which is to be made
-        inner, wanted = f"{model.base_model_prefix}.", "those of an encoder"
+        inner, expected = f"{model.base_model_prefix}.", "those of an encoder"
         missing = [key for key in missing if key.startswith(inner) and ".pooler." not in key]
-    refuse_missing(folder, missing, wanted)
+    refuse_missing(folder, missing, expected)
     labels = model.config.num_labels
     if labels not in (1, 2):
         raise UsageError(
@@ -130,11 +130,11 @@ def fitting(model: PreTrainedModel, length: int | None) -> int:
     """Return how many tokens of a pair are kept. Raises `UsageError` below 16, or beyond the model's positions."""
     inner = model.base_model
     bound = longest(inner if isinstance(inner, PreTrainedModel) else model)
-    kept = min(LENGTH, bound or LENGTH) if length is None else length
-    if kept < _SHORTEST or (bound is not None and kept > bound):
+    tokens = min(LENGTH, bound or LENGTH) if length is None else length
+    if tokens < _SHORTEST or (bound is not None and tokens > bound):
         most = "" if bound is None else f" to {bound}, which the model has positions for"
-        raise UsageError(f"found a length of {kept} tokens, expected {_SHORTEST}{most or ' or more'}")
-    return kept
+        raise UsageError(f"found a length of {tokens} tokens, expected {_SHORTEST}{most or ' or more'}")
+    return tokens
 
 
 def tokenised(
@@ -143,7 +143,7 @@ def tokenised(
     """Tokenise at least one pair with special tokens, cut at `length`; the model says whether segments have types."""
     queries = _halved(words, [query for query, _ in pairs], length // 2)
     segments = (getattr(model.config, "type_vocab_size", 0) or 0) > 1 and "token_type_ids" in words.model_input_names
-    found: Any = words(
+    encoded: Any = words(
         queries,
         [passage for _, passage in pairs],
         truncation="only_second",
@@ -151,8 +151,8 @@ def tokenised(
         return_attention_mask=False,
         return_token_type_ids=segments,
     )
-    types = found["token_type_ids"] if segments else [None] * len(pairs)
-    return [PairTokens(ids, kinds) for ids, kinds in zip(found["input_ids"], types, strict=True)]
+    types = encoded["token_type_ids"] if segments else [None] * len(pairs)
+    return [PairTokens(ids, kinds) for ids, kinds in zip(encoded["input_ids"], types, strict=True)]
 
 
 def forward(model: PreTrainedModel, rows: Sequence[PairTokens], batch_tokens: int) -> torch.Tensor:
@@ -173,17 +173,17 @@ def _logits(model: PreTrainedModel, rows: Sequence[PairTokens]) -> torch.Tensor:
     def padded(values: list[list[int]], filler: int) -> torch.Tensor:
         return pad_sequence([torch.tensor(row) for row in values], True, filler).to(model.device)
 
-    given = {"input_ids": padded([row.ids for row in rows], model.config.pad_token_id or 0)}
-    given["attention_mask"] = padded([[1] * len(row.ids) for row in rows], 0)
+    inputs = {"input_ids": padded([row.ids for row in rows], model.config.pad_token_id or 0)}
+    inputs["attention_mask"] = padded([[1] * len(row.ids) for row in rows], 0)
     if types := [row.types for row in rows if row.types is not None]:
-        given["token_type_ids"] = padded(types, 0)
-    return wide(model(**given).logits)
+        inputs["token_type_ids"] = padded(types, 0)
+    return wide(model(**inputs).logits)
 
 
 def _halved(words: PreTrainedTokenizerBase, queries: list[str], most: int) -> list[str]:
     """Cut queries that are longer than so many tokens; a query often comes with many passages."""
     distinct = list(dict.fromkeys(queries))
-    found: Any = words(
+    encoded: Any = words(
         distinct,
         add_special_tokens=False,
         truncation=True,
@@ -192,6 +192,6 @@ def _halved(words: PreTrainedTokenizerBase, queries: list[str], most: int) -> li
         return_attention_mask=False,
         return_token_type_ids=False,
     )["offset_mapping"]
-    ends = (offsets[-1][1] if len(offsets) >= most else None for offsets in found)
-    kept = {query: query[:end] for query, end in zip(distinct, ends, strict=True)}
-    return [kept[query] for query in queries]
+    ends = (offsets[-1][1] if len(offsets) >= most else None for offsets in encoded)
+    shortened = {query: query[:end] for query, end in zip(distinct, ends, strict=True)}
+    return [shortened[query] for query in queries]

@@ -32,8 +32,8 @@ class Reader:
         """Return what is tokenised: prompt, title where there is one and the contract wants it, text."""
         contract = self.contract
         if role == "query":
-            asked = item.text if contract.question_mark else item.text.removesuffix("?")
-            return contract.query_prompt + self._cased(asked)
+            question = item.text if contract.question_mark else item.text.removesuffix("?")
+            return contract.query_prompt + self._cased(question)
         parts = [item.text] if contract.title is None else [part for part in (item.title, item.text) if part]
         return contract.passage_prompt + self._joint.join(map(self._cased, parts))
 
@@ -53,12 +53,14 @@ class Reader:
         if not texts:
             return []
         length = self.contract.query_length if role == "query" else self.contract.passage_length
-        found: list[list[int]] = self.words(
+        rows: list[list[int]] = self.words(
             list(texts), truncation=True, max_length=length, return_attention_mask=False, return_token_type_ids=False
         )["input_ids"]
         words = self.words
-        first = next((one for one in (words.cls_token_id, words.bos_token_id) if one is not None), words.pad_token_id)
-        return [ids or [first] for ids in found]  # empty where no special tokens are added
+        first = next(
+            (number for number in (words.cls_token_id, words.bos_token_id) if number is not None), words.pad_token_id
+        )
+        return [ids or [first] for ids in rows]  # empty where no special tokens are added
 
 
 class TorchEncoder:
@@ -94,17 +96,17 @@ class TorchEncoder:
         contract, device = self._contract, self._model.device.type
         precision = torch.autocast(device, torch.bfloat16, enabled=contract.dtype == "bfloat16")
         with self._computing, torch.inference_mode(), on_threads(self._threads), precision:
-            left = np.arange(len(items))
-            while left.size:  # once, unless a batch is too large for the memory
-                done = list[int]()
-                for batch in budget([len(sequences[at]) for at in left], self._batch_tokens):
-                    pooled = self._pooled([sequences[at] for at in left[batch]])
+            remaining = np.arange(len(items))
+            while remaining.size:  # once, unless a batch is too large for the memory
+                finished = list[int]()
+                for batch in budget([len(sequences[at]) for at in remaining], self._batch_tokens):
+                    pooled = self._pooled([sequences[at] for at in remaining[batch]])
                     if pooled is None:
                         break
-                    vectors[left[batch]] = pooled
-                    done += batch
+                    vectors[remaining[batch]] = pooled
+                    finished += batch
                     self.advance(len(batch))
-                left = np.delete(left, done)
+                remaining = np.delete(remaining, finished)
         _finite(vectors, items, role, self._contract)
         return unit(vectors) if self._contract.normalise else vectors
 
@@ -131,10 +133,10 @@ class TorchEncoder:
         """Raise `UsageError` where the tokenizer has ids for which the model has no embedding."""
         highest = max((max(sequence) for sequence in sequences), default=0)
         table: Any = self._model.get_input_embeddings()
-        there = int(table.num_embeddings)
-        if highest >= there:
+        size = int(table.num_embeddings)
+        if highest >= size:
             raise UsageError(
-                f"the tokenizer gives the id {highest}, expected at most {there - 1}, the model's last: "
+                f"the tokenizer gives the id {highest}, expected at most {size - 1}, the model's last: "
                 "they do not belong together"
             )
 

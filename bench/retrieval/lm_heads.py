@@ -34,7 +34,7 @@ _BIASES = {
     "lm_head": ("lm_head.bias", "lm_head.decoder.bias"),
     "cls": ("cls.predictions.bias", "cls.predictions.decoder.bias"),
 }
-_WANTED = "weights as tensors"
+_EXPECTED = "weights as tensors"
 
 
 def find(backbone: Path) -> dict[str, torch.Tensor] | None:
@@ -46,9 +46,9 @@ def find(backbone: Path) -> dict[str, torch.Tensor] | None:
     for family in _FAMILIES:
         for bias in _BIASES[family[0].partition(".")[0]]:
             keys = (*family, bias)
-            found = _tensors(backbone, keys)
-            if len(found) == len(keys):
-                return {name: found[key].float() for name, key in zip(_NAMES, keys, strict=True)}
+            weights = _tensors(backbone, keys)
+            if len(weights) == len(keys):
+                return {name: weights[key].float() for name, key in zip(_NAMES, keys, strict=True)}
     return None
 
 
@@ -72,13 +72,13 @@ def _tensors(folder: Path, keys: tuple[str, ...]) -> dict[str, torch.Tensor]:
     """Read those of some tensors that a folder has; whole files only in the old format."""
     from safetensors import safe_open
 
-    found: dict[str, torch.Tensor] = {}
+    weights: dict[str, torch.Tensor] = {}
     safe = weight_files(folder)
     for path in safe:
-        with foreign(path, "no tensors", _WANTED), safe_open(path, framework="pt") as opened:
-            there = set(opened.keys())
-            found |= {key: opened.get_tensor(key) for key in keys if key in there}
+        with foreign(path, "no tensors", _EXPECTED), safe_open(path, framework="pt") as opened:
+            names = set(opened.keys())
+            weights |= {key: opened.get_tensor(key) for key in keys if key in names}
     for path in [] if safe else weight_files(folder, OLD):
-        read = tensors(path, _WANTED)
-        found |= {key: read[key] for key in keys if key in read}
-    return found
+        read = tensors(path, _EXPECTED)
+        weights |= {key: read[key] for key in keys if key in read}
+    return weights

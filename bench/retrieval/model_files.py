@@ -50,17 +50,17 @@ class _Index(BaseModel):
 
 
 @overload
-def model_json(path: Path, *, wanted: str = ...) -> dict[str, Any]: ...
+def model_json(path: Path, *, expected: str = ...) -> dict[str, Any]: ...
 @overload
-def model_json(path: Path, kind: type[T], wanted: str = ...) -> T: ...
-def model_json(path: Path, kind: Any = dict[str, Any], wanted: str = "JSON of a model") -> Any:
+def model_json(path: Path, kind: type[T], expected: str = ...) -> T: ...
+def model_json(path: Path, kind: Any = dict[str, Any], expected: str = "JSON of a model") -> Any:
     """Read a JSON file of a model, by default an object. Raises `UsageError` where it is missing, broken or other."""
     try:
         return TypeAdapter(kind).validate_python(json.loads(path.read_text(encoding="utf-8")))
     except ValidationError as error:
-        raise UsageError(where=path, found=invalid(error), expected=wanted) from error
+        raise UsageError(where=path, found=invalid(error), expected=expected) from error
     except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(where=path, found=first_line(error), expected=wanted) from error
+        raise UsageError(where=path, found=first_line(error), expected=expected) from error
 
 
 def listed_modules(folder: Path) -> list[ListedModule]:

@@ -71,9 +71,9 @@ class MtebEncoder:
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> npt.NDArray[np.float32]:
         """Return the similarities `[n]` of vectors `[n, d]` row by row."""
-        left, right = self._comparable(embeddings1), self._comparable(embeddings2)
-        found: npt.NDArray[np.float32] = np.einsum("nd,nd->n", left, right)
-        return found
+        first, second = self._comparable(embeddings1), self._comparable(embeddings2)
+        products: npt.NDArray[np.float32] = np.einsum("nd,nd->n", first, second)
+        return products
 
     @property
     def mteb_model_meta(self) -> Any:
@@ -97,17 +97,17 @@ class MtebEncoder:
     def _role(self, prompt_type: Any) -> Role:
         if prompt_type is None:
             return self._symmetric
-        said = getattr(prompt_type, "value", prompt_type)
-        if said == "query":
+        kind = getattr(prompt_type, "value", prompt_type)
+        if kind == "query":
             return "query"
-        if said in ("document", "passage"):
+        if kind in ("document", "passage"):
             return "passage"
-        raise UsageError(f"found the prompt type {said!r}, expected query or document")
+        raise UsageError(f"found the prompt type {kind!r}, expected query or document")
 
     def _comparable(self, vectors: Any) -> npt.NDArray[np.float32]:
         """Vectors as `[n, d]` whose dot product is the similarity."""
-        found = np.atleast_2d(np.asarray(vectors, np.float32))
-        return unit(found) if self._contract.similarity == "cos" else found
+        rows = np.atleast_2d(np.asarray(vectors, np.float32))
+        return unit(rows) if self._contract.similarity == "cos" else rows
 
 
 def _items(batch: Mapping[str, Sequence[str]], role: Role) -> Iterator[Item]:

@@ -62,8 +62,10 @@ class Packed:
         names = ("ids", "positions", "starts", "places", "cuts")
         pinned = torch.device(device).type == "cuda"  # copies from pageable memory wait until the device is done
         moved = {name: getattr(self, name) for name in names}
-        moved = {name: one.pin_memory() if pinned and not one.is_cuda else one for name, one in moved.items()}
-        return replace(self, **{name: one.to(device, non_blocking=pinned) for name, one in moved.items()})
+        moved = {
+            name: tensor.pin_memory() if pinned and not tensor.is_cuda else tensor for name, tensor in moved.items()
+        }
+        return replace(self, **{name: tensor.to(device, non_blocking=pinned) for name, tensor in moved.items()})
 
 
 def pack(sequences: Sequence[Ids], first_position: int) -> Packed:
@@ -196,14 +198,14 @@ def enable(model: PreTrainedModel) -> bool:
     model.train(False)
     with torch.no_grad():
         probes = _probes(model)
-        alone = [model(input_ids=ids[None], attention_mask=torch.ones_like(ids)[None])[0][0] for ids in probes]
+        singles = [model(input_ids=ids[None], attention_mask=torch.ones_like(ids)[None])[0][0] for ids in probes]
         model.set_attn_implementation(PACKED)
         packed = pack([ids.numpy(force=True) for ids in probes], first_position(model)).to(model.device)
         try:
-            found, expected = forward(model, packed), torch.cat(alone)
+            actual, expected = forward(model, packed), torch.cat(singles)
             # Compared by the mean, since trained encoders have a few very large values.
-            agrees = found.shape == expected.shape and bool(
-                (found - expected).abs().mean() <= 1e-4 * expected.abs().mean()
+            agrees = actual.shape == expected.shape and bool(
+                (actual - expected).abs().mean() <= 1e-4 * expected.abs().mean()
             )
         except (TypeError, RuntimeError, IndexError):  # it does not take packed sequences at all
             agrees = False
@@ -247,9 +249,9 @@ def _padded(
         real = torch.arange(inputs.shape[1], device=inputs.device)[None] < size[:, None]
         inner = any(layer != -1 for layer in layers)
         output = model(**{name: inputs}, attention_mask=real.long(), output_hidden_states=inner)
-        for found, layer in zip(hidden, layers, strict=True):
-            found.append(_layer(output, layer)[real])
-    return tuple(torch.cat(found) for found in hidden)
+        for states, layer in zip(hidden, layers, strict=True):
+            states.append(_layer(output, layer)[real])
+    return tuple(torch.cat(states) for states in hidden)
 
 
 def _layer(output: Any, layer: int) -> torch.Tensor:
@@ -327,15 +329,15 @@ def _kernel(device: torch.device, dtype: torch.dtype, shape: tuple[int, int, int
         return False
     heads, of_keys, width = shape
     packed = pack([[0] * 3, [0] * 5], 0).to(device)
-    chance = torch.Generator().manual_seed(0)
+    rng = torch.Generator().manual_seed(0)
     query, key, value = (
-        torch.randn(1, count, 8, width, generator=chance).to(device, dtype) for count in (heads, of_keys, of_keys)
+        torch.randn(1, count, 8, width, generator=rng).to(device, dtype) for count in (heads, of_keys, of_keys)
     )
     try:
-        found = _varlen(query, key, value, packed, None)
+        output = _varlen(query, key, value, packed, None)
     except (RuntimeError, ValueError, TypeError, ImportError):  # torch names no error for what it lacks
         return False
-    return torch.allclose(found.float(), _by_runs(query, key, value, packed, None, 0.0, None).float(), atol=0.05)
+    return torch.allclose(output.float(), _by_runs(query, key, value, packed, None, 0.0, None).float(), atol=0.05)
 
 
 def _varlen(

@@ -27,21 +27,21 @@ def modules(folder: Path) -> list[Path]:
 
 def dense_module(folder: Path) -> Path | None:
     """Find the module of a folder that is BERT's pooler, if any. Raises `UsageError` for other dense layers."""
-    found = [folder / one.path for one in listed_modules(folder) if one.type.rpartition(".")[2] == "Dense"]
-    if not found:
+    dense = [folder / module.path for module in listed_modules(folder) if module.type.rpartition(".")[2] == "Dense"]
+    if not dense:
         return None
-    said = model_json(found[0] / "config.json")
-    activation = str(said.get("activation_function", "")).rpartition(".")[2]
-    square, biased = said.get("in_features") == said.get("out_features"), said.get("bias", True)
-    if len(found) > 1 or activation != "Tanh" or not square or not biased:
-        sizes = f"{said.get('in_features')} to {said.get('out_features')} dimensions"
+    config = model_json(dense[0] / "config.json")
+    activation = str(config.get("activation_function", "")).rpartition(".")[2]
+    square, biased = config.get("in_features") == config.get("out_features"), config.get("bias", True)
+    if len(dense) > 1 or activation != "Tanh" or not square or not biased:
+        sizes = f"{config.get('in_features')} to {config.get('out_features')} dimensions"
         bias = "" if biased else " without bias"
-        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        more = f" and {len(dense) - 1} more" if len(dense) > 1 else ""
         raise UsageError(
             f"{folder}: found a dense layer of {sizes}{bias}, activation {activation or 'unknown'}{more}, expected "
             "one like BERT's pooler: as many dimensions out as in, a bias, Tanh"
         )
-    return found[0]
+    return dense[0]
 
 
 def complete(model: PreTrainedModel, folder: Path, *, trained: bool, new: bool) -> None:
@@ -91,11 +91,11 @@ def _fill(layer: torch.nn.Linear, module: Path) -> None:
     if path is None:
         raise UsageError(f"{module}: found neither {SAFE} nor {OLD}, expected the weights of a dense layer")
     weights = tensors(path, "the tensors of a dense layer")
-    named = {"weight": weights.get("linear.weight"), "bias": weights.get("linear.bias")}
+    tensors_by_name = {"weight": weights.get("linear.weight"), "bias": weights.get("linear.bias")}
     with torch.no_grad():
-        for name, own in (("weight", layer.weight), ("bias", layer.bias)):
-            given = named[name]
-            if given is None or given.shape != own.shape:
-                found = "none" if given is None else f"sizes {tuple(given.shape)}"
-                raise UsageError(f"{module}: found {found} for linear.{name}, expected sizes {tuple(own.shape)}")
-            own.copy_(given)
+        for name, target in (("weight", layer.weight), ("bias", layer.bias)):
+            source = tensors_by_name[name]
+            if source is None or source.shape != target.shape:
+                sizes = "none" if source is None else f"sizes {tuple(source.shape)}"
+                raise UsageError(f"{module}: found {sizes} for linear.{name}, expected sizes {tuple(target.shape)}")
+            target.copy_(source)

@@ -52,21 +52,21 @@ class Affine:
 
 def mean(vectors: npt.NDArray[Any]) -> Matrix:
     """Return the mean `[d]`."""
-    found: Matrix = np.asarray(vectors, np.float64).mean(axis=0)
-    return found
+    average: Matrix = np.asarray(vectors, np.float64).mean(axis=0)
+    return average
 
 
 def spread(vectors: npt.NDArray[Any], by: ScaleBy = "std") -> Matrix:
     """Return the deviation or variance of each dimension `[d]`, at least `FLOOR` (CCP's text and formula differ)."""
     wide = np.asarray(vectors, np.float64)
-    found: Matrix = wide.std(axis=0) if by == "std" else wide.var(axis=0)
-    return np.maximum(found, FLOOR)
+    deviations: Matrix = wide.std(axis=0) if by == "std" else wide.var(axis=0)
+    return np.maximum(deviations, FLOOR)
 
 
 def shifted(vectors: npt.NDArray[Any], by: Matrix) -> Matrix:
     """Return the vectors less `by` `[d]`."""
-    found: Matrix = np.asarray(vectors, np.float64) - by
-    return found
+    difference: Matrix = np.asarray(vectors, np.float64) - by
+    return difference
 
 
 def scaled(vectors: Matrix, by: Matrix) -> Matrix:
@@ -84,16 +84,18 @@ def whitening(vectors: npt.NDArray[Any]) -> Affine:
     middle = mean(vectors)
     centred = shifted(vectors, middle)
     covariance = torch.from_numpy(_product(centred.T, centred) / len(centred))
-    variances, directions = (one.numpy() for one in torch.linalg.eigh(covariance))  # ascending `[d]`; columns `[d, d]`
+    variances, directions = (
+        tensor.numpy() for tensor in torch.linalg.eigh(covariance)
+    )  # ascending `[d]`; columns `[d, d]`
     floor = max(float(variances[-1]) * _FLAT, FLOOR**2)
     return Affine(middle, None, _product(directions / np.sqrt(np.maximum(variances, floor)), directions.T))
 
 
-def _product(left: Matrix, right: Matrix) -> Matrix:
+def _product(first: Matrix, second: Matrix) -> Matrix:
     """Multiply by torch, whose threads a stage sets: sums over other numbers of threads round otherwise."""
     import torch
 
-    product: Matrix = (torch.from_numpy(left) @ torch.from_numpy(right)).numpy()
+    product: Matrix = (torch.from_numpy(first) @ torch.from_numpy(second)).numpy()
     return product
 
 
@@ -105,8 +107,8 @@ _MAPS, _META = "post.safetensors", "post.json"
 def write(folder: Path, kind: str, maps: Mapping[str, Affine], sentences: Mapping[str, int]) -> None:
     """Write maps by language, or one under `ANY`, and their sample sizes. Raises `BenchError` if one is not finite."""
     tensors = {}
-    for language, one in sorted(maps.items()):
-        for name, values in (("mean", one.mean), ("scale", one.scale), ("matrix", one.matrix)):
+    for language, affine in sorted(maps.items()):
+        for name, values in (("mean", affine.mean), ("scale", affine.scale), ("matrix", affine.matrix)):
             if values is None:
                 continue
             if not np.isfinite(values).all():
@@ -144,24 +146,24 @@ class Post:
     def apply(self, vectors: npt.NDArray[np.float32], languages: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return the images of vectors `[n, d]` by the language of each row. Raises `UsageError` for one not fitted."""
         moved = np.empty(vectors.shape, np.float32)
-        own = np.asarray([ANY] * len(vectors) if ANY in self._maps else languages, np.str_)
-        for language in sorted(set(own.tolist())):
+        row_languages = np.asarray([ANY] * len(vectors) if ANY in self._maps else languages, np.str_)
+        for language in sorted(set(row_languages.tolist())):
             if language not in self._maps:
                 raise UsageError(without(language, self._maps))
-            rows, one = own == language, self._maps[language]
-            if one.mean.shape != vectors.shape[1:]:
+            rows, affine = row_languages == language, self._maps[language]
+            if affine.mean.shape != vectors.shape[1:]:
                 raise UsageError(
-                    f"found vectors of {vectors.shape[1]} dimensions and a post-processing of {one.mean.shape[0]}; "
+                    f"found vectors of {vectors.shape[1]} dimensions and a post-processing of {affine.mean.shape[0]}; "
                     "fit it with the same encoder"
                 )
-            moved[rows] = one(vectors[rows])
+            moved[rows] = affine(vectors[rows])
         return moved
 
 
-def without(language: str, known: Iterable[str]) -> str:
+def without(language: str, languages: Iterable[str]) -> str:
     """Say that a language cannot be post-processed by itself, and what to type instead."""
     lacking = f"found no sentences in {language!r}" if language else "found texts that say no language"
     return (
-        f"{lacking}, expected one of those that the pretraining corpus has: {', '.join(sorted(known))}; "
+        f"{lacking}, expected one of those that the pretraining corpus has: {', '.join(sorted(languages))}; "
         "pretrain on a corpus that has it, or type --set post.kind=centre, which is the same for all languages"
     )

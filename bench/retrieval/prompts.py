@@ -45,18 +45,18 @@ class WantedPrompts:
 
     def missing(self, contract: Contract) -> tuple[str, ...]:
         """Return the roles read without the prompt, or its blanks; a prompt in other words is a choice."""
-        given = {"query": contract.query_prompt, "passage": contract.passage_prompt}
-        wanted = {role: getattr(self, role) for role in given}
-        lacking = (role for role, prompt in given.items() if prompt.strip() in ("", wanted[role].strip()))
-        return tuple(role for role in lacking if given[role] != wanted[role])
+        prompts = {"query": contract.query_prompt, "passage": contract.passage_prompt}
+        declared = {role: getattr(self, role) for role in prompts}
+        lacking = (role for role, prompt in prompts.items() if prompt.strip() in ("", declared[role].strip()))
+        return tuple(role for role in lacking if prompts[role] != declared[role])
 
 
-def declared_prompts(said: Mapping[str, Any]) -> tuple[str, str]:
+def declared_prompts(config: Mapping[str, Any]) -> tuple[str, str]:
     """Return the prompts of queries and of passages by a config of sentence-transformers, empty where it has none."""
-    prompts, default = said.get("prompts") or {}, said.get("default_prompt_name")
-    if not isinstance(prompts, dict) or not all(isinstance(one, str) for one in (*prompts.values(), default or "")):
-        found = f"prompts {prompts!r:.80}, default_prompt_name {default!r:.40}"
-        raise UsageError(where=PROMPTS_FILE, found=found, expected="texts by name, and one of the names")
+    prompts, default = config.get("prompts") or {}, config.get("default_prompt_name")
+    if not isinstance(prompts, dict) or not all(isinstance(name, str) for name in (*prompts.values(), default or "")):
+        fault = f"prompts {prompts!r:.80}, default_prompt_name {default!r:.40}"
+        raise UsageError(where=PROMPTS_FILE, found=fault, expected="texts by name, and one of the names")
     usual = str(prompts.get(default, "")) if default else ""
     passages = (prompts[name] for name in ("document", "passage", "corpus") if name in prompts)
     return str(prompts.get("query", usual)), str(next(passages, usual))
@@ -73,13 +73,13 @@ def wanted(backbone: str, methods: Iterable[Method]) -> WantedPrompts | None:
         query, passage = declared_prompts(model_json(files[PROMPTS_FILE]))
         if query or passage:
             return WantedPrompts(query, passage, f"its {PROMPTS_FILE} declares them")
-    own = model_json(files["config.json"]).get("_name_or_path") if "config.json" in files else None
-    names = [name, *([own] if isinstance(own, str) and own else [])]
+    original = model_json(files["config.json"]).get("_name_or_path") if "config.json" in files else None
+    names = [name, *([original] if isinstance(original, str) and original else [])]
     return _by_preset(names, methods) or _by_family(names)
 
 
 def _by_preset(names: Iterable[str], methods: Iterable[Method]) -> WantedPrompts | None:
-    known = {
+    presets = {
         str(preset.values["model"]).partition("@")[0]: (f"{method.name}/{name}", preset.values)
         for method in methods
         for name, preset in method.presets.items()
@@ -87,8 +87,8 @@ def _by_preset(names: Iterable[str], methods: Iterable[Method]) -> WantedPrompts
         if preset.values.get("model")
     }
     for name in names:
-        if name in known:
-            preset, values = known[name]
+        if name in presets:
+            preset, values = presets[name]
             source = f"the preset {preset} has them"
             return WantedPrompts(values.get("query_prompt") or "", values.get("passage_prompt") or "", source)
     return None

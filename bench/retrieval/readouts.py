@@ -11,27 +11,27 @@ from bench.retrieval.model_files import model_json
 from bench.types import Readout
 
 _DEPTH = ("num_hidden_layers", "n_layers", "num_layers")  # by which name architectures call it
-_SAME = ("pooling", "layer", "normalise", "similarity", "title", "lowercase", "question_mark")
+_FIELDS = ("pooling", "layer", "normalise", "similarity", "title", "lowercase", "question_mark")
 
 
 def fixed(readout: Readout, backbone: str) -> dict[str, Any]:
     """Return the fields of the contract that a protocol fixes; `UsageError` where the depth is needed and unknown."""
-    given = says(readout)
+    fields = says(readout)
     if readout.layers:
         depth = depth_of(backbone)
         layer = layer_of(readout.layers, depth)
-        given["layer"] = layer if layer < depth else -1
-    return given
+        fields["layer"] = layer if layer < depth else -1
+    return fields
 
 
 def says(readout: Readout) -> dict[str, Any]:
     """Return the fields of the contract that a protocol fixes; of the layer, the rule that it goes by."""
-    said = {name: getattr(readout, name) for name in _SAME}
+    fields = {name: getattr(readout, name) for name in _FIELDS}
     if readout.lengths:
-        said |= dict(zip(("query_length", "passage_length"), readout.lengths, strict=True))
+        fields |= dict(zip(("query_length", "passage_length"), readout.lengths, strict=True))
     if readout.layers:
-        said["layer"] = readout.layers
-    return {name: value for name, value in said.items() if value is not None}
+        fields["layer"] = readout.layers
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def layer_of(layers: Mapping[int, int], depth: int) -> int:
@@ -39,7 +39,7 @@ def layer_of(layers: Mapping[int, int], depth: int) -> int:
 
     Of two the smaller; at least the first layer: by `{12: 8, 24: 14}`, layer 1 of 2, 3 of 4 and 4 of 6.
     """
-    near = min(sorted(layers), key=lambda known: abs(known - depth))
+    near = min(sorted(layers), key=lambda candidate: abs(candidate - depth))
     return max(1, (2 * layers[near] * depth + near) // (2 * near))  # halves up; whole numbers round alike everywhere
 
 
@@ -48,8 +48,8 @@ def depth_of(backbone: str) -> int:
     if sizes := scratch(backbone):
         return sizes.layers
     path = _config(backbone)
-    said = model_json(path, wanted="the config of an encoder")
-    depth = next((said[name] for name in _DEPTH if isinstance(said.get(name), int)), None)
+    config = model_json(path, expected="the config of an encoder")
+    depth = next((config[name] for name in _DEPTH if isinstance(config.get(name), int)), None)
     if depth is None:
         raise UsageError(
             f"{path}: found no number of layers, which the protocol's readout goes by, expected {_DEPTH[0]}; "

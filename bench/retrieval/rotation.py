@@ -52,8 +52,8 @@ class Rotation:
 
 def procrustes(source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """Return the orthogonal W = U Vᵀ, by svd(targetᵀ source), that brings x Wᵀ nearest to y over rows `[p, d]`."""
-    left, _, right = torch.linalg.svd(target.T @ source)
-    matrix: torch.Tensor = left @ right
+    u, _, vt = torch.linalg.svd(target.T @ source)
+    matrix: torch.Tensor = u @ vt
     return matrix
 
 
@@ -90,14 +90,14 @@ def dictionary(
         nearest.append(place[:, 0])
         cosine.append(cosines.gather(1, place[:, :1])[:, 0])
         margin.append(best[:, 0] - best[:, -1] if len(target) > 1 else best[:, 0])
-    chosen, alike = torch.cat(nearest), torch.cat(cosine)
+    neighbours_of, cosines_of = torch.cat(nearest), torch.cat(cosine)
     rows = torch.cat(margin).sort(descending=True, stable=True).indices
     if mutual:
         back = dictionary(target, source, neighbours, len(target))
         home = torch.empty_like(back.target).index_copy_(0, back.source, back.target)
-        rows = rows[home[chosen[rows]] == rows]
+        rows = rows[home[neighbours_of[rows]] == rows]
     rows = rows[:most]
-    return Dictionary(rows, chosen[rows], alike[rows])
+    return Dictionary(rows, neighbours_of[rows], cosines_of[rows])
 
 
 def rotation(source: torch.Tensor, target: torch.Tensor, settings: RotationConfig, seed: int = 0) -> Rotation:
@@ -106,19 +106,19 @@ def rotation(source: torch.Tensor, target: torch.Tensor, settings: RotationConfi
     Raises `BenchError` if an adversarial start, drawn by the seed, runs into numbers that are none.
     """
     source, target = source.double(), target.double()
-    tried = _Tried(source, target, settings)
-    matrix = tried.add("identity", torch.eye(source.shape[1], dtype=torch.float64, device=source.device))
+    candidates = _Candidates(source, target, settings)
+    matrix = candidates.add("identity", torch.eye(source.shape[1], dtype=torch.float64, device=source.device))
     if settings.init == "adversarial":
-        matrix = _adversarial(source.float(), target.float(), settings, seed, tried)
+        matrix = _adversarial(source.float(), target.float(), settings, seed, candidates)
     for number in range(1, settings.refinements + 1):
-        pairs = tried.pairs(matrix)
+        pairs = candidates.pairs(matrix)
         if not len(pairs.source):  # no two are each other's nearest
             break
-        matrix = tried.add(f"refinement {number}", procrustes(source[pairs.source], target[pairs.target]))
-    return tried.best()
+        matrix = candidates.add(f"refinement {number}", procrustes(source[pairs.source], target[pairs.target]))
+    return candidates.best()
 
 
-class _Tried:
+class _Candidates:
     """The maps that were tried; keeps the best, and the dictionary of the last."""
 
     def __init__(self, source: torch.Tensor, target: torch.Tensor, settings: RotationConfig) -> None:
@@ -137,8 +137,11 @@ class _Tried:
 
     def pairs(self, matrix: torch.Tensor) -> Dictionary:
         if self._last is None or self._last[0] is not matrix:
-            one, mapped = self._settings, (self._source @ matrix.T).float()
-            self._last = matrix, dictionary(mapped, self._target, one.neighbours, one.pairs, one.dictionary == "mutual")
+            settings, mapped = self._settings, (self._source @ matrix.T).float()
+            self._last = (
+                matrix,
+                dictionary(mapped, self._target, settings.neighbours, settings.pairs, settings.dictionary == "mutual"),
+            )
         return self._last[1]
 
     def best(self) -> Rotation:
@@ -147,7 +150,7 @@ class _Tried:
 
 
 def _adversarial(
-    source: torch.Tensor, target: torch.Tensor, settings: RotationConfig, seed: int, tried: _Tried
+    source: torch.Tensor, target: torch.Tensor, settings: RotationConfig, seed: int, candidates: _Candidates
 ) -> torch.Tensor:
     """Train W against a discriminator of mapped sources and targets; return the best epoch's W."""
     draw = torch.Generator().manual_seed(seed)
@@ -158,19 +161,19 @@ def _adversarial(
     truth = torch.full((2 * _BATCH,), _SMOOTHING, device=source.device)
     truth[:_BATCH] = 1 - _SMOOTHING
 
-    def loss(moved: bool, wanted: torch.Tensor) -> torch.Tensor:
+    def loss(moved: bool, labels: torch.Tensor) -> torch.Tensor:
         """What the discriminator makes of a batch of either side; `moved`: for the map, not for the discriminator."""
         ours = source[torch.randint(len(source), (_BATCH,), generator=draw).to(source.device)]
         theirs = target[torch.randint(len(target), (_BATCH,), generator=draw).to(target.device)]
         mapped = ours @ (matrix if moved else matrix.detach()).T
-        return nn.functional.binary_cross_entropy_with_logits(judge(torch.cat([mapped, theirs]), draw), wanted)
+        return nn.functional.binary_cross_entropy_with_logits(judge(torch.cat([mapped, theirs]), draw), labels)
 
     best, quality, fell = matrix.detach().double(), -1.0, False
     for epoch in range(1, settings.epochs + 1):
         for _ in range(0, settings.epoch_size, _BATCH):
             for _ in range(_DISCRIMINATOR_STEPS):
-                _step(judging, loss(moved=False, wanted=truth))
-            _step(mapping, loss(moved=True, wanted=1 - truth))
+                _step(judging, loss(moved=False, labels=truth))
+            _step(mapping, loss(moved=True, labels=1 - truth))
             with torch.no_grad():
                 matrix.copy_(orthogonalised(matrix, settings.beta))
         if not bool(torch.isfinite(matrix).all()):
@@ -178,11 +181,11 @@ def _adversarial(
                 f"the adversarial rotation diverged in epoch {epoch}; type --set post.rotation.init=identity"
             )
         current = matrix.detach().double().clone()
-        tried.add(f"adversarial {epoch}", current)
-        now = tried.pairs(current).quality
+        candidates.add(f"adversarial {epoch}", current)
+        current_quality = candidates.pairs(current).quality
         rate = mapping.param_groups[0]["lr"] * _DECAY
-        if now > quality:
-            best, quality = current, now
+        if current_quality > quality:
+            best, quality = current, current_quality
         else:  # MUSE: the second fall, and every one after it, halves
             rate, fell = rate * _SHRINK if fell else rate, True
         mapping.param_groups[0]["lr"] = max(rate, _LEAST_RATE)
@@ -204,8 +207,8 @@ class _Judge(nn.Module):
 
     def forward(self, vectors: torch.Tensor, draw: torch.Generator) -> torch.Tensor:
         """Judge vectors `[b, d]`; dropout is drawn from the generator."""
-        kept = torch.rand(vectors.shape, generator=draw).to(vectors.device) >= _DROPOUT
-        hidden = vectors * kept / (1 - _DROPOUT)
+        mask = torch.rand(vectors.shape, generator=draw).to(vectors.device) >= _DROPOUT
+        hidden = vectors * mask / (1 - _DROPOUT)
         for layer in self.layers[:-1]:
             hidden = nn.functional.leaky_relu(layer(hidden), _SLOPE)
         logits: torch.Tensor = self.layers[-1](hidden)[:, 0]
@@ -230,7 +233,7 @@ def _blocks(source: torch.Tensor, target: torch.Tensor) -> Iterator[tuple[int, t
         yield start, source[start : start + size] @ target.T
 
 
-def _crowd(rows: torch.Tensor, others: torch.Tensor, neighbours: int) -> torch.Tensor:
+def _crowd(rows: torch.Tensor, references: torch.Tensor, neighbours: int) -> torch.Tensor:
     """Mean cosine of each unit row with its k nearest of the others, `[len(rows)]`."""
-    near = [cosines.topk(min(neighbours, len(others)), dim=1).values for _, cosines in _blocks(rows, others)]
+    near = [cosines.topk(min(neighbours, len(references)), dim=1).values for _, cosines in _blocks(rows, references)]
     return torch.cat(near).mean(dim=1)

@@ -113,8 +113,8 @@ def search(
     finders, exact = _finders(backend, device, workers), Exact(passages, similarity)
     for start in range(0, len(queries.ids), _QUERIES):
         block = np.ascontiguousarray(queries.matrix[start : start + _QUERIES], np.float32)
-        found = _block(block, passages.matrix, k, exact, finders)
-        for at, (rows, scores) in enumerate(found):
+        results = _block(block, passages.matrix, k, exact, finders)
+        for at, (rows, scores) in enumerate(results):
             yield best(queries.ids[start + at], take(passages.ids, rows), scores, k, tie)
 
 
@@ -151,39 +151,39 @@ class Exact:
 
 def _block(queries: Matrix, passages: Matrix, k: int, exact: Exact, finders: _Finders) -> list[tuple[Numbers, Matrix]]:
     """Find, for each query, rows (ascending) that hold the best k and all that tie with the k-th; and their scores."""
-    found: dict[int, tuple[Numbers, Matrix]] = {}
-    waiting, wanted = np.arange(len(queries)), k + _MORE
+    results: dict[int, tuple[Numbers, Matrix]] = {}
+    waiting, depth = np.arange(len(queries)), k + _MORE
     while len(waiting):
-        if min(wanted, len(passages)) > _LONGEST:
-            found |= {int(at): _among_all(queries[at], passages, k, exact) for at in waiting}
+        if min(depth, len(passages)) > _LONGEST:
+            results |= {int(at): _among_all(queries[at], passages, k, exact) for at in waiting}
             break
-        top, bounds = _top(queries[waiting], passages, wanted, exact.similarity, finders)
+        top, bounds = _top(queries[waiting], passages, depth, exact.similarity, finders)
         # Nothing that a backend scores two bounds below its k-th can reach the exact k-th: it is not scored again.
         last = max(0, top.scores.shape[1] - k)
         hopeful = ~(top.scores < (np.partition(top.scores, last, axis=1)[:, last] - 2 * bounds)[:, None])
-        reached, again = top.scores.min(1) + bounds, []
+        reached, unfinished = top.scores.min(1) + bounds, []
         for number, at in enumerate(waiting.tolist()):
             rows = np.sort(top.rows[number][hopeful[number]])
             scores = exact.scores(queries[at], rows)
-            kth = np.partition(scores, len(scores) - k)[len(scores) - k] if wanted < len(passages) else None
+            kth = np.partition(scores, len(scores) - k)[len(scores) - k] if depth < len(passages) else None
             # No other passage can reach the k-th where none scores above the worst candidate + bound.
             if kth is None or reached[number] < kth:
-                found[at] = rows, scores
+                results[at] = rows, scores
             else:
-                again.append(at)
-        waiting, wanted = np.asarray(again, np.intp), wanted * _GROWTH
-    return [found[at] for at in range(len(queries))]
+                unfinished.append(at)
+        waiting, depth = np.asarray(unfinished, np.intp), depth * _GROWTH
+    return [results[at] for at in range(len(queries))]
 
 
 def _top(
-    queries: Matrix, passages: Matrix, wanted: int, similarity: Similarity, finders: _Finders
+    queries: Matrix, passages: Matrix, depth: int, similarity: Similarity, finders: _Finders
 ) -> tuple[Top, npt.NDArray[np.float64]]:
-    """Find the best `wanted` in a backend's arithmetic, block by block, and how far its scores may be off, `[m]`."""
+    """Find the best `depth` in a backend's arithmetic, block by block, and how far its scores may be off, `[m]`."""
     if similarity != "dot":
         queries = _unit(queries)
     if similarity == "l2":
         queries = _extended(queries, (0.5, 0.0), (1.0, 0.5))
-    size, best_so_far, longest = max(wanted, _BYTES // (4 * passages.shape[1])), None, 0.0
+    size, best_so_far, longest = max(depth, _BYTES // (4 * passages.shape[1])), None, 0.0
     starts = range(0, len(passages), size)
 
     def among(number: int, start: int) -> tuple[Top, float]:
@@ -193,15 +193,15 @@ def _top(
             block = _unit(block)
         if similarity == "l2":
             block = _extended(block, (0.0, 1.0), (1.0, 0.0))
-        here = finders.finds[number % len(finders.finds)](queries, block, min(wanted, len(block)))
-        return Top(here.scores, here.rows + start), _longest(block) if similarity == "dot" else _SCALED
+        block_top = finders.finds[number % len(finders.finds)](queries, block, min(depth, len(block)))
+        return Top(block_top.scores, block_top.rows + start), _longest(block) if similarity == "dot" else _SCALED
 
     with finders.steady(), ThreadPoolExecutor(len(finders.finds)) as pool:
         # One stays in this thread, whose limits hold for it.
-        each: Callable[..., Iterator[tuple[Top, float]]] = pool.map if len(finders.finds) > 1 else map
-        for here, length in each(among, range(len(starts)), starts):
+        mapped: Callable[..., Iterator[tuple[Top, float]]] = pool.map if len(finders.finds) > 1 else map
+        for block_top, length in mapped(among, range(len(starts)), starts):
             longest = max(longest, length)
-            best_so_far = here if best_so_far is None else _merge(best_so_far, here, wanted)
+            best_so_far = block_top if best_so_far is None else _merge(best_so_far, block_top, depth)
     assert best_so_far is not None  # noqa: S101 (for the type checker: there is a passage)
     # Any order of d products summed in float32 is off by less than this; the rest is for rounding and scaling to unit.
     sums = queries.shape[1] if similarity == "dot" else 2 * queries.shape[1]
@@ -209,12 +209,12 @@ def _top(
     return best_so_far, bounds
 
 
-def _merge(one: Top, other: Top, wanted: int) -> Top:
-    scores, rows = np.hstack([one.scores, other.scores]), np.hstack([one.rows, other.rows])
-    if scores.shape[1] <= wanted:
+def _merge(first: Top, second: Top, depth: int) -> Top:
+    scores, rows = np.hstack([first.scores, second.scores]), np.hstack([first.rows, second.rows])
+    if scores.shape[1] <= depth:
         return Top(scores, rows)
-    kept = np.argpartition(scores, scores.shape[1] - wanted, axis=1)[:, -wanted:]
-    return Top(np.take_along_axis(scores, kept, 1), np.take_along_axis(rows, kept, 1))
+    columns = np.argpartition(scores, scores.shape[1] - depth, axis=1)[:, -depth:]
+    return Top(np.take_along_axis(scores, columns, 1), np.take_along_axis(rows, columns, 1))
 
 
 def _among_all(query: Matrix, passages: Matrix, k: int, exact: Exact) -> tuple[Numbers, Matrix]:
@@ -222,11 +222,11 @@ def _among_all(query: Matrix, passages: Matrix, k: int, exact: Exact) -> tuple[N
     size = max(1, _BYTES // (32 * passages.shape[1]))
     rows, scores = np.empty(0, np.int64), np.empty(0, np.float32)
     for start in range(0, len(passages), size):
-        here = exact.of(query, passages[start : start + size])
-        rows = np.concatenate([rows, np.arange(start, start + len(here))])
-        scores = np.concatenate([scores, here])
-        kept = top_k_positions(scores, k)
-        rows, scores = rows[kept], scores[kept]
+        block_scores = exact.of(query, passages[start : start + size])
+        rows = np.concatenate([rows, np.arange(start, start + len(block_scores))])
+        scores = np.concatenate([scores, block_scores])
+        positions = top_k_positions(scores, k)
+        rows, scores = rows[positions], scores[positions]
     return rows, scores
 
 
@@ -257,24 +257,24 @@ def _unit(vectors: Matrix) -> Matrix:
     return scaled
 
 
-def _extended(vectors: Matrix, given: tuple[float, float], zeros: tuple[float, float]) -> Matrix:
+def _extended(vectors: Matrix, values: tuple[float, float], zeros: tuple[float, float]) -> Matrix:
     """Add two values to each row, others to rows of zeros, so that inner products of two sides are scores of `l2`."""
-    added = np.array([given, zeros], np.float32)[(_lengths(vectors) == 0).astype(np.int8)]
+    added = np.array([values, zeros], np.float32)[(_lengths(vectors) == 0).astype(np.int8)]
     return np.hstack([vectors, added])
 
 
 def _finders(name: Backend, device: str, workers: int) -> _Finders:
     """Choose who searches. Raises `UsageError` if faiss is asked for and not there."""
-    there = find_spec("faiss") is not None
-    if name == "faiss" and not there:
+    has_faiss = find_spec("faiss") is not None
+    if name == "faiss" and not has_faiss:
         raise UsageError("faiss is not installed: pip install 'retrieval-bench[cpu]', or search with torch")
-    if name == "faiss" or (name == "auto" and there and device == "cpu"):
+    if name == "faiss" or (name == "auto" and has_faiss and device == "cpu"):
         return _Finders((_faiss,) * workers, _through_blas)
     devices = [f"cuda:{number}" if device == "cuda" and workers > 1 else device for number in range(workers)]
-    with_faiss = name == "auto" and there and device.startswith("cuda")
-    finds = [partial(_torch, device=one) for one in devices]
-    each = [_with_faiss(find, number) if with_faiss else find for number, find in enumerate(finds)]
-    return _Finders(tuple(each), _full_precision)
+    with_faiss = name == "auto" and has_faiss and device.startswith("cuda")
+    finds = [partial(_torch, device=gpu) for gpu in devices]
+    searches = [_with_faiss(find, number) if with_faiss else find for number, find in enumerate(finds)]
+    return _Finders(tuple(searches), _full_precision)
 
 
 def _with_faiss(find: Search, number: int) -> Search:
@@ -295,11 +295,11 @@ def _with_faiss(find: Search, number: int) -> Search:
         with lock:  # faiss's resources serve one call at a time
             if not quicker:
                 seconds = {}
-                for way in (find, by_faiss):
-                    way(queries[:1], passages[:k], k)  # what the first call alone costs
+                for candidate in (find, by_faiss):
+                    candidate(queries[:1], passages[:k], k)  # what the first call alone costs
                     began = perf_counter()
-                    way(queries, passages, k)
-                    seconds[way] = perf_counter() - began
+                    candidate(queries, passages, k)
+                    seconds[candidate] = perf_counter() - began
                 quicker.append(min(seconds, key=seconds.__getitem__))
             return quicker[0](queries, passages, k)
 
@@ -332,14 +332,14 @@ def _torch(queries: Matrix, passages: Matrix, k: int, device: str) -> Top:
     import torch
 
     size = max(k, 1 << 14 if device == "cpu" else 1 << 18)
-    asked, found = torch.from_numpy(queries).to(device), None
+    left, merged = torch.from_numpy(queries).to(device), None
     for start in range(0, len(passages), size):
-        given = torch.from_numpy(passages[start : start + size]).to(device)
-        top = torch.topk(asked @ given.T, min(k, len(given)), sorted=False)
-        here = Top(top.values.numpy(force=True), top.indices.numpy(force=True) + start)
-        found = here if found is None else _merge(found, here, k)
-    assert found is not None  # noqa: S101 (for the type checker: there is a passage)
-    return found
+        right = torch.from_numpy(passages[start : start + size]).to(device)
+        top = torch.topk(left @ right.T, min(k, len(right)), sorted=False)
+        block_top = Top(top.values.numpy(force=True), top.indices.numpy(force=True) + start)
+        merged = block_top if merged is None else _merge(merged, block_top, k)
+    assert merged is not None  # noqa: S101 (for the type checker: there is a passage)
+    return merged
 
 
 @contextmanager
@@ -367,8 +367,8 @@ def rank_candidates(
 
     Raises `UsageError` if a query has no candidates, or a candidate is not among the passages.
     """
-    wanted = {document for given in candidates.values() for document in given.documents}
-    rows = {document: row for row, document in enumerate(passages.ids) if document in wanted}
+    listed_ids = {document for listed in candidates.values() for document in listed.documents}
+    rows = {document: row for row, document in enumerate(passages.ids) if document in listed_ids}
     exact = Exact(passages, similarity)
     for name, query in zip(queries.ids, queries.matrix, strict=True):
         if name not in candidates:

@@ -70,17 +70,17 @@ class TaggedBank(nn.Module):
 
     def push(self, rows: torch.Tensor, tags: torch.Tensor) -> None:
         """Add rows `[n, d]` with their tags `[n]`."""
-        for tag, ring in enumerate(self._each()):
+        for tag, ring in enumerate(self._typed_rings()):
             mine = slice(None) if self.layout == "tagged_global" else tags == tag
             if len(rows[mine]):
                 ring.push(rows[mine], tags[mine])
 
     def ordered(self, among: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
         """Return rows `[m, d]` and tags `[m]`, of `among` alone, the oldest first, ring by ring."""
-        rows, tags = zip(*(ring.ordered(among) for ring in self._each()), strict=True)
+        rows, tags = zip(*(ring.ordered(among) for ring in self._typed_rings()), strict=True)
         return torch.cat(rows), torch.cat(tags)
 
-    def _each(self) -> list[Ring]:
+    def _typed_rings(self) -> list[Ring]:
         return [ring for ring in self.rings if isinstance(ring, Ring)]
 
 

@@ -12,16 +12,16 @@ from bench.core.files import canonical
 from bench.core.workspace import Parts
 from bench.types import Json
 
-_KEPT = 2
+_CHECKPOINTS = 2
 
 
 def save(parts: Parts, step: int, tensors: Mapping[str, torch.Tensor], state: Mapping[str, Json]) -> None:
     """Write a checkpoint, the JSON last, then drop all but the last two. No two tensors may share memory."""
     name = _name(step)
-    whole = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
-    parts.write(f"{name}.safetensors", safetensors.torch.save(whole))
+    on_cpu = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
+    parts.write(f"{name}.safetensors", safetensors.torch.save(on_cpu))
     parts.write(f"{name}.json", canonical(state))
-    for old in _steps(parts)[_KEPT:]:
+    for old in _steps(parts)[_CHECKPOINTS:]:
         for suffix in (".json", ".safetensors"):  # the JSON first: without it the other one is not looked at
             for end in ("", ".sha256"):
                 (parts.folder / f"{_name(old)}{suffix}{end}").unlink(missing_ok=True)
@@ -52,11 +52,11 @@ def newest(parts: Parts) -> tuple[dict[str, torch.Tensor], dict[str, Any]] | Non
 def tensors_of(modules: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
     """Return all weights, buffers and the optimiser's memory by name, without buffers that are no state."""
     names: dict[torch.Tensor, str] = {weight: name for name, weight in modules.named_parameters()}
-    found: dict[str, torch.Tensor] = {f"weights/{name}": weight for weight, name in names.items()}
-    found |= {f"buffers/{name}": buffer for name, buffer in _buffers(modules).items()}
+    tensors: dict[str, torch.Tensor] = {f"weights/{name}": weight for weight, name in names.items()}
+    tensors |= {f"buffers/{name}": buffer for name, buffer in _buffers(modules).items()}
     for weight, memory in optimiser.state.items():
-        found |= {f"optimiser/{names[weight]}/{key}": value for key, value in memory.items()}
-    return found
+        tensors |= {f"optimiser/{names[weight]}/{key}": value for key, value in memory.items()}
+    return tensors
 
 
 def restore(modules: nn.Module, optimiser: torch.optim.Optimizer, tensors: Mapping[str, torch.Tensor]) -> None:
@@ -91,16 +91,22 @@ def _steps(parts: Parts) -> list[int]:
 class WeightSelection:
     """Keeps the best weights of a training in a part, and says when it has waited long enough for better ones.
 
-    The `measure`, called by `rule` in logs, is the better the lower; it is taken every `every` steps and at the last,
+    The `measure`, called by `rule` in logs, is better lower; it is taken every `interval` steps and at the last,
     after the share `begin` of the training, which stops after `patience` (None: never) evaluations without a better
     one.
     """
 
     def __init__(
-        self, rule: str, measure: Callable[[], float], *, every: int, patience: int | None = None, begin: float = 0.0
+        self,
+        rule: str,
+        measure: Callable[[], float],
+        *,
+        interval: int,
+        patience: int | None = None,
+        begin: float = 0.0,
     ) -> None:
         self._rule, self._measure = rule, measure
-        self._every, self._patience, self._begin = every, patience, begin
+        self._interval, self._patience, self._begin = interval, patience, begin
         self._value: float | None = None  # the best one
         self._step = 0  # that had it
         self._evaluations = self._waiting = 0
@@ -118,7 +124,7 @@ class WeightSelection:
 
     def due(self, step: int, spent: float) -> bool:
         """Return whether to evaluate after a step, numbered from 1, when a share of the budget is spent."""
-        return spent >= 1 or (step % self._every == 0 and spent >= self._begin)
+        return spent >= 1 or (step % self._interval == 0 and spent >= self._begin)
 
     def evaluate(self, step: int, modules: nn.Module, parts: Parts) -> float:
         """Measure, and write the weights to a part where they are the best so far; equally good later ones are not."""
@@ -126,8 +132,10 @@ class WeightSelection:
         self._evaluations += 1
         if self._value is None or value < self._value:
             self._value, self._step, self._waiting = value, step, 0
-            whole = {name: tensor.detach().cpu().contiguous() for name, tensor in _weights_and_buffers(modules).items()}
-            parts.write(_best(step), safetensors.torch.save(whole))
+            on_cpu = {
+                name: tensor.detach().cpu().contiguous() for name, tensor in _weights_and_buffers(modules).items()
+            }
+            parts.write(_best(step), safetensors.torch.save(on_cpu))
             self._tidy(parts)
         else:
             self._waiting += 1
@@ -139,10 +147,10 @@ class WeightSelection:
             path = parts.done(name)
             if path is None:
                 raise FileNotFoundError(parts.folder / name)
-            kept = safetensors.torch.load_file(path)
+            best = safetensors.torch.load_file(path)
             with torch.no_grad():
                 for key, tensor in _weights_and_buffers(modules).items():
-                    tensor.copy_(kept[key])
+                    tensor.copy_(best[key])
 
     def pin(self, parts: Parts) -> None:
         """Keep the best weights until two further checkpoints are written; call it after each."""
@@ -171,9 +179,9 @@ class WeightSelection:
 
     def _tidy(self, parts: Parts) -> None:
         """Remove weights that nobody needs any more."""
-        needed = {*self._pinned, *self.part}
+        in_use = {*self._pinned, *self.part}
         for path in parts.folder.glob(_best(None)):
-            if path.name not in needed:
+            if path.name not in in_use:
                 path.unlink()
                 path.with_name(f"{path.name}.sha256").unlink(missing_ok=True)
 

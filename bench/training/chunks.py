@@ -69,8 +69,12 @@ class Chunks(Epochs):
 
     def __init__(self, shards: Shards, config: TrainingConfig, length: int, seed: int) -> None:
         documents = Documents(shards, config, least=1, seed=seed)
-        streams = {one: Stream(shards, one, documents.held.get(one, ())) for one in shards.languages}
-        shares = probabilities({one: len(stream) for one, stream in streams.items()}, config.language_exponent)
+        streams = {
+            language: Stream(shards, language, documents.held.get(language, ())) for language in shards.languages
+        }
+        shares = probabilities(
+            {language: len(stream) for language, stream in streams.items()}, config.language_exponent
+        )
         self._streams = {language: streams[language] for language in shares}
         self._languages, self._shares = tuple(shares), np.array(list(shares.values()))
         self._config, self._length = config, length
@@ -85,17 +89,19 @@ class Chunks(Epochs):
         broadcast_rng(rng)
         count *= world_size()
         lots = 1 if self._config.language_pure else count
-        drawn = rng.choice(len(self._languages), size=lots, p=self._shares).tolist()
+        choices = rng.choice(len(self._languages), size=lots, p=self._shares).tolist()
         advance_rng(rng)
-        return [self._next(self._languages[at]) for at in (drawn * count if lots == 1 else drawn)][rank_slice(count)]
+        return [self._next(self._languages[at]) for at in (choices * count if lots == 1 else choices)][
+            rank_slice(count)
+        ]
 
     def _next(self, language: str) -> Chunk:
-        epoch, drawn = self._places[language]
-        if drawn == len(self._order(language, epoch)):
-            epoch, drawn = epoch + 1, 0
-        self._places[language] = (epoch, drawn + 1)
+        epoch, position = self._places[language]
+        if position == len(self._order(language, epoch)):
+            epoch, position = epoch + 1, 0
+        self._places[language] = (epoch, position + 1)
         stream = self._streams[language]
-        return Chunk(language, int(self._order(language, epoch)[drawn]), min(self._length, len(stream)), stream)
+        return Chunk(language, int(self._order(language, epoch)[position]), min(self._length, len(stream)), stream)
 
     def _shuffled(self, language: str, chance: np.random.Generator) -> npt.NDArray[np.int64]:
         """Return where the chunks of a language begin, cut from a random offset, in a random order."""

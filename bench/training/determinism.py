@@ -24,11 +24,11 @@ def seed_everything(seed: int) -> None:
 
 def rng_state(device: torch.device) -> dict[str, Json]:
     """Return the state of the global generators as JSON; `set_rng_state` takes it back."""
-    kind, keys, *rest = np.random.get_state(legacy=True)
+    kind, keys, *position = np.random.get_state(legacy=True)
     version, internal, gauss = random.getstate()
     state: dict[str, Json] = {
         "torch": _packed(torch.get_rng_state()),
-        "numpy": [str(kind), np.asarray(keys).tolist(), *map(int, rest[:-1]), float(rest[-1])],
+        "numpy": [str(kind), np.asarray(keys).tolist(), *map(int, position[:-1]), float(position[-1])],
         "python": [version, list(internal), gauss],
     }
     if device.type == "cuda":
@@ -39,8 +39,8 @@ def rng_state(device: torch.device) -> dict[str, Json]:
 def set_rng_state(state: Mapping[str, Any], device: torch.device) -> None:
     """Put the global generators into a state that `rng_state` returned."""
     torch.set_rng_state(_unpacked(state["torch"]))
-    kind, keys, *rest = state["numpy"]
-    np.random.set_state((kind, np.asarray(keys, np.uint32), *rest))
+    kind, keys, *position = state["numpy"]
+    np.random.set_state((kind, np.asarray(keys, np.uint32), *position))
     version, internal, gauss = state["python"]
     random.setstate((version, tuple(internal), gauss))
     if device.type == "cuda" and "cuda" in state:

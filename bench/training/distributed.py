@@ -17,7 +17,7 @@ from torch.distributed.nn import functional as carried
 
 _BUCKET = 1 << 23
 """Numbers in one message: 32 MB of float32."""
-_APART = 100
+_RANK_STRIDE = 100
 """Generators of two processes are 2¹⁰⁰ draws apart, so that they never meet."""
 
 _EXCHANGES = set[object]()
@@ -53,24 +53,24 @@ def gather(rows: torch.Tensor) -> torch.Tensor:
     return torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)])
 
 
-def sizes(own: int) -> list[int]:
-    """Return every process's `own`, by rank."""
+def sizes(count: int) -> list[int]:
+    """Return every process's `count`, by rank."""
     if world_size() == 1:
-        return [own]
-    found: list[int | None] = [None] * world_size()
-    dist.all_gather_object(found, own)
-    return [int(count or 0) for count in found]
+        return [count]
+    counts: list[int | None] = [None] * world_size()
+    dist.all_gather_object(counts, count)
+    return [int(count or 0) for count in counts]
 
 
-def offset(own: int) -> int:
+def offset(count: int) -> int:
     """Return where this process's rows begin among the gathered ones."""
-    return sum(sizes(own)[: rank()])
+    return sum(sizes(count)[: rank()])
 
 
-def weight(own: int) -> float:
+def weight(count: int) -> float:
     """Return this process's weight, so that the mean of (weight · mean over own rows) is the mean over all rows."""
-    every = sizes(own)
-    return own * len(every) / max(1, sum(every))
+    counts = sizes(count)
+    return count * len(counts) / max(1, sum(counts))
 
 
 def candidates(keys: torch.Tensor, *, gathered: bool = True) -> tuple[torch.Tensor, torch.Tensor]:
@@ -96,8 +96,8 @@ def _exchanging(rows: torch.Tensor) -> torch.Tensor:
 
 def rank_slice(count: int) -> slice:
     """Return which of `count` things that all processes drew alike are this one's: as many for each."""
-    own = count // world_size()
-    return slice(rank() * own, (rank() + 1) * own)
+    per_rank = count // world_size()
+    return slice(rank() * per_rank, (rank() + 1) * per_rank)
 
 
 def broadcast_rng(rng: np.random.Generator) -> None:
@@ -112,14 +112,14 @@ def broadcast_rng(rng: np.random.Generator) -> None:
 def advance_rng(rng: np.random.Generator) -> None:
     """Let each process draw for itself from a generator that all had alike; the first one's goes on as it was."""
     if rank():
-        rng.bit_generator.advance(rank() << _APART)  # type: ignore[attr-defined]  # PCG64, numpy's default
+        rng.bit_generator.advance(rank() << _RANK_STRIDE)  # type: ignore[attr-defined]  # PCG64, numpy's default
 
 
 def seed_step(seed: int, step: int) -> None:
     """Seed dropout of a step and process, whatever was drawn before: no checkpoint has the generators of all."""
     if world_size() > 1:
-        own = np.random.SeedSequence([seed, step, rank()]).generate_state(1, np.uint64)
-        torch.manual_seed(int(own[0]))
+        seeds = np.random.SeedSequence([seed, step, rank()]).generate_state(1, np.uint64)
+        torch.manual_seed(int(seeds[0]))
 
 
 def sums(values: Sequence[float]) -> list[float]:
@@ -171,12 +171,12 @@ class GradientAverage:
         """Average the gradients that are there, in place."""
         if world_size() == 1:
             return
-        there = [weight.grad is not None for weight in self._weights]
+        present = [weight.grad is not None for weight in self._weights]
         for bucket in self._ordered() if self._waiting is None else self._waiting:
             self._send(bucket)
         for message in self._sent:
             message.arrive()
-        for weight, count in zip(self._weights, sums(there), strict=True):
+        for weight, count in zip(self._weights, sums(present), strict=True):
             if count < world_size():
                 self._late.add(weight)
             if not count:
@@ -202,12 +202,16 @@ class GradientAverage:
 
 def _buckets(weights: Iterable[nn.Parameter]) -> list[list[nn.Parameter]]:
     """Return the weights in groups of one type that are sent together."""
-    found: list[list[nn.Parameter]] = []
+    buckets: list[list[nn.Parameter]] = []
     for weight in weights:
-        if not found or found[-1][0].dtype != weight.dtype or sum(map(torch.numel, (*found[-1], weight))) > _BUCKET:
-            found.append([])
-        found[-1].append(weight)
-    return found
+        if (
+            not buckets
+            or buckets[-1][0].dtype != weight.dtype
+            or sum(map(torch.numel, (*buckets[-1], weight))) > _BUCKET
+        ):
+            buckets.append([])
+        buckets[-1].append(weight)
+    return buckets
 
 
 class _Message:
@@ -229,6 +233,6 @@ class _Message:
 
 def average_statistics(modules: nn.Module) -> None:
     """Average the running statistics of batch normalisation over processes, in place, so that all go on alike."""
-    named = modules.named_buffers() if world_size() > 1 else ()
-    if found := [buffer for name, buffer in named if name.rpartition(".")[2] in ("running_mean", "running_var")]:
-        _Message(found).arrive()
+    buffers = modules.named_buffers() if world_size() > 1 else ()
+    if statistics := [buffer for name, buffer in buffers if name.rpartition(".")[2] in ("running_mean", "running_var")]:
+        _Message(statistics).arrive()

@@ -50,16 +50,16 @@ T = TypeVar("T")
 class Vocabulary:
     """The ids that are kept, and the whole matrix."""
 
-    kept: npt.NDArray[np.int64]  # ids, ascending, int64 `[v]`; row i of the small matrix is id `kept[i]`
+    ids: npt.NDArray[np.int64]  # ids, ascending, int64 `[v]`; row i of the small matrix is id `ids[i]`
     small: npt.NDArray[np.int64]  # id → its row in the small matrix, −1 where it has none, int64 `[V]`
-    whole: torch.Tensor  # the matrix before the training, float32 `[V, d]`, on the processor
+    matrix: torch.Tensor  # the matrix before the training, float32 `[V, d]`, on the processor
     padding: int | None  # row of the whole matrix that is padding, None where there is none
 
     def rows(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the rows of ids in the small matrix; raise `ValueError` for an id that was not kept."""
         rows = self.small[ids]
         if (rows < 0).any():
-            raise ValueError(f"found id {int(ids[rows < 0][0])}, expected one of the {len(self.kept)} that were kept")
+            raise ValueError(f"found id {int(ids[rows < 0][0])}, expected one of the {len(self.ids)} that were kept")
         return rows
 
 
@@ -68,29 +68,29 @@ def crop(model: PreTrainedModel, shards: Shards) -> Vocabulary | None:
 
     Padding keeps its number so, from which positions are counted. None where every id is used.
     """
-    whole = _embedding(model)
-    padding = whole.padding_idx if whole.padding_idx is not None else model.config.pad_token_id
+    embedding = _embedding(model)
+    padding = embedding.padding_idx if embedding.padding_idx is not None else model.config.pad_token_id
     first = np.arange(0 if padding is None else padding + 1)
     special = np.asarray(sorted(shards.special.values()), np.int64)
-    kept = np.unique(np.concatenate([first, special, shards.used_ids()]))
-    if len(kept) == whole.num_embeddings:
+    used = np.unique(np.concatenate([first, special, shards.used_ids()]))
+    if len(used) == embedding.num_embeddings:
         return None
-    small = np.full(whole.num_embeddings, -1, np.int64)
-    small[kept] = np.arange(len(kept))
-    matrix = whole.weight.detach()
-    _set(model, matrix[torch.from_numpy(kept).to(matrix.device)], whole.padding_idx)
-    return Vocabulary(kept, small, matrix.cpu().clone(), whole.padding_idx)
+    small = np.full(embedding.num_embeddings, -1, np.int64)
+    small[used] = np.arange(len(used))
+    matrix = embedding.weight.detach()
+    _set(model, matrix[torch.from_numpy(used).to(matrix.device)], embedding.padding_idx)
+    return Vocabulary(used, small, matrix.cpu().clone(), embedding.padding_idx)
 
 
 @contextmanager
-def whole(model: PreTrainedModel, vocabulary: Vocabulary | None) -> Iterator[None]:
+def whole_matrix(model: PreTrainedModel, vocabulary: Vocabulary | None) -> Iterator[None]:
     """Give a model its whole matrix for a moment: trained rows as they are now, all others as before the training."""
     if vocabulary is None:
         yield
         return
     small = _embedding(model)
-    matrix = vocabulary.whole.clone()
-    matrix[torch.from_numpy(vocabulary.kept)] = small.weight.detach().cpu()
+    matrix = vocabulary.matrix.clone()
+    matrix[torch.from_numpy(vocabulary.ids)] = small.weight.detach().cpu()
     _set(model, matrix.to(small.weight.device), vocabulary.padding)
     try:
         yield
@@ -100,17 +100,19 @@ def whole(model: PreTrainedModel, vocabulary: Vocabulary | None) -> Iterator[Non
 
 
 def _embedding(model: PreTrainedModel) -> nn.Embedding:
-    found = model.get_input_embeddings()
-    if not isinstance(found, nn.Embedding):
-        raise TypeError(f"found {type(found).__name__} as the embeddings of {type(model).__name__}, expected Embedding")
-    return found
+    embedding = model.get_input_embeddings()
+    if not isinstance(embedding, nn.Embedding):
+        raise TypeError(
+            f"found {type(embedding).__name__} as the embeddings of {type(model).__name__}, expected Embedding"
+        )
+    return embedding
 
 
 def _set(model: PreTrainedModel, matrix: torch.Tensor, padding: int | None) -> None:
     count, width = matrix.shape
-    made = nn.Embedding(count, width, padding_idx=padding, _weight=matrix.clone(), device=matrix.device)
-    model.set_input_embeddings(made)
-    model.config.vocab_size = made.num_embeddings
+    embedding = nn.Embedding(count, width, padding_idx=padding, _weight=matrix.clone(), device=matrix.device)
+    model.set_input_embeddings(embedding)
+    model.config.vocab_size = embedding.num_embeddings
 
 
 @dataclass(frozen=True)
@@ -142,8 +144,8 @@ class TrainableEncoder:
     def begin(start: Path, shards: Shards, config: TrainingConfig, job: TrainingJob) -> TrainableEncoder:
         """Load an encoder as config and corpus want it; `UsageError` if the folder holds none."""
         loaded = TrainableEncoder.load(start, job.device, config.precision)
-        kept = crop(loaded.model, shards) if config.vocabulary == "cropped" else None
-        return replace(loaded, vocabulary=kept, chunk_tokens=config.chunk_tokens)
+        vocabulary = crop(loaded.model, shards) if config.vocabulary == "cropped" else None
+        return replace(loaded, vocabulary=vocabulary, chunk_tokens=config.chunk_tokens)
 
     @property
     def device(self) -> torch.device:
@@ -173,9 +175,9 @@ class TrainableEncoder:
         if not self.chunked:
             return self._vectors(self.packed(sequences))
         batches = self.batches(sequences)
-        made = [self.recomputed(self._vectors, self.packed([sequences[at] for at in batch])) for batch in batches]
+        vectors = [self.recomputed(self._vectors, self.packed([sequences[at] for at in batch])) for batch in batches]
         order = torch.tensor([at for batch in batches for at in batch], device=self.device)
-        return torch.cat(made)[order.argsort()]
+        return torch.cat(vectors)[order.argsort()]
 
     @property
     def chunked(self) -> bool:
@@ -185,22 +187,22 @@ class TrainableEncoder:
     def batches(self, sequences: Sequence[Ids], extra: int = 0) -> list[list[int]]:
         """Return which sequences, each `extra` tokens longer, go through the model at once: all, unless chunked."""
         lengths = [len(sequence) + extra for sequence in sequences]
-        whole = list(range(len(sequences)))
-        return budget(lengths, self.chunk_tokens) if self.chunk_tokens and self.chunked else [whole]
+        everything = list(range(len(sequences)))
+        return budget(lengths, self.chunk_tokens) if self.chunk_tokens and self.chunked else [everything]
 
     def recomputed(self, function: Callable[[Packed], T], packed: Packed) -> T:
         """Call a function; where chunked, keep its result alone and compute the rest again, with the same dropout."""
         if not self.chunked:
             return function(packed)
         # torch saves the generators of those devices on which a tensor among the arguments is, and sees no dataclass.
-        made: T = checkpoint(lambda _: function(packed), packed.ids, use_reentrant=False)
-        return made
+        result: T = checkpoint(lambda _: function(packed), packed.ids, use_reentrant=False)
+        return result
 
     def encode_views(self, views: Iterable[Sequence[Ids]]) -> tuple[torch.Tensor, ...]:
         """Return the vectors of every view, each `[n, d]`, in one forward pass."""
-        each = list(views)
-        vectors = self([sequence for view in each for sequence in view])
-        parts: tuple[torch.Tensor, ...] = vectors.split([len(view) for view in each])
+        groups = list(views)
+        vectors = self([sequence for view in groups for sequence in view])
+        parts: tuple[torch.Tensor, ...] = vectors.split([len(view) for view in groups])
         return parts
 
     def hidden(
@@ -225,7 +227,7 @@ class TrainableEncoder:
             sequences = [self.rows(np.asarray(sequence, np.int64)) for sequence in sequences]
         packed = pack(sequences, first_position(self.model)).to(self.device)
         learns = torch.is_grad_enabled() and any(weight.requires_grad for weight in self.model.parameters())
-        self.meter.encoded(self.model, packed, gradients=learns, again=self.chunked)
+        self.meter.encoded(self.model, packed, gradients=learns, recomputed=self.chunked)
         return packed
 
     def states(
@@ -247,13 +249,14 @@ class TrainableEncoder:
     def layers(self, sequences: Sequence[Ids], layers: Sequence[int]) -> tuple[tuple[torch.Tensor, ...], Packed]:
         """Return the hidden states `[T, d]` of several layers from one pass, and where sequences lie."""
         states = partial(self._layers, layers=layers)
-        made = [self.recomputed(states, self.packed([sequences[at] for at in one])) for one in self.batches(sequences)]
+        batches = self.batches(sequences)
+        chunks = [self.recomputed(states, self.packed([sequences[at] for at in batch])) for batch in batches]
         whole_row = pack(sequences, first_position(self.model)).to(self.device)  # chunks are slices of its order
-        return tuple(torch.cat(parts) for parts in zip(*made, strict=True)), whole_row
+        return tuple(torch.cat(parts) for parts in zip(*chunks, strict=True)), whole_row
 
     def save(self, folder: Path) -> None:
         """Write a plain Hugging Face folder: these weights, and the other files of the start as they were."""
-        with whole(self.model, self.vocabulary):
+        with whole_matrix(self.model, self.vocabulary):
             backbones.save(self.model, tokenizer.load(self.start), folder)
         for path in sorted(self.start.iterdir()):
             if path.is_file() and not path.name.startswith("model.safetensors") and path.name != lm_heads.FILE:
@@ -266,10 +269,10 @@ class TrainableEncoder:
         than filling and adding another of the whole vocabulary. Without a decoder's, no optimiser of ours takes it.
         """
         matrix = _embedding(self.model)
-        used, places = torch.unique(ids, return_inverse=True) if sparse else (ids, slice(None))
+        distinct, places = torch.unique(ids, return_inverse=True) if sparse else (ids, slice(None))
         matrix.sparse = sparse
         try:
-            rows: torch.Tensor = matrix(used)[places]
+            rows: torch.Tensor = matrix(distinct)[places]
         finally:
             matrix.sparse = False
         return rows

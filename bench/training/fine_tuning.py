@@ -34,7 +34,7 @@ from bench.training.probes import collapse_metrics, in_float64
 from bench.types import Json
 
 _PROBED = 256  # held-out questions that probes look at
-_LOOKED = 16_384  # tokens encoded at once where nothing is learnt
+_PROBE_TOKENS = 16_384  # tokens encoded at once where nothing is learnt
 
 
 def fine_tune(
@@ -63,7 +63,7 @@ def fine_tune(
         )
     sides = Sides.begin(start, passages, config, job)
     reader = Reader(tokenizer.load(start), sides.contract)
-    source, held = _read(pairs, dev, reader, config, job.seed)
+    source, held_out = _read(pairs, dev, reader, config, job.seed)
     steps = config.steps or math.ceil(config.epochs * source.per_epoch / config.accumulate)
     share = config.warm_up if config.warm_up_steps is None else config.warm_up_steps / steps
     tuning = FineTuningObjective(config, sides)
@@ -75,13 +75,13 @@ def fine_tune(
         replace(job, steps=steps),
         work,
         modules=tuning.modules,
-        probe=None if held is None else partial(tuning.probe, held.part(0, min(_PROBED, len(held)))),
+        probe=None if held_out is None else partial(tuning.probe, held_out.part(0, min(_PROBED, len(held_out)))),
         asam_rho=config.rho if config.optimiser == "asam" else None,
-        selection=_selection(tuning, held, source, config),
+        selection=_selection(tuning, held_out, source, config),
         section="tune",
     )
     sides.finish(work.out)
-    facts |= {"training_pairs": source.used, "dev_pairs": 0 if held is None else len(held)}
+    facts |= {"training_pairs": source.used, "dev_pairs": 0 if held_out is None else len(held_out)}
     facts["dev"] = "share" if dev is None else "own"
     facts["epochs"] = round(int(str(facts["steps"])) * config.accumulate / source.per_epoch, 4)
     return facts if tuning.scale is None else {**facts, "scale": float(tuning.scale.value.detach())}
@@ -101,8 +101,8 @@ class Sides:
         questions = _load(start, contract, config, job)
         if config.tied:
             return Sides(questions, questions)
-        other = _load(passages or start, contract, config, job)
-        return Sides(questions, replace(other, meter=questions.meter))
+        passage_encoder = _load(passages or start, contract, config, job)
+        return Sides(questions, replace(passage_encoder, meter=questions.meter))
 
     @property
     def contract(self) -> Contract:
@@ -164,8 +164,8 @@ class FineTuningObjective:
     def __init__(self, config: FineTuningConfig, sides: Sides) -> None:
         self.config, self.sides = config, sides
         self.scale = LearnedScale(config.scale).to(sides.questions.device) if config.loss == "xtreme-r" else None
-        own = {} if sides.tied else {"passages": sides.passages.model}
-        self.modules = nn.ModuleDict({**own, **({} if self.scale is None else {"scale": self.scale})})
+        untied = {} if sides.tied else {"passages": sides.passages.model}
+        self.modules = nn.ModuleDict({**untied, **({} if self.scale is None else {"scale": self.scale})})
 
     def loss(self, encode: TrainableEncoder, batch: Questions) -> tuple[torch.Tensor, Mapping[str, float]]:
         """Return the loss of a batch, with the passages of all processes as candidates, and what is logged.
@@ -182,10 +182,10 @@ class FineTuningObjective:
         twins = copies(texts, positives)
         value = self.objective(queries, passages, positives, twins if self.config.mask_duplicates else None)
         above = rivals(queries.detach(), passages.detach(), positives, self.sides.contract.similarity)
-        seen = {"accuracy": float((above == 0).float().mean()), "duplicates": float(twins.sum())}
+        metrics = {"accuracy": float((above == 0).float().mean()), "duplicates": float(twins.sum())}
         if self.scale is not None:
-            seen["scale"] = float(self.scale.value.detach())
-        return value * weight(len(queries)), seen
+            metrics["scale"] = float(self.scale.value.detach())
+        return value * weight(len(queries)), metrics
 
     def objective(
         self,
@@ -202,39 +202,39 @@ class FineTuningObjective:
             queries, passages, positives, temperature=temperature, similarity=similarity, forbidden=forbidden
         )  # DPR's, where the similarity is the dot product and the temperature 1
 
-    def probe(self, held: Questions) -> dict[str, float]:
+    def probe(self, held_out: Questions) -> dict[str, float]:
         """Probe held-out questions, each with its own passage, and their loss; as `bench.training.loop.Probe`."""
-        queries, passages = self.sides.looked(held)
-        positives = torch.from_numpy(held.positives).to(queries.device)
-        found = collapse_metrics(queries, passages[positives]) if len(held) > 1 else {}
-        return {**found, "dev_loss": self._mean_loss(held, queries, passages)}
+        queries, passages = self.sides.looked(held_out)
+        positives = torch.from_numpy(held_out.positives).to(queries.device)
+        metrics = collapse_metrics(queries, passages[positives]) if len(held_out) > 1 else {}
+        return {**metrics, "dev_loss": self._mean_loss(held_out, queries, passages)}
 
-    def dev_loss(self, held: Questions) -> float:
+    def dev_loss(self, held_out: Questions) -> float:
         """Return the mean loss of held-out questions, in batches as large as those of the training at most."""
-        return self._mean_loss(held, *self.sides.looked(held))
+        return self._mean_loss(held_out, *self.sides.looked(held_out))
 
-    def dev_rank(self, held: Questions) -> float:
+    def dev_rank(self, held_out: Questions) -> float:
         """Return a question's mean number of held-out passages at least as similar as its own (DPR)."""
-        queries, passages = self.sides.looked(held)
-        positives = torch.from_numpy(held.positives).to(queries.device)
+        queries, passages = self.sides.looked(held_out)
+        positives = torch.from_numpy(held_out.positives).to(queries.device)
         ranks = []
         for start in range(0, len(queries), self.config.pairs):
             some = slice(start, start + self.config.pairs)
             ranks.append(rivals(queries[some], passages, positives[some], self.sides.contract.similarity))
         return float(in_float64(torch.cat(ranks)).mean())
 
-    def _mean_loss(self, held: Questions, queries: torch.Tensor, passages: torch.Tensor) -> float:
+    def _mean_loss(self, held_out: Questions, queries: torch.Tensor, passages: torch.Tensor) -> float:
         """Return the mean over questions of the loss in batches of one size, but for one question more or less."""
-        count = math.ceil(len(held) / self.config.pairs)
-        edges = [round(at * len(held) / count) for at in range(count + 1)]
-        places = [*held.positives.tolist(), len(held.passages)]
+        count = math.ceil(len(held_out) / self.config.pairs)
+        edges = [round(at * len(held_out) / count) for at in range(count + 1)]
+        places = [*held_out.positives.tolist(), len(held_out.passages)]
         total = 0.0
         for start, end in pairwise(edges):
-            own = torch.tensor(places[start:end], device=queries.device) - places[start]
+            positives = torch.tensor(places[start:end], device=queries.device) - places[start]
             with torch.no_grad():
-                loss = self.objective(queries[start:end], passages[places[start] : places[end]], own)
+                loss = self.objective(queries[start:end], passages[places[start] : places[end]], positives)
             total += float(loss) * (end - start)
-        return total / len(held)
+        return total / len(held_out)
 
 
 def rivals(
@@ -256,9 +256,9 @@ def _load(folder: Path, contract: Contract, config: FineTuningConfig, job: Train
 
 def _in_pieces(encode: TrainableEncoder, sequences: Sequence[Ids]) -> torch.Tensor:
     """Encode many sequences, `[n, d]`, some tokens at a time."""
-    made = budget([len(sequence) for sequence in sequences], _LOOKED)
-    vectors = torch.cat([encode([sequences[at] for at in batch]) for batch in made])
-    return vectors[torch.tensor([at for batch in made for at in batch], device=vectors.device).argsort()]
+    batches = budget([len(sequence) for sequence in sequences], _PROBE_TOKENS)
+    vectors = torch.cat([encode([sequences[at] for at in batch]) for batch in batches])
+    return vectors[torch.tensor([at for batch in batches for at in batch], device=vectors.device).argsort()]
 
 
 def _read(
@@ -268,15 +268,15 @@ def _read(
     training = PairReader(StoredPairs(pairs), reader, config)
     count = len(training.pairs)
     if dev is None:
-        numbers, held = split(count, config.dev_share, config.dev_most, seed)
-        apart = training
+        numbers, numbers_held_out = split(count, config.dev_share, config.dev_most, seed)
+        dev_reader = training
     else:
-        apart = PairReader(StoredPairs(dev), reader, config)
+        dev_reader = PairReader(StoredPairs(dev), reader, config)
         numbers, _ = split(count, 0.0, 0, seed)
-        _, held = split(len(apart.pairs), 1.0, config.dev_most, seed)
+        _, numbers_held_out = split(len(dev_reader.pairs), 1.0, config.dev_most, seed)
     source = PairBatches(training, numbers, seed)
-    if len(held):
-        return source, apart.fixed(held.tolist())
+    if len(numbers_held_out):
+        return source, dev_reader.fixed(numbers_held_out.tolist())
     if config.selection != "last":
         raise UsageError(
             f"tune.selection={config.selection} needs held-out pairs, and of {count} training pairs none is (tune."
@@ -287,11 +287,13 @@ def _read(
 
 
 def _selection(
-    tuning: FineTuningObjective, held: Questions | None, source: PairBatches, config: FineTuningConfig
+    tuning: FineTuningObjective, held_out: Questions | None, source: PairBatches, config: FineTuningConfig
 ) -> WeightSelection | None:
     """Return what chooses the weights that are kept, or None where they are the last."""
-    if config.selection == "last" or held is None:
+    if config.selection == "last" or held_out is None:
         return None
-    measure = partial(tuning.dev_loss if config.selection == "dev-loss" else tuning.dev_rank, held)
-    every = config.evaluate_every or max(1, round(source.per_epoch / config.accumulate))
-    return WeightSelection(config.selection, measure, every=every, patience=config.patience, begin=config.select_from)
+    measure = partial(tuning.dev_loss if config.selection == "dev-loss" else tuning.dev_rank, held_out)
+    interval = config.evaluate_every or max(1, round(source.per_epoch / config.accumulate))
+    return WeightSelection(
+        config.selection, measure, interval=interval, patience=config.patience, begin=config.select_from
+    )

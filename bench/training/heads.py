@@ -110,13 +110,13 @@ class HeadPair(nn.Module):
     shunyuzh/MSM.
     """
 
-    def __init__(self, kind: Heads, width: int, sync: bool = False, alike: bool = False) -> None:
+    def __init__(self, kind: Heads, width: int, sync: bool = False, identical: bool = False) -> None:
         super().__init__()
         self.width, self.kind = width, kind
         head = partial(Projection, width, bias=False, final_norm=True, eps=_PAIR_EPS, sync=sync)
         self.query: nn.Module = nn.Identity() if kind == "none" else head()
         self.key: nn.Module = head() if kind == "separate" else self.query
-        if alike and kind == "separate":
+        if identical and kind == "separate":
             self.key.load_state_dict(self.query.state_dict())
 
     def forward(self, queries: torch.Tensor, keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -155,8 +155,8 @@ class Shape:
 
     def operations(self, asking: int, read: int) -> int:
         """Multiply-adds of one layer for one sequence: `asking` rows attend to `read` rows."""
-        own = 2 * self.width**2 + 2 * self.width * self.inner  # query, output and the two inner layers, a row
-        return asking * own + read * 2 * self.width**2 + 2 * asking * read * self.width
+        per_row = 2 * self.width**2 + 2 * self.width * self.inner  # query, output and the two inner layers, a row
+        return asking * per_row + read * 2 * self.width**2 + 2 * asking * read * self.width
 
 
 class Layer(nn.Module):
@@ -183,8 +183,8 @@ class Layer(nn.Module):
         read, _ = self.attention(rows, context, context, key_padding_mask=hidden, need_weights=False)
         rows = self.norm_attention(rows + self.dropout(read))
         inner = self.second(functional.gelu(self.first(rows)))
-        made: torch.Tensor = self.norm(rows + self.dropout(inner))
-        return made
+        normalised: torch.Tensor = self.norm(rows + self.dropout(inner))
+        return normalised
 
 
 def initialise(module: nn.Module) -> None:

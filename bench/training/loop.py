@@ -443,7 +443,7 @@ class _TrainingLoop(Generic[ModelT, B]):
         tensors = checkpoint.tensors_of(self.modules, self.optimiser)
         tensors["seen"] = seen
         if self.encoder.vocabulary is not None:  # which ids the rows of the embeddings are
-            tensors["vocabulary"] = torch.from_numpy(self.encoder.vocabulary.kept)
+            tensors["vocabulary"] = torch.from_numpy(self.encoder.vocabulary.ids)
         checkpoint.save(self.work.parts, progress.step, tensors, state)
         if self.selection is not None:
             self.selection.pin(self.work.parts)
@@ -473,7 +473,7 @@ class _TrainingLoop(Generic[ModelT, B]):
             "loss": progress.loss,
             "warnings": progress.warnings,
             "without_gradient": sorted(self.params_without_grad),
-            "vocabulary": None if vocabulary is None else {"kept": len(vocabulary.kept), "of": len(vocabulary.small)},
+            "vocabulary": None if vocabulary is None else {"kept": len(vocabulary.ids), "of": len(vocabulary.small)},
             **costs,
             "tokens_per_second": round(meter.tokens / max(costs["seconds"], 1e-3)),
             **({} if self.selection is None else {"selection": self.selection.facts()}),

@@ -76,17 +76,17 @@ def info_nce(
         if bool(forbidden.gather(1, places[:, None]).any()):
             raise ValueError("found a positive among the forbidden keys, expected it among the candidates")
         logits = logits.masked_fill(forbidden, float("-inf"))
-    every = logits
+    candidates = logits
     if negatives is not None:
         further = similarities(queries, negatives, similarity) / temperature
-        every = torch.cat([logits, further], dim=1)  # [n, m + b]
-    losses = functional.cross_entropy(every, places, reduction="none", label_smoothing=label_smoothing)
+        candidates = torch.cat([logits, further], dim=1)  # [n, m + b]
+    losses = functional.cross_entropy(candidates, places, reduction="none", label_smoothing=label_smoothing)
     if symmetric:
         if places.unique().numel() != places.numel():
             raise ValueError(f"found {places.unique().numel()} keys for {places.numel()} queries, expected one each")
         back = logits[:, places].T  # [n, n]: row i are the queries as candidates of query i's key
-        own = torch.arange(len(places), device=places.device)
-        returned = functional.cross_entropy(back, own, reduction="none", label_smoothing=label_smoothing)
+        anchors = torch.arange(len(places), device=places.device)
+        returned = functional.cross_entropy(back, anchors, reduction="none", label_smoothing=label_smoothing)
         losses = (losses + returned) / 2
     if reduction == "none":
         return losses
@@ -103,9 +103,9 @@ def paired_info_nce(
     if rows.ndim != 2 or len(rows) % 2 or not len(rows):
         raise ValueError(f"found rows {list(rows.shape)}, expected [2n, d]")
     partners = torch.arange(len(rows), device=rows.device) ^ 1  # 0 ↔ 1, 2 ↔ 3, …
-    own = torch.eye(len(rows), dtype=torch.bool, device=rows.device)
+    diagonal = torch.eye(len(rows), dtype=torch.bool, device=rows.device)
     return info_nce(
-        rows, rows, partners, temperature=temperature, similarity=similarity, forbidden=own, reduction=reduction
+        rows, rows, partners, temperature=temperature, similarity=similarity, forbidden=diagonal, reduction=reduction
     )
 
 
@@ -133,8 +133,8 @@ def xtreme_r(
 
 def copies(texts: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
     """Return which contexts `[m]` have the text (by its number) of a question's positive `[n]`, bool `[n, m]`."""
-    same = texts[positives][:, None] == texts[None]
-    return same.scatter(1, positives[:, None], value=False)
+    equal = texts[positives][:, None] == texts[None]
+    return equal.scatter(1, positives[:, None], value=False)
 
 
 def _places(positives: torch.Tensor | None, queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:

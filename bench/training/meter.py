@@ -26,16 +26,16 @@ class Meter:
     # look-ups cost none
     flops: float = 0.0
 
-    def encoded(self, model: PreTrainedModel, packed: Packed, *, gradients: bool, again: bool = False) -> None:
-        """Count a forward pass; with `gradients` a backward pass follows, with `again` activations are recomputed."""
+    def encoded(self, model: PreTrainedModel, packed: Packed, *, gradients: bool, recomputed: bool = False) -> None:
+        """Count a forward pass; with `gradients` a backward pass follows, with `recomputed` activations come twice."""
         forward = forward_flops(model, packed)
         self.tokens += len(packed.ids)
         self.passes += 1
-        self.flops += forward * (1 + (_BACKWARD if gradients else 0) + (1 if again else 0))
+        self.flops += forward * (1 + (_BACKWARD if gradients else 0) + (1 if recomputed else 0))
 
-    def multiplied(self, operations: float, *, again: bool = False) -> None:
-        """Count a head: multiply-add pairs of its forward pass, computed `again` or not; backward is added."""
-        self.flops += 2 * operations * (1 + _BACKWARD + again)
+    def multiplied(self, operations: float, *, recomputed: bool = False) -> None:
+        """Count a head: multiply-add pairs of its forward pass, computed `recomputed` or not; backward is added."""
+        self.flops += 2 * operations * (1 + _BACKWARD + recomputed)
 
     @contextmanager
     def resting(self) -> Iterator[None]:

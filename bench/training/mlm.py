@@ -59,19 +59,19 @@ class Masking:
             ids = np.array(sequence, np.int64)
             open_ = np.flatnonzero(~np.isin(ids, np.fromiter(self.special, np.int64)))
             count = min(len(open_), max(1, int(self.share * len(open_) + rng.random())))
-            chosen = np.sort(rng.permutation(open_)[:count])
+            places_of = np.sort(rng.permutation(open_)[:count])
             owners.append(np.full(count, number, np.int64))
-            places.append(chosen)
-            targets.append(ids[chosen])
-            ids[chosen] = self._replaced(ids[chosen], rng)
+            places.append(places_of)
+            targets.append(ids[places_of])
+            ids[places_of] = self._replaced(ids[places_of], rng)
             inputs.append(ids)
         return Masked(inputs, np.concatenate(owners), np.concatenate(places), np.concatenate(targets))
 
     def _replaced(self, ids: npt.NDArray[np.int64], rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """Return what replaces the chosen ids `[m]`."""
         lot = rng.random(len(ids))
-        drawn = self.pool[rng.integers(len(self.pool), size=len(ids))]
-        return np.where(lot < self.keep, ids, np.where(lot < self.keep + self.random, drawn, self.mask))
+        replacements = self.pool[rng.integers(len(self.pool), size=len(ids))]
+        return np.where(lot < self.keep, ids, np.where(lot < self.keep + self.random, replacements, self.mask))
 
 
 MlmReduction = Literal["token_mean", "sentence_sum"]
@@ -91,18 +91,18 @@ class MlmHead(nn.Module):
     def for_(encoder: TrainableEncoder) -> MlmHead:
         """Make one for an encoder: the backbone's own where it came with one, else with random weights."""
         count, width = encoder.embeddings.shape
-        made = MlmHead(width, count, getattr(encoder.model.config, "layer_norm_eps", 1e-5))
-        found = lm_heads.load(encoder.start)
-        if found is not None:
-            kept = encoder.vocabulary
-            bias = found["bias"] if kept is None else found["bias"][torch.from_numpy(kept.kept)]
-            made.load_state_dict({**found, "bias": bias})
-        return made
+        head = MlmHead(width, count, getattr(encoder.model.config, "layer_norm_eps", 1e-5))
+        weights = lm_heads.load(encoder.start)
+        if weights is not None:
+            vocabulary = encoder.vocabulary
+            bias = weights["bias"] if vocabulary is None else weights["bias"][torch.from_numpy(vocabulary.ids)]
+            head.load_state_dict({**weights, "bias": bias})
+        return head
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         """Transform `[m, d]` → `[m, d]`; the decoder comes after."""
-        made: torch.Tensor = self.norm(functional.gelu(self.dense(rows)))
-        return made
+        transformed: torch.Tensor = self.norm(functional.gelu(self.dense(rows)))
+        return transformed
 
 
 def masked_prediction(
@@ -168,11 +168,11 @@ def mlm_loss(
     extra = 0 if before is None else before.shape[1]
     targets = encode.rows(masked.targets)
 
-    def losses_of(packed: Packed, batch: Sequence[int], chosen: npt.NDArray[np.int64]) -> torch.Tensor:
-        """Return the losses of the `chosen` hidden tokens, those of the sequences of a batch."""
+    def losses_of(packed: Packed, batch: Sequence[int], tokens: npt.NDArray[np.int64]) -> torch.Tensor:
+        """Return the losses of the `tokens` hidden tokens, those of the sequences of a batch."""
         hidden = encode.states(packed, -1, None if before is None else before[list(batch)], decoded=True)
         owner, place, target = (
-            torch.from_numpy(values[chosen]).to(encode.device) for values in (masked.sequence, masked.place, targets)
+            torch.from_numpy(values[tokens]).to(encode.device) for values in (masked.sequence, masked.place, targets)
         )
         within = torch.zeros(len(masked), dtype=torch.int64)
         within[list(batch)] = torch.arange(len(batch))
@@ -184,11 +184,11 @@ def mlm_loss(
     parts = []
     for batch in encode.batches(masked.inputs, extra):
         packed = encode.packed([masked.inputs[at] for at in batch], extra)
-        chosen = np.flatnonzero(np.isin(masked.sequence, batch))
-        parts.append(encode.recomputed(partial(losses_of, batch=batch, chosen=chosen), packed))
+        tokens = np.flatnonzero(np.isin(masked.sequence, batch))
+        parts.append(encode.recomputed(partial(losses_of, batch=batch, tokens=tokens), packed))
     losses = torch.cat(parts)  # [m], chunk by chunk
     count, width = encode.embeddings.shape
-    encode.meter.multiplied(len(losses) * width * (width + count), again=encode.chunked)
+    encode.meter.multiplied(len(losses) * width * (width + count), recomputed=encode.chunked)
     units = len(losses) if reduction == "token_mean" else len(masked)
     return losses.sum() / max(1, units) * weight(units)
 
@@ -218,7 +218,7 @@ class MaskedPairs(RandomSource[TrackedCorpus, BatchSource[PairBatch]]):
         if self._masking is None:
             return PairsAndMasks(pairs, None)
         views = {"both": (pairs.left, pairs.right), "left": (pairs.left,), "right": (pairs.right,)}[self._sides]
-        return PairsAndMasks(pairs, self._masking([one for view in views for one in view], rng))
+        return PairsAndMasks(pairs, self._masking([sequence for view in views for sequence in view], rng))
 
 
 class MaskedBlocks(RandomSource[Shards, Documents]):

@@ -90,40 +90,43 @@ class PairReader:
     """Reads pairs as token ids, as the encoder's contract has it, but for question marks, which the config decides."""
 
     def __init__(self, pairs: StoredPairs, reader: Reader, config: FineTuningConfig) -> None:
-        asked = replace(reader.contract, question_mark=not config.question_mark)
-        self.pairs, self.reader, self.config = pairs, replace(reader, contract=asked), config
+        contract = replace(reader.contract, question_mark=not config.question_mark)
+        self.pairs, self.reader, self.config = pairs, replace(reader, contract=contract), config
         self.coverage = SeenTexts(pairs)
 
-    def read(self, numbers: Sequence[int], chosen: Sequence[Sequence[tuple[int, int]]], *, seen: bool) -> Questions:
+    def read(
+        self, numbers: Sequence[int], passages_of: Sequence[Sequence[tuple[int, int]]], *, seen: bool
+    ) -> Questions:
         """Return the questions of some pairs; with `seen`, a training reads them.
 
-        `chosen` are the passages of each, the positive first: a pair and the place among its positives, then negatives.
+        `passages_of` are each one's passages, the positive first: a pair and the place among its positives, then
+        negatives.
         """
-        wanted = dict.fromkeys([*numbers, *(pair for row in chosen for pair, _ in row)])
-        opened = {number: self.pairs[number] for number in wanted}
-        asked = [self.reader.text(opened[number].query, "query") for number in numbers]
-        places = [place for row in chosen for place in row]
+        needed_numbers = dict.fromkeys([*numbers, *(pair for row in passages_of for pair, _ in row)])
+        opened = {number: self.pairs[number] for number in needed_numbers}
+        questions = [self.reader.text(opened[number].query, "query") for number in numbers]
+        places = [place for row in passages_of for place in row]
         texts = [
             self.reader.text((*opened[pair].positives, *opened[pair].negatives)[at], "passage") for pair, at in places
         ]
-        queries, passages = self.reader.tokens(asked, "query"), self.reader.tokens(texts, "passage")
+        queries, passages = self.reader.tokens(questions, "query"), self.reader.tokens(texts, "passage")
         if seen:
             for number, query in zip(numbers, queries, strict=True):
                 self.coverage.add(number, 0, len(query))
             for (pair, at), passage in zip(places, passages, strict=True):
                 self.coverage.add(pair, at + 1, len(passage))
-        ends = np.cumsum([0, *map(len, chosen)], dtype=np.int64)
+        ends = np.cumsum([0, *map(len, passages_of)], dtype=np.int64)
         languages = tuple(opened[number].query.language for number in numbers)
         return Questions(queries, passages, ends[:-1], hashed(texts).astype(np.int64), languages)
 
     def fixed(self, numbers: Sequence[int]) -> Questions:
         """Return the questions of some pairs, each with its first positive and its first hard negatives."""
         count = self.config.hard_negatives
-        chosen = []
+        passages_of = []
         for number in numbers:
-            first, there = int(self.pairs.positives[number]), int(self.pairs.negatives[number])
-            chosen.append([(number, 0), *((number, first + at) for at in range(min(count, there)))])
-        return self.read(numbers, chosen, seen=False)
+            first, count_hard = int(self.pairs.positives[number]), int(self.pairs.negatives[number])
+            passages_of.append([(number, 0), *((number, first + at) for at in range(min(count, count_hard)))])
+        return self.read(numbers, passages_of, seen=False)
 
 
 class PairBatches:
@@ -160,10 +163,10 @@ class PairBatches:
         """Return this process's part of the next batch; chance is the epoch's, not `rng`."""
         if self._at == self.per_epoch:
             self._epoch, self._at = self._epoch + 1, 0
-        whole = self._batches_of(self._epoch)[self._at]
+        batch = self._batches_of(self._epoch)[self._at]
         self._at += 1
-        own = len(whole) // world_size()
-        numbers = whole[rank() * own : (rank() + 1) * own].tolist()
+        per_rank = len(batch) // world_size()
+        numbers = batch[rank() * per_rank : (rank() + 1) * per_rank].tolist()
         return self._reader.read(numbers, [self._chosen(number) for number in numbers], seen=True)
 
     def held_out(self) -> Sequence[PairBatch]:
@@ -193,39 +196,41 @@ class PairBatches:
     def _batches_of(self, epoch: int) -> list[Numbers]:
         if self._order[0] != epoch:
             chance = np.random.default_rng([self._seed, _ORDER, epoch])
-            made: list[Numbers] = []
+            batches: list[Numbers] = []
             for group in self._groups:
                 size = self._size(group)
                 count = math.ceil(len(group) / size)
-                made.extend(np.resize(chance.permutation(group), (count, size)))  # from the front again where it lacks
+                batches.extend(
+                    np.resize(chance.permutation(group), (count, size))
+                )  # from the front again where it lacks
             if len(self._groups) > 1:
-                made = [made[at] for at in chance.permutation(len(made)).tolist()]
-            self._order = (epoch, made)
+                batches = [batches[at] for at in chance.permutation(len(batches)).tolist()]
+            self._order = (epoch, batches)
         return self._order[1]
 
     def _chosen(self, number: int) -> list[tuple[int, int]]:
         """Draw the passages of a question for this epoch, its positive first."""
         config, chance = self._config, np.random.default_rng([self._seed, _DRAW, self._epoch, number])
-        first, there = int(self._reader.pairs.positives[number]), int(self._reader.pairs.negatives[number])
+        first, available = int(self._reader.pairs.positives[number]), int(self._reader.pairs.negatives[number])
         positive = int(chance.integers(first)) if config.positives == "drawn" else 0
         slots = config.hard_negatives
-        wanted = int((chance.random(slots) < config.hard_share).sum())
-        count = min(wanted, there)
-        hard = chance.choice(there, count, replace=False).tolist() if config.negatives == "drawn" else range(count)
-        chosen = [(number, positive), *((number, first + int(at)) for at in hard)]
+        hard_slots = int((chance.random(slots) < config.hard_share).sum())
+        count = min(hard_slots, available)
+        hard = chance.choice(available, count, replace=False).tolist() if config.negatives == "drawn" else range(count)
+        passages = [(number, positive), *((number, first + int(at)) for at in hard)]
         if config.hard_share < 1:
-            chosen += [self._other(number, chance) for _ in range(slots - count)]
-        return chosen
+            passages += [self._other(number, chance) for _ in range(slots - count)]
+        return passages
 
     def _other(self, number: int, chance: np.random.Generator) -> tuple[int, int]:
         """Draw a positive of another pair of the training: a negative that nobody mined."""
         at = int(chance.integers(len(self._numbers) - 1))
-        other = int(self._numbers[at + (at >= int(np.searchsorted(self._numbers, number)))])
-        return other, int(chance.integers(int(self._reader.pairs.positives[other])))
+        pair = int(self._numbers[at + (at >= int(np.searchsorted(self._numbers, number)))])
+        return pair, int(chance.integers(int(self._reader.pairs.positives[pair])))
 
 
 def split(count: int, share: float, most: int, seed: int) -> tuple[Numbers, Numbers]:
     """Draw a share of `count` pairs, rounded, `most` at most; return all others and those drawn, both ascending."""
-    held = min(round(share * count), most)
+    count_held = min(round(share * count), most)
     order = np.random.default_rng([seed, _SPLIT]).permutation(count)
-    return np.sort(order[held:]), np.sort(order[:held])
+    return np.sort(order[count_held:]), np.sort(order[:count_held])

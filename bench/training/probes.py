@@ -18,14 +18,14 @@ multiple of the first loss from which a training diverges."""
 FEW_HINGES, LEAKED = 0.01, 0.05
 """Share of hinges below which a margin loss is saturated; loss in nats below which masked tokens are given away."""
 
-COPIES, FEW = 0.9, 0.5
+COPIES, MINORITY = 0.9, 0.5
 """Accuracy on verbatim copies from which they are too easy; share of the negatives that is not most of them."""
 UNMOVED = 0.9
 """Share of the accuracy that is left after shuffling neighbours, from which their order does not matter."""
 LEAK, STALE, SHARP, FLAT, TELLING, ONE_LANGUAGE = 0.2, 0.8, 0.999, 2.0, 0.95, 0.99
 """Accuracy that batch statistics add; cosine of a bank's rows to their texts' vectors now; highest probability of a
 softmax, and multiple of chance; accuracy in telling languages; share of the mass in a batch on the own language."""
-SATURATED, MANY, TIMES = 0.8, 100, 5.0
+SATURATED, LARGE, TIMES = 0.8, 100, 5.0
 """Highest probability of a softmax over more than so many candidates from which each anchor learns from one of them
 alone; multiple of the own language's share of the negatives from which its share of the softmax is too large."""
 
@@ -38,8 +38,8 @@ def in_float64(tensor: torch.Tensor) -> torch.Tensor:
 def accuracy(queries: torch.Tensor, keys: torch.Tensor) -> float:
     """Return the share of queries `[n, d]` whose own key, row i of `[n, d]`, has the highest cosine; ties miss."""
     scores = (functional.normalize(queries.detach(), dim=1) @ functional.normalize(keys.detach(), dim=1).T).float()
-    own = scores.diagonal()[:, None]
-    rivals = scores >= own
+    positive = scores.diagonal()[:, None]
+    rivals = scores >= positive
     rivals.fill_diagonal_(fill_value=False)
     return float((~rivals.any(dim=1)).float().mean())
 
@@ -92,14 +92,14 @@ SIGNS: Mapping[str, Callable[..., bool]] = {
         unmasked_accuracy > COPIES and masked_accuracy < NEAR_CHANCE * block_chance
     ),
     "language-mass": lambda same_language_mass, same_language_share: (
-        same_language_mass > min(ONE_LANGUAGE, TIMES * same_language_share) and same_language_share < FEW
+        same_language_mass > min(ONE_LANGUAGE, TIMES * same_language_share) and same_language_share < MINORITY
     ),
     "random-queue": lambda queue_filled: queue_filled < 1,
     "no-far-negative": lambda without_far: without_far > 0,
     "batch-statistics": lambda bn_leak: bn_leak > LEAK,
     "stale-bank": lambda bank_agreement: bank_agreement < STALE,
     "temperature": lambda sharpest, candidates: (
-        sharpest > (SATURATED if candidates > MANY else SHARP) or sharpest < FLAT / candidates
+        sharpest > (SATURATED if candidates > LARGE else SHARP) or sharpest < FLAT / candidates
     ),
     "own-language": lambda same_language_mass, language_accuracy: (
         same_language_mass > ONE_LANGUAGE and language_accuracy > TELLING
@@ -113,12 +113,12 @@ Where one of the values was not logged, a sign says nothing. Sentences, with the
 
 def signs(values: Mapping[str, float]) -> list[str]:
     """Return what looks like a failure in logged values, as sentences."""
-    sentences, found = json.loads(Path(__file__).with_name("signs.json").read_bytes()), []
+    sentences, warnings = json.loads(Path(__file__).with_name("signs.json").read_bytes()), []
     for name, shows in SIGNS.items():
         needs = signature(shows).parameters
         if values.keys() >= needs.keys() and shows(**{need: values[need] for need in needs}):
-            found.append(sentences[name].format(**values))
-    return found
+            warnings.append(sentences[name].format(**values))
+    return warnings
 
 
 @torch.no_grad()
@@ -130,9 +130,11 @@ def evaluate_probes(
     encode.model.eval()
     with encode.meter.resting():
         try:
-            found = [collapse_metrics(*encode.encode_views(pairs)) for pairs in batches]
+            per_batch = [collapse_metrics(*encode.encode_views(pairs)) for pairs in batches]
             more = probe() if probe else {}
         finally:
             encode.model.train(training)
-    means = {name: sum(values[name] for values in found) / len(found) for name in found[0]} if found else {}
+    means = (
+        {name: sum(values[name] for values in per_batch) / len(per_batch) for name in per_batch[0]} if per_batch else {}
+    )
     return {**means, **more}

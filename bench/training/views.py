@@ -24,7 +24,7 @@ from bench.types import Json
 Draw = Callable[[int, np.random.Generator], tuple[int, int]]
 """(sentences of a document, rng) → two different places among them."""
 
-_FEW = (
+_SMALL_LANGUAGES = (
     "languages with fewer documents than the {asked} of a batch have smaller batches: {few}; ask for fewer, or leave "
     "these languages out"
 )
@@ -47,12 +47,12 @@ class Epochs:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on where `state` was taken."""
-        self._places = {language: (int(epoch), int(drawn)) for language, (epoch, drawn) in state.items()}
+        self._places = {language: (int(epoch), int(position)) for language, (epoch, position) in state.items()}
 
     def _order(self, language: str, epoch: int) -> npt.NDArray[np.int64]:
         """Return the order of an epoch; that of the current one is kept."""
-        made, order = self._orders.get(language, (-1, np.empty(0, np.int64)))
-        if made != epoch:
+        cached_epoch, order = self._orders.get(language, (-1, np.empty(0, np.int64)))
+        if cached_epoch != epoch:
             chance = np.random.default_rng([self._seed, int.from_bytes(language.encode(), "big"), epoch])
             order = self._shuffled(language, chance)
             self._orders[language] = (epoch, order)
@@ -81,8 +81,10 @@ class Documents(Epochs):
         batch: int | None = None,
     ) -> None:
         counts = {
-            one: shards.sentence_counts(shards.documents(one)) if blocks is None else blocks(one).astype(np.int64)
-            for one in shards.languages
+            language: (blocks(language) if blocks else shards.sentence_counts(shards.documents(language))).astype(
+                np.int64
+            )
+            for language in shards.languages
         }
         enough = {}
         for language, of_each in counts.items():
@@ -102,16 +104,20 @@ class Documents(Epochs):
             pairs = _long_enough(shards, language, _PAIR)
             count = min(config.probe_pairs, len(pairs) // _HELD_SHARE)
             if count >= _LEAST:  # evenly spread, and the same whatever the seed
-                held = pairs[np.arange(count) * len(pairs) // count]
-                rest = np.setdiff1d(enough[language], held)
-                if len(rest) >= _LEAST * world_size():
-                    self.held[language], enough[language] = held.tolist(), rest
+                held_out = pairs[np.arange(count) * len(pairs) // count]
+                training = np.setdiff1d(enough[language], held_out)
+                if len(training) >= _LEAST * world_size():
+                    self.held[language], enough[language] = held_out.tolist(), training
         self._documents, self._shards, self._config, self._counts = enough, shards, config, counts
         self._waiting: dict[str, list[int]] = {}  # by language, documents that were in the batch when their turn came
-        asked = config.pairs if batch is None else batch
-        few = [f"{one} {len(documents)}" for one, documents in enough.items() if len(documents) < asked]
-        shrunk = bool(few) and config.language_pure
-        self.notes: tuple[str, ...] = (_FEW.format(asked=asked, few=", ".join(few)),) if shrunk else ()
+        batch_size = config.pairs if batch is None else batch
+        small = [
+            f"{language} {len(documents)}" for language, documents in enough.items() if len(documents) < batch_size
+        ]
+        shrunk = bool(small) and config.language_pure
+        self.notes: tuple[str, ...] = (
+            (_SMALL_LANGUAGES.format(asked=batch_size, few=", ".join(small)),) if shrunk else ()
+        )
         shares = probabilities(sizes, config.language_exponent)
         self._languages, self._shares = tuple(shares), np.array(list(shares.values()))
         super().__init__(self._languages, seed)
@@ -124,13 +130,14 @@ class Documents(Epochs):
         broadcast_rng(rng)
         count *= world_size()
         if self._config.language_pure:
-            drawn = self._of(self._languages[int(rng.choice(len(self._languages), p=self._shares))], count)
+            documents = self._of(self._languages[int(rng.choice(len(self._languages), p=self._shares))], count)
         else:
             counts = rng.multinomial(count, self._shares).tolist()
-            mixed = [one for language, n in zip(self._languages, counts, strict=True) for one in self._of(language, n)]
-            drawn = [mixed[at] for at in rng.permutation(len(mixed)).tolist()]
+            numbers = zip(self._languages, counts, strict=True)
+            mixed = [document for language, n in numbers for document in self._of(language, n)]
+            documents = [mixed[at] for at in rng.permutation(len(mixed)).tolist()]
         advance_rng(rng)
-        return drawn[rank_slice(len(drawn))]
+        return documents[rank_slice(len(documents))]
 
     def held_out(self) -> list[PairBatch]:
         """Return two neighbouring sentences of each held-out document, whatever the method, a batch a language."""
@@ -151,24 +158,26 @@ class Documents(Epochs):
     def _of(self, language: str, count: int) -> list[int]:
         """Return `count` different documents of a language, all there are where it has fewer."""
         count = min(count, len(self._documents[language]))
-        found, later = dict[int, None](), list[int]()
+        documents, later = dict[int, None](), list[int]()
         for document in self._waiting.get(language, []):
-            if len(found) < count and document not in found:
-                found[document] = None
+            if len(documents) < count and document not in documents:
+                documents[document] = None
             else:
                 later.append(document)
-        epoch, drawn = self._places[language]
-        while len(found) < count:
+        epoch, position = self._places[language]
+        while len(documents) < count:
             order = self._order(language, epoch)
-            if drawn == len(order):  # what still waits are blocks of a document that has more than an epoch has batches
-                epoch, drawn, later = epoch + 1, 0, []
+            if position == len(
+                order
+            ):  # what still waits are blocks of a document that has more than an epoch has batches
+                epoch, position, later = epoch + 1, 0, []
                 continue
-            document, drawn = int(order[drawn]), drawn + 1
-            if document in found:
+            document, position = int(order[position]), position + 1
+            if document in documents:
                 later.append(document)
-            found[document] = None
-        self._places[language], self._waiting[language] = (epoch, drawn), later
-        return list(found)
+            documents[document] = None
+        self._places[language], self._waiting[language] = (epoch, position), later
+        return list(documents)
 
     def _shuffled(self, language: str, chance: np.random.Generator) -> npt.NDArray[np.int64]:
         """Return the documents of a language in a random order, once each or once for each of their blocks."""
@@ -179,7 +188,7 @@ class Documents(Epochs):
 
     def state(self) -> dict[str, Json]:
         """Return language → (epoch, how many of it were drawn, documents that wait)."""
-        return {one: [*place, self._waiting.get(one, [])] for one, place in self._places.items()}
+        return {language: [*place, self._waiting.get(language, [])] for language, place in self._places.items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on where `state` was taken."""

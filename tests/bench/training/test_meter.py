@@ -54,7 +54,7 @@ def test_passes_heads_and_rests(model: BertModel) -> None:
     one = forward_flops(model, packed)
     for gradients, again, times in ((False, False, 1), (True, False, 3), (True, True, 4)):
         meter = Meter()
-        meter.encoded(model, packed, gradients=gradients, again=again)
+        meter.encoded(model, packed, gradients=gradients, recomputed=again)
         assert (meter.tokens, meter.passes, meter.flops) == (5, 1, times * one)
     meter = Meter()
     meter.multiplied(100)

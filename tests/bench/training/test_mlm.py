@@ -125,13 +125,13 @@ def test_the_decoders_bias_is_cropped_with_the_vocabulary(saved: Saved, tmp_path
     backbone, model = saved("bert")
     encoder = begun(backbone, tmp_path / "start", corpus)
     kept = present(encoder.vocabulary)
-    assert len(kept.kept) < 125
+    assert len(kept.ids) < 125
     ids = torch.tensor([[1, 3, 11, 12, 2]])
     with torch.no_grad():
         logits = model(input_ids=ids).logits[0, 1].double()
         one = Masked([ids[0].numpy()], np.array([0]), np.array([1]), np.array([10]))
         found = mlm_loss(encoder, MlmHead.for_(encoder), one)
-    expected = logits[torch.from_numpy(kept.kept)].logsumexp(0) - logits[10]
+    expected = logits[torch.from_numpy(kept.ids)].logsumexp(0) - logits[10]
     assert float(found) == pytest.approx(float(expected), abs=1e-5)
 
 

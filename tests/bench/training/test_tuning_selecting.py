@@ -18,7 +18,7 @@ class Walk:
         self.modules = nn.ParameterDict({"weight": nn.Parameter(torch.zeros(2))})
         self.modules.register_buffer("steps", torch.zeros(()))
         self.values, self.step, self.parts = values, 0, Parts(folder)
-        self.selection = WeightSelection("dev", lambda: self.values[self.step - 1], every=1, patience=patience)
+        self.selection = WeightSelection("dev", lambda: self.values[self.step - 1], interval=1, patience=patience)
 
     def go(self, checkpoints: bool = False) -> None:
         """Make a step and evaluate it."""
@@ -57,7 +57,7 @@ def test_it_stops_after_its_patience_and_knows_what_is_due(tmp_path: Path) -> No
         walk.go()
         stopped.append(walk.selection.stopped)
     assert stopped == [False, False, False, False, True]
-    chosen = WeightSelection("dev", lambda: 0.0, every=4, begin=0.5)
+    chosen = WeightSelection("dev", lambda: 0.0, interval=4, begin=0.5)
     assert [step for step in range(1, 22) if chosen.due(step, step / 21)] == [12, 16, 20, 21]
 
 

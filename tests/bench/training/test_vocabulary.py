@@ -114,7 +114,7 @@ def test_vectors_are_the_same_cropped_and_exported(start: Path, less: Path, tmp_
         outside = again(sentences)
     torch.testing.assert_close(outside, inside, rtol=0, atol=0)
     torch.testing.assert_close(after, inside, rtol=0, atol=0)  # saving leaves it as it was
-    assert len(encoder.embeddings) == len(present(encoder.vocabulary).kept)
+    assert len(encoder.embeddings) == len(present(encoder.vocabulary).ids)
     with pytest.raises(ValueError, match="found id 70, expected one of the"):
         encoder([[1, 70, 2]])
     np.testing.assert_array_equal(encoder.rows(np.array([0, 5])), [0, 5])
