@@ -71,10 +71,10 @@ def run(
     """
     request = _request(methods, suites, options)
     with offline(request.offline):
-        found, store = load(extra=plugins), Store(request.store)
+        loaded, store = load(extra=plugins), Store(request.store)
         if quiet:
-            return pipeline.run(request, found, store, NullListener())
-        return carry_through(request, found, store)[0]
+            return pipeline.run(request, loaded, store, NullListener())
+        return carry_through(request, loaded, store)[0]
 
 
 def _request(methods: Request | Names, suites: Names, options: dict[str, Any]) -> Request:
@@ -121,10 +121,10 @@ def score(
     `options` are those of the command: `tie` with `qrels`; `leg`, `data`, `data_dir`, `sets` and `store` with a task.
     """
     store = Store(Path(options.pop("store", None) or store_folder()))
-    named = measures if isinstance(measures, str) else " ".join(measures or ())
+    names = measures if isinstance(measures, str) else " ".join(measures or ())
     files = {name: Path(options[name]) for name in ("data_dir",) if options.get(name)}
     judged = Path(qrels) if qrels else None
-    return score_run(Path(run), load(), store, qrels=judged, measures=named or None, **{**options, **files})
+    return score_run(Path(run), load(), store, qrels=judged, measures=names or None, **{**options, **files})
 
 
 def export(

@@ -136,7 +136,9 @@ class Plugins:
     def notify(self, hook: str, **arguments: Any) -> None:
         """Call a tracker's hook (`AttributeError` for none) in every plugin that has it; one that raises is logged."""
         everyone = self.manager.get_plugins()
-        for plugin in {one.plugin: one for one in getattr(self.hook, hook).get_hookimpls()}:
+        for plugin in {
+            implementation.plugin: implementation for implementation in getattr(self.hook, hook).get_hookimpls()
+        }:
             try:
                 self.manager.subset_hook_caller(hook, everyone - {plugin})(**arguments)
             except (Exception, SystemExit) as error:  # a tracker must not cost a run, whatever it does
@@ -144,21 +146,21 @@ class Plugins:
                 _LOG.warning("plugin %s failed in %s and is skipped: %s", name, hook, _reason_of(error))
                 _LOG.debug("plugin %s", name, exc_info=True)
 
-    def _find(self, kind: str, name: str, things: Mapping[str, Owned[T]]) -> T:
-        wanted = canonical(name)
-        if wanted in things:
-            return things[wanted].value
-        twice = [one for one in self.duplicates if one.kind == kind]
-        for one in twice:
-            if one.name == wanted:
-                raise PluginError(one.reason)
-        for other in self.broken:
-            if canonical(other.name) == wanted:
-                raise PluginError(f"plugin {other.name} of {other.distribution} is broken: {other.reason}")
-        names = sorted([*things, *(one.name for one in twice)])
+    def _find(self, kind: str, name: str, owned: Mapping[str, Owned[T]]) -> T:
+        key = canonical(name)
+        if key in owned:
+            return owned[key].value
+        duplicates = [duplicate for duplicate in self.duplicates if duplicate.kind == kind]
+        for duplicate in duplicates:
+            if duplicate.name == key:
+                raise PluginError(duplicate.reason)
+        for plugin in self.broken:
+            if canonical(plugin.name) == key:
+                raise PluginError(f"plugin {plugin.name} of {plugin.distribution} is broken: {plugin.reason}")
+        names = sorted([*owned, *(duplicate.name for duplicate in duplicates)])
         sentences = [unknown(kind, name, names)]
         if self.broken:
-            reasons = "; ".join(f"{other.name} of {other.distribution}: {other.reason}" for other in self.broken)
+            reasons = "; ".join(f"{plugin.name} of {plugin.distribution}: {plugin.reason}" for plugin in self.broken)
             sentences.append(f"It may belong to a plugin that is broken ({reasons}).")
         if self.restricted is not None:
             sentences.append(f"{VARIABLE} restricts plugins to: {', '.join(self.restricted) or 'none'}.")
@@ -181,21 +183,29 @@ def load(
     installed. Raises `UsageError` where the variable names a plugin that is not installed.
     """
     name_of = cache(lambda distribution: distribution.name if distribution else "")  # each time it parses a file
-    given = entry_points(group=GROUP) if entries is None else entries
-    found = []
-    for entry in given:
+    installed = entry_points(group=GROUP) if entries is None else entries
+    candidates = []
+    for entry in installed:
         distribution = name_of(entry.dist) or "an unknown distribution"
         # Not entry.module: it raises where an entry point is malformed, and that must wait until it is vetted.
         module, fetch = entry.value.partition(":")[0].strip(), partial(_fetch, entry, canonical(distribution))
-        found.append(_Candidate(entry.name, distribution, module, fetch))
+        candidates.append(_Candidate(entry.name, distribution, module, fetch))
     # Ours first, so that listings begin with them; then an order that does not hang on the order of installation.
-    found.sort(key=lambda one: (one.distribution != OWN_DISTRIBUTION, one.distribution, one.name))
-    names = _restriction(environ, found)
+    candidates.sort(
+        key=lambda candidate: (candidate.distribution != OWN_DISTRIBUTION, candidate.distribution, candidate.name)
+    )
+    names = _restriction(environ, candidates)
     if names is not None:
-        found = [one for one in found if {canonical(one.name), canonical(one.distribution)} & set(names)]
-    vetted = [_vet(one) for one in _distinct([*found, *map(_from_object, extra)])]
+        candidates = [
+            candidate
+            for candidate in candidates
+            if {canonical(candidate.name), canonical(candidate.distribution)} & set(names)
+        ]
+    vetted = [_vet(candidate) for candidate in _distinct([*candidates, *map(_from_object, extra)])]
     return _gather(
-        [one for one in vetted if isinstance(one, _Sound)], [one for one in vetted if isinstance(one, Broken)], names
+        [candidate for candidate in vetted if isinstance(candidate, _Sound)],
+        [candidate for candidate in vetted if isinstance(candidate, Broken)],
+        names,
     )
 
 
@@ -262,25 +272,25 @@ def _from_object(plugin: object) -> _Candidate:
 
 def _distinct(candidates: Iterable[_Candidate]) -> list[_Candidate]:
     """Distinguish plugins of one name by their distribution (and number), so that listings show each."""
-    seen: dict[str, _Candidate] = {}
-    for one in candidates:
-        label = one.name if one.name not in seen else f"{one.name} of {one.distribution}"
+    labelled: dict[str, _Candidate] = {}
+    for candidate in candidates:
+        label = candidate.name if candidate.name not in labelled else f"{candidate.name} of {candidate.distribution}"
         number = 2
-        while label in seen:
-            label, number = f"{one.name} of {one.distribution} ({number})", number + 1
-        seen[label] = _Candidate(label, one.distribution, one.module, one.fetch)
-    return list(seen.values())
+        while label in labelled:
+            label, number = f"{candidate.name} of {candidate.distribution} ({number})", number + 1
+        labelled[label] = _Candidate(label, candidate.distribution, candidate.module, candidate.fetch)
+    return list(labelled.values())
 
 
-def _restriction(environ: Mapping[str, str], found: Iterable[_Candidate]) -> tuple[str, ...] | None:
+def _restriction(environ: Mapping[str, str], candidates: Iterable[_Candidate]) -> tuple[str, ...] | None:
     """Return the canonical names in `BENCH_PLUGINS`, None where it is not set."""
     if VARIABLE not in environ:
         return None
     typed = [name.strip() for name in environ[VARIABLE].split(",") if name.strip()]
-    known = {canonical(name): name for one in found for name in (one.name, one.distribution)}
+    by_name = {canonical(name): name for candidate in candidates for name in (candidate.name, candidate.distribution)}
     for name in typed:
-        if canonical(name) not in known:
-            raise unknown_name("plugin", name, sorted(known.values()), where=f"{VARIABLE}={environ[VARIABLE]}")
+        if canonical(name) not in by_name:
+            raise unknown_name("plugin", name, sorted(by_name.values()), where=f"{VARIABLE}={environ[VARIABLE]}")
     return tuple(map(canonical, typed))
 
 
@@ -303,23 +313,23 @@ def _gather(sound: Iterable[_Sound], broken: Iterable[Broken], names: tuple[str,
     manager = _new_manager()
     shelves: dict[str, dict[str, list[Owned[Any]]]] = {kind: {} for kind in _KINDS}
     loaded: dict[str, str] = {}
-    for one in sound:
-        if one.plugin in manager.get_plugins():
+    for plugin in sound:
+        if plugin.plugin in manager.get_plugins():
             continue  # two entry points name the same object: one plugin
-        manager.register(one.plugin, one.candidate.name)
-        loaded[one.candidate.name] = f"{one.candidate.distribution} ({one.candidate.module})"
-        for kind, things in one.brings.items():
-            for thing in things:
-                owned = Owned(thing, one.candidate.name, one.candidate.distribution, one.candidate.module)
-                shelves[kind].setdefault(thing.name, []).append(owned)
+        manager.register(plugin.plugin, plugin.candidate.name)
+        loaded[plugin.candidate.name] = f"{plugin.candidate.distribution} ({plugin.candidate.module})"
+        for kind, items in plugin.brings.items():
+            for item in items:
+                owned = Owned(item, plugin.candidate.name, plugin.candidate.distribution, plugin.candidate.module)
+                shelves[kind].setdefault(item.name, []).append(owned)
     single = {
-        kind: MappingProxyType({name: owners[0] for name, owners in things.items() if len(owners) == 1})
-        for kind, things in shelves.items()
+        kind: MappingProxyType({name: owners[0] for name, owners in items.items() if len(owners) == 1})
+        for kind, items in shelves.items()
     }
     duplicates = tuple(
-        Duplicate(kind, name, tuple(one.owner for one in owners))
-        for kind, things in shelves.items()
-        for name, owners in things.items()
+        Duplicate(kind, name, tuple(owner.owner for owner in owners))
+        for kind, items in shelves.items()
+        for name, owners in items.items()
         if len(owners) > 1
     )
     return Plugins(
@@ -346,12 +356,12 @@ def _check_hooks(plugin: object, manager: pluggy.PluginManager) -> None:
     """Raise `PluginError` where a plugin's hooks would never be called: misspelt, unmarked, or none at all."""
     if type(plugin).__hash__ is None:
         raise PluginError(f"a {type(plugin).__name__} cannot be hashed, expected a module or a plain object")
-    known = [name for name in vars(hookspecs) if name.startswith("bench_")]
+    hook_names = [name for name in vars(hookspecs) if name.startswith("bench_")]
     callers = manager.get_hookcallers(plugin) or []
     for caller in callers:
-        if not caller.has_spec() and not all(one.optionalhook for one in caller.get_hookimpls()):
+        if not caller.has_spec() and not all(implementation.optionalhook for implementation in caller.get_hookimpls()):
             raise PluginError(
-                f"{caller.name} is no hook{did_you_mean(caller.name, known)} There are: {', '.join(known)}."
+                f"{caller.name} is no hook{did_you_mean(caller.name, hook_names)} There are: {', '.join(hook_names)}."
             )
     for name in dir(plugin):
         if name.startswith("bench_") and manager.parse_hookimpl_opts(plugin, name) is None:
@@ -359,7 +369,9 @@ def _check_hooks(plugin: object, manager: pluggy.PluginManager) -> None:
             if inspect.isroutine(static) or isinstance(static, staticmethod | classmethod):
                 raise PluginError(f"{name} lacks @bench.hookimpl")
     if not callers:
-        raise PluginError(f"it has no hook, expected at least one of {', '.join(known)}, marked with @bench.hookimpl")
+        raise PluginError(
+            f"it has no hook, expected at least one of {', '.join(hook_names)}, marked with @bench.hookimpl"
+        )
 
 
 def _collect(manager: pluggy.PluginManager, kind: _Kind) -> list[Any]:
@@ -369,16 +381,16 @@ def _collect(manager: pluggy.PluginManager, kind: _Kind) -> list[Any]:
         if isinstance(answer, str) or not isinstance(answer, Iterable):
             raise PluginError(f"{kind.hook} returned {answer!r:.80}, expected a list of {kind.type.__name__}")
         brought += answer
-    for thing in brought:
-        if not isinstance(thing, kind.type):
-            raise PluginError(f"{kind.hook} returned {thing!r:.80} in its list, expected a {kind.type.__name__}")
-        faults = kind.faults(thing)
+    for item in brought:
+        if not isinstance(item, kind.type):
+            raise PluginError(f"{kind.hook} returned {item!r:.80} in its list, expected a {kind.type.__name__}")
+        faults = kind.faults(item)
         if faults:
-            raise PluginError(f"{kind.type.__name__} {thing.name}: {'; '.join(faults)}")
-    names = [thing.name for thing in brought]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise PluginError(f"{kind.hook} returned {', '.join(twice)} more than once")
+            raise PluginError(f"{kind.type.__name__} {item.name}: {'; '.join(faults)}")
+    names = [item.name for item in brought]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise PluginError(f"{kind.hook} returned {', '.join(repeated)} more than once")
     return brought
 
 
@@ -398,28 +410,28 @@ def method_faults(method: Method) -> list[str]:
         *_name_faults(method.name),
         *_version_faults(method.version),
         *_setting_faults(method.settings),
-        *_callable_faults(method, "resolve", *_given(method, "contract")),
-        *_door_faults(method, *_given(method, "retriever", "trainer", "encoder")),
+        *_callable_faults(method, "resolve", *_set_fields(method, "contract")),
+        *_door_faults(method, *_set_fields(method, "retriever", "trainer", "encoder")),
         *_mixed_doors(method),
     ]
     config_faults = check_config(method.config)
     if config_faults:
         return faults + config_faults
     for name, preset in method.presets.items():
-        own = [*_name_faults(name), *check_preset(method.config, preset.values)]
-        faults += [f"preset {name}: {fault}" for fault in own]
+        of_preset = [*_name_faults(name), *check_preset(method.config, preset.values)]
+        faults += [f"preset {name}: {fault}" for fault in of_preset]
     return [*faults, *grid_faults(method), *space_faults(method)]
 
 
 def _mixed_doors(method: Method) -> list[str]:
     """Return the faults of doors that do not go together: one of them would never be called."""
-    given = _given(method, "retriever", "contract", "encoder")
-    if not given:
+    doors = _set_fields(method, "retriever", "contract", "encoder")
+    if not doors:
         return ["brings neither a retriever nor the contract of an encoder nor an encoder, expected one of them"]
     faults = []
     if method.encoder is not None:
-        others = _given(method, "retriever", "contract", "trainer")
-        faults += [f"brings an encoder, so its {name} would never be called" for name in others]
+        unused = _set_fields(method, "retriever", "contract", "trainer")
+        faults += [f"brings an encoder, so its {name} would never be called" for name in unused]
         if method.trains or method.settings != SETTINGS[:1]:
             settings = f'settings=("{SETTINGS[0]}",)'
             faults.append(f"brings an encoder, which is never trained or tuned; expected trains=False and {settings}")
@@ -446,8 +458,8 @@ def _takes(function: Callable[..., Any], count: int) -> bool:
     return True
 
 
-def _given(thing: object, *fields: str) -> list[str]:
-    return [name for name in fields if getattr(thing, name) is not None]
+def _set_fields(item: object, *fields: str) -> list[str]:
+    return [name for name in fields if getattr(item, name) is not None]
 
 
 def _suite_faults(suite: Suite) -> list[str]:
@@ -456,7 +468,7 @@ def _suite_faults(suite: Suite) -> list[str]:
         *_version_faults(suite.version),
         *_setting_faults(suite.settings),
         *([] if suite.data else ["serves no data, expected official, mini or both"]),
-        *_callable_faults(suite, "task_names", "load", "card", *_given(suite, "dev", "dev_names")),
+        *_callable_faults(suite, "task_names", "load", "card", *_set_fields(suite, "dev", "dev_names")),
     ]
 
 
@@ -509,7 +521,9 @@ def _version_faults(version: object) -> list[str]:
 def _setting_faults(settings: tuple[str, ...]) -> list[str]:
     """Return the faults of settings that the house does not know."""
     return [
-        f"names the setting {one!r}, expected one of {', '.join(SETTINGS)}" for one in settings if one not in SETTINGS
+        f"names the setting {name!r}, expected one of {', '.join(SETTINGS)}"
+        for name in settings
+        if name not in SETTINGS
     ]
 
 
@@ -535,9 +549,9 @@ def _is_module(name: str) -> bool:
         return False
 
 
-def _callable_faults(thing: Any, *fields: str) -> list[str]:
-    given = {name: getattr(thing, name) for name in fields}
-    return [f"{name} is {value!r}, expected a function" for name, value in given.items() if not callable(value)]
+def _callable_faults(item: Any, *fields: str) -> list[str]:
+    values = {name: getattr(item, name) for name in fields}
+    return [f"{name} is {value!r}, expected a function" for name, value in values.items() if not callable(value)]
 
 
 class _Kind(NamedTuple):

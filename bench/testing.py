@@ -23,9 +23,13 @@ def fields(**expected: Any) -> Callable[[BaseException], bool]:
     """
 
     def check(error: BaseException) -> bool:
-        for name, wanted in expected.items():
+        for name, expectation in expected.items():
             value = getattr(error, name)
-            if not (wanted in value if isinstance(wanted, str) and isinstance(value, str) else value == wanted):
+            if not (
+                expectation in value
+                if isinstance(expectation, str) and isinstance(value, str)
+                else value == expectation
+            ):
                 return False
         return True
 

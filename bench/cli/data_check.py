@@ -17,7 +17,7 @@ from bench.data.fetching.official import roots
 from bench.plugins import load
 from bench.store.graph import steps
 from bench.store.store import Store
-from bench.studies.inspection import Inspected, begun, carry_out, prepare
+from bench.studies.inspection import Inspected, carry_out, prepare, read_first_documents
 
 _VERDICTS: dict[str, Literal["ok", "missing", "wrong"]] = {
     "present": "ok",
@@ -52,7 +52,7 @@ def command(data_dir: Path | None, store: Path, as_json: bool, **selection: Any)
     suite, place = official(**selection, places=roots(data_dir)), Store(store, notice)
     files = examined(suite.files, reread=True)
     if suite.suite is None:
-        legs = begun(suite.corpus) if suite.corpus else []
+        legs = read_first_documents(suite.corpus) if suite.corpus else []
     else:
         prepared = prepare(suite.suite, suite.task_names, data_dir, load(), place)
         with Lines(steps([stage for _, stage in prepared if stage], place)) as lines:

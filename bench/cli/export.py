@@ -47,10 +47,10 @@ def command(
 
     SYSTEM is a label (`bench list results`), a result file or its folder, or the key of an encoder's artefact.
     """
-    given = [one for one in (system, result, key) if one is not None]
-    if len(given) != 1:
-        found = "several of SYSTEM, --result FILE and --key KEY" if given else "no SYSTEM"
-        raise UsageError(found=found, expected="one", hint="`bench list results` helps")
+    origins = [name for name in (system, result, key) if name is not None]
+    if len(origins) != 1:
+        problem = "several of SYSTEM, --result FILE and --key KEY" if origins else "no SYSTEM"
+        raise UsageError(found=problem, expected="one", hint="`bench list results` helps")
     if runs:
         if key is not None:
             raise UsageError(
@@ -65,22 +65,24 @@ def command(
             return from_result(result, place)
         return from_key(key, place) if key is not None else from_name(str(system), results, place, suite)
 
-    done = export_found(find, out, place, load())
-    notice(*done.notices)
+    exported = export_found(find, out, place, load())
+    notice(*exported.notices)
     if as_json:
-        contracts = {role: contract.dump() for role, contract in done.contracts.items()}
+        contracts = {role: contract.dump() for role, contract in exported.contracts.items()}
         print_json(
             {
-                "folder": str(done.folder.resolve()),
-                "key": done.key,
-                "files": list(done.files),
+                "folder": str(exported.folder.resolve()),
+                "key": exported.key,
+                "files": list(exported.files),
                 "contracts": contracts,
-                "notices": list(done.notices),
+                "notices": list(exported.notices),
             }
         )
         return
-    click.echo(f"encoder: {done.folder} ({', '.join(done.files)})")
-    click.echo(f"README.md in it is the model card; name a licence there before you publish: {done.folder}/README.md")
+    click.echo(f"encoder: {exported.folder} ({', '.join(exported.files)})")
+    click.echo(
+        f"README.md in it is the model card; name a licence there before you publish: {exported.folder}/README.md"
+    )
 
 
 def _runs(system: str, out: Path, results: Path, suite: str | None, as_json: bool) -> None:

@@ -69,14 +69,14 @@ def _corpora(plugins: Plugins) -> Rows:
     return [
         {
             "name": name,
-            "summary": one.summary,
-            "languages": len({language for part in parse(name, known) for language in part.languages}),
-            "size": about_size(parse(name, known)),
-            "licence": one.licence,
-            "stands for": one.stands_for or None,
+            "summary": corpus.summary,
+            "languages": len({language for part in parse(name, corpora) for language in part.languages}),
+            "size": about_size(parse(name, corpora)),
+            "licence": corpus.licence,
+            "stands for": corpus.stands_for or None,
         }
-        for known in [plugins.corpora_by_name]
-        for name, one in sorted(known.items())
+        for corpora in [plugins.corpora_by_name]
+        for name, corpus in sorted(corpora.items())
     ]
 
 
@@ -94,27 +94,34 @@ def _presets(plugins: Plugins) -> Rows:
     return runs + [
         {
             "name": f"{method}/{name}",
-            "summary": one.summary,
-            "cells": len(one.cells) or None,
-            "suite": "/".join(part for part in (one.suite, one.task) if part) or None,
-            "source": one.source,
+            "summary": preset.summary,
+            "cells": len(preset.cells) or None,
+            "suite": "/".join(part for part in (preset.suite, preset.task) if part) or None,
+            "source": preset.source,
         }
         for method, owned in sorted(plugins.methods.items())
-        for name, one in owned.value.presets.items()
+        for name, preset in owned.value.presets.items()
     ]
 
 
 def _profiles(_: Plugins) -> Rows:
     return [
-        {"name": one.name, "data": one.data, "backbone": one.backbone, "hours": one.hours, "summary": one.summary}
-        for one in PROFILES.values()
+        {
+            "name": profile.name,
+            "data": profile.data,
+            "backbone": profile.backbone,
+            "hours": profile.hours,
+            "summary": profile.summary,
+        }
+        for profile in PROFILES.values()
     ]
 
 
 def _plugins(plugins: Plugins) -> Rows:
     sound = [{"name": name, "owner": owner, "state": "loaded", "reason": ""} for name, owner in plugins.loaded.items()]
     broken = [
-        {"name": one.name, "owner": one.distribution, "state": "broken", "reason": one.reason} for one in plugins.broken
+        {"name": plugin.name, "owner": plugin.distribution, "state": "broken", "reason": plugin.reason}
+        for plugin in plugins.broken
     ]
     return sound + broken
 
@@ -141,9 +148,9 @@ _LONG = ("tasks", "corpora", "presets")
 """What is listed only where it is named."""
 
 _OURS = ("retrieval-bench", "bench")
-_SAID = ("note", "reason")
+_OPTIONAL = ("note", "reason")
 """Columns of tables only where a row has something to say there; of `--json` always."""
-_UNSAID = "stands_for"
+_JSON_ONLY = "stands_for"
 """A column of `--json` only, for `note` says it too."""
 
 
@@ -158,17 +165,17 @@ def command(what: str | None, results: Path, as_json: bool) -> None:
     """
     plugins = load()
     kinds = [what] if what else [kind for kind in KINDS if kind not in _LONG]
-    found = {kind: _results(results) if kind == "results" else KINDS[kind](plugins) for kind in kinds}
-    for twice in plugins.duplicates:
-        notice(twice.reason)
-    for one in plugins.broken:
-        notice(f"plugin {one.name} of {one.distribution} is broken: {one.reason}")
+    rows_of = {kind: _results(results) if kind == "results" else KINDS[kind](plugins) for kind in kinds}
+    for duplicate in plugins.duplicates:
+        notice(duplicate.reason)
+    for plugin in plugins.broken:
+        notice(f"plugin {plugin.name} of {plugin.distribution} is broken: {plugin.reason}")
     if as_json:
-        print_json(found)
+        print_json(rows_of)
         return
-    for kind, every in found.items():
+    for kind, kind_rows in rows_of.items():
         ours_too = what or kind != "plugins"  # what our own plugins bring is in the tables above
-        rows = every if ours_too else [row for row in every if not _ours(row)]
+        rows = kind_rows if ours_too else [row for row in kind_rows if not _ours(row)]
         if not rows and not what:
             continue
         columns = _columns(rows)
@@ -177,7 +184,7 @@ def command(what: str | None, results: Path, as_json: bool) -> None:
 
 
 def _columns(rows: Rows) -> list[str]:
-    silent = {_UNSAID, *(name for name in _SAID if not any(row.get(name) for row in rows))}
+    silent = {_JSON_ONLY, *(name for name in _OPTIONAL if not any(row.get(name) for row in rows))}
     if not any("reason" in row for row in rows) and all(map(_ours, rows)):
         silent.add("owner")  # of plugins it is what was asked; else it says something where others brought a thing
     return [name for name in dict.fromkeys(name for row in rows for name in row) if name not in silent]

@@ -41,10 +41,10 @@ data_dir_option: Decorator = click.option(
 )
 
 
-def _go_offline(context: click.Context, _: click.Parameter, wanted: bool) -> bool:
+def _go_offline(context: click.Context, _: click.Parameter, is_offline: bool) -> bool:
     """Keep the whole command from any network."""
-    context.with_resource(offline(wanted))
-    return wanted
+    context.with_resource(offline(is_offline))
+    return is_offline
 
 
 offline_option: Decorator = click.option(
@@ -114,12 +114,12 @@ def requesting(command: Callable[..., Any]) -> Callable[..., Any]:
     """Hand a command a `Request` in place of the options that are fields of one."""
 
     @wraps(command)
-    def wrapped(**given: Any) -> Any:
-        known = Request.__dataclass_fields__ | OWN
-        request = Request.of(**{name: given.pop(name) for name in tuple(given) if name in known})
+    def wrapped(**options: Any) -> Any:
+        field_names = Request.__dataclass_fields__ | OWN
+        request = Request.of(**{name: options.pop(name) for name in tuple(options) if name in field_names})
         if (world := launch().world) > 1:  # all that a launcher has started train together, from this process
             request = replace(request, workers=1, sets=(f"compute.processes={world}", *request.sets))
-        return command(request=request, **given)
+        return command(request=request, **options)
 
     return wrapped
 

@@ -16,44 +16,46 @@ from bench.evaluation.tables import duration
 from bench.pipeline.run import Outcome
 from bench.studies.ablation import Ablation
 
-_MANY = 6  # tests between trained systems that are all printed: those of four
+_MAX_TESTS = 6  # tests between trained systems that are all printed: those of four
 _START = "@init"
 _POOLED = {"mean": "the mean", "cls": "the first token", "pooler": "the pooler", "mean-but-first": "the mean but first"}
 
 Row = Mapping[str, Any]
 
 
-def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[PairedTest], grids: Sequence[Ablation]) -> None:
+def print_outcome(outcome: Outcome, ran: Sequence[Row], tests: Sequence[PairedTest], grids: Sequence[Ablation]) -> None:
     """Print a run: one table a suite, setting and data; then the grids, the tests and where the files are."""
     suites = {cell.suite.name: cell.suite for cell in outcome.plan.cells}
-    contents = [done.content for done in outcome.published]
+    contents = [result.content for result in outcome.published]
     for group, (rows, averages) in outcome.groups().items():
         suite, setting, data = group
         note = _tokens(outcome, rows)
         title = tabled(suite, setting, data=data, stands_for=suites[suite].stands_for, note=note)
         print_table(laid_out(title, suites[suite].primary, rows, averages))
-        own = [one for one in contents if (one["suite"]["name"], one["setting"], one["data"]) == group]
-        before = max((len(one["tasks"]) for one in own), default=0) - len({row["task"] for row in rows})
+        of_group = [
+            content for content in contents if (content["suite"]["name"], content["setting"], content["data"]) == group
+        ]
+        before = max((len(content["tasks"]) for content in of_group), default=0) - len({row["task"] for row in rows})
         if averages and before > 0:
             click.echo(f"averages are over {before} more {'tasks' if before > 1 else 'task'}, which were run before")
-        for sentence in readouts(own):
+        for sentence in readouts(of_group):
             click.echo(sentence)
-    for one in grids:
-        print_table(one.table())
-    shown = telling(held)
+    for grid in grids:
+        print_table(grid.table())
+    shown = informative_pairs(tests)
     seeds = {contrast.metadata["seed"] for contrast in shown}
     for contrast in shown:
         of = f" (seed {contrast.metadata['seed']})" if len(seeds) > 1 else ""
         click.echo(summary(contrast.first, contrast.second, contrast.measure, contrast.comparison) + of)
-    more = len(held) - len(shown)
+    more = len(tests) - len(shown)
     if more:
         click.echo(f"{more} further pair{'s' if more > 1 else ''}: --json has all, `bench compare` tests what you name")
     for cell in outcome.plan.refused:
         click.echo(f"not applicable: {cell.system} on {cell.suite}: {cell.reason}")
     for failure in outcome.failed:
         click.echo(f"failed: {failure.cell.system.label} (seed {failure.cell.seed}): {failure.reason}")
-    for done in outcome.published:
-        click.echo(f"result: {done.path}")
+    for result in outcome.published:
+        click.echo(f"result: {result.path}")
     for sentence in audited(outcome):
         click.echo(sentence)
     work = [stage for stage in ran if stage["state"] == "ran"]
@@ -63,15 +65,17 @@ def print_outcome(outcome: Outcome, ran: Sequence[Row], held: Sequence[PairedTes
 
 def readouts(results: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return how the systems' texts became vectors, a line a readout; nothing where all are read alike."""
-    found: dict[str, list[str]] = {}
+    labels_of: dict[str, list[str]] = {}
     for content in results:
         for leg in (leg for legs in content["tasks"].values() for leg in legs.values()):
             read = leg.get("resolved") or {}
             if "pooling" in read:
                 words = f"{_POOLED[read['pooling']]}, {'dot product' if read['similarity'] == 'dot' else 'cosine'}"
-                labels = found.setdefault(words, [])
+                labels = labels_of.setdefault(words, [])
                 labels += [content["system"]["label"]] * (content["system"]["label"] not in labels)
-    return [f"read by {words}: {', '.join(labels)}" for words, labels in found.items()] if len(found) > 1 else []
+    return (
+        [f"read by {words}: {', '.join(labels)}" for words, labels in labels_of.items()] if len(labels_of) > 1 else []
+    )
 
 
 def _tokens(outcome: Outcome, rows: Sequence[Row]) -> str:
@@ -79,57 +83,59 @@ def _tokens(outcome: Outcome, rows: Sequence[Row]) -> str:
     tasks = {row["task"] for row in rows}
     legs = [
         leg
-        for one in outcome.published
-        for task in tasks & one.content["tasks"].keys()
-        for leg in one.content["tasks"][task].values()
+        for result in outcome.published
+        for task in tasks & result.content["tasks"].keys()
+        for leg in result.content["tasks"][task].values()
     ]
     return next(filter(None, (tokens_note(leg["measures"], leg["libraries"]) for leg in legs)), "")
 
 
 def audited(outcome: Outcome) -> list[str]:
     """Return how much of the tests each training text holds, or that nobody has looked, but for the embedded world."""
-    found: dict[tuple[str, str], dict[tuple[str, str], Row]] = defaultdict(dict)
-    for done in outcome.published:
-        for task, legs in done.content["tasks"].items():
+    badges_of: dict[tuple[str, str], dict[tuple[str, str], Row]] = defaultdict(dict)
+    for result in outcome.published:
+        for task, legs in result.content["tasks"].items():
             for name, leg in legs.items():
                 for badge in leg.get("audits", ()):
                     if badge["audited"] or bare(task) == task:
-                        found[badge["corpus"], done.content["suite"]["name"]][task, name] = badge
+                        badges_of[badge["corpus"], result.content["suite"]["name"]][task, name] = badge
     sentences = []
-    for (corpus, suite), by_leg in found.items():
+    for (corpus, suite), by_leg in badges_of.items():
         badges = list(by_leg.values())
         if any(badge["audited"] is None for badge in badges):
             sentences.append(f"not audited: {corpus} against {suite} (bench data audit --corpus … --suite {suite})")
             continue
         counts = {
-            what: tuple(sum(badge[kind][part] for badge in badges) for part in ("exact", "near", "of"))
-            for kind, what in (("queries", "questions"), ("passages", "gold passages"))
+            noun: tuple(sum(badge[kind][part] for badge in badges) for part in ("exact", "near", "of"))
+            for kind, noun in (("queries", "questions"), ("passages", "gold passages"))
         }
-        seen = ", ".join(f"{exact + near:,} of {of:,} {what}" for what, (exact, near, of) in counts.items())
-        sentences.append(f"audited: {corpus} holds {seen} of {suite}")
+        shares = ", ".join(f"{exact + near:,} of {of:,} {noun}" for noun, (exact, near, of) in counts.items())
+        sentences.append(f"audited: {corpus} holds {shares} of {suite}")
     return sentences
 
 
-def telling(held: Sequence[PairedTest]) -> list[PairedTest]:
+def informative_pairs(tests: Sequence[PairedTest]) -> list[PairedTest]:
     """Choose what to print of the tests of a run: a few pairs as they are, of many those that say most.
 
     An untrained start is compared with its own method alone. Beyond that, where more than so many pairs are left in a
     group (suite, setting, data, seed), the best system is compared with each other one.
     """
     groups: dict[str, list[PairedTest]] = defaultdict(list)
-    for contrast in held:
+    for contrast in tests:
         groups[repr(sorted(contrast.metadata.items()))].append(contrast)
-    chosen = []
+    selection = []
     for group in groups.values():
-        starts = [one for one in group if _START in one.first + one.second]
-        own = [one for one in starts if _method(one.first) == _method(one.second) or len({*_labels(group)}) <= 2]
-        trained = [one for one in group if one not in starts]
-        if len(trained) > _MANY:
-            wins = {label: sum(one.first == label for one in trained) for label in _labels(trained)}
+        starts = [test for test in group if _START in test.first + test.second]
+        own_starts = [
+            test for test in starts if _method(test.first) == _method(test.second) or len({*_labels(group)}) <= 2
+        ]
+        trained = [test for test in group if test not in starts]
+        if len(trained) > _MAX_TESTS:
+            wins = {label: sum(test.first == label for test in trained) for label in _labels(trained)}
             best = max(wins, key=lambda label: wins[label])
-            trained = [one for one in trained if best in (one.first, one.second)]
-        chosen += [one for one in group if one in own or one in trained]
-    return chosen
+            trained = [test for test in trained if best in (test.first, test.second)]
+        selection += [test for test in group if test in own_starts or test in trained]
+    return selection
 
 
 def _method(label: str) -> str:
@@ -137,4 +143,4 @@ def _method(label: str) -> str:
 
 
 def _labels(group: Sequence[PairedTest]) -> list[str]:
-    return list(dict.fromkeys(label for one in group for label in (one.first, one.second)))
+    return list(dict.fromkeys(label for test in group for label in (test.first, test.second)))

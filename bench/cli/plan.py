@@ -36,8 +36,8 @@ def command(request: Request, as_json: bool) -> None:
     if request.devices is not None:
         _elsewhere(request, as_json)
         return
-    found = plan(request, load(), Store(request.store, notice))
-    size, lacking = found.profile, _lacking(request, found)
+    ready = plan(request, load(), Store(request.store, notice))
+    size, lacking = ready.profile, _lacking(request, ready)
     if as_json:
         steps = [
             {
@@ -51,54 +51,56 @@ def command(request: Request, as_json: bool) -> None:
                 "unknown": step.unknown,
                 "identity": step.stage.identity(),
             }
-            for step in found.steps
+            for step in ready.steps
         ]
         names = ("name", "data", "backbone", "budget", "device", "hours")
         print_json(
             {
                 "profile": {name: getattr(size, name) for name in names},
                 "steps": steps,
-                "seconds": found.seconds,
-                "not_applicable": [asdict(cell) for cell in found.refused],
-                "warnings": list(found.warnings),
+                "seconds": ready.seconds,
+                "not_applicable": [asdict(cell) for cell in ready.refused],
+                "warnings": list(ready.warnings),
                 "missing": lacking,
             }
         )
         return
     rows = [
-        (one.stage.name, one.stage.title, _fate(one), "unknown" if one.unknown else duration(one.seconds))
-        for one in found.steps
+        (step.stage.name, step.stage.title, _fate(step), "unknown" if step.unknown else duration(step.seconds))
+        for step in ready.steps
     ]
     table("", ("stage", "what", "state", "estimate"), rows, numbers=("estimate",))
-    for cell in found.refused:
+    for cell in ready.refused:
         click.echo(f"not applicable: {cell.system} on {cell.suite}: {cell.reason}")
-    notice(*found.warnings)
-    hours = f" ({size.hours})" if size.data in {cell.data for cell in found.cells} else ""
-    runs = sum(step.runs for step in found.steps)
-    guessed = sum(step.seconds for step in found.steps if step.guessed)
+    notice(*ready.warnings)
+    hours = f" ({size.hours})" if size.data in {cell.data for cell in ready.cells} else ""
+    runs = sum(step.runs for step in ready.steps)
+    guessed = sum(step.seconds for step in ready.steps if step.guessed)
     unknown = f", {duration(guessed)} of them by rough guess: nothing like it has run in this store" if guessed else ""
-    unknown += f", and {n} of unknown length" if (n := sum(step.unknown for step in found.steps)) else ""
-    for name, left in lacking.items():
-        said = sized(left["bytes_left"], left["files_left_of_unknown_size"])
+    unknown += f", and {n} of unknown length" if (n := sum(step.unknown for step in ready.steps)) else ""
+    for name, row in lacking.items():
+        size_text = sized(row["bytes_left"], row["files_left_of_unknown_size"])
         click.echo(
-            f"not here: {file_count(left['files'])} of {name}, {said} to fetch; type: bench data fetch {left['asked']}"
+            f"not here: {file_count(row['files'])} of {name}, {size_text} to fetch; type: bench data fetch {row['asked']}"
         )
     click.echo(
-        f"profile {size.name}{hours}: {runs} of {len(found.steps)} stages to run, {duration(found.seconds)}{unknown}"
+        f"profile {size.name}{hours}: {runs} of {len(ready.steps)} stages to run, {duration(ready.seconds)}{unknown}"
     )
 
 
-def _lacking(request: Request, found: Plan) -> dict[str, dict[str, Any]]:
+def _lacking(request: Request, ready: Plan) -> dict[str, dict[str, Any]]:
     """Return the official files that the plan needs and that are not here, by suite."""
     lacking: dict[str, dict[str, Any]] = {}
-    for suite in {cell.suite.name: cell.suite for cell in found.cells if cell.data == "official"}.values():
-        cells = [cell for cell in found.cells if cell.suite.name == suite.name]
+    for suite in {cell.suite.name: cell.suite for cell in ready.cells if cell.data == "official"}.values():
+        cells = [cell for cell in ready.cells if cell.suite.name == suite.name]
         tasks = dict.fromkeys(task.id.removeprefix(f"{suite.name}/") for cell in cells for task in cell.tasks)
-        known = tuple(task for task in tasks if task in suite.task_names("official"))
-        files = local_files(suite, roots(request.data_dir), known) if known else ()
-        if absent := [one for one in files if not (one.complete or one.local)]:
-            chosen = "" if len(known) == len(suite.task_names("official")) else f" --task {','.join(known)}"
-            lacking[suite.name] = {"files": len(absent), **missing(absent), "asked": suite.name + chosen}
+        tasks_known = tuple(task for task in tasks if task in suite.task_names("official"))
+        files = local_files(suite, roots(request.data_dir), tasks_known) if tasks_known else ()
+        if absent := [file for file in files if not (file.complete or file.local)]:
+            task_option = (
+                "" if len(tasks_known) == len(suite.task_names("official")) else f" --task {','.join(tasks_known)}"
+            )
+            lacking[suite.name] = {"files": len(absent), **missing(absent), "asked": suite.name + task_option}
     return lacking
 
 
@@ -112,8 +114,8 @@ def _elsewhere(request: Request, as_json: bool) -> None:
     """Print what a request takes on the machine of --devices: its pretraining, with suites all its encoders do."""
     on = machine(request.devices or "")
     if on.name != "cpu":  # every device is used
-        each = (f"compute.processes={on.count}", f"compute.shard_workers={on.count}")
-        request = replace(request, sets=(*each, *request.sets))
+        sets = (f"compute.processes={on.count}", f"compute.shard_workers={on.count}")
+        request = replace(request, sets=(*sets, *request.sets))
     plugins, store = load(), Store(request.store, notice)
     with offline(), unread():
         if request.suites:
@@ -121,22 +123,26 @@ def _elsewhere(request: Request, as_json: bool) -> None:
             size, stages = planned.profile, [step.stage for step in planned.steps]
         else:
             size, stages = pretrainings(request, plugins, store)
-    found = list(needs(stages, on))
+    resources = list(needs(stages, on))
     if as_json:
-        print_json({"profile": size.name, "devices": asdict(on), "stages": [asdict(one) for one in found]})
+        print_json({"profile": size.name, "devices": asdict(on), "stages": [asdict(stage) for stage in resources]})
         return
     rows = [
         (
-            *(one.stage, one.title, *(f"{count:.2g}" if count else "" for count in (one.tokens, one.flops))),
-            f"{one.hours:,.1f}" if one.hours else "unknown",
-            *(amount(int(count)) if count else "" for count in (one.memory, one.disk)),
-            amount(int(one.download)) + f" and {file_count(one.unknown)}" * bool(one.unknown) if one.download else "",
+            *(stage.stage, stage.title, *(f"{count:.2g}" if count else "" for count in (stage.tokens, stage.flops))),
+            f"{stage.hours:,.1f}" if stage.hours else "unknown",
+            *(amount(int(count)) if count else "" for count in (stage.memory, stage.disk)),
+            amount(int(stage.download)) + f" and {file_count(stage.unknown)}" * bool(stage.unknown)
+            if stage.download
+            else "",
         )
-        for one in found
+        for stage in resources
     ]
     columns = ("stage", "what", "tokens", "operations", "hours", "memory a device", "disk", "to fetch")
     table(f"profile {size.name} on {on.count} x {on.name}", columns, rows, numbers=columns[2:])
-    unknown = sum(not one.hours for one in found)
+    unknown = sum(not stage.hours for stage in resources)
     more = f", and {unknown} stages of unknown length" if unknown else ""
-    left = "" if request.suites else "; encoding and search: --suite NAME"
-    click.echo(f"{sum(one.hours for one in found):,.0f} hours{more}; estimates from settings and constants alone{left}")
+    hint = "" if request.suites else "; encoding and search: --suite NAME"
+    click.echo(
+        f"{sum(stage.hours for stage in resources):,.0f} hours{more}; estimates from settings and constants alone{hint}"
+    )

@@ -76,16 +76,16 @@ def check(
             click.echo(name)
         with tempfile.TemporaryDirectory(prefix="bench-check-") as folder:
             report = None if as_json else _print_verdict
-            where: dict[str, Any] = {"plugins": plugins, "data": data_request, "report": report}
-            verdicts[name] = run(name, Path(folder), only=split(only), **where, **options)
+            context: dict[str, Any] = {"plugins": plugins, "data": data_request, "report": report}
+            verdicts[name] = run(name, Path(folder), only=split(only), **context, **options)
     states = [verdict.state for of_plugin in verdicts.values() for verdict in of_plugin]
-    broken, kept = states.count("broken"), states.count("kept")
+    broken, held = states.count("broken"), states.count("kept")
     if as_json:
         rows = {name: [verdict.as_json() for verdict in of_plugin] for name, of_plugin in verdicts.items()}
         print_json({"checks": rows, "broken": broken})
     else:
         seconds = sum(verdict.seconds for of_plugin in verdicts.values() for verdict in of_plugin)
-        click.echo(f"{kept} of {kept + broken} promises kept, {duration(seconds)}")
+        click.echo(f"{held} of {held + broken} promises kept, {duration(seconds)}")
     if broken:
         raise click.exceptions.Exit(1)
 

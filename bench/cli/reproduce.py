@@ -71,7 +71,7 @@ def command(
     out: Path | None,
     dry_run: bool,
     as_json: bool,
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Reproduce a row from its result file and say OK, close or differs (exit status 0, 0 and 1).
 
@@ -83,7 +83,7 @@ def command(
     for other machines. What cannot be run here, for want of data or a model, is skipped with the reason.
     """
     if references:
-        _references(names, store, out, dry_run, as_json, **given)
+        _references(names, store, out, dry_run, as_json, **options)
         return
     if len(names) != 1 or not Path(names[0]).exists():
         raise UsageError(
@@ -96,27 +96,27 @@ def command(
     path = file / RESULT if file.is_dir() else file
     content, theirs = _read(path)
     with _folder(store, "store") as stages, _folder(out, "results") as results:
-        plugins, kept = load(), Store(stages, notice)
-        ready = prepared(content, ReplayOptions(stages, results, **given), plugins, kept)
+        plugins, stage_store = load(), Store(stages, notice)
+        ready = prepared(content, ReplayOptions(stages, results, **options), plugins, stage_store)
         notice(*ready.plan.warnings)
         if dry_run:
             _print_plan(content, ready, as_json)
             return
         with Lines(ready.plan.steps) as lines:
-            done = replay(ready, plugins, kept, lines)
+            published = replay(ready, plugins, stage_store, lines)
         ran = [outcome for outcome in lines.outcomes if outcome["state"] == "ran"]
-        ours, values = _read(done.path)
+        ours, values = _read(published.path)
         report = compare(content, ours, theirs, values)
-        about = {"stages_run": len(ran), "stages_reused": len(ready.plan.steps) - len(ran)}
-        _print_report(report, about, path, done if out else None, as_json)
+        counts = {"stages_run": len(ran), "stages_reused": len(ready.plan.steps) - len(ran)}
+        _print_report(report, counts, path, published if out else None, as_json)
     if report.verdict == "differs":
         raise click.exceptions.Exit(_FAILED)
 
 
 @contextmanager
-def _folder(given: Path | None, name: str) -> Iterator[Path]:
-    if given is not None:
-        yield given
+def _folder(folder: Path | None, name: str) -> Iterator[Path]:
+    if folder is not None:
+        yield folder
         return
     with tempfile.TemporaryDirectory(prefix="bench-reproduce-") as scratch:
         yield Path(scratch) / name
@@ -126,19 +126,19 @@ def _read(path: Path) -> tuple[Mapping[str, Any], PerQuery]:
     """Read a result file, checked as the site checks results, and the per-query values next to it."""
     if path.name != RESULT or not path.is_file():
         raise UsageError(where=str(path), found="no result", expected=f"a file {RESULT} with its bundle next to it")
-    found = result(path)
-    values = [name for name in found.content.files if name.startswith("per-query/")]
+    content = result(path)
+    values = [name for name in content.content.files if name.startswith("per-query/")]
     if not all((path.parent / name).is_file() for name in values):
         notice("the per-query values are not next to the file, so only means are compared")
-        return found.whole, {}
-    return found.whole, _per_query(found)
+        return content.whole, {}
+    return content.whole, _per_query(content)
 
 
-def _per_query(found: Result) -> PerQuery:
+def _per_query(stored: Result) -> PerQuery:
     values: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
-    for task, legs in found.content.tasks.items():
+    for task, legs in stored.content.tasks.items():
         for leg in legs:
-            table = found.per_query(task, leg)
+            table = stored.per_query(task, leg)
             values[task, leg] = {
                 name: dict(zip(table.queries, column, strict=True)) for name, column in table.measures.items()
             }
@@ -146,14 +146,14 @@ def _per_query(found: Result) -> PerQuery:
 
 
 def _print_plan(content: Mapping[str, Any], ready: Replay, as_json: bool) -> None:
-    said = shlex.join(run_command([content], whole=False))
+    command_line = shlex.join(run_command([content], whole=False))
     runs = [step for step in ready.plan.steps if step.runs]
     if as_json:
         stages = [{"stage": step.stage.name, "title": step.stage.title} for step in runs]
-        about = {"command": said, "seconds": round(ready.plan.seconds, 1), "stages": stages}
-        print_json({"dry_run": True, **about, "causes": [asdict(cause) for cause in ready.causes]})
+        summary = {"command": command_line, "seconds": round(ready.plan.seconds, 1), "stages": stages}
+        print_json({"dry_run": True, **summary, "causes": [asdict(cause) for cause in ready.causes]})
         return
-    click.echo(f"row: {said}")
+    click.echo(f"row: {command_line}")
     for cause in ready.causes:
         click.echo(f"differs already: {cause.sentence}")
     reused = len(ready.plan.steps) - len(runs)
@@ -161,7 +161,7 @@ def _print_plan(content: Mapping[str, Any], ready: Replay, as_json: bool) -> Non
 
 
 def _print_report(
-    report: Reproduction, about: Mapping[str, int], path: Path, done: Published | None, as_json: bool
+    report: Reproduction, counts: Mapping[str, int], path: Path, published: Published | None, as_json: bool
 ) -> None:
     if as_json:
         values = [{**asdict(value), "off": value.off, "same": value.same} for value in report.values]
@@ -171,9 +171,9 @@ def _print_report(
                 "why": report.sentence,
                 "values": values,
                 "causes": [asdict(cause) for cause in report.causes],
-                **about,
+                **counts,
                 "file": str(path.resolve()),
-                "result_file": str(done.path.resolve()) if done else None,
+                "result_file": str(published.path.resolve()) if published else None,
             }
         )
         return
@@ -183,56 +183,56 @@ def _print_report(
     click.echo(f"{report.verdict}: {report.sentence}")
     for cause in report.causes:
         click.echo(f"  {cause.kind}: {cause.sentence}")
-    click.echo(f"{about['stages_run']} stages run, {about['stages_reused']} taken from the store")
-    if not about["stages_run"]:
+    click.echo(f"{counts['stages_run']} stages run, {counts['stages_reused']} taken from the store")
+    if not counts["stages_run"]:
         notice("nothing was computed anew: the store held it all; without --store everything is made again")
-    if done:
-        click.echo(f"result: {done.path}")
+    if published:
+        click.echo(f"result: {published.path}")
 
 
 def _references(
-    names: Sequence[str], store: Path | None, out: Path | None, dry_run: bool, as_json: bool, **given: Any
+    names: Sequence[str], store: Path | None, out: Path | None, dry_run: bool, as_json: bool, **options: Any
 ) -> None:
     """Check reference scores. Raises `UsageError` where none could be run."""
     plugins = load()
-    wanted = check.references(plugins, names)
-    if odd := [f"--{name}" for name in ("corpus", "rerank", "tasks") if given.pop(name)]:
+    selected = check.references(plugins, names)
+    if odd := [f"--{name}" for name in ("corpus", "rerank", "tasks") if options.pop(name)]:
         raise UsageError(where=odd[0], found="--references", expected="a result file", hint="presets name their own")
     if dry_run:
         columns = ("preset", "suite", "values")
-        rows = [(preset.name, suite, len(preset.expects[suite])) for preset, suite in wanted]
+        rows = [(preset.name, suite, len(preset.expects[suite])) for preset, suite in selected]
         if as_json:
             print_json({"dry_run": True, "references": [dict(zip(columns, row, strict=True)) for row in rows]})
         else:
             table("references", columns, [tuple(map(str, row)) for row in rows], numbers=columns[2:])
         return
     with _folder(store, "store") as stages, _folder(out, "results") as results:
-        request = Request(store=stages, results=results, **given)
-        found = list(
-            check.check_references(wanted, request, plugins, Store(stages, notice), lambda ready: Lines(ready.steps))
+        request = Request(store=stages, results=results, **options)
+        checks = list(
+            check.check_references(selected, request, plugins, Store(stages, notice), lambda ready: Lines(ready.steps))
         )
     if as_json:
-        print_json({"references": [{**asdict(one), "off": one.off} for one in found]})
+        print_json({"references": [{**asdict(item), "off": item.off} for item in checks]})
     else:
-        _print_references(found)
-    if all(one.verdict == "skipped" for one in found):
-        raise UsageError(f"no reference could be run: {found[0].reason}")
-    if any(one.verdict == "differs" for one in found):
+        _print_references(checks)
+    if all(item.verdict == "skipped" for item in checks):
+        raise UsageError(f"no reference could be run: {checks[0].reason}")
+    if any(item.verdict == "differs" for item in checks):
         raise click.exceptions.Exit(_FAILED)
 
 
-def _print_references(found: Sequence[check.ReferenceCheck]) -> None:
+def _print_references(checks: Sequence[check.ReferenceCheck]) -> None:
     columns = ("preset", "suite", "task", "measure", "expected", "here", "off", "verdict")
     rows = []
-    for one in found:
-        if one.found is not None:
-            values = (percent(one.expected), percent(one.found), _off(one.off))
-            rows.append((one.preset, one.suite, one.name, one.measure, *values, one.verdict))
+    for item in checks:
+        if item.found is not None:
+            values = (percent(item.expected), percent(item.found), _off(item.off))
+            rows.append((item.preset, item.suite, item.name, item.measure, *values, item.verdict))
     table("percent", columns, rows, numbers=columns[4:7])
-    skipped = dict.fromkeys((one.preset, one.suite, one.reason) for one in found if not one.measure)
+    skipped = dict.fromkeys((item.preset, item.suite, item.reason) for item in checks if not item.measure)
     for preset, suite, reason in skipped:
         notice(f"skipped {preset} on {suite}: {reason}")
-    counts = Counter(one.verdict for one in found)
+    counts = Counter(item.verdict for item in checks)
     click.echo(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
 
 
@@ -244,5 +244,5 @@ def _line(value: ReproducedValue) -> tuple[str, ...]:
     changed = "—" if value.changed is None else f"{value.changed:,} of {value.queries:,}"
     off = "0" if value.same else _off(value.off)
     name = f"{value.task} {value.leg}".strip()
-    sides = ("—" if one is None else percent(one) for one in (value.theirs, value.ours))
+    sides = ("—" if mean is None else percent(mean) for mean in (value.theirs, value.ours))
     return name, value.measure, *sides, off, changed

@@ -42,12 +42,12 @@ def command(request: Request, quiet: bool, log: Path | None, as_json: bool) -> N
     """
     outcome, ran = carry_through(request, load(), Store(request.store, notice), quiet=quiet, log=log)
     primary = {cell.suite.name: cell.suite.primary for cell in outcome.plan.cells}
-    held = compare_run([done.result for done in outcome.published], primary)
+    tests = compare_run([result.result for result in outcome.published], primary)
     grids = ablations(outcome)
     if as_json:
-        print_json(_json(outcome, ran, held, grids))
+        print_json(_json(outcome, ran, tests, grids))
     else:
-        print_outcome(outcome, ran, held, grids)
+        print_outcome(outcome, ran, tests, grids)
 
 
 def carry_through(
@@ -62,16 +62,18 @@ def carry_through(
         notice(f"about {duration(ready.seconds)} of work; `bench plan` says what")
     with Lines(ready.steps, quiet=quiet, log=log) as lines:
         outcome = run(request, plugins, store, lines, ready)
-    for done in outcome.published:
-        notice(*done.notices)
+    for result in outcome.published:
+        notice(*result.notices)
     return outcome, lines.outcomes
 
 
-def _json(outcome: Outcome, ran: list[dict[str, Any]], held: list[PairedTest], grids: list[Ablation]) -> dict[str, Any]:
+def _json(
+    outcome: Outcome, ran: list[dict[str, Any]], tests: list[PairedTest], grids: list[Ablation]
+) -> dict[str, Any]:
     """Return the machine's view; `stages` lists every stage that this run touched or found ready."""
-    seen = {stage["key"]: stage for stage in ran}
+    by_key = {stage["key"]: stage for stage in ran}
     stages = [
-        seen.get(step.stage.key)
+        by_key.get(step.stage.key)
         or {
             "stage": step.stage.name,
             "title": step.stage.title,
@@ -84,11 +86,16 @@ def _json(outcome: Outcome, ran: list[dict[str, Any]], held: list[PairedTest], g
     return {
         "results": list(outcome.rows),
         "macro": list(outcome.macro),
-        "comparisons": [test.row() for test in held],
-        "ablations": [one.as_json() for one in grids],
+        "comparisons": [test.row() for test in tests],
+        "ablations": [grid.as_json() for grid in grids],
         "failed": [
-            {"system": one.cell.system.label, "seed": one.cell.seed, "suite": one.cell.suite.name, "reason": one.reason}
-            for one in outcome.failed
+            {
+                "system": failure.cell.system.label,
+                "seed": failure.cell.seed,
+                "suite": failure.cell.suite.name,
+                "reason": failure.reason,
+            }
+            for failure in outcome.failed
         ],
         "not_applicable": [asdict(cell) for cell in outcome.plan.refused],
         "stages": stages,

@@ -39,21 +39,21 @@ from bench.studies.external import External, score_run
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="data.unknown_ids=keep and the like.")
 @click.option("--per-query", is_flag=True, help="With --json: the values of every query too.")
 @json_option
-def command(run_file: Path, as_json: bool, per_query: bool, store: Path, **given: Any) -> None:
+def command(run_file: Path, as_json: bool, per_query: bool, store: Path, **options: Any) -> None:
     """Score a run against a file of judgements, or against a task under its official protocol."""
-    found = score_run(run_file, load(), Store(store, notice), **given)
-    notice(*found.notices)
+    scores = score_run(run_file, load(), Store(store, notice), **options)
+    notice(*scores.notices)
     if as_json:
-        print_json(_json(found, per_query))
+        print_json(_json(scores, per_query))
         return
-    print_table(found.table())
+    print_table(scores.table())
 
 
-def _json(found: External, per_query: bool) -> dict[str, Any]:
+def _json(scores: External, per_query: bool) -> dict[str, Any]:
     return {
-        "measures": dict(found.means),
-        "queries": found.queries,
-        **({"official": dict(found.official)} if found.official else {}),
-        **({"per_query": {query: dict(row) for query, row in found.per_query.items()}} if per_query else {}),
-        **({"notices": list(found.notices)} if found.notices else {}),
+        "measures": dict(scores.means),
+        "queries": scores.queries,
+        **({"official": dict(scores.official)} if scores.official else {}),
+        **({"per_query": {query: dict(row) for query, row in scores.per_query.items()}} if per_query else {}),
+        **({"notices": list(scores.notices)} if scores.notices else {}),
     }

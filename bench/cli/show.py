@@ -40,9 +40,9 @@ from bench.types import Method, Preset, Suite
 @json_option
 def command(name: str, reported: bool, result: bool, results: Path, as_json: bool) -> None:
     """Show a method, suite, task, corpus, profile, run preset, result file, or the results of a label in full."""
-    found, lines = _find(name, load(), results, result=result, reported=reported)
+    content, lines = _find(name, load(), results, result=result, reported=reported)
     if as_json:
-        print_json(found)
+        print_json(content)
     else:
         lines()
 
@@ -56,31 +56,31 @@ def _find(name: str, plugins: Plugins, results: Path, *, result: bool, reported:
         return content, lambda: _print_result(content)
     if result:
         return _results(load_results(results, name))
-    wanted = canonical(name)
-    if wanted in plugins.methods:
-        method = plugins.method(wanted)
+    key_name = canonical(name)
+    if key_name in plugins.methods:
+        method = plugins.method(key_name)
         return _method_json(method), lambda: _print_method(method)
-    if wanted in plugins.suites:
-        suite = plugins.suite(wanted)
+    if key_name in plugins.suites:
+        suite = plugins.suite(key_name)
         return _suite_json(suite), lambda: _print_suite(suite, reported=reported)
-    if wanted in plugins.corpora:
+    if key_name in plugins.corpora:
         from bench.cli.local_files import about_size
         from bench.data.corpora.named import parse
 
-        corpus = asdict(plugins.corpora_by_name[wanted])
-        parts = parse(wanted, plugins.corpora_by_name)
+        corpus = asdict(plugins.corpora_by_name[key_name])
+        parts = parse(key_name, plugins.corpora_by_name)
         spoken = list(dict.fromkeys(language for part in parts for language in part.languages))
         rows = [(key, shown(value)) for key, value in corpus.items() if value and key not in ("languages", "shards")]
         rows += [("languages", ", ".join(spoken)), ("to fetch", about_size(parts))]
-        return corpus, lambda: table(f"--corpus {wanted}[:LANGUAGES]", ("what", "value"), rows)
-    if wanted in PROFILES:
-        one = PROFILES[wanted]
-        content = _fields(one, "name", "data", "backbone", "device", "budget", "hours", "summary")
+        return corpus, lambda: table(f"--corpus {key_name}[:LANGUAGES]", ("what", "value"), rows)
+    if key_name in PROFILES:
+        run_profile = PROFILES[key_name]
+        content = _fields(run_profile, "name", "data", "backbone", "device", "budget", "hours", "summary")
         return content, lambda: table("", ("what", "value"), [(key, shown(value)) for key, value in content.items()])
     if (run := plugins.run_preset(name)) is not None:
-        about = run.about()
-        rows = [(key, shown(value) if value else "—") for key, value in about.items()]
-        return about, lambda: table(f"bench run --preset {run.name}", ("what", "value"), rows)
+        summary = run.about()
+        rows = [(key, shown(value) if value else "—") for key, value in summary.items()]
+        return summary, lambda: table(f"bench run --preset {run.name}", ("what", "value"), rows)
     suite_name, slash, task = bare(name).partition("/")
     if slash and canonical(suite_name) in plugins.suites:
         suite = plugins.suite(suite_name)
@@ -89,20 +89,22 @@ def _find(name: str, plugins: Plugins, results: Path, *, result: bool, reported:
             content = {"task": f"{suite.name}/{task}", "suite": suite.name, "data": kinds, **_substitute(suite)}
             rows = [(key, ", ".join(value) if key == "data" else value) for key, value in content.items() if value]
             return content, lambda: table("", ("what", "value"), [row for row in rows if row[0] != "stands_for"])
-        tasks = dict.fromkeys(f"{suite.name}/{each}" for kind in suite.data for each in suite.task_names(kind))
+        tasks = dict.fromkeys(
+            f"{suite.name}/{task_name}" for kind in suite.data for task_name in suite.task_names(kind)
+        )
         raise unknown_name("task", name, tasks)
     try:
         return _results(load_results(results, name))
     except UsageError:
         pass  # no label either
-    every = [*plugins.methods, *plugins.suites, *plugins.corpora, *PROFILES, *plugins.runs]
+    names = [*plugins.methods, *plugins.suites, *plugins.corpora, *PROFILES, *plugins.runs]
     raise UsageError(
-        f"nothing is called {name!r}{did_you_mean(name, every)} There are the methods "
+        f"nothing is called {name!r}{did_you_mean(name, names)} There are the methods "
         f"{', '.join(sorted(plugins.methods))}, the suites {', '.join(sorted(plugins.suites))}, the profiles "
         f"{', '.join(PROFILES)} and the run presets {', '.join(sorted(plugins.runs))}; a result file ends in .json.",
         found=repr(name),
-        expected=", ".join(every),
-        hint=did_you_mean(name, every).strip("; ."),
+        expected=", ".join(names),
+        hint=did_you_mean(name, names).strip("; ."),
     )
 
 
@@ -116,22 +118,22 @@ def _result(path: Path) -> dict[str, Any]:
         raise StoreError(where=path, found=str(error), expected="a result file as it was written", hint=hint) from error
 
 
-def _results(found: Results) -> tuple[dict[str, Any], Any]:
+def _results(stored: Results) -> tuple[dict[str, Any], Any]:
     """Return the results of a label as JSON, and how to print them."""
 
     def lines() -> None:
-        for one in found.tables():
-            print_table(one)
-        for file in found.files:
+        for item in stored.tables():
+            print_table(item)
+        for file in stored.files:
             click.echo(f"result: {file.path}")
 
-    return {"results": [dict(file.whole) for file in found.files]}, lines
+    return {"results": [dict(file.whole) for file in stored.files]}, lines
 
 
 def _print_result(content: dict[str, Any]) -> None:
     print_json(content)
-    if said := mark(content.get("suite", {}).get("stands_for", "")):
-        notice(said)
+    if note := mark(content.get("suite", {}).get("stands_for", "")):
+        notice(note)
 
 
 def _substitute(suite: Suite) -> dict[str, Any]:
@@ -143,8 +145,8 @@ def _settings(method: Method) -> list[dict[str, Any]]:
     return [_fields(row, *columns) for row in describe(method.config(), prefix="method.")]
 
 
-def _fields(thing: Any, *names: str) -> dict[str, Any]:
-    return {name: getattr(thing, name) for name in names}
+def _fields(item: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(item, name) for name in names}
 
 
 def _method_json(method: Method) -> dict[str, Any]:
@@ -152,22 +154,22 @@ def _method_json(method: Method) -> dict[str, Any]:
         **_fields(method, "name", "version", "summary", "citation", "licence", "code", "deterministic"),
         "settings": list(method.settings),
         "config": _settings(method),
-        "presets": {name: _preset_json(one) for name, one in method.presets.items()},
+        "presets": {name: _preset_json(preset) for name, preset in method.presets.items()},
         "space": {key: _space(space) for key, space in method.space.items()},
     }
 
 
 def _preset_json(preset: Preset) -> dict[str, Any]:
     """Return a preset; with its cells where it is a grid."""
-    found = {"values": dict(preset.values), "source": preset.source, "summary": preset.summary}
+    row = {"values": dict(preset.values), "source": preset.source, "summary": preset.summary}
     if not preset.cells:
-        return found
+        return row
     cells = [
-        {"name": one.name, "values": dict(one.values), "reported": dict(one.reported), "fails": one.fails}
-        for one in preset.cells
+        {"name": cell.name, "values": dict(cell.values), "reported": dict(cell.reported), "fails": cell.fails}
+        for cell in preset.cells
     ]
-    where = _fields(preset, "suite", "task", "measure", "setting")
-    return {**found, **where, "reported_measure": preset.label, "cells": cells}
+    location = _fields(preset, "suite", "task", "measure", "setting")
+    return {**row, **location, "reported_measure": preset.label, "cells": cells}
 
 
 def _space(space: Space) -> str:
@@ -177,23 +179,23 @@ def _space(space: Space) -> str:
 
 
 def _print_method(method: Method) -> None:
-    said = filter(None, (method.citation, method.licence and f"Licence: {method.licence}", method.code))
-    print_text("\n".join([f"{method.name} {method.version}: {method.summary}", *said, ""]))
+    sentences = filter(None, (method.citation, method.licence and f"Licence: {method.licence}", method.code))
+    print_text("\n".join([f"{method.name} {method.version}: {method.summary}", *sentences, ""]))
     rows = [
         (row["key"], shown(row["default"]), row["allowed"], row["help"], row["source"]) for row in _settings(method)
     ]
     table("settings (--set KEY=VALUE)", ("key", "default", "allowed", "what it does", "source of the default"), rows)
     presets = [
-        (name, one.summary + (f" ({len(one.cells)} cells)" if one.cells else ""), one.source)
-        for name, one in method.presets.items()
+        (name, preset.summary + (f" ({len(preset.cells)} cells)" if preset.cells else ""), preset.source)
+        for name, preset in method.presets.items()
     ]
     if presets:
         click.echo()
         table(f"presets (--preset {method.name}/NAME)", ("name", "what", "source"), presets)
-    for name, one in grids(method).items():
+    for name, preset in grids(method).items():
         click.echo()
         cells = [
-            (cell.name, ", ".join(f"{key}={shown(value)}" for key, value in flat(cell.values))) for cell in one.cells
+            (cell.name, ", ".join(f"{key}={shown(value)}" for key, value in flat(cell.values))) for cell in preset.cells
         ]
         table(f"cells of {name} (--preset {name}=CELL runs one of them)", ("cell", "settings"), cells)
     if method.space:
@@ -210,13 +212,13 @@ def _suite_json(suite: Suite) -> dict[str, Any]:
         "data": list(suite.data),
         "tasks": {kind: list(suite.task_names(kind)) for kind in suite.data},
         "primary": suite.primary,
-        "macros": [{"name": one.name, "note": one.note} for one in suite.macros],
+        "macros": [{"name": macro.name, "note": macro.note} for macro in suite.macros],
         "recipes": {
             setting: {
-                name: [{"pairs": one.name, "values": dict(one.values), "source": one.source} for one in stages]
-                for name, stages in named.items()
+                name: [{"pairs": stage.name, "values": dict(stage.values), "source": stage.source} for stage in stages]
+                for name, stages in recipes.items()
             }
-            for setting, named in suite.recipes.items()
+            for setting, recipes in suite.recipes.items()
         },
         "reported": [asdict(row) for row in suite.reported()] if suite.reported else [],
         "card": suite.card(),
@@ -228,12 +230,12 @@ def _print_suite(suite: Suite, *, reported: bool) -> None:
         _print_reported(suite)
         return
     print_text(suite.card())
-    if said := mark(suite.stands_for):
-        click.echo(f"\n{said}")
+    if note := mark(suite.stands_for):
+        click.echo(f"\n{note}")
     rows = [
-        (setting, name, ", then ".join(one.name for one in stages), "; ".join(one.source for one in stages))
-        for setting, named in suite.recipes.items()
-        for name, stages in named.items()
+        (setting, name, ", then ".join(stage.name for stage in stages), "; ".join(stage.source for stage in stages))
+        for setting, recipes in suite.recipes.items()
+        for name, stages in recipes.items()
     ]
     if rows:
         click.echo()

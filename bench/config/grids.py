@@ -37,8 +37,12 @@ class CellReference:
 
 def grid_of(method: Method, name: str | None) -> tuple[str, Preset] | None:
     """Return the method's own spelling of a grid's name, and the grid; None where it has no grid of that name."""
-    named = ((own, preset) for own, preset in method.presets.items() if name and canonical(own) == canonical(name))
-    return next((pair for pair in named if pair[1].cells), None)
+    candidates = (
+        (preset_name, preset)
+        for preset_name, preset in method.presets.items()
+        if name and canonical(preset_name) == canonical(name)
+    )
+    return next((pair for pair in candidates if pair[1].cells), None)
 
 
 def grids(method: Method) -> dict[str, Preset]:
@@ -56,43 +60,55 @@ def expand_grid(method: Method) -> Method:
     return replace(method, presets={**method.presets, **cells})
 
 
-def chosen(methods: Sequence[Method], name: str | None) -> list[tuple[Method, str | None, CellReference | None]]:
+def choose_presets(
+    methods: Sequence[Method], name: str | None
+) -> list[tuple[Method, str | None, CellReference | None]]:
     """Choose for every method the presets that a name refers to: itself, a grid's cells, or one cell of it.
 
     Returns (method, preset, the cell that it is), the preset None where the method has none of that name. Raises
     `UsageError` where none of the methods has.
     """
-    found: list[tuple[Method, str | None, CellReference | None]] = []
+    choices: list[tuple[Method, str | None, CellReference | None]] = []
     for method in methods:
         grid = grid_of(method, name)
         if grid is not None:
-            own, preset = grid
-            found += [
-                (method, f"{own}={one.name}", CellReference(f"{method.name}/{own}", one.name)) for one in preset.cells
+            preset_name, preset = grid
+            choices += [
+                (method, f"{preset_name}={cell.name}", CellReference(f"{method.name}/{preset_name}", cell.name))
+                for cell in preset.cells
             ]
             continue
-        single = next((one for one in expand_grid(method).presets if name and canonical(one) == canonical(name)), None)
+        single = next(
+            (
+                preset_name
+                for preset_name in expand_grid(method).presets
+                if name and canonical(preset_name) == canonical(name)
+            ),
+            None,
+        )
         cell = None
         if single is not None and single not in method.presets:
-            whole, _, part = single.partition("=")
-            cell = CellReference(f"{method.name}/{whole}", part)
-        found.append((method, single, cell))
-    if name is not None and all(preset is None for _, preset, _ in found):
-        raise unknown_name("preset", name, sorted({one for method in methods for one in method.presets}))
-    return found
+            preset_part, _, part = single.partition("=")
+            cell = CellReference(f"{method.name}/{preset_part}", part)
+        choices.append((method, single, cell))
+    if name is not None and all(preset is None for _, preset, _ in choices):
+        raise unknown_name(
+            "preset", name, sorted({preset_name for method in methods for preset_name in method.presets})
+        )
+    return choices
 
 
 def apply_grid(request: Request, methods: Sequence[Method], preset: str | None) -> Request:
     """Return a request that names no suite with the suite, task and setting of its grid; any other as it is."""
-    grids = [found[1] for method in methods if (found := grid_of(method, (preset or "").partition("=")[0]))]
+    grids = [named_grid[1] for method in methods if (named_grid := grid_of(method, (preset or "").partition("=")[0]))]
     if not grids or request.suites:
         return request
-    tasks = tuple(dict.fromkeys(one.task for one in grids)) if all(one.task for one in grids) else ()
+    tasks = tuple(dict.fromkeys(grid.task for grid in grids)) if all(grid.task for grid in grids) else ()
     return replace(
         request,
-        suites=tuple(dict.fromkeys(one.suite for one in grids)),
+        suites=tuple(dict.fromkeys(grid.suite for grid in grids)),
         tasks=request.tasks or tasks,
-        settings=request.settings or tuple(dict.fromkeys(one.setting for one in grids if one.setting)),
+        settings=request.settings or tuple(dict.fromkeys(grid.setting for grid in grids if grid.setting)),
     )
 
 
@@ -105,22 +121,28 @@ def grid_faults(method: Method) -> Iterator[str]:
     """Yield what is wrong with a method's grids, for a config that is sound."""
     for name, preset in method.presets.items():
         names = [cell.name for cell in preset.cells]
-        twice = sorted({one for one in names if [canonical(other) for other in names].count(canonical(one)) > 1})
-        if twice:
-            yield f"preset {name}: has the cell {', '.join(twice)} more than once"
+        repeated = sorted(
+            {
+                cell_name
+                for cell_name in names
+                if [canonical(name_of_cell) for name_of_cell in names].count(canonical(cell_name)) > 1
+            }
+        )
+        if repeated:
+            yield f"preset {name}: has the cell {', '.join(repeated)} more than once"
         if preset.cells and not preset.suite:
             yield f"preset {name}: has cells and names no suite, expected where ours is looked at"
         labels = {label for cell in preset.cells for label in cell.reported}
         if preset.cells and len(labels) > 1 and preset.reported_measure not in labels:
             yield f"preset {name}: reported_measure is {preset.reported_measure!r}, expected one of {sorted(labels)}"
         for cell in preset.cells:
-            whole = f"preset {name}, cell {cell.name!r}"
+            place = f"preset {name}, cell {cell.name!r}"
             if not _CELL.fullmatch(cell.name):
-                yield f"{whole}: expected letters, digits and . _ + = , - as a name, the first a letter or digit"
+                yield f"{place}: expected letters, digits and . _ + = , - as a name, the first a letter or digit"
             if len(CellReference(f"{method.name}/{name}", cell.name).label) > _LONGEST:
-                yield f"{whole}: a label of more than {_LONGEST} characters; shorten the name"
+                yield f"{place}: a label of more than {_LONGEST} characters; shorten the name"
             values = dict(flat(preset.values)) | dict(flat(cell.values))
-            yield from (f"{whole}: {fault}" for fault in check_preset(method.config, values))
+            yield from (f"{place}: {fault}" for fault in check_preset(method.config, values))
 
 
 def space_faults(method: Method) -> Iterator[str]:

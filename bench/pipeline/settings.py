@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from bench.config import layers
 from bench.config.base import Config, setting
-from bench.config.grids import CellReference, chosen, expand_grid
+from bench.config.grids import CellReference, choose_presets, expand_grid
 from bench.config.layers import Resolved, SettingRow
 from bench.config.profiles import Profile
 from bench.config.request import Request
@@ -244,7 +244,7 @@ class Variant:
 
 def variants(request: Request, methods: Sequence[Method], preset: str | None, size: Profile) -> list[Variant]:
     """Resolve the settings of every method, or of each cell of a grid; raises as `layers.resolve` does."""
-    picked = chosen(methods, preset)
+    picked = choose_presets(methods, preset)
     wide, resolved = [expand_grid(method) for method in methods], dict[str | None, dict[str, Settings]]()
     for name in dict.fromkeys(name for _, name, _ in picked):
         holds = name if name is not None else next((other for _, other, _ in picked if other), None)

@@ -33,7 +33,7 @@ def export_runs(system: str, out: Path, results: Path, suite: str | None = None)
     with whole_folder(out) as draft:
         for path in paths:
             notices += _write(path, draft if len(paths) == 1 else draft / path.parent.relative_to(results))
-        files = sorted(one.relative_to(draft).as_posix() for one in draft.rglob("*") if one.is_file())
+        files = sorted(path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file())
         if not files:
             raise UsageError(where=system, found="; ".join(notices) or "no run", expected="a result with runs")
     return files, notices
@@ -74,14 +74,16 @@ def metadata(content: Mapping[str, Any], task: str, leg: str) -> dict[str, Any]:
     machines = {facts["hardware"]: None for facts in scored.get("facts", {}).values() if facts.get("hardware")}
     stage = {"name": system["label"], "method": f"{system['method']} {system.get('version', '')}".strip()}
     stage |= {row["key"].removeprefix("method."): row["value"] for row in system.get("settings", ())}
-    training = [one["name"] for one in _trained_on(system)]
+    training = [corpus["name"] for corpus in _trained_on(system)]
     return {
         "schema-version": SCHEMA_VERSION,
         "run-version": 1.0,
         "tag": f"{system['method']}-{system['hash'][:8]}",
         "platform": {
             **({"hardware": {"training": list(machines)}} if machines else {}),
-            "software": {"libraries": {"python": [f"{name}=={one}" for name, one in libraries.items() if one]}},
+            "software": {
+                "libraries": {"python": [f"{name}=={version}" for name, version in libraries.items() if version]}
+            },
         },
         "research goal": {"evaluation": {"reported measures": list(scored["measures"])}},
         "implementation": {
@@ -107,4 +109,4 @@ def metadata(content: Mapping[str, Any], task: str, leg: str) -> dict[str, Any]:
 
 def _trained_on(system: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """Return the corpora of a system and of the parts that it was fused from."""
-    return [one["corpus"] for one in (system, *system.get("parts", ())) if one.get("corpus")]
+    return [part["corpus"] for part in (system, *system.get("parts", ())) if part.get("corpus")]

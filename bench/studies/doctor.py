@@ -41,7 +41,7 @@ State = Literal["ok", "warn", "fail"]
 _GIB = 1 << 30
 LOW_DISK, NO_DISK = 5 * _GIB, _GIB // 10
 """Bytes free at the store: below the first a warning, below the second a failure."""
-_APART = ("faiss-cpu", "faiss-gpu", "torch")
+_OWN_ROWS = ("faiss-cpu", "faiss-gpu", "torch")
 """Requirements that have rows of their own."""
 
 
@@ -148,12 +148,12 @@ def libraries(find: Finder = version_of, requirements: Iterable[str] | None = No
         yield Diagnosis(DISTRIBUTION, "not installed", "fail", remedy)
     else:
         yield Diagnosis(DISTRIBUTION, ours)
-    seen = {*_APART}
+    listed = {*_OWN_ROWS}
     for requirement in map(Requirement, _own_requirements() if requirements is None else requirements):
         extra = str(requirement.marker or "").partition("extra == ")[2].strip("\"'")  # empty for the base
-        wanted = f"{requirement.name}{requirement.specifier}"  # several extras ask for the same
-        if extra != "dev" and not {wanted, requirement.name} & seen:
-            seen.add(wanted)
+        specification = f"{requirement.name}{requirement.specifier}"  # several extras ask for the same
+        if extra != "dev" and not {specification, requirement.name} & listed:
+            listed.add(specification)
             yield _library(requirement, extra, find(requirement.name))
 
 
@@ -171,11 +171,13 @@ def _library(requirement: Requirement, extra: str, version: str | None) -> Diagn
     name = requirement.name
     if version is None and extra:
         return Diagnosis(name, f"not installed (extra {extra}: {reinstall(extra)})")
-    wanted = f"{name}{requirement.specifier}"
+    specification = f"{name}{requirement.specifier}"
     if version is None:
-        return Diagnosis(name, "not installed", "fail", f"Type: pip install '{wanted}'")
+        return Diagnosis(name, "not installed", "fail", f"Type: pip install '{specification}'")
     if not requirement.specifier.contains(version, prereleases=True):
-        return Diagnosis(name, f"{version}, expected {requirement.specifier}", "fail", f"Type: pip install '{wanted}'")
+        return Diagnosis(
+            name, f"{version}, expected {requirement.specifier}", "fail", f"Type: pip install '{specification}'"
+        )
     return Diagnosis(name, version)
 
 
@@ -199,10 +201,10 @@ def torch_row() -> Diagnosis:
 
 def faiss_rows(find: Finder = version_of) -> Iterator[Diagnosis]:
     """Yield the distributions of faiss, and what is wrong with them."""
-    found = faiss_distributions(find)
-    value = ", ".join(f"{name} {version}" for name, version in found.items())
+    distributions = faiss_distributions(find)
+    value = ", ".join(f"{name} {version}" for name, version in distributions.items())
     conflict = faiss_conflict(find)
-    untested = [name for name in found if name not in OUR_FAISS]
+    untested = [name for name in distributions if name not in OUR_FAISS]
     if conflict:
         yield Diagnosis("faiss", value, "fail", conflict)
     elif untested:
@@ -253,23 +255,23 @@ def data_rows(plugins: Plugins, data_dir: Path | None) -> Iterator[Diagnosis]:
     )
     if data_dir is not None or cache.is_dir():
         for name in sorted(plugins.suites):
-            yield _found(plugins, name, data_dir)
+            yield _suite_row(plugins, name, data_dir)
 
 
-def _found(plugins: Plugins, name: str, data_dir: Path | None) -> Diagnosis:
+def _suite_row(plugins: Plugins, name: str, data_dir: Path | None) -> Diagnosis:
     request = DataRequest("official", data_dir, offline=True)
     try:
         suite = plugins.suite(name)
         tasks = suite.task_names("official") if "official" in suite.data else ()
-        lacks = {task: path for task in tasks if (path := _lacking(suite, task, request)) is not None}
+        missing_files = {task: path for task in tasks if (path := _lacking(suite, task, request)) is not None}
     except Exception as error:  # a plugin may raise whatever it likes, and the doctor examines the others all the same
         return Diagnosis(
             name, f"{type(error).__name__}: {error}", "warn", "The plugin that brings this suite must be mended"
         )
-    there = [task for task in tasks if task not in lacks]
-    said = f"{len(there)} of {len(tasks)} tasks are complete" + (f": {', '.join(there)}" if there else "")
-    files = (f"{path}: no such file" for path in dict.fromkeys(lacks.values()) if path)
-    return Diagnosis(name, "; ".join((said, *files)))
+    complete = [task for task in tasks if task not in missing_files]
+    summary = f"{len(complete)} of {len(tasks)} tasks are complete" + (f": {', '.join(complete)}" if complete else "")
+    files = (f"{path}: no such file" for path in dict.fromkeys(missing_files.values()) if path)
+    return Diagnosis(name, "; ".join((summary, *files)))
 
 
 def _lacking(suite: Suite, task: str, request: DataRequest) -> Path | Literal[""] | None:

@@ -88,7 +88,7 @@ class Exported:
         return "\n".join([f"encoder in {self.folder}, {len(self.files)} files", *self.notices])
 
     def _repr_html_(self) -> str:
-        rows = tuple((role, one.pooling, one.similarity) for role, one in self.contracts.items())
+        rows = tuple((role, contract.pooling, contract.similarity) for role, contract in self.contracts.items())
         columns = Column("encoder"), Column("pooling"), Column("similarity")
         return as_html(Table(f"{self.folder}, {len(self.files)} files", columns, rows, self.notices))
 
@@ -103,9 +103,9 @@ def from_result(path: Path, store: Store) -> StoredEncoder:
         content = read_sealed(path)
         legs = [leg for legs in content["tasks"].values() for leg in legs.values()]
     except OSError as error:
-        found = error.strerror or str(error)
+        reason = error.strerror or str(error)
         raise UsageError(
-            where=path, found=found, expected="a result file", hint="`bench list results` names them"
+            where=path, found=reason, expected="a result file", hint="`bench list results` names them"
         ) from error
     except (ValueError, KeyError, AttributeError) as error:
         raise UsageError(where=path, found=str(error), expected="a result file as `bench run` writes it") from error
@@ -125,17 +125,19 @@ def from_name(name: str, results: Path, store: Store, suite: str | None = None) 
     """Find an encoder by a label, a result file or a key; raises as these do, and for a label of several."""
     if _KEY.fullmatch(name) and any(store.root.glob(f"artefacts/*/{name}*")):
         return from_key(name, store)
-    found: dict[str, tuple[Path, StoredEncoder]] = {}
+    origins: dict[str, tuple[Path, StoredEncoder]] = {}
     for path in named(name, results, suite):
         origin = from_result(path, store)
-        found.setdefault(origin.key, (path, origin))
-    if len(found) > 1:
-        listed = ", ".join(str(path) for path, _ in found.values())
-        raise UsageError(where=name, found=f"{len(found)} encoders", expected="one", hint=f"name one result: {listed}")
-    return next(iter(found.values()))[1]
+        origins.setdefault(origin.key, (path, origin))
+    if len(origins) > 1:
+        listed = ", ".join(str(path) for path, _ in origins.values())
+        raise UsageError(
+            where=name, found=f"{len(origins)} encoders", expected="one", hint=f"name one result: {listed}"
+        )
+    return next(iter(origins.values()))[1]
 
 
-Others = Callable[[Mapping[str, Any]], tuple[Mapping[str, bytes], Sequence[str]]]
+ExtraFiles = Callable[[Mapping[str, Any]], tuple[Mapping[str, bytes], Sequence[str]]]
 """A result file's content → further files of a model's folder, and the legs of which they do not speak."""
 
 
@@ -167,22 +169,22 @@ def _readout(path: Path, system: Mapping[str, Any], legs: Sequence[Mapping[str, 
 def from_key(key: str, store: Store) -> StoredEncoder:
     """Find an encoder by its key's first digits. Raises `UsageError` for none or several, `StoreError` if damaged."""
     folders = (folder for stage in STAGES for folder in sorted((store.root / "artefacts" / stage).glob(f"{key}*")))
-    found = [folder for folder in folders if folder.is_dir()]
-    if not found:
+    matches = [folder for folder in folders if folder.is_dir()]
+    if not matches:
         raise UsageError(
             where=f"store {store.root}",
             found=f"no encoder with the key {key!r}",
             hint="type --store with the store of that run, or run it again",
         )
-    if len(found) > 1:
+    if len(matches) > 1:
         raise UsageError(
-            found=f"{len(found)} encoders whose keys begin with {key!r}", expected="one", hint="type more digits"
+            found=f"{len(matches)} encoders whose keys begin with {key!r}", expected="one", hint="type more digits"
         )
-    faults = store.faults(found[0])
+    faults = store.faults(matches[0])
     if faults:
         raise StoreError(where=faults[0].path, found=faults[0].found, hint="run what made it again, then export")
-    manifest = read_sealed(found[0] / MANIFEST)
-    return StoredEncoder(manifest["key"], found[0], manifest, languages=_languages(manifest, store))
+    manifest = read_sealed(matches[0] / MANIFEST)
+    return StoredEncoder(manifest["key"], matches[0], manifest, languages=_languages(manifest, store))
 
 
 def _languages(manifest: Mapping[str, Any], store: Store) -> tuple[str, ...]:
@@ -192,7 +194,7 @@ def _languages(manifest: Mapping[str, Any], store: Store) -> tuple[str, ...]:
     return tuple(read_sealed(path)["facts"].get("languages", ())) if path.is_file() else ()
 
 
-def export(origin: StoredEncoder, out: Path, citation: str = "", others: Others | None = None) -> Exported:
+def export(origin: StoredEncoder, out: Path, citation: str = "", extra_files: ExtraFiles | None = None) -> Exported:
     """Write an encoder into a folder that is not there, or empty, all or nothing; the card has the method's citation.
 
     `others` adds files about the result that the encoder was found by.
@@ -210,11 +212,11 @@ def export(origin: StoredEncoder, out: Path, citation: str = "", others: Others 
             notices += _write(source, folder, contracts[role], role)
         text = model_card(CardFacts(out.name, origin.manifest, origin.result, origin.languages, contracts, citation))
         (draft / "README.md").write_text(text, encoding="utf-8")
-        added, left = others(origin.result) if others and origin.result else ({}, ())
+        added, omitted = extra_files(origin.result) if extra_files and origin.result else ({}, ())
         for name, content in added.items():
             write_bytes(draft / name, content)
-        if left:
-            first = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+        if omitted:
+            first = ", ".join(omitted[:3]) + (f" and {len(omitted) - 3} more" if len(omitted) > 3 else "")
             notices.append(f"left out of .eval_results, since the Hub has no data set of the same: {first}")
         files = tuple(sorted(path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file()))
     return Exported(origin.key, out, files, contracts, tuple(dict.fromkeys(notices)))
@@ -286,21 +288,21 @@ def _write(source: Path, folder: Path, contract: Contract, role: str) -> list[st
 
 def _inexpressible(contract: Contract) -> list[str]:
     """Return what a contract says that the files of sentence-transformers cannot."""
-    said = []
+    sentences = []
     if contract.dtype != "float32":
-        said.append(
+        sentences.append(
             f"bench runs this encoder in {contract.dtype}; elsewhere choose it yourself (vectors differ in 2 digits)"
         )
     if not contract.question_mark:
-        said.append("a question mark at a query's end is left out, which you do yourself elsewhere")
+        sentences.append("a question mark at a query's end is left out, which you do yourself elsewhere")
     if SEPARATOR in (contract.title or ""):
-        said.append(
+        sentences.append(
             "title and text of a passage are read as a pair, which you give to the tokenizer yourself elsewhere"
         )
     prompts = contract.query_prompt + contract.passage_prompt
     if contract.lowercase and prompts != prompts.lower():
-        said.append("texts are lower-cased but prompts are not, which sentence-transformers does not distinguish")
-    return said
+        sentences.append("texts are lower-cased but prompts are not, which sentence-transformers does not distinguish")
+    return sentences
 
 
 def _sentence_transformers(folder: Path, contract: Contract, role: str) -> None:
@@ -377,8 +379,10 @@ def model_card(facts: CardFacts) -> str:
     )
     system = (facts.result or {}).get("system", {})
     identity = facts.manifest["identity"]
-    found = identity.get("backbone")  # no text where it is a folder, which is known by the hashes of its files alone
-    backbone = str(system.get("backbone") or (found if isinstance(found, str) else ""))
+    backbone_id = identity.get(
+        "backbone"
+    )  # no text where it is a folder, which is known by the hashes of its files alone
+    backbone = str(system.get("backbone") or (backbone_id if isinstance(backbone_id, str) else ""))
     return places.get_template("model_card.md").render(
         name=facts.name,
         label=system.get("label") or identity.get("method") or facts.manifest["title"],
@@ -391,15 +395,17 @@ def model_card(facts: CardFacts) -> str:
         result=facts.result,
         command=shlex.join(run_command([facts.result], whole=False)) if facts.result else "",
         contracts=facts.contracts,
-        plain=all(one.layer == -1 and one.pooling != "mean-but-first" for one in facts.contracts.values()),
+        plain=all(
+            contract.layer == -1 and contract.pooling != "mean-but-first" for contract in facts.contracts.values()
+        ),
         citation=facts.citation,
     )
 
 
 def _card_rows(facts: CardFacts, system: Mapping[str, Any], backbone: str) -> list[tuple[str, str]]:
-    identity, found = facts.manifest["identity"], facts.manifest["facts"]
+    identity, metadata = facts.manifest["identity"], facts.manifest["facts"]
     seed = identity.get("seed")
-    tokens = found.get("tokens")
+    tokens = metadata.get("tokens")
     budget = f"{identity['tokens']:,} tokens" if "tokens" in identity else ""  # empty where nothing was trained
     if identity.get("flops"):
         budget = f"{identity['flops']:.3g} floating-point operations"
@@ -409,7 +415,7 @@ def _card_rows(facts: CardFacts, system: Mapping[str, Any], backbone: str) -> li
         ("corpus", str((system.get("corpus") or {}).get("name", ""))),
         ("languages", ", ".join(facts.languages)),
         ("budget", budget),
-        ("tokens seen", f"{tokens:,} in {found.get('steps', 0):,} steps" if isinstance(tokens, int) else ""),
+        ("tokens seen", f"{tokens:,} in {metadata.get('steps', 0):,} steps" if isinstance(tokens, int) else ""),
         ("seed", "" if seed is None else str(seed)),
         ("made by", f"retrieval-bench {version('retrieval-bench')}, artefact {facts.manifest['key']}"),
     ]

@@ -45,7 +45,7 @@ class External:
 
     def __repr__(self) -> str:
         """Say the means in a line."""
-        return f"{self.table().caption}: " + ", ".join(f"{name} {percent(one)}" for name, one in self.means.items())
+        return f"{self.table().caption}: " + ", ".join(f"{name} {percent(mean)}" for name, mean in self.means.items())
 
     def _repr_html_(self) -> str:
         return as_html(self.table())
@@ -60,18 +60,18 @@ def _external(title: str, scored: score.Scored, notices: Sequence[str]) -> Exter
     return External(title, table.means, scored.official, len(table.queries), rows, tuple(notices))
 
 
-def score_run(run_file: Path, plugins: Plugins, store: Store, **given: Any) -> External:
+def score_run(run_file: Path, plugins: Plugins, store: Store, **options: Any) -> External:
     """Score a run file against `qrels`, or a task; raises as both do, and `UsageError` for options of the other."""
-    asked = {name: value for name, value in given.items() if value}
-    qrels, tie = asked.pop("qrels", None), asked.pop("tie", None)
+    typed = {name: value for name, value in options.items() if value}
+    qrels, tie = typed.pop("qrels", None), typed.pop("tie", None)
     if qrels is not None:
-        measures = asked.pop("measures", None)
-        if asked:
-            clash = ", ".join(f"--{name.removesuffix('s').replace('_', '-')}" for name in asked if name != "data_dir")
+        measures = typed.pop("measures", None)
+        if typed:
+            clash = ", ".join(f"--{name.removesuffix('s').replace('_', '-')}" for name in typed if name != "data_dir")
             if clash:
                 raise UsageError(found=f"--qrels with {clash}", expected="one or the other")
         return score_against_files(qrels, run_file, measures, tie or "trec", plugins)
-    if not (asked.get("suite") and asked.get("task")):
+    if not (typed.get("suite") and typed.get("task")):
         raise UsageError(
             found="neither --qrels FILE nor --suite NAME --task NAME", expected="one of the two along with --run FILE"
         )
@@ -79,7 +79,7 @@ def score_run(run_file: Path, plugins: Plugins, store: Store, **given: Any) -> E
         raise UsageError(
             found="--tie with --suite", expected="--suite alone", hint="the task decides the order of equal scores"
         )
-    return score_against_task(plugins, store, run_file=run_file, **asked)
+    return score_against_task(plugins, store, run_file=run_file, **typed)
 
 
 def score_against_files(qrels: Path, run_file: Path, measures: str | None, tie: Tie, plugins: Plugins) -> External:
@@ -88,31 +88,31 @@ def score_against_files(qrels: Path, run_file: Path, measures: str | None, tie: 
     Queries of the run without a judgement are ignored, as trec_eval does, and reported; documents may be unjudged.
     Raises `UsageError` without measures or for an unknown one, `DataError` if no query is in both files.
     """
-    known = plugins.measures_by_name
+    extra_measures = plugins.measures_by_name
     if not measures:
         raise UsageError(found="no --measures", expected='some, e.g. --measures "nDCG@10 R@100 RR@100"')
-    specs = parse_many(measures, known)
+    specs = parse_many(measures, extra_measures)
     judgements, rankings = read_qrels(qrels), read_run(run_file, tie)
-    seen = coverage(judgements, rankings)
-    if len(seen.missing) == len(judgements):
-        line = first_lines(run_file, seen.unexpected[:1])[seen.unexpected[0]]
+    covered = coverage(judgements, rankings)
+    if len(covered.missing) == len(judgements):
+        line = first_lines(run_file, covered.unexpected[:1])[covered.unexpected[0]]
         raise DataError(
             run_file,
             line,
-            f"query id {seen.unexpected[0]!r}, and no query that is judged",
-            f"ids like {seen.missing[0]!r} of {qrels}",
+            f"query id {covered.unexpected[0]!r}, and no query that is judged",
+            f"ids like {covered.missing[0]!r} of {qrels}",
             "the two files do not belong together",
         )
     notices = []
-    if seen.unexpected:
-        line = first_lines(run_file, seen.unexpected[:1])[seen.unexpected[0]]
+    if covered.unexpected:
+        line = first_lines(run_file, covered.unexpected[:1])[covered.unexpected[0]]
         notices.append(
-            f"{run_file}:{line}: found query id {seen.unexpected[0]!r}"
-            + (f" and {len(seen.unexpected) - 1} more" if len(seen.unexpected) > 1 else "")
+            f"{run_file}:{line}: found query id {covered.unexpected[0]!r}"
+            + (f" and {len(covered.unexpected) - 1} more" if len(covered.unexpected) > 1 else "")
             + f", expected queries judged in {qrels}; ignored, as trec_eval does"
         )
-    notices += _missing(seen.missing, len(judgements))
-    protocol = score.Protocol(specs, tie, drop_identical=False, official=(), extra=known)
+    notices += _missing(covered.missing, len(judgements))
+    protocol = score.Protocol(specs, tie, drop_identical=False, official=(), extra=extra_measures)
     return _external(f"{run_file} against {qrels}", score.score(judgements, rankings, protocol), notices)
 
 
@@ -135,31 +135,35 @@ def score_against_task(
     `UsageError` for an unknown suite, task, leg or measure.
     """
     size = profile()
-    found = plugins.suite(suite)
-    all_known((task,), [found])
-    settings, own = resolve_run(profile=size, sets=sets)
-    tasks = tasks_of(found, (task,), DataRequest(choose_data(size, data), data_dir, world=settings.mini.world))
+    of_suite = plugins.suite(suite)
+    all_known((task,), [of_suite])
+    settings, harness_settings = resolve_run(profile=size, sets=sets)
+    tasks = tasks_of(of_suite, (task,), DataRequest(choose_data(size, data), data_dir, world=settings.mini.world))
     if len(tasks) != 1:
-        names = ", ".join(one.id for one in tasks)
+        names = ", ".join(item.id for item in tasks)
         raise UsageError(where="--task", found=f"{task}, which covers {names}", expected="one of them")
-    chosen = tasks[0]
-    part = _leg(chosen, leg)
+    target = tasks[0]
+    part = _leg(target, leg)
     official = str(run_file) == OFFICIAL_ORDER and not run_file.exists()
     if official and part.candidates is None:
         raise UsageError(
-            found=f"--run {OFFICIAL_ORDER}", expected="a run file", hint=f"{chosen.id} searches a whole corpus"
+            found=f"--run {OFFICIAL_ORDER}", expected="a run file", hint=f"{target.id} searches a whole corpus"
         )
-    known = plugins.measures_by_name
-    specs = parse_many(measures, known) if measures else tuple(parse(name, known) for name in chosen.measures)
-    judge = judging(chosen, part, specs, Legs(store, plugins, own), store, settings.data.unknown_ids)
+    extra_measures = plugins.measures_by_name
+    specs = (
+        parse_many(measures, extra_measures)
+        if measures
+        else tuple(parse(name, extra_measures) for name in target.measures)
+    )
+    judge = judging(target, part, specs, Legs(store, plugins, harness_settings), store, settings.data.unknown_ids)
     empty: tuple[str, ...] = ()
     if official and part.candidates is not None:
         rankings = official_order(part.candidates)
     else:
-        rankings, empty = read_run(run_file, chosen.tie), read_empty(run_file)
+        rankings, empty = read_run(run_file, target.tie), read_empty(run_file)
         _ids_known(run_file, rankings, judge.known)
     missing = _missing(coverage(dict.fromkeys(judge.queries), rankings).missing, len(judge.queries))
-    against = marked(chosen.id, found.stands_for)
+    against = marked(target.id, of_suite.stands_for)
     name = f"the official order of the candidates of {against}" if official else f"{run_file} against {against}"
     scored = judge.score(rankings, {*rankings, *empty})
     note = tokens_note(scored.scores.values, judge.protocol.libraries())
@@ -168,11 +172,11 @@ def score_against_task(
 
 def official_order(source: Source[Candidates]) -> Run:
     """Return the candidates of every query as the release orders them; scores fall by one where it gives none."""
-    found = {}
+    rankings = {}
     for row in source.read():
         scores = row.scores or tuple(float(-place) for place in range(len(row.documents)))
-        found[row.query] = Ranking(row.query, row.documents, scores)
-    return found
+        rankings[row.query] = Ranking(row.query, row.documents, scores)
+    return rankings
 
 
 def _leg(task: Task, name: str | None) -> Leg:
@@ -180,8 +184,8 @@ def _leg(task: Task, name: str | None) -> Leg:
     if name is None and len(names) == 1:
         return task.legs[0]
     if name not in names:
-        given = f"--leg {name}" if name else "no --leg"
-        raise UsageError(where=task.id, found=given, expected=f"one of the legs {', '.join(names)}")
+        typed = f"--leg {name}" if name else "no --leg"
+        raise UsageError(where=task.id, found=typed, expected=f"one of the legs {', '.join(names)}")
     return task.legs[names.index(name)]
 
 
@@ -205,19 +209,19 @@ def _ids_known(run_file: Path, rankings: Run, ids: Known) -> None:
     with Faults() as faults:
         for query, line in first_lines(run_file, [name for name in rankings if name not in ids.queries]).items():
             faults.add(DataError(run_file, line, f"query id {query!r}", f"one of {ids.queries_name}"))
-        unknown = [name for name, known in zip(documents, ids.documents(documents), strict=True) if not known]
+        unknown = [name for name, is_known in zip(documents, ids.documents(documents), strict=True) if not is_known]
         for document, line in first_lines(run_file, unknown, column=2).items():
             faults.add(DataError(run_file, line, f"document id {document!r}", f"one of {ids.documents_name}"))
 
 
-def first_lines(run_file: Path, wanted: Collection[str], column: int = 0) -> dict[str, int]:
+def first_lines(run_file: Path, words: Collection[str], column: int = 0) -> dict[str, int]:
     """Return the first line of a run file on which each word occurs in a column (0: the query, 2: the document)."""
-    left, found = set(wanted), dict[str, int]()
-    for number, text in run_lines(run_file) if left else ():
+    pending, line_of = set(words), dict[str, int]()
+    for number, text in run_lines(run_file) if pending else ():
         words = text.split()
-        if len(words) > column and words[column] in left:
-            found[words[column]] = number
-            left.remove(words[column])
-            if not left:
+        if len(words) > column and words[column] in pending:
+            line_of[words[column]] = number
+            pending.remove(words[column])
+            if not pending:
                 break
-    return found
+    return line_of

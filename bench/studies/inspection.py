@@ -38,42 +38,42 @@ Inspection = Sequence[tuple[Inspected, Stage | None]]
 """Legs to be read, each with its last stage, or with what is known already."""
 
 
-def begun(corpus: NamedCorpus) -> list[Inspected]:
+def read_first_documents(corpus: NamedCorpus) -> list[Inspected]:
     """Read the first document of each language of a corpus."""
-    found = []
+    inspected = []
     for part in corpus.parts:
         for language in part.languages:
-            alone = replace(corpus, parts=(replace(part, languages=(language,), weight=None),))
+            of_language = replace(corpus, parts=(replace(part, languages=(language,), weight=None),))
             try:
-                first = next(alone.source().read(), None)
+                first = next(of_language.source().read(), None)
             except (UsageError, DataError, DataFaultsError) as error:
-                verdict: Verdict = "missing" if alone.missing_error() else "wrong"
-                found.append(Inspected(part.corpus.name, language, verdict, reason=str(error)))
+                verdict: Verdict = "missing" if of_language.missing_error() else "wrong"
+                inspected.append(Inspected(part.corpus.name, language, verdict, reason=str(error)))
                 continue
             counts = {"documents": int(first is not None), "sentences": len(first.sentences) if first else 0}
-            found.append(Inspected(part.corpus.name, language, "ok" if first else "wrong", counts))
-    return found
+            inspected.append(Inspected(part.corpus.name, language, "ok" if first else "wrong", counts))
+    return inspected
 
 
 def prepare(suite: Suite, names: Sequence[str], data_dir: Path | None, plugins: Plugins, store: Store) -> Inspection:
     """Find the legs of tasks (without the suite's prefix) on official data; only checksums of files are read."""
-    settings, own = resolve_run()
-    builder = Legs(store, plugins, own)
-    found: list[tuple[Inspected, Stage | None]] = []
+    settings, harness_settings = resolve_run()
+    builder = Legs(store, plugins, harness_settings)
+    inspection: list[tuple[Inspected, Stage | None]] = []
     for name in names:
         try:
             (task,) = tasks_of(suite, [f"{suite.name}/{name}"], DataRequest("official", data_dir))
         except (UsageError, DataError, DataFaultsError) as error:
-            found.append((_fault(f"{suite.name}/{name}", "", error), None))
+            inspection.append((_fault(f"{suite.name}/{name}", "", error), None))
             continue
         for leg in task.legs:
             try:
                 stage: Stage = builder.read(task, leg, settings.data.unknown_ids)
             except (UsageError, DataError, DataFaultsError) as error:
-                found.append((_fault(task.id, leg.name, error), None))
+                inspection.append((_fault(task.id, leg.name, error), None))
             else:
-                found.append((Inspected(task.id, leg.name, "ok"), stage))
-    return found
+                inspection.append((Inspected(task.id, leg.name, "ok"), stage))
+    return inspection
 
 
 def carry_out(prepared: Inspection, store: Store, listener: Listener) -> list[Inspected]:

@@ -3,7 +3,7 @@
 from itertools import combinations
 from typing import Any
 
-from bench.cli.outcome import readouts, telling
+from bench.cli.outcome import informative_pairs, readouts
 from bench.evaluation.compare.paired_tests import PairedTest
 from bench.evaluation.significance.estimates import Sample
 from bench.evaluation.significance.families import family
@@ -20,7 +20,7 @@ def held_for(*labels: str, seed: int = 0) -> list[PairedTest]:
 
 
 def pairs(held: list[PairedTest]) -> list[tuple[str, str]]:
-    return [(one.first, one.second) for one in telling(held)]
+    return [(one.first, one.second) for one in informative_pairs(held)]
 
 
 def test_few_pairs_are_printed_in_full() -> None:

@@ -53,17 +53,17 @@ class EncoderSubject(MethodSubject):
 
 def _texts() -> list[Item]:
     """Return texts of many lengths and scripts, some of them odd."""
-    asked, held = world.questions(world.LANGUAGES[0])
+    queries, passages = world.questions(world.LANGUAGES[0])
     odd = [Item(f"odd-{at}", text) for at, text in enumerate(world.ODD.values())]
-    return [*asked[:8], *held[:8], *odd]
+    return [*queries[:8], *passages[:8], *odd]
 
 
-def _near(left: Vectors, right: Vectors) -> bool:
+def _near(vectors: Vectors, expected: Vectors) -> bool:
     """Return whether two sets of vectors are the same, relative to their lengths."""
     import numpy as np
 
-    scale = max(1.0, float(np.abs(right).max()))
-    return bool(np.abs(left - right).max() <= NEAR * scale)
+    scale = max(1.0, float(np.abs(expected).max()))
+    return bool(np.abs(vectors - expected).max() <= NEAR * scale)
 
 
 @promise(
@@ -100,12 +100,12 @@ def odd_texts(subject: DenseSubject | EncoderSubject) -> None:
 
     for role in ROLES:
         encoder = subject.encoder(role)
-        for what, text in world.ODD.items():
+        for oddity, text in world.ODD.items():
             try:
                 vectors = encoder.encode([Item("odd", text)], role)
             except Exception as error:
-                raise BrokenPromiseError(f"{what} as {role}: {type(error).__name__}: {error}") from error
-            expect(bool(np.isfinite(vectors).all()), f"{what} as {role}: the vector is not finite")
+                raise BrokenPromiseError(f"{oddity} as {role}: {type(error).__name__}: {error}") from error
+            expect(bool(np.isfinite(vectors).all()), f"{oddity} as {role}: the vector is not finite")
         empty = encoder.encode([], role)
         width = encoder.encode([Item("a", "a")], role).shape[1]
         expect(empty.shape == (0, width), f"no {role} at all gives the shape {empty.shape}, expected (0, {width})")
@@ -122,15 +122,19 @@ def company(subject: DenseSubject | EncoderSubject) -> None:
 
     items = _texts()
     for role in ROLES:
-        wanted = subject.encoder(role).encode(items, role)
+        expected = subject.encoder(role).encode(items, role)
         for tokens in (32, 8192):
-            found = subject.encoder(role, tokens).encode(items, role)
-            expect(_near(found, wanted), f"batches of {tokens} tokens change vectors of a {role} by more than {NEAR}")
+            vectors = subject.encoder(role, tokens).encode(items, role)
+            expect(
+                _near(vectors, expected), f"batches of {tokens} tokens change vectors of a {role} by more than {NEAR}"
+            )
         order = np.random.default_rng(0).permutation(len(items))
-        found = subject.encoder(role).encode([items[at] for at in order], role)
-        expect(_near(found, wanted[order]), f"another order changes vectors of a {role} by more than {NEAR}")
-        alone = subject.encoder(role).encode(items[:3], role)
-        expect(_near(alone, wanted[:3]), f"other texts in the batch change the vector of a {role} by more than {NEAR}")
+        vectors = subject.encoder(role).encode([items[at] for at in order], role)
+        expect(_near(vectors, expected[order]), f"another order changes vectors of a {role} by more than {NEAR}")
+        single = subject.encoder(role).encode(items[:3], role)
+        expect(
+            _near(single, expected[:3]), f"other texts in the batch change the vector of a {role} by more than {NEAR}"
+        )
 
 
 @promise("length-kept", "no token beyond the contract's length is read", "truncate as the contract says")
@@ -140,8 +144,8 @@ def lengths(subject: DenseSubject) -> None:
     for role, most in zip(ROLES, (contract.query_length, contract.passage_length), strict=True):
         encoder = subject.encoder(role)
         long = "fox " * (2 * most)
-        same, other = encoder.encode([Item("a", long), Item("b", long + "and a hen")], role)
-        expect(_near(same, other), f"a {role} is read beyond the {most} tokens of the contract")
+        truncated, longer = encoder.encode([Item("a", long), Item("b", long + "and a hen")], role)
+        expect(_near(truncated, longer), f"a {role} is read beyond the {most} tokens of the contract")
 
 
 @promise(
@@ -158,21 +162,21 @@ def fresh_process(subject: DenseSubject) -> None:
     out = f"{subject.folder}/fresh-"
     folders: Any = {role: str(folder) for role, folder in subject.subjects.items()}
     rows: Sequence[Any] = [list(asdict(item).values()) for item in items]
-    given = {"folders": folders, "contract": subject.contract.dump(), "items": rows, "out": out}
-    done = subprocess.run(  # noqa: S603 (our own interpreter and code)
+    arguments = {"folders": folders, "contract": subject.contract.dump(), "items": rows, "out": out}
+    process = subprocess.run(  # noqa: S603 (our own interpreter and code)
         [sys.executable, "-c", _FRESH],
-        input=json.dumps(given),
+        input=json.dumps(arguments),
         env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
         capture_output=True,
         text=True,
         check=False,
         timeout=300,
     )
-    last = (done.stderr.strip() or "?").splitlines()[-1]
-    expect(done.returncode == 0, f"the encoder does not load in a fresh process: {last}")
+    last = (process.stderr.strip() or "?").splitlines()[-1]
+    expect(process.returncode == 0, f"the encoder does not load in a fresh process: {last}")
     for role in ROLES:
-        found = np.load(f"{out}{role}.npy", allow_pickle=False)
-        expect(_near(found, subject.encoder(role).encode(items, role)), f"a fresh process gives other {role} vectors")
+        vectors = np.load(f"{out}{role}.npy", allow_pickle=False)
+        expect(_near(vectors, subject.encoder(role).encode(items, role)), f"a fresh process gives other {role} vectors")
 
 
 @promise(
@@ -202,8 +206,8 @@ def contract_fits(subject: DenseSubject) -> None:
 
     promised = subject.contract
     for role, folder in subject.subjects.items():
-        found = replace(Contract.load(folder), dtype=promised.dtype)
-        expect(found == promised, f"the {role} encoder's contract is {found}, the method promises {promised}")
+        exported = replace(Contract.load(folder), dtype=promised.dtype)
+        expect(exported == promised, f"the {role} encoder's contract is {exported}, the method promises {promised}")
 
 
 CHECKS = (contract_fits, shapes, odd_texts, company, lengths, fresh_process, leaves_all_alone)

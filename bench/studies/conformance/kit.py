@@ -69,8 +69,8 @@ class Verdict:
 
     def as_json(self) -> dict[str, Any]:
         """Return a row of `bench plugin check --json`."""
-        about = {"name": self.check.name, "promise": self.check.promise, "state": self.state, "reason": self.reason}
-        return {**about, "remedy": self.remedy, "seconds": round(self.seconds, 3)}
+        row = {"name": self.check.name, "promise": self.check.promise, "state": self.state, "reason": self.reason}
+        return {**row, "remedy": self.remedy, "seconds": round(self.seconds, 3)}
 
 
 def try_promises(
@@ -146,6 +146,6 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def different(left: dict[str, bytes], right: dict[str, bytes]) -> list[str]:
+def different(first: dict[str, bytes], second: dict[str, bytes]) -> list[str]:
     """Return the names of files that are not the same on both sides."""
-    return sorted(name for name in left.keys() | right.keys() if left.get(name) != right.get(name))
+    return sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))

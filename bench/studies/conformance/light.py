@@ -59,11 +59,14 @@ class MethodSubject:
 def light_import(subject: Any) -> None:
     """Import the plugin in a fresh interpreter and look what came along."""
     code = _LIGHT.format(module=subject.module, heavy=HEAVY)
-    done = subprocess.run(  # noqa: S603 (our own interpreter and code)
+    process = subprocess.run(  # noqa: S603 (our own interpreter and code)
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
     )
-    expect(done.returncode == 0, f"importing {subject.module} failed: {(done.stderr.strip() or '?').splitlines()[-1]}")
-    brought = json.loads(done.stdout.splitlines()[-1])
+    expect(
+        process.returncode == 0,
+        f"importing {subject.module} failed: {(process.stderr.strip() or '?').splitlines()[-1]}",
+    )
+    brought = json.loads(process.stdout.splitlines()[-1])
     expect(not brought, f"importing the plugins brings {', '.join(brought)}")
 
 
@@ -79,9 +82,9 @@ def round_trip(subject: MethodSubject) -> None:
         config, faults = build(kind, [LayerValue(*pair, name) for pair in flat(values)])
         expect(not faults, f"{name}: {'; '.join(faults)}")
         written = json.loads(json.dumps(dump(config)))
-        again, faults = build(kind, [LayerValue(*pair, "JSON") for pair in flat(written)])
+        reread, faults = build(kind, [LayerValue(*pair, "JSON") for pair in flat(written)])
         expect(not faults, f"{name} cannot be read again: {'; '.join(faults)}")
-        expect(again == config, f"{name} come back changed")
+        expect(reread == config, f"{name} come back changed")
 
 
 @promise(
@@ -117,8 +120,12 @@ def _refusal(method: Method, key: str, value: Any) -> str:
     if not faults:
         return ""
     message = "; ".join(faults)
-    for what, part in (("the setting", f"method.{key}"), ("the value", shown(value)), ("what is allowed", "expected")):
-        expect(part in message, f"method.{key}={shown(value)} is refused without naming {what}: {message}")
+    for aspect, part in (
+        ("the setting", f"method.{key}"),
+        ("the value", shown(value)),
+        ("what is allowed", "expected"),
+    ):
+        expect(part in message, f"method.{key}={shown(value)} is refused without naming {aspect}: {message}")
     return message
 
 

@@ -23,29 +23,29 @@ _BATCHES = (
     "encode each text by itself, or round vectors (to 5 digits, say): a batch of other texts or lengths changes their "
     "last digits; or bring an encoder instead (Method.encoder), whose vectors the harness searches"
 )
-_EVERY = 5  # of the questions, for each is asked alone too, by a fresh retriever
+_STEP = 5  # of the questions, for each is asked alone too, by a fresh retriever
 
 
-def _asked(language: str) -> list[Item]:
-    return world.questions(language)[0][::_EVERY]
+def _questions(language: str) -> list[Item]:
+    return world.questions(language)[0][::_STEP]
 
 
 def passages() -> list[Item]:
     """Return the corpus: passages about planted topics, an empty one, odd ones, three that are equal."""
-    found: list[Item] = []
+    items: list[Item] = []
     for language in world.LANGUAGES:
-        asked = _asked(language)
+        questions = _questions(language)
         # here words are to match, so passages are written with the words of the questions
-        found += [Item(f"d-{item.id}", f"{item.text} {item.text}", f"about {at}") for at, item in enumerate(asked)]
-    found += [Item(f"odd-{at}", text) for at, text in enumerate(world.ODD.values())]
-    return [*found, *(Item(name, "three equal sentences", "twin") for name in _TWINS)]
+        items += [Item(f"d-{item.id}", f"{item.text} {item.text}", f"about {at}") for at, item in enumerate(questions)]
+    items += [Item(f"odd-{at}", text) for at, text in enumerate(world.ODD.values())]
+    return [*items, *(Item(name, "three equal sentences", "twin") for name in _TWINS)]
 
 
 def queries() -> list[Item]:
     """Return the questions, and queries that nothing answers."""
-    asked = [item for language in world.LANGUAGES for item in _asked(language)]
+    questions = [item for language in world.LANGUAGES for item in _questions(language)]
     odd = [Item(f"odd-{at}", text) for at, text in enumerate(world.ODD.values())]
-    return [*asked, *odd, Item("unknown", "qqqqzzzz wwwwxxxx"), Item("twins", "three equal sentences")]
+    return [*questions, *odd, Item("unknown", "qqqqzzzz wwwwxxxx"), Item("twins", "three equal sentences")]
 
 
 class RetrieverSubject(MethodSubject):
@@ -71,9 +71,9 @@ class RetrieverSubject(MethodSubject):
         self.retriever().index(corpus, Workspace(folder / "out", Parts(folder / "parts"), advance))
         return folder / "out"
 
-    def search(self, index: Path, asked: Sequence[Item], k: int = _K, tie: Tie = "trec") -> list[Ranking]:
+    def search(self, index: Path, queries: Sequence[Item], k: int = _K, tie: Tie = "trec") -> list[Ranking]:
         """Search with a fresh retriever."""
-        return list(self.retriever().search(index, asked, k, tie))
+        return list(self.retriever().search(index, queries, k, tie))
 
 
 class TrainedRetrieverSubject(RetrieverSubject, DenseSubject):
@@ -91,26 +91,32 @@ class TrainedRetrieverSubject(RetrieverSubject, DenseSubject):
 )
 def well_formed(subject: RetrieverSubject) -> None:
     """Search all queries and look at every ranking."""
-    known, asked = {item.id for item in passages()}, queries()
+    document_ids, items = {item.id for item in passages()}, queries()
     expect(any(subject.index.iterdir()), "indexing wrote nothing under work.out")
     for tie in ("trec", "list"):
-        found = subject.search(subject.index, asked, tie=tie)
-        expect([one.query for one in found] == [item.id for item in asked], "found not one ranking a query, in order")
-        for one in found:
-            where = f"query {one.query}"
-            expect(len(one.documents) == len(one.scores) <= _K, f"{where}: more than {_K} documents, or scores lack")
-            expect(len(set(one.documents)) == len(one.documents), f"{where}: a document occurs twice")
-            expect(set(one.documents) <= known, f"{where}: a document is not of the corpus")
-            expect(all(map(math.isfinite, one.scores)), f"{where}: a score is not finite")
-            expect(list(one.scores) == sorted(one.scores, reverse=True), f"{where}: scores rise")
+        rankings = subject.search(subject.index, items, tie=tie)
+        expect(
+            [ranking.query for ranking in rankings] == [item.id for item in items],
+            "found not one ranking a query, in order",
+        )
+        for ranking in rankings:
+            place = f"query {ranking.query}"
+            expect(
+                len(ranking.documents) == len(ranking.scores) <= _K,
+                f"{place}: more than {_K} documents, or scores lack",
+            )
+            expect(len(set(ranking.documents)) == len(ranking.documents), f"{place}: a document occurs twice")
+            expect(set(ranking.documents) <= document_ids, f"{place}: a document is not of the corpus")
+            expect(all(map(math.isfinite, ranking.scores)), f"{place}: a score is not finite")
+            expect(list(ranking.scores) == sorted(ranking.scores, reverse=True), f"{place}: scores rise")
 
 
 @promise("finds-planted-passages", "a question finds the passage that repeats its words", "look at the scores")
 def finds(subject: RetrieverSubject) -> None:
     """Ask for passages that hold the question's own words."""
-    asked = [item for language in world.LANGUAGES for item in _asked(language)]
-    found = subject.search(subject.index, asked)
-    first = [bool(one.documents) and one.documents[0] == f"d-{one.query}" for one in found]
+    questions = [item for language in world.LANGUAGES for item in _questions(language)]
+    rankings = subject.search(subject.index, questions)
+    first = [bool(ranking.documents) and ranking.documents[0] == f"d-{ranking.query}" for ranking in rankings]
     share = sum(first) / len(first)
     expect(share > 0.5, f"{share:.0%} of questions find the passage that repeats them, expected more than half")
 
@@ -118,8 +124,8 @@ def finds(subject: RetrieverSubject) -> None:
 @promise("unknown-words", "queries that nothing answers have empty rankings", "yield Ranking(id, (), ())")
 def nothing_known(subject: RetrieverSubject) -> None:
     """Search for words that occur nowhere, and for no words."""
-    found = subject.search(subject.index, [Item("unknown", "qqqqzzzz wwwwxxxx"), Item("empty", "")])
-    expect(len(found) == 2, "a query that nothing answers has no ranking, expected an empty one")
+    rankings = subject.search(subject.index, [Item("unknown", "qqqqzzzz wwwwxxxx"), Item("empty", "")])
+    expect(len(rankings) == 2, "a query that nothing answers has no ranking, expected an empty one")
     expect(subject.search(subject.index, []) == [], "no query at all gives rankings")
 
 
@@ -129,33 +135,39 @@ def nothing_known(subject: RetrieverSubject) -> None:
 def order_of_corpus(subject: RetrieverSubject) -> None:
     """Index the corpus backwards; under `trec` no position counts."""
     back = subject.make("backwards", passages()[::-1])
-    _alike(subject.search(subject.index, queries()), subject.search(back, queries()), "the order of the corpus changes")
+    _expect_equal(
+        subject.search(subject.index, queries()), subject.search(back, queries()), "the order of the corpus changes"
+    )
 
 
 @promise("company-changes-nothing", "other queries and another k change no ranking", "keep queries apart")
 def company(subject: RetrieverSubject) -> None:
     """Ask one by one, backwards, and for fewer documents."""
-    asked = queries()
-    whole = subject.search(subject.index, asked)
-    alone = [one for item in asked for one in subject.search(subject.index, [item])]
-    for found in (alone, subject.search(subject.index, asked[::-1])[::-1]):
-        _alike(whole, found, "other queries in the batch change")
-    fewer = subject.search(subject.index, asked, k=3)
-    cut = [Ranking(one.query, one.documents[:3], one.scores[:3]) for one in whole]
-    odd = [one.query for one, _ in _apart(cut, fewer)]
+    items = queries()
+    together = subject.search(subject.index, items)
+    singly = [ranking for item in items for ranking in subject.search(subject.index, [item])]
+    for rankings in (singly, subject.search(subject.index, items[::-1])[::-1]):
+        _expect_equal(together, rankings, "other queries in the batch change")
+    fewer = subject.search(subject.index, items, k=3)
+    cut = [Ranking(ranking.query, ranking.documents[:3], ranking.scores[:3]) for ranking in together]
+    odd = [ranking.query for ranking, _ in _differing(cut, fewer)]
     expect(not odd, f"asked for 3 documents it does not give the first 3 of {_K}: {', '.join(odd[:3])}")
 
 
 @promise("ties", "equal documents come in the task's order", "pass `tie` on to bench.core.order.best")
 def ties(subject: RetrieverSubject) -> None:
     """Check the order of equal documents: by id downwards under `trec`, as in the corpus under `list`."""
-    wanted: dict[Tie, list[str]] = {"trec": sorted(_TWINS, reverse=True), "list": list(_TWINS)}
-    for tie, order in wanted.items():
-        (found,) = subject.search(subject.index, [Item("twins", "three equal sentences")], tie=tie)
-        twins = [name for name in found.documents if name in _TWINS]
-        scores = [score for name, score in zip(found.documents, found.scores, strict=True) if name in _TWINS]
-        noisy = len(set(scores)) > 1 and _off(scores[0], scores[-1]) < _NOISE
-        why = f", for their scores differ by {_off(scores[0], scores[-1]):.0e} of their size" if noisy else ""
+    expected: dict[Tie, list[str]] = {"trec": sorted(_TWINS, reverse=True), "list": list(_TWINS)}
+    for tie, order in expected.items():
+        (ranking,) = subject.search(subject.index, [Item("twins", "three equal sentences")], tie=tie)
+        twins = [name for name in ranking.documents if name in _TWINS]
+        scores = [score for name, score in zip(ranking.documents, ranking.scores, strict=True) if name in _TWINS]
+        noisy = len(set(scores)) > 1 and _relative_difference(scores[0], scores[-1]) < _NOISE
+        why = (
+            f", for their scores differ by {_relative_difference(scores[0], scores[-1]):.0e} of their size"
+            if noisy
+            else ""
+        )
         expect(
             twins == order,
             f"equal documents come as {', '.join(twins) or 'none'} under {tie}, expected {order}{why}",
@@ -163,34 +175,34 @@ def ties(subject: RetrieverSubject) -> None:
         )
 
 
-def _off(one: float, other: float) -> float:
+def _relative_difference(score: float, expected: float) -> float:
     """Return how far two scores are apart, relative to the larger."""
-    return abs(one - other) / max(abs(one), abs(other), 1e-9)
+    return abs(score - expected) / max(abs(score), abs(expected), 1e-9)
 
 
-def _apart(left: Iterable[Ranking], right: Iterable[Ranking]) -> list[tuple[Ranking, Ranking]]:
+def _differing(rankings: Iterable[Ranking], expected: Iterable[Ranking]) -> list[tuple[Ranking, Ranking]]:
     """Return the rankings that differ, scores compared to 1e-6 of their size."""
     return [
-        (one, other)
-        for one, other in zip(left, right, strict=True)
-        if list(one.documents) != list(other.documents)
-        or any(_off(a, b) > 1e-6 for a, b in zip(one.scores, other.scores, strict=True))
+        (ranking, reference)
+        for ranking, reference in zip(rankings, expected, strict=True)
+        if list(ranking.documents) != list(reference.documents)
+        or any(_relative_difference(a, b) > 1e-6 for a, b in zip(ranking.scores, reference.scores, strict=True))
     ]
 
 
-def _alike(left: Iterable[Ranking], right: Iterable[Ranking], what: str) -> None:
+def _expect_equal(rankings: Iterable[Ranking], expected: Iterable[Ranking], cause: str) -> None:
     """Raise `BrokenPromiseError` where rankings differ, with the cause as far as scores show it.
 
     Where every score is the same, equal ones come in another order. Scores that differ in their last digits belong to
     vectors that depend on what else is in their batch; equal passages then no longer tie.
     """
-    odd = _apart(left, right)
+    odd = _differing(rankings, expected)
     if not odd:
         return
     offs = [
-        abs(len(one.scores) - len(other.scores)) + _off(a, b)
-        for one, other in odd
-        for a, b in zip(one.scores, other.scores, strict=False)
+        abs(len(ranking.scores) - len(reference.scores)) + _relative_difference(a, b)
+        for ranking, reference in odd
+        for a, b in zip(ranking.scores, reference.scores, strict=False)
     ]
     most = max(offs, default=1.0)
     why, remedy = "", ""
@@ -199,7 +211,7 @@ def _alike(left: Iterable[Ranking], right: Iterable[Ranking], what: str) -> None
     elif most < _NOISE:
         why = f": scores differ by up to {most:.0e} of their size, so equal passages no longer tie"
         remedy = _BATCHES
-    expect(False, f"{what} the ranking of {', '.join(one.query for one, _ in odd[:3])}{why}", remedy)
+    expect(False, f"{cause} the ranking of {', '.join(ranking.query for ranking, _ in odd[:3])}{why}", remedy)
 
 
 @promise(
@@ -209,8 +221,8 @@ def _alike(left: Iterable[Ranking], right: Iterable[Ranking], what: str) -> None
 )
 def same_bytes(subject: RetrieverSubject) -> None:
     """Index twice, and once more with a kill in the middle."""
-    wanted = files(subject.index)
-    odd = different(wanted, files(subject.make("again", passages())))
+    expected = files(subject.index)
+    odd = different(expected, files(subject.make("again", passages())))
     expect(not odd, f"indexing twice gives other bytes in {', '.join(odd)}")
     reported: list[float] = []
 
@@ -222,7 +234,7 @@ def same_bytes(subject: RetrieverSubject) -> None:
     try:
         subject.make("killed", passages(), advance)
     except Killed:
-        odd = different(wanted, files(subject.make("killed", passages())))
+        odd = different(expected, files(subject.make("killed", passages())))
         expect(not odd, f"indexing after a kill gives other bytes in {', '.join(odd)}")
 
 

@@ -29,19 +29,19 @@ class SuiteSubject:
     @cached_property
     def named(self) -> dict[str, Task]:
         """Every task on mini data; on official data those whose files are on this machine."""
-        kind, found = self.request.data, dict[str, Task]()
+        kind, tasks = self.request.data, dict[str, Task]()
         if kind not in self.suite.data:
             raise NotApplicableError(f"it has no {kind} data")
         for name in self.suite.task_names(kind):
             try:
-                found[name] = self.suite.load(name, self.request)
+                tasks[name] = self.suite.load(name, self.request)
             except UsageError as error:
                 if kind == "mini":
                     raise
                 self.absent[name] = str(error)
-        if not found:
+        if not tasks:
             raise NotApplicableError([*self.absent.values()][-1])
-        return found
+        return tasks
 
     @property
     def tasks(self) -> list[Task]:
@@ -68,8 +68,8 @@ def loads(subject: SuiteSubject) -> str:
     mini = subject.request.data == "mini"
     for name, task in subject.named.items():
         expect(bare(task.id) == f"{subject.suite.name}/{name}", f"task {name} calls itself {task.id}")
-        wanted = "that begins with mini" if mini else "without mini before it"
-        expect(task.id.startswith("mini") == mini, f"task {task.id}: expected an id {wanted}")
+        rule = "that begins with mini" if mini else "without mini before it"
+        expect(task.id.startswith("mini") == mini, f"task {task.id}: expected an id {rule}")
         expect(task.tie in get_args(Tie) and task.depth >= 1, f"{task.id}: found tie {task.tie}, depth {task.depth}")
         legs = [leg.name for leg in task.legs]
         expect(bool(legs) and len(set(legs)) == len(legs), f"{task.id}: found the legs {legs}")
@@ -97,9 +97,11 @@ def measures(subject: SuiteSubject) -> None:
 @promise("averages-complete", "its averages are over tasks that it has", "correct Suite.macros")
 def macros(subject: SuiteSubject) -> None:
     """Look for every member of every average among the tasks."""
-    known = {f"{subject.suite.name}/{name}" for data in subject.suite.data for name in subject.suite.task_names(data)}
-    members = {member.partition(":")[0] for one in subject.suite.macros for member in _members(one)}
-    lost = sorted(members - known)
+    task_ids = {
+        f"{subject.suite.name}/{name}" for data in subject.suite.data for name in subject.suite.task_names(data)
+    }
+    members = {member.partition(":")[0] for macro in subject.suite.macros for member in _members(macro)}
+    lost = sorted(members - task_ids)
     expect(not lost, f"its averages are over tasks that are not there: {', '.join(lost)}")
 
 
@@ -156,13 +158,15 @@ def repeats(subject: SuiteSubject) -> None:
 )
 def names_files(subject: SuiteSubject) -> None:
     """Read every source and listen for files: keys hold the hashes of those that it names, and of no others."""
-    sources = {(one.reader, one.files): one for task in subject.tasks for leg in task.legs for one in leg.sources}
+    sources = {
+        (source.reader, source.files): source for task in subject.tasks for leg in task.legs for source in leg.sources
+    }
     for source in sources.values():
-        with reads(source.files) as found:
+        with reads(source.files) as opened:
             for _ in source.read():
                 pass
-        odd = ", ".join([*found][:3])
-        expect(not found, f"{source.name} reads {odd}, expected only the files that it names")
+        odd = ", ".join([*opened][:3])
+        expect(not opened, f"{source.name} reads {odd}, expected only the files that it names")
 
 
 @promise(
@@ -174,15 +178,15 @@ def refuses(subject: SuiteSubject) -> None:
     """Ask for a task that is not there, and for official files in an empty folder."""
     empty = subject.folder / "empty"
     empty.mkdir(exist_ok=True)
-    asked = [("no-such-task", DataRequest(kind, empty, offline=True)) for kind in subject.suite.data]
+    cases = [("no-such-task", DataRequest(kind, empty, offline=True)) for kind in subject.suite.data]
     if "official" in subject.suite.data:
-        asked += [(subject.suite.task_names("official")[0], DataRequest("official", empty, offline=True))]
-    for name, request in asked:
+        cases += [(subject.suite.task_names("official")[0], DataRequest("official", empty, offline=True))]
+    for name, request in cases:
         try:
             subject.suite.load(name, request)
         except UsageError as error:
-            wanted = name if name == "no-such-task" else str(empty)
-            expect(wanted in str(error), f"the error about {name} ({request.data}) does not name {wanted}: {error}")
+            word = name if name == "no-such-task" else str(empty)
+            expect(word in str(error), f"the error about {name} ({request.data}) does not name {word}: {error}")
         else:
             raise BrokenPromiseError(f"{name} ({request.data} data, an empty folder) was loaded, expected a UsageError")
 

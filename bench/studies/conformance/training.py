@@ -68,10 +68,10 @@ def same_bytes(subject: DenseSubject) -> None:
     trained = subject.short
     odd = different(trained.bytes, subject.train("repeated", subject.budget).bytes)
     expect(not odd, f"two trainings with one seed differ in {', '.join(odd)}")
-    other = subject.train("other-seed", subject.budget, seed=2).bytes
-    same = other[f"{ENCODER}/model.safetensors"] == trained.bytes[f"{ENCODER}/model.safetensors"]
+    reseeded = subject.train("other-seed", subject.budget, seed=2).bytes
+    is_equal = reseeded[f"{ENCODER}/model.safetensors"] == trained.bytes[f"{ENCODER}/model.safetensors"]
     declared = "it is declared deterministic, but another seed gives other weights"
-    expect(subject.method.deterministic == same, "another seed gives the same weights" if same else declared)
+    expect(subject.method.deterministic == is_equal, "another seed gives the same weights" if is_equal else declared)
 
 
 @promise(
@@ -85,7 +85,7 @@ def resumes(subject: DenseSubject) -> None:
     odd = different(subject.short.bytes, trained.bytes)
     expect(not odd, f"a training that was killed after every step differs in {', '.join(odd)}")
     if "checkpoint_tokens" in type(subject.config).model_fields:
-        lost = [reached for reached, kept in trained.kept if kept < reached]
+        lost = [reached for reached, checkpoint in trained.kept if checkpoint < reached]
         expect(not lost, "it began anew after a kill, expected it to go on from its checkpoint (work.parts)")
 
 
@@ -152,11 +152,15 @@ def share_below(subject: DenseSubject, queries: Path, passages: Path) -> float:
     ask, hold = (load(folder, "cpu", 1, contract) for folder in (queries, passages))
     shares = []
     for language in world.LANGUAGES:
-        asked, held = world.questions(language)
-        left, right = ask.encode(asked, "query"), hold.encode(held, "passage")
-        scores = unit(left) @ unit(right).T if contract.similarity == "cos" else left @ right.T
+        questions, answers = world.questions(language)
+        query_vectors, passage_vectors = ask.encode(questions, "query"), hold.encode(answers, "passage")
+        scores = (
+            unit(query_vectors) @ unit(passage_vectors).T
+            if contract.similarity == "cos"
+            else query_vectors @ passage_vectors.T
+        )
         below = scores < scores.diagonal()[:, None]
-        shares.append(float(below.sum(1).mean()) / (len(asked) - 1))
+        shares.append(float(below.sum(1).mean()) / (len(questions) - 1))
     return sum(shares) / len(shares)
 
 

@@ -103,7 +103,7 @@ class DenseSubject(MethodSubject):
         settings = self.resolved.run.prepare.model_copy(update={"vocabulary": _VOCABULARY, "max_documents": None})
         assert isinstance(settings, PrepareConfig)  # noqa: S101 (for the type checker)
         stage = prepare.Prepare(backbone=None, corpus=None, settings=settings, documents=world.corpus(), of="planted")
-        return self._made("shards", lambda work: stage.run(work, {}))
+        return self._build("shards", lambda work: stage.run(work, {}))
 
     @cached_property
     def start(self) -> Path:
@@ -114,9 +114,9 @@ class DenseSubject(MethodSubject):
         from bench.pipeline.stages import init
 
         tokens = self.shards / "tokenizer"
-        return self._made(name, lambda work: init.run(work, BACKBONE, tokens, contract, 0))
+        return self._build(name, lambda work: init.run(work, BACKBONE, tokens, contract, 0))
 
-    def _made(self, name: str, make: Any) -> Path:
+    def _build(self, name: str, make: Any) -> Path:
         out = self.folder / name
         out.mkdir(parents=True)
         make(Workspace(out, Parts(self.folder / f"{name}-parts")))
@@ -170,8 +170,8 @@ class DenseSubject(MethodSubject):
         shutil.rmtree(folder / "out", ignore_errors=True)
         (folder / "out").mkdir(parents=True)
         work = Workspace(folder / "out", Parts(folder / "parts"), advance)
-        known = {key: value for key, value in changed.items() if key in type(self.config).model_fields}
-        trainer = self.method.build_trainer(self.config.model_copy(update=known))
+        overrides = {key: value for key, value in changed.items() if key in type(self.config).model_fields}
+        trainer = self.method.build_trainer(self.config.model_copy(update=overrides))
         job = TrainingJob(tokens=tokens, seed=seed, device="cpu", threads=1)
         before = global_state(torch_too=True) if watched else {}
         with writes([folder] if watched else [Path("/")]) as written:
@@ -181,7 +181,7 @@ class DenseSubject(MethodSubject):
 
     def killed(self) -> TrialTraining:
         """Train as `short` does, killed after every step and begun again each time."""
-        reached, kept = 0.0, []
+        reached, starts = 0.0, []
         for _ in range(_ATTEMPTS):
             reported: list[float] = []
 
@@ -191,21 +191,21 @@ class DenseSubject(MethodSubject):
                     raise Killed
 
             try:
-                done = self.train("killed", self.budget, advance=advance, checkpoint_tokens=1)
+                training = self.train("killed", self.budget, advance=advance, checkpoint_tokens=1)
             except Killed:
-                kept.append((reached, reported[0] if len(reported) > 1 else 0.0))
+                starts.append((reached, reported[0] if len(reported) > 1 else 0.0))
                 reached = sum(reported)
                 continue
-            expect(bool(kept), "it never calls work.advance, so nobody sees how far it is")
-            return replace(done, kept=tuple(kept[1:]))
+            expect(bool(starts), "it never calls work.advance, so nobody sees how far it is")
+            return replace(training, kept=tuple(starts[1:]))
         raise BrokenPromiseError(f"killed after every step it does not end within {_ATTEMPTS} attempts")
 
     def audited(self) -> TrialTraining:
         """Train as `short` does and watch which parameters of the optimisers a gradient reaches."""
         budget = self.budget  # which a training of its own finds out: it must not be watched too
         with _gradients() as audit:
-            done = self.train("audited", budget)
-        return replace(done, audit=dict(audit))
+            training = self.train("audited", budget)
+        return replace(training, audit=dict(audit))
 
     def encoders(self, trained: TrialTraining) -> dict[str, Path]:
         """Return role → folder of what was trained; an untied pair has a folder for each."""
@@ -233,7 +233,7 @@ def _gradients() -> Iterator[dict[str, bool]]:
     from torch.optim.optimizer import register_optimizer_step_pre_hook
 
     names: dict[int, str] = {}
-    found: dict[str, bool] = {}
+    reached_by_name: dict[str, bool] = {}
     reached: dict[int, tuple[nn.Parameter, bool]] = {}  # with the weight itself, whose number is its own while it lives
 
     def name() -> None:
@@ -249,15 +249,15 @@ def _gradients() -> Iterator[dict[str, bool]]:
             names.clear()  # of modules that are gone, whose numbers others may have now
             name()
         for weight in weights:
-            now = weight.grad is not None and bool(weight.grad.count_nonzero())
-            reached[id(weight)] = weight, now or reached.get(id(weight), (weight, False))[1]
-        found.clear()
+            reached_now = weight.grad is not None and bool(weight.grad.count_nonzero())
+            reached[id(weight)] = weight, reached_now or reached.get(id(weight), (weight, False))[1]
+        reached_by_name.clear()
         for weight, ever in reached.values():  # of two with one label, neither may hide the other
             label = names.get(id(weight)) or f"a parameter of shape {tuple(weight.shape)}"
-            found[label] = found.get(label, True) and ever
+            reached_by_name[label] = reached_by_name.get(label, True) and ever
 
     handle = register_optimizer_step_pre_hook(look)
     try:
-        yield found
+        yield reached_by_name
     finally:
         handle.remove()

@@ -20,12 +20,12 @@ def global_state(torch_too: bool) -> dict[str, Any]:
     """Return what a whole process shares, by name; with `torch_too` torch's, which a light method must not import."""
     import numpy as np
 
-    kind, keys, *rest = np.random.get_state(legacy=True)
+    kind, keys, *counters = np.random.get_state(legacy=True)
     state: dict[str, Any] = {
         "the environment": dict(os.environ),
         "the working folder": str(Path.cwd()),
         "Python's random generator": random.getstate(),
-        "numpy's random generator": (str(kind), tuple(np.asarray(keys).tolist()), *rest),
+        "numpy's random generator": (str(kind), tuple(np.asarray(keys).tolist()), *counters),
         "numpy's error handling": np.geterr(),
     }
     return {**state, **(_torch_state() if torch_too else {})}
@@ -49,14 +49,14 @@ def _torch_state() -> dict[str, Any]:
 
 def changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """Return what changed, by name; of the environment the variables too."""
-    found = []
+    changed = []
     for name, value in before.items():
         if after[name] == value:
             continue
         odd = sorted({*value.items()} ^ {*after[name].items()}) if name == "the environment" else []
         names = dict.fromkeys(key for key, _ in odd)
-        found.append(f"{name} ({', '.join(names)})" if names else name)
-    return found
+        changed.append(f"{name} ({', '.join(names)})" if names else name)
+    return changed
 
 
 class _AuditHook:
@@ -109,19 +109,19 @@ _HOOK = _AuditHook()
 @contextmanager
 def writes(inside: Sequence[Path]) -> Iterator[dict[str, None]]:
     """Collect the paths outside some folders that Python code writes, moves or removes, but for `__pycache__`."""
-    with _watched(inside, reading=False) as found:
-        yield found
+    with _watched(inside, reading=False) as paths:
+        yield paths
 
 
 @contextmanager
-def reads(named: Sequence[Path]) -> Iterator[dict[str, None]]:
+def reads(allowed: Sequence[Path]) -> Iterator[dict[str, None]]:
     """Collect the files that Python code opens for reading, but for those named and those of installed software."""
     installed = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     modules = [module for name, module in sys.modules.items() if "." not in name]
     tops = [module for module in modules if isinstance(getattr(module, "__path__", None), list)]
     packages = [Path(place) for top in tops for place in top.__path__]
-    with _watched([*named, *map(Path, installed), *packages], reading=True) as found:
-        yield found
+    with _watched([*allowed, *map(Path, installed), *packages], reading=True) as paths:
+        yield paths
 
 
 @contextmanager

@@ -27,18 +27,18 @@ def vocabulary(language: str) -> tuple[list[list[str]], list[str]]:
     """Return the words of every topic of a language, and its fillers; no word occurs twice."""
     consonants, vowels = _LETTERS[language]
     rng = np.random.default_rng([LANGUAGES.index(language), 11])
-    made: dict[str, None] = {}
-    while len(made) < TOPICS * WORDS + FILLERS:
+    distinct: dict[str, None] = {}
+    while len(distinct) < TOPICS * WORDS + FILLERS:
         parts = [rng.choice(list(consonants)) + rng.choice(list(vowels)) for _ in range(rng.integers(2, 4))]
-        made["".join(parts) + language[0]] = None
-    words = list(made)
+        distinct["".join(parts) + language[0]] = None
+    words = list(distinct)
     return [words[at * WORDS : (at + 1) * WORDS] for at in range(TOPICS)], words[TOPICS * WORDS :]
 
 
 def _sentence(words: Sequence[str], fillers: Sequence[str], rng: np.random.Generator) -> str:
     """Draw the words of one sentence, in any order."""
-    drawn = [*rng.choice(list(words), _TOPICAL), *rng.choice(list(fillers), _IDLE)]
-    return " ".join(rng.permutation(drawn)) + "."
+    sampled = [*rng.choice(list(words), _TOPICAL), *rng.choice(list(fillers), _IDLE)]
+    return " ".join(rng.permutation(sampled)) + "."
 
 
 def corpus() -> Source[Document]:
@@ -60,13 +60,13 @@ def questions(language: str) -> tuple[list[Item], list[Item]]:
     """Return held-out questions and their passages of a language, row by row; every pair of topics once."""
     topics, fillers = vocabulary(language)
     rng = np.random.default_rng([LANGUAGES.index(language), 13])
-    asked, held = [], []
+    queries, passages = [], []
     for at, (first, second) in enumerate(combinations(range(TOPICS), 2)):
         words = topics[first] + topics[second]
-        asked.append(Item(f"{language}-q{at}", _sentence(words, fillers, rng), language=language))
+        queries.append(Item(f"{language}-q{at}", _sentence(words, fillers, rng), language=language))
         passage = " ".join(_sentence(words, fillers, rng) for _ in range(3))
-        held.append(Item(f"{language}-p{at}", passage, language=language))
-    return asked, held
+        passages.append(Item(f"{language}-p{at}", passage, language=language))
+    return queries, passages
 
 
 _TEXTS = json.loads(files("bench.studies.conformance").joinpath("odd.json").read_bytes())

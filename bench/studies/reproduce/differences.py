@@ -72,111 +72,114 @@ def compare(theirs: Content, ours: Content, their_values: PerQuery, our_values: 
     threads or processor can be the reason. All else differs. Legs without per-query values are compared by their means.
     """
     values = tuple(_values(theirs, ours, their_values, our_values))
-    found = causes(theirs, ours)
+    differences = causes(theirs, ours)
     if not values:
-        return Reproduction("differs", "both results have no task in common", values, tuple(found))
-    other = [value for value in values if not value.same]
-    if not other:
+        return Reproduction("differs", "both results have no task in common", values, tuple(differences))
+    unequal = [value for value in values if not value.same]
+    if not unequal:
         compared = "every query" if all(value.changed is not None for value in values) else "the means"
         sentence = f"{_count(len(values), 'number')} the same to the last digit, {compared}"
-        return Reproduction("OK", sentence, values, tuple(found))
+        return Reproduction("OK", sentence, values, tuple(differences))
     systems = (theirs["system"], *theirs["system"].get("parts", ()))
-    floating = any("contract" in one or "backbone" in one for one in systems)  # sums that depend on the processor
-    if floating and not any(cause.kind == "machine" for cause in found):
+    has_encoder = any("contract" in system or "backbone" in system for system in systems)
+    if has_encoder and not any(cause.kind == "machine" for cause in differences):
         stages = {stage for legs in theirs["tasks"].values() for leg in legs.values() for stage in leg.get("keys", ())}
         is_trained = not stages.isdisjoint(("train", "tune", "train_cross"))
         trained = "; a training on another is one with another seed" if is_trained else ""
-        what = f"processor: results do not say which; sums of an encoder differ by it{trained}"
-        found.append(Cause("machine", what, True))
-    missing = [value for value in other if value.off is None]
+        summary = f"processor: results do not say which; sums of an encoder differ by it{trained}"
+        differences.append(Cause("machine", summary, True))
+    missing = [value for value in unequal if value.off is None]
     if missing:
         sentence = f"{_count(len(missing), 'number')} are in one of the two results only"
-        return Reproduction("differs", sentence, values, tuple(found))
-    worst = max(other, key=lambda value: abs(value.off or 0.0))
+        return Reproduction("differs", sentence, values, tuple(differences))
+    worst = max(unequal, key=lambda value: abs(value.off or 0.0))
     far = abs(worst.off or 0.0)
     queries = f" ({worst.changed:,} of {worst.queries:,} queries)" if worst.changed is not None else ""
-    where = f"{worst.measure} of {f'{worst.task} {worst.leg}'.strip()}{queries}"
-    what = f"{_count(len(other), 'number')} of {len(values)} differ; {where} by {far:.2g}"
-    grave = [cause for cause in found if not cause.slight]
-    if far <= CLOSE and found and not grave:
+    place = f"{worst.measure} of {f'{worst.task} {worst.leg}'.strip()}{queries}"
+    summary = f"{_count(len(unequal), 'number')} of {len(values)} differ; {place} by {far:.2g}"
+    grave = [cause for cause in differences if not cause.slight]
+    if far <= CLOSE and differences and not grave:
         return Reproduction(
-            "close", f"{what}, at most {CLOSE:g}, which {_kinds(found)} can explain", values, tuple(found)
+            "close",
+            f"{summary}, at most {CLOSE:g}, which {_kinds(differences)} can explain",
+            values,
+            tuple(differences),
         )
     if grave:
         reason = f"the results do not have the same {_kinds(grave)}"
     else:
-        reason = f"more than {CLOSE:g}" if found else "though nothing else is different"
-    return Reproduction("differs", f"{what}: {reason}", values, tuple(found))
+        reason = f"more than {CLOSE:g}" if differences else "though nothing else is different"
+    return Reproduction("differs", f"{summary}: {reason}", values, tuple(differences))
 
 
 def causes(theirs: Content, ours: Content) -> list[Cause]:
     """Return everything apart from numbers in which two results differ, each once."""
-    found = [*_of_systems(theirs["system"], ours["system"])]
+    differences = [*_of_systems(theirs["system"], ours["system"])]
     versions = theirs["suite"]["version"], ours["suite"]["version"]
-    found += _differ("version", f"version of suite {theirs['suite']['name']}", *versions)
-    found += _differ("seed", "seed", theirs["seed"], ours["seed"])
-    found += _differ("settings", "profile", theirs["profile"], ours["profile"])
+    differences += _differ("version", f"version of suite {theirs['suite']['name']}", *versions)
+    differences += _differ("seed", "seed", theirs["seed"], ours["seed"])
+    differences += _differ("settings", "profile", theirs["profile"], ours["profile"])
     for task, legs in theirs["tasks"].items():
-        here = ours["tasks"].get(task, {})
-        for leg in (name for name in legs if name in here):
-            found += _of_legs(task, legs[leg], here[leg])
-    if not found and theirs["system"]["hash"] != ours["system"]["hash"]:
+        subsets = ours["tasks"].get(task, {})
+        for leg in (name for name in legs if name in subsets):
+            differences += _of_legs(task, legs[leg], subsets[leg])
+    if not differences and theirs["system"]["hash"] != ours["system"]["hash"]:
         hashes = (content["system"]["hash"][:12] for content in (theirs, ours))
-        found += _differ("settings", "hash of the system", *hashes)
-    return list(dict.fromkeys(found))
+        differences += _differ("settings", "hash of the system", *hashes)
+    return list(dict.fromkeys(differences))
 
 
-def _of_systems(one: Content, other: Content) -> Iterator[Cause]:
+def _of_systems(theirs: Content, ours: Content) -> Iterator[Cause]:
     for key in _SYSTEM:
         kind = "version" if key == "version" else "settings"
-        yield from _differ(kind, f"{key} of the system", one.get(key), other.get(key))
-    yield from _settings(one.get("settings", ()), other.get("settings", ()))
-    corpora = [side.get("corpus") or {} for side in (one, other)]
+        yield from _differ(kind, f"{key} of the system", theirs.get(key), ours.get(key))
+    yield from _settings(theirs.get("settings", ()), ours.get("settings", ()))
+    corpora = [side.get("corpus") or {} for side in (theirs, ours)]
     if corpora[0].get("name") != corpora[1].get("name"):
         yield from _differ("data", "pretraining corpus", *(corpus.get("name") for corpus in corpora))
     elif corpora[0] != corpora[1]:
         yield Cause("data", f"pretraining corpus: {corpora[0].get('name')} has other documents here")
 
 
-def _of_legs(task: str, one: Content, other: Content) -> Iterator[Cause]:
-    yield from _differ("data", f"release of {task}", one.get("release"), other.get("release"))
-    yield from _differ("settings", f"protocol of {task}", one.get("protocol"), other.get("protocol"))
-    if "settings" in one and "settings" in other:  # files of older versions do not say them
-        yield from _settings(one["settings"], other["settings"])
-    for stage, what in _FILES.items():
-        keys = [side.get("keys", {}).get(stage) for side in (one, other)]
+def _of_legs(task: str, theirs: Content, ours: Content) -> Iterator[Cause]:
+    yield from _differ("data", f"release of {task}", theirs.get("release"), ours.get("release"))
+    yield from _differ("settings", f"protocol of {task}", theirs.get("protocol"), ours.get("protocol"))
+    if "settings" in theirs and "settings" in ours:  # files of older versions do not say them
+        yield from _settings(theirs["settings"], ours["settings"])
+    for stage, kind in _FILES.items():
+        keys = [side.get("keys", {}).get(stage) for side in (theirs, ours)]
         if None not in keys and keys[0] != keys[1]:
-            yield Cause("data", f"{what} of {task}: other files, or read by other code")
-    for name, theirs, ours in _both(one.get("libraries", {}), other.get("libraries", {})):
-        yield from _differ("libraries", name, theirs, ours, slight=True)
-    for name, theirs, ours in _both(one.get("compute", {}), other.get("compute", {})):
-        yield from _differ("machine", name, theirs, ours, slight=True)
-    for stage, theirs, ours in _both(one.get("facts", {}), other.get("facts", {})):
-        machines = [(side or {}).get("hardware") for side in (theirs, ours)]
+            yield Cause("data", f"{kind} of {task}: other files, or read by other code")
+    for name, their_value, our_value in _both(theirs.get("libraries", {}), ours.get("libraries", {})):
+        yield from _differ("libraries", name, their_value, our_value, slight=True)
+    for name, their_value, our_value in _both(theirs.get("compute", {}), ours.get("compute", {})):
+        yield from _differ("machine", name, their_value, our_value, slight=True)
+    for stage, their_value, our_value in _both(theirs.get("facts", {}), ours.get("facts", {})):
+        machines = [(side or {}).get("hardware") for side in (their_value, our_value)]
         if None not in machines:
             yield from _differ("machine", f"hardware of {stage}", *machines, slight=True)
 
 
-def _settings(one: Sequence[Content], other: Sequence[Content]) -> Iterator[Cause]:
-    for key, theirs, ours in _both(*({row["key"]: row["value"] for row in rows} for rows in (one, other))):
+def _settings(theirs: Sequence[Content], ours: Sequence[Content]) -> Iterator[Cause]:
+    for key, their_value, our_value in _both(*({row["key"]: row["value"] for row in rows} for rows in (theirs, ours))):
         if key != _THREADS:
-            yield from _differ("settings", key, theirs, ours)
+            yield from _differ("settings", key, their_value, our_value)
 
 
-def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    for key in dict.fromkeys([*one, *other]):
-        yield key, one.get(key), other.get(key)
+def _both(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    for key in dict.fromkeys([*theirs, *ours]):
+        yield key, theirs.get(key), ours.get(key)
 
 
-def _differ(kind: str, what: str, theirs: Any, ours: Any, *, slight: bool = False) -> Iterator[Cause]:
+def _differ(kind: str, subject: str, theirs: Any, ours: Any, *, slight: bool = False) -> Iterator[Cause]:
     if theirs != ours:
-        sentence = " ".join(f"{what}: the file has {_printed(theirs)}, here it is {_printed(ours)}".split())
+        sentence = " ".join(f"{subject}: the file has {_printed(theirs)}, here it is {_printed(ours)}".split())
         yield Cause(kind, sentence, slight)
 
 
 def _printed(value: Any) -> str:
-    said = value if isinstance(value, str) and value else shown(value)
-    return said if len(said) <= _LONG else f"{said[:_LONG]}…"
+    text = value if isinstance(value, str) and value else shown(value)
+    return text if len(text) <= _LONG else f"{text[:_LONG]}…"
 
 
 _LONG = 120
@@ -186,18 +189,18 @@ def _values(theirs: Content, ours: Content, their_values: PerQuery, our_values: 
     """Yield every measure of every leg of the file, and what the replay has of it."""
     for task, legs in theirs["tasks"].items():
         for leg, entry in legs.items():
-            other = ours["tasks"].get(task, {}).get(leg, {}).get("measures", {})
+            our_measures = ours["tasks"].get(task, {}).get(leg, {}).get("measures", {})
             sides = [values.get((task, leg), {}) for values in (their_values, our_values)]
-            for name, mean, here in _both(entry["measures"], other):
+            for name, their_mean, our_mean in _both(entry["measures"], our_measures):
                 changed, (first, second) = None, (side.get(name) for side in sides)
                 if first is not None and second is not None:  # queries that one side has alone count, too
-                    asked = first.keys() | second.keys()
-                    changed = sum(abs(first.get(one, -1.0) - second.get(one, -1.0)) > EXACT for one in asked)
-                yield ReproducedValue(task, leg, name, mean, here, changed, entry["queries"])
+                    queries = first.keys() | second.keys()
+                    changed = sum(abs(first.get(query, -1.0) - second.get(query, -1.0)) > EXACT for query in queries)
+                yield ReproducedValue(task, leg, name, their_mean, our_mean, changed, entry["queries"])
 
 
-def _kinds(found: Sequence[Cause]) -> str:
-    return " and ".join(dict.fromkeys(cause.kind for cause in found))
+def _kinds(differences: Sequence[Cause]) -> str:
+    return " and ".join(dict.fromkeys(cause.kind for cause in differences))
 
 
 def _count(count: int, noun: str) -> str:

@@ -48,33 +48,37 @@ def references(plugins: Plugins, names: Sequence[str]) -> list[tuple[RunPreset, 
     Raises:
         UsageError: a name is neither a preset nor a suite with expected scores.
     """
-    every = [(one.value, suite) for one in plugins.runs.values() for suite in one.value.expects]
-    known = sorted({name for preset, suite in every for name in (preset.name, suite)})
+    pairs = [(owned.value, suite) for owned in plugins.runs.values() for suite in owned.value.expects]
+    names_known = sorted({name for preset, suite in pairs for name in (preset.name, suite)})
     for name in names:
-        if name not in known:
-            raise UsageError(unknown("reference", name, known))
-    wanted = {*names} or {*known}
-    return [(preset, suite) for preset, suite in every if wanted & {preset.name, suite}]
+        if name not in names_known:
+            raise UsageError(unknown("reference", name, names_known))
+    selected = {*names} or {*names_known}
+    return [(preset, suite) for preset, suite in pairs if selected & {preset.name, suite}]
 
 
 def check_references(
-    wanted: Sequence[tuple[RunPreset, str]], given: Request, plugins: Plugins, store: Store, shown: Shown
+    selected: Sequence[tuple[RunPreset, str]], request: Request, plugins: Plugins, store: Store, shown: Shown
 ) -> Iterator[ReferenceCheck]:
     """Run each preset on each suite as `given` says (folders, device, settings) and yield a check for each value.
 
     Where data, a model or a method are not here, a suite's values are skipped with the reason.
     """
-    for preset, suite in wanted:
+    for preset, suite in selected:
         expects = preset.expects[suite]
         try:
             tasks = _tasks(plugins.suite(suite), expects, preset.data or "official")
-            content = _run(replace(given, preset=preset.name, suites=(suite,), tasks=tasks), plugins, store, shown)
+            content = _run(replace(request, preset=preset.name, suites=(suite,), tasks=tasks), plugins, store, shown)
         except BenchError as error:
             for name, expected in expects.items():
                 yield ReferenceCheck(preset.name, suite, name, "", expected, None, "skipped", str(error))
             continue
         measure = content["suite"]["primary"]
-        values = {one["name"]: one["measures"][measure] for one in content["macro"] if measure in one["measures"]}
+        values = {
+            average["name"]: average["measures"][measure]
+            for average in content["macro"]
+            if measure in average["measures"]
+        }
         values |= {
             bare(task).removeprefix(f"{suite}/"): task_value(of, measure) for task, of in content["tasks"].items()
         }
@@ -85,7 +89,7 @@ def check_references(
 
 def _tasks(suite: Suite, expects: Iterable[str], data: str) -> tuple[str, ...]:
     """Return the tasks to run; none for the whole suite, which an average needs."""
-    tasks, averages = suite.task_names(data), [one.name for one in suite.macros]
+    tasks, averages = suite.task_names(data), [macro.name for macro in suite.macros]
     for name in expects:
         if name not in (*tasks, *averages):
             raise UsageError(unknown(f"task or average of {suite.name}", name, (*tasks, *averages)))
@@ -101,7 +105,7 @@ def _run(request: Request, plugins: Plugins, store: Store, shown: Shown) -> Mapp
         outcome = run(request, plugins, store, listener, ready)
     for failure in outcome.failed:
         raise UsageError(failure.reason)
-    return next(one.content for one in outcome.published if one.content["system"].get("budget") != 0)
+    return next(result.content for result in outcome.published if result.content["system"].get("budget") != 0)
 
 
 def _verdict(off: float, tolerance: float) -> Verdict:

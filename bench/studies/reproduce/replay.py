@@ -46,18 +46,20 @@ class Replay:
     causes: tuple[Cause, ...]
 
 
-def request_of(content: Content, given: ReplayOptions) -> Request:
+def request_of(content: Content, options: ReplayOptions) -> Request:
     """Compose the request that makes a result again. Raises `UsageError` for files that `given` does not place."""
-    said = reproduction_request([content], whole=False)
+    original = reproduction_request([content], whole=False)
     legs = (leg for legs in content["tasks"].values() for leg in legs.values())
     machine: Mapping[str, Any] = next((leg["compute"] for leg in legs if leg.get("compute")), {})
     threads = (f"compute.threads={machine['threads']}",) if machine.get("threads") else ()
-    over = {name: getattr(given, name) or getattr(said, name) for name in ("tasks", "backbone", "corpus", "rerank")}
-    places = {name: getattr(given, name) for name in ("data_dir", "store", "results", "offline")}
-    device = str(machine.get("device") or "auto") if given.device == "auto" else given.device
-    request = replace(said, sets=(*threads, *said.sets, *given.sets), device=device, **over, **places)
+    over = {
+        name: getattr(options, name) or getattr(original, name) for name in ("tasks", "backbone", "corpus", "rerank")
+    }
+    places = {name: getattr(options, name) for name in ("data_dir", "store", "results", "offline")}
+    device = str(machine.get("device") or "auto") if options.device == "auto" else options.device
+    request = replace(original, sets=(*threads, *original.sets, *options.sets), device=device, **over, **places)
     last = {text.partition("=")[0].strip(): text for text in request.sets}
-    for value, what, option in (
+    for value, role, option in (
         (request.corpus or "", "was trained on", "--corpus PATH"),
         *((task, "was tested on", "--task FOLDER") for task in request.tasks),
         (request.backbone or "", "was trained from", "--backbone FOLDER"),
@@ -68,21 +70,23 @@ def request_of(content: Content, given: ReplayOptions) -> Request:
     ):
         if value.partition("=")[2].startswith(ANYWHERE) or value.startswith(ANYWHERE):
             name = value.rpartition("/")[2]
-            raise UsageError(f"the row {what} {name}, and its file does not say where that lies; type {option}")
+            raise UsageError(f"the row {role} {name}, and its file does not say where that lies; type {option}")
     return request
 
 
-def prepared(content: Content, given: ReplayOptions, plugins: Plugins, store: Store) -> Replay:
+def prepared(content: Content, options: ReplayOptions, plugins: Plugins, store: Store) -> Replay:
     """Plan the stages of a result's row; raises as `request_of` and `plan` do, and where no system here is that row."""
-    request = request_of(content, given)
-    whole = plan(request, plugins, store)
-    cell, legs = _own(content, whole)
-    alone = replace(whole.experiment, cells=(cell,))
-    narrow = replace(whole, experiment=alone, legs=(legs,), steps=tuple(steps([leg.score for leg in legs], store)))
+    request = request_of(content, options)
+    full_plan = plan(request, plugins, store)
+    cell, legs = _find_cell(content, full_plan)
+    experiment = replace(full_plan.experiment, cells=(cell,))
+    narrow = replace(
+        full_plan, experiment=experiment, legs=(legs,), steps=tuple(steps([leg.score for leg in legs], store))
+    )
     system = {**cell.system.about(), "hash": tuned_hash(cell)}
     suite = {"name": cell.suite.name, "version": cell.suite.version}
-    here = {"system": system, "suite": suite, "seed": cell.seed, "profile": whole.profile.name, "tasks": {}}
-    return Replay(request, narrow, tuple(causes({**content, "tasks": {}}, here)))
+    content_here = {"system": system, "suite": suite, "seed": cell.seed, "profile": full_plan.profile.name, "tasks": {}}
+    return Replay(request, narrow, tuple(causes({**content, "tasks": {}}, content_here)))
 
 
 def replay(ready: Replay, plugins: Plugins, store: Store, listener: Listener) -> results.Published:
@@ -93,12 +97,12 @@ def replay(ready: Replay, plugins: Plugins, store: Store, listener: Listener) ->
     return outcome.published[0]
 
 
-def _own(content: Content, whole: Plan) -> tuple[Cell, Any]:
+def _find_cell(content: Content, full_plan: Plan) -> tuple[Cell, Any]:
     """The cell of a plan that makes a row: by its hash, else by its label, else the one that is trained as it is."""
     system = content["system"]
-    found = [
+    candidates = [
         (cell, legs)
-        for cell, legs in zip(whole.cells, whole.legs, strict=True)
+        for cell, legs in zip(full_plan.cells, full_plan.legs, strict=True)
         if (cell.setting, cell.data) == (content["setting"], content["data"])
     ]
     rules: tuple[Callable[[Cell], bool], ...] = (
@@ -107,10 +111,10 @@ def _own(content: Content, whole: Plan) -> tuple[Cell, Any]:
         lambda cell: cell.system.untrained == (system.get("budget") == 0),
     )
     for fits in rules:
-        mine = [pair for pair in found if fits(pair[0])]
+        mine = [pair for pair in candidates if fits(pair[0])]
         if mine:
             return mine[0]
-    reasons = "; ".join(dict.fromkeys(cell.reason for cell in whole.refused))
+    reasons = "; ".join(dict.fromkeys(cell.reason for cell in full_plan.refused))
     raise UsageError(
         f"found no system here like {system['label']} in setting {content['setting']} on {content['data']} data"
         + (f": {reasons}" if reasons else "; look at `bench plan` with the row's command")

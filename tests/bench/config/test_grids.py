@@ -10,7 +10,7 @@ from bench.config.base import Config, setting
 from bench.config.grids import (
     CellReference,
     apply_grid,
-    chosen,
+    choose_presets,
     expand_grid,
     grid_faults,
     grids,
@@ -118,7 +118,7 @@ def test_names_and_numbers_of_a_grid() -> None:
     """Only grids are listed; the paper's numbers come under one label, a failure without a number; all is sound."""
     assert list(grids(METHOD)) == ["ccp/table5"]
     assert reported(GRID) == {"full,0.1": 91.3, "no-bn,0.1": 72.5, "fail": None}
-    assert chosen([METHOD], "table5=fail") == [(METHOD, "table5=fail", CellReference("ccp/table5", "fail"))]
+    assert choose_presets([METHOD], "table5=fail") == [(METHOD, "table5=fail", CellReference("ccp/table5", "fail"))]
     assert expand_grid(METHOD).presets["table5=no-bn,0.1"].values == {"depth": 3, "head.bn": False, "tau": 0.1}
     sound = replace(
         METHOD, space={"tau": LogUniform(0.01, 1), "depth": Choice((1, 2)), "head.bn": Choice((True, False))}
