@@ -80,9 +80,8 @@ def command(request: Request, as_json: bool) -> None:
     unknown += f", and {n} of unknown length" if (n := sum(step.unknown for step in ready.steps)) else ""
     for name, row in lacking.items():
         size_text = sized(row["bytes_left"], row["files_left_of_unknown_size"])
-        click.echo(
-            f"not here: {file_count(row['files'])} of {name}, {size_text} to fetch; type: bench data fetch {row['asked']}"
-        )
+        count, command_line = file_count(row["files"]), f"bench data fetch {row['asked']}"
+        click.echo(f"not here: {count} of {name}, {size_text} to fetch; type: {command_line}")
     click.echo(
         f"profile {size.name}{hours}: {runs} of {len(ready.steps)} stages to run, {duration(ready.seconds)}{unknown}"
     )
