@@ -16,9 +16,14 @@ _PROTOCOL, _RERANKED = "protocol", "rerank"
 
 
 def reproduction_request(results: Sequence[Mapping[str, Any]], *, whole: bool) -> Request:
-    """Return the request that reproduces a system's results; what lay on the user's machine begins with `ANYWHERE`.
+    """Return the request that reproduces a system's results.
 
-    `results` are contents of result files that differ in their seed only; `whole`: every task of the suite was run.
+    Args:
+        results: contents of result files that differ in their seed only.
+        whole: every task of the suite was run, so none is named.
+
+    Returns:
+        The request; paths of what lay on the user's machine begin with `ANYWHERE`.
     """
     first = results[0]
     system, suite = first["system"], first["suite"]["name"]
@@ -40,7 +45,7 @@ def reproduction_request(results: Sequence[Mapping[str, Any]], *, whole: bool) -
         backbone=_anywhere(_of_system(system, "backbone")),
         corpus=_corpus(system),
         rerank=_anywhere((system.get("rerank") or {}).get("model")),
-        sets=tuple(f"{key}={written(_anywhere(value))}" for key, value in _chosen(first, world).items()),
+        sets=tuple(f"{key}={written(_anywhere(value))}" for key, value in _typed_settings(first, world).items()),
         label=_label(system),
     )
 
@@ -51,7 +56,11 @@ def _anywhere(value: Any) -> Any:
 
 
 def run_command(results: Sequence[Mapping[str, Any]], *, whole: bool) -> list[str]:
-    """Return the words of `bench run …`, not yet quoted for a shell; arguments as for `asked`."""
+    """Return the words of `bench run …`, not yet quoted for a shell; arguments as for `reproduction_request`.
+
+    Example:
+        `["bench", "run", "--method", "crop", "--suite", "mrtydi", "--seed", "0,1,2"]`
+    """
     request = reproduction_request(results, whole=whole)
     options = {
         "--method": ",".join(request.methods),
@@ -71,17 +80,17 @@ def run_command(results: Sequence[Mapping[str, Any]], *, whole: bool) -> list[st
     return ["bench", "run", *arguments, *sets, *(["--label", request.label] if request.label else [])]
 
 
-def _chosen(first: Mapping[str, Any], world: str) -> dict[str, Any]:
+def _typed_settings(first: Mapping[str, Any], world: str) -> dict[str, Any]:
     """The settings that `--set` repeats, by key."""
     system = first["system"]
-    chosen = {row["key"]: row["value"] for row in _rows(first) if _layer(row) in _USER_LAYERS}
-    if chosen.get("tune.data"):
-        chosen["tune.data"] = f"{ANYWHERE}{chosen['tune.data']}"
-    chosen |= {"mini.world": world} if world else {}
+    settings = {row["key"]: row["value"] for row in _rows(first) if _layer(row) in _USER_LAYERS}
+    if settings.get("tune.data"):
+        settings["tune.data"] = f"{ANYWHERE}{settings['tune.data']}"
+    settings |= {"mini.world": world} if world else {}
     readout = (system.get("readout") or {}).items()
-    chosen |= {f"encode.{key}": NO_TITLES if value is None else value for key, value in readout}
+    settings |= {f"encode.{key}": NO_TITLES if value is None else value for key, value in readout}
     budgets = {f"budget.{unit}": _of_system(system, key) for unit, key in _BUDGETS.items()}
-    return chosen | {key: value for key, value in budgets.items() if value}
+    return settings | {key: value for key, value in budgets.items() if value}
 
 
 _BUDGETS = {"tokens": "budget", "flops": "budget_flops", "steps": "budget_steps"}

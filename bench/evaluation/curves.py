@@ -16,9 +16,15 @@ _EXCLUDED_OF_PROBES = {"chance", "full_rank", "deviation"}
 
 
 def curves(log: Path) -> dict[str, Any]:
-    """Return the curves of a training log: `across` (what x counts) and `lines`, by name the lists `x` and `y`.
+    """Return the curves of a training log.
 
-    Lines that are no JSON object, and values that are no finite numbers, are skipped; a line has at most `MOST` points.
+    Args:
+        log: JSON lines, as trainings write them; lines that are no object, and values that are no finite numbers, are
+            skipped.
+
+    Returns:
+        `across` (what x counts: tokens, questions or steps) and `lines`, by name the lists `x` and `y` of at most
+        `MOST` points each.
     """
     with log.open(encoding="utf-8") as stream:
         log_lines = [line for text in stream if isinstance(line := json.loads(text), dict)]
@@ -36,7 +42,12 @@ def curves(log: Path) -> dict[str, Any]:
 
 
 def thinned(points: Sequence[tuple[float, float]], most: int = MOST) -> list[tuple[float, float]]:
-    """Thin points (x, y), x ascending, to `most`, 4 or more: ends and extremes of equal stretches; no peak is lost."""
+    """Thin a line to its ends and the extremes of equal stretches, so that no peak is lost.
+
+    Args:
+        points: (x, y), x ascending.
+        most: number of points that may remain, 4 or more.
+    """
     if len(points) <= most:
         return list(points)
     inner, stretches = points[1:-1], (most - 2) // 2

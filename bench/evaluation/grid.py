@@ -124,14 +124,14 @@ def direction(cells: Sequence[CellResult], sure: Mapping[frozenset[str], bool] |
     ours = [-math.inf if cell.ours is None else cell.ours for cell in compared]
     theirs = [-math.inf if cell.paper is None else cell.paper for cell in compared]
     pairs = [(a, b) for a, b in combinations(range(len(compared)), 2) if theirs[a] != theirs[b]]
-    alike = [(a, b) for a, b in pairs if ours[a] != ours[b] and (ours[a] > ours[b]) == (theirs[a] > theirs[b])]
+    same_order = [(a, b) for a, b in pairs if ours[a] != ours[b] and (ours[a] > ours[b]) == (theirs[a] > theirs[b])]
     ranks = [[sorted(set(side)).index(number) for number in side] for side in (ours, theirs)]
     both_vary = all(len(set(side)) > 1 for side in ranks)
     tau = float(kendalltau(*ranks, variant="b").statistic) if both_vary else None
     if sure is None:
-        return Direction(len(pairs), len(alike), tau)
+        return Direction(len(pairs), len(same_order), tau)
     certain = [pair for pair in pairs if sure.get(frozenset(compared[place].system for place in pair))]
-    return Direction(len(pairs), len(alike), tau, len(certain), len(set(certain) & set(alike)))
+    return Direction(len(pairs), len(same_order), tau, len(certain), len(set(certain) & set(same_order)))
 
 
 def describe(direction: Direction) -> str:

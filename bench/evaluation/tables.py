@@ -64,7 +64,17 @@ class Table:
 
     @staticmethod
     def of(caption: str, columns: Sequence[Column], items: Iterable[Any], notes: Sequence[str] = ()) -> Table:
-        """Build a table with one row for each item; every column says how to take its value."""
+        """Build a table with one row for each item.
+
+        Args:
+            caption: what the table is called.
+            columns: from left to right; `value` of each takes its cell from an item.
+            items: one for each row.
+            notes: lines that must go with the table wherever it goes.
+
+        Example:
+            `Table.of("lengths", [Column("word", value=str), Column("length", value=len)], ["en", "sw"])`
+        """
         functions = [column.value for column in columns if column.value is not None]
         rows = tuple(tuple(function(item) for function in functions) for item in items)
         return Table(caption, tuple(columns), rows, tuple(notes))
@@ -93,7 +103,12 @@ class Table:
         )
 
     def shown(self, escape: Callable[[str], str] = str, bold: str = "{}") -> list[list[str]]:
-        """Return escaped cells as people read them; `bold` (`**{}**`) marks the best and all that equal it in print."""
+        """Return cells as people read them.
+
+        Args:
+            escape: makes a text safe for the format.
+            bold: marks the best value of a column, and all that equal it in print: `**{}**`.
+        """
         cells = [
             [self._print(column, value) for column, value in zip(self.columns, row, strict=True)] for row in self.rows
         ]
@@ -120,7 +135,12 @@ def plain_columns(*names: str) -> tuple[Column, ...]:
 
 
 def as_markdown(table: Table, heading: int = 0) -> str:
-    """Write a Markdown table under its caption, a heading of that level or (0) a bold line, and its notes."""
+    """Write a Markdown table under its caption and its notes.
+
+    Args:
+        table: all its texts are escaped.
+        heading: level of the caption's heading; 0 for a bold line.
+    """
     caption = markdown_text(table.caption)
     heads = [markdown_text(column.title) for column in table.columns]
     lines = [f"{'#' * heading} {caption}" if heading else f"**{caption}**", ""]

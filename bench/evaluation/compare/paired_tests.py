@@ -79,8 +79,17 @@ class SeedResults:
 def compare_run(results: Sequence[Result], primary: Mapping[str, str]) -> list[PairedTest]:
     """Compare every two systems that share suite, setting, data and seed (a deterministic one is paired with all).
 
-    Cells of a grid are left to `bench.studies.ablation`. Each pair is a family of its own. Bundles lie next to the
-    results; `primary` is the headline measure by suite.
+    Cells of a grid are left to `bench.studies.ablation`. Each pair is a family of its own.
+
+    Args:
+        results: checked results, each next to its bundle.
+        primary: headline measure by suite.
+
+    Returns:
+        One test for each pair with a task in common, the better system first.
+
+    Raises:
+        StoreError: a bundle that is not as it was written.
     """
     groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
     for result in results:
@@ -115,9 +124,19 @@ def paired_tests(
 ) -> list[PairedTest]:
     """Test every two systems on what all of them have, each on all its seeds: a test a pair, the better system first.
 
-    `rows` are of one suite, setting and kind of data, with unique labels. `tasks` None: all that all have, with the
-    same queries. `shares` weigh each stratum (`TASK` or `TASK/LEG`) in the mean that is tested, what has none is left
-    out of it; None for the unweighted mean over strata. `by_task`: test every task by itself, too.
+    Args:
+        rows: systems of one suite, setting and kind of data, with unique labels.
+        measure: canonical name of the measure that is tested.
+        tasks: ids of tasks; default: all that all systems have with the same queries.
+        shares: weight of each stratum (`TASK` or `TASK/LEG`) in the mean that is tested; a stratum without a weight is
+            left out of it. Default: the unweighted mean over strata.
+        by_task: also test every task by itself.
+
+    Returns:
+        One test for each pair; empty for fewer than two systems or without a stratum in common.
+
+    Raises:
+        StoreError: a bundle that is not as it was written.
     """
     values = _QueryTables(rows, [[values_of(result, measure) for result in row.results.values()] for row in rows])
     strata = {name: task for name, task in values.strata.items() if tasks is None or task in tasks}

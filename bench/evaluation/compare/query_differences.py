@@ -60,7 +60,19 @@ class TextSources:
 def query_differences(
     rows: Sequence[SeedResults], tests: Sequence[PairedTest], tasks: Collection[str], count: int, sources: TextSources
 ) -> tuple[list[QueryDifference], list[str]]:
-    """Return, by pair, up to `count` largest gains, then as many losses, the largest last; and why texts lack."""
+    """Return the queries on which the systems of each pair differ most, and why texts of some are missing.
+
+    Args:
+        rows: the systems that were compared.
+        tests: their paired tests, which say who is better.
+        tasks: ids of the tasks whose queries count.
+        count: number of largest gains of each pair, and of largest losses.
+        sources: where texts are read from.
+
+    Returns:
+        Differences by pair: gains, the largest first, then losses, the largest last; and a sentence for each reason
+        why texts are missing.
+    """
     by_label = {row.label: row for row in rows}
     differences: list[QueryDifference] = []
     for test in tests:

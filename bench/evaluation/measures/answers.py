@@ -16,7 +16,7 @@ from bench.evaluation.measures.kilotokens import tokeniser, tokens_to_answer
 from bench.evaluation.measures.specs import TOKENS_A_KT, MeasureSpec
 from bench.types import Ranking, Run
 
-_KEPT = 4096  # tokenised passages that are kept, since the passages of many queries are the same
+_CACHED_PASSAGES = 4096  # tokenised passages that are kept, since the passages of many queries are the same
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,16 @@ class AnswerHits:
 
 
 def find_answers(answered: Answered, run: Run, measures: Sequence[MeasureSpec]) -> AnswerHits:
-    """Look for each query's answers in its documents, if any. Raises `UsageError` for one that the corpus lacks."""
+    """Look for each query's accepted answers in the passages of its ranking.
+
+    Args:
+        answered: accepted answers by query, and the texts of passages.
+        run: rankings by query; a query without one has no hit.
+        measures: `answer-R@k` and `R@Nkt`.
+
+    Raises:
+        UsageError: a ranking names a document that the corpus lacks.
+    """
     evidence: dict[str, tuple[int | None, ...]] = {}
     if ranks := [spec.cut or 0 for spec in measures if spec.name == "answer-R"]:
         evidence["rank"] = tuple(
@@ -47,7 +56,7 @@ def find_answers(answered: Answered, run: Run, measures: Sequence[MeasureSpec]) 
             for query, strings in answered.strings.items()
         )
     if budgets := [_tokens(spec) for spec in measures if spec.name == "Rkt"]:
-        tokenise = lru_cache(_KEPT)(tokeniser().tokenise)
+        tokenise = lru_cache(_CACHED_PASSAGES)(tokeniser().tokenise)
         evidence["tokens"] = tuple(
             tokens_to_answer(strings, _texts(answered, run[query], None), max(budgets), tokenise)
             if query in run

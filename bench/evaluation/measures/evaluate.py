@@ -47,9 +47,20 @@ def evaluate(
 ) -> Scores:
     """Score a run, whose queries may be fewer than the judged ones.
 
-    Under `trec` the measures are trec_eval's, which sorts by score; under `list` they are those of
-    `bench.evaluation.measures.list_type`, which trust the order of the ranking. A plugin's measure (`extra`) gets the
-    ranking in the order of the tie rule.
+    Args:
+        qrels: grades by query and document.
+        run: rankings by query; those of queries without judgements are ignored.
+        measures: what to compute, e.g. `parse_many("nDCG@10 R@100")`.
+        tie: under `trec` the measures are trec_eval's, which sorts by score; under `list` they are those of
+            `bench.evaluation.measures.list_type`, which trust the order of the ranking.
+        extra: plugins' measures by name; each gets the ranking in the order of the tie rule.
+
+    Returns:
+        A value for every judged query and measure; 0 for a query that the run misses.
+
+    Example:
+        `evaluate({"q": {"d1": 1}}, {"q": Ranking("q", ("d1",), (2.0,))}, [parse("RR@10")], "trec").means`
+        is `{"RR@10": 1.0}`.
 
     Raises:
         UsageError: as `judged` does; on a measure that does not exist, lacks its cut or takes none.

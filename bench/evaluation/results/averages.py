@@ -73,14 +73,24 @@ def task_value(legs: Mapping[str, Any], measure: str) -> float:
 
 
 def headline(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro], measure: str) -> tuple[str, float]:
-    """Return name and value of the first average, or of the embedded world's; where members lack, the tasks' mean."""
+    """Return the name and value that stand for a suite.
+
+    Args:
+        tasks: contents of scored legs by task and leg.
+        macros: the suite's averages.
+        measure: canonical name.
+
+    Returns:
+        Those of the first average, or of the one that is meant for the embedded world; where members are missing, the
+        mean of the tasks.
+    """
     heads = [*macros[:1], *(average for average in macros[1:] if average.mini)]
     names = {average.name for average in heads}
     for average in averages(tasks, heads):
         if average["name"] in names and measure in average["measures"]:
             return average["name"], float(average["measures"][measure])
-    first, *rest = tasks
-    name = f"mean of {len(tasks)} tasks" if rest else first
+    first, *further = tasks
+    name = f"mean of {len(tasks)} tasks" if further else first
     return name, fmean(task_value(legs, measure) for legs in tasks.values())
 
 

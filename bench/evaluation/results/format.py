@@ -204,8 +204,8 @@ class Content(_Model):
 
     def tested(self) -> Content:
         """The same without dev tasks: settings are chosen by their questions, so nobody is ranked by them."""
-        kept = {task: legs for task, legs in self.tasks.items() if not task.endswith(DEV)}
-        return self.model_copy(update={"tasks": kept})
+        test_tasks = {task: legs for task, legs in self.tasks.items() if not task.endswith(DEV)}
+        return self.model_copy(update={"tasks": test_tasks})
 
     @property
     def averages(self) -> list[Average]:
@@ -242,12 +242,12 @@ class Accepted(_Model):
     @property
     def said(self) -> str:
         """What the board says of it, in a sentence."""
-        done = sum(len(names) for legs in self.recomputed.values() for names in legs.values())
+        recomputed = sum(len(names) for legs in self.recomputed.values() for names in legs.values())
         reasons = [why for legs in self.not_recomputed.values() for names in legs.values() for why in names.values()]
         if not reasons:
             return "recomputed from its runs and the judgements"
         why = "; ".join(dict.fromkeys(reasons))
-        count = f"{len(reasons):,} of {done + len(reasons):,} numbers" if done else "its numbers"
+        count = f"{len(reasons):,} of {recomputed + len(reasons):,} numbers" if recomputed else "its numbers"
         return f"{count} could not be recomputed: {why}"
 
 
@@ -270,18 +270,18 @@ def silent_place(task: str, leg: str) -> str:
 
 def document() -> dict[str, Any]:
     """The format as JSON Schema: the result file itself, and under `$defs` the other files of a bundle."""
-    whole = _File.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
-    inner: dict[str, Any] = dict(whole.pop("$defs", {}))
+    schema = _File.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
+    inner: dict[str, Any] = dict(schema.pop("$defs", {}))
     for part in (PerQuery, Cards, Accepted):
-        about = part.model_json_schema(ref_template="#/$defs/{model}")
-        inner |= about.pop("$defs", {})
-        inner[part.__name__] = about
-    whole.pop("title", None)
+        part_schema = part.model_json_schema(ref_template="#/$defs/{model}")
+        inner |= part_schema.pop("$defs", {})
+        inner[part.__name__] = part_schema
+    schema.pop("title", None)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:{SCHEMA.replace('/', ':')}",
         "title": SCHEMA,
-        **whole,
+        **schema,
         "description": (__doc__ or "").strip(),
         "$defs": dict(sorted(inner.items())),
     }

@@ -299,13 +299,13 @@ def _trained(estimand: Estimand, first: IntArray, second: IntArray) -> tuple[Flo
     """Return what trainings add to pairs: variance, the same with what questions add to it, degrees of freedom."""
     share = estimand.share
     variance = estimand.variance[first] * share[first] + estimand.variance[second] * share[second]
-    whole = variance + estimand.added.mean() * (share[first] + share[second])
+    with_questions = variance + estimand.added.mean() * (share[first] + share[second])
     freedom = np.full(len(first), max(1.0, float(estimand.scatter.freedom)))
     for at in estimand.together(first, second):
         gaps = estimand.residuals[first[at]] - estimand.residuals[second[at]]
         freedom[at] = len(gaps) - 1
-        variance[at] = whole[at] = float(gaps @ gaps) / freedom[at] / len(gaps)
-    return variance, whole, freedom
+        variance[at] = with_questions[at] = float(gaps @ gaps) / freedom[at] / len(gaps)
+    return variance, with_questions, freedom
 
 
 def _errors(
@@ -316,11 +316,11 @@ def _errors(
     largest = np.abs(parts).max(axis=0, initial=0.0)
     unit = np.where(largest > 0, largest, 1.0)  # so that no square of a tiny number vanishes
     squares = np.add.reduceat((parts / unit) ** 2, estimand.blocks)
-    variance, whole, freedom = trained[0] / unit / unit, trained[1] / unit / unit, trained[2]
+    variance, with_questions, freedom = trained[0] / unit / unit, trained[1] / unit / unit, trained[2]
     sizes = np.diff(np.append(estimand.blocks, len(parts)))[:, None]
     total = squares.sum(axis=0) + variance
     with np.errstate(invalid="ignore", divide="ignore"):
-        spread = (squares**2 / (sizes - 1)).sum(axis=0) + whole**2 / freedom
+        spread = (squares**2 / (sizes - 1)).sum(axis=0) + with_questions**2 / freedom
         return np.sqrt(total) * unit, total**2 / spread
 
 

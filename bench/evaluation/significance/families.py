@@ -301,14 +301,14 @@ def _judge(estimand: Estimand, pairs: Differences) -> _Judged:
         reach = np.where(pairs.error > 0, stdtrit(pairs.freedom, (1 + COVERAGE) / 2), 0.0) * pairs.error
     constant = np.where(pairs.difference == 0, 1.0, 2.0 ** max(-1000, 1 - len(estimand.parts)))
     p = np.where(pairs.error > 0, p, np.where(pairs.error == 0, constant, 1.0))
-    few = ~estimand.random & (estimand.runs < TRAININGS) & ~estimand.deterministic
+    too_few = ~estimand.random & (estimand.runs < TRAININGS) & ~estimand.deterministic
     return _Judged(
         **vars(pairs),
         low=pairs.difference - reach,
         high=pairs.difference + reach,
         p=p,
         n=np.full(len(p), float(len(estimand.queries))),
-        checkpoints=(few[first] | few[second]).astype(np.float64),
+        checkpoints=(too_few[first] | too_few[second]).astype(np.float64),
         unit=_units(estimand, pairs.error),
     )
 

@@ -33,10 +33,15 @@ class AcrossTasks:
 def across_tasks(
     values: Mapping[str, Mapping[Leg, float]], weights: Mapping[Leg, float], seed: int = 0
 ) -> dict[str, AcrossTasks]:
-    """Return what other tasks would do to an order; empty for one system or fewer than `FEWEST` tasks.
+    """Return what other tasks would do to an order.
 
-    `values` are by system and leg, `weights` those of legs in the mean that orders the systems; a task's legs are drawn
-    together.
+    Args:
+        values: fractions by system and leg.
+        weights: of legs in the mean that orders the systems; a task's legs are resampled together.
+        seed: of the resampling.
+
+    Returns:
+        Statistics by system; empty for one system or fewer than `FEWEST` tasks.
     """
     from scipy.stats import rankdata
 
