@@ -198,9 +198,9 @@ def _status(arguments: list[str]) -> int:
     try:
         if launch().world == 1 or not arguments or arguments[0] not in _TRAINS:
             return _run_command(arguments)
-        from bench.training.launched import together
+        from bench.training.launched import worker_group
 
-        with together() as leads:
+        with worker_group() as leads:
             return _run_command(arguments) if leads else 0
     except click.ClickException as error:
         return _fail(arguments, "UsageError", error.format_message(), error.exit_code, error)

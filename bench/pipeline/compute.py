@@ -9,7 +9,7 @@ from bench.core.errors import UsageError
 from bench.core.machine import cores, processor
 from bench.pipeline.settings import ComputeConfig
 from bench.store.stage import Needs
-from bench.training.launched import team
+from bench.training.launched import process_group
 from bench.types import Json
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
@@ -67,12 +67,12 @@ def compute(request: Request, size: Profile, config: ComputeConfig, *, trains: b
     if request.devices is not None:  # of a machine that is not here
         shares = config.shard_workers or 1
         return Compute(device, config.threads or _MOST_THREADS, config.processes, shares, shares)
-    launched = team()
-    if launched and trains and (config.processes, request.executor) != (launched.own.world, "local"):
+    launched = process_group()
+    if launched and trains and (config.processes, request.executor) != (launched.member.world, "local"):
         raise UsageError(
             where="--processes",
             found=f"{config.processes} with --executor {request.executor}",
-            expected=f"{launched.own.world} with --executor local: the processes that a launcher has started",
+            expected=f"{launched.member.world} with --executor local: the processes that a launcher has started",
         )
     there, local = 1, request.executor == "local"
     if device != "cpu" and local:  # else the machine that looks for it is another

@@ -18,7 +18,7 @@ from bench.core.errors import BenchError, UsageError
 from bench.core.files import canonical
 from bench.core.machine import Launch, launch
 from bench.core.workspace import Advance, Log, noop
-from bench.training.member import raised, take_part
+from bench.training.worker import raised, run_worker
 from bench.types import Json
 
 _POLL = 0.2  # seconds between two looks for a training; signals are heard in between
@@ -27,37 +27,37 @@ _MEETING = timedelta(minutes=10)
 _READY = timedelta(minutes=5)  # for a training, among processes that have met: reading a checkpoint takes longest
 
 
-class Team:
+class ProcessGroup:
     """The processes of a launcher, as one of them sees them."""
 
-    def __init__(self, own: Launch) -> None:
+    def __init__(self, member: Launch) -> None:
         """Meet the others. Raises `UsageError` where the environment does not say where, or they do not come."""
         from torch.distributed.distributed_c10d import PrefixStore
         from torch.distributed.rendezvous import rendezvous
 
         try:
-            store, _, _ = next(iter(rendezvous("env://", own.rank, 1, timeout=_MEETING)))  # the first waits for none
+            store, _, _ = next(iter(rendezvous("env://", member.rank, 1, timeout=_MEETING)))  # the first waits for none
         except (ValueError, RuntimeError) as error:
             raise UsageError(
-                where=f"process {own.rank} of the {own.world} that a launcher has started",
+                where=f"process {member.rank} of the {member.world} that a launcher has started",
                 found=str(error),
                 expected="a place where all can meet",
                 hint="set MASTER_ADDR to the machine of the first, MASTER_PORT to a free port of it",
             ) from error
-        self.own, self._number = own, 0
+        self.member, self._number = member, 0
         self._store: Any = PrefixStore("bench", store)
         self._meet(_MEETING)
 
-    def lead(self, asked: Mapping[str, Any], advance: Advance, log: Log) -> dict[str, Json]:
+    def lead(self, request: Mapping[str, Any], advance: Advance, log: Log) -> dict[str, Json]:
         """Train with the others, as the first; return the facts. Raises what any of them raised."""
-        self._ask(asked)
+        self._post(request)
         try:
-            return self._take_part(asked, advance, log)
+            return self._run_worker(request, advance, log)
         except RuntimeError as error:  # perhaps another has failed, and its connections broke
-            self._wait(lambda: bool(self._others("failed")))
+            self._wait(lambda: bool(self._other_ranks("failed")))
             self._raise_failed()
             raise BenchError(
-                where=f"training on {self.own.world} processes",
+                where=f"training on {self.member.world} processes",
                 found=str(error),
                 hint="if another process was lost, type the same command again: it goes on from the last checkpoint",
             ) from error
@@ -65,39 +65,41 @@ class Team:
     def follow(self) -> None:
         """Take part in trainings until the first process ends. Raises `BenchError` where it is lost."""
         try:
-            while (asked := self._asked()) is not None:
+            while (request := self._next_request()) is not None:
                 with suppress(Exception):  # the first process decides whether its command goes on
-                    self._take_part(asked, noop, noop)
-            self._store.set(f"left {self.own.rank}", "")
+                    self._run_worker(request, noop, noop)
+            self._store.set(f"left {self.member.rank}", "")
         except RuntimeError as error:
             raise BenchError(f"lost the process that runs the command: {error}") from error
 
     def end(self) -> None:
         """Let the others end, and wait for them, since all may have met in this process."""
         with suppress(RuntimeError):
-            self._ask(None)
-            self._wait(lambda: all(self._there(f"left {rank}") for rank in range(1, self.own.world)))
+            self._post(None)
+            self._wait(lambda: all(self._is_set(f"left {rank}") for rank in range(1, self.member.world)))
 
-    def _ask(self, asked: Mapping[str, Any] | None) -> None:
+    def _post(self, request: Mapping[str, Any] | None) -> None:
         self._number += 1
-        self._store.set(f"{self._number}", canonical(asked).decode())
+        self._store.set(f"{self._number}", canonical(request).decode())
 
-    def _asked(self) -> Any:
+    def _next_request(self) -> Any:
         self._number += 1
-        while not self._there(f"{self._number}"):
+        while not self._is_set(f"{self._number}"):
             time.sleep(_POLL)
         return json.loads(self._store.get(f"{self._number}"))
 
-    def _there(self, key: str) -> bool:
+    def _is_set(self, key: str) -> bool:
         return bool(self._store.check([key]))
 
-    def _take_part(self, asked: Mapping[str, Any], advance: Advance, log: Log) -> dict[str, Json]:
+    def _run_worker(self, request: Mapping[str, Any], advance: Advance, log: Log) -> dict[str, Json]:
         with TemporaryDirectory(prefix="bench-process-") as folder:
             try:
-                return take_part(asked, self.own.rank, self.own.local, Path(folder), advance, log, self._store_of_all)
+                return run_worker(
+                    request, self.member.rank, self.member.local, Path(folder), advance, log, self._store_of_all
+                )
             except Exception as error:
-                said = canonical([type(error).__name__, str(error)]).decode()
-                self._store.set(f"{self._number} failed {self.own.rank}", said)
+                fault = canonical([type(error).__name__, str(error)]).decode()
+                self._store.set(f"{self._number} failed {self.member.rank}", fault)
                 raise
 
     def _store_of_all(self) -> dict[str, Any]:
@@ -108,27 +110,28 @@ class Team:
 
     def _meet(self, patience: timedelta) -> None:
         """Wait until all are ready. Raises what one has failed with, and `UsageError` where some say nothing."""
-        self._store.set(f"{self._number} ready {self.own.rank}", "")
-        several = self.own.world - 1
+        self._store.set(f"{self._number} ready {self.member.rank}", "")
+        several = self.member.world - 1
         self._wait(
-            lambda: len(self._others("ready")) == several or bool(self._others("failed")), patience.total_seconds()
+            lambda: len(self._other_ranks("ready")) == several or bool(self._other_ranks("failed")),
+            patience.total_seconds(),
         )
         self._raise_failed()
-        if missing := sorted({*range(self.own.world)} - {self.own.rank, *self._others("ready")}):
+        if missing := sorted({*range(self.member.world)} - {self.member.rank, *self._other_ranks("ready")}):
             raise UsageError(
-                where=f"process {self.own.rank} of the {self.own.world} that a launcher has started",
+                where=f"process {self.member.rank} of the {self.member.world} that a launcher has started",
                 found=f"no sign of {', '.join(map(str, missing))} for {patience.total_seconds():g} seconds",
                 expected="all of them, with one MASTER_ADDR and MASTER_PORT",
                 hint="look at what the missing ones have printed, then type the same command again",
             )
 
-    def _others(self, word: str) -> list[int]:
+    def _other_ranks(self, word: str) -> list[int]:
         """Return which others have said a word about the training at hand."""
-        every = (rank for rank in range(self.own.world) if rank != self.own.rank)
-        return [rank for rank in every if self._there(f"{self._number} {word} {rank}")]
+        ranks = (rank for rank in range(self.member.world) if rank != self.member.rank)
+        return [rank for rank in ranks if self._is_set(f"{self._number} {word} {rank}")]
 
     def _raise_failed(self) -> None:
-        for rank in self._others("failed"):
+        for rank in self._other_ranks("failed"):
             raise raised(*json.loads(self._store.get(f"{self._number} failed {rank}")))
 
     @staticmethod
@@ -138,31 +141,31 @@ class Team:
             time.sleep(_POLL)
 
 
-_TEAM: ContextVar[Team | None] = ContextVar("team", default=None)
+_GROUP: ContextVar[ProcessGroup | None] = ContextVar("team", default=None)
 
 
-def team() -> Team | None:
+def process_group() -> ProcessGroup | None:
     """Return the processes that this one leads, None where no launcher has started it."""
-    return _TEAM.get()
+    return _GROUP.get()
 
 
 @contextmanager
-def together() -> Iterator[bool]:
+def worker_group() -> Iterator[bool]:
     """Yield whether this process is to run the command: all others have taken part in what it trained by then.
 
-    Raises what `Team` raises.
+    Raises what `ProcessGroup` raises.
     """
-    own = launch()
-    if own.world == 1:
+    member = launch()
+    if member.world == 1:
         yield True
-    elif own.rank:
-        Team(own).follow()
+    elif member.rank:
+        ProcessGroup(member).follow()
         yield False
     else:
-        leading = Team(own)
-        before = _TEAM.set(leading)
+        leading = ProcessGroup(member)
+        before = _GROUP.set(leading)
         try:
             yield True
         finally:
-            _TEAM.reset(before)
+            _GROUP.reset(before)
             leading.end()

@@ -26,8 +26,8 @@ from bench.core.errors import BenchError, UsageError
 from bench.core.files import canonical, write_bytes
 from bench.core.machine import end_with_parent
 from bench.core.workspace import Advance, Log, Workspace
-from bench.training.launched import team
-from bench.training.member import raised, request, take_part
+from bench.training.launched import process_group
+from bench.training.worker import raised, run_worker, training_request
 from bench.types import Json
 
 _ADVANCE, _LOG = b"bench-advance ", b"bench-log "
@@ -53,18 +53,18 @@ def train_on_several(
     Raises:
         BenchError: what a process raised, or `UsageError` with the end of its output where it died.
     """
-    asked = request(trainer, config, folders, job, work, processes)
-    if leading := team():
-        return {**leading.lead(asked, work.advance, work.log), "processes": processes}
+    request = training_request(trainer, config, folders, job, work, processes)
+    if leading := process_group():
+        return {**leading.lead(request, work.advance, work.log), "processes": processes}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-processes-")))
-        write_bytes(folder / "request.json", canonical(asked))
+        write_bytes(folder / "request.json", canonical(request))
         started = [stack.enter_context(_Process(folder, rank)) for rank in range(processes)]
         threading.Thread(target=_watch, args=(started,), daemon=True).start()
         started[0].listen(work.advance, work.log)
-        while any(one.running for one in started):
+        while any(process.running for process in started):
             time.sleep(_POLL)
-        failed = [one for one in started if one.failed]
+        failed = [process for process in started if process.failed]
         if failed:
             raise failed[0].error()
         facts: Mapping[str, Json] = json.loads((folder / "0.facts.json").read_bytes())
@@ -73,10 +73,10 @@ def train_on_several(
 
 def _watch(processes: Sequence["_Process"]) -> None:
     """Kill all processes once one has failed: the others would wait for it."""
-    while any(one.running for one in processes):
-        if any(one.failed for one in processes):
-            for other in processes:
-                other.kill()
+    while any(process.running for process in processes):
+        if any(process.failed for process in processes):
+            for process in processes:
+                process.kill()
         time.sleep(_POLL)
 
 
@@ -91,7 +91,7 @@ class _Process:
         """Start it; it ends itself when this process does, since its standard input closes."""
         paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         loopback = {"GLOO_SOCKET_IFNAME": os.environ.get("GLOO_SOCKET_IFNAME", "lo")} if sys.platform == "linux" else {}
-        rest = {name: value for name, value in os.environ.items() if name not in _STARTED_BY}
+        environment = {name: value for name, value in os.environ.items() if name not in _STARTED_BY}
         with self._log.open("wb") as log:
             self._child = subprocess.Popen(  # noqa: S603 (this interpreter, a file of ours)
                 [sys.executable, "-m", __name__, str(self._folder), str(self._rank)],
@@ -99,7 +99,7 @@ class _Process:
                 stdout=subprocess.PIPE if self._rank == 0 else log,
                 stderr=log,
                 start_new_session=True,  # SLURM and terminals signal a whole group; this process answers for all
-                env={**rest, **paths, **loopback},
+                env={**environment, **paths, **loopback},
             )
         return self
 
@@ -120,8 +120,8 @@ class _Process:
     def failed(self) -> bool:
         """Whether it has ended by itself before its work was done, whatever its exit status."""
         ended = not (self.running or self._killed)
-        done = not self._child.returncode and (self._folder / f"{self._rank}.facts.json").is_file()
-        return ended and not done
+        finished = not self._child.returncode and (self._folder / f"{self._rank}.facts.json").is_file()
+        return ended and not finished
 
     def kill(self) -> None:
         """End it now, if it still runs."""
@@ -161,8 +161,8 @@ def main(folder: Path, rank: int) -> int:
     try:
         meeting = {"init_method": f"file://{folder / 'meeting'}"}
         reports = partial(_report, _ADVANCE), partial(_report, _LOG)
-        asked = json.loads((folder / "request.json").read_bytes())
-        facts = take_part(asked, rank, rank, folder, *reports, lambda: meeting)
+        request = json.loads((folder / "request.json").read_bytes())
+        facts = run_worker(request, rank, rank, folder, *reports, lambda: meeting)
     except BenchError as error:
         write_bytes(folder / f"{rank}.error.json", canonical([type(error).__name__, str(error)]))
         return 1

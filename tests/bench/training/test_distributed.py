@@ -142,7 +142,7 @@ def test_one_process_does_nothing() -> None:
 def test_a_launched_process_that_fails_or_is_missing_before_all_meet(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it raised is raised by the first, and the next training goes on; one that says nothing is named, soon."""
 
-    def take_part(asked: dict[str, Any], rank: int, *given: Any) -> dict[str, Any]:
+    def run_worker(asked: dict[str, Any], rank: int, *given: Any) -> dict[str, Any]:
         if rank in asked["failing"]:
             raise UsageError("no GPU here")
         given[-1]()  # it is ready
@@ -152,10 +152,10 @@ def test_a_launched_process_that_fails_or_is_missing_before_all_meet(monkeypatch
         free.bind(("127.0.0.1", 0))
         monkeypatch.setenv("MASTER_PORT", str(free.getsockname()[1]))
     monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
-    monkeypatch.setattr(launched, "take_part", take_part)
-    following = Thread(target=lambda: launched.Team(Launch(1, 2, 1)).follow())
+    monkeypatch.setattr(launched, "run_worker", run_worker)
+    following = Thread(target=lambda: launched.ProcessGroup(Launch(1, 2, 1)).follow())
     following.start()
-    leading = launched.Team(Launch(0, 2, 0))
+    leading = launched.ProcessGroup(Launch(0, 2, 0))
     for failing in ([1], [0]):
         with pytest.raises(UsageError, match="no GPU here"):
             leading.lead({"failing": failing}, noop, noop)

@@ -21,7 +21,7 @@ Meet = Callable[[], dict[str, Any]]
 """Returns where all meet, as `torch.distributed.init_process_group` takes it."""
 
 
-def request(
+def training_request(
     trainer: str | None, config: Config, folders: Mapping[str, Path], job: TrainingJob, work: Workspace, processes: int
 ) -> dict[str, Any]:
     """Return the request for a training; arguments as for `bench.training.processes.train_on_several`."""
@@ -36,13 +36,13 @@ def request(
     }
 
 
-def take_part(
-    asked: Mapping[str, Any], rank: int, local: int, folder: Path, advance: Advance, log: Log, meet: Meet
+def run_worker(
+    request: Mapping[str, Any], rank: int, local: int, folder: Path, advance: Advance, log: Log, meet: Meet
 ) -> dict[str, Json]:
     """Train as one process of several; return the facts.
 
     Args:
-        asked: the request.
+        request: what to do, as `training_request` returns it.
         rank: the number of this process; the first one writes and reports.
         local: its number on its machine, and that of its device on `cuda`.
         folder: where the others write; it is thrown away.
@@ -56,28 +56,28 @@ def take_part(
     from bench.training.determinism import reproducible
     from bench.training.fine_tuning import fine_tune
 
-    kind, values = asked["config"]
-    config: Any = _named(kind).model_validate(values)
-    job = TrainingJob(**asked["job"])
+    kind, values = request["config"]
+    config: Any = _load_object(kind).model_validate(values)
+    job = TrainingJob(**request["job"])
     if job.device == "cuda":
         job = replace(job, device=f"cuda:{local % torch.cuda.device_count()}")  # one alone where others are hidden
         torch.cuda.set_device(job.device)
-    out, parts = Path(asked["out"]), Path(asked["parts"])
+    out, parts = Path(request["out"]), Path(request["parts"])
     if rank:
-        out, own, advance, log = folder / f"{rank}", folder / f"{rank}.parts", noop, noop
+        out, own_parts, advance, log = folder / f"{rank}", folder / f"{rank}.parts", noop, noop
         out.mkdir()
         if parts.is_dir():  # what an interrupted attempt has left; the first process may remove it
-            shutil.copytree(parts, own)
-        parts = own
+            shutil.copytree(parts, own_parts)
+        parts = own_parts
     backend = "cpu:gloo,cuda:nccl" if job.device.startswith("cuda") else "gloo"
-    dist.init_process_group(backend, rank=rank, world_size=asked["processes"], **meet())
-    folders = {name: Path(path) for name, path in asked["folders"].items()}
+    dist.init_process_group(backend, rank=rank, world_size=request["processes"], **meet())
+    folders = {name: Path(path) for name, path in request["folders"].items()}
     try:
         with reproducible(job), catch_warnings():
             filterwarnings("ignore", "torch.distributed.nn.functional", FutureWarning)  # torch has no public successor
             space = Workspace(out, Parts(parts), advance, log)
-            if asked["trainer"]:
-                facts = _named(asked["trainer"])(config).train(**folders, job=job, work=space)
+            if request["trainer"]:
+                facts = _load_object(request["trainer"])(config).train(**folders, job=job, work=space)
             else:
                 facts = fine_tune(**folders, config=config, job=job, work=space)
         dist.barrier()
@@ -86,14 +86,14 @@ def take_part(
     return dict(facts)
 
 
-def _named(name: str) -> Any:
+def _load_object(name: str) -> Any:
     module, _, attribute = name.partition(":")
-    found: Any = import_module(module)
+    target: Any = import_module(module)
     for part in attribute.split("."):
-        found = getattr(found, part)
-    return found
+        target = getattr(target, part)
+    return target
 
 
 def raised(kind: str, message: str) -> BenchError:
     """Return the error that another process has reported by the name of its type and its message."""
-    return {one.__name__: one for one in (UsageError, PluginError)}.get(kind, BenchError)(message)
+    return {kind.__name__: kind for kind in (UsageError, PluginError)}.get(kind, BenchError)(message)
