@@ -112,11 +112,11 @@ def build(
     days = {str(row): str(day) for row, day in days.items()} if isinstance(days, dict) else {}
     tables = partial(boards, cache=cache, records=records)
 
-    def make(chosen: Sequence[Result], broken: Mapping[Path, str]) -> tuple[Site, dict[str, bytes]]:
+    def make(sound_results: Sequence[Result], broken: Mapping[Path, str]) -> tuple[Site, dict[str, bytes]]:
         bundles = [OmittedBundle(path.parent.relative_to(folder).as_posix(), why) for path, why in broken.items()]
         site = Site(
-            results=tuple(chosen),
-            boards=tuple(tables(chosen)),
+            results=tuple(sound_results),
+            boards=tuple(tables(sound_results)),
             catalogue=catalogue or Catalogue(),
             built=built,
             days=days,
@@ -159,18 +159,18 @@ def trial(
         numbers.
     """
     content = candidates[0].content
-    others, _ = _readable(folder / content.data / content.suite.name / content.setting)
+    existing, _ = _readable(folder / content.data / content.suite.name / content.setting)
     new = {(result.content.system.hash, result.content.seed) for result in candidates}
-    others = [result for result in others if (result.content.system.hash, result.content.seed) not in new]
+    existing = [result for result in existing if (result.content.system.hash, result.content.seed) not in new]
     tables = partial(boards, cache=cache, records=records)
 
-    def make(chosen: Sequence[Result], _: Mapping[Path, str]) -> list[str]:
-        site = Site(tuple(chosen), tuple(tables(chosen)), records=records)
+    def make(sound_results: Sequence[Result], _: Mapping[Path, str]) -> list[str]:
+        site = Site(tuple(sound_results), tuple(tables(sound_results)), records=records)
         _check(files(site))
         return [note for board in site.boards for note in board.notes if COPY in note]
 
     try:
-        notes, broken = build_without_broken([*others, *candidates], make, tables)
+        notes, broken = build_without_broken([*existing, *candidates], make, tables)
     except _BROKEN as error:
         return {result.path: str(error) for result in candidates}, []
     return {result.path: broken[result.path] for result in candidates if result.path in broken}, notes
@@ -198,7 +198,7 @@ def build_without_broken(
 
     Args:
         results: in the order of trust.
-        make: takes results, and reasons why others are left out, by their files; raises for results that break it.
+        make: takes results, and reasons why existing are left out, by their files; raises for results that break it.
         tables: builds boards; raises for results that must not share one.
 
     Returns:

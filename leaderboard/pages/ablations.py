@@ -165,8 +165,8 @@ def _value(content: Content, preset: Preset, measure: str) -> tuple[str, float] 
             return average.name, average.measures[measure]
     if not tasks:
         return None
-    first, *rest = tasks
-    return (f"mean of {len(tasks)} tasks" if rest else first), sum(tasks.values()) / len(tasks)
+    first, *more = tasks
+    return (f"mean of {len(tasks)} tasks" if more else first), sum(tasks.values()) / len(tasks)
 
 
 @dataclass(frozen=True)

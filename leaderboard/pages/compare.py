@@ -1,6 +1,6 @@
 """A page a board for any two of its rows: the verdict, each language, what differs in the settings, which queries.
 
-Without the script the page is the table of all pairs. With it, two rows are chosen, and their statistics, settings and
+Without the script the page is the table of all pairs. With it, two rows are choices, and their statistics, settings and
 doubts are read from a file a row (`data/pairs`), which holds the pairs with all rows below it.
 """
 
@@ -98,7 +98,7 @@ def _significant(board: Board) -> tuple[int, int]:
 
 
 def _page_data(stem: str, rows: Sequence[Entry]) -> dict[str, Any]:
-    """Return what the script needs before two rows are chosen."""
+    """Return what the script needs before two rows are choices."""
     board, first = rows[0].board, rows[0].system.first.content
     names = {column.task: column.name for column in board.columns}
     return {
@@ -120,7 +120,7 @@ def _script(entry: Entry, below: Sequence[Entry], headline: Numbers, tasks: Sequ
     script = put(key, content)
     if len(script) <= LARGEST:
         return script
-    pairs = {other: {"whole": pair["whole"], "tasks": [], "doubts": []} for other, pair in content["pairs"].items()}
+    pairs = {lower: {"whole": pair["whole"], "tasks": [], "doubts": []} for lower, pair in content["pairs"].items()}
     return put(key, {**content, "pairs": pairs})
 
 
@@ -128,17 +128,17 @@ def _pairs(entry: Entry, below: Sequence[Entry], headline: Numbers, tasks: Seque
     """Return a row's settings, and its pairs with the rows below it: numbers in millionths, doubts as sentences."""
     doubted = len(entry.board.tests.ranks.decided) <= DOUBTED
     system = entry.row.system.model_dump()
-    chosen = {key: str(system[key]) for key in _CHOICES if system.get(key)}
-    chosen |= {"corpus": system["corpus"]["name"]} if system.get("corpus") else {}
+    choices = {key: str(system[key]) for key in _CHOICES if system.get(key)}
+    choices |= {"corpus": system["corpus"]["name"]} if system.get("corpus") else {}
     return {
-        "settings": chosen | {key: value for key, value, _ in entry.settings()},
+        "settings": choices | {key: value for key, value, _ in entry.settings()},
         "pairs": {
-            other.id: {
-                "whole": headline[entry.row.name, other.row.name],
-                "tasks": [_task(task, entry.row.name, other.row.name) for task in tasks],
-                "doubts": warnings([entry.side, other.side]) if doubted else [],
+            lower.id: {
+                "whole": headline[entry.row.name, lower.row.name],
+                "tasks": [_task(task, entry.row.name, lower.row.name) for task in tasks],
+                "doubts": warnings([entry.side, lower.side]) if doubted else [],
             }
-            for other in below
+            for lower in below
         },
     }
 
@@ -162,8 +162,8 @@ def _task(numbers: Numbers, first: str, second: str) -> list[int | str | None] |
         return numbers[first, second][:6]
     if (second, first) not in numbers:
         return None
-    difference, low, high, *rest = numbers[second, first][:6]
-    return [*(None if value is None else -int(value) for value in (difference, high, low)), *rest]
+    difference, low, high, *counts_and_p = numbers[second, first][:6]
+    return [*(None if value is None else -int(value) for value in (difference, high, low)), *counts_and_p]
 
 
 def _csv(board: Board) -> bytes:

@@ -20,7 +20,7 @@ from leaderboard.site.site import Site, board_stem
 
 _ROWS = 250  # of all tables of a page; beyond, only the frontier is listed
 WIDTH, HEIGHT, MARGIN_LEFT, MARGIN_BOTTOM, MARGIN_TOP, UNTRAINED = 720, 300, 48, 28, 14, 120
-NAMED = 30
+MOST_LABELS = 30
 """Points up to which each has its name in the drawing; of more, those of the frontier."""
 _UNITS = {1: (0.01, 0.1, 1, 3, 10, 30), 60: (1, 3, 10, 30), 3_600: (1, 3, 10, 30, 100, 300, 1_000, 10_000)}
 _TICKS = [math.log10(unit * count) for unit, counts in _UNITS.items() for count in counts]
@@ -99,7 +99,7 @@ def _section(entries: Sequence[Entry], *, all_rows: bool) -> CostSection:
         rows=listed,
         best=best,
         more=len(rows) - len(listed),
-        unnamed=len(rows) - len(best) if len(rows) > NAMED else 0,
+        unnamed=len(rows) - len(best) if len(rows) > MOST_LABELS else 0,
     )
 
 
@@ -155,9 +155,9 @@ def draw(points: Sequence[Point], label: str) -> Markup:
         point: (plane.x(math.log10(point.cost)) if point.cost else MARGIN_LEFT + 12.0, plane.y(100 * point.score))
         for point in points
     }
-    (x, y), *others = (places[point] for point in best)
-    labelled = points if len(points) <= NAMED else best
-    steps = "".join(f"H{right:.1f}V{up_:.1f}" for right, up_ in others)
+    (x, y), *steps_up = (places[point] for point in best)
+    labelled = points if len(points) <= MOST_LABELS else best
+    steps = "".join(f"H{right:.1f}V{up_:.1f}" for right, up_ in steps_up)
     free = (_LabelPlacer(_LINE), _LabelPlacer(2 * _LINE))
     body = [
         *plane.levels(short),

@@ -117,8 +117,8 @@ def _test(
 ) -> Statistics:
     """Read the per-query values of the strata and run the tests; other arguments are as for `statistics`."""
     values, ids = query_values(systems, strata, measure)
-    asked = {"\t".join(key): questions.questions(parallel, key[0], queries) for key, queries in ids.items()}
-    shared = {name: question for name, question in asked.items() if question is not None}
+    question_ids = {"\t".join(key): questions.questions(parallel, key[0], queries) for key, queries in ids.items()}
+    shared = {name: question for name, question in question_ids.items() if question is not None}
     samples = {
         system.name: Sample(
             {"\t".join(key): column for key, column in values[system.name].items()}, system.fixed, system.trainings

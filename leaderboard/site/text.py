@@ -24,9 +24,9 @@ def micro(value: float) -> int:
     return round(1_000_000 * value)
 
 
-def gap(value: float, other: float) -> float:
+def gap(value: float, base: float) -> float:
     """The difference of two fractions as files hold them."""
-    return (micro(value) - micro(other)) / 1_000_000
+    return (micro(value) - micro(base)) / 1_000_000
 
 
 def number(value: float | None) -> str:
@@ -52,9 +52,9 @@ def place(ranks: tuple[int, int] | None) -> str:
     return f"{first}" if first == last else f"{first}–{last}"
 
 
-def plural(count: int, noun: str, many: str = "") -> str:
+def plural(count: int, noun: str, plural_noun: str = "") -> str:
     """Print a count with thousands separated and its noun: `1 query`, `8,661 queries`."""
-    return f"{count:,} {noun if count == 1 else many or noun + 's'}"
+    return f"{count:,} {noun if count == 1 else plural_noun or noun + 's'}"
 
 
 def listed(names: Sequence[str], most: int | None = None) -> str:

@@ -52,10 +52,10 @@ def existing(candidate: Candidate, results: Path) -> list[Path]:
     paths = []
     for path in sorted((results / target.parent.parent).glob(f"*-{hash_[:8]}/{target.name}/{RESULT}")):
         try:
-            same = read_sealed(path)["system"]["hash"] == hash_
+            same_system = read_sealed(path)["system"]["hash"] == hash_
         except (OSError, ValueError, KeyError, TypeError):
-            same = True
-        if same or path == results / target / RESULT:
+            same_system = True
+        if same_system or path == results / target / RESULT:
             paths.append(path)
     return paths
 
