@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,8 +24,12 @@ from bench.core.errors import DataError, DataFaultsError
 from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.data.corpora.shards import Shards
 from bench.hookspecs import hookimpl
+from bench.pipeline import identity
+from bench.pipeline.legs import Legs
 from bench.pipeline.stages import init
+from bench.pipeline.systems import System
 from bench.plugins import Plugins, load
+from bench.store.store import Store
 from bench.training.determinism import reproducible
 from bench.types import Json
 
@@ -343,3 +348,10 @@ def two_processes(tmp_path: Path) -> TwoProcesses:
         return [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
 
     return run
+
+
+def hash_of(system: System) -> str:
+    """Return the hash of a system without fine-tunings."""
+    with TemporaryDirectory() as folder:
+        legs = Legs(Store(Path(folder)), load(), ())
+        return identity.hash_of(system, identity.untuned_graph(system, legs))

@@ -22,6 +22,7 @@ def setting(
     idle: bool = False,
     file: bool = False,
     late: bool = False,
+    log_only: bool = False,
     **limits: Any,
 ) -> Any:
     """Declare a field of a config.
@@ -32,10 +33,11 @@ def setting(
         help: one line: what it does, with its unit; None where the annotation has it (`Annotated[…, Field(…)]`).
         idle: it changes no result (only speed or memory), so it enters no key.
         late: it came after results were kept, so it enters keys only where it is not its default.
+        log_only: it decides what a training logs and no weight, so keys have its default whatever is typed.
         file: it names a file or a folder, whose content enters keys in place of its path; empty or None for none.
         limits: pydantic's constraints: `ge`, `gt`, `le`, `lt`, `min_length`, `max_length`, `pattern`.
     """
-    extra: dict[str, Any] = {"source": source, "idle": idle, "file": file, "late": late}
+    extra: dict[str, Any] = {"source": source, "idle": idle, "file": file, "late": late, "log_only": log_only}
     if help is not None:
         limits["description"] = help
     return Field(default=default, json_schema_extra=extra, **limits)

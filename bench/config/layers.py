@@ -196,11 +196,13 @@ def dump(config: Config) -> dict[str, Any]:
 def identity(config: Config) -> dict[str, Any]:
     """Return the part of `dump` that can change a result: no idle fields, and the content of files for their paths.
 
-    Fields that came late are left out at their defaults. Raises `UsageError` for a file that cannot be read.
+    Fields that came late are left out at their defaults; fields that decide the log alone have theirs. Raises
+    `UsageError` for a file that cannot be read.
     """
     fields = type(config).model_fields
     kept = {key: value for key, value in dump(config).items() if not _declared(fields[key], "idle")}
     kept = {key: one for key, one in kept.items() if not _declared(fields[key], "late") or one != fields[key].default}
+    kept = {key: fields[key].default if _declared(fields[key], "log_only") else one for key, one in kept.items()}
     return {
         key: _content(key, Path(value).expanduser()) if value and _declared(fields[key], "file") else value
         for key, value in kept.items()

@@ -158,7 +158,6 @@ class Dense(System):
             encoder=encoder,
             checked=asked.checked,
             corpus=asked.checked.corpus,
-            choices={"method": method.name, "version": method.version, "config": config},
             resolved=method.resolve(config, asked.leg.corpus.language),
             contract=self.contract(asked.task, asked.tunings),
             compute=self.machine,
@@ -325,7 +324,7 @@ class PostProcessing:
             fit=fit,
             leg=leg,
             language="" if self._settings.kind in _JOINT else language,
-            compute=self.encoders.compute,
+            machine={"threads": self.encoders.compute.threads},
             of=language,
             notes=self.encoders.notes,
         )

@@ -173,7 +173,6 @@ class Encoders:
         pool, notes = BuildPool(pairs=pairs, of=tuning.name), known.notes
         index = MineIndex(
             pool=pool,
-            choices=known.choices,
             resolved=method.resolve(known.resolved.method, ""),
             method=method,
             config=known.resolved.method,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -13,16 +13,19 @@ from bench.config.profiles import DEFAULT, Profile, choose_data, profile
 from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.core.messages import unknown
+from bench.core.system_graph import Graph
 from bench.pipeline import joint
 from bench.pipeline.compute import compute
 from bench.pipeline.dense import CONTRACT, Dense, Pretrained, Trained, about_backbones
 from bench.pipeline.encoders import Encoders
+from bench.pipeline.identity import hash_of, untuned_graph
 from bench.pipeline.joint import combined, parts_of
+from bench.pipeline.legs import Legs
 from bench.pipeline.names import places
 from bench.pipeline.pretraining import Pretraining, pretraining, sample
 from bench.pipeline.selection import Cell, NotApplicable, select
 from bench.pipeline.settings import RunConfig, Settings, Variant, variants
-from bench.pipeline.systems import Embedding, Sparse, System, labels
+from bench.pipeline.systems import Embedding, Sparse, System, distinct_label, labels
 from bench.plugins import Plugins
 from bench.store.inputs import Inputs
 from bench.store.stage import Stage
@@ -54,9 +57,10 @@ class Experiment:
             PluginError: a plugin that is broken and needed.
         """
         request, size, own, systems, again = _systems(request, plugins, store)
+        builder = Legs(store, plugins, describe(own.run, own.origins))
         data = choose_data(size, request.data)
         chosen = select(request, systems, plugins, data, own.run, size)
-        about = (*_about_systems(systems), *about_backbones(systems), *joint.about(again, own))
+        about = (*_about_systems(systems, builder), *about_backbones(systems), *joint.about(again, own))
         return cls(
             profile=size,
             cells=chosen.cells,
@@ -93,9 +97,9 @@ def _systems(
     own = resolved[0].resolved  # the harness's own settings are the same for all methods
     _applicable(request, methods, own.run)
     named_variants = zip(resolved, labels(resolved, request.label), strict=True)
-    alone = _starts_once(
-        row for variant, label in named_variants for row in _rows(variant, label, request, size, store, plugins)
-    )
+    rows = [row for variant, label in named_variants for row in _rows(variant, label, request, size, store, plugins)]
+    builder = Legs(store, plugins, describe(own.run, own.origins))
+    alone = _starts_once(rows, builder)
     again = joint.reranker(request, size, own.run, store, plugins)
     systems = combined(request.methods, alone, again)
     return request, size, own, systems, again
@@ -111,27 +115,29 @@ def _asked(request: Request, plugins: Plugins) -> tuple[Request, Profile]:
     return request, replace(size, values={**size.values, **given.values})
 
 
-def _starts_once(systems: Iterable[System]) -> list[System]:
-    """Leave out starts that are the same; those of one method that differ (in readout) are told apart."""
-    found: dict[str, System] = {}
-    kept = []
+def _starts_once(systems: Sequence[System], builder: Legs) -> list[System]:
+    """Leave out starts that are the same; those of one label that differ are called by what differs."""
+    starts: dict[str, tuple[System, Graph]] = {}
+    distinct = []
     for system in systems:
         if not system.untrained:
-            kept.append(system)
-        elif system.hash not in found:
-            rows = [other for other in found.values() if other.protocol == system.protocol]
-            alike = sum(other.label.startswith(system.label) for other in rows)
-            found[system.hash] = replace(system, label=f"{system.label}{alike + 1}") if alike else system
-            kept.append(found[system.hash])
-    return kept
+            distinct.append(system)
+            continue
+        graph = untuned_graph(system, builder)
+        if hash_of(system, graph) in starts:
+            continue
+        rival = next((other for start, other in starts.values() if start.label == system.label), None)
+        starts[hash_of(system, graph)] = system, graph
+        distinct.append(system if rival is None else replace(system, label=distinct_label(system.label, graph, rival)))
+    return distinct
 
 
-def _about_systems(systems: Sequence[System]) -> list[str]:
+def _about_systems(systems: Sequence[System], builder: Legs) -> list[str]:
     """Tell of cells that turned out to be one system, and of tuned settings that were changed."""
     same: dict[str, list[str]] = {}
     for system in systems:
         if system.grid:
-            same.setdefault(system.hash, []).append(system.label)
+            same.setdefault(hash_of(system, untuned_graph(system, builder)), []).append(system.label)
     told = [
         f"{' and '.join(labels)} are one system here: a setting given by --set or --config holds for all cells"
         for labels in same.values()

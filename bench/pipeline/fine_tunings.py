@@ -16,6 +16,8 @@ from bench.types import DataRequest, FineTuning, Json, Source, Suite, Task, Trai
 
 HELD = "share of the pairs, by lot"
 """What weights are chosen and probed by where the data have no dev pairs."""
+PLACEHOLDER = Task("<task>", "official", (), ())
+"""Stands for any task where a system is named: of pairs that each task has of its own, their name alone counts."""
 _OURS = "ours: "
 _MINI = "mini"
 
@@ -93,6 +95,13 @@ def tunings(
     return found
 
 
+def recipe_of(
+    suite: Suite, setting: str, request: DataRequest, resolved: Settings, size: Profile
+) -> tuple[Tuning, ...]:
+    """Return the recipe of a setting as it identifies a system, whatever the task and seed; raises as `tunings`."""
+    return tunings(suite, setting, (PLACEHOLDER,), request, resolved, size, 0)[PLACEHOLDER.id]
+
+
 def replaced(tunings: Iterable[Tuning]) -> list[str]:
     """Say what the user's pairs stand in place of, once for each recipe's pairs."""
     told = (f"tune.data: {one.name} stands in place of the pairs {one.replaced}" for one in tunings if one.replaced)
@@ -138,6 +147,8 @@ def _common(one: FineTuning, request: DataRequest, data: str | None) -> Source[T
 
 def _of_task(one: FineTuning, suite: Suite, task: Task, request: DataRequest) -> Source[TrainingPair] | None:
     """The pairs of a task of the suite's; None where it has none, as a folder of the user's and one of another kind."""
+    if task.id == PLACEHOLDER.id:
+        return Source(f"{one.name} of the task", f"<{one.name} of the task>", (), lambda: iter(()))
     if one.by_task is None or task.data == "local":
         return None
     return one.by_task(request, bare(task.id).removeprefix(f"{suite.name}/").removesuffix("@dev"))

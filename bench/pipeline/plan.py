@@ -10,6 +10,7 @@ from bench.core.network import offline
 from bench.evaluation.tables import duration
 from bench.pipeline.experiment import Experiment
 from bench.pipeline.forgotten_prompts import Suspicion, suspicions
+from bench.pipeline.identity import SystemIdentity
 from bench.pipeline.legs import Legs, LegStages
 from bench.pipeline.selection import Cell, NotApplicable
 from bench.pipeline.stages.prepare import Prepare
@@ -24,6 +25,7 @@ class Plan:
 
     experiment: Experiment
     legs: tuple[tuple[LegStages, ...], ...]  # for each of its cells, the legs with their stages
+    identities: tuple[SystemIdentity, ...]  # for each of its cells, what its system is
     steps: tuple[Step, ...]  # every stage in the order of work
     warnings: tuple[str, ...] = ()
     lints: tuple[Suspicion, ...] = ()  # see `bench.pipeline.forgotten_prompts.measure`
@@ -66,7 +68,8 @@ def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
         todo = tuple(steps(targets, store))
         lacks = [f"{one}; without them `bench run` does not begin" for one in lacking(todo)]
         warnings = (*experiment.warnings, *_shallow(legs), *(one.sentence for one in lints), *lacks)
-        return Plan(experiment, legs, todo, warnings, lints)
+        identities = tuple(cell.identity(builder) for cell in experiment.cells)
+        return Plan(experiment, legs, identities, todo, warnings, lints)
 
 
 def lacking(todo: Sequence[Step]) -> list[UsageError]:

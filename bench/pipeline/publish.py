@@ -1,20 +1,23 @@
 """From artefacts to result files and to the rows that a run prints."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench.config.layers import describe, dump
+from bench.config.layers import describe
 from bench.config.profiles import Profile
-from bench.core.errors import StoreError
-from bench.core.files import digest
+from bench.core.errors import StoreError, UsageError
+from bench.core.files import read_sealed
 from bench.core.installed import version
 from bench.core.publications import mark
 from bench.data.formats.trec import empty_file
 from bench.evaluation import results
 from bench.evaluation.curves import curves
+from bench.evaluation.results.identity import encoder_error, same_system_error, tuned_by_task
 from bench.pipeline.audit import badges
 from bench.pipeline.fine_tunings import Tuning
+from bench.pipeline.identity import SystemIdentity
 from bench.pipeline.legs import LegStages
 from bench.pipeline.names import public
 from bench.pipeline.selection import Cell
@@ -25,13 +28,43 @@ from bench.store.store import Artefact, Store
 from bench.training.config import LOG
 
 
-def publish(root: Path, cell: Cell, legs: Sequence[LegStages], store: Store, size: Profile) -> results.Published:
+def publish(
+    root: Path, cell: Cell, legs: Sequence[LegStages], identity: SystemIdentity, store: Store, size: Profile
+) -> results.Published:
     """Merge a cell's legs into its result file."""
     settings = [_settings(cell.system, tuned) for tuned in (False, True)]
     entries = [_entry(cell, leg, store, settings) for leg in legs]
+    return results.publish(root, heading_of(cell, identity, size), entries, cell.suite.macros)
+
+
+def refuse_unlike(root: Path, cell: Cell, legs: Sequence[LegStages], identity: SystemIdentity, size: Profile) -> None:
+    """Raise `UsageError` where a cell's legs cannot join the result that is there, before anything is run."""
+    path = root / heading_of(cell, identity, size).folder / results.RESULT
+    try:
+        there = read_sealed(path)
+    except (OSError, ValueError):
+        return  # there is none, or it is damaged and will be replaced
+    tasks: dict[str, dict[str, Any]] = {task: dict(entries) for task, entries in there["tasks"].items()}
+    machine = cell.system.compute
+    for leg in legs:
+        entry = {"keys": {name: stage.key for name, stage in leg.by_name.items()}, "libraries": leg.libraries}
+        entry |= {"compute": machine.identity()} if machine else {}
+        tasks.setdefault(leg.task.id, {})[leg.leg.name] = entry
+    unlike = same_system_error(there["system"], asdict(identity))
+    if unlike := unlike or encoder_error(tasks, by_task=tuned_by_task(identity.graph)):
+        raise UsageError(
+            where=path,
+            found=unlike,
+            expected="one system, with one encoder for all tasks of a result",
+            hint="name all its tasks, so that each is run again, or choose another folder by --results",
+        )
+
+
+def heading_of(cell: Cell, identity: SystemIdentity, size: Profile) -> results.Heading:
+    """Return what the result file of a cell is about."""
     suite = cell.suite
-    heading = results.Heading(
-        system={**cell.system.about(), "hash": tuned_hash(cell)},
+    return results.Heading(
+        system={**cell.system.about(), **asdict(identity)},
         suite={
             **{name: getattr(suite, name) for name in ("name", "version", "title", "primary", "stands_for")},
             **({"parallel": suite.parallel} if suite.parallel else {}),
@@ -42,21 +75,6 @@ def publish(root: Path, cell: Cell, legs: Sequence[LegStages], store: Store, siz
         seed=cell.seed,
         cards={"method": cell.system.method.card(), "suite": suite.card()},
     )
-    return results.publish(root, heading, entries, suite.macros)
-
-
-def tuned_hash(cell: Cell) -> str:
-    """The system's hash; of one that is tuned before the test, one that its tunings decide too.
-
-    So results of other recipes, settings or numbers of pairs lie apart and are told apart. Which pairs a task has of
-    its own is no part of it, so that tasks merge into one result.
-    """
-    every = [tuning for known in (cell.tunings, cell.taught) for one in known.values() for tuning in one]
-    if not every:
-        return cell.system.hash
-    given = cell.system.resolved.run.tune
-    how = sorted({digest({"config": dump(tuning.config), "shots": tuning.shots}) for tuning in every})
-    return digest({"system": cell.system.hash, "recipe": given.recipe, "data": given.data, "tunings": how})
 
 
 def _entry(cell: Cell, leg: LegStages, store: Store, settings: Sequence[list[dict[str, Any]]]) -> results.Entry:

@@ -14,7 +14,7 @@ from bench.core.network import offline
 from bench.evaluation.results import Published
 from bench.evaluation.results.scores import Scores
 from bench.pipeline.plan import Plan, lacking, plan
-from bench.pipeline.publish import heading_row, publish, row
+from bench.pipeline.publish import heading_row, publish, refuse_unlike, row
 from bench.pipeline.selection import Cell
 from bench.plugins import Plugins
 from bench.store.executors import executor
@@ -54,6 +54,8 @@ def run(request: Request, plugins: Plugins, store: Store, listener: Listener, re
     for error in lacking(todo.steps):
         raise error
     _writable(todo.experiment.results)
+    for cell, legs, identity in zip(todo.cells, todo.legs, todo.identities, strict=True):
+        refuse_unlike(todo.experiment.results, cell, legs, identity, todo.profile)
     with offline(request.offline), leased(store, [step.stage.key for step in todo.steps]):
         tidy(store)
         return _published(_renewed(todo, store), plugins, store, listener)
@@ -74,10 +76,10 @@ def _published(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -
     rows: list[dict[str, Any]] = []
     averages: list[dict[str, Any]] = []
     published = []
-    for cell, legs in zip(todo.cells, todo.legs, strict=True):
+    for cell, legs, identity in zip(todo.cells, todo.legs, todo.identities, strict=True):
         if id(cell) in broken:
             continue
-        done = publish(results, cell, legs, store, size)
+        done = publish(results, cell, legs, identity, store, size)
         published.append(done)
         plugins.notify("bench_scored", result=done.content)
         heading = heading_row(cell, size)

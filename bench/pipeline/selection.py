@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from bench.config.profiles import Profile
@@ -10,7 +11,8 @@ from bench.core.errors import PluginError, UsageError
 from bench.core.messages import bare, canonical, did_you_mean
 from bench.core.publications import mark
 from bench.pipeline.dense import Dense
-from bench.pipeline.fine_tunings import Tuning, replaced, tunings
+from bench.pipeline.fine_tunings import PLACEHOLDER, Tuning, recipe_of, replaced, tunings
+from bench.pipeline.identity import SystemIdentity, identify
 from bench.pipeline.joint import TRAINED
 from bench.pipeline.legs import Asked, Legs, LegStages
 from bench.pipeline.settings import MiniConfig, RunConfig
@@ -40,6 +42,9 @@ class Cell:
     dev: Mapping[str, Task] = field(default_factory=dict)
     # what its re-ranker is trained on, first to last, by the task's id; none where it is not trained here
     taught: Mapping[str, tuple[Tuning, ...]] = field(default_factory=dict)
+    # the same two on the task that stands for any, by which the system is named (`bench.pipeline.identity`)
+    recipe: tuple[Tuning, ...] = ()
+    reranker_recipe: tuple[Tuning, ...] = ()
 
     def tuned(self, task: Task) -> tuple[Tuning, ...]:
         """The tunings before a task, or before its dev questions."""
@@ -48,6 +53,12 @@ class Cell:
     def lessons(self, task: Task) -> tuple[Tuning, ...]:
         """What the re-ranker is trained on before a task, or before its dev questions."""
         return self.taught.get(self._own(task), ())
+
+    def identity(self, builder: Legs) -> SystemIdentity:
+        """Return what its system is, fine-tunings included."""
+        made_of = self.system, *self.recipe, *self.reranker_recipe
+        build = partial(identify, self.system, self.recipe, self.reranker_recipe, builder)
+        return builder.once("identity", build, *made_of)
 
     def legs(self, builder: Legs) -> Iterator[LegStages]:
         """Yield the stages of every leg; raises as `System.searched` does."""
@@ -131,6 +142,8 @@ def select(
                 own, free = _read_by_rule(system, tasks[suite.name])
                 refused += [NotApplicable(system.label, suite.name, setting, sentence) for sentence in free]
                 dev = _dev(system, suite, own, asked)
+                recipe = recipe_of(suite, setting, asked, system.resolved, size) if system.dense else ()
+                reranker_recipe = _taught(system, suite, setting, (PLACEHOLDER,), asked, size, 0)[PLACEHOLDER.id]
                 missing: dict[str, None] = {}
                 for seed in request.seeds[:1] if system.deterministic else request.seeds:
                     chosen = 0 if system.deterministic else seed
@@ -143,7 +156,21 @@ def select(
                         kept = tuple(task for task in alike if task.id in tuned and task.id in taught)
                         missing |= dict.fromkeys(task.id for task in alike if task not in kept)
                         if kept:
-                            cells.append(Cell(system, suite, setting, kind, chosen, kept, tuned, dev, taught))
+                            cells.append(
+                                Cell(
+                                    system,
+                                    suite,
+                                    setting,
+                                    kind,
+                                    chosen,
+                                    kept,
+                                    tuned,
+                                    dev,
+                                    taught,
+                                    recipe,
+                                    reranker_recipe,
+                                )
+                            )
                 if missing:
                     refused.append(NotApplicable(system.label, suite.name, setting, _pairless([*missing], setting)))
     warnings += not_the_protocols(cells)

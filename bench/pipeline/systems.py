@@ -19,13 +19,14 @@ from bench.config.layers import SettingRow, describe, dump
 from bench.config.layers import identity as decisive
 from bench.core.errors import UsageError
 from bench.core.files import digest
+from bench.core.system_graph import Graph, graph_differences
 from bench.pipeline.compute import Compute
 from bench.pipeline.legs import Asked
 from bench.pipeline.names import HERE, public
 from bench.pipeline.pretraining import Pretraining
 from bench.pipeline.settings import Settings, Variant, row_json
 from bench.pipeline.stages.encode_own import OwnPassages, OwnQueries
-from bench.pipeline.stages.index import Index
+from bench.pipeline.stages.index import Index, method_identity
 from bench.pipeline.stages.search import Search
 from bench.pipeline.stages.search_dense import DenseSearch
 from bench.store.stage import Stage
@@ -56,7 +57,7 @@ class System(ABC):
     @property
     def choices(self) -> dict[str, Any]:
         """What makes it this system and no other; hashed."""
-        return {"method": self.method.name, "version": self.method.version, "config": decisive(self.resolved.method)}
+        return method_identity(self.method, self.resolved.method)
 
     @property
     def leaves(self) -> Iterator[System]:
@@ -133,11 +134,6 @@ class System(ABC):
         """Return path → public name of each model on this machine that its choices name."""
         return self.own_places
 
-    @property
-    def hash(self) -> str:
-        """Sha256 of the choices as results have them, 64 hexadecimal digits."""
-        return digest(public(self.choices, self.places))
-
     @cached_property
     def tag(self) -> str:
         """Last column of its runs; without the label, which changes nothing that is computed. Part of keys."""
@@ -155,14 +151,14 @@ class System(ABC):
         return self.resolved.run.tuning.method == self.method.name and not self.untrained
 
     def about(self) -> dict[str, Any]:
-        """What a result file says of it: choices, label, hash, and every setting with its origin and source."""
+        """What a result file says of it: choices, label, and every setting with its origin and source."""
         said = {
             **self.choices,
             **({"grid": asdict(self.grid)} if self.grid else {}),
             **({"tuning": self.tuning} if self.tuning else {}),
             "settings": [row_json(row) for row in self.rows()],
         }
-        named = {"label": self.label, "hash": self.hash, "deterministic": self.deterministic}
+        named = {"label": self.label, "deterministic": self.deterministic}
         return {**named, **public(said, self.places)}
 
     def rows(self) -> list[SettingRow]:
@@ -187,7 +183,6 @@ class Sparse(System):
         index = Index(
             checked=asked.checked,
             corpus=asked.checked.corpus,
-            choices=self.choices,
             resolved=self.method.resolve(self.resolved.method, asked.leg.corpus.language),
             method=self.method,
             config=self.resolved.method,
@@ -296,6 +291,13 @@ def labels(variants: Sequence[Variant], label: str | None) -> list[str]:
                 )
         found.append(name)
     return found
+
+
+def distinct_label(label: str, graph: Graph, rival: Graph) -> str:
+    """Return a label that says in what a system differs from another of that label, whatever section it is in."""
+    unlike = graph_differences(graph, rival)
+    values = dict.fromkeys(f"{key.rpartition('.')[2]}={mine}" for key, (mine, _) in unlike.items())
+    return _fit(f"{label}@{','.join(values)}")
 
 
 def _default_label(variant: Variant) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from bench.config.base import Config
 from bench.config.layers import identity as decisive
 from bench.core.contract import Contract
+from bench.core.errors import PluginError
 from bench.core.files import digest
 from bench.core.installed import DENSE, version, version_of, without_dense
 from bench.core.workspace import Workspace
@@ -22,8 +23,12 @@ FORMAT = 1
 """Of the store; part of every key."""
 KEY_DIGITS = 32
 
+T = TypeVar("T")
+
 IDLE: Mapping[str, Any] = MappingProxyType({"idle": True})
 """Metadata of a field that cannot change the bytes, e.g. a title, a batch size or an opened reader."""
+ENVIRONMENT: Mapping[str, Any] = MappingProxyType({"environment": True})
+"""Metadata of a field that may change bytes and identifies no system: a machine, the tag of a run, an analyzer."""
 OPTIONAL: Mapping[str, Any] = MappingProxyType({"optional": True})
 """Metadata of a field that is left out of the key where it is None."""
 SPREAD: Mapping[str, Any] = MappingProxyType({"spread": True})
@@ -117,27 +122,67 @@ class Stage(ABC):
         return compute.needs if compute else Needs()
 
     @property
-    def used_libraries(self) -> tuple[str, ...]:
-        """Distributions whose versions enter the key."""
-        return self.libraries
+    def library_versions(self) -> dict[str, Json]:
+        """Versions of what can change the bytes, by distribution."""
+        return versions(*self.libraries)
+
+    def choices(self) -> dict[str, Json]:
+        """Return what decides the output beside inputs and environment: the one method that a stage may extend.
+
+        These are the fields that are neither stages nor marked `IDLE` or `ENVIRONMENT`. They are part of the key, and
+        of the hash of every system that the stage belongs to.
+        """
+        return self._values(environment=False)
 
     def identity(self) -> dict[str, Json]:
-        """Return everything that can change the bytes, keys of the inputs included."""
-        own: dict[str, Json] = {"code": _plain(self.code)}
-        inputs: dict[str, Json] = {}
-        for one in fields(self):
-            value, name = getattr(self, one.name), one.metadata.get("key", one.name)
-            if isinstance(value, Stage):
-                inputs[name] = value.key
-            elif one.metadata.get("idle") or (value is None and one.metadata.get("optional")):
+        """Return everything that can change the bytes, keys of the inputs included.
+
+        Raises:
+            PluginError: two fields have one name in the key, so that one of them would be lost.
+        """
+        libraries = self.library_versions
+        return {
+            "code": _plain(self.code),
+            **self._values(environment=True),
+            **self.choices(),
+            **({"libraries": libraries} if libraries else {}),
+            "inputs": {name: stage.key for name, stage in self.key_inputs.items()},
+        }
+
+    @property
+    def key_inputs(self) -> dict[str, Stage]:
+        """The stages that it rests on, by their name in the key."""
+        stages = {item: getattr(self, item.name) for item in fields(self) if item.name in self.inputs}
+        return self._by_key_name(stages)
+
+    def _values(self, *, environment: bool) -> dict[str, Json]:
+        """Return the fields that are marked as environment, or those that are not, as JSON by their name in the key."""
+        inputs, flattened, values = self.inputs, dict[str, Json](), {}
+        for item in fields(self):
+            value, marks = getattr(self, item.name), item.metadata
+            if item.name in inputs or marks.get("idle") or bool(marks.get("environment")) != environment:
                 continue
-            elif one.metadata.get("spread"):
-                own |= _plain(value)
+            if value is None and marks.get("optional"):
+                continue
+            if marks.get("spread"):
+                flattened |= _plain(value)
             else:
-                own[name] = _plain(value)
-        if self.used_libraries:
-            own["libraries"] = versions(*self.used_libraries)
-        return {**own, "inputs": inputs}
+                values[item] = _plain(value)
+        return {**flattened, **self._by_key_name(values)}
+
+    def _by_key_name(self, values: Mapping[Field[Any], T]) -> dict[str, T]:
+        named_fields: dict[str, str] = {}
+        for item in values:
+            name = item.metadata.get("key", item.name)
+            if name in named_fields:
+                raise PluginError(
+                    where=f"stage {self.name} ({type(self).__name__})",
+                    found=f"fields {named_fields[name]} and {item.name}, both called {name} in the key",
+                    expected="one name in the key for each field",
+                    hint=f"rename {item.name}, or give it another name in the key by `bench.store.stage.named`",
+                )
+            named_fields[name] = item.name
+        return {item.metadata.get("key", item.name): value for item, value in values.items()}
 
     @cached_property
     def key(self) -> str:

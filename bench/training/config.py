@@ -140,11 +140,16 @@ class LoopConfig(Config):
         help="of the forward pass; weights, optimiser and losses stay float32",
     )
     log_every: int = setting(
-        10, ge=1, source="ours: a line a second on the mini world", help="steps between two lines of the log"
+        10,
+        ge=1,
+        log_only=True,
+        source="ours: a line a second on the mini world",
+        help="steps between two lines of the log",
     )
     probe_every: int = setting(
         200,
         ge=1,
+        log_only=True,
         source="ours: less than 5 % of the time on the mini world",
         help="steps between two looks at held-out pairs for signs of collapse",
     )

@@ -54,7 +54,9 @@ class CrossConfig(Config):
         source="ours: exact to resume; bfloat16 saves time on GPUs",
         help="of the forward pass; weights, optimiser and loss stay float32",
     )
-    log_every: int = setting(10, ge=1, source="ours: as in pretraining", help="steps between two lines of the log")
+    log_every: int = setting(
+        10, ge=1, log_only=True, source="ours: as in pretraining", help="steps between two lines of the log"
+    )
     checkpoint_seconds: float = setting(
         60.0,
         idle=True,

@@ -181,6 +181,7 @@ class FineTuningConfig(LoopConfig):
     probe_every: int = setting(
         100,
         ge=1,
+        log_only=True,
         source="ours: less than 5 % of the time on the mini world",
         help="steps between two looks at held-out pairs for signs of collapse",
     )

@@ -7,18 +7,17 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from bench.core.files import digest
 from bench.data.formats.faults import shown
 from bench.evaluation.results import RESULT, averages
 from bench.evaluation.results.format import About, Average, Content, Leg, Remote, Setting, SuiteAbout
+from bench.evaluation.results.identity import identity_error
 from leaderboard.submissions.bundle import AGAIN, Candidate, ValidationErrors
 from leaderboard.submissions.recompute import TOLERANCE, InstalledSuite
 
 MOST_SETTINGS = 1_000
 """Settings of a system, or of a leg; the largest config of ours has some sixty."""
-_UNHASHED = frozenset({"label", "hash", "deterministic", "grid", "tuning", "settings"})
-"""What a result says of a system besides the choices that its hash is made of."""
-_SYSTEM = frozenset(About.model_fields) | _UNHASHED | {"config", "contract", "similarity", "read_by", "fuse"}
+_STATED = frozenset({"deterministic", "graph", "tuning", "untuned_hash", "config", "contract"})
+_SYSTEM = frozenset(About.model_fields) | _STATED | {"similarity", "read_by", "fuse"}
 _LEG = frozenset(Leg.model_fields) | {"resolved", "harness", "compute", "seconds", "tunings", "audits"}
 _SETTING = frozenset(Setting.model_fields) | {"default", "source"}
 
@@ -82,11 +81,10 @@ def _check_system(candidate: Candidate, methods: Collection[str], errors: Valida
             errors.add(RESULT, f"a budget of {tokens:,} tokens", f"at least {least}", AGAIN)
         if flops is not None and not flops >= 1:
             errors.add(RESULT, f"a budget of {flops:g} operations", "at least 1", AGAIN)
-    tuned = any(leg.get("tunings") for legs in candidate.raw_content["tasks"].values() for leg in legs.values())
-    choices = {key: value for key, value in raw.items() if key not in _UNHASHED}
-    if not tuned and digest(choices) != system.hash:  # that of a tuned system is made of its tunings, too
-        expected = f"{digest(choices)[:12]}…, the digest of what the result says of it"
-        errors.add(RESULT, f"hash {system.hash[:12]}… of the system", expected, AGAIN)
+    if "graph" not in raw:
+        errors.add(RESULT, "no `graph` of the system", "`graph` as every run writes it", AGAIN)
+    if unlike := identity_error(candidate.raw_content):
+        errors.add(RESULT, unlike, "one system, with one encoder for all its tasks", AGAIN)
     for setting in system.settings:
         exists, value = _config_value(raw.get("config"), setting.key.removeprefix("method."))
         if setting.key.startswith("method.") and exists and value != setting.value:

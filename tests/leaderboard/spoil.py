@@ -9,8 +9,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from bench.core.files import canonical, digest, sha256_file
-from leaderboard.submissions.metadata_checks import _UNHASHED
+from bench.core.files import canonical, sha256_file
+from bench.core.system_graph import system_hash
 from tests.leaderboard.conftest import Bundle
 
 NDCG, HEADLINE = "nDCG@10", ("tasks", "beir/tiny-beir", "", "measures", "nDCG@10")
@@ -68,12 +68,13 @@ def drop(bundle: Bundle, *place: str) -> None:
 
 
 def rehash(bundle: Bundle) -> None:
-    """Make the system's hash fit what is said of it."""
-    bundle.rewrite(
-        lambda whole: whole["system"].update(
-            hash=digest({key: value for key, value in whole["system"].items() if key not in _UNHASHED})
-        )
-    )
+    """Make the system's hash fit its method, version and graph."""
+
+    def change(whole: Any) -> None:
+        system = whole["system"]
+        system["hash"] = system_hash(system["method"], system["version"], system["graph"])
+
+    bundle.rewrite(change)
 
 
 def write(bundle: Bundle, name: str, given: Any) -> None:

@@ -115,7 +115,7 @@ def test_what_cannot_be_compared_is_a_sentence(
     for systems, message in (
         (("bm25",), "found 1 system, expected two or more"),
         (("bm25", "bm26"), "no system 'bm26'; did you mean bm25?"),
-        (("bm25", "mine"), "mine is the label of 2 systems; name one of them: mine-"),
+        (("bm25", "mine"), "mine: found the label of 2 systems (index.config.k1 is "),
         (("bm25", "none/result.json"), "none/result.json: found no such file"),
     ):
         done = bench("compare", *systems, "--suite", "beir", *places[2:], status=2)

@@ -15,6 +15,7 @@ from bench.evaluation.compare.fairness import ComparedSystem, SettingDifference,
 from bench.evaluation.compare.paired_tests import PairedTest, SeedResults, paired_tests, stratum
 from bench.evaluation.compare.query_differences import QueryDifference, TextSources, query_differences
 from bench.evaluation.results import Result, headline, read, result_files, shares
+from bench.evaluation.results.identity import same_system_error
 from bench.evaluation.significance.estimates import TRAININGS
 from bench.evaluation.significance.families import summary
 from bench.evaluation.significance.ranks import ordered
@@ -305,9 +306,15 @@ def comparison_groups(
             f"settings, name them: {next(iter(typed))}:{SETTINGS[0]}"
         )
     for name, of_system in ((name, of_system) for group in groups for name, of_system in group.results.items()):
-        if (count := len({result.content.system.hash for result in of_system})) > 1:
+        systems = {result.content.system.hash: result.whole["system"] for result in of_system}
+        if len(systems) > 1:
             folders = ", ".join(sorted({result.path.parent.parent.name for result in of_system}))
-            raise UsageError(f"{name} is the label of {count} systems; name one of them: {folders}")
+            raise UsageError(
+                where=name,
+                found=f"the label of {len(systems)} systems ({same_system_error(*list(systems.values())[:2])})",
+                expected="one system",
+                hint=f"name one of them: {folders}",
+            )
     return groups
 
 

@@ -25,6 +25,7 @@ from bench.core.errors import StoreError, UsageError
 from bench.core.files import Fault, read_sealed, sha256_file
 from bench.core.messages import unknown_name
 from bench.evaluation.results.format import ACCEPTED, CARDS, RESULT, SCHEMA, Accepted, Cards, Content, PerQuery, place
+from bench.evaluation.results.identity import identity_error
 
 LARGEST = 64 << 20
 """Bytes of a file of a bundle, unpacked; ten times what the largest task needs."""
@@ -269,11 +270,15 @@ def _checked_once(path: Path, content: dict[str, Any]) -> Result:
 
 
 def checked(path: Path, content: Mapping[str, Any]) -> Result:
-    """Check the content of a result file against the format. Raises `StoreError`."""
+    """Check the content of a result file against the format, and that it is what its name says. Raises `StoreError`."""
     try:
-        return Result(path, Content.model_validate(content))
+        result = Result(path, Content.model_validate(content))
     except ValidationError as error:
         raise _fault(path, error) from error
+    if unlike := identity_error(content):
+        expected = "one system, with one encoder for all its tasks"
+        raise StoreError(where=path, found=unlike, expected=expected, hint=_AGAIN)
+    return result
 
 
 Raw = dict[str, Any]

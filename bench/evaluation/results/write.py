@@ -36,6 +36,7 @@ from bench.core.files import (
 )
 from bench.evaluation.results.averages import averages
 from bench.evaluation.results.format import CARDS, CURVES, RESULT, SCHEMA, Content, place, silent_place
+from bench.evaluation.results.identity import same_system_error
 from bench.evaluation.results.read import Result, checked
 from bench.types import Macro
 
@@ -116,6 +117,13 @@ def _merge(folder: Path, heading: Heading, entries: Sequence[Entry], macros: Seq
             notices.append(
                 f"{path} was damaged ({error}); it now ends in .corrupt, and this run's tasks were written anew"
             )
+    if old and (unlike := same_system_error(old["system"], heading.system)):
+        raise StoreError(
+            where=path,
+            found=f"the result of another system ({unlike})",
+            expected="results of one system in a file",
+            hint="choose another folder by --results; nothing was overwritten",
+        )
     for litter in filter(is_temporary, folder.rglob("*")):
         litter.unlink()
     tasks: dict[str, Any] = {name: dict(legs) for name, legs in old.get("tasks", {}).items()}

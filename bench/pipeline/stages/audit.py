@@ -46,8 +46,8 @@ class Audit(Stage):
     title = property(lambda self: f"{self.of} {self.leg.title}")
     cost = property(lambda self: Cost("audit beside", 1.0, 1e3) if self.size is None else Cost("audit", self.size, 1e7))
 
-    def identity(self) -> dict[str, Json]:
-        return {**super().identity(), "letters": unicode_version()}
+    def choices(self) -> dict[str, Json]:
+        return {**super().choices(), "letters": unicode_version()}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         return write(space, self.find(space.advance))

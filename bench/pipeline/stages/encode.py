@@ -36,7 +36,7 @@ from bench.pipeline.stages.validate import Validate
 from bench.retrieval.post_processing import without
 from bench.retrieval.vectors import write_ids, write_matrix
 from bench.store.inputs import Fingerprinted
-from bench.store.stage import IDLE, Cost, Stage, named
+from bench.store.stage import ENVIRONMENT, IDLE, Cost, Stage, named
 from bench.types import Item, Json, Source
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Encode(Stage):
     encoder: EncoderStage
     role: Role
     contract: Contract  # how they are read
-    compute: Compute
+    compute: Compute = field(metadata=ENVIRONMENT)
     batch_tokens: int | None = field(default=None, metadata=IDLE)  # tokens of a batch; None: what suits the device
     who: str = field(metadata=IDLE)
 
@@ -76,8 +76,8 @@ class Encode(Stage):
         rate = core_rate("reading") * self.compute.threads  # for devices a rough guess
         return Cost(f"encode on {self.compute.device.partition(':')[0]}", texts, rate, _LOADING, each)
 
-    def identity(self) -> dict[str, Json]:
-        return {**super().identity(), "contract": read_by(self.contract, self.role)}
+    def choices(self) -> dict[str, Json]:
+        return {**super().choices(), "contract": read_by(self.contract, self.role)}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write the vectors of all items in their order (`bench.retrieval.vectors.Vectors` reads them).
@@ -177,11 +177,11 @@ class EncodeSample(Encode):
     def cost(self) -> Cost:
         return self.priced(float(self.sentences * (1 if self.language else _LANGUAGES)), average("sentence"))
 
-    def identity(self) -> dict[str, Json]:
+    def choices(self) -> dict[str, Json]:
         sample: dict[str, Json] = {"code": sampling.VERSION, "language": self.language, "sentences": self.sentences}
         if self.role == "passage" and self.encoder.untied:  # the encoder of questions made these once
             sample["encoder"] = self.role
-        return {**super().identity(), "sample": sample}
+        return {**super().choices(), "sample": sample}
 
     def items(self, folders: Mapping[str, Path]) -> Source[Item]:
         shards = Shards(folders["shards"])
@@ -212,7 +212,7 @@ class RoleEncoder:
     stage: EncoderStage
     folder: Path
     contract: Contract  # how texts are read
-    compute: Compute
+    compute: Compute = field(metadata=ENVIRONMENT)
     batch_tokens: int | None = None  # tokens of a batch; None: what suits the device
 
     def encode(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:

@@ -17,7 +17,7 @@ from bench.pipeline.stages.encode import write_vectors
 from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.validate import Validate
 from bench.store.inputs import Fingerprinted
-from bench.store.stage import IDLE, Cost, Stage, named
+from bench.store.stage import IDLE, Cost, Stage, named, versions
 from bench.types import Item, Json, Method, Source
 
 _BATCH = 256  # items that an encoder is given at once
@@ -36,7 +36,7 @@ class OwnEncode(Stage):
     config: Any
     of: Method = field(metadata=IDLE)
 
-    used_libraries = property(lambda self: (*self.libraries, *self.of.libraries))
+    library_versions = property(lambda self: versions(*self.libraries, *self.of.libraries))
 
     @abstractmethod
     def items(self, folders: Mapping[str, Path]) -> Source[Item] | Sequence[Item]:

@@ -16,7 +16,7 @@ from bench.pipeline.stages.encode import EncodeSample
 from bench.retrieval.post_processing import ANY, Affine, mean, spread, whitening, write
 from bench.retrieval.settings import PostConfig
 from bench.retrieval.vectors import Vectors
-from bench.store.stage import IDLE, OPTIONAL, Cost, Stage
+from bench.store.stage import ENVIRONMENT, IDLE, OPTIONAL, Cost, Stage
 from bench.types import Json
 
 _FEWEST = 2  # sentences that have a spread
@@ -33,7 +33,7 @@ class Fit(Stage):
     sample: EncodeSample
     pivot: EncodeSample | None = field(default=None, metadata=OPTIONAL)  # of the language that others are turned into
     seed: int | None  # of what is drawn; None where nothing is
-    compute: Compute
+    compute: Compute = field(metadata=ENVIRONMENT)
     settings: PostConfig = field(metadata=IDLE)  # kind, scale and rotation
     who: str = field(metadata=IDLE)
 
@@ -46,10 +46,10 @@ class Fit(Stage):
     def cost(self) -> Cost:
         return Cost(f"fit {self.settings.kind}", self.sample.cost.units, 400.0 if self.pivot else 1e6)
 
-    def identity(self) -> dict[str, Json]:
+    def choices(self) -> dict[str, Json]:
         given = self.settings.choices
         decided: dict[str, Json] = {name: given[name] for name in ("kind", "scale_by", "rotation") if name in given}
-        return {**super().identity(), **decided}
+        return {**super().choices(), **decided}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write the maps of all languages of a sample (`bench.data.corpora.sampling`), what is known of each as facts.

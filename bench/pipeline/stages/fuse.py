@@ -13,7 +13,7 @@ from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.search import RUN, Rules, write
 from bench.retrieval.fusion import Scale, interpolate, reciprocal_rank
 from bench.retrieval.settings import FuseConfig
-from bench.store.stage import IDLE, OPTIONAL, SPREAD, Cost, Stage
+from bench.store.stage import ENVIRONMENT, IDLE, OPTIONAL, SPREAD, Cost, Stage
 from bench.types import Item, Json, Ranking, Run
 
 WEIGHT = "weight.json"
@@ -31,7 +31,7 @@ class Fuse(Stage):
     weight: Stage | None = field(default=None, metadata=OPTIONAL)  # None where it is given, or none is needed
     rules: Rules = field(metadata=SPREAD)
     fuse: FuseConfig
-    tag: str
+    tag: str = field(metadata=ENVIRONMENT)
     who: str = field(metadata=IDLE)
 
     title = property(lambda self: f"{self.who} {self.leg.title}")

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.config.base import Config
+from bench.config.layers import identity
 from bench.core.contract import Contract
 from bench.core.workspace import Workspace
 from bench.pipeline.compute import LIBRARIES, Compute
@@ -14,10 +16,15 @@ from bench.pipeline.stages.init import EncoderStage
 from bench.pipeline.stages.pool import BuildPool
 from bench.pipeline.stages.validate import Validate
 from bench.store.inputs import Fingerprinted
-from bench.store.stage import IDLE, SPREAD, Cost, Stage, named, versions
+from bench.store.stage import ENVIRONMENT, IDLE, Cost, Stage, named, versions
 from bench.types import Item, Json, Method, Retriever
 
 _RATE = 5e3  # documents a second
+
+
+def method_identity(method: Method, config: Config) -> dict[str, Json]:
+    """Return the method's name and version, and those of its settings that can change a result."""
+    return {"method": method.name, "version": method.version, "config": identity(config)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,16 +35,17 @@ class Index(Stage):
     unit = "documents"
     checked: Validate = field(metadata=named("corpus"))
     corpus: Fingerprinted[Item]
-    choices: Mapping[str, Any] = field(metadata=SPREAD)
-    resolved: Mapping[str, Json]  # what the language decides
+    resolved: Mapping[str, Json] = field(metadata=ENVIRONMENT)  # what the language decides
     method: Method = field(metadata=IDLE)
     config: Any = field(metadata=IDLE)
 
     title = property(lambda self: f"{self.method.name} {self.checked.of.id}")
     cost = property(lambda self: Cost(f"index {self.method.name}", self.checked.cost.units, _RATE, start=1.0))
 
-    def identity(self) -> dict[str, Json]:
-        return {**super().identity(), "libraries": versions(*self.libraries, *self.method.libraries)}
+    library_versions = property(lambda self: versions(*self.libraries, *self.method.libraries))
+
+    def choices(self) -> dict[str, Json]:
+        return {**super().choices(), **method_identity(self.method, self.config)}
 
     def retriever(self, folders: Mapping[str, Path]) -> Retriever:
         """Return the retriever, given the inputs of this stage or of a search. Raises `PluginError` without one."""
@@ -54,7 +62,7 @@ class EncoderIndex(Index):
     libraries = LIBRARIES
     encoder: EncoderStage
     contract: Contract
-    compute: Compute
+    compute: Compute = field(metadata=ENVIRONMENT)
     batch_tokens: int | None = field(default=None, metadata=IDLE)  # tokens of a batch; None: what suits the device
 
     def retriever(self, folders: Mapping[str, Path]) -> Retriever:
@@ -69,16 +77,17 @@ class MineIndex(Stage):
     name, code = "mine_index", 1
     unit = "documents"
     pool: BuildPool
-    choices: Mapping[str, Any] = field(metadata=SPREAD)
-    resolved: Mapping[str, Json]  # what is decided whatever the language
+    resolved: Mapping[str, Json] = field(metadata=ENVIRONMENT)  # what is decided whatever the language
     method: Method = field(metadata=IDLE)
     config: Any = field(metadata=IDLE)
 
     title = property(lambda self: f"{self.method.name} {self.pool.label}")
     cost = property(lambda self: Cost(f"index {self.method.name}", self.pool.cost.units, _RATE))
 
-    def identity(self) -> dict[str, Json]:
-        return {**super().identity(), "libraries": versions(*self.method.libraries)}
+    library_versions = property(lambda self: versions(*self.method.libraries))
+
+    def choices(self) -> dict[str, Json]:
+        return {**super().choices(), **method_identity(self.method, self.config)}
 
     def retriever(self) -> Retriever:
         """Return the method's retriever. Raises `PluginError` where it has none."""

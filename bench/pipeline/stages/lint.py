@@ -42,7 +42,7 @@ class Lint(Stage):
     title = property(lambda self: self.who)
     cost = Cost("lint", 4.0 * len(TEXTS), 20.0)
 
-    def identity(self) -> dict[str, Json]:
+    def choices(self) -> dict[str, Json]:
         compute, libraries = self.compute.identity(), versions(*LIBRARIES)
         common: dict[str, Json] = {"code": Encode.code, "compute": compute, "libraries": libraries}
         roles: tuple[Role, ...] = ("query", "passage")
@@ -51,7 +51,7 @@ class Lint(Stage):
             "wanted": {"query": self.wanted.query, "passage": self.wanted.passage},
             "texts": digest(list(TEXTS)),
         }
-        return {**super().identity(), **own}
+        return {**super().choices(), **own}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write `lint.json`, which the facts repeat: mean cosines over the eight texts.

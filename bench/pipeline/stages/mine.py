@@ -58,10 +58,10 @@ class Mine(Stage):
     title = property(lambda self: f"{self.who} {self.pool.of}")
     cost = property(lambda self: Cost("mine", self.pairs.cost.units, 3e3))
 
-    def identity(self) -> dict[str, Json]:
+    def choices(self) -> dict[str, Json]:
         rules = self.rules
         chosen = {"from": rules.first, "to": rules.last, "keep": rules.keep, "margin": rules.margin}
-        return {**super().identity(), **chosen}
+        return {**super().choices(), **chosen}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         if isinstance(self.ranking, MineSearch):

@@ -11,13 +11,12 @@ import numpy.typing as npt
 from bench.core.contract import TrainingJob
 from bench.core.errors import StoreError
 from bench.core.workspace import Workspace
-from bench.pipeline.compute import Compute
 from bench.pipeline.stages.encode import EncodePassages, EncodeQueries
 from bench.pipeline.stages.fit import Fit
 from bench.pipeline.stages.read import Read
 from bench.retrieval.post_processing import ANY, Post
 from bench.retrieval.vectors import Vectors, write_ids, write_matrix
-from bench.store.stage import IDLE, OPTIONAL, Cost, Stage
+from bench.store.stage import ENVIRONMENT, IDLE, OPTIONAL, Cost, Stage, named
 from bench.types import Item, Json, Source
 
 _BLOCK = 4096
@@ -33,14 +32,11 @@ class PostProcess(Stage):
     fit: Fit
     leg: Read | None = field(default=None, metadata=OPTIONAL)  # the queries, where they are what was encoded
     language: str  # of the vectors as the key has it: empty where one map serves all, or each item says its own
-    compute: Compute  # the machine, whose threads alone matter
+    machine: Mapping[str, int] = field(metadata=named("compute", ENVIRONMENT))  # its `threads`, which alone matter
     of: str = field(metadata=IDLE)  # language of the vectors, empty where each item says its own
 
     title = property(lambda self: self.vectors.title)
     cost = property(lambda self: Cost("post", self.vectors.cost.units, 2e5))
-
-    def identity(self) -> dict[str, Json]:
-        return {**super().identity(), "compute": {"threads": self.compute.threads}}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write the post-processed vectors; what was encoded is read again only where each item says its language.
@@ -63,7 +59,7 @@ class PostProcess(Stage):
                 yield post.apply(block, list(islice(languages, len(block))))
                 space.advance(len(block))
 
-        with reproducible(TrainingJob(0, 0, "cpu", self.compute.threads)):
+        with reproducible(TrainingJob(0, 0, "cpu", self.machine["threads"])):
             rows, width = write_matrix(space.out, blocks())
         write_ids(space.out, given.ids)
         return {"kind": post.kind, "vectors": rows, "dimensions": width}

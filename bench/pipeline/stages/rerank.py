@@ -24,7 +24,7 @@ from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.search import RUN, Rules
 from bench.pipeline.stages.texts import StoreTexts, Texts
 from bench.pipeline.stages.train_cross import TrainCross, located
-from bench.store.stage import IDLE, OPTIONAL, SPREAD, Cost, Stage, named
+from bench.store.stage import ENVIRONMENT, IDLE, OPTIONAL, SPREAD, Cost, Stage, named
 from bench.training.cross_encoder_config import MODEL
 from bench.types import Item, Json, Ranking, Run
 
@@ -47,8 +47,8 @@ class Rerank(Stage):
     rules: Rules = field(metadata=SPREAD)
     model: Json  # decides the weights of a model that is there already
     depth: int  # documents of each query that are scored anew
-    tag: str
-    compute: Compute
+    tag: str = field(metadata=ENVIRONMENT)
+    compute: Compute = field(metadata=ENVIRONMENT)
     place: str = field(metadata=IDLE)  # folder or id of the cross-encoder that is there
     who: str = field(metadata=IDLE)
 

@@ -16,7 +16,7 @@ from bench.pipeline.stages.index import EncoderIndex, Index, MineIndex
 from bench.pipeline.stages.init import EncoderStage
 from bench.pipeline.stages.pool import BuildPool
 from bench.pipeline.stages.read import Read
-from bench.store.stage import SPREAD, Cost, Stage
+from bench.store.stage import ENVIRONMENT, SPREAD, Cost, Stage
 from bench.types import Candidates, Item, Json, Ranking, Retriever, Tie
 
 RUN = "run.trec"
@@ -46,7 +46,7 @@ class Search(Stage):
     index: Index
     leg: Read
     rules: Rules = field(metadata=SPREAD)
-    tag: str
+    tag: str = field(metadata=ENVIRONMENT)
 
     title = property(lambda self: f"{self.index.method.name} {self.leg.title}")
     cost = property(lambda self: Cost(f"search {self.index.method.name}", self.leg.questions, _RATE, start=1.0))
@@ -73,7 +73,7 @@ class MineSearch(Stage):
     index: MineIndex
     pool: BuildPool  # the pool, which holds queries as a leg does
     rules: Rules = field(metadata=SPREAD)
-    tag: str
+    tag: str = field(metadata=ENVIRONMENT)
 
     title = property(lambda self: self.index.title)
     cost = property(lambda self: Cost(f"search {self.index.method.name}", self.pool.cost.units, _RATE))

@@ -12,7 +12,7 @@ from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.search import Rules, write
 from bench.retrieval.search import Similarity, VectorBlock, rank_candidates, search
 from bench.retrieval.vectors import Vectors
-from bench.store.stage import IDLE, SPREAD, Cost, Needs, Stage, named
+from bench.store.stage import ENVIRONMENT, IDLE, SPREAD, Cost, Needs, Stage, named
 from bench.types import Item, Json, Ranking
 
 
@@ -26,7 +26,7 @@ class DenseSearch(Stage):
     leg: Read | BuildPool  # the queries' ids, and candidates where there are some
     rules: Rules = field(metadata=SPREAD)
     similarity: Similarity
-    tag: str
+    tag: str = field(metadata=ENVIRONMENT)
     device: str = field(default="cpu", metadata=IDLE)
     workers: int = field(default=1, metadata=IDLE)  # devices, or threads of the processor
     who: str = field(default="", metadata=IDLE)

@@ -13,7 +13,7 @@ from bench.pipeline.sizes import average, core_rate, learning
 from bench.pipeline.stages.exported import check_device, validate_encoders
 from bench.pipeline.stages.init import EncoderStage, Init, begun_size
 from bench.pipeline.stages.prepare import Prepare
-from bench.store.stage import IDLE, OPTIONAL, Cost
+from bench.store.stage import ENVIRONMENT, IDLE, OPTIONAL, Cost, versions
 from bench.training.config import ENCODER, TrainingConfig
 from bench.types import Json, Method
 
@@ -35,7 +35,7 @@ class Train(EncoderStage):
     flops: float | None  # the budget in operations, None where it is in tokens or steps
     steps: int | None = field(default=None, metadata=OPTIONAL)  # the budget in changes of the weights
     seed: int  # of data order, views and dropout
-    compute: Compute
+    compute: Compute = field(metadata=ENVIRONMENT)  # but for the number of processes, which is a choice
     of: Method = field(metadata=IDLE)
     corpus: str = field(metadata=IDLE)
 
@@ -56,7 +56,7 @@ class Train(EncoderStage):
 
     origin = property(lambda self: self.start.origin)
 
-    used_libraries = property(lambda self: (*self.libraries, *self.of.libraries))
+    library_versions = property(lambda self: versions(*self.libraries, *self.of.libraries))
 
     def encoder(self, folder: Path, role: Role = "query") -> Path:
         return folder / ENCODER
@@ -74,8 +74,8 @@ class Train(EncoderStage):
 
     needs = property(lambda self: self.compute.training)
 
-    def identity(self) -> dict[str, Json]:
-        return several(super().identity(), self.compute)
+    def choices(self) -> dict[str, Json]:
+        return several(super().choices(), self.compute)
 
     def _trainer(self) -> str:
         """Return the trainer's name, by which other processes import it."""

@@ -12,7 +12,7 @@ from bench.pipeline.stages.exported import check_device
 from bench.pipeline.stages.init import Init
 from bench.pipeline.stages.mine import Mine
 from bench.pipeline.stages.pairs import StorePairs
-from bench.store.stage import IDLE, OPTIONAL, Cost, Stage, named
+from bench.store.stage import ENVIRONMENT, IDLE, OPTIONAL, Cost, Stage, named
 from bench.training.cross_encoder_config import MODEL, CrossConfig
 from bench.types import Json
 
@@ -30,7 +30,7 @@ class TrainCross(Stage):
     config: CrossConfig
     start: Json  # decides the backbone's weights; None where `begun` does
     seed: int
-    compute: Compute
+    compute: Compute = field(metadata=ENVIRONMENT)  # but for the number of processes, which is a choice
     backbone: str = field(metadata=IDLE)
     of: str = field(metadata=IDLE)  # name of the pairs
 
@@ -44,8 +44,8 @@ class TrainCross(Stage):
 
     needs = property(lambda self: self.compute.training)
 
-    def identity(self) -> dict[str, Json]:
-        return several(super().identity(), self.compute)
+    def choices(self) -> dict[str, Json]:
+        return several(super().choices(), self.compute)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write `model/` and `log.jsonl`; see `bench.training.cross_encoder.fit`."""

@@ -11,7 +11,7 @@ from bench.pipeline.stages.exported import check_device, validate_encoders
 from bench.pipeline.stages.init import EncoderStage
 from bench.pipeline.stages.mine import Mine
 from bench.pipeline.stages.pairs import StorePairs
-from bench.store.stage import IDLE, OPTIONAL, Cost
+from bench.store.stage import ENVIRONMENT, IDLE, OPTIONAL, Cost
 from bench.training.config import ENCODER, PASSAGES
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import Json
@@ -28,7 +28,7 @@ class Tune(EncoderStage):
     dev: StorePairs | None = field(default=None, metadata=OPTIONAL)  # None: a share of `pairs` is held out
     config: FineTuningConfig  # how; what was mined is in the pairs
     seed: int
-    compute: Compute
+    compute: Compute = field(metadata=ENVIRONMENT)  # but for the number of processes, which is a choice
     label: str = field(metadata=IDLE)
 
     title = property(lambda self: self.label)
@@ -46,8 +46,8 @@ class Tune(EncoderStage):
 
     needs = property(lambda self: self.compute.training)
 
-    def identity(self) -> dict[str, Json]:
-        return several(super().identity(), self.compute)
+    def choices(self) -> dict[str, Json]:
+        return several(super().choices(), self.compute)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write `encoder/`, `passages/` where questions and passages have an encoder each, and `log.jsonl`.

@@ -40,16 +40,19 @@ class Weigh(Stage):
     title = property(lambda self: f"{self.who} {self.leg.title}")
     cost = property(lambda self: Cost("weigh", self.leg.questions, 1e2))
 
-    def identity(self) -> dict[str, Json]:
+    @property
+    def library_versions(self) -> dict[str, Json]:
+        return dict(self.protocol.libraries())
+
+    def choices(self) -> dict[str, Json]:
         measure = self.protocol.measures[0]
         brought = self.protocol.brought(measure)
         chosen: dict[str, Json] = {
             "grid": list(GRID),
             "measure": str(measure),
-            "libraries": self.protocol.libraries(),
             **({"extra": brought} if brought else {}),
         }
-        return {**super().identity(), **chosen}
+        return {**super().choices(), **chosen}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write `weight.json`: the weight whose fused run has the highest mean of the protocol's first measure.

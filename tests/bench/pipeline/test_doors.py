@@ -100,7 +100,7 @@ def test_an_encoder_of_a_methods_own(tmp_path: Path, tiny: Path) -> None:
     typed = ran(tmp_path, replace(request, sets=(*request.sets, "encode.similarity=dot")), OWN)
     assert typed.plan.legs[0][0].resolved == {"similarity": "dot"}
     narrow = ran(tmp_path, replace(request, sets=(*request.sets, "method.width=2")), OWN)
-    assert len({one.plan.cells[0].system.hash for one in (done, typed, narrow)}) == 3
+    assert len({one.plan.identities[0].hash for one in (done, typed, narrow)}) == 3
     vectors = [one.plan.legs[0][0].by_name["encode"].key for one in (done, typed, narrow)]
     assert vectors[0] == vectors[1] != vectors[2]
 

@@ -58,7 +58,7 @@ def test_pairs_are_mined_learnt_and_used(planned: Planned) -> None:
     plain = planned(MRTYDI, "rerank.mine=none")
     assert not keys(plain, "mine", "pool")
     assert not keys(plain, "train_cross") & keys(planned(), "train_cross")
-    assert plain.cells[0].system.hash != planned().cells[0].system.hash
+    assert plain.identities[0].hash != planned().identities[0].hash
 
 
 @pytest.mark.parametrize(("change", "same", "other"), cases("what-enters-keys"))

@@ -23,7 +23,7 @@ from bench.pipeline.systems import Sparse
 from bench.plugins import Plugins
 from bench.retrieval.readouts import depth_of, fixed, layer_of, says
 from bench.types import Readout, Source, Task
-from tests.conftest import cases, present
+from tests.conftest import cases, hash_of, present
 
 XTREME = Readout("a script", pooling="mean", layers={12: 8, 24: 14}, lengths=(512, 400))
 CLS = Readout("another", pooling="cls", layer=-1, normalise=True, similarity="dot", title="|", question_mark=False)
@@ -90,10 +90,10 @@ def test_the_rows_of_each_readout(plugins: Plugins) -> None:
     own, other = system(plugins, "encode.readout=both").readings()
     assert (own.label, other.label) == ("crop", "crop+protocol")
     assert own.choices == plain.choices
-    assert own.hash == plain.hash != other.hash
+    assert hash_of(own) == hash_of(plain) != hash_of(other)
     assert other.choices == {**plain.choices, "read_by": "protocol"}
     (alone,) = system(plugins, "encode.readout=protocol").readings()
-    assert (alone.label, alone.hash) == (other.label, other.hash)
+    assert (alone.label, hash_of(alone)) == (other.label, hash_of(other))
     starts = [one.label for one in system(plugins, "encode.readout=both").start().readings()]
     assert starts == ["crop@init", "crop@init+protocol"]
     assert other.processed(present(plain.pretraining)).label == "crop+protocol+none"
@@ -127,7 +127,7 @@ def test_each_part_can_be_typed(plugins: Plugins, key: str, value: str, expected
     said = system(plugins, f'encode.{key}="{value}"' if value.endswith(" ") else f"encode.{key}={value}")
     assert said.contract(task) == replace(usual, **{key: expected})
     assert getattr(usual, key) != expected
-    assert said.hash != system(plugins).hash
+    assert hash_of(said) != hash_of(system(plugins))
 
 
 def test_post_processing_of_a_protocols_row(plugins: Plugins) -> None:

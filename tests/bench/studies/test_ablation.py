@@ -133,7 +133,7 @@ def test_a_cell_whose_training_fails_does_not_cost_the_others(carry: Carry, dens
     (failure,) = outcome.failed
     assert failure.cell.system.label == "dense@grid=bad"
     assert failure.reason == "the loss of training step 7 is nan"
-    systems = "dense@init", "dense@grid=good", "dense@grid=cls", "dense@init2"
+    systems = "dense@init", "dense@grid=good", "dense@grid=cls", "dense@init@pooling=cls"
     assert [row["system"] for row in outcome.rows] == [*systems]
     (found,) = ablations(outcome)
     states = [(one.cell, one.failed != "", one.paper_fails) for one in found.lines]

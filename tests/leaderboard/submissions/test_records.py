@@ -19,6 +19,7 @@ from leaderboard.site import verify
 from leaderboard.submissions.add import check_boards, read_reproduction, write_record
 from leaderboard.submissions.validate import require_recomputed, validate
 from tests.leaderboard.conftest import Bundle
+from tests.leaderboard.spoil import rehash
 from tests.leaderboard.submissions.conftest import TINY, Look, Ran
 from tests.leaderboard.submissions.test_validate import NoData
 
@@ -63,7 +64,8 @@ def test_the_board_is_the_last_check(
     about = bundle.content["system"]
     shutil.rmtree(board / "local")
     other = Bundle(Path(shutil.copytree(bundle.folder, board / "local/beir/unsupervised/other-00000000/seed-0")))
-    other.rewrite(lambda content: content["system"].update(label="other", hash="0" * 64))
+    other.rewrite(lambda content: content["system"].update(label="other", version="0"))
+    rehash(other)
     (note,) = check_boards([verdict], board)[1]
     assert "the same numbers throughout" in note
     assert about["label"] in note

@@ -61,7 +61,9 @@ def fitted(
 def processed(work: Workspace, sample: Path, fit: Path, language: str, items: Iterable[Item]) -> None:
     source = Source("sample", "test/1", (), lambda: iter(items))
     vectors = EncodePassages(**ENCODED, checked=GIVEN, corpus=Fingerprinted(source, ()))
-    stage = post.PostProcess(vectors=vectors, fit=GIVEN, language=language, compute=MACHINE, of=language)
+    stage = post.PostProcess(
+        vectors=vectors, fit=GIVEN, language=language, machine={"threads": MACHINE.threads}, of=language
+    )
     stage.run(work, {"vectors": sample, "fit": fit})
 
 

@@ -13,6 +13,7 @@ from bench.cli.reproduce import command
 from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.core.files import read_sealed, write_sealed
+from bench.core.system_graph import system_hash
 from bench.pipeline.run import run
 from bench.plugins import load
 from bench.store.graph import NullListener
@@ -85,7 +86,9 @@ def test_a_doctored_mean_differs(copied: Path) -> None:
 def test_a_dry_run_prints_and_does_nothing(copied: Path) -> None:
     """The row's command, what would run, what is another version already; a file changed by hand is refused."""
     content = read_sealed(copied)
-    content["system"]["version"] = "0"
+    system = content["system"]
+    system["version"] = "0"
+    system["hash"] = system_hash(system["method"], system["version"], system["graph"])
     write_sealed(copied, content)
     shown = reproduce(copied, "--dry-run")
     assert shown.exit_code == 0, shown.output

@@ -1,0 +1,90 @@
+"""Is a row what its name says: does the hash follow from the graph, and do all legs rest on one encoder?"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bench.core.files import digest
+from bench.core.system_graph import choices_by_stage, differences_sentence, graph_error
+
+Content = Mapping[str, Any]
+_ENCODER_STAGES = ("prepare", "init", "train")
+"""Stages of an encoder that no task decides; further ones of a name are numbered (`train-2`)."""
+_TASK_PAIRS = "of the task>"
+"""Ends the reader of pairs that each task has of its own, in a graph."""
+
+
+def identity_error(content: Content) -> str:
+    """Return why a result is not one system on its tasks, as a phrase; empty where it is."""
+    system = content["system"]
+    if "graph" in system and (error := graph_error(system) or next(_untrue_statements(system), "")):
+        return error
+    return encoder_error(content["tasks"], by_task="graph" not in system or tuned_by_task(system["graph"]))
+
+
+def tuned_by_task(graph: Mapping[str, Any]) -> bool:
+    """Return whether a system is fine-tuned on pairs that each task has of its own."""
+    readers = (node["choices"]["pairs"]["reader"] for node in graph.values() if node["stage"] == "pairs")
+    return any(_TASK_PAIRS in reader for reader in readers)
+
+
+def encoder_error(tasks: Mapping[str, Mapping[str, Any]], *, by_task: bool) -> str:
+    """Return which legs of a result rest on unlike encoders, as a phrase; empty where all rest on one.
+
+    Args:
+        tasks: the legs of each task, as a result file has them.
+        by_task: the encoder is fine-tuned on pairs of each task, so that the fine-tuned ones are not compared.
+    """
+    stages = _ENCODER_STAGES if by_task else (*_ENCODER_STAGES, "tune")
+    first: dict[str, tuple[str, str, Mapping[str, Any]]] = {}
+    for task, legs in tasks.items():
+        for leg, entry in legs.items():
+            name = f"{task}/{leg}" if leg else task
+            for stage, key in entry.get("keys", {}).items():
+                if stage.partition("-")[0] not in stages:
+                    continue
+                before, known, other = first.setdefault(stage, (name, key, entry))
+                if known != key:
+                    return (
+                        f"{before} and {name}, which rest on two encoders (their keys of {stage} are {known[:12]} and "
+                        f"{key[:12]}{_environment(other, entry)})"
+                    )
+    return ""
+
+
+def same_system_error(first: Content, second: Content) -> str:
+    """Return in what two systems differ whose results would share a file or an average; empty where in nothing."""
+    if first["hash"] == second["hash"]:
+        return ""
+    if "graph" in first and "graph" in second:
+        return differences_sentence(first["graph"], second["graph"]) or "method or version"
+    return f"their hashes are {first['hash'][:12]} and {second['hash'][:12]}"
+
+
+def _environment(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
+    """Say in which versions or machines two legs differ."""
+    sides = [{**entry.get("libraries", {}), **entry.get("compute", {})} for entry in (first, second)]
+    unlike = [name for name in dict.fromkeys([*sides[0], *sides[1]]) if sides[0].get(name) != sides[1].get(name)]
+    shown = [f"{name} {sides[0].get(name, 'none')} and {sides[1].get(name, 'none')}" for name in unlike[:3]]
+    return f"; {', '.join(shown)}" if shown else ""
+
+
+def _untrue_statements(system: Content) -> Iterator[str]:
+    """Yield what a result states of its system beside the graph, and the graph has otherwise.
+
+    Of a system that is made of two, each part states for itself, and nothing is compared.
+    """
+    choices = choices_by_stage(system["graph"])
+    if "parts" in system or "train" not in choices or "train-2" in choices:
+        return
+    nodes = {node["stage"]: node["choices"] for node in system["graph"].values()}
+    train, corpus = nodes["train"], nodes["prepare"].get("corpus")
+    for name, stated, made in (
+        ("config", digest(system.get("config")), digest(train.get("config"))),
+        ("version", system.get("version"), train.get("version")),
+        ("budget", system.get("budget"), train.get("tokens")),
+        ("budget_flops", system.get("budget_flops"), train.get("flops")),
+        ("budget_steps", system.get("budget_steps"), train.get("steps")),
+        ("corpus", digest((system.get("corpus") or {}).get("digest")), digest(corpus)),
+    ):
+        if stated != made:
+            yield f"{name} {stated!s:.40} of the system, whose graph has {made!s:.40}"

@@ -1,0 +1,118 @@
+"""What a system is, whatever it is tested on and with whatever seed: its graph on a placeholder subset, and the hash.
+
+Nothing is listed here that stages know: what a stage chooses is in its key and in the hash of every system that the
+stage belongs to. Outside the hash, by declaration, are what stages mark `bench.store.stage.ENVIRONMENT`, and the
+address of a result: data, tasks, seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from bench.core.files import digest
+from bench.core.system_graph import DIGITS, Graph, system_hash
+from bench.pipeline.fine_tunings import PLACEHOLDER, Tuning
+from bench.pipeline.legs import Asked
+from bench.pipeline.names import public
+from bench.store.stage import Stage
+from bench.training.fine_tuning_config import FineTuningConfig
+from bench.types import Corpus, Json, Leg, Readout, Source, Task
+
+if TYPE_CHECKING:
+    from bench.pipeline.legs import Legs
+    from bench.pipeline.systems import System
+
+PASSAGE_LANGUAGE, QUERY_LANGUAGE = "qaa", "qab"
+"""Codes that ISO 639-2 reserves for local use. They differ, since what is done to one side alone must be seen."""
+
+SEED = 0
+
+
+@dataclass(frozen=True)
+class SystemIdentity:
+    """What makes a system with its fine-tunings this one and no other."""
+
+    hash: str  # of the graph, with the method's name and version, 64 hexadecimal digits
+    untuned_hash: str  # the same without fine-tunings: pages over several suites group by it
+    graph: dict[str, dict[str, Json]]
+
+
+def identify(system: System, recipe: Sequence[Tuning], reranker_recipe: Sequence[Tuning], legs: Legs) -> SystemIdentity:
+    """Return the identity of a system.
+
+    Args:
+        system: a method with every choice that precedes the test.
+        recipe: its fine-tunings on the placeholder task, first to last.
+        reranker_recipe: what its re-ranker is trained on there, first to last.
+        legs: what builds stages.
+    """
+    graph = _graph(system, recipe, reranker_recipe, legs)
+    plain = untuned_graph(system, legs) if recipe or reranker_recipe else graph
+    return SystemIdentity(hash_of(system, graph), hash_of(system, plain), graph)
+
+
+def hash_of(system: System, graph: Graph) -> str:
+    """Return the hash of a system with that graph."""
+    return system_hash(system.method.name, system.method.version, graph)
+
+
+def untuned_graph(system: System, legs: Legs) -> dict[str, dict[str, Json]]:
+    """Return the graph of a system without fine-tunings; a re-ranker that is trained here is trained on some pairs."""
+    some_pairs = (Tuning("", source("pairs"), FineTuningConfig(), ""),) if system.reranker_training else ()
+    return _graph(system, (), some_pairs, legs)
+
+
+def _graph(
+    system: System, recipe: Sequence[Tuning], reranker_recipe: Sequence[Tuning], legs: Legs
+) -> dict[str, dict[str, Json]]:
+    run = system.resolved.run
+    task, dev = placeholder("test", run.data.language), placeholder("dev", run.data.language)
+    k, unknown_ids = run.search.k or task.depth, run.data.unknown_ids
+    recipes = tuple(recipe), tuple(reranker_recipe)
+    asked = Asked(legs, task, task.legs[0], k, unknown_ids, SEED, *recipes, dev)
+    return system_graph(system.searched(asked)[-1], partial(public, names=system.places))
+
+
+def system_graph(ranking: Stage, public: Callable[[Any], Any] = lambda choices: choices) -> dict[str, dict[str, Json]]:
+    """Return the graph of a system, inputs before what rests on them.
+
+    Args:
+        ranking: the stage that writes the run, on the placeholder subset.
+        public: turns choices into what results may show, e.g. the name of a folder in place of its path.
+    """
+    digests: dict[str, str] = {}
+    nodes: dict[str, dict[str, Json]] = {}
+    for stage in ranking.chain():
+        inputs: dict[str, Json] = {name: digests[given.key] for name, given in stage.key_inputs.items()}
+        node: dict[str, Json] = {"stage": stage.name, "choices": public(stage.choices()), "inputs": inputs}
+        digests[stage.key] = digest(node)[:DIGITS]
+        nodes[digests[stage.key]] = node
+    return nodes
+
+
+def source(name: str) -> Source[Any]:
+    """Return records that are never read."""
+    return Source(f"<{name}>", f"<{name}>", (), lambda: iter(()))
+
+
+@cache
+def placeholder(split: str, language: str | None) -> Task:
+    """Return the task that stands for any task, on its `test` or `dev` questions.
+
+    It is sharp: where a protocol may fix how texts are read it has a mark that equals no value, so that a setting over
+    the protocol shows whatever the method's own value is; its languages differ, unless the user has named the language
+    of his folder; its depth is 0, which no user's is.
+    """
+    marks: dict[str, Any] = dict.fromkeys(
+        ("pooling", "layer", "normalise", "similarity", "title", "lowercase", "question_mark"), "<protocol>"
+    )
+    lengths: Any = ("<query length>", "<passage length>")
+    corpus = Corpus("<corpus>", source("passages"), language or PASSAGE_LANGUAGE)
+    queries, qrels = source(f"{split} queries"), source(f"{split} judgements")
+    leg = Leg("", queries, qrels, corpus, language or QUERY_LANGUAGE)
+    task = Task(PLACEHOLDER.id, "official", (leg,), ("nDCG@10",), depth=0)
+    readout = replace(Readout("placeholder", lengths=lengths), **marks)
+    return replace(task, readout=readout, lengths=lengths)
