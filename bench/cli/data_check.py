@@ -73,14 +73,17 @@ def command(data_dir: Path | None, store: Path, as_json: bool, **selection: Any)
         raise click.exceptions.Exit(1)
 
 
-def _basis(holding: LocalFile) -> str:
-    return holding.basis or ("nothing was published" if holding.path.is_file() else "")
-
-
 def _print(files: Sequence[LocalFile], legs: Sequence[Inspected]) -> None:
     if files:
         rows = [
-            (item.release.path, _VERDICTS[item.state], size(item.size), _basis(item), item.reason) for item in files
+            (
+                item.release.path,
+                _VERDICTS[item.state],
+                size(item.size),
+                item.basis or "nothing was published" * item.path.is_file(),
+                item.reason,
+            )
+            for item in files
         ]
         table("", ("file", "verdict", "size", "compared with", "reason"), rows, numbers=("size",))
         click.echo()

@@ -60,10 +60,13 @@ def article(
     return Article(f"{language}-{number}", language, written, title, phrases, sentences, window)
 
 
-def places(settings: WorldSettings, kind: str, language: str, written: Sequence[Article]) -> list[tuple[int, int]]:
-    """Return every (article, sentence) once, in random order: where questions come from."""
-    everywhere = [(at, sentence) for at, article in enumerate(written) for sentence in range(len(article.sentences))]
-    return Draws(settings.seed, "places", kind, language).shuffled(everywhere)
+def sampled_sentences(
+    settings: WorldSettings, kind: str, language: str, articles: Sequence[Article]
+) -> list[tuple[int, Article, int]]:
+    """Return (number, article, sentence) of every sentence once, in random order: what questions ask for."""
+    sentences = [(article, sentence) for article in articles for sentence in range(len(article.sentences))]
+    shuffled = Draws(settings.seed, "places", kind, language).shuffled(sentences)
+    return [(number, article, sentence) for number, (article, sentence) in enumerate(shuffled)]
 
 
 def question_thought(thought: Thought, draws: Draws) -> Thought:
@@ -155,88 +158,76 @@ def _passages(settings: WorldSettings, written: Callable[..., Sequence[Article]]
         yield from article.passages(settings)
 
 
-def _asked_of(settings: WorldSettings, language: str, split: str) -> list[tuple[int, int, int]]:
-    """Return (question number, article, sentence) of a split: test has the first, dev half as many, train the next."""
-    everywhere = places(settings, _POOL, language, _articles(settings, _POOL, language))
-    numbered = [(number, *place) for number, place in enumerate(everywhere)]
+def _sentences_of_split(settings: WorldSettings, language: str, split: str) -> list[tuple[int, Article, int]]:
+    """Return the sentences that a split asks for: test has the first, dev half as many, train the next."""
+    sentences = sampled_sentences(settings, _POOL, language, _articles(settings, _POOL, language))
     test, dev, train = settings.questions, settings.questions // 2, settings.questions * 5
-    first = {"test": 0, "dev": test, "train": test + dev}[split]
-    return numbered[first : first + {"test": test, "dev": dev, "train": train}[split]]
+    first, count = {"test": (0, test), "dev": (test, dev), "train": (test + dev, train)}[split]
+    return sentences[first : first + count]
 
 
-def _ask(settings: WorldSettings, kind: str, article: Article, sentence: int, number: int) -> Item:
+def _question(settings: WorldSettings, kind: str, article: Article, sentence: int, number: int) -> Item:
     """Ask for a sentence of an article; ids are like `en-q12`."""
     draws = Draws(settings.seed, "question", kind, article.language, number)
-    text = writer(settings, article.language).question(question_thought(article.story.thoughts[sentence], draws), draws)
+    thought = question_thought(article.story.thoughts[sentence], draws)
+    text = writer(settings, article.language).question(thought, draws)
     return Item(f"{article.language}-q{number}", text, language=article.language)
 
 
 def _questions(settings: WorldSettings, language: str, split: str) -> Iterator[Item]:
-    written = _articles(settings, _POOL, language)
-    for number, at, sentence in _asked_of(settings, language, split):
-        yield _ask(settings, _POOL, written[at], sentence, number)
+    for number, article, sentence in _sentences_of_split(settings, language, split):
+        yield _question(settings, _POOL, article, sentence, number)
 
 
 def _judgements(settings: WorldSettings, language: str, split: str) -> Iterator[Judgement]:
-    written = _articles(settings, _POOL, language)
-    for number, at, sentence in _asked_of(settings, language, split):
-        for passage in written[at].holding(sentence):
-            yield Judgement(f"{language}-q{number}", written[at].passage_id(passage), 1)
+    for number, article, sentence in _sentences_of_split(settings, language, split):
+        for passage in article.holding(sentence):
+            yield Judgement(f"{language}-q{number}", article.passage_id(passage), 1)
 
 
 def _language_pairs(settings: WorldSettings, language: str) -> Iterator[TrainingPair]:
-    written = _articles(settings, _POOL, language)
-    for number, at, sentence in _asked_of(settings, language, "train"):
-        name = f"{settings.corpus}/mrtydi/{language} train"
-        yield _pair(settings, _ask(settings, _POOL, written[at], sentence, number), written[at], sentence, name)
+    name = f"{settings.corpus}/mrtydi/{language} train"
+    for number, article, sentence in _sentences_of_split(settings, language, "train"):
+        yield _pair(settings, _question(settings, _POOL, article, sentence, number), article, sentence, name)
 
 
 def _english_pairs(settings: WorldSettings) -> Iterator[TrainingPair]:
-    written = _articles(settings, _ENGLISH, "en")
-    for number, (at, sentence) in enumerate(places(settings, _ENGLISH, "en", written)[: 4 * len(written)]):
-        asking = _ask(settings, _ENGLISH, written[at], sentence, number)
-        training_pair = _pair(settings, asking, written[at], sentence, f"{settings.corpus}/pairs en")
-        yield replace(
-            training_pair,
-            query=_prefixed(training_pair.query),
-            positives=tuple(map(_prefixed, training_pair.positives)),
-        )
-
-
-def _prefixed(item: Item) -> Item:
-    """Prefix an id, so that it differs from those of the tests."""
-    return replace(item, id=f"pairs-{item.id}")
+    """Stream pairs whose ids have a prefix, so that they differ from those of the tests."""
+    articles = _articles(settings, _ENGLISH, "en")
+    for number, article, sentence in sampled_sentences(settings, _ENGLISH, "en", articles)[: 4 * len(articles)]:
+        question = _question(settings, _ENGLISH, article, sentence, number)
+        pair = _pair(settings, question, article, sentence, f"{settings.corpus}/pairs en")
+        query, *positives = (replace(item, id=f"pairs-{item.id}") for item in (pair.query, *pair.positives))
+        yield replace(pair, query=query, positives=tuple(positives))
 
 
 def _pair(settings: WorldSettings, question: Item, article: Article, sentence: int, name: str) -> TrainingPair:
     """Put a question together with the passages that hold its sentence."""
-    written = article.passages(settings)
-    return TrainingPair(question, tuple(written[passage] for passage in article.holding(sentence)), source=name)
+    passages = article.passages(settings)
+    return TrainingPair(question, tuple(passages[number] for number in article.holding(sentence)), source=name)
 
 
-def _beir_places(settings: WorldSettings, domain: str) -> list[tuple[int, int]]:
-    written = _domain_articles(settings, domain)
-    return places(settings, f"beir-{domain}", "en", written)[: settings.questions]
+def _beir_sentences(settings: WorldSettings, domain: str) -> list[tuple[int, Article, int]]:
+    articles = _domain_articles(settings, domain)
+    return sampled_sentences(settings, f"beir-{domain}", "en", articles)[: settings.questions]
 
 
 def _beir_queries(settings: WorldSettings, domain: str) -> Iterator[Item]:
-    written, write = _domain_articles(settings, domain), writer(settings, "en")
-    for number, (at, sentence) in enumerate(_beir_places(settings, domain)):
+    write = writer(settings, "en")
+    for number, article, sentence in _beir_sentences(settings, domain):
         draws = Draws(settings.seed, "query", domain, number)
-        thought = question_thought(written[at].story.thoughts[sentence], draws)
+        thought = question_thought(article.story.thoughts[sentence], draws)
         text = write.sentence(thought, draws) if BEIR_DOMAINS[domain].claims else write.question(thought, draws)
         yield Item(f"{domain}-{number}", text, language="en")
 
 
 def _beir_qrels(settings: WorldSettings, domain: str) -> Iterator[Judgement]:
-    written, graded = _domain_articles(settings, domain), BEIR_DOMAINS[domain].graded
-    for number, (at, sentence) in enumerate(_beir_places(settings, domain)):
-        article = written[at]
+    graded = BEIR_DOMAINS[domain].graded
+    for number, article, sentence in _beir_sentences(settings, domain):
         holding = article.holding(sentence)
-        for passage in range(len(article.starts())):
-            if passage in holding or graded:
-                grade = 2 if graded and passage in holding else 1
-                yield Judgement(f"{domain}-{number}", article.passage_id(passage), grade)
+        for passage in range(len(article.starts())) if graded else holding:
+            grade = 2 if graded and passage in holding else 1
+            yield Judgement(f"{domain}-{number}", article.passage_id(passage), grade)
 
 
 SENTENCE_LANGUAGES = ("ar", "de", "en", "es", "ru", "th")
@@ -280,19 +271,20 @@ def _answering(kind: str, language: str, choice: str, settings: WorldSettings) -
 
 
 def _answered(settings: WorldSettings, kind: str, language: str, choice: str) -> Iterator[Question]:
-    """Ask for what is next to a name in an English sentence of a pool; `choice` decides which are asked for."""
-    written, write = _articles(settings, kind, "en"), writer(settings, language)
-    answered = [
-        (at, sentence)
-        for at, sentence in places(settings, f"{kind}{choice}", "en", written)
-        if written[at].story.thoughts[sentence].shared is not None
+    """Ask for the word next to a name in an English sentence of a pool; `choice` decides which are asked for."""
+    write = writer(settings, language)
+    sentences = [
+        (article, sentence)
+        for _, article, sentence in sampled_sentences(
+            settings, f"{kind}{choice}", "en", _articles(settings, kind, "en")
+        )
+        if article.story.thoughts[sentence].shared is not None
     ]
-    for number, (at, sentence) in enumerate(answered[: settings.questions]):
-        thought = written[at].story.thoughts[sentence]
+    for number, (article, sentence) in enumerate(sentences[: settings.questions]):
         draws = Draws(settings.seed, "answer", kind, language, number)
-        meaning = Thought(tuple(draws.shuffled(thought.concepts[1:])))
+        meaning = Thought(tuple(draws.shuffled(article.story.thoughts[sentence].concepts[1:])))
         # The phrase that holds the name is the only one of two words. No sentence begins with it.
-        answer = next(phrase for phrase in written[at].phrases[sentence] if " " in phrase)
+        answer = next(phrase for phrase in article.phrases[sentence] if " " in phrase)
         yield Question(f"{language}-{number}", write.question(meaning, draws), language, (answer,))
 
 

@@ -44,7 +44,11 @@ def shared(settings: WorldSettings) -> tuple[str, ...]:
     tokens: list[str] = []
     for _ in range(settings.topics):
         tokens += [_new(_NAMES, draws, taken_forms).capitalize() for _ in range(settings.names)]
-        tokens += [_numeral(draws, taken_forms) for _ in range(settings.numerals)]
+        for _ in range(settings.numerals):
+            while (numeral := str(draws.between(1100, 9899))) in taken_forms:
+                pass
+            taken_forms.add(numeral)
+            tokens.append(numeral)
     return tuple(tokens)
 
 
@@ -83,13 +87,6 @@ def _new(inventory: Inventory, draws: Draws, taken_forms: set[str], language: La
             taken_forms.update(forms)
             return word
         tries += 1
-
-
-def _numeral(draws: Draws, taken_forms: set[str]) -> str:
-    while (numeral := str(draws.between(1100, 9899))) in taken_forms:
-        pass
-    taken_forms.add(numeral)
-    return numeral
 
 
 _FUNCTION_RATE = 0.45
