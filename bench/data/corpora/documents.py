@@ -51,9 +51,13 @@ _EXPECTED = (
 def documents(where: str | Path | Sequence[Path], language: str | None = None) -> Source[Document]:
     """Return the documents of files, folders or a data set; nothing is read before the source is.
 
-    `where` is a file, a folder (searched with its sub-folders), several of them, or `hf:NAME[:CONFIG][@REVISION]`;
-    `language` is that of what does not say its own. Raises `UsageError` if there is no such place, no file of a known
-    kind, or no library for it. Reading raises it where no language is known, and `DataError` for malformed records.
+    Args:
+        where: a file, a folder (searched with its sub-folders), several of them, or `hf:NAME[:CONFIG][@REVISION]`.
+        language: ISO 639 code of documents that do not say theirs.
+
+    Raises:
+        UsageError: if there is no such place, no file of a known kind, or no library for it. Reading raises it where no
+            language is known, and `DataError` for malformed records.
     """
     if isinstance(where, str) and where.startswith(HUB):
         return hub(where.removeprefix(HUB), language or "")

@@ -32,10 +32,14 @@ _BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 
 
 def train(texts: Mapping[str, Sequence[str]], vocabulary: int) -> Tokenizer:
-    """Train a tokenizer on texts by language (sentences on lines); the same texts give the same one, in any process.
+    """Train a tokenizer; the same texts give the same one, in any process.
 
-    `vocabulary` counts special tokens and bytes; a small corpus may give fewer. Raises `ValueError` below
-    `SMALLEST_VOCABULARY`.
+    Args:
+        texts: language → texts, sentences on lines.
+        vocabulary: number of ids, special tokens and bytes included; a small corpus may give fewer.
+
+    Raises:
+        ValueError: for a vocabulary below `SMALLEST_VOCABULARY`.
     """
     from tokenizers import Tokenizer, models, trainers
 

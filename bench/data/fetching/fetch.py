@@ -60,11 +60,20 @@ class NoProgress:
 
 
 def ensure(file: LocalFile, client: Client | None, watch: ProgressCallback | None = None) -> LocalFile:
-    """Fetch and unpack one file as far as needed, and return what is there now; a complete one is left alone.
+    """Fetch and unpack one file as far as needed; a complete one is left alone.
 
-    A `client` of None never touches the network, so that what is missing stays missing. `watch` follows the bytes,
-    first of the file, then of what is unpacked. Raises `FetchError` and `StoreError` as `fetch` does, and `DataError`
-    for an archive that is damaged or holds what is refused.
+    Args:
+        file: the file as it is now.
+        client: sends requests; None never touches the network, so that what is missing stays missing.
+        watch: follows the bytes, first of the file, then of what is unpacked; default: nobody does.
+
+    Returns:
+        The file as it is afterwards.
+
+    Raises:
+        FetchError: if no address gave the file.
+        StoreError: if the folder cannot be written or the disk is too full.
+        DataError: for an archive that is damaged or holds what is refused.
     """
     watch, release, root = watch or NoProgress(), file.release, file.root
     if file.complete:
@@ -73,7 +82,11 @@ def ensure(file: LocalFile, client: Client | None, watch: ProgressCallback | Non
     if not usable and (client is None or not release.urls):
         return file
     with writing(release.path):
-        _distrust(file, usable)
+        record = records.recall(root, release.path)
+        if record and (not usable or file.state == "damaged"):
+            # Of what is no longer true the checksum stays, to compare the next file with.
+            stamp = record.stamp if usable else (-1, -1)
+            records.remember(root, replace(record, stamp=stamp, folder="", files=None))
     if client is not None and not usable:
         fetch(release, root, client, watch)
     if release.unpack:
@@ -81,14 +94,6 @@ def ensure(file: LocalFile, client: Client | None, watch: ProgressCallback | Non
             if not look(release, root).complete:
                 _unpack(release, root, watch)
     return look(release, root)
-
-
-def _distrust(file: LocalFile, usable: bool) -> None:
-    """Remove what is recorded of a file and no longer true; its checksum stays, to compare the next one with."""
-    record = records.recall(file.root, file.release.path)
-    if record and (not usable or file.state == "damaged"):
-        stamp = record.stamp if usable else (-1, -1)
-        records.remember(file.root, replace(record, stamp=stamp, folder="", files=None))
 
 
 def _usable(release: Release, root: Path) -> bool:
@@ -163,10 +168,20 @@ class _Partial:
 
 
 def fetch(release: Release, root: Path, client: Client, watch: ProgressCallback | None = None) -> Record:
-    """Fetch a file from the first of its addresses that gives it, and return its record, which is written too.
+    """Fetch a file from the first of its addresses that gives it; a file that another command fetches is waited for.
 
-    What another command fetches meanwhile is not fetched again. Raises `FetchError` if no address gave the file,
-    `StoreError` if the folder cannot be written or the disk is too full.
+    Args:
+        release: addresses, and size and checksums where they were published.
+        root: folder of data; the file goes to `root / release.path`.
+        client: sends requests.
+        watch: follows the bytes; default: nobody does.
+
+    Returns:
+        The record of the file, which is written too.
+
+    Raises:
+        FetchError: if no address gave the file.
+        StoreError: if the folder cannot be written or the disk is too full.
     """
     watch = watch or NoProgress()
     with writing(release.path), records.locked(root, release.path, watch.notice):

@@ -58,8 +58,17 @@ def unpack(
 ) -> dict[str, tuple[int, str]]:
     """Unpack a zip or tar (plain, gz, bz2, xz) whole into a folder, which is made if need be.
 
-    Return every file by its name under the folder: size and sha256. `advance` is called with bytes unpacked. Raises
-    `DataError` if it is damaged, no such archive, or holds what is refused; then nothing of it was put into the folder.
+    Args:
+        archive: the archive; its first bytes tell its kind.
+        folder: where its files go; files of the same names are replaced.
+        limits: bounds on members and unpacked bytes; default: `Limits()`.
+        advance: called with numbers of bytes unpacked.
+
+    Returns:
+        Size in bytes and sha256 of every file, by its name under the folder.
+
+    Raises:
+        DataError: if it is damaged, no such archive, or holds what is refused; nothing of it is in the folder then.
     """
     aside = folder / f".{archive.name}.unpacking"
     shutil.rmtree(aside, ignore_errors=True)

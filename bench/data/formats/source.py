@@ -43,8 +43,12 @@ class Format(Generic[T]):
 def records(path: File, form: Format[T] | Callable[[str], Format[T]]) -> Iterator[tuple[int, T]]:
     """Stream (line, record) of a file, and raise all its faults at the end; blank lines are skipped.
 
-    The file is any that `bench.data.formats.text.lines` takes; `form` is its format, or a function from the first line
-    that is not blank to it. Raises `DataError` or `DataFaultsError` for faults, or a file that has no record.
+    Args:
+        path: any file that `bench.data.formats.text.lines` takes.
+        form: the file's format, or a function from the first line that is not blank to it.
+
+    Raises:
+        DataError: for a fault (`DataFaultsError` for several), or a file that has no record.
     """
     with Faults() as faults:
         rows: Iterator[tuple[int, str]]

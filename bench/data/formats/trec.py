@@ -105,8 +105,16 @@ class _RunLines:
 def read_run(path: Path, tie: Tie, *, may_be_empty: bool = False) -> Run:
     """Read a run, each ranking put into the order that the tie rule reads from it.
 
-    Under `trec` the score decides, as a 32-bit value; under `list` the rank, which scores may not contradict. With
-    `may_be_empty`, a file of no bytes is a run without hits. Raises `DataError` or `DataFaultsError`.
+    Args:
+        path: a file in TREC's form, plain or compressed.
+        tie: under `trec` the score decides, as a 32-bit value; under `list` the rank, which scores may not contradict.
+        may_be_empty: a file of no bytes is a run without hits.
+
+    Returns:
+        Ranking by query id.
+
+    Raises:
+        DataError: for a fault (`DataFaultsError` for several), with its line.
     """
     if may_be_empty and path.is_file() and not path.stat().st_size:
         return {}
@@ -194,8 +202,14 @@ def _by_rank(path: Path, query: str, rows: _RunLines, faults: Faults) -> Ranking
 def write_run(stream: IO[bytes], rankings: Iterable[Ranking], tag: str) -> None:
     """Write one ranking a query as a run file: ranks 1…n, scores in the fewest digits that keep their 32-bit values.
 
-    A ranking without documents leaves no line; `tag` is the last column. Raises `PluginError` if a ranking breaks a
-    promise of `bench.types.Ranking`, a query comes twice, or an id or the tag holds white space.
+    Args:
+        stream: takes the file's bytes.
+        rankings: one a query; one without documents leaves no line.
+        tag: the last column.
+
+    Raises:
+        PluginError: if a ranking breaks a promise of `bench.types.Ranking`, a query comes twice, or an id or the tag
+            holds white space.
     """
     import numpy as np
 

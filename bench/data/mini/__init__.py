@@ -1,4 +1,4 @@
-"""The embedded world: a seeded generator of texts in fourteen invented languages, made with numpy alone.
+"""The synthetic collection: a seeded generator of texts in fourteen invented languages, made with numpy alone.
 
 A latent world of topics, each a ring of concepts along which scenes move, is written in languages with scripts, word
 orders, synonyms, function words and affixes of their own. All they share is a few names and numerals, each of which
