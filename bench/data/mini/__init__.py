@@ -5,8 +5,8 @@ orders, synonyms, function words and affixes of their own. All they share is a f
 belongs to a topic: from these, alignment can be learnt without parallel data. What is yielded depends on
 `WorldSettings`, the kind of text, the language and the text's number, and on nothing else.
 
-Every function takes `settings` last, by default those of `mini`; `named` finds the others, `of_corpus` those of a
-pretraining corpus by its name.
+Every function takes `settings` last, by default those of `mini`; `variant` finds those of the other variants,
+`variant_of_corpus` those of a pretraining corpus by its name.
 """
 
 from bench.data.mini.languages import LANGUAGES as _TABLE
