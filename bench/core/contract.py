@@ -87,7 +87,15 @@ class Encoder(Protocol):
     """One door of a dense method: items → vectors."""
 
     def encode(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
-        """Return vectors `[n, d]`, float32, one row an item, in the order of the items."""
+        """Encode items, all of one role.
+
+        Args:
+            items: queries or passages; what of them is read is the encoder's decision.
+            role: `query` or `passage`; symmetric encoders may ignore it.
+
+        Returns:
+            Vectors `[n, d]`, float32, finite, one row an item, in the order of the items.
+        """
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,10 @@ class TaggedBank(nn.Module):
 
 
 def twin(encoder: TrainableEncoder) -> TrainableEncoder:
-    """Copy an encoder; the copy takes no gradients and shares the meter, so that its tokens count."""
+    """Copy an encoder, e.g. as MoCo's momentum encoder, which `follow` moves.
+
+    The copy takes no gradients and shares the meter, so that its tokens count.
+    """
     model = copy.deepcopy(encoder.model)
     for weight in model.parameters():
         weight.requires_grad = False
@@ -94,9 +97,17 @@ def twin(encoder: TrainableEncoder) -> TrainableEncoder:
 
 @torch.no_grad()
 def follow(slow: nn.Module, fast: nn.Module, momentum: float) -> None:
-    """Move parameters, in place: `θ_slow ← m·θ_slow + (1 − m)·θ_fast`; buffers stay. Source: He et al. 2020, eq. 2.
+    """Move parameters, in place: `θ_slow ← m·θ_slow + (1 − m)·θ_fast`; buffers stay.
 
-    Raises `ValueError` for a momentum outside 0 to 1, or modules of different shape.
+    Args:
+        slow: the module that moves.
+        fast: the module that it follows, of the same shape.
+        momentum: m, from 0 (a copy) to 1 (no move).
+
+    Raises:
+        ValueError: a momentum outside 0 to 1, or modules of different shape.
+
+    Source: He et al. 2020 (MoCo), eq. 2.
     """
     if not 0 <= momentum <= 1:
         raise ValueError(f"found momentum {momentum}, expected 0 to 1")

@@ -68,13 +68,28 @@ def offset(count: int) -> int:
 
 
 def weight(count: int) -> float:
-    """Return this process's weight, so that the mean of (weight · mean over own rows) is the mean over all rows."""
+    """Return this process's weight, with which losses average over rows and not over processes.
+
+    Args:
+        count: rows of this process, e.g. anchors.
+
+    Returns:
+        w, so that the mean over processes of (w · mean over a process's rows) is the mean over all rows.
+    """
     counts = sizes(count)
     return count * len(counts) / max(1, sum(counts))
 
 
 def candidates(keys: torch.Tensor, *, gathered: bool = True) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the keys `[m, d]` that a process's anchors choose among, maybe of all processes, and own places `[n]`."""
+    """Return the keys that a process's anchors choose among, and the places of the anchors' own keys.
+
+    Args:
+        keys: this process's keys `[n, d]`, row i that of anchor i.
+        gathered: whether the keys of all processes are candidates.
+
+    Returns:
+        Candidates `[m, d]` in the order of ranks, and places `[n]`, int64, for `info_nce`'s `positives`.
+    """
     first = offset(len(keys)) if gathered else 0
     places = torch.arange(first, first + len(keys), device=keys.device)
     return (gather(keys) if gathered else keys), places

@@ -199,7 +199,17 @@ class TrainableEncoder:
         return result
 
     def encode_views(self, views: Iterable[Sequence[Ids]]) -> tuple[torch.Tensor, ...]:
-        """Return the vectors of every view, each `[n, d]`, in one forward pass."""
+        """Return the vectors of every view in one forward pass.
+
+        Args:
+            views: groups of sequences of token ids, e.g. a `bench.training.batches.PairBatch`.
+
+        Returns:
+            For each view of n sequences, vectors `[n, d]`, float32, not normalised.
+
+        Example:
+            >>> left, right = encoder.encode_views(batch)  # each [n, d]
+        """
         groups = list(views)
         vectors = self([sequence for view in groups for sequence in view])
         parts: tuple[torch.Tensor, ...] = vectors.split([len(view) for view in groups])

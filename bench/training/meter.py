@@ -34,7 +34,12 @@ class Meter:
         self.flops += forward * (1 + (_BACKWARD if gradients else 0) + (1 if recomputed else 0))
 
     def multiplied(self, operations: float, *, recomputed: bool = False) -> None:
-        """Count a head: multiply-add pairs of its forward pass, computed `recomputed` or not; backward is added."""
+        """Count a head.
+
+        Args:
+            operations: multiply-add pairs of its forward pass; the backward pass is added.
+            recomputed: whether the forward pass is computed a second time, to save memory.
+        """
         self.flops += 2 * operations * (1 + _BACKWARD + recomputed)
 
     @contextmanager

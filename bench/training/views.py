@@ -280,7 +280,17 @@ def token_crop(count: int, rng: np.random.Generator, low: float, high: float) ->
 
 
 def random_span(shards: Shards, document: int, room: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-    """Return the ids of a document from a sentence drawn uniformly on: whole sentences, until they fill the room."""
+    """Return a span of a document: whole sentences from one drawn uniformly on, until they fill the room.
+
+    Args:
+        shards: the corpus; the sentences that are read count as seen.
+        document: its number.
+        room: tokens after which no further sentence is read; the last one may go beyond.
+        rng: draws the first sentence.
+
+    Returns:
+        Token ids `[n]` without special tokens, at least one sentence.
+    """
     count, pieces = shards.sentence_count(document), list[npt.NDArray[Any]]()
     for at in range(int(rng.integers(count)), count):
         pieces.append(shards.take(document, at))
@@ -330,7 +340,17 @@ def segment_counts(shards: Shards, language: str, most: int, pack: bool = True) 
 
 
 def segments(shards: Shards, document: int, most: int, pack: bool = True) -> list[Bounds]:
-    """Return the units of a document, of at most `most` tokens with special ones; unpacked, each sentence is one."""
+    """Return the segments of a document: consecutive sentences packed together while they fit.
+
+    Args:
+        shards: the corpus.
+        document: its number.
+        most: tokens of a segment, special ones included; a longer sentence is a segment by itself, cut when read.
+        pack: whether sentences are packed; otherwise each is a segment.
+
+    Returns:
+        For each segment its first sentence and the one after its last, as `read_segment` takes them.
+    """
     lengths = shards.sentence_lengths(range(document, document + 1))
     return pack_sentences(lengths, most - _FRAME) if pack else [(at, at + 1) for at in range(len(lengths))]
 
