@@ -198,7 +198,7 @@ def build_without_broken(
 
     Args:
         results: in the order of trust.
-        make: takes results, and reasons why existing are left out, by their files; raises for results that break it.
+        make: takes results, and reasons why others are left out, by their files; raises for results that break it.
         tables: builds boards; raises for results that must not share one.
 
     Returns:

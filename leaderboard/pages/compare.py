@@ -1,6 +1,6 @@
 """A page a board for any two of its rows: the verdict, each language, what differs in the settings, which queries.
 
-Without the script the page is the table of all pairs. With it, two rows are choices, and their statistics, settings and
+Without the script the page is the table of all pairs. With it, two rows are chosen, and their statistics, settings and
 doubts are read from a file a row (`data/pairs`), which holds the pairs with all rows below it.
 """
 
@@ -98,7 +98,7 @@ def _significant(board: Board) -> tuple[int, int]:
 
 
 def _page_data(stem: str, rows: Sequence[Entry]) -> dict[str, Any]:
-    """Return what the script needs before two rows are choices."""
+    """Return what the script needs before two rows are chosen."""
     board, first = rows[0].board, rows[0].system.first.content
     names = {column.task: column.name for column in board.columns}
     return {
