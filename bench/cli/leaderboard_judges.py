@@ -83,7 +83,7 @@ class SuiteJudges:
             return Recomputed(scored.scores, scored.official)
 
         def missing_documents(ids: Sequence[str]) -> list[str]:
-            return [name for name, exists in zip(ids, judge.known.documents(ids), strict=True) if not exists]
+            return [name for name, exists in zip(ids, judge.ids.documents(ids), strict=True) if not exists]
 
         suite = self._suite(content)
         if isinstance(suite, str):

@@ -72,15 +72,15 @@ def training(request: Request, store: Store, plugins: Plugins) -> Training:
     """
     if request.corpus is None:
         raise UsageError("no training text was named; type --corpus FOLDER, a file of pairs, mini or hf:NAME")
-    formats = [form for one in plugins.suites.values() for form in one.value.pair_formats]
+    formats = [form for owned in plugins.suites.values() for form in owned.value.pair_formats]
     pairs = pair_texts(request.corpus, formats)
     if pairs is not None:
         return Training(pairs.name, pairs, _digest(pairs, store), _size(pairs))
     run = resolve_run(profile=profile(), sets=request.sets)[0]
-    found = sample(request, profile(), run, store, "", plugins)
-    source = found.documents
+    corpus = sample(request, profile(), run, store, "", plugins)
+    source = corpus.documents
     texts = Source(source.name, source.reader, source.files, partial(_texts, source))
-    return Training(found.corpus, texts, found.digest, _size(source))
+    return Training(corpus.corpus, texts, corpus.digest, _size(source))
 
 
 def _digest(pairs: Source[Text], store: Store) -> Json:
@@ -99,19 +99,19 @@ def prepare(request: Request, plugins: Plugins, store: Store, rules: AuditConfig
     """Name everything that an audit needs; nothing is read but checksums. Raises as `Experiment.resolve` does."""
     suites = suites_of(request, plugins)
     size = profile(request.profile or DEFAULT)
-    settings, own = resolve_run(profile=size, sets=request.sets)
+    settings, setting_rows = resolve_run(profile=size, sets=request.sets)
     asked_data = DataRequest(choose_data(size, request.data), request.data_dir, request.offline, settings.mini.world)
-    builder = Legs(store, plugins, own)
-    seen = training(request, store, plugins)
-    together = _Together(seen, rules, store)
+    builder = Legs(store, plugins, setting_rows)
+    trained_on = training(request, store, plugins)
+    together = _Together(trained_on, rules, store)
     legs = []
     for suite in suites:
         for task in tasks_of(suite, request.tasks, asked_data):
             for leg in task.legs:
                 reading = builder.read(task, leg, settings.data.unknown_ids)
-                asked = audit.Asked(store.folder(reading), leg.corpus.items)
-                legs.append(AuditedLeg(task.id, leg.name, together.stage(reading, asked)))
-    return Prepared(seen, rules, tuple(legs))
+                audited_leg = audit.Asked(store.folder(reading), leg.corpus.items)
+                legs.append(AuditedLeg(task.id, leg.name, together.stage(reading, audited_leg)))
+    return Prepared(trained_on, rules, tuple(legs))
 
 
 class _Together:
@@ -123,18 +123,18 @@ class _Together:
         self._waiting: dict[str, audit.Asked] = {}
         self._done: dict[str, audit.Audited] = {}
 
-    def stage(self, reading: Read, asked: audit.Asked) -> audit.Audit:
+    def stage(self, reading: Read, audited_leg: audit.Asked) -> audit.Audit:
         """Return the audit of a leg; the whole cost is that of the first that is to be made."""
 
         def find(advance: Advance) -> audit.Audited:
             """Return what came of the leg; all that wait are looked for at once."""
             if reading.key not in self._done:
-                legs = {**self._waiting, reading.key: asked}
-                found = audit.audit(self._training.texts, [*legs.values()], self._rules, advance)
-                self._done |= dict(zip(legs, found, strict=True))
+                legs = {**self._waiting, reading.key: audited_leg}
+                results = audit.audit(self._training.texts, [*legs.values()], self._rules, advance)
+                self._done |= dict(zip(legs, results, strict=True))
             return self._done.pop(reading.key)
 
-        found = audit.Audit(
+        stage = audit.Audit(
             leg=reading,
             training=self._training.digest,
             rules=self._rules,
@@ -142,9 +142,9 @@ class _Together:
             of=self._training.name,
             size=None if self._waiting else self._training.size,
         )
-        if self._store.state(found) != "cached":
-            self._waiting[reading.key] = asked
-        return found
+        if self._store.state(stage) != "cached":
+            self._waiting[reading.key] = audited_leg
+        return stage
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,11 @@ def carry_out(prepared: Prepared, store: Store, listener: Listener) -> list[Audi
         for step in prepared.steps(store):
             if step.runs:
                 make(step.stage, store, listener)
-        made = [make(leg.stage, store, NullListener()) for leg in prepared.legs]
-    return [Audited(leg.task, leg.name, one, leg.stage.key) for leg, one in zip(prepared.legs, made, strict=True)]
+        artefacts = [make(leg.stage, store, NullListener()) for leg in prepared.legs]
+    return [
+        Audited(leg.task, leg.name, artefact, leg.stage.key)
+        for leg, artefact in zip(prepared.legs, artefacts, strict=True)
+    ]
 
 
 def badges(
@@ -175,29 +178,29 @@ def badges(
     For the corpus, then for the pairs of each tuning (for each folder by itself): `corpus` (the name), and where
     somebody has audited it `audited` (a sentence), the counts of `queries`, `passages` and `answers`, and `key`.
     """
-    given = system.post if system.untrained or system.pretraining is None else system.pretraining
-    seen: list[tuple[str, Json]] = [] if given is None else [(given.corpus, given.digest)]
-    seen += [part for tuning in tunings for part in _pairs(tuning, store, formats)]
-    return [_badge(store, name, digest, reading) for name, digest in seen]
+    pretraining = system.post if system.untrained or system.pretraining is None else system.pretraining
+    trained_on: list[tuple[str, Json]] = [] if pretraining is None else [(pretraining.corpus, pretraining.digest)]
+    trained_on += [part for tuning in tunings for part in _pairs(tuning, store, formats)]
+    return [_badge(store, name, digest, reading) for name, digest in trained_on]
 
 
 def _badge(store: Store, name: str, digest: Json, reading: Read) -> dict[str, Json]:
     """What is known of one training text."""
-    named = audit.Audit(leg=reading, training=digest, rules=AuditConfig(), find=_unread)
-    made = store.open(named) if digest is not None else None
-    if made is None:
+    stage = audit.Audit(leg=reading, training=digest, rules=AuditConfig(), find=_unread)
+    artefact = store.open(stage) if digest is not None else None
+    if artefact is None:
         return {"corpus": name, "audited": None}
-    counts = {kind: made.facts[kind] for kind in audit.KINDS}
-    return {"corpus": name, "audited": sentence(counts), **counts, "key": named.key}
+    counts = {kind: artefact.facts[kind] for kind in audit.KINDS}
+    return {"corpus": name, "audited": sentence(counts), **counts, "key": stage.key}
 
 
 def _pairs(tuning: Tuning, store: Store, formats: Sequence[PairFormat]) -> Iterator[tuple[str, Json]]:
     """Stream (name, what decides the texts) of a tuning's pairs, folder by folder; None where they cannot be named."""
-    named = typed(tuning.pairs.files)
-    for where in named or [""]:
-        found = pair_texts(where, formats) if where else None
-        part = "" if len(named) < 2 else f" ({Path(where).name})"
-        yield f"{tuning.name}{part}", None if found is None else _digest(found, store)
+    corpora = typed(tuning.pairs.files)
+    for corpus in corpora or [""]:
+        texts = pair_texts(corpus, formats) if corpus else None
+        part = "" if len(corpora) < 2 else f" ({Path(corpus).name})"
+        yield f"{tuning.name}{part}", None if texts is None else _digest(texts, store)
 
 
 def typed(files: Sequence[Path]) -> list[str]:
@@ -209,13 +212,13 @@ def typed(files: Sequence[Path]) -> list[str]:
     files = [path for path in files if path.name != Path(TABLE).name]
     judged = [path for path in files if path.parent.name == _JUDGED]
     roots = [path.parent.parent for path in judged]
-    others = [path for path in files if path not in judged and path.parent not in roots]
-    if len({path.parent for path in others}) > 1:
+    other_files = [path for path in files if path not in judged and path.parent not in roots]
+    if len({path.parent for path in other_files}) > 1:
         return []
-    found = [f"{root}:{path.name.partition('.tsv')[0]}" for root, path in zip(roots, judged, strict=True)]
-    if others:
-        found.append(str(others[0] if len(others) == 1 else others[0].parent))
-    return found
+    corpora = [f"{root}:{path.name.partition('.tsv')[0]}" for root, path in zip(roots, judged, strict=True)]
+    if other_files:
+        corpora.append(str(other_files[0] if len(other_files) == 1 else other_files[0].parent))
+    return corpora
 
 
 def _unread(_: Advance) -> audit.Audited:
@@ -225,7 +228,9 @@ def _unread(_: Advance) -> audit.Audited:
 
 def sentence(counts: Mapping[str, Mapping[str, int]]) -> str:
     """Say how much was found, e.g. `0 of 670 queries, 16 of 329 gold passages`; what was not looked for is left out."""
-    told = (
-        f"{one['exact'] + one['near']:,} of {one['of']:,} {_CALLED[kind]}" for kind, one in counts.items() if one["of"]
+    parts = (
+        f"{count['exact'] + count['near']:,} of {count['of']:,} {_CALLED[kind]}"
+        for kind, count in counts.items()
+        if count["of"]
     )
-    return ", ".join(told)
+    return ", ".join(parts)

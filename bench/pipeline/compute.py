@@ -74,15 +74,15 @@ def compute(request: Request, size: Profile, config: ComputeConfig, *, trains: b
             found=f"{config.processes} with --executor {request.executor}",
             expected=f"{launched.member.world} with --executor local: the processes that a launcher has started",
         )
-    there, local = 1, request.executor == "local"
+    device_count, local = 1, request.executor == "local"
     if device != "cpu" and local:  # else the machine that looks for it is another
         processes = config.processes if trains and not launched else 1
-        there = _available(device, request.device == "auto", size, processes)
+        device_count = _available(device, request.device == "auto", size, processes)
     threads = config.threads or min(cores(), _MOST_THREADS)
     if local and request.workers == 1:
         return Compute(device, threads, config.processes)
-    shares = config.shard_workers or there
-    searchers = (shares if device == "cpu" else min(shares, there)) if local else 1
+    shares = config.shard_workers or device_count
+    searchers = (shares if device == "cpu" else min(shares, device_count)) if local else 1
     return Compute(device, threads, config.processes, shares, searchers)
 
 
@@ -91,17 +91,17 @@ def _available(device: str, by_profile: bool, size: Profile, processes: int) -> 
     import torch
 
     kind, _, number = device.partition(":")
-    there = torch.cuda.device_count() if kind == "cuda" else int(torch.backends.mps.is_available())
-    if processes > 1 and (number or there < processes) and kind == "cuda":
+    device_count = torch.cuda.device_count() if kind == "cuda" else int(torch.backends.mps.is_available())
+    if processes > 1 and (number or device_count < processes) and kind == "cuda":
         raise UsageError(
             where="--processes",
-            found=f"{processes} with device {device}, where torch sees {there} GPUs",
+            found=f"{processes} with device {device}, where torch sees {device_count} GPUs",
             expected="a GPU for each process",
             hint="type --device cuda and at most as many processes as there are GPUs",
         )
-    if int(number or 0) >= there:
-        asked = f"profile {size.name} wants device {device}" if by_profile else f"found --device {device}"
+    if int(number or 0) >= device_count:
+        reason = f"profile {size.name} wants device {device}" if by_profile else f"found --device {device}"
         raise UsageError(
-            f"{asked}, but torch {torch.__version__} sees none here; type --device cpu, or look at `bench doctor`"
+            f"{reason}, but torch {torch.__version__} sees none here; type --device cpu, or look at `bench doctor`"
         )
-    return there if device == "cuda" else 1
+    return device_count if device == "cuda" else 1

@@ -25,7 +25,7 @@ from bench.pipeline.stages.prepare import Prepare
 from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.search import EncoderSearch
 from bench.pipeline.stages.search_dense import DenseSearch
-from bench.pipeline.systems import System, Wrapped, once
+from bench.pipeline.systems import System, Wrapped, unique_stages
 from bench.retrieval.readouts import fixed
 from bench.retrieval.settings import PostConfig
 from bench.store.stage import Stage
@@ -64,29 +64,29 @@ class Dense(System):
 
     @property
     def choices(self) -> dict[str, Any]:
-        said = {**super().choices, "contract": self.own_contract.dump(), "readout": self.readout}
-        return said | ({"read_by": PROTOCOL} if self.protocol else {})
+        choices = {**super().choices, "contract": self.own_contract.dump(), "readout": self.readout}
+        return choices | ({"read_by": PROTOCOL} if self.protocol else {})
 
     @property
     def readout(self) -> dict[str, Any]:
         """What the run's settings say over the encoder's contract, in its words; a title of None leaves titles out."""
-        given = {key: value for key, value in decisive(self.resolved.run.encode).items() if value is not None}
-        return given | ({"title": None} if given.get("title") == NO_TITLES else {})
+        settings = {key: value for key, value in decisive(self.resolved.run.encode).items() if value is not None}
+        return settings | ({"title": None} if settings.get("title") == NO_TITLES else {})
 
     def readings(self) -> list[Dense]:
         """Return the rows that it makes: read by its contract, by the protocol (`LABEL+protocol`), or both."""
         run = self.resolved.run
-        asked = run.encode.readout
-        if asked == CONTRACT:
+        mode = run.encode.readout
+        if mode == CONTRACT:
             return [self]
-        made = []
-        for readout in (CONTRACT, PROTOCOL) if asked == "both" else (asked,):
+        rows = []
+        for readout in (CONTRACT, PROTOCOL) if mode == "both" else (mode,):
             encode = run.encode.model_copy(update={"readout": readout})
             resolved = replace(self.resolved, run=run.model_copy(update={"encode": encode}))
-            own = readout == CONTRACT
-            label = self.label if own else self.ending(PROTOCOL)
-            made.append(replace(self, label=label, resolved=resolved, grid=self.grid if own else None))
-        return made
+            by_contract = readout == CONTRACT
+            label = self.label if by_contract else self.ending(PROTOCOL)
+            rows.append(replace(self, label=label, resolved=resolved, grid=self.grid if by_contract else None))
+        return rows
 
     def processed(self, sample: Pretraining) -> PostProcessed:
         """Return the same with the post-processing that the settings ask for: a system of its own, `LABEL+KIND`."""
@@ -105,61 +105,63 @@ class Dense(System):
         contract = self.own_contract
         for tuning in tunings:
             contract = tuning.config.contract(contract)
-        said: dict[str, Any] = {}
+        overrides: dict[str, Any] = {}
         if self.protocol and task.readout:
-            said |= fixed(task.readout, backbone_of(self))
+            overrides |= fixed(task.readout, backbone_of(self))
         if task.lengths:
-            said |= {"query_length": task.lengths[0], "passage_length": task.lengths[1]}
-        said |= self.readout
-        contract = replace(contract, **said)
-        if processed and "similarity" not in said and self.resolved.run.post.similarity == "cos":
+            overrides |= {"query_length": task.lengths[0], "passage_length": task.lengths[1]}
+        overrides |= self.readout
+        contract = replace(contract, **overrides)
+        if processed and "similarity" not in overrides and self.resolved.run.post.similarity == "cos":
             contract = replace(contract, similarity="cos")
         fixed_by_task = "cos" if task.similarity == "l2" else task.similarity
         return replace(contract, similarity=fixed_by_task) if fixed_by_task else contract
 
-    def searched(self, asked: Asked) -> tuple[Stage, ...]:
-        return self.by_vectors(asked, self) if self.method.searches_vectors else self._indexed(asked)
+    def searched(self, target: Asked) -> tuple[Stage, ...]:
+        return self.by_vectors(target, self) if self.method.searches_vectors else self._indexed(target)
 
-    def by_vectors(self, asked: Asked, row: System, processing: PostProcessed | None = None) -> tuple[Stage, ...]:
+    def by_vectors(self, target: Asked, row: System, processing: PostProcessed | None = None) -> tuple[Stage, ...]:
         """Return the stages of a search of vectors; `row` is whose run it is: itself, or itself post-processed."""
-        encoders = Encoders(row, asked.seed, asked.legs.inputs, asked.legs.plugins)
-        encoder = asked.legs.once("encoder", lambda: encoders.final(asked.tunings), row, asked.seed, *asked.tunings)
-        contract = self.contract(asked.task, asked.tunings, processed=processing is not None)
-        how = {"encoder": encoder, "contract": contract, **reading(row, self.machine)}
-        passages = EncodePassages(role="passage", checked=asked.checked, corpus=asked.checked.corpus, **how)
-        queries = EncodeQueries(role="query", leg=asked.read, **how)
+        encoders = Encoders(row, target.seed, target.legs.inputs, target.legs.plugins)
+        encoder = target.legs.shared(
+            "encoder", lambda: encoders.final(target.tunings), row, target.seed, *target.tunings
+        )
+        contract = self.contract(target.task, target.tunings, processed=processing is not None)
+        common = {"encoder": encoder, "contract": contract, **reading(row, self.machine)}
+        passages = EncodePassages(role="passage", checked=target.checked, corpus=target.checked.corpus, **common)
+        queries = EncodeQueries(role="query", leg=target.read, **common)
         sides: tuple[Stage, Stage] = passages, queries
         processed: tuple[Stage, ...] = ()
         if processing is not None:
             shards = encoders.prepare(processing.sample)
-            fits, *moved = PostProcessing(encoders, encoder, contract, shards, asked.leg).stages(
-                passages, queries, asked.read
+            fits, *moved = PostProcessing(encoders, encoder, contract, shards, target.leg).stages(
+                passages, queries, target.read
             )
             sides, processed = (moved[0], moved[1]), (*fits, *moved)
         run = DenseSearch(
             queries=sides[1],
             passages=sides[0],
-            leg=asked.read,
-            rules=asked.rules,
-            similarity=asked.task.similarity or contract.similarity,
+            leg=target.read,
+            rules=target.rules,
+            similarity=target.task.similarity or contract.similarity,
             tag=row.tag,
             device=self.machine.device,
             workers=self.machine.searchers,
             who=row.label,
             notes=row.notes,
         )
-        return (*encoder.chain(), asked.checked, asked.read, passages, queries, *processed, run)
+        return (*encoder.chain(), target.checked, target.read, passages, queries, *processed, run)
 
-    def _indexed(self, asked: Asked) -> tuple[Stage, ...]:
+    def _indexed(self, target: Asked) -> tuple[Stage, ...]:
         """Return the stages of a method that indexes and searches in its own way with the trained encoder."""
-        encoders = Encoders(self, asked.seed, asked.legs.inputs, asked.legs.plugins)
-        encoder, method, config = encoders.final(asked.tunings), self.method, self.resolved.method
+        encoders = Encoders(self, target.seed, target.legs.inputs, target.legs.plugins)
+        encoder, method, config = encoders.final(target.tunings), self.method, self.resolved.method
         index = EncoderIndex(
             encoder=encoder,
-            checked=asked.checked,
-            corpus=asked.checked.corpus,
-            resolved=method.resolve(config, asked.leg.corpus.language),
-            contract=self.contract(asked.task, asked.tunings),
+            checked=target.checked,
+            corpus=target.checked.corpus,
+            resolved=method.resolve(config, target.leg.corpus.language),
+            contract=self.contract(target.task, target.tunings),
             compute=self.machine,
             batch_tokens=self.resolved.run.encode.batch_tokens,
             method=method,
@@ -167,9 +169,9 @@ class Dense(System):
             notes=self.notes,
         )
         run = EncoderSearch(
-            index=index, leg=asked.read, encoder=encoder, rules=asked.rules, tag=self.tag, notes=self.notes
+            index=index, leg=target.read, encoder=encoder, rules=target.rules, tag=self.tag, notes=self.notes
         )
-        return (*encoder.chain(), asked.checked, asked.read, index, run)
+        return (*encoder.chain(), target.checked, target.read, index, run)
 
 
 @dataclass(frozen=True)
@@ -181,32 +183,32 @@ class Pretrained(Dense):
 class Trained(Dense):
     """A method that pretrains its encoder."""
 
-    given: Pretraining
+    pretraining_plan: Pretraining
 
     @property
     def pretraining(self) -> Pretraining:
-        return self.given
+        return self.pretraining_plan
 
     @property
     def places(self) -> Mapping[str, str]:
         """Those of its backbone too."""
-        return {**super().places, **self.given.places}
+        return {**super().places, **self.pretraining_plan.places}
 
     @property
     def budget(self) -> dict[str, Any]:
         """What the training may spend."""
-        others = {"budget_flops": self.given.flops, "budget_steps": self.given.steps}
-        return {"budget": self.given.tokens} | {name: value for name, value in others.items() if value}
+        alternatives = {"budget_flops": self.pretraining_plan.flops, "budget_steps": self.pretraining_plan.steps}
+        return {"budget": self.pretraining_plan.tokens} | {name: value for name, value in alternatives.items() if value}
 
     @property
     def choices(self) -> dict[str, Any]:
-        given = self.given
-        corpus = {"name": given.corpus, "digest": given.digest}
-        return {**super().choices, "backbone": given.backbone, "corpus": corpus, **self.budget}
+        plan = self.pretraining_plan
+        corpus = {"name": plan.corpus, "digest": plan.digest}
+        return {**super().choices, "backbone": plan.backbone, "corpus": corpus, **self.budget}
 
     def start(self) -> Untrained:
         """Return the same before the first step of training: a system of its own, `METHOD@init`."""
-        return Untrained(f"{self.method.name}@init", self.method, self.resolved, self.machine, self.given)
+        return Untrained(f"{self.method.name}@init", self.method, self.resolved, self.machine, self.pretraining_plan)
 
 
 @dataclass(frozen=True)
@@ -249,8 +251,8 @@ class PostProcessed(Wrapped):
     def rows(self) -> list[SettingRow]:
         return self.inner.rows() + describe(self.resolved.run.post, self.resolved.origins, "post.")
 
-    def searched(self, asked: Asked) -> tuple[Stage, ...]:
-        return self.inner.by_vectors(asked, self, self)
+    def searched(self, target: Asked) -> tuple[Stage, ...]:
+        return self.inner.by_vectors(target, self, self)
 
 
 @dataclass(frozen=True)
@@ -271,7 +273,7 @@ class PostProcessing:
         into = pivot(self._settings, corpus.id, corpus.language)
         first, second = (self._fit(language, role, into) for language, role in self._sides())
         moved = self._moved(passages, first, corpus.language)
-        return once(first, second), moved, self._moved(queries, second, self.leg.language, leg_read)
+        return unique_stages(first, second), moved, self._moved(queries, second, self.leg.language, leg_read)
 
     @property
     def _settings(self) -> PostConfig:
@@ -280,10 +282,10 @@ class PostProcessing:
     def _sides(self) -> tuple[tuple[str, Role], tuple[str, Role]]:
         """Return language and role of passages and of queries; one sample serves both where they are read alike."""
         differ = self.contract.query_prompt != self.contract.passage_prompt or self.encoder.untied
-        asked: Role = "query" if differ else "passage"
+        query_role: Role = "query" if differ else "passage"
         if self._settings.kind in _JOINT:
-            return ("", "passage"), ("", asked)
-        return (self.leg.corpus.language, "passage"), (self.leg.language, asked)
+            return ("", "passage"), ("", query_role)
+        return (self.leg.corpus.language, "passage"), (self.leg.language, query_role)
 
     def _fit(self, language: str, role: Role, into: str) -> Fit:
         """Return the post-processing of a language, of all where it is empty."""
@@ -291,11 +293,11 @@ class PostProcessing:
         if kind == "calibrate" and language == into:
             kind, into = "shift-scale", ""  # the pivot is not turned
         settings = self._settings.model_copy(update={"kind": kind})
-        drawn = kind == "calibrate" and settings.rotation.init == "adversarial"
+        adversarial = kind == "calibrate" and settings.rotation.init == "adversarial"
         return Fit(
             sample=self._sample(language, role),
             pivot=self._sample(into, "passage") if into else None,
-            seed=self.encoders.seed if drawn else None,
+            seed=self.encoders.seed if adversarial else None,
             compute=self.encoders.compute,
             settings=settings,
             who=self.encoders.system.label,
@@ -337,27 +339,27 @@ def pivot(settings: PostConfig, corpus: str, language: str) -> str:
     """
     if settings.kind != "calibrate":
         return ""
-    found = settings.pivot or language
-    if not found:
+    target = settings.pivot or language
+    if not target:
         raise UsageError(
             f"the passages of {corpus} are in several languages, so post.kind=calibrate does not know into which to "
             "turn the others; name one, e.g. --set post.pivot=en"
         )
-    return found
+    return target
 
 
-def about_backbones(named: Sequence[System]) -> list[str]:
+def backbone_warnings(systems: Sequence[System]) -> list[str]:
     """Warn where trained weights would be trained on at the rate of random ones, and nobody has said another."""
     rate, nobody = "method.learning_rate", f"profile {DEFAULT}"
-    told = []
-    for system in named:
-        given, origin = system.pretraining, system.resolved.origins.get(rate, nobody)
-        if given is None or given.scratch or system.untrained or origin != nobody:
+    warnings = []
+    for system in systems:
+        pretraining, origin = system.pretraining, system.resolved.origins.get(rate, nobody)
+        if pretraining is None or pretraining.scratch or system.untrained or origin != nobody:
             continue
         value = getattr(system.resolved.method, "learning_rate", "")
-        told.append(
-            f"{system.label} trains {given.backbone} with {rate} {value}, "
+        warnings.append(
+            f"{system.label} trains {pretraining.backbone} with {rate} {value}, "
             "which suits random weights and may undo what it knows; type --preset paper, --profile small, or "
             f"--set {rate}=3e-5"
         )
-    return told
+    return warnings

@@ -62,37 +62,37 @@ class Encoders:
 
     def pretrained(self) -> EncoderStage:
         """Return the encoder before any tuning: `train`, or `init` for one that is not trained."""
-        start, given, method = self.start(), self.system.pretraining, self.system.method
-        if given is None or method.trainer is None or self.system.untrained:
+        start, pretraining, method = self.start(), self.system.pretraining, self.system.method
+        if pretraining is None or method.trainer is None or self.system.untrained:
             return start
         return Train(
             start=start,
-            shards=self.prepare(given),
+            shards=self.prepare(pretraining),
             method=method.name,
             version=method.version,
             config=self.system.resolved.method,
-            tokens=given.tokens,
-            flops=given.flops,
-            steps=given.steps,
+            tokens=pretraining.tokens,
+            flops=pretraining.flops,
+            steps=pretraining.steps,
             seed=self.seed,
             compute=self.compute,
             of=method,
-            corpus=given.corpus,
+            corpus=pretraining.corpus,
             notes=self.notes,
         )
 
     def start(self) -> Init:
         """Return the encoder before any training; the seed is of random weights."""
-        given, method = self.system.pretraining, self.system.method
+        pretraining, method = self.system.pretraining, self.system.method
         contract = method.contract(self.system.resolved.method) if method.contract else Contract()
-        if given is None or not given.scratch:
+        if pretraining is None or not pretraining.scratch:
             return self.backbone(backbone_of(self.system), contract)
         return Init(
-            shards=self.prepare(given),
-            backbone=given.backbone,
+            shards=self.prepare(pretraining),
+            backbone=pretraining.backbone,
             contract=contract,
             seed=self.seed,
-            place=given.backbone,
+            place=pretraining.backbone,
             notes=self.notes,
         )
 
@@ -100,22 +100,22 @@ class Encoders:
         """Return a backbone that has weights and a tokenizer of its own, as an encoder."""
         new_pooler = contract.pooling == "pooler" and self.system.method.trainer is not None
         decided = weights(name, self.inputs, lambda place: [place, *poolers.modules(place)])
-        made = Init(backbone=decided, contract=contract, new_pooler=new_pooler or None, place=name, notes=self.notes)
+        init = Init(backbone=decided, contract=contract, new_pooler=new_pooler or None, place=name, notes=self.notes)
         commit = cached_commit(name)
-        if commit is None or self.inputs.facts(made).get("revision") == commit:  # made from it before it was known
-            return made
-        return replace(made, revision=commit)
+        if commit is None or self.inputs.facts(init).get("revision") == commit:  # made from it before it was known
+            return init
+        return replace(init, revision=commit)
 
-    def prepare(self, given: Pretraining) -> Prepare:
+    def prepare(self, pretraining: Pretraining) -> Prepare:
         """Return the shards of a corpus; shared by every method on that corpus and tokenizer."""
         return Prepare(
             # The plain contract, so that methods which read the backbone in different ways share the shards.
-            backbone=None if given.scratch else self.backbone(given.backbone, Contract()),
-            corpus=given.digest,
+            backbone=None if pretraining.scratch else self.backbone(pretraining.backbone, Contract()),
+            corpus=pretraining.digest,
             settings=self.system.resolved.run.prepare,
-            documents=given.documents,
-            of=given.corpus,
-            named=given.named,
+            documents=pretraining.documents,
+            of=pretraining.corpus,
+            named=pretraining.named,
             notes=self.notes,
         )
 
@@ -168,17 +168,17 @@ class Encoders:
                 found=f"{name}, which needs an encoder of its own" if method.retriever else f"{name}, no retriever",
                 expected="a method that indexes and searches by itself, e.g. bm25",
             )
-        known = Sparse(name, method, resolve([method])[name])
+        retriever = Sparse(name, method, resolve([method])[name])
         pairs = self.pairs(tuning)
-        pool, notes = BuildPool(pairs=pairs, of=tuning.name), known.notes
+        pool, notes = BuildPool(pairs=pairs, of=tuning.name), retriever.notes
         index = MineIndex(
             pool=pool,
-            resolved=method.resolve(known.resolved.method, ""),
+            resolved=method.resolve(retriever.resolved.method, ""),
             method=method,
-            config=known.resolved.method,
+            config=retriever.resolved.method,
             notes=notes,
         )
-        ranking = MineSearch(index=index, pool=pool, rules=_depth(tuning), tag=known.tag, notes=notes)
+        ranking = MineSearch(index=index, pool=pool, rules=_depth(tuning), tag=retriever.tag, notes=notes)
         return self._mine(tuning, pairs, pool, ranking, name, index=index)
 
     def _mined_by_encoder(self, encoder: EncoderStage, contract: Contract, tuning: Tuning, pairs: StorePairs) -> Mine:
@@ -207,13 +207,13 @@ class Encoders:
         pairs: StorePairs,
         pool: BuildPool,
         ranking: MineSearch | MineDenseSearch,
-        who: str,
+        miner: str,
         **scored: Any,
     ) -> Mine:
         """Return pairs with hard negatives from a ranking of their pool; `scored` are what scores further passages."""
         config = tuning.config
         rules = mining.MiningRules(config.mine_from, config.mine_to, config.mine_keep, config.mine_margin)
-        return Mine(pairs=pairs, pool=pool, ranking=ranking, rules=rules, who=who, notes=self.notes, **scored)
+        return Mine(pairs=pairs, pool=pool, ranking=ranking, rules=rules, who=miner, notes=self.notes, **scored)
 
 
 def reading(system: System, compute: Compute) -> dict[str, Any]:
@@ -224,8 +224,8 @@ def reading(system: System, compute: Compute) -> dict[str, Any]:
 
 def backbone_of(system: System) -> str:
     """Return where a dense system's encoder comes from: a folder, an id or `scratch:LxH`; empty where nothing says."""
-    given = system.pretraining
-    return given.backbone if given else str(getattr(system.resolved.method, "model", ""))
+    pretraining = system.pretraining
+    return pretraining.backbone if pretraining else str(getattr(system.resolved.method, "model", ""))
 
 
 def unmined(config: FineTuningConfig) -> FineTuningConfig:

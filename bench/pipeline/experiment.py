@@ -16,7 +16,7 @@ from bench.core.messages import unknown
 from bench.core.system_graph import Graph
 from bench.pipeline import joint
 from bench.pipeline.compute import compute
-from bench.pipeline.dense import CONTRACT, Dense, Pretrained, Trained, about_backbones
+from bench.pipeline.dense import CONTRACT, Dense, Pretrained, Trained, backbone_warnings
 from bench.pipeline.encoders import Encoders
 from bench.pipeline.identity import hash_of, untuned_graph
 from bench.pipeline.joint import combined, parts_of
@@ -56,29 +56,33 @@ class Experiment:
             ConfigError: a setting that is unknown, of the wrong type or out of range.
             PluginError: a plugin that is broken and needed.
         """
-        request, size, own, systems, again = _systems(request, plugins, store)
-        builder = Legs(store, plugins, describe(own.run, own.origins))
+        request, size, harness, systems, reranker = _systems(request, plugins, store)
+        builder = Legs(store, plugins, describe(harness.run, harness.origins))
         data = choose_data(size, request.data)
-        chosen = select(request, systems, plugins, data, own.run, size)
-        about = (*_about_systems(systems, builder), *about_backbones(systems), *joint.about(again, own))
+        selection = select(request, systems, plugins, data, harness.run, size)
+        system_warnings = (
+            *_about_systems(systems, builder),
+            *backbone_warnings(systems),
+            *joint.rate_warnings(reranker, harness),
+        )
         return cls(
             profile=size,
-            cells=chosen.cells,
-            refused=chosen.refused,
-            settings=tuple(describe(own.run, own.origins)),
+            cells=selection.cells,
+            refused=selection.refused,
+            settings=tuple(describe(harness.run, harness.origins)),
             seed=request.seed,
             results=request.results,
             executor=request.executor,
             workers=request.workers,
-            warnings=(*chosen.warnings, *about),
+            warnings=(*selection.warnings, *system_warnings),
         )
 
 
 def pretrainings(request: Request, plugins: Plugins, store: Store) -> tuple[Profile, list[Stage]]:
     """Return the profile, and the stages that train the encoders of a request, whatever they are tested on."""
     request, size, _, systems, _ = _systems(request, plugins, store)
-    trained = [one for one in systems if isinstance(one, Trained)]
-    chains = (Encoders(one, request.seed, Inputs(store), plugins).pretrained().chain() for one in trained)
+    trained = [system for system in systems if isinstance(system, Trained)]
+    chains = (Encoders(system, request.seed, Inputs(store), plugins).pretrained().chain() for system in trained)
     return size, list({stage.key: stage for stage in chain.from_iterable(chains)}.values())
 
 
@@ -86,33 +90,33 @@ def _systems(
     request: Request, plugins: Plugins, store: Store
 ) -> tuple[Request, Profile, Settings, list[System], joint.Reranker | None]:
     """Return the request with what a preset says, the size, the harness's own settings, systems and re-ranker."""
-    request, size = _asked(request, plugins)
+    request, size = _with_preset(request, plugins)
     methods, preset = _methods(request, plugins)
     inputs = Inputs(store)
     resolved = [
-        replace(one, places=places([getattr(one.resolved.method, "model", None)], inputs))
-        for one in variants(request, methods, preset, size)
+        replace(variant, places=places([getattr(variant.resolved.method, "model", None)], inputs))
+        for variant in variants(request, methods, preset, size)
     ]
     request = apply_grid(request, methods, preset)
-    own = resolved[0].resolved  # the harness's own settings are the same for all methods
-    _applicable(request, methods, own.run)
+    harness = resolved[0].resolved  # the harness's own settings are the same for all methods
+    _applicable(request, methods, harness.run)
     named_variants = zip(resolved, labels(resolved, request.label), strict=True)
     rows = [row for variant, label in named_variants for row in _rows(variant, label, request, size, store, plugins)]
-    builder = Legs(store, plugins, describe(own.run, own.origins))
-    alone = _starts_once(rows, builder)
-    again = joint.reranker(request, size, own.run, store, plugins)
-    systems = combined(request.methods, alone, again)
-    return request, size, own, systems, again
+    builder = Legs(store, plugins, describe(harness.run, harness.origins))
+    single_systems = _starts_once(rows, builder)
+    reranker = joint.reranker(request, size, harness.run, store, plugins)
+    systems = combined(request.methods, single_systems, reranker)
+    return request, size, harness, systems, reranker
 
 
-def _asked(request: Request, plugins: Plugins) -> tuple[Request, Profile]:
+def _with_preset(request: Request, plugins: Plugins) -> tuple[Request, Profile]:
     """What is asked for, with what a run preset says where the user says nothing, and the size."""
-    given = plugins.run_preset(request.preset)
-    if given is None:
+    preset = plugins.run_preset(request.preset)
+    if preset is None:
         return replace(request, seeds=request.seeds or (0,)), profile(request.profile or DEFAULT)
-    request = given.applied(request)
+    request = preset.applied(request)
     size = profile(request.profile or DEFAULT)
-    return request, replace(size, values={**size.values, **given.values})
+    return request, replace(size, values={**size.values, **preset.values})
 
 
 def _starts_once(systems: Sequence[System], builder: Legs) -> list[System]:
@@ -126,7 +130,7 @@ def _starts_once(systems: Sequence[System], builder: Legs) -> list[System]:
         graph = untuned_graph(system, builder)
         if hash_of(system, graph) in starts:
             continue
-        rival = next((other for start, other in starts.values() if start.label == system.label), None)
+        rival = next((start_graph for start, start_graph in starts.values() if start.label == system.label), None)
         starts[hash_of(system, graph)] = system, graph
         distinct.append(system if rival is None else replace(system, label=distinct_label(system.label, graph, rival)))
     return distinct
@@ -134,16 +138,16 @@ def _starts_once(systems: Sequence[System], builder: Legs) -> list[System]:
 
 def _about_systems(systems: Sequence[System], builder: Legs) -> list[str]:
     """Tell of cells that turned out to be one system, and of tuned settings that were changed."""
-    same: dict[str, list[str]] = {}
+    labels_by_hash: dict[str, list[str]] = {}
     for system in systems:
         if system.grid:
-            same.setdefault(hash_of(system, untuned_graph(system, builder)), []).append(system.label)
-    told = [
+            labels_by_hash.setdefault(hash_of(system, untuned_graph(system, builder)), []).append(system.label)
+    warnings = [
         f"{' and '.join(labels)} are one system here: a setting given by --set or --config holds for all cells"
-        for labels in same.values()
+        for labels in labels_by_hash.values()
         if len(labels) > 1
     ]
-    return told + [
+    return warnings + [
         f"{system.label}: the settings are not all those that the sweep chose, so it does not count as tuned"
         for system in systems
         if system.tuned_for and system.tuning is None
@@ -162,20 +166,20 @@ def _rows(
     machine = compute(request, size, resolved.run.compute, trains=method.trainer is not None)
     processed = resolved.run.post.kind != "none"
     processed = processed and method.searches_vectors
-    given: Pretraining | None = None
+    pretraining_plan: Pretraining | None = None
     starts: list[Dense] = []
     if method.trainer is None:
         ready: Dense = Pretrained(label, method, resolved, machine, grid=grid, own_places=variant.places)
         if processed:
             backbone = str(getattr(resolved.method, "model", ""))
-            given = sample(request, size, resolved.run, store, backbone, plugins)
+            pretraining_plan = sample(request, size, resolved.run, store, backbone, plugins)
     else:
-        own = pretrained_as(method, size, (request.preset or "").rpartition("/")[2])
-        given = pretraining(request, size, resolved.run, store, plugins, own)
-        trained = Trained(label, method, resolved, machine, given, grid=grid)
+        preset = pretrained_as(method, size, (request.preset or "").rpartition("/")[2])
+        pretraining_plan = pretraining(request, size, resolved.run, store, plugins, preset)
+        trained = Trained(label, method, resolved, machine, pretraining_plan, grid=grid)
         ready, starts = trained, trained.start().readings()
     rows = ready.readings()
-    return [*rows, *(row.processed(given) for row in rows if processed and given), *starts]
+    return [*rows, *(row.processed(pretraining_plan) for row in rows if processed and pretraining_plan), *starts]
 
 
 def _methods(request: Request, plugins: Plugins) -> tuple[list[Method], str | None]:
@@ -189,7 +193,7 @@ def _methods(request: Request, plugins: Plugins) -> tuple[list[Method], str | No
         )
     if not names:
         raise UsageError(f"no method was named; type --method NAME, there are: {', '.join(sorted(plugins.methods))}")
-    methods = list({found.name: found for found in map(plugins.method, names)}.values())
+    methods = list({method.name: method for method in map(plugins.method, names)}.values())
     if slash and plugins.method(owner) not in methods:
         raise UsageError(
             f"preset {request.preset} belongs to {owner}, found --method {', '.join(names)}; name {owner} too"

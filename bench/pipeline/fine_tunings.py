@@ -14,7 +14,7 @@ from bench.pipeline.settings import Settings
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import DataRequest, FineTuning, Json, Source, Suite, Task, TrainingPair
 
-HELD = "share of the pairs, by lot"
+HELD_OUT_SHARE = "share of the pairs, by lot"
 """What weights are chosen and probed by where the data have no dev pairs."""
 PLACEHOLDER = Task("<task>", "official", (), ())
 """Stands for any task where a system is named: of pairs that each task has of its own, their name alone counts."""
@@ -42,12 +42,12 @@ class Tuning:
 
     def about(self) -> dict[str, Json]:
         """What a result says of it."""
-        held = self.dev
+        dev = self.dev
         return {
             "pairs": self.name,
             **({} if self.shots is None else {"shots": self.shots}),
             **({"in_place_of": self.replaced} if self.replaced else {}),
-            "held_out": HELD if held is None else held.name,
+            "held_out": HELD_OUT_SHARE if dev is None else dev.name,
             "source": self.source,
             "config": dump(self.config),
         }
@@ -76,23 +76,26 @@ def tunings(
     if not recipes:
         return {task.id: () for task in tasks}
     section = resolved.run.tune
-    chosen = section.recipe or next(iter(recipes))
-    if chosen not in recipes:
-        raise UsageError(unknown(f"recipe of {suite.name} in setting {setting}", chosen, tuple(recipes)))
-    recipe, fields = recipes[chosen], FineTuningConfig.model_fields
-    given = {key: getattr(section, key) for key in fields if f"tune.{key}" in resolved.origins}
-    configs = [_config(one, size, given) for one in recipe]
-    own = [*[None] * (len(recipe) - 1), section.data]  # those before are what the last one goes on from
-    common = [_common(one, request, data) for one, data in zip(recipe, own, strict=True)]
-    found = {}
+    recipe_name = section.recipe or next(iter(recipes))
+    if recipe_name not in recipes:
+        raise UsageError(unknown(f"recipe of {suite.name} in setting {setting}", recipe_name, tuple(recipes)))
+    recipe, fields = recipes[recipe_name], FineTuningConfig.model_fields
+    overrides = {key: getattr(section, key) for key in fields if f"tune.{key}" in resolved.origins}
+    configs = [_config(fine_tuning, size, overrides) for fine_tuning in recipe]
+    user_pairs = [*[None] * (len(recipe) - 1), section.data]  # those before are what the last one goes on from
+    common = [_common(fine_tuning, request, data) for fine_tuning, data in zip(recipe, user_pairs, strict=True)]
+    chains = {}
     for task in tasks:
-        sources = (same or _of_task(one, suite, task, request) for one, same in zip(recipe, common, strict=True))
-        made = [source for source in sources if source is not None]
-        if len(made) == len(recipe):
-            said = [_said(*parts, request, size) for parts in zip(recipe, own, strict=True)]
-            chain = [_tuning(*parts) for parts in zip(recipe, made, configs, said, own, strict=True)]
-            found[task.id] = (*chain[:-1], _few(chain[-1], section.shots, seed))
-    return found
+        sources = (
+            shared or _of_task(fine_tuning, suite, task, request)
+            for fine_tuning, shared in zip(recipe, common, strict=True)
+        )
+        pairs = [source for source in sources if source is not None]
+        if len(pairs) == len(recipe):
+            provenance = [_provenance(*parts, request, size) for parts in zip(recipe, user_pairs, strict=True)]
+            chain = [_tuning(*parts) for parts in zip(recipe, pairs, configs, provenance, user_pairs, strict=True)]
+            chains[task.id] = (*chain[:-1], _sample_shots(chain[-1], section.shots, seed))
+    return chains
 
 
 def recipe_of(
@@ -104,64 +107,72 @@ def recipe_of(
 
 def replaced(tunings: Iterable[Tuning]) -> list[str]:
     """Say what the user's pairs stand in place of, once for each recipe's pairs."""
-    told = (f"tune.data: {one.name} stands in place of the pairs {one.replaced}" for one in tunings if one.replaced)
-    return [*dict.fromkeys(told)]
+    sentences = (
+        f"tune.data: {tuning.name} stands in place of the pairs {tuning.replaced}"
+        for tuning in tunings
+        if tuning.replaced
+    )
+    return [*dict.fromkeys(sentences)]
 
 
-def _said(one: FineTuning, data: str | None, request: DataRequest, size: Profile) -> str:
+def _provenance(fine_tuning: FineTuning, data: str | None, request: DataRequest, size: Profile) -> str:
     """Say where pairs and values come from: a paper is named for what is as the paper has it."""
-    known = f"ours ({one.source.removeprefix(_OURS)})" if one.source.startswith(_OURS) else one.source
-    pairs = f"pairs as in {known}"
+    paper = (
+        f"ours ({fine_tuning.source.removeprefix(_OURS)})"
+        if fine_tuning.source.startswith(_OURS)
+        else fine_tuning.source
+    )
+    pairs = f"pairs as in {paper}"
     if data is not None:
         pairs = "pairs of the user's"
     elif request.data == _MINI:
         pairs = "pairs of the embedded world"
-    if not one.values:
+    if not fine_tuning.values:
         return pairs
     if size.name == DEFAULT:
         return f"{pairs}; values of profile {size.name}"
-    return one.source if pairs.endswith(known) else f"{pairs}; values as in {known}"
+    return fine_tuning.source if pairs.endswith(paper) else f"{pairs}; values as in {paper}"
 
 
-def _config(one: FineTuning, size: Profile, given: Mapping[str, Any]) -> FineTuningConfig:
-    printed = {} if size.name == DEFAULT else dict(one.values)
+def _config(fine_tuning: FineTuning, size: Profile, overrides: Mapping[str, Any]) -> FineTuningConfig:
+    printed = {} if size.name == DEFAULT else dict(fine_tuning.values)
     try:
-        return FineTuningConfig(**{**printed, **given})
+        return FineTuningConfig(**{**printed, **overrides})
     except ValidationError as error:
         first = error.errors()[0]
-        raise ConfigError(f"fine-tuning on {one.name}: {first['msg']}") from error
+        raise ConfigError(f"fine-tuning on {fine_tuning.name}: {first['msg']}") from error
 
 
-def _common(one: FineTuning, request: DataRequest, data: str | None) -> Source[TrainingPair] | None:
+def _common(fine_tuning: FineTuning, request: DataRequest, data: str | None) -> Source[TrainingPair] | None:
     """The pairs that are the same for all tasks: the user's, else the recipe's; None where each task has its own."""
     if data is not None:
         from bench.data.pairs import load_pairs
 
         return load_pairs(data)
-    if one.by_task is not None:
+    if fine_tuning.by_task is not None:
         return None
-    if one.pairs is None:
-        raise PluginError(f"fine-tuning on {one.name} names no pairs, expected `pairs` or `by_task`")
-    return one.pairs(request)
+    if fine_tuning.pairs is None:
+        raise PluginError(f"fine-tuning on {fine_tuning.name} names no pairs, expected `pairs` or `by_task`")
+    return fine_tuning.pairs(request)
 
 
-def _of_task(one: FineTuning, suite: Suite, task: Task, request: DataRequest) -> Source[TrainingPair] | None:
+def _of_task(fine_tuning: FineTuning, suite: Suite, task: Task, request: DataRequest) -> Source[TrainingPair] | None:
     """The pairs of a task of the suite's; None where it has none, as a folder of the user's and one of another kind."""
     if task.id == PLACEHOLDER.id:
-        return Source(f"{one.name} of the task", f"<{one.name} of the task>", (), lambda: iter(()))
-    if one.by_task is None or task.data == "local":
+        return Source(f"{fine_tuning.name} of the task", f"<{fine_tuning.name} of the task>", (), lambda: iter(()))
+    if fine_tuning.by_task is None or task.data == "local":
         return None
-    return one.by_task(request, bare(task.id).removeprefix(f"{suite.name}/").removesuffix("@dev"))
+    return fine_tuning.by_task(request, bare(task.id).removeprefix(f"{suite.name}/").removesuffix("@dev"))
 
 
 def _tuning(
-    one: FineTuning, pairs: Source[TrainingPair], config: FineTuningConfig, source: str, data: str | None
+    fine_tuning: FineTuning, pairs: Source[TrainingPair], config: FineTuningConfig, source: str, data: str | None
 ) -> Tuning:
-    name = data if data is not None else one.name if one.by_task is None else pairs.name
-    return Tuning(name, pairs, config, source, replaced="" if data in (None, one.name) else one.name)
+    name = data if data is not None else fine_tuning.name if fine_tuning.by_task is None else pairs.name
+    return Tuning(name, pairs, config, source, replaced="" if data in (None, fine_tuning.name) else fine_tuning.name)
 
 
-def _few(last: Tuning, shots: int | None, seed: int) -> Tuning:
+def _sample_shots(last: Tuning, shots: int | None, seed: int) -> Tuning:
     """Draw some of the pairs of a fine-tuning, where so many are asked for; these are then all that it knows."""
     if shots is None:
         return last

@@ -28,36 +28,37 @@ class Suspicion:
     """A system that reads texts without the prompts that its encoder wants."""
 
     system: System
-    wanted: WantedPrompts
+    prompts: WantedPrompts
     roles: tuple[str, ...]  # whose texts lack theirs
     measured: Lint  # the stage that measures what they change
 
     @property
     def sentence(self) -> str:
         """The warning before anything is run."""
-        prompts = " and ".join(f"{getattr(self.wanted, role)!r} before a {role}" for role in self.roles)
+        prompts = " and ".join(f"{getattr(self.prompts, role)!r} before a {role}" for role in self.roles)
         # As TOML in quotation marks, for a blank at the end would be lost.
-        sets = " ".join(f"--set 'encode.{role}_prompt=\"{getattr(self.wanted, role)}\"'" for role in self.roles)
+        sets = " ".join(f"--set 'encode.{role}_prompt=\"{getattr(self.prompts, role)}\"'" for role in self.roles)
         name = Path(backbone_of(self.system)).name
         return (
-            f"{self.system.label} reads texts without the prompts that {name} wants ({prompts}: {self.wanted.source}); "
+            f"{self.system.label} reads texts without the prompts that {name} wants "
+            f"({prompts}: {self.prompts.source}); "
             f"if they were forgotten, type {sets}"
         )
 
     def numbers(self, facts: Mapping[str, Json]) -> str:
         """Return the sentence about what was measured."""
         changes = ", ".join(f"{_places(facts[role])} for a {role}" for role in self.roles)
-        said = f"{self.system.label}: on eight texts the mean cosine of vectors with and without prompt is {changes}"
-        alike = "in nothing" if facts["alike"] == 1 else "little"
+        change = f"{self.system.label}: on eight texts the mean cosine of vectors with and without prompt is {changes}"
+        difference = "in nothing" if facts["alike"] == 1 else "little"
         return (
-            f"{said}; queries and passages differ {alike} (mean cosine {_places(facts['alike'])}, with prompts "
+            f"{change}; queries and passages differ {difference} (mean cosine {_places(facts['alike'])}, with prompts "
             f"{_places(facts['alike_prompted'])})"
         )
 
 
 def suspicions(legs: Legs, cells: Sequence[Cell]) -> list[Suspicion]:
     """Find the systems of a run that read texts without the prompts that their encoders want, each reading once."""
-    found: dict[str, Suspicion] = {}
+    by_key: dict[str, Suspicion] = {}
     methods = [owned.value for owned in legs.plugins.methods.values()]
     for cell in cells:
         for system in cell.system.leaves:
@@ -66,41 +67,41 @@ def suspicions(legs: Legs, cells: Sequence[Cell]) -> list[Suspicion]:
             backbone = backbone_of(system)
             if system.untrained or not backbone or backbone.startswith(SCRATCH):
                 continue
-            known = wanted(backbone, methods)
-            if known is None:
+            prompts = wanted(backbone, methods)
+            if prompts is None:
                 continue
             for task in cell.tasks:
                 contract = system.contract(task, cell.tuned(task))
-                roles = known.missing(contract)
+                roles = prompts.missing(contract)
                 if roles:
                     start = Encoders(system, 0, legs.inputs, legs.plugins).start()
                     measured = Lint(
                         encoder=start,
-                        wanted=known,
+                        wanted=prompts,
                         contract=contract,
                         compute=system.machine,
                         who=system.label,
                         notes=system.notes,
                     )
-                    found.setdefault(measured.key, Suspicion(system, known, roles, measured))
-    return [*found.values()]
+                    by_key.setdefault(measured.key, Suspicion(system, prompts, roles, measured))
+    return [*by_key.values()]
 
 
-def measure(found: Sequence[Suspicion], store: Store) -> list[str]:
+def measure(suspicions: Sequence[Suspicion], store: Store) -> list[str]:
     """Measure what prompts change, where the store does not know yet, in a sentence each; no failure stops a run."""
-    said = []
-    for one in found:
+    sentences = []
+    for suspicion in suspicions:
         try:
-            with leased(store, [item.key for item in closure([one.measured])]):
-                for step in steps([one.measured], store):
+            with leased(store, [item.key for item in closure([suspicion.measured])]):
+                for step in steps([suspicion.measured], store):
                     if step.runs:
                         make(step.stage, store, NullListener())
         except BenchError as error:
-            said.append(f"{one.system.label}: what prompts change could not be measured: {error}")
+            sentences.append(f"{suspicion.system.label}: what prompts change could not be measured: {error}")
             continue
-        made = store.open(one.measured)
-        said += [one.numbers(made.facts)] if made else []
-    return said
+        artefact = store.open(suspicion.measured)
+        sentences += [suspicion.numbers(artefact.facts)] if artefact else []
+    return sentences
 
 
 def _places(value: Json) -> str:

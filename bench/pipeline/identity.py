@@ -72,8 +72,8 @@ def _graph(
     task, dev = placeholder("test", run.data.language), placeholder("dev", run.data.language)
     k, unknown_ids = run.search.k or task.depth, run.data.unknown_ids
     recipes = tuple(recipe), tuple(reranker_recipe)
-    asked = Asked(legs, task, task.legs[0], k, unknown_ids, SEED, *recipes, dev)
-    return system_graph(system.searched(asked)[-1], partial(public, names=system.places))
+    target = Asked(legs, task, task.legs[0], k, unknown_ids, SEED, *recipes, dev)
+    return system_graph(system.searched(target)[-1], partial(public, names=system.places))
 
 
 def system_graph(ranking: Stage, public: Callable[[Any], Any] = lambda choices: choices) -> dict[str, dict[str, Json]]:
@@ -86,7 +86,7 @@ def system_graph(ranking: Stage, public: Callable[[Any], Any] = lambda choices: 
     digests: dict[str, str] = {}
     nodes: dict[str, dict[str, Json]] = {}
     for stage in ranking.chain():
-        inputs: dict[str, Json] = {name: digests[given.key] for name, given in stage.key_inputs.items()}
+        inputs: dict[str, Json] = {name: digests[producer.key] for name, producer in stage.key_inputs.items()}
         node: dict[str, Json] = {"stage": stage.name, "choices": public(stage.choices()), "inputs": inputs}
         digests[stage.key] = digest(node)[:DIGITS]
         nodes[digests[stage.key]] = node

@@ -24,7 +24,7 @@ from bench.pipeline.stages.init import weights
 from bench.pipeline.stages.rerank import Rerank
 from bench.pipeline.stages.train_cross import TrainCross
 from bench.pipeline.stages.weigh import Weigh
-from bench.pipeline.systems import System, Wrapped, once
+from bench.pipeline.systems import System, Wrapped, unique_stages
 from bench.plugins import Plugins
 from bench.store.inputs import Inputs
 from bench.store.stage import Stage
@@ -57,14 +57,14 @@ class Reranker:
 
     def choices(self, run: RunConfig) -> dict[str, Any]:
         """What makes it this one and no other."""
-        given = run.rerank
-        found: dict[str, Any] = {"model": self.model, "depth": given.depth}
+        config = run.rerank
+        choices: dict[str, Any] = {"model": self.model, "depth": config.depth}
         if not self.trained:
-            return found
-        found |= {"backbone": self.backbone, "mine": given.mine, "train": decisive(given.train)}
+            return choices
+        choices |= {"backbone": self.backbone, "mine": config.mine, "train": decisive(config.train)}
         if self.corpus is not None:
-            found["corpus"] = {"name": self.corpus.corpus, "digest": self.corpus.digest}
-        return found
+            choices["corpus"] = {"name": self.corpus.corpus, "digest": self.corpus.digest}
+        return choices
 
 
 def reranker(request: Request, size: Profile, run: RunConfig, store: Store, plugins: Plugins) -> Reranker | None:
@@ -76,21 +76,21 @@ def reranker(request: Request, size: Profile, run: RunConfig, store: Store, plug
         return Reranker(request.rerank, machine, places=places([request.rerank], Inputs(store)))
     backbone = run.rerank.backbone or request.backbone or size.backbone
     scratch = backbone.startswith("scratch:")
-    given = sample(request, size, run, store, backbone, plugins) if scratch else None
-    return Reranker(TRAINED, machine, backbone, given, places([backbone], Inputs(store)))
+    tokenizer_corpus = sample(request, size, run, store, backbone, plugins) if scratch else None
+    return Reranker(TRAINED, machine, backbone, tokenizer_corpus, places([backbone], Inputs(store)))
 
 
-def about(given: Reranker | None, resolved: Settings) -> list[str]:
+def rate_warnings(reranker: Reranker | None, resolved: Settings) -> list[str]:
     """Tell where weights that were trained before would be trained on at a rate that suits random ones."""
     nobody = f"profile {DEFAULT}"
-    if given is None or not given.trained or given.corpus or resolved.origins.get(_RATE, nobody) != nobody:
+    if reranker is None or not reranker.trained or reranker.corpus or resolved.origins.get(_RATE, nobody) != nobody:
         return []
     rate = resolved.run.rerank.train.learning_rate
-    told = (
-        f"the re-ranker trains {given.backbone} with {_RATE} {rate}, which suits random weights and may undo what it "
-        f"knows; type --profile small, or --set {_RATE}=1e-5"
+    warning = (
+        f"the re-ranker trains {reranker.backbone} with {_RATE} {rate}, which suits random weights and may undo what "
+        f"it knows; type --profile small, or --set {_RATE}=1e-5"
     )
-    return [told]
+    return [warning]
 
 
 @dataclass(frozen=True)
@@ -127,39 +127,39 @@ class Fused(System):
     def chooses_weight(self) -> bool:
         return self.resolved.run.fuse.how == "interpolate" and self.resolved.run.fuse.weight is None
 
-    def searched(self, asked: Asked) -> tuple[Stage, ...]:
+    def searched(self, target: Asked) -> tuple[Stage, ...]:
         """Return the stages to the run. Raises `UsageError` where a weight is to be chosen without dev questions."""
-        first, second = (part.searched(asked) for part in self.parts)
+        first, second = (part.searched(target) for part in self.parts)
         run = Fuse(
             first=first[-1],
             second=second[-1],
-            leg=asked.read,
-            weight=self._weight(asked) if self.chooses_weight else None,
-            rules=asked.rules,
+            leg=target.read,
+            weight=self._weight(target) if self.chooses_weight else None,
+            rules=target.rules,
             fuse=self.resolved.run.fuse,
             tag=self.tag,
             who=self.label,
             notes=self.notes,
         )
-        return once(*first, *second, *((run.weight,) if run.weight else ()), run)
+        return unique_stages(*first, *second, *((run.weight,) if run.weight else ()), run)
 
-    def _weight(self, asked: Asked) -> Weigh:
+    def _weight(self, target: Asked) -> Weigh:
         """Return the choice of the weight: both parts on the dev questions."""
-        dev, name = asked.dev, asked.leg.name
-        leg = next((one for one in dev.legs if one.name == name), None) if dev else None
+        dev, name = target.dev, target.leg.name
+        leg = next((dev_leg for dev_leg in dev.legs if dev_leg.name == name), None) if dev else None
         if dev is None or leg is None:
             raise UsageError(
-                f"{self.label}: found no dev questions of {asked.task.id} to choose the weight by; type --set "
+                f"{self.label}: found no dev questions of {target.task.id} to choose the weight by; type --set "
                 "fuse.how=rrf, or a weight from 0 to 1: --set fuse.weight=0.5"
             )
-        on_dev = replace(asked, task=dev, leg=leg)
+        on_dev = replace(target, task=dev, leg=leg)
         first, second = (part.searched(on_dev)[-1] for part in self.parts)
-        protocol = asked.legs.protocol(dev)
+        protocol = target.legs.protocol(dev)
         return Weigh(
             first=first,
             second=second,
             leg=on_dev.read,
-            texts=asked.legs.texts(leg.corpus) if protocol.by_answers else None,
+            texts=target.legs.texts(leg.corpus) if protocol.by_answers else None,
             rules=on_dev.rules,
             scale=self.resolved.run.fuse.scale,
             protocol=protocol,
@@ -183,8 +183,8 @@ class Reranked(Wrapped):
     def reranker_training(self) -> dict[str, Any] | None:
         """How its re-ranker is trained, as a result says it; None where it is not trained here."""
         run = self.resolved.run
-        given = {"mine": run.rerank.mine, "backbone": self.reranker.backbone, **dump(run.rerank.train)}
-        return given if self.reranker.trained else None
+        training = {"mine": run.rerank.mine, "backbone": self.reranker.backbone, **dump(run.rerank.train)}
+        return training if self.reranker.trained else None
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -202,54 +202,54 @@ class Reranked(Wrapped):
     def rows(self) -> list[SettingRow]:
         return self.inner.rows() + describe(self.resolved.run.rerank, self.resolved.origins, "rerank.")
 
-    def searched(self, asked: Asked) -> tuple[Stage, ...]:
+    def searched(self, target: Asked) -> tuple[Stage, ...]:
         """Return the stages of the run without the re-ranker, which other rows share, then of re-ranking.
 
         Raises `UsageError` for a folder that is not there, `PluginError` where there is nothing to train on.
         """
-        given, before = self.reranker, self.inner.searched(asked)
+        reranker, before = self.reranker, self.inner.searched(target)
         run = Rerank(
             ranking=before[-1],
-            leg=asked.read,
-            texts=asked.legs.texts(with_titles(asked.leg.corpus)),
-            trained=self._cross_encoder(asked) if given.trained else None,
-            rules=asked.rules,
-            model=None if given.trained else _weights(given.model, asked.legs.inputs),
+            leg=target.read,
+            texts=target.legs.texts(with_titles(target.leg.corpus)),
+            trained=self._cross_encoder(target) if reranker.trained else None,
+            rules=target.rules,
+            model=None if reranker.trained else _weights(reranker.model, target.legs.inputs),
             depth=self.resolved.run.rerank.depth,
             tag=self.tag,
-            compute=given.compute,
-            place=given.model,
+            compute=reranker.compute,
+            place=reranker.model,
             who=self.label,
             notes=self.notes,
         )
         trained = run.trained.chain() if run.trained else ()
-        return once(*before, *trained, run.texts, run)
+        return unique_stages(*before, *trained, run.texts, run)
 
-    def _cross_encoder(self, asked: Asked) -> TrainCross:
+    def _cross_encoder(self, target: Asked) -> TrainCross:
         """Return the last of the recipe's trainings of a cross-encoder, each going on from the one before."""
-        given, run, inputs = self.reranker, self.resolved.run, asked.legs.inputs
-        encoders, made = Encoders(self, asked.seed, inputs, asked.legs.plugins), None
-        begun = None
-        if given.corpus is not None:
+        reranker, run, inputs = self.reranker, self.resolved.run, target.legs.inputs
+        encoders, cross_encoder = Encoders(self, target.seed, inputs, target.legs.plugins), None
+        initial = None
+        if reranker.corpus is not None:
             plain = replace(self.method, contract=None, trainer=None)  # shared, however the system's own encoder reads
-            start = Untrained(self.label, plain, self.resolved, given.compute, given.corpus)
-            begun = Encoders(start, asked.seed, inputs, asked.legs.plugins).start()
-        for lesson in asked.lessons:
+            start = Untrained(self.label, plain, self.resolved, reranker.compute, reranker.corpus)
+            initial = Encoders(start, target.seed, inputs, target.legs.plugins).start()
+        for tuning in target.lessons:
             miner = run.rerank.mine
-            made = TrainCross(
-                pairs=encoders.pairs(lesson) if miner == "none" else encoders.mined_by_retriever(miner, lesson),
-                begun=made or begun,
+            cross_encoder = TrainCross(
+                pairs=encoders.pairs(tuning) if miner == "none" else encoders.mined_by_retriever(miner, tuning),
+                begun=cross_encoder or initial,
                 config=run.rerank.train,
-                start=None if made or begun else _weights(given.backbone, inputs),
-                seed=asked.seed,
-                compute=given.compute,
-                backbone=given.backbone,
-                of=lesson.name,
+                start=None if cross_encoder or initial else _weights(reranker.backbone, inputs),
+                seed=target.seed,
+                compute=reranker.compute,
+                backbone=reranker.backbone,
+                of=tuning.name,
                 notes=self.notes,
             )
-        if made is None:
+        if cross_encoder is None:
             raise PluginError(f"{self.label} has no pairs to train a cross-encoder on")
-        return made
+        return cross_encoder
 
 
 def _weights(model: str, inputs: Inputs) -> Json:
@@ -273,43 +273,51 @@ def parts_of(name: str) -> tuple[str, ...]:
 
 def combined(names: Sequence[str], systems: Sequence[System], reranker: Reranker | None) -> list[System]:
     """Add fused and re-ranked systems. Raises `UsageError` for a pair one of whose methods is several systems."""
-    every = list(systems)
+    all_systems = list(systems)
     for name in names:
         parts = parts_of(name)
         if len(parts) == _TWO:
-            every.append(_fused([_only(part, name, systems) for part in parts]))
+            all_systems.append(_fused([_only(part, name, systems) for part in parts]))
     if reranker is None:
-        return every
-    return [*every, *(Reranked(one.ending("rerank"), one.method, one.resolved, one, reranker) for one in every)]
+        return all_systems
+    return [
+        *all_systems,
+        *(
+            Reranked(system.ending("rerank"), system.method, system.resolved, system, reranker)
+            for system in all_systems
+        ),
+    ]
 
 
 def _only(method: str, name: str, systems: Sequence[System]) -> System:
     """The one system of a method, leaving out its untrained start and its twins (of two readouts, the protocol's)."""
-    alone = [one for one in systems if one.method.name == method and not one.untrained and one.post is None]
-    found = [one for one in alone if not one.protocol] or alone
-    if len(found) != 1:
-        labels = ", ".join(one.label for one in found)
-        raise UsageError(f"found --method {name}, where {method} stands for {len(found)} systems ({labels}); run one")
-    return found[0]
+    candidates = [
+        system for system in systems if system.method.name == method and not system.untrained and system.post is None
+    ]
+    matches = [system for system in candidates if not system.protocol] or candidates
+    if len(matches) != 1:
+        labels = ", ".join(system.label for system in matches)
+        raise UsageError(f"found --method {name}, where {method} stands for {len(matches)} systems ({labels}); run one")
+    return matches[0]
 
 
 def _fused(parts: Sequence[System]) -> Fused:
     first, second = parts
     methods = first.method, second.method
     method = Method(
-        name=JOINT.join(one.name for one in methods),
-        version=JOINT.join(one.version for one in methods),
+        name=JOINT.join(part.name for part in methods),
+        version=JOINT.join(part.version for part in methods),
         summary=f"The runs of {methods[0].name} and {methods[1].name}, fused.",
-        citation="; ".join(one.citation for one in methods),
+        citation="; ".join(part.citation for part in methods),
         config=Config,
-        deterministic=all(one.deterministic for one in methods),
+        deterministic=all(part.deterministic for part in methods),
         trains=False,
-        settings=tuple(dict.fromkeys(name for one in methods for name in one.settings)),  # a part may stay untuned
+        settings=tuple(dict.fromkeys(name for part in methods for name in part.settings)),  # a part may stay untuned
     )
     return Fused(
-        JOINT.join(one.label for one in parts),
+        JOINT.join(part.label for part in parts),
         method,
-        replace(next((one.resolved for one in parts if one.dense), first.resolved), method=Config()),
+        replace(next((part.resolved for part in parts if part.dense), first.resolved), method=Config()),
         first,
         second,
     )

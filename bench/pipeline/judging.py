@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Known:
+class LegIds:
     """The ids that a leg knows, and what messages call them."""
 
     queries: frozenset[str]
@@ -40,7 +40,7 @@ class Judging:
     protocol: score.Protocol
     judgements: Qrels
     answered: Answered | None  # answers and texts, for measures that look for them; None where there are none
-    known: Known
+    ids: LegIds
     lacking: Mapping[str, str] = field(default_factory=dict)  # why measures of the task are left out, by name
 
     @property
@@ -48,9 +48,9 @@ class Judging:
         """Every judged query, in the order of the judgements."""
         return tuple(self.judgements or (self.answered.strings if self.answered else ()))
 
-    def score(self, run: Run, asked: Collection[str] | None = None) -> score.Scored:
+    def score(self, run: Run, queries: Collection[str] | None = None) -> score.Scored:
         """Score a run under the task's protocol, as `bench.pipeline.stages.score.score` does."""
-        return score.score(self.judgements, run, self.protocol, self.answered, asked)
+        return score.score(self.judgements, run, self.protocol, self.answered, queries)
 
 
 def judging(task: Task, leg: Leg, measures: Sequence[MeasureSpec], legs: Legs, store: Store, unknown: str) -> Judging:
@@ -61,8 +61,8 @@ def judging(task: Task, leg: Leg, measures: Sequence[MeasureSpec], legs: Legs, s
     """
     protocol = legs.protocol(task, measures)
     if leg.candidates is not None:
-        judgements, known = _candidate_lists(leg)
-        return Judging(protocol, judgements, None, known)
+        judgements, ids = _candidate_lists(leg)
+        return Judging(protocol, judgements, None, ids)
     reading = legs.read(task, leg, unknown)
     texts = legs.texts(leg.corpus) if protocol.by_answers else None
     items = closure([reading, *([texts] if texts else [])])
@@ -72,8 +72,8 @@ def judging(task: Task, leg: Leg, measures: Sequence[MeasureSpec], legs: Legs, s
             make(item, store, NullListener())
         folder = store.folder(reading)
         answered = score.answered(folder, protocol, store.folder(texts) if texts else None)
-        known = _whole_corpus(leg, store.folder(reading.corpus))
-        return Judging(protocol, read.qrels(folder), answered, known)
+        ids = _whole_corpus(leg, store.folder(reading.corpus))
+        return Judging(protocol, read.qrels(folder), answered, ids)
 
 
 def judging_what_can_be(
@@ -86,12 +86,12 @@ def judging_what_can_be(
         protocol = legs.protocol(task, measures)
         if not (protocol.by_answers and protocol.by_documents):
             raise
-        found = judging(task, leg, protocol.by_documents, legs, store, unknown)
+        result = judging(task, leg, protocol.by_documents, legs, store, unknown)
         reason = str(error)
-        return replace(found, lacking={str(measure): reason for measure in protocol.by_answers})
+        return replace(result, lacking={str(measure): reason for measure in protocol.by_answers})
 
 
-def _candidate_lists(leg: Leg) -> tuple[dict[str, dict[str, int]], Known]:
+def _candidate_lists(leg: Leg) -> tuple[dict[str, dict[str, int]], LegIds]:
     """Judgements and ids of a leg that gives candidates; no text is read, for scoring needs none."""
     if leg.qrels is None:
         raise UsageError("found candidates without judgements of documents, expected both")
@@ -107,11 +107,13 @@ def _candidate_lists(leg: Leg) -> tuple[dict[str, dict[str, int]], Known]:
         f"the {len(queries):,} queries of {leg.qrels.name}",
         f"the {len(documents):,} candidates of {leg.qrels.name}",
     )
-    return judgements, Known(queries, names[0], lambda asked: [name in documents for name in asked], names[1])
+    return judgements, LegIds(
+        queries, names[0], lambda identifiers: [name in documents for name in identifiers], names[1]
+    )
 
 
-def _whole_corpus(leg: Leg, corpus: Path) -> Known:
+def _whole_corpus(leg: Leg, corpus: Path) -> LegIds:
     """Ids of a leg that searches a corpus."""
     queries, ids = frozenset(item.id for item in leg.queries.read()), Ids.load(corpus / validate.IDS)
     names = f"the {len(queries):,} ids of {leg.queries.name}", f"the {len(ids):,} ids of {leg.corpus.items.name}"
-    return Known(queries, names[0], ids.contains, names[1])
+    return LegIds(queries, names[0], ids.contains, names[1])

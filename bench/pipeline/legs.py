@@ -39,20 +39,20 @@ class LegStages:
     @property
     def by_name(self) -> dict[str, Stage]:
         """Its stages by verb; further ones of a verb (queries after passages, the other part's) get a number."""
-        found: dict[str, Stage] = {}
+        stages: dict[str, Stage] = {}
         for item in self.stages:
-            again = sum(name.partition("-")[0] == item.name for name in found)
-            found[f"{item.name}-{again + 1}" if again else item.name] = item
-        return found
+            earlier = sum(name.partition("-")[0] == item.name for name in stages)
+            stages[f"{item.name}-{earlier + 1}" if earlier else item.name] = item
+        return stages
 
     @property
     def libraries(self) -> dict[str, Json]:
         """Versions of every library that took part."""
-        found: dict[str, Json] = {}
+        versions: dict[str, Json] = {}
         for item in self.stages:
             part = item.identity().get("libraries")
-            found |= dict(part) if isinstance(part, Mapping) else {}
-        return found
+            versions |= dict(part) if isinstance(part, Mapping) else {}
+        return versions
 
     @property
     def resolved(self) -> Json:
@@ -61,12 +61,12 @@ class LegStages:
         if index is not None:
             return {**(index.contract.dump() if isinstance(index, EncoderIndex) else {}), **index.resolved}
         search = next(item for item in self.stages if isinstance(item, DenseSearch) and item.name == DenseSearch.name)
-        said: dict[str, Json] = {}
+        choices: dict[str, Json] = {}
         for side in (search.passages, search.queries):
-            made = side.vectors if isinstance(side, PostProcess) else side
-            part = made.identity().get("contract")
-            said |= dict(part) if isinstance(part, Mapping) else {}
-        return {**said, "similarity": search.similarity}
+            encoding = side.vectors if isinstance(side, PostProcess) else side
+            part = encoding.identity().get("contract")
+            choices |= dict(part) if isinstance(part, Mapping) else {}
+        return {**choices, "similarity": search.similarity}
 
     @property
     def read(self) -> Read:
@@ -87,18 +87,18 @@ class LegStages:
 class Legs:
     """Builds stages; the same question gives an equal stage, so that cells share what they have in common.
 
-    The store gives checksums of input files and what is known of corpora, plugins measures and methods that mine; `own`
-    are the harness's own settings, kept with the artefacts that no system has made.
+    The store gives checksums of input files and what is known of corpora, plugins measures and methods that mine;
+    `setting_rows` are the harness's own settings, kept with the artefacts that no system has made.
     """
 
-    def __init__(self, store: Store, plugins: Plugins, own: Sequence[SettingRow]) -> None:
-        self._notes: dict[str, Json] = {"settings": [row_json(row) for row in own]}
+    def __init__(self, store: Store, plugins: Plugins, setting_rows: Sequence[SettingRow]) -> None:
+        self._notes: dict[str, Json] = {"settings": [row_json(row) for row in setting_rows]}
         self._built: dict[tuple[object, ...], tuple[Any, tuple[object, ...]]] = {}
         self.inputs, self.plugins = Inputs(store), plugins
 
-    def once(self, what: str, build: Callable[[], T], *of: object) -> T:
+    def shared(self, kind: str, build: Callable[[], T], *of: object) -> T:
         """Return what was built of these very objects, built once; they are kept, so that no id comes twice."""
-        key = what, *map(id, of)
+        key = kind, *map(id, of)
         if key not in self._built:
             self._built[key] = build(), of
         built: T = self._built[key][0]
@@ -106,17 +106,17 @@ class Legs:
 
     def validate(self, corpus: Corpus) -> Validate:
         """Return the check of a corpus."""
-        return self.once("validate", lambda: Validate.corpus_of(corpus, self.inputs, self._notes), corpus)
+        return self.shared("validate", lambda: Validate.corpus_of(corpus, self.inputs, self._notes), corpus)
 
     def read(self, task: Task, leg: Leg, unknown_ids: str) -> Read:
         """Return the reading of a leg."""
         label = f"{task.id}{' ' + leg.name if leg.name else ''}"
-        given = leg, label, self.validate(leg.corpus), unknown_ids, self.inputs, self._notes
-        return self.once(f"read {unknown_ids}", lambda: Read.leg_of(*given), task, leg)
+        arguments = leg, label, self.validate(leg.corpus), unknown_ids, self.inputs, self._notes
+        return self.shared(f"read {unknown_ids}", lambda: Read.leg_of(*arguments), task, leg)
 
     def texts(self, corpus: Corpus) -> StoreTexts:
         """Return the texts of a corpus."""
-        return self.once("texts", lambda: StoreTexts.corpus_of(corpus, self.validate(corpus), self.inputs), corpus)
+        return self.shared("texts", lambda: StoreTexts.corpus_of(corpus, self.validate(corpus), self.inputs), corpus)
 
     def protocol(self, task: Task, measures: Sequence[MeasureSpec] | None = None) -> Protocol:
         """Return how a task is scored, by its own measures where none are given."""

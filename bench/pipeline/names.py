@@ -9,28 +9,28 @@ from bench.pipeline.stages.init import weights
 from bench.retrieval import poolers
 from bench.store.inputs import Inputs
 
-HERE = "./"
+FOLDER_PREFIX = "./"
 """Begins the public name of a folder, as no id of a model does."""
 
 
 def places(models: Iterable[str | None], inputs: Inputs) -> dict[str, str]:
     """Return path → public name, `./NAME-DIGEST`, for models that are folders with a place in their name."""
-    found = {}
+    names = {}
     for value in models:
         if not value or not ("/" in value or value.startswith("~")):
             continue
         decided = weights(value, inputs, lambda place: [place, *poolers.modules(place)])
         if isinstance(decided, dict):
-            found[value] = f"{HERE}{_own_name(Path(value).expanduser().resolve())}-{digest(decided)[:8]}"
-    return found
+            names[value] = f"{FOLDER_PREFIX}{_own_name(Path(value).expanduser().resolve())}-{digest(decided)[:8]}"
+    return names
 
 
 def public(value: Any, names: Mapping[str, str]) -> Any:
     """Return JSON with public names in place of paths, wherever in a text they are."""
     if isinstance(value, Mapping):
-        return {key: public(one, names) for key, one in value.items()}
+        return {key: public(entry, names) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [public(one, names) for one in value]
+        return [public(entry, names) for entry in value]
     if isinstance(value, str):
         for path in sorted(names, key=len, reverse=True):
             value = value.replace(path, names[path])

@@ -53,8 +53,8 @@ class Plan:
     def __repr__(self) -> str:
         """Say how much would run."""
         runs = sum(step.runs for step in self.steps)
-        named = ", ".join(dict.fromkeys(f"{cell.system.label} on {cell.suite.name}" for cell in self.cells))
-        return f"Plan of {named}: {runs} of {len(self.steps)} stages to run, {duration(self.seconds)}"
+        titles = ", ".join(dict.fromkeys(f"{cell.system.label} on {cell.suite.name}" for cell in self.cells))
+        return f"Plan of {titles}: {runs} of {len(self.steps)} stages to run, {duration(self.seconds)}"
 
 
 def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
@@ -66,8 +66,8 @@ def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
         targets = [leg.score for cell in legs for leg in cell]
         lints = tuple(suspicions(builder, experiment.cells))
         todo = tuple(steps(targets, store))
-        lacks = [f"{one}; without them `bench run` does not begin" for one in lacking(todo)]
-        warnings = (*experiment.warnings, *_shallow(legs), *(one.sentence for one in lints), *lacks)
+        lacks = [f"{error}; without them `bench run` does not begin" for error in lacking(todo)]
+        warnings = (*experiment.warnings, *_shallow(legs), *(lint.sentence for lint in lints), *lacks)
         identities = tuple(cell.identity(builder) for cell in experiment.cells)
         return Plan(experiment, legs, identities, todo, warnings, lints)
 
@@ -75,17 +75,17 @@ def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
 def lacking(todo: Sequence[Step]) -> list[UsageError]:
     """Return the errors for named corpora that are to be prepared and whose files are not there."""
     stages = [step.stage for step in todo if step.runs]
-    corpora = {one.named.text: one.named for one in stages if isinstance(one, Prepare) and one.named}
-    return [error for one in corpora.values() if (error := one.missing_error())]
+    corpora = {stage.named.text: stage.named for stage in stages if isinstance(stage, Prepare) and stage.named}
+    return [error for corpus in corpora.values() if (error := corpus.missing_error())]
 
 
 def _shallow(legs: Sequence[Sequence[LegStages]]) -> list[str]:
     """Return warnings of searches that end before the deepest cut of a measure."""
-    found = {
+    warnings = {
         f"search.k={leg.k} is shallower than the deepest measure of {leg.task.id} (cut {leg.depth}): "
         f"measures below that depth count only {leg.k} documents"
         for cell in legs
         for leg in cell
         if leg.depth is not None and leg.k < leg.depth
     }
-    return sorted(found)
+    return sorted(warnings)

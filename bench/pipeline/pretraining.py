@@ -46,14 +46,14 @@ class Pretraining:
 
 
 def pretraining(
-    request: Request, size: Profile, run: RunConfig, store: Store, plugins: Plugins, own: Preset | None
+    request: Request, size: Profile, run: RunConfig, store: Store, plugins: Plugins, preset: Preset | None
 ) -> Pretraining:
     """Choose backbone, corpus and budget: the options, else those of the method's own preset, else the profile's."""
-    asked = {name: value for name, value in run.budget if value is not None}
-    usual = {"tokens": size.budget} if size.budget else {"steps": (own and own.steps) or size.steps}
-    name = _named(request, size, run, own)
-    given = _on(name, request, request.backbone or (own and own.backbone) or size.backbone, run, store, plugins)
-    return replace(given, **(asked or usual))
+    budget = {name: value for name, value in run.budget if value is not None}
+    usual = {"tokens": size.budget} if size.budget else {"steps": (preset and preset.steps) or size.steps}
+    name = _corpus_name(request, size, run, preset)
+    plan = _on(name, request, request.backbone or (preset and preset.backbone) or size.backbone, run, store, plugins)
+    return replace(plan, **(budget or usual))
 
 
 def sample(
@@ -63,12 +63,12 @@ def sample(
 
     `backbone` says whose tokenizer reads the corpus. Raises `UsageError` for a corpus that is not there.
     """
-    return _on(_named(request, size, run), request, backbone, run, store, plugins)
+    return _on(_corpus_name(request, size, run), request, backbone, run, store, plugins)
 
 
-def _named(request: Request, size: Profile, run: RunConfig, own: Preset | None = None) -> str:
+def _corpus_name(request: Request, size: Profile, run: RunConfig, preset: Preset | None = None) -> str:
     """The corpus's name: the option, else that of the method's own preset, else the profile's."""
-    name = request.corpus or (own and own.corpus) or size.corpus
+    name = request.corpus or (preset and preset.corpus) or size.corpus
     if not name:
         from bench.data.mini import variant
 
@@ -77,17 +77,17 @@ def _named(request: Request, size: Profile, run: RunConfig, own: Preset | None =
 
 
 def _on(name: str, request: Request, backbone: str, run: RunConfig, store: Store, plugins: Plugins) -> Pretraining:
-    found = places([backbone], Inputs(store))
+    model_places = places([backbone], Inputs(store))
     if is_named(name, plugins.corpora_by_name):
-        named = NamedCorpus.of(name, plugins.corpora_by_name, request.data_dir)
-        return Pretraining(backbone, name, named.source(), named.identity(), 0, found, named=named)
+        corpus = NamedCorpus.of(name, plugins.corpora_by_name, request.data_dir)
+        return Pretraining(backbone, name, corpus.source(), corpus.identity(), 0, model_places, named=corpus)
     documents = _documents(name, run)
     digest: dict[str, Json] = {
         "reader": documents.reader,
         "files": [store.hash_input(path) for path in documents.files],
     }
     short = Path(name).name or name  # without its place on this machine
-    return Pretraining(backbone, short, documents, digest, 0, found, _of_world(name))
+    return Pretraining(backbone, short, documents, digest, 0, model_places, _of_world(name))
 
 
 def _documents(name: str, run: RunConfig) -> Source[Document]:

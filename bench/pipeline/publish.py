@@ -41,16 +41,16 @@ def refuse_unlike(root: Path, cell: Cell, legs: Sequence[LegStages], identity: S
     """Raise `UsageError` where a cell's legs cannot join the result that is there, before anything is run."""
     path = root / heading_of(cell, identity, size).folder / results.RESULT
     try:
-        there = read_sealed(path)
+        published = read_sealed(path)
     except (OSError, ValueError):
         return  # there is none, or it is damaged and will be replaced
-    tasks: dict[str, dict[str, Any]] = {task: dict(entries) for task, entries in there["tasks"].items()}
+    tasks: dict[str, dict[str, Any]] = {task: dict(entries) for task, entries in published["tasks"].items()}
     machine = cell.system.compute
     for leg in legs:
         entry = {"keys": {name: stage.key for name, stage in leg.by_name.items()}, "libraries": leg.libraries}
         entry |= {"compute": machine.identity()} if machine else {}
         tasks.setdefault(leg.task.id, {})[leg.leg.name] = entry
-    unlike = same_system_error(there["system"], asdict(identity))
+    unlike = same_system_error(published["system"], asdict(identity))
     if unlike := unlike or encoder_error(tasks, by_task=tuned_by_task(identity.graph)):
         raise UsageError(
             where=path,
@@ -79,14 +79,17 @@ def heading_of(cell: Cell, identity: SystemIdentity, size: Profile) -> results.H
 
 def _entry(cell: Cell, leg: LegStages, store: Store, settings: Sequence[list[dict[str, Any]]]) -> results.Entry:
     """What the artefacts say of a scored leg; `settings` are those of a leg that was not tuned, and of one that was."""
-    made = leg.by_name
+    stages = leg.by_name
     scored = store.open(leg.score)
     if scored is None:
         raise StoreError(f"the scores of {leg.score.title} vanished from {store.root}; type the same command again")
-    tunings, lessons = cell.tuned(leg.task), cell.lessons(leg.task)
-    learnt = (*tunings, *(one for one in lessons if one.pairs.name not in {other.pairs.name for other in tunings}))
+    tunings, reranker_tunings = cell.tuned(leg.task), cell.reranker_tunings(leg.task)
+    learnt = (
+        *tunings,
+        *(part for part in reranker_tunings if part.pairs.name not in {tuning.pairs.name for tuning in tunings}),
+    )
     audits = badges(store, cell.system, learnt, leg.read, cell.suite.pair_formats)
-    known = {stage: store.open(item) for stage, item in made.items()}
+    artefacts = {stage: store.open(item) for stage, item in stages.items()}
     machine = cell.system.compute
     content = {
         "measures": scored.facts["measures"],
@@ -100,18 +103,24 @@ def _entry(cell: Cell, leg: LegStages, store: Store, settings: Sequence[list[dic
         "harness": version("retrieval-bench"),
         **({"compute": machine.identity()} if machine else {}),
         "settings": settings[bool(tunings)],
-        "facts": {stage: artefact.facts for stage, artefact in known.items() if artefact and stage != "score"},
-        "seconds": {stage: artefact.seconds for stage, artefact in known.items() if artefact},
-        "tunings": [*(tuning.about() for tuning in tunings), *_lessons(cell, lessons)],
-        "audits": [{name: value for name, value in one.items() if name != "key"} for one in audits],
-        "keys": {stage: item.key for stage, item in made.items()}
-        | {f"audit-{at}": str(one["key"]) for at, one in enumerate(audits) if "key" in one},
+        "facts": {stage: artefact.facts for stage, artefact in artefacts.items() if artefact and stage != "score"},
+        "seconds": {stage: artefact.seconds for stage, artefact in artefacts.items() if artefact},
+        "tunings": [*(tuning.about() for tuning in tunings), *_reranker_tunings(cell, reranker_tunings)],
+        "audits": [{name: value for name, value in badge.items() if name != "key"} for badge in audits],
+        "keys": {stage: item.key for stage, item in stages.items()}
+        | {f"audit-{at}": str(badge["key"]) for at, badge in enumerate(audits) if "key" in badge},
     }
-    drawn = {made[stage].key: one for stage, artefact in known.items() if (one := _drawn(stage, artefact))}
+    stage_curves = {
+        stages[stage].key: series
+        for stage, artefact in artefacts.items()
+        if (series := _training_curves(stage, artefact))
+    }
     run, values = scored.folder / score.CUT, scored.folder / score.VALUES
     silent = empty_file(store.folder(leg.search) / search.RUN)
     known_silent = silent if silent.is_file() else None
-    return results.Entry(leg.task.id, leg.leg.name, public(content, _names(cell)), run, values, drawn, known_silent)
+    return results.Entry(
+        leg.task.id, leg.leg.name, public(content, _names(cell)), run, values, stage_curves, known_silent
+    )
 
 
 def _names(cell: Cell) -> dict[str, str]:
@@ -121,31 +130,33 @@ def _names(cell: Cell) -> dict[str, str]:
     return {**cell.system.places, **pairs}
 
 
-def _drawn(stage: str, artefact: Artefact | None) -> dict[str, Any]:
+def _training_curves(stage: str, artefact: Artefact | None) -> dict[str, Any]:
     """The curves of a training, with the stage's verb; empty for what is no training or has no log any more."""
     log = artefact.folder / LOG if artefact else None
-    found = curves(log) if log and log.is_file() else {}
-    return {"stage": stage, **found} if found.get("lines") else {}
+    series = curves(log) if log and log.is_file() else {}
+    return {"stage": stage, **series} if series.get("lines") else {}
 
 
 def _settings(system: System, tuned: bool) -> list[dict[str, Any]]:
     """The harness's own settings, and the parts', that are not defaults and have effect; of files the name alone."""
     sections = system.sections | ({"tune"} if tuned else set())
-    own = describe(system.resolved.run, system.resolved.origins)
-    rows = [row_json(row) for row in own if row.key.partition(".")[0] in sections and row.key not in _SPEED]
+    harness = describe(system.resolved.run, system.resolved.origins)
+    rows = [row_json(row) for row in harness if row.key.partition(".")[0] in sections and row.key not in _SPEED]
     rows += [row for part in system.parts for row in part.about()["settings"]]
-    kept = [{name: row[name] for name in ("key", "value", "origin")} for row in rows if row["value"] != row["default"]]
-    return [{**row, "value": Path(row["value"]).name} if row["key"] == "tune.data" else row for row in kept]
+    changed = [
+        {name: row[name] for name in ("key", "value", "origin")} for row in rows if row["value"] != row["default"]
+    ]
+    return [{**row, "value": Path(row["value"]).name} if row["key"] == "tune.data" else row for row in changed]
 
 
 _SPEED = ("encode.batch_tokens", "compute.shard_workers")  # change no result
 
 
-def _lessons(cell: Cell, lessons: Sequence[Tuning]) -> list[dict[str, Any]]:
+def _reranker_tunings(cell: Cell, tunings: Sequence[Tuning]) -> list[dict[str, Any]]:
     """What a re-ranker of our own was trained on, and how."""
     config = cell.system.reranker_training or {}
-    about = [{key: value for key, value in lesson.about().items() if key != "held_out"} for lesson in lessons]
-    return [{**one, "config": config, "of": "re-ranker"} for one in about]
+    records = [{key: value for key, value in tuning.about().items() if key != "held_out"} for tuning in tunings]
+    return [{**record, "config": config, "of": "re-ranker"} for record in records]
 
 
 def heading_row(cell: Cell, size: Profile) -> dict[str, Any]:
@@ -162,9 +173,9 @@ def heading_row(cell: Cell, size: Profile) -> dict[str, Any]:
     }
 
 
-def row(heading: Mapping[str, Any], leg: LegStages, store: Store, done: results.Published) -> dict[str, Any]:
+def row(heading: Mapping[str, Any], leg: LegStages, store: Store, published: results.Published) -> dict[str, Any]:
     """One row of `bench run --json`."""
-    entry = done.content["tasks"][leg.task.id][leg.leg.name]
+    entry = published.content["tasks"][leg.task.id][leg.leg.name]
     run_file = store.folder(leg.search) / search.RUN
     return {
         **heading,
@@ -175,5 +186,5 @@ def row(heading: Mapping[str, Any], leg: LegStages, store: Store, done: results.
         **({"over": entry["over"]} if "over" in entry else {}),
         "queries": entry["queries"],
         "run_file": str(run_file.resolve()) if run_file.exists() else None,
-        "result_file": str(done.path.resolve()),
+        "result_file": str(published.path.resolve()),
     }

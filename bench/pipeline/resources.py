@@ -29,7 +29,7 @@ from bench.store.stage import Stage
 from bench.training.config import Pass, TrainingConfig
 
 _ADAM = 16  # bytes a weight, with gradient and moments, in float32
-_KEPT = 34  # bytes of activations a token, layer and unit of width in 16 bits: Korthikanti et al. 2022, no attention
+_ACTIVATION_BYTES = 34  # a token, layer and unit of width in 16 bits: Korthikanti et al. 2022, no attention
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Devices:
 
     def rate(self, precision: str) -> float:
         """Return the operations a second that encoders reach on all of them; `full` is float32 without TF32."""
-        used = constants()["utilisation"]["cpu" if self.name == "cpu" else precision]
-        return float(self.count * constants()["devices"][self.name][precision] * used)
+        utilisation = constants()["utilisation"]["cpu" if self.name == "cpu" else precision]
+        return float(self.count * constants()["devices"][self.name][precision] * utilisation)
 
     def some(self, count: int) -> "Devices":
         """Return so many of them, but all cores of a processor, which share any work."""
@@ -67,12 +67,12 @@ class Estimate:
 def machine(text: str) -> Devices:
     """Return the machine that a text such as `8xA100` names. Raises `UsageError` for an unknown one."""
     match = re.fullmatch(r"(?:(?P<count>[1-9]\d{0,4})x)?(?P<name>[\w-]+)", text)
-    known = {name.lower(): name for name in constants()["devices"]}
+    device_names = {name.lower(): name for name in constants()["devices"]}
     if match is None:
         raise UsageError(where="--devices", found=text, expected="COUNTxNAME", hint="--devices 8xA100")
-    if match["name"].lower() not in known:
-        raise unknown_name("device", match["name"], known.values(), where="--devices")
-    return Devices(known[match["name"].lower()], int(match["count"] or 1))
+    if match["name"].lower() not in device_names:
+        raise unknown_name("device", match["name"], device_names.values(), where="--devices")
+    return Devices(device_names[match["name"].lower()], int(match["count"] or 1))
 
 
 def needs(stages: Iterable[Stage], on: Devices) -> Iterator[Estimate]:
@@ -95,10 +95,10 @@ def _prepared(stage: Prepare) -> Estimate:
     if stage.named is None:
         return Estimate(stage.name, stage.title)
     text, parts = constants()["text"], stage.named.parts
-    sizes = [one.fetched_bytes()[0] * text.get(PurePosixPath(one.corpus.urls[0]).suffix, 1.0) for one in parts]
-    shares = [(size, one.weight) for size, one in zip(sizes, parts, strict=True) if one.weight]
-    whole = min(size / weight for size, weight in shares) * sum(w for _, w in shares) if shares else sum(sizes)
-    tokens, (fetched, unknown) = whole / text["token"], fetched_bytes(parts)
+    sizes = [part.fetched_bytes()[0] * text.get(PurePosixPath(part.corpus.urls[0]).suffix, 1.0) for part in parts]
+    shares = [(size, part.weight) for size, part in zip(sizes, parts, strict=True) if part.weight]
+    text_bytes = min(size / weight for size, weight in shares) * sum(w for _, w in shares) if shares else sum(sizes)
+    tokens, (fetched, unknown) = text_bytes / text["token"], fetched_bytes(parts)
     hours, disk = tokens / text["prepared"] / 3600, fetched + 4 * tokens
     return Estimate(stage.name, stage.title, tokens=tokens, hours=hours, disk=disk, download=fetched, unknown=unknown)
 
@@ -117,29 +117,31 @@ def _learnt(stage: Train | Tune | TrainCross, passes: Sequence[tuple[float, Pass
     """Return what a training takes, forward and backward, on all processes; of epochs over uncounted pairs, memory."""
     config: Any = stage.config
     shape, chunk = _shape(stage), getattr(config, "chunk_tokens", None)
-    given: Any = stage if isinstance(stage, Train) else config
-    batch = sum(share * one.tokens for share, one in passes)
-    flops = sum(share * operations(one, shape, chunk) for share, one in passes)
-    batches = (given.steps or 0) * getattr(config, "accumulate", 1) * stage.compute.processes
-    batches = batches or getattr(given, "tokens", 0) / batch or (getattr(given, "flops", 0) or 0) / (flops or 1)
-    at_once = min(max(one.tokens for _, one in passes), chunk or math.inf)
+    budget: Any = stage if isinstance(stage, Train) else config
+    batch = sum(share * batch_pass.tokens for share, batch_pass in passes)
+    flops = sum(share * operations(batch_pass, shape, chunk) for share, batch_pass in passes)
+    batches = (budget.steps or 0) * getattr(config, "accumulate", 1) * stage.compute.processes
+    batches = batches or getattr(budget, "tokens", 0) / batch or (getattr(budget, "flops", 0) or 0) / (flops or 1)
+    at_once = min(max(batch_pass.tokens for _, batch_pass in passes), chunk or math.inf)
     bits = 1 if config.precision == "bfloat16" else 2
-    masked = sum(6 * MASKED * one.tokens * shape.vocabulary for _, one in passes if one.masked)  # logits, and a copy
+    masked = sum(
+        6 * MASKED * batch_pass.tokens * shape.vocabulary for _, batch_pass in passes if batch_pass.masked
+    )  # logits, and a copy
     return Estimate(
         stage.name,
         stage.title,
         flops=batches * flops,
         tokens=batches * batch,
         hours=batches * flops / on.rate(config.precision) / 3600,
-        memory=_ADAM * shape.whole + bits * _KEPT * at_once * shape.layers * shape.width + masked,
-        disk=4 * shape.whole + 12 * shape.whole,  # the encoder, and a checkpoint while it trains
-        download=4 * shape.whole if isinstance(stage, Train) and not scratch(stage.start.place) else 0.0,
+        memory=_ADAM * shape.all_weights + bits * _ACTIVATION_BYTES * at_once * shape.layers * shape.width + masked,
+        disk=4 * shape.all_weights + 12 * shape.all_weights,  # the encoder, and a checkpoint while it trains
+        download=4 * shape.all_weights if isinstance(stage, Train) and not scratch(stage.start.place) else 0.0,
     )
 
 
 def _read(stage: Encode | Rerank, on: Devices) -> Estimate:
     """Return what forward passes over texts take, or the tokenizer where it is slower; corpora are shared out."""
-    on, here, dtype, disk = on.some(len(stage.shares) or 1), on.name == "cpu", "float32", 0.0
+    on, on_cpu, dtype, disk = on.some(len(stage.shares) or 1), on.name == "cpu", "float32", 0.0
     shape, texts, length = _shape(stage), _count(stage), average("pair")
     if isinstance(stage, Encode):
         contract, dtype, disk = stage.contract, stage.contract.dtype, 4 * texts * shape.width
@@ -147,25 +149,29 @@ def _read(stage: Encode | Rerank, on: Devices) -> Estimate:
         length = average("sentence" if isinstance(stage, EncodeSample) else stage.role, most)
     tokens, kind, size = texts * length, *(("bfloat16", 2) if dtype == "bfloat16" else ("full", 4))
     flops = operations(Pass(tokens, length, learns=False), shape)
-    words = tokens / (constants()["text"]["tokenised"] * on.count * (1 if here else stage.compute.threads))
-    at_once = getattr(stage, "batch_tokens", None) or (CPU_TOKENS if here else DEVICE_TOKENS)
-    memory = 4 * shape.whole + size * at_once * (shape.inner + 5 * shape.width)  # activations of one layer
+    words = tokens / (constants()["text"]["tokenised"] * on.count * (1 if on_cpu else stage.compute.threads))
+    at_once = getattr(stage, "batch_tokens", None) or (CPU_TOKENS if on_cpu else DEVICE_TOKENS)
+    memory = 4 * shape.all_weights + size * at_once * (shape.inner + 5 * shape.width)  # activations of one layer
     hours = max(flops / on.rate(kind), words) / 3600 if flops else 0.0
     return Estimate(stage.name, stage.title, flops, tokens, hours, memory, disk)
 
 
 def _searched(stage: DenseSearch, on: Devices) -> Estimate:
     """Return what an exact search takes: products, and for each block of queries a pass over all vectors."""
-    corpora = [one for one in stage.passages.chain() if isinstance(one, Encode) and not isinstance(one, EncodeSample)]
+    corpora = [
+        stage_input
+        for stage_input in stage.passages.chain()
+        if isinstance(stage_input, Encode) and not isinstance(stage_input, EncodeSample)
+    ]
     if not corpora or getattr(stage.leg, "candidates", None):  # of lists that nobody has read
         return Estimate(stage.name, stage.title)
-    known, questions, used = constants()["search"], _count(stage), on.some(stage.workers)
+    speeds, questions, devices = constants()["search"], _count(stage), on.some(stage.workers)
     values = _count(corpora[-1]) * _shape(corpora[-1]).width
-    flops, passes = 2 * questions * values, math.ceil(questions / known["queries"])
+    flops, passes = 2 * questions * values, math.ceil(questions / speeds["queries"])
     plain = stage.similarity == "dot" or (stage.similarity == "cos" and corpora[-1].contract.normalise)
-    moved = 4 * values * passes / used.count / known["sent" if plain else "scaled"]
-    hours = (flops / used.rate("full") + moved) / 3600
-    return Estimate(stage.name, stage.title, flops, hours=hours, memory=min(4 * values, 3 * known["block"]))
+    moved = 4 * values * passes / devices.count / speeds["sent" if plain else "scaled"]
+    hours = (flops / devices.rate("full") + moved) / 3600
+    return Estimate(stage.name, stage.title, flops, hours=hours, memory=min(4 * values, 3 * speeds["block"]))
 
 
 def _count(stage: Stage) -> float:
@@ -177,5 +183,5 @@ def _shape(stage: Stage) -> EncoderSize:
     """Return the shape of the encoder that a stage trains or computes with."""
     if isinstance(stage, Rerank) and stage.trained:
         return _shape(stage.trained)
-    found = None if isinstance(stage, Rerank) else begun_size(stage)
-    return found or encoder_size(str(getattr(stage, "backbone", getattr(stage, "place", ""))))
+    size = None if isinstance(stage, Rerank) else begun_size(stage)
+    return size or encoder_size(str(getattr(stage, "backbone", getattr(stage, "place", ""))))

@@ -79,32 +79,34 @@ def _published(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -
     for cell, legs, identity in zip(todo.cells, todo.legs, todo.identities, strict=True):
         if id(cell) in broken:
             continue
-        done = publish(results, cell, legs, identity, store, size)
-        published.append(done)
-        plugins.notify("bench_scored", result=done.content)
+        result = publish(results, cell, legs, identity, store, size)
+        published.append(result)
+        plugins.notify("bench_scored", result=result.content)
         heading = heading_row(cell, size)
-        rows += [row(heading, leg, store, done) for leg in legs]
-        averages += [{**heading, **average} for average in done.content["macro"]]
+        rows += [row(heading, leg, store, result) for leg in legs]
+        averages += [{**heading, **average} for average in result.content["macro"]]
     primary = {cell.suite.name: cell.suite.primary for cell in todo.cells}
     return Outcome(tuple(rows), tuple(averages), primary, tuple(published), todo, failed)
 
 
 def carry_out(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -> tuple[Failure, ...]:
     """Run what the store lacks of a plan; return the cells of grids whose training failed, which spares the others."""
-    heard = _TrackingListener(listener, plugins)
+    tracker = _TrackingListener(listener, plugins)
     rests_on = [{item.key for item in closure([leg.score for leg in legs])} for legs in todo.legs]
-    alone = {key for cell, keys in zip(todo.cells, rests_on, strict=True) if cell.system.grid is None for key in keys}
+    outside_grids = {
+        key for cell, keys in zip(todo.cells, rests_on, strict=True) if cell.system.grid is None for key in keys
+    }
 
-    def spared(item: Stage, error: Exception) -> bool:
+    def tolerates(item: Stage, error: Exception) -> bool:
         """Spare the others a training of grids' cells alone."""
-        return item.name == "train" and isinstance(error, UsageError) and item.key not in alone
+        return item.name == "train" and isinstance(error, UsageError) and item.key not in outside_grids
 
     workers = todo.experiment.workers or (cores() if todo.seconds > _WORTH_WORKERS else 1)
     work = [step.stage for step in todo.steps if step.runs]
-    executor(todo.experiment.executor, workers).run(work, store, heard, spared)
-    failed = heard.untrained
-    found = [next((failed[key] for key in failed if key in keys), None) for keys in rests_on]
-    return tuple(Failure(cell, reason) for cell, reason in zip(todo.cells, found, strict=True) if reason is not None)
+    executor(todo.experiment.executor, workers).run(work, store, tracker, tolerates)
+    failed = tracker.untrained
+    reasons = [next((failed[key] for key in failed if key in keys), None) for keys in rests_on]
+    return tuple(Failure(cell, reason) for cell, reason in zip(todo.cells, reasons, strict=True) if reason is not None)
 
 
 @dataclass(frozen=True)

@@ -48,17 +48,17 @@ class Cell:
 
     def tuned(self, task: Task) -> tuple[Tuning, ...]:
         """The tunings before a task, or before its dev questions."""
-        return self.tunings.get(self._own(task), ())
+        return self.tunings.get(self._test_task_id(task), ())
 
-    def lessons(self, task: Task) -> tuple[Tuning, ...]:
+    def reranker_tunings(self, task: Task) -> tuple[Tuning, ...]:
         """What the re-ranker is trained on before a task, or before its dev questions."""
-        return self.taught.get(self._own(task), ())
+        return self.taught.get(self._test_task_id(task), ())
 
     def identity(self, builder: Legs) -> SystemIdentity:
         """Return what its system is, fine-tunings included."""
         made_of = self.system, *self.recipe, *self.reranker_recipe
         build = partial(identify, self.system, self.recipe, self.reranker_recipe, builder)
-        return builder.once("identity", build, *made_of)
+        return builder.shared("identity", build, *made_of)
 
     def legs(self, builder: Legs) -> Iterator[LegStages]:
         """Yield the stages of every leg; raises as `System.searched` does."""
@@ -69,13 +69,13 @@ class Cell:
     def _leg(self, builder: Legs, task: Task, leg: Leg) -> LegStages:
         system, run = self.system, self.system.resolved.run
         k = run.search.k or task.depth
-        learnt = self.tuned(task), self.lessons(task)
-        asked = Asked(builder, task, leg, k, run.data.unknown_ids, self.seed, *learnt, self.dev.get(task.id))
-        *before, searching = system.searched(asked)
+        learnt = self.tuned(task), self.reranker_tunings(task)
+        target = Asked(builder, task, leg, k, run.data.unknown_ids, self.seed, *learnt, self.dev.get(task.id))
+        *before, searching = system.searched(target)
         protocol = builder.protocol(task)
         scoring = Score(
             ranking=searching,
-            leg=asked.read,
+            leg=target.read,
             texts=builder.texts(leg.corpus) if protocol.by_answers else None,
             suite={"name": self.suite.name, "version": self.suite.version},
             protocol=protocol,
@@ -86,9 +86,9 @@ class Cell:
         texts = (scoring.texts,) if scoring.texts else ()
         return LegStages(task, leg, (*before, *texts, searching, scoring), k, protocol.depth)
 
-    def _own(self, task: Task) -> str:
+    def _test_task_id(self, task: Task) -> str:
         """The id of a task, of dev questions that of the task that they belong to."""
-        return next((own for own, dev in self.dev.items() if dev.id == task.id), task.id)
+        return next((test_id for test_id, dev in self.dev.items() if dev.id == task.id), task.id)
 
 
 @dataclass(frozen=True)
@@ -122,48 +122,51 @@ def select(
     suites = suites_of(request, plugins)
     settings = [_setting(name) for name in request.settings or SETTINGS[:1]]
     language, world = run.data.language, run.mini.world
-    asked = DataRequest(data, request.data_dir, request.offline, world)
+    data_request = DataRequest(data, request.data_dir, request.offline, world)
     tasks = {
-        suite.name: [_spoken(task, language) for task in tasks_of(suite, request.tasks, asked)] for suite in suites
+        suite.name: [_with_language(task, language) for task in tasks_of(suite, request.tasks, data_request)]
+        for suite in suites
     }
-    warnings = _worlds(world, systems, [task for own in tasks.values() for task in own])
-    local = [task for own in tasks.values() for task in own if task.data == "local"]
+    warnings = _check_synthetic_variants(world, systems, [task for group in tasks.values() for task in group])
+    local = [task for group in tasks.values() for task in group if task.data == "local"]
     if language and not local:
         raise UsageError(f"found data.language={language}, which holds for folders of your own (--task FOLDER) only")
     cells, refused = [], []
-    warnings += [sentence for task in local for sentence in _doubtful(task, language)]
+    warnings += [sentence for task in local for sentence in _language_warnings(task, language)]
     for suite in suites:
         for setting in settings:
             for system in systems:
-                reason = _reason(system, suite, setting) or _untaught(system, suite, setting)
+                reason = _reason(system, suite, setting) or _reranker_skip_reason(system, suite, setting)
                 if reason:
                     refused.append(NotApplicable(system.label, suite.name, setting, reason))
                     continue
-                own, free = _read_by_rule(system, tasks[suite.name])
+                applicable, free = _tasks_with_protocol(system, tasks[suite.name])
                 refused += [NotApplicable(system.label, suite.name, setting, sentence) for sentence in free]
-                dev = _dev(system, suite, own, asked)
-                recipe = recipe_of(suite, setting, asked, system.resolved, size) if system.dense else ()
-                reranker_recipe = _taught(system, suite, setting, (PLACEHOLDER,), asked, size, 0)[PLACEHOLDER.id]
+                dev = _dev(system, suite, applicable, data_request)
+                recipe = recipe_of(suite, setting, data_request, system.resolved, size) if system.dense else ()
+                reranker_recipe = _reranker_data(system, suite, setting, (PLACEHOLDER,), data_request, size, 0)[
+                    PLACEHOLDER.id
+                ]
                 missing: dict[str, None] = {}
                 for seed in request.seeds[:1] if system.deterministic else request.seeds:
-                    chosen = 0 if system.deterministic else seed
-                    for kind in dict.fromkeys(task.data for task in own):
-                        alike = tuple(task for task in own if task.data == kind)
-                        tuned: Mapping[str, tuple[Tuning, ...]] = {task.id: () for task in alike}
+                    cell_seed = 0 if system.deterministic else seed
+                    for kind in dict.fromkeys(task.data for task in applicable):
+                        same_kind = tuple(task for task in applicable if task.data == kind)
+                        tuned: Mapping[str, tuple[Tuning, ...]] = {task.id: () for task in same_kind}
                         if system.dense:
-                            tuned = tunings(suite, setting, alike, asked, system.resolved, size, chosen)
-                        taught = _taught(system, suite, setting, alike, asked, size, chosen)
-                        kept = tuple(task for task in alike if task.id in tuned and task.id in taught)
-                        missing |= dict.fromkeys(task.id for task in alike if task not in kept)
-                        if kept:
+                            tuned = tunings(suite, setting, same_kind, data_request, system.resolved, size, cell_seed)
+                        taught = _reranker_data(system, suite, setting, same_kind, data_request, size, cell_seed)
+                        trainable = tuple(task for task in same_kind if task.id in tuned and task.id in taught)
+                        missing |= dict.fromkeys(task.id for task in same_kind if task not in trainable)
+                        if trainable:
                             cells.append(
                                 Cell(
                                     system,
                                     suite,
                                     setting,
                                     kind,
-                                    chosen,
-                                    kept,
+                                    cell_seed,
+                                    trainable,
                                     tuned,
                                     dev,
                                     taught,
@@ -172,18 +175,22 @@ def select(
                                 )
                             )
                 if missing:
-                    refused.append(NotApplicable(system.label, suite.name, setting, _pairless([*missing], setting)))
-    warnings += not_the_protocols(cells)
-    warnings += replaced(one for cell in cells for known in cell.tunings.values() for one in known)
+                    refused.append(
+                        NotApplicable(
+                            system.label, suite.name, setting, _no_training_pairs_message([*missing], setting)
+                        )
+                    )
+    warnings += protocol_overrides(cells)
+    warnings += replaced(tuning for cell in cells for chain in cell.tunings.values() for tuning in chain)
     warnings += [f"{suite.name}: {mark(suite.stands_for)}" for suite in suites if suite.stands_for]
-    _mind_untaught(systems, cells, refused)
+    _require_trainable_reranker(systems, cells, refused)
     if len(request.seeds) > 1 and any(system.deterministic for system in systems):
         names = ", ".join(system.label for system in systems if system.deterministic)
         warnings.append(f"{names}: deterministic, so one seed is compared with all {len(request.seeds)}")
     return Selection(tuple(cells), tuple(refused), tuple(warnings))
 
 
-def _spoken(task: Task, language: str | None) -> Task:
+def _with_language(task: Task, language: str | None) -> Task:
     """A folder of the user's in the language that the user says."""
     if language is None or task.data != "local":
         return task
@@ -191,24 +198,24 @@ def _spoken(task: Task, language: str | None) -> Task:
     return replace(task, legs=tuple(legs))
 
 
-def _worlds(world: str, systems: Sequence[System], tasks: Sequence[Task]) -> list[str]:
+def _check_synthetic_variants(world: str, systems: Sequence[System], tasks: Sequence[Task]) -> list[str]:
     """Warn of systems pretrained in another world than the test's. Raises `UsageError` for a world nothing reads."""
-    given = [part for one in systems for part in (one.pretraining, one.post) if part]
-    if world == MiniConfig().world and not given:
+    pretrained = [part for system in systems for part in (system.pretraining, system.post) if part]
+    if world == MiniConfig().world and not pretrained:
         return []
     from bench.data.mini.settings import DEFAULT, variant, variant_of_corpus
 
-    own = variant(world).corpus
+    world_corpus = variant(world).corpus
     # dialogues are of a variant too
-    corpora = sorted({variant_of_corpus(part.corpus).corpus for part in given if part.of_world})
-    tested = any(task.data == own for task in tasks)
-    if world != DEFAULT.name and not tested and own not in corpora:
+    corpora = sorted({variant_of_corpus(part.corpus).corpus for part in pretrained if part.of_world})
+    tested = any(task.data == world_corpus for task in tasks)
+    if world != DEFAULT.name and not tested and world_corpus not in corpora:
         raise UsageError(f"found mini.world={world}, but nothing in this run reads the embedded world; leave it out")
-    strange = [corpus for corpus in corpora if tested and corpus != own]
-    return [f"trained on {corpus}, tested in another world ({own})" for corpus in strange]
+    strange = [corpus for corpus in corpora if tested and corpus != world_corpus]
+    return [f"trained on {corpus}, tested in another world ({world_corpus})" for corpus in strange]
 
 
-def _doubtful(task: Task, language: str | None) -> Iterator[str]:
+def _language_warnings(task: Task, language: str | None) -> Iterator[str]:
     """Tell where the language of a corpus may not be what it is taken for."""
     for leg in task.legs:
         if language is None and leg.language != leg.corpus.language:
@@ -219,10 +226,10 @@ def _doubtful(task: Task, language: str | None) -> Iterator[str]:
 
 
 def _setting(name: str) -> str:
-    found = canonical(name)
-    if found not in SETTINGS:
+    setting = canonical(name)
+    if setting not in SETTINGS:
         raise UsageError(f"no setting {name!r}{did_you_mean(name, SETTINGS)} There are: {', '.join(SETTINGS)}.")
-    return found
+    return setting
 
 
 def _reason(system: System, suite: Suite, setting: str) -> str:
@@ -235,58 +242,66 @@ def _reason(system: System, suite: Suite, setting: str) -> str:
     return ""
 
 
-def _read_by_rule(system: System, tasks: Sequence[Task]) -> tuple[list[Task], list[str]]:
+def _tasks_with_protocol(system: System, tasks: Sequence[Task]) -> tuple[list[Task], list[str]]:
     """The tasks that a system is tested on, and a sentence on those whose protocol does not say how texts are read."""
     free = [task.id for task in tasks if system.by_protocol and task.readout is None]
     sentence = f"the protocol of {', '.join(free)} leaves it to the encoder how texts are read (--readout contract)"
     return [task for task in tasks if task.id not in free], [sentence] if free else []
 
 
-def not_the_protocols(cells: Sequence[Cell]) -> list[str]:
+def protocol_overrides(cells: Sequence[Cell]) -> list[str]:
     """Tell of rows that are called after the protocol and that settings read otherwise all the same."""
-    told: dict[str, None] = {}
+    warnings: dict[str, None] = {}
     for cell in cells:
         if cell.system.protocol:
             ruled = {name for task in cell.tasks if task.readout for name in says(task.readout)}
-            said = (name for leaf in cell.system.leaves if isinstance(leaf, Dense) for name in leaf.readout)
-            typed = dict.fromkeys(f"encode.{name}" for name in said if name in ruled)
+            overridden = (name for leaf in cell.system.leaves if isinstance(leaf, Dense) for name in leaf.readout)
+            typed = dict.fromkeys(f"encode.{name}" for name in overridden if name in ruled)
             if typed:
-                told[f"{cell.system.label}: {', '.join(typed)} stands over what the protocol says"] = None
-    return [*told]
+                warnings[f"{cell.system.label}: {', '.join(typed)} stands over what the protocol says"] = None
+    return [*warnings]
 
 
-def _untaught(system: System, suite: Suite, setting: str) -> str:
+def _reranker_skip_reason(system: System, suite: Suite, setting: str) -> str:
     """Why a re-ranker cannot be trained; empty where it can, or need not."""
     if system.reranker_training is None or suite.recipes.get(setting) or system.resolved.run.tune.data:
         return ""
     return (
         f"setting {setting} of {suite.name} has no training pairs for --rerank {TRAINED}; type --regime "
-        f"{next((one for one in suite.recipes if suite.recipes[one]), SETTINGS[1])}, or name pairs of your own: --set "
-        "tune.data=FILE"
+        f"{next((name for name in suite.recipes if suite.recipes[name]), SETTINGS[1])}, or name pairs of your own: "
+        "--set tune.data=FILE"
     )
 
 
-def _taught(
-    system: System, suite: Suite, setting: str, tasks: Sequence[Task], asked: DataRequest, size: Profile, seed: int
+def _reranker_data(
+    system: System,
+    suite: Suite,
+    setting: str,
+    tasks: Sequence[Task],
+    data_request: DataRequest,
+    size: Profile,
+    seed: int,
 ) -> Mapping[str, tuple[Tuning, ...]]:
     """What a re-ranker is trained on by task, the setting's recipe or pairs of the user's; nothing where none is."""
     data = system.resolved.run.tune.data
     if system.reranker_training is None:
         return {task.id: () for task in tasks}
     if not suite.recipes.get(setting) and data:
-        own = FineTuning(data, None, {}, "pairs of the user's")
-        suite = replace(suite, recipes={setting: {"own": (own,)}})
-    return tunings(suite, setting, tasks, asked, system.resolved, size, seed)
+        user_pairs = FineTuning(data, None, {}, "pairs of the user's")
+        suite = replace(suite, recipes={setting: {"own": (user_pairs,)}})
+    return tunings(suite, setting, tasks, data_request, system.resolved, size, seed)
 
 
-def _mind_untaught(systems: Sequence[System], cells: Sequence[Cell], refused: Sequence[NotApplicable]) -> None:
+def _require_trainable_reranker(
+    systems: Sequence[System], cells: Sequence[Cell], refused: Sequence[NotApplicable]
+) -> None:
     """Refuse a run none of whose re-rankers can be trained. Raises `UsageError`."""
     labels = {system.label for system in systems if system.reranker_training}
-    if labels and not any(one for cell in cells for one in cell.taught.values()):
-        raise UsageError("; ".join(dict.fromkeys(one.reason for one in refused if one.system in labels)))
+    if labels and not any(chain for cell in cells for chain in cell.taught.values()):
+        raise UsageError("; ".join(dict.fromkeys(refusal.reason for refusal in refused if refusal.system in labels)))
 
 
-def _pairless(tasks: Sequence[str], setting: str) -> str:
+def _no_training_pairs_message(tasks: Sequence[str], setting: str) -> str:
     """Say that the recipe of a setting has no pairs for tasks."""
     return (
         f"{', '.join(tasks)}: found no training questions for setting {setting}; with pairs of your own: "
@@ -304,18 +319,18 @@ def suites_of(request: Request, plugins: Plugins) -> list[Suite]:
     """The suites of a request. Raises `UsageError` where none is named, or a task that none of them has."""
     if not request.suites:
         raise UsageError(f"no suite was named; type --suite NAME, there are: {', '.join(sorted(plugins.suites))}")
-    suites = list({found.name: found for found in map(plugins.suite, request.suites)}.values())
+    suites = list({suite.name: suite for suite in map(plugins.suite, request.suites)}.values())
     all_known(request.tasks, suites)
     return suites
 
 
-def tasks_of(suite: Suite, named: Sequence[str], asked: DataRequest) -> list[Task]:
+def tasks_of(suite: Suite, names: Sequence[str], data_request: DataRequest) -> list[Task]:
     """The tasks of a suite that were named, with or without its prefix, or folders; all of them if none was.
 
     Raises `UsageError` for data that the suite does not have, or a folder that is not there or not in its layout.
     """
-    folders = [name for name in named if not _names(name, suite) and _is_folder(name)]
-    own = [name for name in named if _names(name, suite)]
+    folders = [name for name in names if not _names(name, suite) and _is_folder(name)]
+    suite_names = [name for name in names if _names(name, suite)]
     tasks: list[Task] = []
     places: dict[str, str] = {}
     for name in folders:
@@ -326,19 +341,25 @@ def tasks_of(suite: Suite, named: Sequence[str], asked: DataRequest) -> list[Tas
             both = f"{places[task.id]} and {name}"
             raise UsageError(f"found {both}, which would both be called {task.id}; rename one, or run them apart")
         tasks.append(task)
-    if own or not named:
-        data = asked.data
+    if suite_names or not names:
+        data = data_request.data
         if data not in suite.data:
             offer = f"--data {suite.data[0]}" if suite.data else "another suite"
             also = ", or a folder of your own by --task path/to/folder" if suite.folder else ""
             raise UsageError(f"suite {suite.name} has no {data} data in this release; type {offer}{also}")
-        for name in own:
-            _of_this_data(name, data, asked.world)
+        for name in suite_names:
+            _of_this_data(name, data, data_request.world)
             if not _names(name, suite, data):
-                other = next(kind for kind in suite.data if _names(name, suite, kind))
-                raise UsageError(f"found --task {name}, which {suite.name} has not in {data} data; type --data {other}")
-        wanted = [part for name in own for part in _names(name, suite, data)] if own else suite.task_names(data)
-        tasks += [_load(suite, name, asked) for name in wanted]
+                available = next(kind for kind in suite.data if _names(name, suite, kind))
+                raise UsageError(
+                    f"found --task {name}, which {suite.name} has not in {data} data; type --data {available}"
+                )
+        task_names = (
+            [part for name in suite_names for part in _names(name, suite, data)]
+            if suite_names
+            else suite.task_names(data)
+        )
+        tasks += [_load(suite, name, data_request) for name in task_names]
     return list({(task.data, task.id): task for task in tasks}.values())
 
 
@@ -348,27 +369,27 @@ def _of_this_data(name: str, data: str, world: str) -> None:
 
     mark, read = name.removesuffix(bare(name)).rstrip("/"), variant(world).corpus if data == "mini" else data
     if mark and mark != read:
-        other = mark.partition("-")[2] or "default"
+        world_name = mark.partition("-")[2] or "default"
         raise UsageError(
-            f"found --task {name}, but this run reads {read} data; type --data mini --set mini.world={other}, or leave "
-            f"{mark}/ out"
+            f"found --task {name}, but this run reads {read} data; type --data mini --set mini.world={world_name}, or "
+            f"leave {mark}/ out"
         )
 
 
-def _dev(system: System, suite: Suite, tasks: Sequence[Task], asked: DataRequest) -> dict[str, Task]:
+def _dev(system: System, suite: Suite, tasks: Sequence[Task], data_request: DataRequest) -> dict[str, Task]:
     """Load the dev questions of tasks, where a system chooses a weight by them and the suite has some."""
     if not system.chooses_weight or suite.dev is None:
         return {}
     names = {task.id: bare(task.id).removeprefix(f"{suite.name}/") for task in tasks if task.data != "local"}
-    there = (suite.dev_names or suite.task_names)(asked.data)
-    return {identity: suite.dev(name, asked) for identity, name in names.items() if name in there}
+    dev_names = (suite.dev_names or suite.task_names)(data_request.data)
+    return {identity: suite.dev(name, data_request) for identity, name in names.items() if name in dev_names}
 
 
-def _load(suite: Suite, name: str, asked: DataRequest) -> Task:
+def _load(suite: Suite, name: str, data_request: DataRequest) -> Task:
     """Return a task, or the dev questions of one. Raises `PluginError` for a mini task whose id does not say so."""
-    own, is_dev = name.removesuffix(DEV), name.endswith(DEV)
-    task = suite.dev(own, asked) if is_dev and suite.dev else suite.load(own, asked)
-    if asked.data == "mini" and task.id == bare(task.id):
+    bare_name, is_dev = name.removesuffix(DEV), name.endswith(DEV)
+    task = suite.dev(bare_name, data_request) if is_dev and suite.dev else suite.load(bare_name, data_request)
+    if data_request.data == "mini" and task.id == bare(task.id):
         raise PluginError(
             where=f"suite {suite.name}", found=f"task {task.id!r} of mini data", expected=f"the id 'mini/{task.id}'"
         )
@@ -377,20 +398,22 @@ def _load(suite: Suite, name: str, asked: DataRequest) -> Task:
 
 def _names(name: str, suite: Suite, data: str | None = None) -> tuple[str, ...]:
     """The suite's tasks that a name means: itself, those below it (`cqadupstack`), or dev questions (`sw@dev`)."""
-    own = bare(name).removeprefix(f"{suite.name}/")
+    bare_name = bare(name).removeprefix(f"{suite.name}/")
     kinds = (data,) if data else suite.data
-    if own.endswith(DEV):
+    if bare_name.endswith(DEV):
         names = suite.dev_names or suite.task_names
-        every = [task for kind in kinds for task in names(kind)] if suite.dev else []
-        return (own,) if own.removesuffix(DEV) in every else ()
-    every = [task for kind in kinds for task in suite.task_names(kind)]
-    return tuple(dict.fromkeys(task for task in every if task == own or task.startswith(f"{own}/")))
+        known_names = [task for kind in kinds for task in names(kind)] if suite.dev else []
+        return (bare_name,) if bare_name.removesuffix(DEV) in known_names else ()
+    known_names = [task for kind in kinds for task in suite.task_names(kind)]
+    return tuple(dict.fromkeys(task for task in known_names if task == bare_name or task.startswith(f"{bare_name}/")))
 
 
 def all_known(names: Sequence[str], suites: Sequence[Suite]) -> None:
     """Refuse a task name that no suite of the run has."""
-    every = [name for suite in suites for kind in suite.data for name in suite.task_names(kind)]
+    known_names = [name for suite in suites for kind in suite.data for name in suite.task_names(kind)]
     for name in names:
         if not any(_names(name, suite) for suite in suites) and not _is_folder(name):
             path = " There is no folder of that name either." if "/" in name else ""
-            raise UsageError(f"no task {name!r}{did_you_mean(name, every)}{path} There are: {', '.join(every)}.")
+            raise UsageError(
+                f"no task {name!r}{did_you_mean(name, known_names)}{path} There are: {', '.join(known_names)}."
+            )

@@ -134,11 +134,11 @@ class BudgetConfig(Config):
     )
 
     @model_validator(mode="after")
-    def _one(self) -> Self:
-        given = {name: value for name, value in self if value is not None}
-        if len(given) > 1:
-            found = " and ".join(f"{name} {value}" for name, value in given.items())
-            raise ValueError(f"found {found}; a training has one budget")
+    def _single_budget(self) -> Self:
+        budgets = {name: value for name, value in self if value is not None}
+        if len(budgets) > 1:
+            listed = " and ".join(f"{name} {value}" for name, value in budgets.items())
+            raise ValueError(f"found {listed}; a training has one budget")
         return self
 
 
@@ -247,18 +247,18 @@ def variants(request: Request, methods: Sequence[Method], preset: str | None, si
     picked = choose_presets(methods, preset)
     wide, resolved = [expand_grid(method) for method in methods], dict[str | None, dict[str, Settings]]()
     for name in dict.fromkeys(name for _, name, _ in picked):
-        holds = name if name is not None else next((other for _, other, _ in picked if other), None)
+        holds = name if name is not None else next((preset_name for _, preset_name, _ in picked if preset_name), None)
         resolved[name] = resolve(wide, profile=size, preset=holds, file=request.file, sets=request.sets)
     return [Variant(method, _shared(resolved[name][method.name], size), cell) for method, name, cell in picked]
 
 
 def _shared(resolved: Settings, size: Profile) -> Settings:
     """Share the batch of a paper out among the processes of a run: accumulated batches first, then pairs."""
-    left, update = resolved.run.compute.processes if size.own else 1, dict[str, int]()
+    processes, update = resolved.run.compute.processes if size.own else 1, dict[str, int]()
     for name in ("accumulate", "pairs"):
         if resolved.origins.get(f"method.{name}", "").startswith(("profile", "preset")):
-            part = gcd(left, getattr(resolved.method, name))
-            left, update[name] = left // part, getattr(resolved.method, name) // part
+            part = gcd(processes, getattr(resolved.method, name))
+            processes, update[name] = processes // part, getattr(resolved.method, name) // part
     return replace(resolved, method=resolved.method.model_copy(update=update)) if update else resolved
 
 

@@ -33,7 +33,7 @@ class EncoderSize:
     vocabulary: int
 
     @property
-    def whole(self) -> float:
+    def all_weights(self) -> float:
         """All weights, the embeddings included."""
         return self.weights + self.vocabulary * self.width
 
@@ -64,11 +64,11 @@ def core_rate(work: Literal["learning", "reading"]) -> float:
 @cache
 def encoder_size(place: str, vocabulary: int = 0) -> EncoderSize:
     """Return the shape of a backbone: as it is named, as the constants or its own folder have it; else nothing."""
-    if own := scratch(place):
-        return EncoderSize(own.layers, own.width, 4 * own.width, vocabulary)
+    if shape := scratch(place):
+        return EncoderSize(shape.layers, shape.width, 4 * shape.width, vocabulary)
     with suppress(OSError, ValueError, KeyError, TypeError, ArithmeticError, RuntimeError):
-        found = json.loads((Path(place).expanduser() / "config.json").read_bytes())
-        return EncoderSize(*(int(found[name]) for name in _SHAPE))
+        config = json.loads((Path(place).expanduser() / "config.json").read_bytes())
+        return EncoderSize(*(int(config[name]) for name in _SHAPE))
     return EncoderSize(*constants()["backbones"].get(place.partition("@")[0], (0, 0, 0, 0)))
 
 
@@ -77,13 +77,13 @@ def average(of: str, most: float | None = None) -> float:
     return min(float(constants()["average"][of]), most or math.inf)
 
 
-def operations(one: Pass, shape: EncoderSize, chunk: int | None = None) -> float:
+def operations(batch: Pass, shape: EncoderSize, chunk: int | None = None) -> float:
     """Return the operations of a pass (`bench.training.meter`), and of masked prediction where the batch has it."""
-    forward = one.tokens * (2 * shape.weights + 4 * shape.layers * shape.width * one.length)
-    forward += 2 * one.heads * shape.width**2
-    again = 1 if chunk and one.learns else 0
-    head = 2 * MASKED * one.tokens * shape.width * (shape.width + shape.vocabulary) if one.masked else 0.0
-    return float((forward + head) * ((_LEARNT if one.learns else 1) + again))
+    forward = batch.tokens * (2 * shape.weights + 4 * shape.layers * shape.width * batch.length)
+    forward += 2 * batch.heads * shape.width**2
+    recomputed = 1 if chunk and batch.learns else 0
+    head = 2 * MASKED * batch.tokens * shape.width * (shape.width + shape.vocabulary) if batch.masked else 0.0
+    return float((forward + head) * ((_LEARNT if batch.learns else 1) + recomputed))
 
 
 def reading(length: float, shape: EncoderSize | None) -> float:
@@ -96,5 +96,5 @@ def learning(passes: Sequence[tuple[float, Pass]], shape: EncoderSize | None, ch
     """Return the operations of a training for each token that it reads; 0 where nothing is known."""
     if not shape or not shape.layers:
         return 0.0
-    done = sum(share * operations(one, shape, chunk) for share, one in passes)
-    return done / sum(share * one.tokens for share, one in passes)
+    total = sum(share * operations(batch, shape, chunk) for share, batch in passes)
+    return total / sum(share * batch.tokens for share, batch in passes)

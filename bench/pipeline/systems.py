@@ -22,7 +22,7 @@ from bench.core.files import digest
 from bench.core.system_graph import Graph, graph_differences
 from bench.pipeline.compute import Compute
 from bench.pipeline.legs import Asked
-from bench.pipeline.names import HERE, public
+from bench.pipeline.names import FOLDER_PREFIX, public
 from bench.pipeline.pretraining import Pretraining
 from bench.pipeline.settings import Settings, Variant, row_json
 from bench.pipeline.stages.encode_own import OwnPassages, OwnQueries
@@ -47,7 +47,7 @@ class System(ABC):
     own_places: Mapping[str, str] = field(default_factory=dict, kw_only=True)  # of its model: path → public name
 
     @abstractmethod
-    def searched(self, asked: Asked) -> tuple[Stage, ...]:
+    def searched(self, target: Asked) -> tuple[Stage, ...]:
         """Return the stages from the checks of the corpus and the leg to the run, which is last.
 
         Raises:
@@ -142,8 +142,8 @@ class System(ABC):
     @property
     def tuning(self) -> dict[str, Any] | None:
         """How a sweep chose its settings; None if none did or they were changed since (`bench.studies.sweep`)."""
-        given = self.resolved.run.tuning
-        return dump(given) if self.tuned_for and given.config == digest(decisive(self.resolved.method)) else None
+        record = self.resolved.run.tuning
+        return dump(record) if self.tuned_for and record.config == digest(decisive(self.resolved.method)) else None
 
     @property
     def tuned_for(self) -> bool:
@@ -152,14 +152,14 @@ class System(ABC):
 
     def about(self) -> dict[str, Any]:
         """What a result file says of it: choices, label, and every setting with its origin and source."""
-        said = {
+        description = {
             **self.choices,
             **({"grid": asdict(self.grid)} if self.grid else {}),
             **({"tuning": self.tuning} if self.tuning else {}),
             "settings": [row_json(row) for row in self.rows()],
         }
-        named = {"label": self.label, "deterministic": self.deterministic}
-        return {**named, **public(said, self.places)}
+        heading = {"label": self.label, "deterministic": self.deterministic}
+        return {**heading, **public(description, self.places)}
 
     def rows(self) -> list[SettingRow]:
         """Return the settings that make it."""
@@ -170,26 +170,26 @@ class System(ABC):
         """The resolved settings with their origins and sources, which are kept with every artefact."""
         return {"system": self.label, "settings": [row_json(row) for row in self.resolved.rows()]}
 
-    def ending(self, what: str) -> str:
+    def ending(self, suffix: str) -> str:
         """Return the label with an ending that says what is done besides."""
-        return f"{self.label[: _LONGEST - 1 - len(what)]}+{what}"
+        return f"{self.label[: _LONGEST - 1 - len(suffix)]}+{suffix}"
 
 
 @dataclass(frozen=True)
 class Sparse(System):
     """A method that indexes and searches by itself, e.g. BM25."""
 
-    def searched(self, asked: Asked) -> tuple[Stage, ...]:
+    def searched(self, target: Asked) -> tuple[Stage, ...]:
         index = Index(
-            checked=asked.checked,
-            corpus=asked.checked.corpus,
-            resolved=self.method.resolve(self.resolved.method, asked.leg.corpus.language),
+            checked=target.checked,
+            corpus=target.checked.corpus,
+            resolved=self.method.resolve(self.resolved.method, target.leg.corpus.language),
             method=self.method,
             config=self.resolved.method,
             notes=self.notes,
         )
-        run = Search(index=index, leg=asked.read, rules=asked.rules, tag=self.tag, notes=self.notes)
-        return asked.checked, asked.read, index, run
+        run = Search(index=index, leg=target.read, rules=target.rules, tag=self.tag, notes=self.notes)
+        return target.checked, target.read, index, run
 
 
 @dataclass(frozen=True)
@@ -205,22 +205,22 @@ class Embedding(System):
     def sections(self) -> set[str]:
         return super().sections | {"encode"}
 
-    def searched(self, asked: Asked) -> tuple[Stage, ...]:
-        own = {"method": self.method.name, "version": self.method.version, "config": self.resolved.method}
-        how: dict[str, Any] = {**own, "of": self.method, "notes": self.notes}
-        passages = OwnPassages(role="passage", checked=asked.checked, corpus=asked.checked.corpus, **how)
-        queries = OwnQueries(role="query", leg=asked.read, **how)
+    def searched(self, target: Asked) -> tuple[Stage, ...]:
+        identity = {"method": self.method.name, "version": self.method.version, "config": self.resolved.method}
+        common: dict[str, Any] = {**identity, "of": self.method, "notes": self.notes}
+        passages = OwnPassages(role="passage", checked=target.checked, corpus=target.checked.corpus, **common)
+        queries = OwnQueries(role="query", leg=target.read, **common)
         run = DenseSearch(
             queries=queries,
             passages=passages,
-            leg=asked.read,
-            rules=asked.rules,
-            similarity=asked.task.similarity or self.resolved.run.encode.similarity or "cos",
+            leg=target.read,
+            rules=target.rules,
+            similarity=target.task.similarity or self.resolved.run.encode.similarity or "cos",
             tag=self.tag,
             who=self.label,
             notes=self.notes,
         )
-        return asked.checked, asked.read, passages, queries, run
+        return target.checked, target.read, passages, queries, run
 
 
 def _inner(name: str) -> Any:
@@ -262,9 +262,9 @@ class Wrapped(System):
         return self.inner.rows()
 
 
-def once(*stages: Stage) -> tuple[Stage, ...]:
+def unique_stages(*stages: Stage) -> tuple[Stage, ...]:
     """Return stages in their order, each once."""
-    return tuple({one.key: one for one in stages}.values())
+    return tuple({stage.key: stage for stage in stages}.values())
 
 
 def labels(variants: Sequence[Variant], label: str | None) -> list[str]:
@@ -276,7 +276,7 @@ def labels(variants: Sequence[Variant], label: str | None) -> list[str]:
     in a table, a path and a run file.
     """
     several = len({variant.method.name for variant in variants}) > 1
-    found = []
+    names = []
     for variant in variants:
         method, grid = variant.method, variant.grid
         if label is None:
@@ -289,8 +289,8 @@ def labels(variants: Sequence[Variant], label: str | None) -> list[str]:
                     f"found --label {label!r}, expected up to 80 letters, digits and @ . _ + = , - without blanks, "
                     "the first a letter or digit" + (f" (it makes {name})" if name != label else "")
                 )
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 def distinct_label(label: str, graph: Graph, rival: Graph) -> str:
@@ -303,23 +303,23 @@ def distinct_label(label: str, graph: Graph, rival: Graph) -> str:
 def _default_label(variant: Variant) -> str:
     """The method's name and what is not as by default; of a cell, its name and what was changed over it."""
     method, resolved, grid = variant.method, variant.resolved, variant.grid
-    every = describe(resolved.method, resolved.origins, "method.")
+    setting_rows = describe(resolved.method, resolved.origins, "method.")
 
-    def said(row: SettingRow) -> str:
-        value = public(str(row.value), variant.places).removeprefix(HERE)
+    def assignment(row: SettingRow) -> str:
+        value = public(str(row.value), variant.places).removeprefix(FOLDER_PREFIX)
         return f"{row.key.removeprefix('method.')}={value}"
 
     if grid:  # also a value that is the default's, for the cell may have said another
-        changed = [said(row) for row in every if not is_default_layer(row)]
+        changed = [assignment(row) for row in setting_rows if not is_default_layer(row)]
         return _fit(",".join([grid.label, *changed]))
     # A profile stands in the heading of a result, so its values are no part of the name.
-    rows = [row for row in every if row.value != row.default and not row.origin.startswith("profile ")]
+    rows = [row for row in setting_rows if row.value != row.default and not row.origin.startswith("profile ")]
     origins = {row.origin for row in rows}
     if not rows:
         return method.name
     if len(origins) == 1 and (preset := next(iter(origins))).startswith("preset "):
         return f"{method.name}@{preset.removeprefix('preset ')}"
-    return _fit(f"{method.name}@{','.join(map(said, rows))}")
+    return _fit(f"{method.name}@{','.join(map(assignment, rows))}")
 
 
 def _fit(name: str) -> str:

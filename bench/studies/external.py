@@ -13,7 +13,7 @@ from bench.data.formats.trec import read_empty, read_qrels, read_run, run_lines
 from bench.evaluation.measures.evaluate import coverage
 from bench.evaluation.measures.specs import parse, parse_many
 from bench.evaluation.tables import Column, Table, as_html, percent
-from bench.pipeline.judging import Known, judging
+from bench.pipeline.judging import LegIds, judging
 from bench.pipeline.legs import Legs
 from bench.pipeline.selection import all_known, tasks_of
 from bench.pipeline.settings import resolve_run
@@ -161,7 +161,7 @@ def score_against_task(
         rankings = official_order(part.candidates)
     else:
         rankings, empty = read_run(run_file, target.tie), read_empty(run_file)
-        _ids_known(run_file, rankings, judge.known)
+        _ids_known(run_file, rankings, judge.ids)
     missing = _missing(coverage(dict.fromkeys(judge.queries), rankings).missing, len(judge.queries))
     against = marked(target.id, of_suite.stands_for)
     name = f"the official order of the candidates of {against}" if official else f"{run_file} against {against}"
@@ -203,7 +203,7 @@ def _narrower(scored: score.Scored) -> list[str]:
     return [f"{name} is over {count:,} of {total:,} judged queries: {rule}" for name, count in scored.over.items()]
 
 
-def _ids_known(run_file: Path, rankings: Run, ids: Known) -> None:
+def _ids_known(run_file: Path, rankings: Run, ids: LegIds) -> None:
     """Refuse a run that names queries or documents which the task does not have."""
     documents = list(dict.fromkeys(name for ranking in rankings.values() for name in ranking.documents))
     with Faults() as faults:

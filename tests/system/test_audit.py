@@ -114,7 +114,7 @@ def test_results_know_their_audit(tiny: Path, corpus: Path, tmp_path: Path) -> N
     assert isinstance(trained, Trained)
     plain = Pretrained("plain", trained.method, trained.resolved, trained.machine)
     assert badges(store, plain, (), reading) == []
-    assert badges(store, plain.processed(trained.given), (), reading) == [found]
+    assert badges(store, plain.processed(trained.pretraining_plan), (), reading) == [found]
     other = plan(replace(asked, corpus="mini"), plugins, store)
     assert [badges(store, cell.system, (), reading) for cell in other.cells if not cell.system.untrained] == [
         [{"corpus": "mini", "audited": None}]

@@ -14,7 +14,7 @@ from bench.core.contract import Contract, Document
 from bench.core.errors import PluginError, UsageError
 from bench.data.pairs import sample_pairs, with_dev
 from bench.pipeline.compute import Compute
-from bench.pipeline.dense import Pretrained, Trained, about_backbones
+from bench.pipeline.dense import Pretrained, Trained, backbone_warnings
 from bench.pipeline.encoders import Encoders
 from bench.pipeline.fine_tunings import Tuning, replaced, tunings
 from bench.pipeline.plan import plan
@@ -76,7 +76,7 @@ def test_a_rate_for_random_weights_warns_on_a_trained_backbone(tmp_path: Path) -
         resolved = resolve([method], profile=profile(), preset=preset, sets=sets)["crop"]
         given = Pretraining(backbone, "mini", documents, None, 1000)
         system = Trained("crop", method, resolved, Compute("cpu", 1), given)
-        return about_backbones([system, system.start()])
+        return backbone_warnings([system, system.start()])
 
     (sentence,) = warned("owner/model")
     assert "crop trains owner/model with method.learning_rate 0.002" in sentence

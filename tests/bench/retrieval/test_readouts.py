@@ -16,7 +16,7 @@ from bench.pipeline.compute import Compute
 from bench.pipeline.dense import Trained
 from bench.pipeline.joint import combined
 from bench.pipeline.pretraining import Pretraining
-from bench.pipeline.selection import Cell, not_the_protocols, select
+from bench.pipeline.selection import Cell, protocol_overrides, select
 from bench.pipeline.settings import resolve
 from bench.pipeline.stages.encode import read_by
 from bench.pipeline.systems import Sparse
@@ -172,7 +172,7 @@ def test_a_pair_takes_the_contracts_row(plugins: Plugins) -> None:
         assert fused.resolved.run.encode.readout == rows[0].resolved.run.encode.readout
 
 
-def test_rows_that_are_not_the_protocols(plugins: Plugins) -> None:
+def test_protocol_overrides(plugins: Plugins) -> None:
     """A protocol that leaves it open refuses its row, with the reason; what is typed holds, and is reported."""
     rows = [system(plugins), *system(plugins, "encode.readout=protocol").readings()]
     request = Request(methods=("crop",), suites=("stackfaq-threads",), data="official", seeds=(0,))
@@ -186,9 +186,9 @@ def test_rows_that_are_not_the_protocols(plugins: Plugins) -> None:
     assert refused.reason == "the protocol of s/t leaves it to the encoder how texts are read (--readout contract)"
     (row,) = system(plugins, "encode.readout=protocol", "encode.layer=2", "encode.query_prompt=x").readings()
     cell = Cell(row, plugins.suite("tatoeba"), "unsupervised", "official", 0, (TASK,))
-    assert not_the_protocols([cell]) == ["crop+protocol: encode.layer stands over what the protocol says"]
-    assert not_the_protocols([replace(cell, tasks=(replace(TASK, readout=CLS),))])
-    assert not_the_protocols([replace(cell, system=system(plugins, "encode.layer=2"))]) == []
+    assert protocol_overrides([cell]) == ["crop+protocol: encode.layer stands over what the protocol says"]
+    assert protocol_overrides([replace(cell, tasks=(replace(TASK, readout=CLS),))])
+    assert protocol_overrides([replace(cell, system=system(plugins, "encode.layer=2"))]) == []
 
 
 def test_the_command_that_makes_a_row_again() -> None:
