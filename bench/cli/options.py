@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bench.config.request import OWN, Request, data_folder, store_folder
+from bench.config.request import OPTION_KEYS, Request, data_folder, store_folder
 from bench.core.machine import launch
 from bench.core.network import offline
 
@@ -115,7 +115,7 @@ def requesting(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def wrapped(**options: Any) -> Any:
-        field_names = Request.__dataclass_fields__ | OWN
+        field_names = Request.__dataclass_fields__ | OPTION_KEYS
         request = Request.of(**{name: options.pop(name) for name in tuple(options) if name in field_names})
         if (world := launch().world) > 1:  # all that a launcher has started train together, from this process
             request = replace(request, workers=1, sets=(f"compute.processes={world}", *request.sets))

@@ -68,12 +68,12 @@ def source_of(leaf: FieldInfo) -> str:
     return str(extra.get("source") or "") if isinstance(extra, dict) else ""
 
 
-def build(config: type[ModelT], given: Iterable[LayerValue], prefix: str = "") -> tuple[ModelT, list[str]]:
+def build(config: type[ModelT], settings: Iterable[LayerValue], prefix: str = "") -> tuple[ModelT, list[str]]:
     """Return the config with what is given over its defaults, and the faults (then the config holds its defaults)."""
     built, leaves = config(), leaves_of(config, prefix)
-    last = {one.key: one._replace(value=_whole(one.value, leaves.get(one.key))) for one in given}
-    values = values_of(built, prefix) | {key: one.value for key, one in last.items()}
-    wanted = {key: "a finite number" for key, value in values.items() if not finite(value)}
+    last = {row.key: row._replace(value=_expanded(row.value, leaves.get(row.key))) for row in settings}
+    values = values_of(built, prefix) | {key: setting.value for key, setting in last.items()}
+    expectations = {key: "a finite number" for key, value in values.items() if not finite(value)}
     together: list[str] = []
     try:
         built = config.model_validate(_nested(values, prefix))
@@ -87,11 +87,11 @@ def build(config: type[ModelT], given: Iterable[LayerValue], prefix: str = "") -
                 section = prefix + ".".join(loc)
                 together.append(f"{section.rstrip('.') or config.__name__}: {by_author or fault['msg']}")
             else:
-                wanted.setdefault(key, by_author or expected(leaves[key].annotation, leaves[key].metadata))
-    return built, [_misfit(key, values[key], last.get(key), wanted[key]) for key in wanted] + together
+                expectations.setdefault(key, by_author or expected(leaves[key].annotation, leaves[key].metadata))
+    return built, [_misfit(key, values[key], last.get(key), expectations[key]) for key in expectations] + together
 
 
-def _whole(value: Any, leaf: FieldInfo | None) -> Any:
+def _expanded(value: Any, leaf: FieldInfo | None) -> Any:
     """Return the whole number that `1M` or `2.5k` is where a field takes one; any other value as it is."""
     shape = _SHORT.fullmatch(value) if isinstance(value, str) else None
     if shape is None or leaf is None or not expected(leaf.annotation, leaf.metadata).startswith("a whole number"):
@@ -100,11 +100,11 @@ def _whole(value: Any, leaf: FieldInfo | None) -> Any:
     return int(number) if number == int(number) else value
 
 
-def _misfit(key: str, value: Any, given: LayerValue | None, wanted: str) -> str:
-    sentence = f"{key} is {shown(value)}{f' ({given.origin})' if given else ''}, expected {wanted}"
-    if wanted.startswith("text") and isinstance(value, bool | int | float):
+def _misfit(key: str, value: Any, setting: LayerValue | None, expectation: str) -> str:
+    sentence = f"{key} is {shown(value)}{f' ({setting.origin})' if setting else ''}, expected {expectation}"
+    if expectation.startswith("text") and isinstance(value, bool | int | float):
         quoted = f'"{shown(value)}"'
-        return f"{sentence}; type " + (f"--set '{key}={quoted}'" if given and given.origin == "--set" else quoted)
+        return f"{sentence}; type " + (f"--set '{key}={quoted}'" if setting and setting.origin == "--set" else quoted)
     return sentence
 
 

@@ -97,11 +97,11 @@ def resolve(
         method.name: [*low, *_size_layer(method, profile, preset), *_preset_layer(method, preset), *high]
         for method in methods
     }
-    run, faults = build(harness, _own(low + high, harness))
+    run, faults = build(harness, _applicable(low + high, harness))
     configs: dict[str, Config] = {}
     for method in methods:
-        own = _own(layers[method.name], method.config, "method.")
-        configs[method.name], misfits = build(method.config, own, "method.")
+        settings = _applicable(layers[method.name], method.config, "method.")
+        configs[method.name], misfits = build(method.config, settings, "method.")
         faults += [f"{misfit} (method {method.name})" if len(methods) > 1 else misfit for misfit in misfits]
     _refuse(low + high, harness, methods, faults)
     origins = _origins(low + high, harness)
@@ -118,10 +118,10 @@ def resolve_run(
 ) -> tuple[RunT, list[SettingRow]]:
     """Apply the layers where no method runs: settings, and rows for `bench show`; keys of `method` are unknown here."""
     low, high = _outer_layers(profile, file, sets)
-    given = low + high
-    run, faults = build(harness, _own(given, harness))
-    _refuse(given, harness, (), faults)
-    return run, describe(run, _origins(given, harness))
+    layers = low + high
+    run, faults = build(harness, _applicable(layers, harness))
+    _refuse(layers, harness, (), faults)
+    return run, describe(run, _origins(layers, harness))
 
 
 def parse_set(text: str) -> tuple[tuple[str, ...], Any]:
@@ -156,9 +156,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return _bounded(tomllib.loads(path.read_text(encoding="utf-8"), parse_float=_number))
     except tomllib.TOMLDecodeError as error:
-        what, _, where = str(error).partition(" (at ")
-        line = re.match(r"line (\d+)", where)  # only Python 3.14 has it as a number
-        raise DataError(path, int(line[1]) if line else None, f"a fault: {what}", "TOML", "see toml.io") from None
+        fault, _, position = str(error).partition(" (at ")
+        line = re.match(r"line (\d+)", position)  # only Python 3.14 has it as a number
+        raise DataError(path, int(line[1]) if line else None, f"a fault: {fault}", "TOML", "see toml.io") from None
     except UnicodeDecodeError as error:
         line_number = error.object[: error.start].count(b"\n") + 1
         raise DataError(path, line_number, f"byte {error.object[error.start]:#04x}", "UTF-8 text") from None
@@ -200,12 +200,12 @@ def identity(config: Config) -> dict[str, Any]:
     `UsageError` for a file that cannot be read.
     """
     fields = type(config).model_fields
-    kept = {key: value for key, value in dump(config).items() if not _declared(fields[key], "idle")}
-    kept = {key: one for key, one in kept.items() if not _declared(fields[key], "late") or one != fields[key].default}
-    kept = {key: fields[key].default if _declared(fields[key], "log_only") else one for key, one in kept.items()}
+    values = {key: value for key, value in dump(config).items() if not _declared(fields[key], "idle")}
+    values = {key: v for key, v in values.items() if not _declared(fields[key], "late") or v != fields[key].default}
+    values = {key: fields[key].default if _declared(fields[key], "log_only") else v for key, v in values.items()}
     return {
         key: _content(key, Path(value).expanduser()) if value and _declared(fields[key], "file") else value
-        for key, value in kept.items()
+        for key, value in values.items()
     }
 
 
@@ -218,8 +218,8 @@ def _declared(field: FieldInfo, mark: str) -> bool:
 def _content(key: str, path: Path) -> Any:
     """Return the sha256 of a file, or of every file below a folder by its place there."""
     if path.is_dir():
-        files = sorted(one for one in path.rglob("*") if one.is_file())
-        return {"files": {one.relative_to(path).as_posix(): _content(key, one) for one in files}}
+        files = sorted(child for child in path.rglob("*") if child.is_file())
+        return {"files": {child.relative_to(path).as_posix(): _content(key, child) for child in files}}
     try:
         status = path.stat()
         return {"sha256": _sha256(path.resolve(), status.st_size, status.st_mtime_ns)}
@@ -260,10 +260,10 @@ def check_config(config: object) -> list[str]:
 
 def check_preset(config: type[Config], values: Mapping[str, Any]) -> list[str]:
     """Return what is wrong with a preset's values for a config that passes `check_config`, as phrases."""
-    given = _layer("preset", values)
+    layer = _layer("preset", values)
     leaves = leaves_of(config)
-    unknown_keys = [f"{one.key} is no setting of {config.__name__}" for one in given if one.key not in leaves]
-    return unknown_keys + build(config, _own(given, config))[1]
+    unknown_keys = [f"{row.key} is no setting of {config.__name__}" for row in layer if row.key not in leaves]
+    return unknown_keys + build(config, _applicable(layer, config))[1]
 
 
 def _layer(origin: str, values: Mapping[str, Any], prefix: str = "") -> list[LayerValue]:
@@ -277,7 +277,7 @@ def _outer_layers(
     """Return what a profile sets, which presets lie above, and what a file and `--set` set, which lie above presets."""
     low = _layer(f"profile {profile.name}", profile.values) if profile else []
     high = _layer(str(file), read_toml(file)) if file else []
-    return low, high + [one for key, value in map(parse_set, sets) for one in _layer("--set", {".".join(key): value})]
+    return low, high + [row for key, value in map(parse_set, sets) for row in _layer("--set", {".".join(key): value})]
 
 
 def _size_layer(method: Method, profile: Profile | None, preset: str | None) -> list[LayerValue]:
@@ -288,52 +288,52 @@ def _size_layer(method: Method, profile: Profile | None, preset: str | None) -> 
     """
     if profile is None:
         return []
-    own, named = _preset(method, profile.preset), _preset(method, preset) if preset else None
+    profile_preset, requested = _preset(method, profile.preset), _preset(method, preset) if preset else None
     leaves = leaves_of(method.config) if method.trainer is not None else {}
     values = {key: value for key, value in profile.of_methods.items() if key in leaves}
-    if own is not None and (named is None or _CELL in named):
-        values |= method.presets[own].values
+    if profile_preset is not None and (requested is None or _CELL in requested):
+        values |= method.presets[profile_preset].values
         values |= {key: min(bound, values[key]) for key, bound in profile.most.items() if key in values}
     return _layer(f"profile {profile.name}", values, "method.")
 
 
 def _preset(method: Method, name: str) -> str | None:
     """Return the method's own spelling of a preset's name, or None where it has none of that name."""
-    return next((own for own in method.presets if canonical(own) == canonical(name)), None)
+    return next((spelling for spelling in method.presets if canonical(spelling) == canonical(name)), None)
 
 
 def pretrained_as(method: Method, profile: Profile, preset: str | None) -> Preset | None:
     """Return the preset whose backbone, corpus and steps a profile takes: the one named, else the profile's."""
-    names = [own for own in (preset and _preset(method, preset), _preset(method, profile.preset)) if own]
-    return next((found for own in names if (found := method.presets[own]).steps), None) if profile.own else None
+    names = [spelling for spelling in (preset and _preset(method, preset), _preset(method, profile.preset)) if spelling]
+    return next((entry for name in names if (entry := method.presets[name]).steps), None) if profile.own else None
 
 
 def _preset_layer(method: Method, name: str | None) -> list[LayerValue]:
     """Return what a method's preset of that name sets; nothing where the method has none."""
-    own = _preset(method, name) if name else None
-    return _layer(f"preset {own}", method.presets[own].values, "method.") if own else []
+    spelling = _preset(method, name) if name else None
+    return _layer(f"preset {spelling}", method.presets[spelling].values, "method.") if spelling else []
 
 
-def _own(given: Iterable[LayerValue], config: type[Config], prefix: str = "") -> list[LayerValue]:
+def _applicable(layers: Iterable[LayerValue], config: type[Config], prefix: str = "") -> list[LayerValue]:
     leaves = leaves_of(config, prefix)
-    return [one for one in given if one.key in leaves]
+    return [setting for setting in layers if setting.key in leaves]
 
 
-def _origins(given: Iterable[LayerValue], config: type[Config], prefix: str = "") -> dict[str, str]:
+def _origins(layers: Iterable[LayerValue], config: type[Config], prefix: str = "") -> dict[str, str]:
     """Return dotted key → the last layer that set it, for the keys that the config has."""
-    return {one.key: one.origin for one in _own(given, config, prefix)}
+    return {setting.key: setting.origin for setting in _applicable(layers, config, prefix)}
 
 
 def _refuse(
-    given: Iterable[LayerValue], harness: type[Config], methods: Sequence[Method], misfits: Sequence[str]
+    layers: Iterable[LayerValue], harness: type[Config], methods: Sequence[Method], misfits: Sequence[str]
 ) -> None:
     """Raise `ConfigError` for keys that neither the harness nor any method has (with the nearest) and for misfits."""
-    known = leaves_of(harness)
+    leaves = leaves_of(harness)
     for method in methods:
-        known |= leaves_of(method.config, "method.")
-    unknown_keys = {one.key: one for one in given if one.key not in known}
-    near = {key: _near(key, known) if number < _FAULTS else [] for number, key in enumerate(unknown_keys)}
-    faults = [_unknown_key(one, known, near[one.key]) for one in unknown_keys.values()] + [*misfits]
+        leaves |= leaves_of(method.config, "method.")
+    unknown_keys = {setting.key: setting for setting in layers if setting.key not in leaves}
+    near = {key: _near(key, leaves) if number < _FAULTS else [] for number, key in enumerate(unknown_keys)}
+    faults = [_unknown_key(setting, leaves, near[setting.key]) for setting in unknown_keys.values()] + [*misfits]
     listed = faults[:_FAULTS] + [f"and {len(faults) - _FAULTS} more faults"] * (len(faults) > _FAULTS)
     if unknown_keys:
         listed.append(f"`bench show {methods[0].name if methods else 'METHOD'}` lists every setting.")
@@ -342,23 +342,23 @@ def _refuse(
         raise ConfigError("\n".join(listed), found=short(", ".join(unknown_keys)), hint=hint)
 
 
-def _near(key: str, known: Iterable[str]) -> list[str]:
+def _near(key: str, candidates: Iterable[str]) -> list[str]:
     """Return the keys nearest to an unknown one, of all sections, those of the same name first."""
-    keys = list(known)
+    keys = list(candidates)
     name = key.rpartition(".")[2]
-    names = {one.rpartition(".")[2]: one for one in keys}
-    namesakes = [one for one in keys if one.rpartition(".")[2] == name]
-    return namesakes or close(key, keys)[:1] or [names[other] for other in close(name, names)[:1]]
+    names = {candidate.rpartition(".")[2]: candidate for candidate in keys}
+    namesakes = [candidate for candidate in keys if candidate.rpartition(".")[2] == name]
+    return namesakes or close(key, keys)[:1] or [names[similar] for similar in close(name, names)[:1]]
 
 
-def _unknown_key(given: LayerValue, known: Mapping[str, FieldInfo], near: Sequence[str]) -> str:
+def _unknown_key(setting: LayerValue, leaves: Mapping[str, FieldInfo], near: Sequence[str]) -> str:
     """Return the sentence about an unknown key, with the keys that may be meant and the values that they take."""
-    members = [key for key in known if key.startswith(f"{given.key}.")]
+    members = [key for key in leaves if key.startswith(f"{setting.key}.")]
     if members:
-        return f"{given.key} ({given.origin}) is a section, expected one of its keys: {', '.join(members)}"
-    key = short(given.key)
-    meant = " or ".join(f"{key} ({expected(known[key].annotation, known[key].metadata)})" for key in near)
-    return f"{key} ({given.origin}) is no setting" + (f"; did you mean {meant}?" if near else "")
+        return f"{setting.key} ({setting.origin}) is a section, expected one of its keys: {', '.join(members)}"
+    key = short(setting.key)
+    suggestions = " or ".join(f"{key} ({expected(leaves[key].annotation, leaves[key].metadata)})" for key in near)
+    return f"{key} ({setting.origin}) is no setting" + (f"; did you mean {suggestions}?" if near else "")
 
 
 def _toml_value(text: str, typed: str) -> Any:
@@ -390,7 +390,7 @@ def _bounded(document: dict[str, Any]) -> dict[str, Any]:
     """Return a document of TOML. Raises `_TooDeepError`, or `ValueError` for a number too long to be printed."""
     level: list[Any] = [document]
     for _ in range(_DEEPEST):
-        parts = [part for one in level for part in (one.values() if isinstance(one, Mapping) else one)]
+        parts = [part for node in level for part in (node.values() if isinstance(node, Mapping) else node)]
         if any(isinstance(part, int) and part.bit_length() > _WIDEST for part in parts):
             raise ValueError
         level = [part for part in parts if isinstance(part, Mapping | list)]

@@ -35,7 +35,7 @@ class Profile:
 
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
-    {one["name"]: Profile(**one) for one in json.loads(files("bench.config").joinpath("profiles.json").read_bytes())}
+    {row["name"]: Profile(**row) for row in json.loads(files("bench.config").joinpath("profiles.json").read_bytes())}
 )
 """All profiles by name; the first is the default."""
 
@@ -45,10 +45,10 @@ DEFAULT = next(iter(PROFILES))
 
 def profile(name: str = DEFAULT) -> Profile:
     """Return the profile called `name`. Raises `UsageError` for a name that does not exist."""
-    found = PROFILES.get(canonical(name))
-    if found is None:
+    selected = PROFILES.get(canonical(name))
+    if selected is None:
         raise unknown_name("profile", name, PROFILES)
-    return found
+    return selected
 
 
 def choose_data(profile: Profile, data: str | None) -> str:
@@ -59,21 +59,21 @@ def choose_data(profile: Profile, data: str | None) -> str:
     """
     if data is None:
         return profile.data
-    chosen = canonical(data)
-    if chosen.startswith("mini-"):
-        world = chosen.removeprefix("mini-")
+    name = canonical(data)
+    if name.startswith("mini-"):
+        world = name.removeprefix("mini-")
         raise UsageError(
             found=f"--data {data}",
             expected=f"one of {', '.join(DATA)}",
             hint=f"type --data mini --set mini.world={world}",
         )
-    if chosen not in DATA:
+    if name not in DATA:
         raise unknown_name("data", data, DATA)
-    if chosen == "mini" and profile.data != "mini":
+    if name == "mini" and profile.data != "mini":
         raise UsageError(
             where=f"profile {profile.name} ({profile.hours})",
             found="--data mini",
             expected=f"{profile.data} data",
             hint="type --profile mini, or leave out --data",
         )
-    return chosen
+    return name

@@ -12,7 +12,7 @@ from bench.core.messages import unknown
 
 Names = str | Path | Iterable[str | Path] | None
 """One name or path, several as a list, or several in a string with commas between them."""
-OWN = {"readout": "encode.readout", "processes": "compute.processes", "shard_workers": "compute.shard_workers"}
+OPTION_KEYS = {"readout": "encode.readout", "processes": "compute.processes", "shard_workers": "compute.shard_workers"}
 """Options that are settings: of both the command and Python."""
 _LISTS = ("methods", "suites", "tasks", "settings")
 
@@ -27,9 +27,9 @@ def store_folder() -> Path:
     return Path(os.environ.get("BENCH_STORE") or "store")
 
 
-def split(given: Names) -> tuple[str, ...]:
+def split(names: Names) -> tuple[str, ...]:
     """Return names without blanks, empty entries and repeats; a string is a comma list."""
-    parts = given.split(",") if isinstance(given, str) else [given] if isinstance(given, Path) else given or ()
+    parts = names.split(",") if isinstance(names, str) else [names] if isinstance(names, Path) else names or ()
     return tuple(dict.fromkeys(text for part in parts if (text := str(part).strip())))
 
 
@@ -69,25 +69,25 @@ class Request:
         """Bring what was given into the types of the fields."""
         seeds: Any = self.seeds
         seeds = [seeds] if isinstance(seeds, int) else split(seeds) if isinstance(seeds, str) else seeds or ()
-        given: dict[str, Any] = {name: split(getattr(self, name)) for name in _LISTS}
-        given["seeds"] = tuple(map(_seed, seeds))
-        given["sets"] = _assignments(self.sets)
+        fields: dict[str, Any] = {name: split(getattr(self, name)) for name in _LISTS}
+        fields["seeds"] = tuple(map(_seed, seeds))
+        fields["sets"] = _assignments(self.sets)
         folders = {name: getattr(self, name) for name in ("data_dir", "store", "results", "file")}
-        given |= {name: Path(folder).expanduser() for name, folder in folders.items() if isinstance(folder, str)}
-        given |= {name: str(getattr(self, name)) for name in ("backbone", "corpus", "rerank") if getattr(self, name)}
-        for name, value in given.items():
+        fields |= {name: Path(folder).expanduser() for name, folder in folders.items() if isinstance(folder, str)}
+        fields |= {name: str(getattr(self, name)) for name in ("backbone", "corpus", "rerank") if getattr(self, name)}
+        for name, value in fields.items():
             object.__setattr__(self, name, value)
 
     @staticmethod
     def of(methods: Names = None, suites: Names = None, **options: Any) -> "Request":
         """Build a request from options in Python's spelling, None as if not given. Raises `UsageError`."""
-        given = {name: value for name, value in options.items() if value is not None}
-        known = {*Request.__dataclass_fields__, *OWN}
-        if odd := [name for name in given if name not in known]:
-            raise UsageError(unknown("option", odd[0], sorted(known)))
-        own = {key: given.pop(name) for name, key in OWN.items() if name in given}
-        sets = (*_assignments(given.pop("sets", ())), *_assignments(own))
-        return Request(split(methods), split(suites), sets=sets, **given)
+        values = {name: value for name, value in options.items() if value is not None}
+        known_options = {*Request.__dataclass_fields__, *OPTION_KEYS}
+        if odd := [name for name in values if name not in known_options]:
+            raise UsageError(unknown("option", odd[0], sorted(known_options)))
+        settings = {key: values.pop(name) for name, key in OPTION_KEYS.items() if name in values}
+        sets = (*_assignments(values.pop("sets", ())), *_assignments(settings))
+        return Request(split(methods), split(suites), sets=sets, **values)
 
     @property
     def seed(self) -> int:
@@ -116,14 +116,14 @@ class RunPreset:
     def applied(self, request: Request) -> Request:
         """Fill in what a request leaves open; the tasks belong to the preset's own suites."""
         names = ("methods", "suites", "settings", "seeds", "data", "profile")
-        given = {name: getattr(request, name) or getattr(self, name) for name in names}
+        fields = {name: getattr(request, name) or getattr(self, name) for name in names}
         tasks = request.tasks or (() if request.suites else self.tasks)
-        return replace(request, preset=None, tasks=tasks, **given)
+        return replace(request, preset=None, tasks=tasks, **fields)
 
     def about(self) -> dict[str, Any]:
         """Return what `bench show` and `bench list` print."""
-        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
 
 
 def _assignments(sets: str | Mapping[str, Any] | Iterable[str]) -> tuple[str, ...]:
@@ -133,15 +133,15 @@ def _assignments(sets: str | Mapping[str, Any] | Iterable[str]) -> tuple[str, ..
     return (sets,) if isinstance(sets, str) else tuple(sets)
 
 
-def _seed(given: object) -> int:
+def _seed(seed: object) -> int:
     try:
-        value = int(str(given))
+        value = int(str(seed))
     except ValueError:
         value = -1
     if value < 0:
         raise UsageError(
             where="--seed",
-            found=repr(given),
+            found=repr(seed),
             expected="whole numbers from 0 up, comma-separated",
             hint="--seed 0,1,2",
         )

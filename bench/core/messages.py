@@ -149,7 +149,7 @@ def _unpacked(limits: Iterable[Any]) -> list[Any]:
     """Return constraints with those that `pydantic.Field` bundles laid out singly."""
     from pydantic.fields import FieldInfo  # here, since suites that only word their errors need none of it
 
-    return [one for limit in limits for one in (limit.metadata if isinstance(limit, FieldInfo) else [limit])]
+    return [part for limit in limits for part in (limit.metadata if isinstance(limit, FieldInfo) else [limit])]
 
 
 def _limit(limits: Iterable[Any], name: str) -> Any:
@@ -163,8 +163,10 @@ def _range(limits: Sequence[Any]) -> str:
         bounds = f" from {lowest} to {highest}"
     else:
         signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
-        given = [f"{sign} {_limit(limits, name)}" for name, sign in signs.items() if _limit(limits, name) is not None]
-        bounds = f" {' and '.join(given)}" if given else ""
+        one_sided = [
+            f"{sign} {_limit(limits, name)}" for name, sign in signs.items() if _limit(limits, name) is not None
+        ]
+        bounds = f" {' and '.join(one_sided)}" if one_sided else ""
     step = _limit(limits, "multiple_of")
     return bounds + (f", a multiple of {step}" if step is not None else "")
 

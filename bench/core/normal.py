@@ -17,7 +17,7 @@ def normalize(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
     import regex  # here, for hardly a text needs it, and it is slow to load
 
     pieces, start = [], 0
-    for found in regex.finditer(_RUN, text):
-        pieces.append(unicodedata.normalize(form, text[start : found.end()]))
-        start = found.end()
+    for match in regex.finditer(_RUN, text):
+        pieces.append(unicodedata.normalize(form, text[start : match.end()]))
+        start = match.end()
     return "".join((*pieces, unicodedata.normalize(form, text[start:])))

@@ -59,8 +59,8 @@ def best(query: str, documents: Sequence[str], scores: Scores, k: int, tie: Tie)
     """
     _same_length(documents, scores)
     values = cast_scores(scores, tie)
-    kept = _ordered(documents, values, top_k_positions(values, k), tie)[:k]
-    return Ranking(query, tuple(map(documents.__getitem__, kept.tolist())), tuple(values[kept].tolist()))
+    top = _ordered(documents, values, top_k_positions(values, k), tie)[:k]
+    return Ranking(query, tuple(map(documents.__getitem__, top.tolist())), tuple(values[top].tolist()))
 
 
 def top_k_positions(scores: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.intp]:

@@ -129,8 +129,8 @@ class Leg:
     @property
     def sources(self) -> tuple[Source[Any], ...]:
         """Everything that is read: queries, what judges them, candidates, the corpus."""
-        given = (self.queries, self.qrels, self.answers, self.candidates, self.corpus.items, self.corpus.texts)
-        return tuple(source for source in given if source is not None)
+        sources = (self.queries, self.qrels, self.answers, self.candidates, self.corpus.items, self.corpus.texts)
+        return tuple(source for source in sources if source is not None)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from bench.store.store import MANIFEST, Store
 
 _LOOKED_AT = 200
 """Artefacts of a stage; keys are hashes, so the first ones are as good a sample as any."""
-_APART = 3
+_LEAST_RATIO = 3
 """How many times larger work has to be to say what a unit takes; below, the start hides it."""
 
 
@@ -29,16 +29,16 @@ class Experience:
     def seconds(self, cost: Cost, begun: bool) -> float:
         """Return what such work takes, `begun` where the run has done some; beyond one size at the default rate."""
         (units, seconds), (more, longer) = self.later or self.first or ((1.0, cost.start), (1.0, cost.start))
-        grows = more >= _APART * units and longer > seconds
+        grows = more >= _LEAST_RATIO * units and longer > seconds
         loading = 0.0 if self.later else cost.start  # and units share the time of one size as expected
-        each = (
+        per_unit = (
             (longer - seconds) / (more - units) if grows else min(1 / cost.rate, longer / (more + loading * cost.rate))
         )
-        start = max(0.0, seconds - each * units - loading * begun)
+        start = max(0.0, seconds - per_unit * units - loading * begun)
         if self.later and not begun:
             units, seconds = self.first[0] if self.first else (0.0, start + cost.start)
-            start = max(start, seconds - each * units)
-        return start + each * cost.work
+            start = max(start, seconds - per_unit * units)
+        return start + per_unit * cost.work
 
 
 def experience(store: Store, work: Iterable[Stage]) -> Mapping[str, Experience]:
@@ -48,19 +48,19 @@ def experience(store: Store, work: Iterable[Stage]) -> Mapping[str, Experience]:
         for path in islice((store.root / "artefacts" / name).glob(f"*/{MANIFEST}"), _LOOKED_AT):
             try:
                 manifest = json.loads(path.read_bytes())
-                made, seconds = manifest["provenance"], manifest["seconds"]
-                cost = made["cost"]
+                provenance, seconds = manifest["provenance"], manifest["seconds"]
+                cost = provenance["cost"]
                 if cost["units"] > 0 and seconds > 0:
-                    done = kinds.setdefault(cost["kind"], ([], []))
-                    done[not made.get("first")].append((cost["units"], seconds))
+                    samples = kinds.setdefault(cost["kind"], ([], []))
+                    samples[not provenance.get("first")].append((cost["units"], seconds))
             except (OSError, ValueError, KeyError, TypeError):
                 continue  # `bench verify` names it
-    return {kind: Experience(*map(_experience, done)) for kind, done in kinds.items()}
+    return {kind: Experience(*map(_experience, samples)) for kind, samples in kinds.items()}
 
 
 def _experience(work: list[tuple[float, float]]) -> Medians | None:
     if not work:
         return None
-    done, third = sorted(work), -(-len(work) // 3)
-    small, large = (tuple(map(median, zip(*part, strict=True))) for part in (done[:third], done[-third:]))
+    ordered, third = sorted(work), -(-len(work) // 3)
+    small, large = (tuple(map(median, zip(*part, strict=True))) for part in (ordered[:third], ordered[-third:]))
     return (small[0], small[1]), (large[0], large[1])

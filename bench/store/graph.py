@@ -16,29 +16,29 @@ CHECKS = ("validate", "read")
 
 def closure(targets: Iterable[Stage]) -> list[Stage]:
     """Return every stage that the targets rest on, once each: inputs before users, checks before all other work."""
-    found: dict[str, Stage] = {}
+    stages: dict[str, Stage] = {}
     users: dict[str, list[str]] = {}
     stack = list(targets)[::-1]
     while stack:
         current = stack.pop()
-        if current.key in found:
+        if current.key in stages:
             continue
-        found[current.key] = current
-        for given in current.before:
-            users.setdefault(given.key, []).append(current.key)
-            stack.append(given)
-    place = {key: number for number, key in enumerate(found)}
-    waiting = {key: len({given.key for given in found[key].before}) for key in found}
-    ready = [_priority(found[key], place[key]) for key in found if not waiting[key]]
+        stages[current.key] = current
+        for dependency in current.before:
+            users.setdefault(dependency.key, []).append(current.key)
+            stack.append(dependency)
+    place = {key: number for number, key in enumerate(stages)}
+    waiting = {key: len({dependency.key for dependency in stages[key].before}) for key in stages}
+    ready = [_priority(stages[key], place[key]) for key in stages if not waiting[key]]
     heapq.heapify(ready)
     ordered = []
     while ready:
         key = heapq.heappop(ready)[-1]
-        ordered.append(found[key])
+        ordered.append(stages[key])
         for user in dict.fromkeys(users.get(key, ())):
             waiting[user] -= 1
             if not waiting[user]:
-                heapq.heappush(ready, _priority(found[user], place[user]))
+                heapq.heappush(ready, _priority(stages[user], place[user]))
     return ordered
 
 
@@ -64,27 +64,27 @@ class Step:
 
 def steps(targets: Sequence[Stage], store: Store) -> list[Step]:
     """Compare the graph with the store. A corrupt artefact is made again even where nobody needs it now."""
-    every = closure(targets)
-    states = {item.key: store.state(item) for item in every}
-    wanted = {item.key for item in targets if states[item.key] != "cached"}
-    wanted |= {key for key, state in states.items() if state == "corrupt"}
-    for item in reversed(every):  # users come after their inputs
-        if item.key in wanted:
-            wanted |= {given.key for given in item.before if states[given.key] != "cached"}
-    known = experience(store, [item for item in every if item.key in wanted])
-    begun: set[str] = set()  # kinds of which the run has done some before
-    return [_step(item, states[item.key], item.key in wanted, known, begun) for item in every]
+    ordered = closure(targets)
+    states = {item.key: store.state(item) for item in ordered}
+    to_run = {item.key for item in targets if states[item.key] != "cached"}
+    to_run |= {key for key, state in states.items() if state == "corrupt"}
+    for item in reversed(ordered):  # users come after their inputs
+        if item.key in to_run:
+            to_run |= {dependency.key for dependency in item.before if states[dependency.key] != "cached"}
+    experiences = experience(store, [item for item in ordered if item.key in to_run])
+    started_kinds: set[str] = set()  # kinds of which the run has done some before
+    return [_step(item, states[item.key], item.key in to_run, experiences, started_kinds) for item in ordered]
 
 
-def _step(item: Stage, state: str, runs: bool, known: Mapping[str, Experience], begun: set[str]) -> Step:
+def _step(item: Stage, state: str, runs: bool, experiences: Mapping[str, Experience], started_kinds: set[str]) -> Step:
     if not runs:
         return Step(item, state, runs, 0.0)
     cost = item.cost
-    alike = known.get(cost.kind)
-    again = cost.kind in begun
-    seconds = alike.seconds(cost, again) if alike else cost.work / cost.rate + cost.start * (not again)
-    begun.add(cost.kind)
-    return Step(item, state, runs, seconds, alike is None)
+    measured = experiences.get(cost.kind)
+    warm = cost.kind in started_kinds
+    seconds = measured.seconds(cost, warm) if measured else cost.work / cost.rate + cost.start * (not warm)
+    started_kinds.add(cost.kind)
+    return Step(item, state, runs, seconds, measured is None)
 
 
 class Listener(Protocol):

@@ -27,9 +27,9 @@ def verify(store: Store, seen: Callable[[], None]) -> list[Fault]:
     """
     faults: list[Fault] = []
     for folder in store.artefacts():
-        if found := store.faults(folder, thorough=True):
-            store.mark(folder, found)
-            faults += found
+        if artefact_faults := store.faults(folder, thorough=True):
+            store.mark(folder, artefact_faults)
+            faults += artefact_faults
         seen()
     for memo in sorted((store.root / "inputs").glob("*.json")):
         try:
@@ -73,25 +73,25 @@ def remove(store: Store, items: Iterable[Garbage], used: Callable[[], Collection
 
     `used` is asked again, after the leases: a run gives its lease back once its result is there.
     """
-    listed, gone = list(items), []  # before the lock, which listing takes too
+    listed, removed = list(items), []  # before the lock, which listing takes too
     with leased_keys(store) as leased:
-        kept = {*leased, *used()}
+        needed = {*leased, *used()}
         for item in listed:
             folder = item.path.is_dir()
             if not folder:
                 item.path.unlink(missing_ok=True)
-            if not folder or _moved_aside(store, item.path, kept):
-                gone.append(item)
-    for item in gone:
+            if not folder or _moved_aside(store, item.path, needed):
+                removed.append(item)
+    for item in removed:
         shutil.rmtree(_trash(store, item.path), ignore_errors=True)
-    return gone
+    return removed
 
 
-def _moved_aside(store: Store, folder: Path, kept: Collection[str]) -> bool:
+def _moved_aside(store: Store, folder: Path, needed: Collection[str]) -> bool:
     """Move a folder to the trash unless somebody needs it or works in it; return whether it is there."""
     trash = _trash(store, folder)
     with suppress(Timeout), lock_file(store.lock_path(_key(folder))).acquire(timeout=0):
-        if not folder.exists() or (_key(folder) in kept and not _is_finished(store, folder)):
+        if not folder.exists() or (_key(folder) in needed and not _is_finished(store, folder)):
             return False
         if folder != trash:
             trash.parent.mkdir(parents=True, exist_ok=True)

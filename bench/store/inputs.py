@@ -81,5 +81,5 @@ class Inputs:
 
     def facts(self, stage: Stage) -> Mapping[str, Any]:
         """Return what the store knows of a finished stage; nothing where it is not finished."""
-        made = self.store.open(stage)
-        return made.facts if made else {}
+        artefact = self.store.open(stage)
+        return artefact.facts if artefact else {}

@@ -24,29 +24,29 @@ _ALL = "leases"  # the lock under which leases are taken and artefacts removed
 def leased(store: Store, keys: Iterable[str]) -> Iterator[None]:
     """Keep artefacts from `gc` while the block runs; in a store that cannot be written nobody removes any."""
     name = f"{os.getpid()}-{secrets.token_hex(4)}"
-    record, held = _folder(store) / f"{name}.json", FileLock(_folder(store) / f"{name}.lock")
+    record, lock = _folder(store) / f"{name}.json", FileLock(_folder(store) / f"{name}.lock")
     try:
         with lock_file(store.lock_path(_ALL)):
             record.parent.mkdir(parents=True, exist_ok=True)
-            held.acquire()
+            lock.acquire()
             write_bytes(record, canonical(sorted(keys)))
     except OSError:
-        held.release()
+        lock.release()
     try:
         yield
     finally:
         with suppress(OSError):
             record.unlink(missing_ok=True)
-            held.release()
-            Path(held.lock_file).unlink(missing_ok=True)
+            lock.release()
+            Path(lock.lock_file).unlink(missing_ok=True)
 
 
 @contextmanager
 def leased_keys(store: Store) -> Iterator[set[str]]:
     """Return the keys under a lease; no other is taken while the block runs. Void leases are cleared away."""
-    found: set[str] = set()
+    keys: set[str] = set()
     if not os.access(store.root, os.W_OK):
-        yield found
+        yield keys
         return
     with lock_file(store.lock_path(_ALL)):
         for path in sorted(_folder(store).glob("*.lock")):
@@ -57,8 +57,8 @@ def leased_keys(store: Store) -> Iterator[set[str]]:
                     path.unlink(missing_ok=True)
             except Timeout:
                 with suppress(FileNotFoundError):  # it has just ended
-                    found |= set(json.loads(record.read_bytes()))
-        yield found
+                    keys |= set(json.loads(record.read_bytes()))
+        yield keys
 
 
 def _folder(store: Store) -> Path:

@@ -37,7 +37,7 @@ SPREAD: Mapping[str, Any] = MappingProxyType({"spread": True})
 
 def named(key: str, *others: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the metadata of a field that the identity calls otherwise."""
-    return {name: value for one in others for name, value in one.items()} | {"key": key}
+    return {name: value for metadata in others for name, value in metadata.items()} | {"key": key}
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Stage(ABC):
     @property
     def inputs(self) -> dict[str, Stage]:
         """The stages that it rests on, by field name."""
-        return {one.name: value for one in fields(self) if isinstance(value := getattr(self, one.name), Stage)}
+        return {item.name: value for item in fields(self) if isinstance(value := getattr(self, item.name), Stage)}
 
     @property
     def shares(self) -> tuple[Stage, ...]:
@@ -200,10 +200,10 @@ class Stage(ABC):
 
     def chain(self) -> Iterator[Stage]:
         """Yield the stages that it rests on, then itself, each once and after its inputs."""
-        found: dict[str, Stage] = {}
-        for given in self.inputs.values():
-            found |= {one.key: one for one in given.chain() if one.key not in found}
-        yield from found.values()
+        stages: dict[str, Stage] = {}
+        for dependency in self.inputs.values():
+            stages |= {stage.key: stage for stage in dependency.chain() if stage.key not in stages}
+        yield from stages.values()
         yield self
 
 
@@ -224,5 +224,5 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "identity"):
         return value.identity()
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

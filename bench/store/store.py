@@ -39,7 +39,7 @@ from bench.store.stage import FORMAT, KEY_DIGITS, Stage
 MANIFEST = "manifest.json"
 MARK = "CORRUPT"
 """A file that `bench verify` leaves in an artefact with a fault, so that the next run makes it again."""
-_KEPT = ("files", "facts", "seconds")
+_REMEMBERED = ("files", "facts", "seconds")
 """What a store remembers of a manifest that it has proven."""
 
 
@@ -61,11 +61,11 @@ def _stamp(path: Path) -> list[int]:
 def _files(folder: Path) -> list[Path]:
     """Every file under a folder but the manifest and unfinished temporaries, in a fixed order."""
     inside = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
-    found = (path for path in inside if path.is_file() and not is_temporary(path))
-    return sorted(path for path in found if path not in (folder / MANIFEST, folder / MARK))
+    paths = (path for path in inside if path.is_file() and not is_temporary(path))
+    return sorted(path for path in paths if path not in (folder / MANIFEST, folder / MARK))
 
 
-_BEGUN: set[str] = set()
+_STARTED_KINDS: set[str] = set()
 """Kinds of work done in this process: the first of each loads libraries."""
 
 
@@ -75,7 +75,7 @@ class Store:
     def __init__(self, root: Path, notice: Callable[[str], None] = lambda _: None) -> None:
         """Remember the place; touch nothing."""
         self.root, self.notice = root, notice
-        self._proven: dict[Path, tuple[list[int], dict[str, Any]]] = {}  # manifest → its stamp, its `_KEPT`
+        self._proven: dict[Path, tuple[list[int], dict[str, Any]]] = {}  # manifest → its stamp, its `_REMEMBERED`
 
     def folder(self, stage: Stage) -> Path:
         """Return where a stage's artefact lies, or would lie."""
@@ -93,8 +93,8 @@ class Store:
         if self.state(stage) != "cached":
             return None
         folder = self.folder(stage)
-        known = self._proven[folder / MANIFEST][1]
-        return Artefact(folder, known["facts"], known["seconds"])
+        manifest = self._proven[folder / MANIFEST][1]
+        return Artefact(folder, manifest["facts"], manifest["seconds"])
 
     def faults(self, folder: Path, thorough: bool = False) -> list[Fault]:
         """Compare an artefact's files with its manifest (once a process); a thorough comparison rehashes all."""
@@ -102,34 +102,34 @@ class Store:
         if (folder / MARK).exists() and not thorough:
             return [Fault(folder, f"marked as corrupt: {(folder / MARK).read_text(errors='replace')}")]
         try:
-            stamp, (proven, known) = _stamp(manifest), self._proven.get(manifest, ([], {}))
+            stamp, (proven, remembered) = _stamp(manifest), self._proven.get(manifest, ([], {}))
             if thorough or stamp != proven:
                 clear_abandoned(folder)
                 content = read_sealed(manifest)
-                known = {name: content[name] for name in _KEPT}
-                self._proven[manifest] = stamp, known
+                remembered = {name: content[name] for name in _REMEMBERED}
+                self._proven[manifest] = stamp, remembered
         except (OSError, ValueError) as error:
             return [Fault(manifest, f"a manifest that cannot be trusted: {error}")]
-        listed = known["files"]
-        here = {path.relative_to(folder).as_posix(): path for path in _files(folder)}
-        found = [Fault(folder / name, "no such file") for name in listed if name not in here]
-        found += [
-            Fault(path, "a file that the stage did not write") for name, path in here.items() if name not in listed
+        listed = remembered["files"]
+        present = {path.relative_to(folder).as_posix(): path for path in _files(folder)}
+        faults = [Fault(folder / name, "no such file") for name in listed if name not in present]
+        faults += [
+            Fault(path, "a file that the stage did not write") for name, path in present.items() if name not in listed
         ]
         restamp = False
         for name, entry in listed.items():
-            path = here.get(name)
+            path = present.get(name)
             if path is None or (not thorough and _stamp(path) == entry["stamp"]):
                 continue
             actual = sha256_file(path)
             if actual != entry["sha256"]:
-                found.append(Fault(path, f"sha256 {actual[:12]}…, expected {entry['sha256'][:12]}…"))
+                faults.append(Fault(path, f"sha256 {actual[:12]}…, expected {entry['sha256'][:12]}…"))
             elif _stamp(path) != entry["stamp"]:
                 entry["stamp"], restamp = _stamp(path), True
-        if restamp and not found and os.access(folder, os.W_OK):  # a copied store: hash once, not on every run
+        if restamp and not faults and os.access(folder, os.W_OK):  # a copied store: hash once, not on every run
             with self.writing(f"renewing {manifest}"):
                 write_sealed(manifest, {**read_sealed(manifest), "files": listed})
-        return found
+        return faults
 
     def mark(self, folder: Path, faults: list[Fault]) -> None:
         """Have the next run make a damaged artefact again, even if its file times tell nothing."""
@@ -152,7 +152,7 @@ class Store:
             return self._build(stage, advance, log), "ran"
 
     def _build(self, stage: Stage, advance: Advance, log: Log) -> Artefact:
-        folders = {name: self.folder(given) for name, given in stage.inputs.items()}
+        folders = {name: self.folder(dependency) for name, dependency in stage.inputs.items()}
         scratch = self.root / "work" / f"{stage.name}-{stage.key}"
         out = scratch / "out"
         shutil.rmtree(out, ignore_errors=True)
@@ -171,14 +171,14 @@ class Store:
             "title": stage.title,
             "key": stage.key,
             "identity": stage.identity(),
-            "provenance": {**provenance, "finished": _now(), "first": kind not in _BEGUN},
+            "provenance": {**provenance, "finished": _timestamp(), "first": kind not in _STARTED_KINDS},
             "facts": facts,
             "seconds": round(seconds, 3),
             "files": {
                 path.relative_to(out).as_posix(): {"sha256": sha256_file(path), "stamp": _stamp(path)} for path in files
             },
         }
-        _BEGUN.add(kind)
+        _STARTED_KINDS.add(kind)
         write_sealed(out / MANIFEST, manifest)
         folder = self.folder(stage)
         if folder.exists():  # corrupt, or it would have been used
@@ -215,9 +215,9 @@ class Store:
             stamp = _stamp(path)
             if memo.exists():
                 with suppress(OSError, ValueError):  # a damaged memo: the file is hashed again
-                    known = read_sealed(memo)
-                    if known["stamp"] == stamp:
-                        return str(known["sha256"])
+                    record = read_sealed(memo)
+                    if record["stamp"] == stamp:
+                        return str(record["sha256"])
             value = sha256_file(path)
         except OSError as error:
             raise UsageError(f"cannot read {path}: {explain(error)}") from error
@@ -230,6 +230,6 @@ class Store:
         return sorted(path for path in (self.root / "artefacts").glob("*/*") if path.is_dir())
 
 
-def _now() -> str:
+def _timestamp() -> str:
     """UTC, to the second, ISO 8601."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

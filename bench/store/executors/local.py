@@ -30,7 +30,7 @@ from bench.store.store import Store
 
 _News = float | str | Mapping[str, Any]
 """Of a stage: units that it has done, a sentence for people, a line of its log."""
-_EVERY = 0.5  # seconds between two reports of a worker
+_REPORT_INTERVAL = 0.5  # seconds between two reports of a worker
 _SIGNALS = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
 _PATIENCE = 5.0  # seconds that a worker has to end
 
@@ -43,7 +43,7 @@ class LocalExecutor:
         lost = set[str]()
         for item in items:
             try:
-                if lost.isdisjoint(given.key for given in item.before):
+                if lost.isdisjoint(input_stage.key for input_stage in item.before):
                     make(item, store, listener)
                     continue
             except Exception as error:
@@ -94,27 +94,27 @@ class _Machine:
 
     def start(self, ready: Sequence[Stage]) -> Mapping[str, Task]:
         """Start what fits of the stages that are ready, after reporting what workers have sent."""
-        self._busy = {task: given for task, given in self._busy.items() if not task.done()}
-        self._report({given[0].key: given[0] for given in self._busy.values()})
-        begun = {}
+        self._busy = {task: job for task, job in self._busy.items() if not task.done()}
+        self._report({job[0].key: job[0] for job in self._busy.values()})
+        started = {}
         for number, item in enumerate(ready):
             granted = self._grant(item.needs, len(ready) - number)
             if granted is not None:
                 needs, devices = granted
-                begun[item.key] = task = self._submit(item, needs.cores, devices)
+                started[item.key] = task = self._submit(item, needs.cores, devices)
                 self._busy[task] = item, needs, devices
-        return begun
+        return started
 
     def end(self) -> None:
         """End all workers; the stage that one is at continues from its parts another time."""
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
         workers = set(multiprocessing.active_children()) - self._others
-        for one in workers:
-            one.terminate()
-        for one in workers:
-            one.join(_PATIENCE)
-            one.kill()
+        for worker in workers:
+            worker.terminate()
+        for worker in workers:
+            worker.join(_PATIENCE)
+            worker.kill()
 
     def _report(self, running: Mapping[str, Stage]) -> None:
         while not self._events.empty():
@@ -130,24 +130,24 @@ class _Machine:
 
     def _grant(self, needs: Needs, waiting: int) -> tuple[Needs, tuple[str, ...]] | None:
         """Return what a stage gets, with its GPUs, or None where there is no room now."""
-        held = [given for _, given, _ in self._busy.values()]
-        free = self._cores - sum(given.cores for given in held)
-        taken = {name for *_, names in self._busy.values() for name in names}
-        share = needs.cores or max(1, free // max(1, min(waiting, self._workers - len(held))))
-        fits = share <= free and needs.memory <= self._memory - sum(given.memory for given in held)
-        if held and not (fits and len(held) < self._workers):
+        occupied = [granted for _, granted, _ in self._busy.values()]
+        free = self._cores - sum(granted.cores for granted in occupied)
+        busy_gpus = {name for *_, names in self._busy.values() for name in names}
+        share = needs.cores or max(1, free // max(1, min(waiting, self._workers - len(occupied))))
+        fits = share <= free and needs.memory <= self._memory - sum(granted.memory for granted in occupied)
+        if occupied and not (fits and len(occupied) < self._workers):
             return None
-        devices = self._devices(needs, taken)
+        devices = self._devices(needs, busy_gpus)
         return None if devices is None else (Needs(share, needs.memory), devices)
 
-    def _devices(self, needs: Needs, taken: set[str]) -> tuple[str, ...] | None:
+    def _devices(self, needs: Needs, busy_gpus: set[str]) -> tuple[str, ...] | None:
         """Choose GPUs that nobody has; None where too few are free."""
         if needs.device == "cpu":
             return ()
         if needs.device != "cuda":  # one that the user has named
-            return None if taken else (needs.device,)
+            return None if busy_gpus else (needs.device,)
         self._gpus = gpus() if self._gpus is None else self._gpus
-        free = [name for name in self._gpus if name not in taken]
+        free = [name for name in self._gpus if name not in busy_gpus]
         return tuple(free[: needs.gpus]) if len(free) >= needs.gpus else None
 
     def _submit(self, item: Stage, threads: int, devices: tuple[str, ...]) -> Task:
@@ -204,14 +204,14 @@ def _end_with_parent() -> None:
 
 def _work(packed: bytes, root: Path, alone: bool, threads: int) -> tuple[str, float]:
     item: Stage = loads(packed)  # noqa: S301 (from the process that started this one)
-    done, sent = 0.0, time.monotonic()
+    units_done, sent = 0.0, time.monotonic()
 
     def advance(units: float) -> None:
-        nonlocal done, sent
-        done += units
-        if time.monotonic() - sent > _EVERY:
-            _send(item.key, done)
-            done, sent = 0.0, time.monotonic()
+        nonlocal units_done, sent
+        units_done += units
+        if time.monotonic() - sent > _REPORT_INTERVAL:
+            _send(item.key, units_done)
+            units_done, sent = 0.0, time.monotonic()
 
     os.environ["OMP_NUM_THREADS"] = str(threads)  # for libraries that are loaded later
     with threadpool_limits(threads):

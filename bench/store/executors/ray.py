@@ -39,14 +39,14 @@ class RayExecutor:
             import ray
         except ImportError:
             raise UsageError("--executor ray needs Ray; type pip install 'retrieval-bench[ray]'") from None
-        with ExitStack() as own:
+        with ExitStack() as stack:
             if not ray.is_initialized() and address:
                 ray.init(address=address, log_to_driver=False)
-                own.callback(ray.shutdown)
+                stack.callback(ray.shutdown)
             elif not ray.is_initialized():  # Ray opens its folder to everybody, so it lies in one of the user's alone
-                folder = own.enter_context(TemporaryDirectory(prefix="bench-ray-", ignore_cleanup_errors=True))
+                folder = stack.enter_context(TemporaryDirectory(prefix="bench-ray-", ignore_cleanup_errors=True))
                 ray.init(include_dashboard=False, log_to_driver=False, _temp_dir=f"{folder}/ray")
-                own.callback(ray.shutdown)
+                stack.callback(ray.shutdown)
             drive(items, listener, spared, partial(_start, ray, Store(store.root.resolve()), is_offline()))
 
 

@@ -24,16 +24,18 @@ def drive(items: Sequence[Stage], listener: Listener, spared: Spared, start: Sta
 
     `start` is asked again and again, also where nothing is ready. Raises what a stage raises, unless it is spared.
     """
-    made, place = {item.key: item for item in items}, {item.key: at for at, item in enumerate(items)}
-    order = TopologicalSorter({key: [one.key for one in made[key].before if one.key in made] for key in made})
+    stages, place = {item.key: item for item in items}, {item.key: at for at, item in enumerate(items)}
+    order = TopologicalSorter(
+        {key: [before.key for before in stages[key].before if before.key in stages] for key in stages}
+    )
     order.prepare()
     ready, running = set[str](), dict[Task, Stage]()
     while True:
         ready |= {*order.get_ready()}
-        for key, task in start([made[key] for key in sorted(ready, key=place.__getitem__)]).items():
+        for key, task in start([stages[key] for key in sorted(ready, key=place.__getitem__)]).items():
             ready.discard(key)
-            running[task] = made[key]
-            listener.started(made[key])
+            running[task] = stages[key]
+            listener.started(stages[key])
         if not running:
             return
         for task in wait(running, _POLL, FIRST_COMPLETED).done:

@@ -102,17 +102,17 @@ class _Jobs:
             for ended in [task for task, job in self._running.items() if job.done()]:
                 self._finish(ended, self._running.pop(ended))
             self._looked = time.monotonic()
-        alike: dict[Needs, list[Stage]] = {}
+        by_needs: dict[Needs, list[Stage]] = {}
         for item in ready:
-            alike.setdefault(item.needs, []).append(item)
-        begun: dict[str, Task] = {}
-        for needs, items in alike.items():
+            by_needs.setdefault(item.needs, []).append(item)
+        tasks: dict[str, Task] = {}
+        for needs, items in by_needs.items():
             for first in range(0, len(items), _ARRAY):
                 array = items[first : first + _ARRAY]
                 for item, job in zip(array, self._submitted(needs, array), strict=True):
                     task: Task = Future()
-                    begun[item.key], self._running[task] = task, job
-        return begun
+                    tasks[item.key], self._running[task] = task, job
+        return tasks
 
     def end(self) -> None:
         """Cancel all jobs; what a stage has finished is kept."""
@@ -133,20 +133,20 @@ class _Jobs:
                 mem_gb=_ROOM * needs.memory,
                 gpus_per_node=needs.gpus or None,
             )
-            found: Sequence[Any] = queue.submit_array([_StageJob(item, self._root, is_offline()) for item in items])
+            jobs: Sequence[Any] = queue.submit_array([_StageJob(item, self._root, is_offline()) for item in items])
         except (RuntimeError, ValueError) as error:  # no SLURM, or it refuses
             text = str(error).strip()
             raise UsageError(f"SLURM did not take the job of {title}: {text}", where=title, found=text) from error
-        return found
+        return jobs
 
     def _finish(self, task: Task, job: Any) -> None:
         """Pass on what became of a job that has ended."""
         try:
-            found = job.result()
+            outcome = job.result()
         except RuntimeError as error:  # submitit's, with the end of the job's log
             lines = "\n".join(str(error).splitlines()[-_TAIL:])
-            found = BenchError(f"job {job.job_id} ended without its stage; its last lines:\n{lines}")
-        if isinstance(found, BenchError):
-            task.set_exception(found)
+            outcome = BenchError(f"job {job.job_id} ended without its stage; its last lines:\n{lines}")
+        if isinstance(outcome, BenchError):
+            task.set_exception(outcome)
         else:
-            task.set_result(found)
+            task.set_result(outcome)
