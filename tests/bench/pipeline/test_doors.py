@@ -45,16 +45,16 @@ class Letters:
 
     def encode(self, items: Sequence[Item], role: Role) -> Vectors:
         """Return vectors `[n, width]`."""
-        found = np.zeros((len(items), self.config.width), np.float32)
-        for row, item in zip(found, items, strict=True):
+        vectors = np.zeros((len(items), self.config.width), np.float32)
+        for row, item in zip(vectors, items, strict=True):
             text = f" {item.title} {item.text} ".lower()
             for pair in pairwise(text):
                 row[(ord(pair[0]) * 31 + ord(pair[1])) % len(row)] += 1
-        return found
+        return vectors
 
 
-ABOUT = "letters", "1", "Pairs of letters.", "An example; there is no paper.", LettersConfig
-OWN = Method(*ABOUT, encoder=Letters, trains=False, deterministic=True, settings=("unsupervised",))
+IDENTITY = "letters", "1", "Pairs of letters.", "An example; there is no paper.", LettersConfig
+LETTERS = Method(*IDENTITY, encoder=Letters, trains=False, deterministic=True, settings=("unsupervised",))
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class Signs:
     def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[bench.Ranking]:
         signs, ids = np.load(index / "signs.npy"), json.loads((index / "ids.json").read_text())
         for query in queries:
-            asked = self.encoder.encode([query], "query")[0] > 0
-            yield best(query.id, ids, (signs == asked).sum(1).astype(float).tolist(), k, tie)
+            query_signs = self.encoder.encode([query], "query")[0] > 0
+            yield best(query.id, ids, (signs == query_signs).sum(1).astype(float).tolist(), k, tie)
 
 
 SIGNS = replace(CROP, name="signs", retriever=Signs)
@@ -83,30 +83,30 @@ SIGNS = replace(CROP, name="signs", retriever=Signs)
 def ran(tmp_path: Path, request: bench.Request, *methods: Method) -> Outcome:
     request = replace(request, store=tmp_path / "store", results=tmp_path / "results", device="cpu")
     plugins, store = load(extra=[plugin("bench_methods", *methods)]), Store(tmp_path / "store")
-    done = run(request, plugins, store, NullListener())
+    outcome = run(request, plugins, store, NullListener())
     assert not any(step.runs for step in plan(request, plugins, store).steps), "a second run finds all of it"
-    return done
+    return outcome
 
 
 def test_an_encoder_of_a_methods_own(tmp_path: Path, tiny: Path) -> None:
     """Its vectors are stored and searched by cosine; nothing of torch enters its keys; another config is another."""
     request = bench.Request(("letters",), ("beir",), tasks=(str(tiny),), sets=("data.language=en",))
-    done = ran(tmp_path, request, OWN)
-    (leg,) = done.plan.legs[0]
+    outcome = ran(tmp_path, request, LETTERS)
+    (leg,) = outcome.plan.legs[0]
     assert [item.name for item in leg.stages] == ["validate", "read", "encode", "encode", "search", "score"]
     assert leg.resolved == {"similarity": "cos"}
     assert not {"torch", "transformers"} & set(leg.libraries)
-    assert done.rows[0]["measures"]["R@100"] > 0.5
-    typed = ran(tmp_path, replace(request, sets=(*request.sets, "encode.similarity=dot")), OWN)
+    assert outcome.rows[0]["measures"]["R@100"] > 0.5
+    typed = ran(tmp_path, replace(request, sets=(*request.sets, "encode.similarity=dot")), LETTERS)
     assert typed.plan.legs[0][0].resolved == {"similarity": "dot"}
-    narrow = ran(tmp_path, replace(request, sets=(*request.sets, "method.width=2")), OWN)
-    assert len({one.plan.identities[0].hash for one in (done, typed, narrow)}) == 3
-    vectors = [one.plan.legs[0][0].by_name["encode"].key for one in (done, typed, narrow)]
+    narrow = ran(tmp_path, replace(request, sets=(*request.sets, "method.width=2")), LETTERS)
+    assert len({result.plan.identities[0].hash for result in (outcome, typed, narrow)}) == 3
+    vectors = [result.plan.legs[0][0].by_name["encode"].key for result in (outcome, typed, narrow)]
     assert vectors[0] == vectors[1] != vectors[2]
 
 
 @pytest.mark.parametrize(
-    ("made", "found"),
+    ("vectors", "expected"),
     [
         (np.zeros((2, 3)), "float64 [2, 3]"),
         (np.zeros((2, 1, 1), np.float32), "float32 [2, 1, 1]"),
@@ -114,32 +114,32 @@ def test_an_encoder_of_a_methods_own(tmp_path: Path, tiny: Path) -> None:
         ([[0.0]], "list"),
     ],
 )
-def test_vectors_of_an_encoder_are_checked(made: Any, found: str) -> None:
+def test_vectors_of_an_encoder_are_checked(vectors: Any, expected: str) -> None:
     """Kind, shape and finiteness."""
 
-    class Given:
+    class Fixed:
         def encode(self, items: Sequence[Item], role: Role) -> Any:
-            return made
+            return vectors
 
-    with pytest.raises(PluginError, check=fields(where="encoder of x", found=found)):
-        Checked(Given(), "x").encode([Item("a", ""), Item("b", "")], "query")
+    with pytest.raises(PluginError, check=fields(where="encoder of x", found=expected)):
+        Checked(Fixed(), "x").encode([Item("a", ""), Item("b", "")], "query")
 
 
 def test_a_retriever_gets_the_trained_encoder(tmp_path: Path, small: dict[str, Any]) -> None:
     """From prepare to train, then index and search; the start is indexed too, and so is a tuned encoder."""
     corpus = tmp_path / "corpus" / "en.jsonl"
     corpus.parent.mkdir()
-    rows = ({"id": f"d{at}", "sentences": [f"word {at} of {one}" for one in range(6)]} for at in range(20))
+    rows = ({"id": f"d{at}", "sentences": [f"word {at} of {number}" for number in range(6)]} for at in range(20))
     corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
     request = bench.Request(("signs",), ("beir",), **{**small, "corpus": str(corpus.parent)})
-    done = ran(tmp_path, request, SIGNS)
-    assert [row["system"] for row in done.rows] == ["signs", "signs@init"]
-    (leg,) = done.plan.legs[0]
+    outcome = ran(tmp_path, request, SIGNS)
+    assert [row["system"] for row in outcome.rows] == ["signs", "signs@init"]
+    (leg,) = outcome.plan.legs[0]
     names = " ".join(item.name for item in leg.stages)
     assert names == "prepare init train validate read index search score"
-    made = leg.by_name
-    assert made["index"].inputs["encoder"].key == made["search"].inputs["encoder"].key == made["train"].key
-    keys = {legs[0].by_name["index"].key for legs in done.plan.legs}
+    stages = leg.by_name
+    assert stages["index"].inputs["encoder"].key == stages["search"].inputs["encoder"].key == stages["train"].key
+    keys = {legs[0].by_name["index"].key for legs in outcome.plan.legs}
     assert len(keys) == 2
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("".join(f"a question {at}\tan answer {at}\n" for at in range(8)))
@@ -151,33 +151,33 @@ def test_a_retriever_gets_the_trained_encoder(tmp_path: Path, small: dict[str, A
 def test_doors_that_clash_are_refused() -> None:
     """Whatever would never be called: a trainer with a retriever that takes no encoder, any door with an encoder."""
 
-    def alone(config: Any) -> Any:
+    def config_only(config: Any) -> Any:
         return None
 
-    assert method_faults(SIGNS) == method_faults(OWN) == []
+    assert method_faults(SIGNS) == method_faults(LETTERS) == []
     for faulty, words in (
-        (replace(CROP, retriever=alone), "takes no encoder"),
+        (replace(CROP, retriever=config_only), "takes no encoder"),
         (replace(BM25, trainer=CROP.trainer), "brings a trainer without the contract"),
         (replace(BM25, retriever=Signs), "does not take a config alone"),
-        (replace(OWN, retriever=alone), "its retriever would never be called"),
-        (replace(OWN, contract=CROP.contract), "its contract would never be called"),
-        (replace(OWN, trains=True), "never trained or tuned"),
-        (replace(OWN, settings=("unsupervised", "english")), "never trained or tuned"),
-        (replace(OWN, encoder="nowhere:Letters"), "there is no module nowhere"),
+        (replace(LETTERS, retriever=config_only), "its retriever would never be called"),
+        (replace(LETTERS, contract=CROP.contract), "its contract would never be called"),
+        (replace(LETTERS, trains=True), "never trained or tuned"),
+        (replace(LETTERS, settings=("unsupervised", "english")), "never trained or tuned"),
+        (replace(LETTERS, encoder="nowhere:Letters"), "there is no module nowhere"),
     ):
         assert any(words in fault for fault in method_faults(faulty)), words
 
 
 def test_the_kit_tries_both(tmp_path: Path) -> None:
     """An encoder of a method's own by its vectors; a retriever with an encoder by its rankings too."""
-    plugins = load(extra=[plugin("bench_methods", OWN, SIGNS)])
+    plugins = load(extra=[plugin("bench_methods", LETTERS, SIGNS)])
     names = [check.name for check in checks.checks_for("signs", plugins) if check.name.startswith("retriever-")]
     promises = "rankings-sound", "company-changes-nothing", "same-bytes", "touches-nothing-else"
-    assert names == [f"retriever-{one}" for one in promises]
-    own = [check.name for check in checks.checks_for("letters", plugins)][-4:]
-    assert own == ["vectors-sound", "odd-texts", "company-changes-nothing", "encoding-touches-nothing"]
-    asked = {"letters": own, "signs": names}
-    done = [checks.run(name, tmp_path / name, only=only, plugins=plugins) for name, only in asked.items()]
-    assert [(one.check.name, one.state, one.reason) for made in done for one in made] == [
-        (name, "kept", "") for name in own + names
+    assert names == [f"retriever-{promise}" for promise in promises]
+    letters_checks = [check.name for check in checks.checks_for("letters", plugins)][-4:]
+    assert letters_checks == ["vectors-sound", "odd-texts", "company-changes-nothing", "encoding-touches-nothing"]
+    checks_of = {"letters": letters_checks, "signs": names}
+    outcomes = [checks.run(name, tmp_path / name, only=only, plugins=plugins) for name, only in checks_of.items()]
+    assert [(result.check.name, result.state, result.reason) for results in outcomes for result in results] == [
+        (name, "kept", "") for name in letters_checks + names
     ]

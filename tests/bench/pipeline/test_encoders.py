@@ -38,8 +38,8 @@ def backbone(tmp_path: Path) -> Path:
     for place in kinds:
         (folder / place).mkdir(parents=True, exist_ok=True)
         (folder / place / "config.json").write_text("{}")
-    said = {"in_features": 8, "out_features": 8, "activation_function": "torch.nn.modules.activation.Tanh"}
-    (folder / "2_Dense" / "config.json").write_text(json.dumps(said))
+    dense = {"in_features": 8, "out_features": 8, "activation_function": "torch.nn.modules.activation.Tanh"}
+    (folder / "2_Dense" / "config.json").write_text(json.dumps(dense))
     (folder / "2_Dense" / "model.safetensors").write_bytes(b"weights")
     listed = [{"path": place, "type": f"sentence_transformers.models.{kind}"} for place, kind in kinds.items()]
     (folder / "modules.json").write_text(json.dumps(listed))
@@ -48,8 +48,8 @@ def backbone(tmp_path: Path) -> Path:
 
 def start(tmp_path: Path, method: Method, backbone: Path) -> Init:
     contract = Contract(pooling="pooler")
-    own = replace(method, contract=lambda _: contract)
-    system = Pretrained(method.name, own, resolve([method])[method.name], Compute("cpu", 1))
+    pooled = replace(method, contract=lambda _: contract)
+    system = Pretrained(method.name, pooled, resolve([method])[method.name], Compute("cpu", 1))
     encoders = Encoders(system, 0, Inputs(Store(tmp_path / "store")), load())
     return encoders.backbone(str(backbone), contract)
 
@@ -74,8 +74,8 @@ def test_a_rate_for_random_weights_warns_on_a_trained_backbone(tmp_path: Path) -
 
     def warned(backbone: str, sets: tuple[str, ...] = (), preset: str | None = None) -> list[str]:
         resolved = resolve([method], profile=profile(), preset=preset, sets=sets)["crop"]
-        given = Pretraining(backbone, "mini", documents, None, 1000)
-        system = Trained("crop", method, resolved, Compute("cpu", 1), given)
+        pretraining = Pretraining(backbone, "mini", documents, None, 1000)
+        system = Trained("crop", method, resolved, Compute("cpu", 1), pretraining)
         return backbone_warnings([system, system.start()])
 
     (sentence,) = warned("owner/model")
@@ -96,8 +96,8 @@ def test_a_protocol_fixes_lengths_and_the_user_may_still_say_others() -> None:
         contract = Pretrained("crop", method, resolved, Compute("cpu", 1)).contract(task)
         return contract.query_length, contract.passage_length
 
-    own = lengths(replace(task, lengths=None))
-    assert lengths(task) == (96, 256) != own
+    method_lengths = lengths(replace(task, lengths=None))
+    assert lengths(task) == (96, 256) != method_lengths
     assert lengths(task, "encode.query_length=32") == (32, 256)
 
 
@@ -105,8 +105,8 @@ HEAD = "query-id\tcorpus-id\tscore\n"
 
 
 def source(name: str) -> Source[TrainingPair]:
-    made = TrainingPair(Item("q", "a question"), (Item("d", "a passage"),), (), name)
-    return Source(name, f"made/1:{name}", (), lambda: iter([made]))
+    pair = TrainingPair(Item("q", "a question"), (Item("d", "a passage"),), (), name)
+    return Source(name, f"made/1:{name}", (), lambda: iter([pair]))
 
 
 def by_task(request: DataRequest, name: str) -> Source[TrainingPair] | None:
@@ -114,7 +114,7 @@ def by_task(request: DataRequest, name: str) -> Source[TrainingPair] | None:
 
 
 ENGLISH = FineTuning("english-pairs", lambda _: source("english-pairs"), {"epochs": 3.0, "pairs": 7}, "a paper")
-OWN = FineTuning("own", None, {"epochs": 2.0}, "another paper", by_task)
+BY_TASK = FineTuning("own", None, {"epochs": 2.0}, "another paper", by_task)
 
 
 def suite(*recipe: FineTuning) -> Suite:
@@ -125,55 +125,55 @@ def task(name: str, data: str = "official") -> Task:
     return Task(name, data, (), ("nDCG@10",), "trec", 10)
 
 
-def found(made: Suite, *tasks: Task, sets: tuple[str, ...] = (), size: str = "small", seed: int = 0) -> Any:
+def tunings_of(tested: Suite, *tasks: Task, sets: tuple[str, ...] = (), size: str = "small", seed: int = 0) -> Any:
     resolved = resolve([BM25], profile=profile(), sets=sets)[BM25.name]
-    return tunings(made, "few-shot", tasks, DataRequest("official"), resolved, profile(size), seed)
+    return tunings(tested, "few-shot", tasks, DataRequest("official"), resolved, profile(size), seed)
 
 
 def test_a_recipe_is_for_all_tasks_or_has_pairs_of_each() -> None:
     """Names come without prefixes; dev questions share the pairs of their task; the first tuning is common."""
     # Without `by_task` every task has the pairs of the recipe, folders of the user's too.
-    own = found(suite(ENGLISH), task("beir/a"), task("mini/beir/b", "mini"), task("beir/c", "local"))
-    assert [*own] == ["beir/a", "mini/beir/b", "beir/c"]
-    assert {tuning.name for made in own.values() for tuning in made} == {"english-pairs"}
-    assert found(replace(SUITE, recipes={}), task("beir/a")) == {"beir/a": ()}
-    asked = task("beir/a"), task("mini/beir/b", "mini"), task("beir/a@dev"), task("beir/poor"), task("beir/c", "local")
-    own = found(suite(ENGLISH, OWN), *asked)
-    assert {name: [tuning.name for tuning in made] for name, made in own.items()} == {
+    by_id = tunings_of(suite(ENGLISH), task("beir/a"), task("mini/beir/b", "mini"), task("beir/c", "local"))
+    assert [*by_id] == ["beir/a", "mini/beir/b", "beir/c"]
+    assert {tuning.name for chain in by_id.values() for tuning in chain} == {"english-pairs"}
+    assert tunings_of(replace(SUITE, recipes={}), task("beir/a")) == {"beir/a": ()}
+    tasks = task("beir/a"), task("mini/beir/b", "mini"), task("beir/a@dev"), task("beir/poor"), task("beir/c", "local")
+    by_id = tunings_of(suite(ENGLISH, BY_TASK), *tasks)
+    assert {name: [tuning.name for tuning in chain] for name, chain in by_id.items()} == {
         "beir/a": ["english-pairs", "official a"],
         "mini/beir/b": ["english-pairs", "official b"],
         "beir/a@dev": ["english-pairs", "official a"],
     }
-    first, last = own["beir/a"]
+    first, last = by_id["beir/a"]
     assert (first.config.epochs, first.config.pairs, last.config.epochs, last.source) == (3.0, 7, 2.0, "another paper")
-    assert found(suite(OWN), asked[0], size="mini")["beir/a"][0].config.epochs != 2.0  # random weights
+    assert tunings_of(suite(BY_TASK), tasks[0], size="mini")["beir/a"][0].config.epochs != 2.0  # random weights
 
 
 def test_shots_are_drawn_from_the_last_tuning(tmp_path: Path) -> None:
     """By the seed; they choose what is learnt from, and are no setting; the user's pairs replace the last."""
-    own = found(suite(ENGLISH, OWN), task("beir/a"), sets=("tune.shots=5",), seed=3)
-    first, last = own["beir/a"]
+    by_id = tunings_of(suite(ENGLISH, BY_TASK), task("beir/a"), sets=("tune.shots=5",), seed=3)
+    first, last = by_id["beir/a"]
     assert (first.shots, last.shots) == (None, 5)
     assert first.pairs.reader == "made/1:english-pairs"
     assert last.pairs.reader == sample_pairs(source("official a"), 5, 3).reader
     assert last.about()["shots"] == 5
     assert "shots" not in first.about()
-    assert last.config == found(suite(ENGLISH, OWN), task("beir/a"))["beir/a"][1].config
+    assert last.config == tunings_of(suite(ENGLISH, BY_TASK), task("beir/a"))["beir/a"][1].config
     pairs = tmp_path / "own.tsv"
     pairs.write_text("a\tb\n")
     sets = (f"tune.data={pairs}", "tune.shots=1")
     # The user's pairs replace those of tasks that have none, and of folders.
-    own = found(suite(OWN), task("beir/poor"), task("beir/c", "local"), sets=sets)
+    by_id = tunings_of(suite(BY_TASK), task("beir/poor"), task("beir/c", "local"), sets=sets)
     expected = str(pairs), 1, "pairs of the user's; values as in another paper"
-    assert [(made.name, made.shots, made.source) for (made,) in own.values()] == [expected] * 2
-    first, last = found(suite(ENGLISH, OWN), task("beir/a"), sets=sets)["beir/a"]
+    assert [(tuning.name, tuning.shots, tuning.source) for (tuning,) in by_id.values()] == [expected] * 2
+    first, last = tunings_of(suite(ENGLISH, BY_TASK), task("beir/a"), sets=sets)["beir/a"]
     assert (first.name, first.replaced, first.shots) == ("english-pairs", "", None)
     assert (last.name, last.replaced, last.shots) == (str(pairs), "own", 1)
     assert "in_place_of" not in first.about()
     assert last.about()["in_place_of"] == "own"
-    (alone,) = found(suite(ENGLISH), task("beir/a"), sets=(f"tune.data={pairs}",))["beir/a"]
-    assert (alone.name, alone.replaced) == (str(pairs), "english-pairs")
-    assert replaced([first, last, alone, last]) == [
+    (replacement,) = tunings_of(suite(ENGLISH), task("beir/a"), sets=(f"tune.data={pairs}",))["beir/a"]
+    assert (replacement.name, replacement.replaced) == (str(pairs), "english-pairs")
+    assert replaced([first, last, replacement, last]) == [
         f"tune.data: {pairs} stands in place of the pairs own",
         f"tune.data: {pairs} stands in place of the pairs english-pairs",
     ]
@@ -181,39 +181,39 @@ def test_shots_are_drawn_from_the_last_tuning(tmp_path: Path) -> None:
 
 def test_the_source_names_a_paper_only_for_what_is_the_papers() -> None:
     """Under the profile mini a paper's values are left out; the embedded world's pairs are no paper's."""
-    (own,) = found(suite(ENGLISH), task("beir/a"), size="mini")["beir/a"]
-    assert own.source == "pairs as in a paper; values of profile mini"
-    assert found(suite(ENGLISH), task("beir/a"))["beir/a"][0].source == "a paper"
+    (tuning,) = tunings_of(suite(ENGLISH), task("beir/a"), size="mini")["beir/a"]
+    assert tuning.source == "pairs as in a paper; values of profile mini"
+    assert tunings_of(suite(ENGLISH), task("beir/a"))["beir/a"][0].source == "a paper"
     ours = replace(ENGLISH, source="ours: pairs at hand")
-    (own,) = found(suite(ours), task("beir/a"), size="mini")["beir/a"]
-    assert own.source == "pairs as in ours (pairs at hand); values of profile mini"
-    assert found(suite(ours), task("beir/a"))["beir/a"][0].source == "ours: pairs at hand"
+    (tuning,) = tunings_of(suite(ours), task("beir/a"), size="mini")["beir/a"]
+    assert tuning.source == "pairs as in ours (pairs at hand); values of profile mini"
+    assert tunings_of(suite(ours), task("beir/a"))["beir/a"][0].source == "ours: pairs at hand"
     resolved = resolve([BM25], profile=profile())[BM25.name]
     for size, values in (("mini", "values of profile mini"), ("small", "values as in a paper")):
-        made = tunings(suite(ENGLISH), "few-shot", [task("a")], DataRequest("mini"), resolved, profile(size), 0)
-        assert made["a"][0].source == f"pairs of the embedded world; {values}"
+        by_id = tunings(suite(ENGLISH), "few-shot", [task("a")], DataRequest("mini"), resolved, profile(size), 0)
+        assert by_id["a"][0].source == f"pairs of the embedded world; {values}"
 
 
 def test_a_tuning_says_what_weights_are_chosen_by() -> None:
     """The dev pairs of the release by name; a share of the pairs where there are none, and of drawn ones always."""
-    held = replace(ENGLISH, pairs=lambda _: with_dev(source("english-pairs"), source("english-dev")))
-    (own,) = found(suite(held), task("beir/a"))["beir/a"]
-    assert own.dev is not None
-    assert own.about()["held_out"] == "english-dev"
-    for sets, recipe in (((), ENGLISH), (("tune.shots=1",), held)):
-        (own,) = found(suite(recipe), task("beir/a"), sets=sets)["beir/a"]
-        assert own.dev is None
-        assert own.about()["held_out"] == "share of the pairs, by lot"
+    with_dev_pairs = replace(ENGLISH, pairs=lambda _: with_dev(source("english-pairs"), source("english-dev")))
+    (tuning,) = tunings_of(suite(with_dev_pairs), task("beir/a"))["beir/a"]
+    assert tuning.dev is not None
+    assert tuning.about()["held_out"] == "english-dev"
+    for sets, recipe in (((), ENGLISH), (("tune.shots=1",), with_dev_pairs)):
+        (tuning,) = tunings_of(suite(recipe), task("beir/a"), sets=sets)["beir/a"]
+        assert tuning.dev is None
+        assert tuning.about()["held_out"] == "share of the pairs, by lot"
 
 
 def test_a_cell_knows_the_tunings_of_dev_questions() -> None:
     """They are those of the task that the questions belong to; a recipe without any pairs is the plugin's fault."""
-    made = found(suite(OWN), task("beir/a"))
-    cell = Cell(None, SUITE, "few-shot", "official", 0, (task("beir/a"),), made, {"beir/a": task("beir/a@dev")})  # type: ignore[arg-type]  # no system takes part
-    assert cell.tuned(task("beir/a")) == cell.tuned(task("beir/a@dev")) == made["beir/a"]
+    by_id = tunings_of(suite(BY_TASK), task("beir/a"))
+    cell = Cell(None, SUITE, "few-shot", "official", 0, (task("beir/a"),), by_id, {"beir/a": task("beir/a@dev")})  # type: ignore[arg-type]  # no system takes part
+    assert cell.tuned(task("beir/a")) == cell.tuned(task("beir/a@dev")) == by_id["beir/a"]
     assert cell.tuned(task("beir/b")) == ()
     with pytest.raises(PluginError, match="fine-tuning on own names no pairs, expected `pairs` or `by_task`"):
-        found(suite(replace(OWN, by_task=None)), task("beir/a"))
+        tunings_of(suite(replace(BY_TASK, by_task=None)), task("beir/a"))
 
 
 Folders = Callable[[str, tuple[str, ...]], Path]
@@ -242,14 +242,16 @@ def test_the_plan_tunes_each_task_by_itself(folders: Folders, tmp_path: Path, sm
     request = replace(request, sets=(*request.sets[:2], "tune.shots=1"), results=tmp_path / "results")
     ready = plan(request, load(), Store(tmp_path / "store"))
     assert {tuple(task.id for task in cell.tasks) for cell in ready.cells} == {("beir/scifact", "beir/nfcorpus")}
-    refused = sorted((one.system, one.reason.partition(":")[0]) for one in ready.refused)
+    refused = sorted((refusal.system, refusal.reason.partition(":")[0]) for refusal in ready.refused)
     assert refused == [("crop", "beir/arguana"), ("crop@init", "beir/arguana")]  # whatever the number of seeds
     stages = [step.stage for step in ready.steps]
-    of = {stage: [one for one in stages if one.name == stage] for stage in ("train", "pairs", "tune")}
-    assert [len(made) for made in of.values()] == [2, 4, 8]  # 2 seeds; × 2 tasks; × (trained, start)
-    given: list[Tuning] = [cell.tunings["beir/scifact"][0] for cell in ready.cells if cell.system.label == "crop"]
-    assert [one.shots for one in given] == [1, 1]
-    assert given[0].pairs.reader != given[1].pairs.reader  # another seed, other pairs
+    of = {name: [stage for stage in stages if stage.name == name] for name in ("train", "pairs", "tune")}
+    assert [len(of_name) for of_name in of.values()] == [2, 4, 8]  # 2 seeds; × 2 tasks; × (trained, start)
+    seed_tunings: list[Tuning] = [
+        cell.tunings["beir/scifact"][0] for cell in ready.cells if cell.system.label == "crop"
+    ]
+    assert [tuning.shots for tuning in seed_tunings] == [1, 1]
+    assert seed_tunings[0].pairs.reader != seed_tunings[1].pairs.reader  # another seed, other pairs
 
 
 def test_a_training_split_that_is_not_there(folders: Folders, tmp_path: Path, small: dict[str, Any]) -> None:

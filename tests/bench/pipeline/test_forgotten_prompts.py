@@ -26,8 +26,8 @@ def model(tmp_path: Path) -> Path:
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({"max_position_embeddings": 512, "num_hidden_layers": 12}))
-    said = {"prompts": {"query": "ask: ", "document": "read: "}}
-    (folder / "config_sentence_transformers.json").write_text(json.dumps(said))
+    declared = {"prompts": {"query": "ask: ", "document": "read: "}}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(declared))
     return folder
 
 
@@ -39,27 +39,27 @@ def cells(plugins: Plugins, model: Path, *sets: str) -> list[Cell]:
     return [Cell(row, suite, "unsupervised", "official", 0, (TASK, TASK)) for row in rows]
 
 
-def found(tmp_path: Path, plugins: Plugins, model: Path, *sets: str) -> list[Suspicion]:
+def suspected(tmp_path: Path, plugins: Plugins, model: Path, *sets: str) -> list[Suspicion]:
     return suspicions(Legs(Store(tmp_path / "store"), plugins, []), cells(plugins, model, *sets))
 
 
 def test_each_reading_is_looked_at_once(tmp_path: Path, plugins: Plugins, model: Path) -> None:
     """Two tasks that are read alike are one; another readout is another; with the prompts there is none."""
-    (alone,) = found(tmp_path, plugins, model)
-    assert alone.roles == ("query", "passage")
-    both = found(tmp_path, plugins, model, "encode.readout=both")
-    assert [one.system.label for one in both] == ["ours", "ours+protocol"]
-    half = found(tmp_path, plugins, model, 'encode.query_prompt="ask: "')
-    assert [one.roles for one in half] == [("passage",)]
-    given = ('encode.query_prompt="ask: "', 'encode.passage_prompt="read: "')
-    assert found(tmp_path, plugins, model, *given) == []
-    assert alone.sentence == (
+    (suspicion,) = suspected(tmp_path, plugins, model)
+    assert suspicion.roles == ("query", "passage")
+    both = suspected(tmp_path, plugins, model, "encode.readout=both")
+    assert [item.system.label for item in both] == ["ours", "ours+protocol"]
+    half = suspected(tmp_path, plugins, model, 'encode.query_prompt="ask: "')
+    assert [item.roles for item in half] == [("passage",)]
+    prompts = ('encode.query_prompt="ask: "', 'encode.passage_prompt="read: "')
+    assert suspected(tmp_path, plugins, model, *prompts) == []
+    assert suspicion.sentence == (
         "ours reads texts without the prompts that model wants ('ask: ' before a query and 'read: ' before a passage: "
         "its config_sentence_transformers.json declares them); if they were forgotten, type "
         "--set 'encode.query_prompt=\"ask: \"' --set 'encode.passage_prompt=\"read: \"'"
     )
     facts = {"query": 0.93, "passage": 0.951, "alike": 1.0, "alike_prompted": 0.8}
-    assert alone.numbers(facts) == (
+    assert suspicion.numbers(facts) == (
         "ours: on eight texts the mean cosine of vectors with and without prompt is 0.930 for a query, 0.951 for a "
         "passage; queries and passages differ in nothing (mean cosine 1.000, with prompts 0.800)"
     )
@@ -67,12 +67,14 @@ def test_each_reading_is_looked_at_once(tmp_path: Path, plugins: Plugins, model:
 
 def test_a_model_that_cannot_be_read_stops_nothing(tmp_path: Path, plugins: Plugins, model: Path) -> None:
     """The run will say so itself."""
-    (one,) = found(tmp_path, plugins, model)
+    (suspicion,) = suspected(tmp_path, plugins, model)
     store = Store(tmp_path / "store")
-    elsewhere = replace(one.measured.encoder, backbone="gone", place=str(tmp_path / "gone"))
-    failing = Suspicion(one.system, WantedPrompts("x", "", ""), ("query",), replace(one.measured, encoder=elsewhere))
-    (said,) = measure([failing], store)
-    assert said.startswith("ours: what prompts change could not be measured: ")
-    assert "gone" in said
-    (said,) = measure([one], store)
-    assert "could not be measured" in said
+    elsewhere = replace(suspicion.measured.encoder, backbone="gone", place=str(tmp_path / "gone"))
+    failing = Suspicion(
+        suspicion.system, WantedPrompts("x", "", ""), ("query",), replace(suspicion.measured, encoder=elsewhere)
+    )
+    (sentence,) = measure([failing], store)
+    assert sentence.startswith("ours: what prompts change could not be measured: ")
+    assert "gone" in sentence
+    (sentence,) = measure([suspicion], store)
+    assert "could not be measured" in sentence

@@ -30,7 +30,12 @@ PROMPTED = Contract(query_prompt="query: ", passage_prompt="passage: ")
 
 
 def nodes(
-    kind: str, asked: str = "sw", searched: str = "en", contract: Contract = PLAIN, seed: int = 0, **settings: Any
+    kind: str,
+    query_language: str = "sw",
+    searched: str = "en",
+    contract: Contract = PLAIN,
+    seed: int = 0,
+    **settings: Any,
 ) -> tuple[tuple[Stage, ...], PostProcess, PostProcess]:
     """Return the fits of a leg, and its passages and queries after them."""
     tied = settings.pop("tied", None)
@@ -40,7 +45,7 @@ def nodes(
     system = Pretrained("x", method, Settings(Config(), run, {}), Compute("cpu", 1)).processed(sample)
     items: Source[Item] = Source("i", "i/1", (), lambda: iter(()))
     judgements: Source[Judgement] = Source("j", "j/1", (), lambda: iter(()))
-    leg = Leg("", items, judgements, Corpus("corpus", items, searched), asked)
+    leg = Leg("", items, judgements, Corpus("corpus", items, searched), query_language)
     legs = Legs(Store(Path("never written")), load(), [])
     encoders = Encoders(system, seed, legs.inputs, legs.plugins)
     read = legs.read(Task("t", "mini", (leg,), ("RR@10",)), leg, "refuse")
@@ -48,16 +53,16 @@ def nodes(
     shards = encoders.prepare(sample)
     if tied is not None:
         encoder = encoders.tuned(encoder, [Tuning("p", PAIRS, FineTuningConfig(tied=tied), "a paper")])
-    how: Any = {"encoder": encoder, "contract": contract, "compute": encoders.compute, "who": "x"}
-    passages = EncodePassages(role="passage", checked=read.corpus, corpus=read.corpus.corpus, **how)
-    queries = EncodeQueries(role="query", leg=read, **how)
+    common: Any = {"encoder": encoder, "contract": contract, "compute": encoders.compute, "who": "x"}
+    passages = EncodePassages(role="passage", checked=read.corpus, corpus=read.corpus.corpus, **common)
+    queries = EncodeQueries(role="query", leg=read, **common)
     return PostProcessing(encoders, encoder, contract, shards, leg).stages(passages, queries, read)
 
 
 def samples(fits: Sequence[Stage]) -> set[tuple[str, str]]:
     """Language and role of every sample that fits rest on."""
-    found: list[Mapping[str, Any]] = [one.identity() for one in closure(fits)]
-    return {(one["sample"]["language"], one["role"]) for one in found if "sample" in one}
+    identities: list[Mapping[str, Any]] = [stage.identity() for stage in closure(fits)]
+    return {(identity["sample"]["language"], identity["role"]) for identity in identities if "sample" in identity}
 
 
 def test_a_fit_is_shared_where_both_sides_are_alike() -> None:
@@ -75,8 +80,8 @@ def test_a_fit_is_shared_where_both_sides_are_alike() -> None:
     assert passages.fit.key != queries.fit.key
     shared, *_ = nodes("shift", "sw", "sw", tied=True)
     assert samples(shared) == {("sw", "passage")}
-    named = {str(one.identity()["sample"]) for one in closure(fits) if isinstance(one, EncodeSample)}
-    assert sorted("'encoder': 'passage'" in one for one in named) == [False, True]
+    sampled = {str(stage.identity()["sample"]) for stage in closure(fits) if isinstance(stage, EncodeSample)}
+    assert sorted("'encoder': 'passage'" in sample for sample in sampled) == [False, True]
 
 
 def test_which_languages_are_fitted() -> None:
@@ -112,5 +117,5 @@ def test_what_decides_a_fit() -> None:
     ]
     assert len({nodes(kind, **values)[2].key for kind, values in ways}) == len(ways)
     assert nodes("calibrate", seed=1)[2].key == nodes("calibrate", seed=2)[2].key
-    drawn = {"init": "adversarial"}
-    assert nodes("calibrate", seed=1, rotation=drawn)[2].key != nodes("calibrate", seed=2, rotation=drawn)[2].key
+    rotation = {"init": "adversarial"}
+    assert nodes("calibrate", seed=1, rotation=rotation)[2].key != nodes("calibrate", seed=2, rotation=rotation)[2].key

@@ -26,8 +26,8 @@ Planned = Callable[..., Plan]
 @pytest.fixture
 def planned(tmp_path: Path) -> Planned:
     def make(request: Request = MRTYDI, *sets: str, **changes: Any) -> Plan:
-        asked = replace(request, sets=(*request.sets, *sets), **changes)
-        return plan(asked, load(), Store(tmp_path / "store"))
+        changed = replace(request, sets=(*request.sets, *sets), **changes)
+        return plan(changed, load(), Store(tmp_path / "store"))
 
     return make
 
@@ -45,9 +45,9 @@ def test_pairs_are_mined_learnt_and_used(planned: Planned) -> None:
     plan = planned()
     (cell,) = plan.cells
     assert (cell.system.label, cell.setting, cell.system.deterministic) == ("bm25+rerank", "english", False)
-    assert [(one.system, one.suite) for one in plan.refused] == [("bm25", "mrtydi")]
-    (again,), (training,), (mined,) = (stages(plan, stage).values() for stage in ("rerank", "train_cross", "mine"))
-    assert again.inputs["trained"].key == training.key
+    assert [(refusal.system, refusal.suite) for refusal in plan.refused] == [("bm25", "mrtydi")]
+    (reranking,), (training,), (mined,) = (stages(plan, stage).values() for stage in ("rerank", "train_cross", "mine"))
+    assert reranking.inputs["trained"].key == training.key
     assert training.inputs["pairs"].key == mined.key
     assert training.inputs["begun"].key in stages(plan, "init")
     assert mined.inputs["pairs"].key in stages(plan, "pairs")
@@ -61,13 +61,13 @@ def test_pairs_are_mined_learnt_and_used(planned: Planned) -> None:
     assert plain.identities[0].hash != planned().identities[0].hash
 
 
-@pytest.mark.parametrize(("change", "same", "other"), cases("what-enters-keys"))
-def test_what_enters_keys(planned: Planned, change: str, same: tuple[str, ...], other: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("change", "unchanged", "rekeyed"), cases("what-enters-keys"))
+def test_what_enters_keys(planned: Planned, change: str, unchanged: tuple[str, ...], rekeyed: tuple[str, ...]) -> None:
     """What can change the bytes of a stage, and nothing else."""
     before, after = planned(), planned(MRTYDI, change)
-    for stage in same:
+    for stage in unchanged:
         assert keys(before, stage) == keys(after, stage) != set()
-    for stage in other:
+    for stage in rekeyed:
         assert not keys(before, stage) & keys(after, stage)
 
 
@@ -90,14 +90,14 @@ def test_without_pairs_nothing_is_trained(planned: Planned, tmp_path: Path) -> N
     with pytest.raises(UsageError, match="unsupervised of mrtydi has no training pairs for --rerank trained; type"):
         planned(bare)
     both = planned(settings=("unsupervised", "english"))
-    assert [one.system for one in both.refused] == ["bm25+rerank", "bm25"]
+    assert [refusal.system for refusal in both.refused] == ["bm25+rerank", "bm25"]
     pairs = tmp_path / "own.tsv"
     pairs.write_text("".join(f"asked {at}\ttold {at}\n" for at in range(9)))
-    given = planned(bare, f"tune.data={pairs}")
+    trained = planned(bare, f"tune.data={pairs}")
     first = ("bm25", "crop", "crop@init")
-    assert {cell.system.label for cell in given.cells} == {*first, *(f"{name}+rerank" for name in first)}
-    assert not stages(given, "tune")
-    assert len(stages(given, "train_cross")) == 1  # whatever the first stage
+    assert {cell.system.label for cell in trained.cells} == {*first, *(f"{name}+rerank" for name in first)}
+    assert not stages(trained, "tune")
+    assert len(stages(trained, "train_cross")) == 1  # whatever the first stage
 
 
 def test_the_backbone_is_random_kept_or_a_ready_model(planned: Planned, tmp_path: Path) -> None:
@@ -105,9 +105,9 @@ def test_the_backbone_is_random_kept_or_a_ready_model(planned: Planned, tmp_path
     assert "scratch:1x32" in next(iter(stages(planned(backbone="scratch:1x32"), "init").values())).title
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "config.json").write_text("{}")
-    kept = planned(MRTYDI, f"rerank.backbone={tmp_path / 'kept'}")
-    assert not stages(kept, "init")
-    assert any("which suits random weights and may undo what it knows" in one for one in kept.warnings)
+    trained = planned(MRTYDI, f"rerank.backbone={tmp_path / 'kept'}")
+    assert not stages(trained, "init")
+    assert any("which suits random weights and may undo what it knows" in warning for warning in trained.warnings)
     with pytest.raises(UsageError, match="expected a cross-encoder"):
         planned(MRTYDI, "rerank.backbone=./nowhere")
     for sets in ((), ("rerank.train.epochs=1", "rerank.mine=none")):
@@ -119,25 +119,25 @@ def test_the_backbone_is_random_kept_or_a_ready_model(planned: Planned, tmp_path
 def test_a_run_end_to_end(tmp_path: Path, tiny: Path, small: dict[str, Any]) -> None:
     """The result says what was learnt and how; R@100 stays where the top 100 change places; a second run reuses all."""
     documents = [json.loads(line) for line in (tiny / "corpus.jsonl").read_text().splitlines()]
-    pairs = [{"query": " ".join(one["text"].split()[:4]), "positive": one["text"]} for one in documents]
-    (tmp_path / "own.jsonl").write_text("".join(json.dumps(one) + "\n" for one in pairs))
+    pairs = [{"query": " ".join(document["text"].split()[:4]), "positive": document["text"]} for document in documents]
+    (tmp_path / "own.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
     sets = ("rerank.train.steps=3", "rerank.train.queries=2", "rerank.train.negatives=1", "rerank.train.length=32")
     request = Request(
         ("bm25",), ("beir",), rerank=TRAINED, results=tmp_path / "results", store=tmp_path / "store", **small
     )
     request = replace(request, sets=(*request.sets, *sets, f"tune.data={tmp_path / 'own.jsonl'}"))
     store = Store(tmp_path / "store")
-    done = pipeline.run(request, load(), store, NullListener())
-    plain, again = done.rows
-    assert (plain["system"], again["system"]) == ("bm25", "bm25+rerank")
-    assert plain["measures"]["R@100"] == again["measures"]["R@100"]
-    content = done.published[1].content
+    outcome = pipeline.run(request, load(), store, NullListener())
+    plain, reranked = outcome.rows
+    assert (plain["system"], reranked["system"]) == ("bm25", "bm25+rerank")
+    assert plain["measures"]["R@100"] == reranked["measures"]["R@100"]
+    content = outcome.published[1].content
     (leg,) = next(iter(content["tasks"].values())).values()
-    (lesson,) = leg["tunings"]
-    assert (lesson["of"], lesson["source"], lesson["config"]["mine"]) == ("re-ranker", "pairs of the user's", "bm25")
-    assert "held_out" not in lesson
+    (tuning,) = leg["tunings"]
+    assert (tuning["of"], tuning["source"], tuning["config"]["mine"]) == ("re-ranker", "pairs of the user's", "bm25")
+    assert "held_out" not in tuning
     assert leg["facts"]["train_cross"]["questions"] == 6
     assert leg["facts"]["rerank"]["pairs"] > 0
-    assert [one["corpus"] for one in leg["audits"]] == [lesson["pairs"]]
+    assert [audit["corpus"] for audit in leg["audits"]] == [tuning["pairs"]]
     assert content["system"]["rerank"]["train"]["steps"] == 3
     assert not any(step.runs for step in plan(request, load(), store).steps)

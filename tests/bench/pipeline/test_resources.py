@@ -26,14 +26,14 @@ from bench.testing import fields
 from tests.conftest import cases
 
 
-@pytest.mark.parametrize(("own", "files", "expected"), cases("processors-of-control-groups"))
+@pytest.mark.parametrize(("cgroup", "files", "expected"), cases("processors-of-control-groups"))
 def test_cores(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str, files: Mapping[str, str], expected: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cgroup: str, files: Mapping[str, str], expected: int
 ) -> None:
     """Affinity, here 8 of 16, then the quotas of the group and of those above it, in the files of the kernel."""
     monkeypatch.setattr(os, "cpu_count", lambda: 16)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    (tmp_path / "own").write_text(own)
+    (tmp_path / "own").write_text(cgroup)
     for name, content in files.items():
         (path := tmp_path / "groups" / name).parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
@@ -45,9 +45,9 @@ def test_without_limits_all_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "cpu_count", lambda: 6)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
     assert cores(tmp_path / "none", tmp_path / "none") == 6
-    for here, asked, used in ((6, None, 6), (6, 11, 11), (64, None, 8)):
-        monkeypatch.setattr("bench.pipeline.compute.cores", partial(int, here))
-        assert compute(Request((), ()), profile(), ComputeConfig(threads=asked)).threads == used
+    for available, threads, expected in ((6, None, 6), (6, 11, 11), (64, None, 8)):
+        monkeypatch.setattr("bench.pipeline.compute.cores", partial(int, available))
+        assert compute(Request((), ()), profile(), ComputeConfig(threads=threads)).threads == expected
 
 
 def test_the_processor_has_a_name(tmp_path: Path) -> None:
@@ -57,15 +57,20 @@ def test_the_processor_has_a_name(tmp_path: Path) -> None:
     assert processor(tmp_path / "none") == platform.machine()
 
 
-@pytest.mark.parametrize(("device", "workers", "executor", "asked", "expected"), cases("shares-of-corpora"))
+@pytest.mark.parametrize(("device", "workers", "executor", "shard_workers", "expected"), cases("shares-of-corpora"))
 def test_workers_share_a_corpus(
-    monkeypatch: pytest.MonkeyPatch, device: str, workers: int | None, executor: str, asked: int, expected: list[int]
+    monkeypatch: pytest.MonkeyPatch,
+    device: str,
+    workers: int | None,
+    executor: str,
+    shard_workers: int,
+    expected: list[int],
 ) -> None:
     """On three GPUs: a share each unless somebody says otherwise; one where stages run one after the other."""
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
     request = Request(device=device, workers=workers, executor=executor)
-    found = compute(request, profile(), ComputeConfig(shard_workers=asked))
-    assert [found.shares, found.searchers] == expected
+    result = compute(request, profile(), ComputeConfig(shard_workers=shard_workers))
+    assert [result.shares, result.searchers] == expected
 
 
 @pytest.mark.parametrize(("method", "size", "steps", "tokens", "flops", "seconds"), cases("measured-trainings"))
@@ -76,8 +81,8 @@ def test_the_formula_against_trainings(
     config = resolve([load().method(method)], profile=PROFILES["mini"])[method].method
     passes = config.passes(14.3, 129.0)  # type: ignore[attr-defined]  # average tokens of the world's texts
     shape = EncoderSize(size[0], size[1], 4 * size[1], 8000)
-    flop_count = sum(share * operations(one, shape) for share, one in passes)
-    assert steps * sum(share * one.tokens for share, one in passes) == pytest.approx(tokens, rel=0.15)
+    flop_count = sum(share * operations(batch, shape) for share, batch in passes)
+    assert steps * sum(share * batch.tokens for share, batch in passes) == pytest.approx(tokens, rel=0.15)
     assert steps * flop_count == pytest.approx(flops, rel=0.15)
     assert learning(passes, shape, None) == pytest.approx(flops / tokens, rel=0.15)
     assert 1 / 1.5 < steps * flop_count / machine("1xcpu").rate("float32") / seconds < 1.5
@@ -94,10 +99,16 @@ def _planned(capsys: pytest.CaptureFixture[str], store: Path, *arguments: str) -
 def test_the_table_of_the_guide(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """`--profile paper --devices 8xA100` needs neither a GPU nor a file; the batch is the paper's on any number."""
     rows, single = [], ("ict", "crop", "ccp", "msm", "auto-mlm", "contriever")
-    for method, more in (*((one, ()) for one in single), ("contriever", ("--preset", "mcontriever"))):
+    for method, more in (*((name, ()) for name in single), ("contriever", ("--preset", "mcontriever"))):
         stages = _planned(capsys, tmp_path, "--devices", "8xA100", "--suite", "mrtydi", "--method", method, *more)
-        prepare, train = (next(one for one in stages if one["stage"] == name) for name in ("prepare", "train"))
-        tested = sum(one["hours"] for one in stages if one["stage"] in "encode search" and "@init" not in one["title"])
+        prepare, train = (
+            next(estimate for estimate in stages if estimate["stage"] == name) for name in ("prepare", "train")
+        )
+        tested = sum(
+            estimate["hours"]
+            for estimate in stages
+            if estimate["stage"] in "encode search" and "@init" not in estimate["title"]
+        )
         cells = [f"{train['tokens']:.1e}", f"{train['flops']:.1e}", f"{train['hours']:.1f}", f"{tested:.1f}"]
         cells += [f"{prepare['hours']:,.0f}", f"{train['memory'] / 1e9:,.1f} GB"]
         cells += [f"{prepare[name] / 1e9:,.1f} GB" for name in ("disk", "download")]
@@ -106,7 +117,7 @@ def test_the_table_of_the_guide(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert "\n".join(rows) in guide.read_text(encoding="utf-8"), "\n".join(rows)
     more = ("--suite", "mrtydi", "--task", "sw", "--regime", "english", "--rerank", "trained")
     stages = _planned(capsys, tmp_path, "--devices", "2xA100", "--method", "auto-mlm", *more)
-    two = {one["stage"]: one for one in stages}
+    two = {estimate["stage"]: estimate for estimate in stages}
     assert two["train"]["tokens"] == pytest.approx(300_000 * 2 * 2 * 128 * 32)
     assert [name for name in two if not two[name]["hours"]] == ["tune", "train_cross"]
 
@@ -114,14 +125,14 @@ def test_the_table_of_the_guide(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 @pytest.mark.parametrize("stage", ["train", "encode"])
 def test_work_costs_what_the_backbone_does(tmp_path: Path, capsys: pytest.CaptureFixture[str], stage: str) -> None:
     """An empty store knows that a larger encoder takes longer; progress counts tokens or texts all the same."""
-    taken = list[float]()
+    seconds = list[float]()
     for backbone in ("scratch:2x128", "scratch:12x384"):
         typed = f"plan --method crop --suite mrtydi --task ko --json --backbone {backbone} --store {tmp_path}"
         with pytest.raises(SystemExit):
             main(typed.split())
         steps = json.loads(capsys.readouterr().out)["steps"]
-        taken.append(next(one["seconds"] for one in steps if one["stage"] == stage))
-    assert taken[1] > 3 * taken[0]
+        seconds.append(next(step["seconds"] for step in steps if step["stage"] == stage))
+    assert seconds[1] > 3 * seconds[0]
 
 
 def test_every_method_has_what_a_profile_needs() -> None:
@@ -132,8 +143,8 @@ def test_every_method_has_what_a_profile_needs() -> None:
     methods, steps = load().methods, dict[str, int | None]()
     for size in (PROFILES["small"], PROFILES["paper"]):
         for name, owned in methods.items():
-            own = pretrained_as(owned.value, size, None)
-            assert ((own and own.corpus) or size.corpus).partition(":")[0] in load().corpora_by_name
-            steps[name] = None if size.budget else (own and own.steps) or size.steps
-    wanted = {"msm": 200_000, "contriever": 500_000, "auto-mlm": 300_000, "ict": 100_000, "ccp": 200_000}
-    assert {name: steps[name] for name in wanted} == wanted
+            preset = pretrained_as(owned.value, size, None)
+            assert ((preset and preset.corpus) or size.corpus).partition(":")[0] in load().corpora_by_name
+            steps[name] = None if size.budget else (preset and preset.steps) or size.steps
+    expected = {"msm": 200_000, "contriever": 500_000, "auto-mlm": 300_000, "ict": 100_000, "ccp": 200_000}
+    assert {name: steps[name] for name in expected} == expected

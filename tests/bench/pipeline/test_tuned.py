@@ -66,7 +66,7 @@ def tuning(**values: Any) -> Tuning:
 
 def stages(target: Stage) -> list[str]:
     """The stages that a node rests on, each as often as it occurs."""
-    return sorted(one.name for one in closure([target]))
+    return sorted(stage.name for stage in closure([target]))
 
 
 def test_what_a_tuning_rests_on(encoders: Build) -> None:
@@ -81,31 +81,31 @@ def test_what_a_tuning_rests_on(encoders: Build) -> None:
     assert encoders(1).tuned(start(), [tuning(mine="bm25", epochs=1.0)]).inputs["pairs"].key == pairs_of.key
     assert mined.inputs["start"].name == "init"
     # The first tuning is the one without mining; the second begins from the same start.
-    twice = encoders().tuned(start(), [tuning(mine="self")])
+    self_mined = encoders().tuned(start(), [tuning(mine="self")])
     mining = "mine", "mine_encode", "mine_encode", "mine_search"
-    assert stages(twice) == ["init", *mining, "pairs", "pool", "tune", "tune"]
-    assert twice.inputs["start"].key == start().key
-    vectors = [twice.inputs["pairs"].inputs[name] for name in ("queries", "passages")]
-    assert {one.inputs["encoder"].key for one in vectors} == {plain.key}
-    assert [one.identity()["role"] for one in vectors] == ["query", "passage"]
-    assert encoders(1).tuned(start(), [tuning(mine="self")]).inputs["pairs"].key != twice.inputs["pairs"].key
+    assert stages(self_mined) == ["init", *mining, "pairs", "pool", "tune", "tune"]
+    assert self_mined.inputs["start"].key == start().key
+    vectors = [self_mined.inputs["pairs"].inputs[name] for name in ("queries", "passages")]
+    assert {encoding.inputs["encoder"].key for encoding in vectors} == {plain.key}
+    assert [encoding.identity()["role"] for encoding in vectors] == ["query", "passage"]
+    assert encoders(1).tuned(start(), [tuning(mine="self")]).inputs["pairs"].key != self_mined.inputs["pairs"].key
 
 
 @pytest.mark.parametrize("miner", ["none", "bm25", "self"])
 def test_dev_pairs_are_part_of_the_key(encoders: Build, miner: str) -> None:
     """Weights may be chosen by them; nothing is mined from them, and every tuning of two has them."""
-    held: Source[TrainingPair] = Source("dev", "dev/1", (), lambda: iter(()))
-    own = replace(tuning(mine=miner), pairs=with_dev(pairs, held))
-    plain, chosen = (encoders().tuned(start(), [one]) for one in (tuning(mine=miner), own))
-    assert plain.key != chosen.key
-    other = replace(own, pairs=with_dev(pairs, replace(held, reader="dev/2")))
-    assert encoders().tuned(start(), [other]).key != chosen.key
-    assert chosen.inputs["dev"].name == "pairs"
-    tunes = [one for one in closure([chosen]) if one.name == "tune"]
-    assert {one.inputs["dev"].key for one in tunes} == {chosen.inputs["dev"].key}
+    dev: Source[TrainingPair] = Source("dev", "dev/1", (), lambda: iter(()))
+    with_dev_pairs = replace(tuning(mine=miner), pairs=with_dev(pairs, dev))
+    plain, tuned = (encoders().tuned(start(), [step]) for step in (tuning(mine=miner), with_dev_pairs))
+    assert plain.key != tuned.key
+    other_dev = replace(with_dev_pairs, pairs=with_dev(pairs, replace(dev, reader="dev/2")))
+    assert encoders().tuned(start(), [other_dev]).key != tuned.key
+    assert tuned.inputs["dev"].name == "pairs"
+    tunes = [stage for stage in closure([tuned]) if stage.name == "tune"]
+    assert {stage.inputs["dev"].key for stage in tunes} == {tuned.inputs["dev"].key}
     assert len(tunes) == (2 if miner == "self" else 1)
-    pools = [one for one in closure([chosen]) if one.name == "pool"]
-    assert chosen.inputs["dev"].key not in {one.inputs["pairs"].key for one in pools}
+    pools = [stage for stage in closure([tuned]) if stage.name == "pool"]
+    assert tuned.inputs["dev"].key not in {stage.inputs["pairs"].key for stage in pools}
 
 
 def test_the_tuned_encoder_reads_as_it_was_tuned(encoders: Build) -> None:
@@ -114,29 +114,29 @@ def test_the_tuned_encoder_reads_as_it_was_tuned(encoders: Build) -> None:
     mined = encoders().tuned(start(), steps).inputs["pairs"]
     read = {role: dict(mined.inputs[role].identity()["contract"]) for role in ("queries", "passages")}  # type: ignore[arg-type]  # JSON
     assert (read["queries"]["query_length"], read["passages"]["passage_length"]) == (40, 50)
-    assert {one["pooling"] for one in read.values()} == {"cls"}
+    assert {contract["pooling"] for contract in read.values()} == {"cls"}
     assert mined.inputs["ranking"].identity()["similarity"] == "dot"
-    other = encoders(0, None, "encode.query_prompt=query: ").tuned(start(), steps)
-    assert other.inputs["pairs"].key == mined.key
+    prompted = encoders(0, None, "encode.query_prompt=query: ").tuned(start(), steps)
+    assert prompted.inputs["pairs"].key == mined.key
 
 
 @pytest.mark.parametrize("miner", ["bm25", "self"])
 def test_every_rule_of_mining_is_part_of_the_key(encoders: Build, miner: str) -> None:
     """No two are confused, and only the depth makes another search; no leg or corpus of a task is read before."""
     ways: list[dict[str, Any]] = [{}, {"mine_from": 2}, {"mine_to": 50}, {"mine_margin": 0.9}, {"mine_keep": 5}]
-    found = [encoders().tuned(start(), [tuning(mine=miner, **values)]) for values in ways]
-    assert len({one.key for one in found}) == len(ways)
-    assert len({one.inputs["pairs"].inputs["ranking"].key for one in found}) == 2
+    tuned = [encoders().tuned(start(), [tuning(mine=miner, **values)]) for values in ways]
+    assert len({encoder.key for encoder in tuned}) == len(ways)
+    assert len({encoder.inputs["pairs"].inputs["ranking"].key for encoder in tuned}) == 2
     assert not {"read", "validate", "score", "texts"} & set(stages(encoders().tuned(start(), [tuning(mine=miner)])))
 
 
 def test_a_method_that_cannot_index(encoders: Build) -> None:
     """Whoever is called bm25 must have a retriever; the plugins that are given are asked, nobody else."""
-    found = load()
+    loaded = load()
     dense = Method("bm25", "1", "", "", Config, contract=lambda _: Contract())
-    shelf = MappingProxyType({**found.methods, "bm25": replace(found.methods["bm25"], value=dense)})
+    shelf = MappingProxyType({**loaded.methods, "bm25": replace(loaded.methods["bm25"], value=dense)})
     with pytest.raises(PluginError, check=fields(where="tune.mine=bm25", found="bm25, no retriever")):
-        encoders(0, replace(found, methods=shelf)).tuned(start(), [tuning(mine="bm25")])
+        encoders(0, replace(loaded, methods=shelf)).tuned(start(), [tuning(mine="bm25")])
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +144,9 @@ def tmp(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a corpus, and for one store of several tests."""
     folder = tmp_path_factory.mktemp("mined")
     (folder / "corpus").mkdir()
-    rows = ({"id": one.id, "sentences": one.sentences, "title": one.title} for one in documents("en"))
+    rows = (
+        {"id": document.id, "sentences": document.sentences, "title": document.title} for document in documents("en")
+    )
     text = "".join(json.dumps(row) + "\n" for row in islice(rows, 100))
     (folder / "corpus" / "en.jsonl").write_text(text, encoding="utf-8")
     return folder
@@ -164,16 +166,16 @@ def test_mined_pairs_end_to_end(tmp: Path, miner: str) -> None:
     assert [row["system"] for row in outcome.rows] == ["crop", "crop@init"]
     (leg,) = outcome.plan.legs[0]
     mined = leg.by_name["mine"]
-    found = StoredPairs(Store(tmp / "store").folder(mined))
+    stored = StoredPairs(Store(tmp / "store").folder(mined))
     before = StoredPairs(Store(tmp / "store").folder(mined.inputs["pairs"]))
-    assert [one.query for one in found] == [one.query for one in before]
-    assert found.negatives.tolist() == [3] * len(before)
+    assert [pair.query for pair in stored] == [pair.query for pair in before]
+    assert stored.negatives.tolist() == [3] * len(before)
     right: dict[str, set[Item]] = {}
-    for one in before:
-        right.setdefault(one.query.text, set()).update(one.positives)
-    assert not any(right[one.query.text] & set(one.negatives) for one in found)
-    again = plan(request, load(), Store(tmp / "store"))
-    assert not [step.stage.title for step in again.steps if step.runs]
+    for pair in before:
+        right.setdefault(pair.query.text, set()).update(pair.positives)
+    assert not any(right[pair.query.text] & set(pair.negatives) for pair in stored)
+    second_plan = plan(request, load(), Store(tmp / "store"))
+    assert not [step.stage.title for step in second_plan.steps if step.runs]
 
 
 retrieval = import_module("bench.data.mini.questions")  # the package has a function of that name
@@ -184,7 +186,7 @@ LABEL = f"mrtydi/{LANGUAGE}:"
 def planned(folder: Path, store: Store) -> Plan:
     corpus = folder / "corpus" / f"{LANGUAGE}.jsonl"
     corpus.parent.mkdir(exist_ok=True)
-    rows = ({"id": one.id, "sentences": one.sentences} for one in mini.documents(LANGUAGE))
+    rows = ({"id": document.id, "sentences": document.sentences} for document in mini.documents(LANGUAGE))
     corpus.write_text("".join(json.dumps(row) + "\n" for row in islice(rows, 40)), encoding="utf-8")
     request = Request(("crop",), ("mrtydi",), tasks=(LANGUAGE,), settings=("english",), backbone="scratch:1x32")
     sets = ("prepare.vocabulary=800", "budget.tokens=500", "compute.threads=1")
@@ -224,16 +226,16 @@ def test_no_judged_positive_and_no_judgement_of_a_test(
     for step in steps([mined], store):
         make(step.stage, store, NullListener())
     assert "test" not in opened
-    found = StoredPairs(store.folder(mined))
+    stored = StoredPairs(store.folder(mined))
     judged: dict[str, set[str]] = {}
     for row in mini.judgements(LANGUAGE, "train").read():
         judged.setdefault(f"{LABEL}{row.query}", set()).add(f"{LABEL}{row.document}")
     texts = {f"{LABEL}{item.id}": item.text for item in mini.passages(LANGUAGE).read()}
-    assert {one.query.id for one in found} == judged.keys()
-    for one in found:
-        right = judged[one.query.id]
-        assert one.negatives
-        assert not {item.id for item in one.negatives} & right
-        assert not {item.text for item in one.negatives} & {texts[name] for name in right}
+    assert {pair.query.id for pair in stored} == judged.keys()
+    for pair in stored:
+        right = judged[pair.query.id]
+        assert pair.negatives
+        assert not {item.id for item in pair.negatives} & right
+        assert not {item.text for item in pair.negatives} & {texts[name] for name in right}
     list(mini.judgements(LANGUAGE, "test").read())
     assert opened[-1] == "test", "the guard sees who opens them"

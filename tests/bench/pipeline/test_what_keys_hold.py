@@ -33,8 +33,8 @@ def planned(tmp_path: Path, request: bench.Request, *plugins: Any) -> Plan:
     return plan(replace(request, device="cpu"), load(extra=plugins), Store(tmp_path / "store"))
 
 
-def keys(found: Plan) -> dict[str, str]:
-    return {f"{step.stage.name} {step.stage.title}": step.stage.key for step in found.steps}
+def keys(result: Plan) -> dict[str, str]:
+    return {f"{step.stage.name} {step.stage.title}": step.stage.key for step in result.steps}
 
 
 def half(_documents: Sequence[str], _grades: Mapping[str, int], _cut: int | None) -> float:
@@ -51,8 +51,8 @@ def test_what_a_table_shows_of_a_method_enters_no_key(tmp_path: Path, tiny: Path
 
     def with_(**changed: Any) -> dict[str, str]:
         methods = {**plugins.methods, "bm25": replace(owned, value=replace(owned.value, **changed))}
-        found = plan(replace(request, device="cpu"), replace(plugins, methods=methods), Store(tmp_path / "store"))
-        return keys(found)
+        result = plan(replace(request, device="cpu"), replace(plugins, methods=methods), Store(tmp_path / "store"))
+        return keys(result)
 
     assert with_(licence="MIT", code="https://example.org", citation="Another.") == with_() != with_(version="0")
 
@@ -64,15 +64,15 @@ def test_measures_enter_keys_where_they_are_used(tmp_path: Path, tiny: Path) -> 
 
     def protocol(*extra: Measure) -> Protocol:
         specs = tuple(parse(name, {"Foo": FOO}) for name in ("Foo@10", "nDCG@10"))
-        return Protocol(specs, "trec", False, (), {one.name: one for one in extra})
+        return Protocol(specs, "trec", False, (), {measure.name: measure for measure in extra})
 
-    one = protocol(FOO)
-    assert one.identity()["extra"] == {"Foo": "1"}
-    assert protocol(replace(FOO, summary="said otherwise"), BAR).identity() == one.identity()
-    assert protocol(replace(FOO, version="2")).identity() != one.identity()
-    other = protocol(replace(FOO, version="2"))
-    plain = replace(one, measures=one.measures[1:])
-    assert len({weighed(made).key for made in (one, other, plain)}) == 3
+    base = protocol(FOO)
+    assert base.identity()["extra"] == {"Foo": "1"}
+    assert protocol(replace(FOO, summary="said otherwise"), BAR).identity() == base.identity()
+    assert protocol(replace(FOO, version="2")).identity() != base.identity()
+    newer = protocol(replace(FOO, version="2"))
+    plain = replace(base, measures=base.measures[1:])
+    assert len({weighed(variant).key for variant in (base, newer, plain)}) == 3
     assert "extra" not in weighed(plain).identity()
 
 
@@ -104,37 +104,37 @@ def test_a_commit_of_a_backbone_enters_where_it_is_known(tmp_path: Path, cache: 
     unknown = starts(tmp_path)[0]
     assert "revision" not in unknown.identity()
     cache.parent.mkdir(parents=True)
-    found = []
+    known_starts = []
     for commit in ("a" * 40, "b" * 40):
         cache.write_text(commit)
-        found.append(starts(tmp_path)[0])
-        assert found[-1].identity()["revision"] == commit
-    assert len({one.key for one in (unknown, *found)}) == 3
+        known_starts.append(starts(tmp_path)[0])
+        assert known_starts[-1].identity()["revision"] == commit
+    assert len({start.key for start in (unknown, *known_starts)}) == 3
 
 
 def test_what_was_made_of_a_commit_before_it_was_known_is_used(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first run fetches the commit; the second knows it, and makes nothing anew."""
-    made: list[str] = []
+    places: list[str] = []
 
     def run(space: bench.Workspace, place: str, *_: Any, **__: Any) -> Mapping[str, Json]:
-        made.append(place)
+        places.append(place)
         return {"revision": "a" * 40}
 
     monkeypatch.setattr(init, "run", run)
     store = Store(tmp_path / "store")
     before = starts(tmp_path)
-    for one in before:
-        store.make(one)
+    for start in before:
+        store.make(start)
     cache.parent.mkdir(parents=True)
     cache.write_text("a" * 40)
-    assert [one.key for one in starts(tmp_path)] == [one.key for one in before]
+    assert [start.key for start in starts(tmp_path)] == [start.key for start in before]
     cache.write_text("b" * 40)
     after = starts(tmp_path)
-    assert not {one.key for one in after} & {one.key for one in before}
+    assert not {start.key for start in after} & {start.key for start in before}
     store.make(after[0])
-    assert made[-1] == f"owner/name@{'b' * 40}", "what is loaded is the commit that the key says"
+    assert places[-1] == f"owner/name@{'b' * 40}", "what is loaded is the commit that the key says"
 
 
 class WordsConfig(bench.Config):
@@ -164,8 +164,8 @@ def test_files_that_settings_name_enter_by_their_content(tmp_path: Path, tiny: P
     def index(path: Path) -> str:
         sets = (f"method.stop={path}",)
         request = bench.Request(("words",), ("beir",), tasks=(str(tiny),), sets=sets, label="words")
-        found = planned(tmp_path, request, plugin("bench_methods", method))
-        return next(step.stage.key for step in found.steps if step.stage.name == "index")
+        result = planned(tmp_path, request, plugin("bench_methods", method))
+        return next(step.stage.key for step in result.steps if step.stage.name == "index")
 
     first.write_text("the\n")
     moved.write_text("the\n")
@@ -190,12 +190,12 @@ def test_cells_share_what_they_rest_on(tmp_path: Path, monkeypatch: pytest.Monke
 
     def counted(owner: type[Any], name: str) -> None:
         real = getattr(owner, name)
-        monkeypatch.setattr(owner, name, lambda *given: [built.update([name]), real(*given)][1])
+        monkeypatch.setattr(owner, name, lambda *arguments: [built.update([name]), real(*arguments)][1])
 
     for owner, name in ((Validate, "corpus_of"), (Read, "leg_of"), (Encoders, "final")):
         counted(owner, name)
-    found = planned(tmp_path, bench.Request(("bm25", "crop"), ("mrtydi",), tasks=("sw", "fi"), seeds=(0, 1)))
-    dense = [cell for cell in found.cells if cell.system.dense]
-    assert {len(legs) for legs in found.legs} == {2}
-    named = 2  # where systems are told apart and where they are planned, each is named on a placeholder
-    assert built == {"corpus_of": 2 + named, "leg_of": 2 + named, "final": len(dense) + 1}
+    result = planned(tmp_path, bench.Request(("bm25", "crop"), ("mrtydi",), tasks=("sw", "fi"), seeds=(0, 1)))
+    dense = [cell for cell in result.cells if cell.system.dense]
+    assert {len(legs) for legs in result.legs} == {2}
+    placeholders = 2  # where systems are told apart and where they are planned, each is named on a placeholder
+    assert built == {"corpus_of": 2 + placeholders, "leg_of": 2 + placeholders, "final": len(dense) + 1}
