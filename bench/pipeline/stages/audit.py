@@ -107,10 +107,10 @@ def audit(training: Source[Text], legs: Sequence[Asked], rules: AuditConfig, adv
             count += 1
             yield text
 
-    found = scan(counted(), [TestText(text, question) for text, question in merged.items()], rules, advance)
+    matches = scan(counted(), [TestText(text, question) for text, question in merged.items()], rules, advance)
     if not count:
         raise DataError(training.name, None, "no training text", "at least one")
-    hits = dict(zip(merged, found, strict=True))
+    hits = dict(zip(merged, matches, strict=True))
     return [Audited(parts, tuple(_findings(parts, hits)), short, count) for parts, short in gathered]
 
 
@@ -125,13 +125,13 @@ def _findings(parts: Iterable[Part], hits: Mapping[str, Mapping[How, Match]]) ->
 def _gold_of_all(legs: Sequence[Asked]) -> list[dict[str, str]]:
     """The gold passages of each leg by document id; a corpus that several legs search is read once."""
     relevant = [_relevant(leg.folder) for leg in legs]
-    wanted: dict[tuple[Json, ...], set[str]] = {}
+    ids_by_corpus: dict[tuple[Json, ...], set[str]] = {}
     sources: dict[tuple[Json, ...], Source[Item]] = {}
     for leg, ids in zip(legs, relevant, strict=True):
         name = _identity(leg.items)
-        wanted.setdefault(name, set()).update(ids)
+        ids_by_corpus.setdefault(name, set()).update(ids)
         sources[name] = leg.items
-    texts = {name: _texts(sources[name], ids) for name, ids in wanted.items()}
+    texts = {name: _texts(sources[name], ids) for name, ids in ids_by_corpus.items()}
     return [
         {name: text for name in ids if (text := texts[_identity(leg.items)].get(name)) is not None}
         for leg, ids in zip(legs, relevant, strict=True)
@@ -162,10 +162,10 @@ def _parts(leg: Asked, passages: Mapping[str, str], rules: AuditConfig) -> tuple
     for query, strings in read.answers(leg.folder).items():
         for text in strings:
             answers.setdefault(text, query)
-    kept = [
+    long_enough = [
         Part("answers", query, text) for text, query in answers.items() if len(normalize_text(text)) >= rules.contained
     ]
-    return [*parts, *kept], len(answers) - len(kept)
+    return [*parts, *long_enough], len(answers) - len(long_enough)
 
 
 def write(work: Workspace, audited: Audited) -> Mapping[str, Json]:
@@ -193,7 +193,7 @@ def write(work: Workspace, audited: Audited) -> Mapping[str, Json]:
 
 def _counts(kind: str, audited: Audited) -> dict[str, Json]:
     """How many texts of a kind were looked for and found."""
-    ways = [one.how for one in audited.findings if one.part.kind == kind]
+    ways = [finding.how for finding in audited.findings if finding.part.kind == kind]
     return {
         "of": sum(part.kind == kind for part in audited.parts),
         "exact": sum(how in EXACT for how in ways),

@@ -71,10 +71,10 @@ class Encode(Stage):
     def priced(self, texts: float, length: float) -> Cost:
         """Return the cost of so many texts of so many tokens, by the encoder's operations where its shape is known."""
         length = min(length, self.contract.query_length if self.role == "query" else self.contract.passage_length)
-        if not (each := reading(length, begun_size(self.encoder))):
+        if not (operations := reading(length, begun_size(self.encoder))):
             return Cost(f"encode {self.encoder.origin}", texts, _RATE, start=_LOADING)
         rate = core_rate("reading") * self.compute.threads  # for devices a rough guess
-        return Cost(f"encode on {self.compute.device.partition(':')[0]}", texts, rate, _LOADING, each)
+        return Cost(f"encode on {self.compute.device.partition(':')[0]}", texts, rate, _LOADING, operations)
 
     def choices(self) -> dict[str, Json]:
         return {**super().choices(), "contract": read_by(self.contract, self.role)}
@@ -124,8 +124,8 @@ class EncodePassages(_OfCorpus):
     @property
     def shares(self) -> tuple[Stage, ...]:
         count = min(self.compute.shares, math.ceil(self.checked.cost.units / _SHARD))
-        given = {one.name: getattr(self, one.name) for one in fields(EncodePassages)}
-        return tuple(EncodeShare(**given, share=(number, count)) for number in range(count)) if count > 1 else ()
+        values = {item.name: getattr(self, item.name) for item in fields(EncodePassages)}
+        return tuple(EncodeShare(**values, share=(number, count)) for number in range(count)) if count > 1 else ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,13 +140,13 @@ class EncodeShare(_OfCorpus):
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Make its parts where the stage that gathers them looks for them; that one makes those that it misses."""
-        whole = EncodePassages(**{one.name: getattr(self, one.name) for one in fields(EncodePassages)})
+        whole = EncodePassages(**{item.name: getattr(self, item.name) for item in fields(EncodePassages)})
         parts = Parts(space.parts.folder.parent.with_name(f"{whole.name}-{whole.key}") / "parts")
         encoder = RoleEncoder(self.encoder, folders["encoder"], self.contract, self.compute, self.batch_tokens)
         there = replace(space, parts=parts)
         load = partial(encoder.loaded, self.role, space.notice)
-        made = encoded(there, self.items(folders), self.role, load, self.share, _AT_ONCE.get(self.compute.device, 3))
-        return {"shards": sum(1 for _ in made)}
+        shards = encoded(there, self.items(folders), self.role, load, self.share, _AT_ONCE.get(self.compute.device, 3))
+        return {"shards": sum(1 for _ in shards)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,8 +201,8 @@ class MineEncode(Encode):
     cost = property(lambda self: self.priced(self.pool.questions, average(self.role)))
 
     def items(self, folders: Mapping[str, Path]) -> Items:
-        given = folders["pool"]
-        return corpus(given, self.pool.label).items if self.role == "passage" else read.queries(given)
+        pool = folders["pool"]
+        return corpus(pool, self.pool.label).items if self.role == "passage" else read.queries(pool)
 
 
 @dataclass(frozen=True)
@@ -226,10 +226,10 @@ class RoleEncoder:
         """
         folder, device = self.stage.encoder(self.folder, role), self.compute.device
         stamp = tuple((path.name, path.stat().st_mtime_ns) for path in sorted(folder.glob("*")))
-        load = _kept if device == "cpu" else _loaded
-        found = load(folder, stamp, device, self.compute.threads, self.contract, self.batch_tokens)
-        found.notice, found.advance = notice, advance
-        return found
+        load = _cached if device == "cpu" else _loaded
+        encoder = load(folder, stamp, device, self.compute.threads, self.contract, self.batch_tokens)
+        encoder.notice, encoder.advance = notice, advance
+        return encoder
 
 
 def read_by(contract: Contract, role: Role) -> dict[str, Json]:
@@ -255,7 +255,7 @@ def _loaded(
     return load(folder, device, threads, contract, batch_tokens)
 
 
-_kept = lru_cache(maxsize=1)(_loaded)
+_cached = lru_cache(maxsize=1)(_loaded)
 """The same, the last one kept: for small corpora and models, loading takes as long as encoding. Never on a device,
 whose memory a training may want."""
 
@@ -303,24 +303,24 @@ def encoded(
         np.save(stream, encoder.encode(shard, role), allow_pickle=False)
         return stream.getvalue()
 
-    def made(given: tuple[int, list[Item]]) -> tuple[Path, list[Item]]:
-        number, shard = given
+    def encoded_shard(numbered: tuple[int, list[Item]]) -> tuple[Path, list[Item]]:
+        number, shard = numbered
         reached[get_ident()] = 0.0
         part = work.parts.get(f"{number:06d}.npy", partial(vectors, shard))
-        if (left := len(shard) - reached[get_ident()]) > 0:  # it was there, or its encoder does not report
-            within(left)
+        if (remaining := len(shard) - reached[get_ident()]) > 0:  # it was there, or its encoder does not report
+            within(remaining)
         return part, shard
 
     shards = enumerate(_shards(items.read() if isinstance(items, Source) else items))
-    chosen = islice(shards, first, None, step)
+    numbered_shards = islice(shards, first, None, step)
     if at_once == 1:
-        yield from map(made, chosen)
+        yield from map(encoded_shard, numbered_shards)
         return
     with ThreadPoolExecutor(at_once) as pool, ExitStack() as ending:
         ending.callback(pool.shutdown, wait=False, cancel_futures=True)  # an error waits for what is at work alone
         waiting = deque[Future[tuple[Path, list[Item]]]]()
-        for given in chosen:
-            waiting.append(pool.submit(copy_context().run, made, given))
+        for numbered in numbered_shards:
+            waiting.append(pool.submit(copy_context().run, encoded_shard, numbered))
             if len(waiting) > at_once:
                 yield waiting.popleft().result()
         for future in waiting:

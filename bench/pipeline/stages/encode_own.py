@@ -92,11 +92,13 @@ class Checked:
         return np.concatenate(blocks)
 
     def _batch(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
-        found = self.encoder.encode(items, role)
+        vectors = self.encoder.encode(items, role)
         expected = f"float32 [{len(items)}, d], finite"
-        if not isinstance(found, np.ndarray) or found.dtype != np.float32 or found.shape[:-1] != (len(items),):
-            said = f"{found.dtype} {list(found.shape)}" if isinstance(found, np.ndarray) else type(found).__name__
-            raise PluginError(where=f"encoder of {self.method}", found=said, expected=expected)
-        if not np.isfinite(found).all():
+        if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.shape[:-1] != (len(items),):
+            description = (
+                f"{vectors.dtype} {list(vectors.shape)}" if isinstance(vectors, np.ndarray) else type(vectors).__name__
+            )
+            raise PluginError(where=f"encoder of {self.method}", found=description, expected=expected)
+        if not np.isfinite(vectors).all():
             raise PluginError(where=f"encoder of {self.method}", found="values that are no numbers", expected=expected)
-        return found
+        return vectors

@@ -57,17 +57,19 @@ def _weight_faults(found: Path, start: Path, pooled: bool) -> list[str]:
     faults = []
     try:
         with safe_open(found, "pt") as new, safe_open(start, "pt") as old:
-            names, known = set(new.keys()), set(old.keys())
-            strangers = sorted(name for name in names - known if not (pooled and name.startswith(_POOLER)))
-            lost = sorted(name for name in known - names if pooled or not name.startswith(_POOLER))
+            names, expected_names = set(new.keys()), set(old.keys())
+            strangers = sorted(name for name in names - expected_names if not (pooled and name.startswith(_POOLER)))
+            lost = sorted(name for name in expected_names - names if pooled or not name.startswith(_POOLER))
             if strangers:
-                faults.append(f"{_few(strangers)} only the training needs (heads, queues, copies); leave them out")
+                faults.append(
+                    f"{_shortened(strangers)} only the training needs (heads, queues, copies); leave them out"
+                )
             if lost:
-                faults.append(f"{_few(lost)} of the start are missing, expected all of them")
-            for name in sorted(names & known):
-                shape, wanted = new.get_slice(name).get_shape(), old.get_slice(name).get_shape()
-                if shape != wanted:
-                    faults.append(f"{name} has shape {shape}, expected {wanted} as at the start")
+                faults.append(f"{_shortened(lost)} of the start are missing, expected all of them")
+            for name in sorted(names & expected_names):
+                shape, expected_shape = new.get_slice(name).get_shape(), old.get_slice(name).get_shape()
+                if shape != expected_shape:
+                    faults.append(f"{name} has shape {shape}, expected {expected_shape} as at the start")
             broken = (name for name in sorted(names) if not bool(torch.isfinite(new.get_tensor(name)).all()))
             faults.extend(f"{name} holds values that are no numbers, expected finite ones" for name in broken)
     except SafetensorError as error:
@@ -88,5 +90,5 @@ def _log_faults(path: Path) -> list[str]:
     return []
 
 
-def _few(names: list[str]) -> str:
+def _shortened(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

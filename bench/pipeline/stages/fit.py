@@ -47,8 +47,8 @@ class Fit(Stage):
         return Cost(f"fit {self.settings.kind}", self.sample.cost.units, 400.0 if self.pivot else 1e6)
 
     def choices(self) -> dict[str, Json]:
-        given = self.settings.choices
-        decided: dict[str, Json] = {name: given[name] for name in ("kind", "scale_by", "rotation") if name in given}
+        choices = self.settings.choices
+        decided: dict[str, Json] = {name: choices[name] for name in ("kind", "scale_by", "rotation") if name in choices}
         return {**super().choices(), **decided}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
@@ -73,8 +73,8 @@ class Fit(Stage):
                     raise UsageError(
                         f"found {len(rows)} sentence in {language}, expected at least {_FEWEST} to fit it on"
                     )
-                maps[language], told = _fitted(rows, target, settings, job)
-                facts |= {language: told} if told else {}
+                maps[language], rotation_facts = _fitted(rows, target, settings, job)
+                facts |= {language: rotation_facts} if rotation_facts else {}
                 space.advance(len(rows))
         sentences = {language: len(rows) for language, rows in groups.items()}
         write(space.out, settings.kind, maps, sentences)
@@ -94,9 +94,9 @@ def _fitted(
     """One language's map, and what is known of its rotation."""
     if settings.kind == "whiten":
         return whitening(rows), {}
-    found = _standardised(rows, settings)
+    standardised = _standardised(rows, settings)
     if target is None:
-        return found, {}
+        return standardised, {}
     if target.shape[1] != rows.shape[1]:
         raise UsageError(f"found samples of {rows.shape[1]} and {target.shape[1]} dimensions, expected one encoder's")
     import torch
@@ -104,10 +104,10 @@ def _fitted(
     from bench.retrieval.rotation import rotation
 
     device = torch.device("cpu" if job.device == "mps" else job.device)  # which has no float64
-    ours, theirs = (torch.from_numpy(side).to(device) for side in (found(rows), target))
+    ours, theirs = (torch.from_numpy(side).to(device) for side in (standardised(rows), target))
     turned = rotation(ours, theirs, settings.rotation, job.seed)
-    told: dict[str, Json] = {"chosen": turned.chosen, "quality": turned.quality, "history": turned.history}
-    return Affine(found.mean, found.scale, turned.matrix.numpy()), told
+    facts: dict[str, Json] = {"chosen": turned.chosen, "quality": turned.quality, "history": turned.history}
+    return Affine(standardised.mean, standardised.scale, turned.matrix.numpy()), facts
 
 
 def _standardised(rows: Sample, settings: PostConfig) -> Affine:

@@ -69,5 +69,5 @@ def of(rankings: Run, query: str) -> Ranking:
 
 def chosen(folder: Path) -> tuple[float, Scale]:
     """Read weight and scale from the artefact of `weigh`."""
-    found = json.loads((folder / WEIGHT).read_bytes())
-    return found["weight"], found["scale"]
+    weight = json.loads((folder / WEIGHT).read_bytes())
+    return weight["weight"], weight["scale"]

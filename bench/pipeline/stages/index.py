@@ -66,8 +66,8 @@ class EncoderIndex(Index):
     batch_tokens: int | None = field(default=None, metadata=IDLE)  # tokens of a batch; None: what suits the device
 
     def retriever(self, folders: Mapping[str, Path]) -> Retriever:
-        given = RoleEncoder(self.encoder, folders["encoder"], self.contract, self.compute, self.batch_tokens)
-        return self.method.build_retriever(self.config, given)
+        encoder = RoleEncoder(self.encoder, folders["encoder"], self.contract, self.compute, self.batch_tokens)
+        return self.method.build_retriever(self.config, encoder)
 
 
 @dataclass(frozen=True, kw_only=True)

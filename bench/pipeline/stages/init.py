@@ -64,7 +64,7 @@ class Init(EncoderStage):
 
 def begun_size(stage: Stage) -> EncoderSize | None:
     """Return the shape of the encoder that a stage rests on, trained or not; None where it rests on none."""
-    start = next((one for one in stage.chain() if isinstance(one, Init)), None)
+    start = next((stage_before for stage_before in stage.chain() if isinstance(stage_before, Init)), None)
     words = getattr(start and start.shards, "settings", None)
     return encoder_size(start.place, words.vocabulary if words else 0) if start else None
 
@@ -74,7 +74,7 @@ def weights(name: str, inputs: Inputs, folders: Callable[[Path], Sequence[Path]]
     place = Path(name).expanduser()
     if not place.is_dir():
         return name
-    files = [path for one in folders(place) for path in sorted(one.iterdir()) if path.is_file()]
+    files = [path for model_folder in folders(place) for path in sorted(model_folder.iterdir()) if path.is_file()]
     return {path.relative_to(place).as_posix(): inputs.hash(path) for path in files} or name
 
 

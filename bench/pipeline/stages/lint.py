@@ -46,12 +46,12 @@ class Lint(Stage):
         compute, libraries = self.compute.identity(), versions(*LIBRARIES)
         common: dict[str, Json] = {"code": Encode.code, "compute": compute, "libraries": libraries}
         roles: tuple[Role, ...] = ("query", "passage")
-        own: dict[str, Json] = {
+        settings: dict[str, Json] = {
             "read": [{**common, "role": role, "contract": read_by(self.contract, role)} for role in roles],
             "wanted": {"query": self.wanted.query, "passage": self.wanted.passage},
             "texts": digest(list(TEXTS)),
         }
-        return {**super().choices(), **own}
+        return {**super().choices(), **settings}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write `lint.json`, which the facts repeat: mean cosines over the eight texts.
@@ -76,16 +76,16 @@ class Lint(Stage):
             return unit(plain.encode(items, role)), unit(asked.encode(items, role))
 
         queries, passages = vectors("query"), vectors("passage")
-        found: dict[str, Json] = {
+        cosines: dict[str, Json] = {
             "query": _cosine(*queries),
             "passage": _cosine(*passages),
             "alike": _cosine(queries[0], passages[0]),
             "alike_prompted": _cosine(queries[1], passages[1]),
         }
-        (space.out / FILE).write_bytes(canonical(found))
-        return found
+        (space.out / FILE).write_bytes(canonical(cosines))
+        return cosines
 
 
-def _cosine(one: npt.NDArray[np.float32], other: npt.NDArray[np.float32]) -> float:
+def _cosine(first: npt.NDArray[np.float32], second: npt.NDArray[np.float32]) -> float:
     """Return the mean cosine of rows of length 1, to four digits."""
-    return round(float((one.astype(np.float64) * other).sum(1).mean()), 4)
+    return round(float((first.astype(np.float64) * second).sum(1).mean()), 4)

@@ -60,8 +60,8 @@ class Mine(Stage):
 
     def choices(self) -> dict[str, Json]:
         rules = self.rules
-        chosen = {"from": rules.first, "to": rules.last, "keep": rules.keep, "margin": rules.margin}
-        return {**super().choices(), **chosen}
+        choices = {"from": rules.first, "to": rules.last, "keep": rules.keep, "margin": rules.margin}
+        return {**super().choices(), **choices}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         if isinstance(self.ranking, MineSearch):
@@ -80,8 +80,8 @@ def run(
     deep, under the tie rule `TIE`; `scores` are asked for positives that it lacks, under a margin alone. Facts count
     candidates left out by reason, and mined negatives by query language. Raises `StoreError` for another ranking.
     """
-    given, passages = StoredPairs(pairs), Pool(pool)
-    parts = _parts(work, len(given), ranking / RUN, passages, rules, scores)
+    stored, passages = StoredPairs(pairs), Pool(pool)
+    parts = _parts(work, len(stored), ranking / RUN, passages, rules, scores)
     left_out: Counter[str] = Counter()
     mined: Counter[str] = Counter()
     without = 0
@@ -89,12 +89,12 @@ def run(
     def renewed() -> Iterator[TrainingPair]:
         """Hand on each pair with its new negatives, counted on the way."""
         nonlocal without
-        numbers = iter(range(len(given)))
+        numbers = iter(range(len(stored)))
         for part in parts:
-            made = json.loads(part.read_bytes())
-            left_out.update(made["left_out"])
-            for rows, number in zip(made["rows"], numbers, strict=False):
-                pair = given[number]
+            mined_block = json.loads(part.read_bytes())
+            left_out.update(mined_block["left_out"])
+            for rows, number in zip(mined_block["rows"], numbers, strict=False):
+                pair = stored[number]
                 mined[pair.query.language] += len(rows)
                 without += not rows
                 yield replace(pair, negatives=tuple(map(passages.passage, rows)))
@@ -111,24 +111,26 @@ def run(
 
 def by_vectors(queries: Path, passages: Path, similarity: Similarity) -> Scores:
     """Return what scores positives by vectors of the pairs' queries and the pool, as `bench.retrieval.search` does."""
-    asked = Vectors(queries)
+    query_vectors = Vectors(queries)
     exact = Exact(Vectors(passages), similarity)
 
     def best(number: int, rows: Sequence[int]) -> float:
-        return float(exact.scores(asked.matrix[number], np.asarray(rows, np.int64)).max())
+        return float(exact.scores(query_vectors.matrix[number], np.asarray(rows, np.int64)).max())
 
     return best
 
 
 def by_retriever(retriever: Retriever, index: Path, pairs: Path) -> Scores:
     """Return what scores positives by a retriever: it ranks all that match; those that do not score 0."""
-    given = StoredPairs(pairs)
+    stored = StoredPairs(pairs)
 
     def best(number: int, rows: Sequence[int]) -> float:
-        (ranking,) = retriever.search(index, [question(number, given[number])], _EVERYTHING, TIE)
-        wanted = set(map(str, rows))
-        found = (score for name, score in zip(ranking.documents, ranking.scores, strict=True) if name in wanted)
-        return float(np.float32(next(found, 0.0)))  # as a run has it
+        (ranking,) = retriever.search(index, [question(number, stored[number])], _EVERYTHING, TIE)
+        names = set(map(str, rows))
+        positive_scores = (
+            score for name, score in zip(ranking.documents, ranking.scores, strict=True) if name in names
+        )
+        return float(np.float32(next(positive_scores, 0.0)))  # as a run has it
 
     return best
 
@@ -136,20 +138,20 @@ def by_retriever(retriever: Retriever, index: Path, pairs: Path) -> Scores:
 def _parts(work: Workspace, count: int, run: Path, pool: Pool, rules: MiningRules, scores: Scores) -> list[Path]:
     """Choose the negatives of all pairs, block by block; finished blocks are passed over."""
     with run.open("rb") as lines:
-        rankings, made = _rankings(lines), []
+        rankings, parts = _rankings(lines), []
         following = next(rankings, None)
         for start in range(0, count, _BLOCK):
-            end, found = min(start + _BLOCK, count), dict[int, Ranked]()
+            end, block_rankings = min(start + _BLOCK, count), dict[int, Ranked]()
             while following is not None and following[0] < end:
-                found[following[0]], following = following[1], next(rankings, None)
-            make = partial(_block, range(start, end), found, pool, rules, scores)
-            made.append(work.parts.get(f"{start:09d}.json", make))
+                block_rankings[following[0]], following = following[1], next(rankings, None)
+            make = partial(_block, range(start, end), block_rankings, pool, rules, scores)
+            parts.append(work.parts.get(f"{start:09d}.json", make))
             work.advance(end - start)
     if following is not None:
         raise StoreError(
             f"{run}: found a ranking of pair {following[0]}, which is not there; `bench verify` tells more"
         )
-    return made
+    return parts
 
 
 def _rankings(lines: Iterable[bytes]) -> Iterator[tuple[int, Ranked]]:
@@ -160,14 +162,14 @@ def _rankings(lines: Iterable[bytes]) -> Iterator[tuple[int, Ranked]]:
         yield number, ([int(columns[2]) for columns in rows], scores)
 
 
-def _block(numbers: range, found: Mapping[int, Ranked], pool: Pool, rules: MiningRules, scores: Scores) -> bytes:
+def _block(numbers: range, rankings: Mapping[int, Ranked], pool: Pool, rules: MiningRules, scores: Scores) -> bytes:
     """Choose the negatives of some pairs; return them, and why others were left out, as JSON."""
     left_out: Counter[str] = Counter()
     rows = []
     for number in numbers:
         judged = pool.judged(number)
         best = partial(scores, number, sorted(judged.rows))
-        chosen = choose(*found.get(number, ((), ())), judged, pool.texts, rules, best)
-        left_out.update(chosen.left_out)
-        rows.append(chosen.rows)
+        choice = choose(*rankings.get(number, ((), ())), judged, pool.texts, rules, best)
+        left_out.update(choice.left_out)
+        rows.append(choice.rows)
     return canonical({"rows": rows, "left_out": dict(left_out)})

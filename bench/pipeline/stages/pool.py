@@ -44,18 +44,18 @@ class BuildPool(Stage):
         The queries are written as `bench.pipeline.stages.read` writes a leg's, so any search takes the artefact for a
         leg. The id of a query is the number of its pair.
         """
-        given = StoredPairs(folders["pairs"])
+        stored = StoredPairs(folders["pairs"])
         with atomic(space.out / QUERIES) as stream:
 
             def passed() -> Iterator[TrainingPair]:
-                for number, pair in enumerate(given):
-                    asked = question(number, pair)
-                    stream.write(canonical({"id": asked.id, "text": asked.text, "language": asked.language}) + b"\n")
+                for number, pair in enumerate(stored):
+                    query = question(number, pair)
+                    stream.write(canonical({"id": query.id, "text": query.text, "language": query.language}) + b"\n")
                     space.advance(1)
                     yield pair
 
             facts = write_pool(space.out, passed())
-        return {**facts, "queries": len(given)}
+        return {**facts, "queries": len(stored)}
 
 
 def question(number: int, pair: TrainingPair) -> Item:

@@ -47,21 +47,21 @@ class PostProcess(Stage):
         """
         from bench.training.determinism import reproducible
 
-        given, post = Vectors(folders["vectors"]), Post(folders["fit"])
+        encoded_vectors, post = Vectors(folders["vectors"]), Post(folders["fit"])
         languages: Iterator[str] = repeat(self.of)
         if not self.of and ANY not in post.languages:
             items = self.vectors.items(folders)
-            languages = _languages(given, items.read() if isinstance(items, Source) else items)
+            languages = _languages(encoded_vectors, items.read() if isinstance(items, Source) else items)
 
         def blocks() -> Iterator[npt.NDArray[np.float32]]:
-            for start in range(0, len(given.ids), _BLOCK):
-                block = given.matrix[start : start + _BLOCK]
+            for start in range(0, len(encoded_vectors.ids), _BLOCK):
+                block = encoded_vectors.matrix[start : start + _BLOCK]
                 yield post.apply(block, list(islice(languages, len(block))))
                 space.advance(len(block))
 
         with reproducible(TrainingJob(0, 0, "cpu", self.machine["threads"])):
             rows, width = write_matrix(space.out, blocks())
-        write_ids(space.out, given.ids)
+        write_ids(space.out, encoded_vectors.ids)
         return {"kind": post.kind, "vectors": rows, "dimensions": width}
 
 

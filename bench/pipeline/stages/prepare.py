@@ -92,12 +92,16 @@ class Prepare(Stage):
             **counts,
             **lost,
             "vocabulary": vocabulary,
-            "documents": sum(one.end - one.first for one in stretches),
-            "sentences": sum(one.sentences for one in stretches),
-            "tokens": sum(one.tokens for one in stretches),
+            "documents": sum(stretch.end - stretch.first for stretch in stretches),
+            "sentences": sum(stretch.sentences for stretch in stretches),
+            "tokens": sum(stretch.tokens for stretch in stretches),
             "languages": {
-                one.language: {"documents": one.end - one.first, "sentences": one.sentences, "tokens": one.tokens}
-                for one in stretches
+                stretch.language: {
+                    "documents": stretch.end - stretch.first,
+                    "sentences": stretch.sentences,
+                    "tokens": stretch.tokens,
+                }
+                for stretch in stretches
             },
         }
 
@@ -112,10 +116,10 @@ class _PrepareProgress:
 
     def read(self) -> Iterator[Document]:
         """Read the source."""
-        each = self._source.records and self._size / self._source.records
+        bytes_per_document = self._source.records and self._size / self._source.records
         with metered() as meter:
             for number, document in enumerate(self._source.read(), 1):
-                self._reach(each * number or meter.bytes / 1e6)
+                self._reach(bytes_per_document * number or meter.bytes / 1e6)
                 yield document
 
     def reading_done(self) -> None:

@@ -46,7 +46,7 @@ class Read(Stage):
         cls, leg: Leg, label: str, corpus: Validate, unknown_ids: str, inputs: Inputs, notes: Mapping[str, Json]
     ) -> Read:
         """Return the reading of a leg. Raises `UsageError` where a file cannot be read."""
-        made = cls(
+        stage = cls(
             corpus=corpus,
             queries=inputs.take(leg.queries),
             qrels=inputs.take_if(leg.qrels),
@@ -59,15 +59,15 @@ class Read(Stage):
             label=label,
             notes=notes,
         )
-        return replace(made, judged=inputs.facts(made).get("queries"))
+        return replace(stage, judged=inputs.facts(stage).get("queries"))
 
     title = property(lambda self: self.label)
 
     @property
     def cost(self) -> Cost:
         judging = self.qrels or self.answers or self.queries
-        known = self.counts.get("qrels" if self.qrels else "queries")
-        return Cost("read", judging.size(_BYTES_A_JUDGEMENT, known, streamed=60.0), 1e5)
+        published_count = self.counts.get("qrels" if self.qrels else "queries")
+        return Cost("read", judging.size(_BYTES_A_JUDGEMENT, published_count, streamed=60.0), 1e5)
 
     @property
     def questions(self) -> float:
@@ -88,14 +88,14 @@ class Read(Stage):
         judgements = list(leg.qrels.read()) if leg.qrels else []
         accepted = list(leg.answers.read()) if leg.answers else []
         queries = list(leg.queries.read())
-        known = Ids.load(folders["corpus"] / IDS)
-        lacking = unknown_ids(leg, judgements, queries, known, check_documents=self.unknown_ids == "refuse")
+        ids = Ids.load(folders["corpus"] / IDS)
+        lacking = unknown_ids(leg, judgements, queries, ids, check_documents=self.unknown_ids == "refuse")
         judged = judged_queries(leg, judgements, accepted, {item.id for item in queries})
-        kept = [item for item in queries if item.id in judged]
-        published(leg, len(kept), len(judgements))
+        judged_items = [item for item in queries if item.id in judged]
+        published(leg, len(judged_items), len(judgements))
         write_lines(
             space.out / QUERIES,
-            ({"id": item.id, "text": item.text, "language": item.language or leg.language} for item in kept),
+            ({"id": item.id, "text": item.text, "language": item.language or leg.language} for item in judged_items),
         )
         facts: dict[str, Json] = {}
         if leg.candidates is not None:
@@ -108,8 +108,8 @@ class Read(Stage):
             write_bytes(space.out / QRELS, rows.encode())
         grades = Counter(row.grade for row in judgements)
         return {
-            "queries": len(kept),
-            "unjudged_queries": len(queries) - len(kept),
+            "queries": len(judged_items),
+            "unjudged_queries": len(queries) - len(judged_items),
             "judgements": len(judgements),
             "unknown_documents": lacking,
             "grades": {str(grade): grades[grade] for grade in sorted(grades)},
@@ -132,30 +132,32 @@ def judged_queries(
             place(leg.answers), None, f"answers of query {strangers[0]!r}", f"one of the ids in {place(leg.queries)}"
         )
     if leg.qrels is not None and (half := sorted(by_documents ^ by_answers)):
-        found = f"query {half[0]!r} judged by {'documents' if half[0] in by_documents else 'answers'} alone"
+        fault = f"query {half[0]!r} judged by {'documents' if half[0] in by_documents else 'answers'} alone"
         also = f" ({len(half):,} such queries)" if len(half) > 1 else ""
-        raise DataError(place(leg.answers), None, found + also, f"the same queries as in {place(leg.qrels)}")
+        raise DataError(place(leg.answers), None, fault + also, f"the same queries as in {place(leg.qrels)}")
     return by_answers
 
 
 def published(leg: Leg, queries: int, judgements: int) -> None:
     """Raise `DataError` where other numbers of judged queries or judgements were published."""
-    where = {"queries": place(leg.queries), "qrels": place(leg.qrels) if leg.qrels else ""}
-    for name, words, found in (("queries", "judged queries", queries), ("qrels", "judgements", judgements)):
+    files = {"queries": place(leg.queries), "qrels": place(leg.qrels) if leg.qrels else ""}
+    for name, words, count in (("queries", "judged queries", queries), ("qrels", "judgements", judgements)):
         expected = leg.counts.get(name)
-        if expected is not None and found != expected:
+        if expected is not None and count != expected:
             hint = "this is not the published release: fetch it again, or score the folder as your own by --task FOLDER"
-            raise DataError(where[name], None, f"{found:,} {words}", f"{expected:,}", hint)
+            raise DataError(files[name], None, f"{count:,} {words}", f"{expected:,}", hint)
 
 
 def _candidates(work: Workspace, source: Source[Candidates], judged: Collection[str]) -> int:
     """Write `candidates.jsonl`; return how many there are in all. Raises `DataError` where a judged query has none."""
-    found = {row.query: row for row in source.read() if row.query in judged}
+    candidates = {row.query: row for row in source.read() if row.query in judged}
     for query in judged:
-        if query not in found:
+        if query not in candidates:
             raise DataError(place(source), None, f"no candidates of query {query!r}", "some for every judged query")
-    write_lines(work.out / CANDIDATES, ({"query": row.query, "documents": row.documents} for row in found.values()))
-    return sum(len(row.documents) for row in found.values())
+    write_lines(
+        work.out / CANDIDATES, ({"query": row.query, "documents": row.documents} for row in candidates.values())
+    )
+    return sum(len(row.documents) for row in candidates.values())
 
 
 def write_lines(path: Path, rows: Iterable[Json]) -> None:
@@ -183,14 +185,14 @@ def queries(folder: Path) -> list[Item]:
 
 def qrels(folder: Path) -> dict[str, dict[str, int]]:
     """Return the judgements of a `read` artefact by query, in file order; none where only answers judge."""
-    found: dict[str, dict[str, int]] = {}
+    judgements: dict[str, dict[str, int]] = {}
     if not (folder / QRELS).exists():
-        return found
+        return judgements
     with (folder / QRELS).open(encoding="utf-8", newline="\n") as stream:
         for line in stream:
             query, document, grade = line.rstrip("\n").split("\t")
-            found.setdefault(query, {})[document] = int(grade)
-    return found
+            judgements.setdefault(query, {})[document] = int(grade)
+    return judgements
 
 
 def answers(folder: Path) -> dict[str, tuple[str, ...]]:

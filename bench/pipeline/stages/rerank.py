@@ -108,9 +108,9 @@ def run(
             for query in block:
                 ranking = of(rankings, query.id)
                 new = list(islice(scores, min(depth, len(ranking.documents))))
-                found = reordered(ranking, new, rules)
-                rows, pairs = rows + len(found.documents), pairs + len(new)
-                yield found
+                reranked = reordered(ranking, new, rules)
+                rows, pairs = rows + len(reranked.documents), pairs + len(new)
+                yield reranked
             work.advance(len(block))
 
     with atomic(work.out / RUN) as stream:
@@ -127,8 +127,8 @@ def reordered(ranking: Ranking, scores: Sequence[float], rules: Rules) -> Rankin
     front = best(ranking.query, ranking.documents[:count], scores, count, rules.tie)
     lowest = math.floor(front.scores[-1])
     below = [float(lowest - place) for place in range(1, len(ranking.documents) - count + 1)]
-    documents, every = (*front.documents, *ranking.documents[count:]), (*front.scores, *below)
-    return Ranking(ranking.query, documents[: rules.k], every[: rules.k])
+    documents, values = (*front.documents, *ranking.documents[count:]), (*front.scores, *below)
+    return Ranking(ranking.query, documents[: rules.k], values[: rules.k])
 
 
 def _load(folder: Path, device: str, threads: int | None) -> Scorer:

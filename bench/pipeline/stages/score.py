@@ -63,7 +63,9 @@ class Score(Stage):
             table["evidence"] = {name: list(column) for name, column in scored.evidence.items()}
         write_bytes(space.out / VALUES, gzip.compress(canonical(table), mtime=0))
         stream, depth = io.BytesIO(), protocol.depth
-        cut = (Ranking(one.query, one.documents[:depth], one.scores[:depth]) for one in rankings.values())
+        cut = (
+            Ranking(ranking.query, ranking.documents[:depth], ranking.scores[:depth]) for ranking in rankings.values()
+        )
         write_run(stream, cut, self.tag)
         write_bytes(space.out / CUT, gzip.compress(stream.getvalue(), mtime=0))
         space.advance(len(scored.scores.queries))
@@ -92,18 +94,18 @@ class Protocol:
 
     def libraries(self) -> dict[str, str]:
         """Versions of what computes the measures, for keys and results; who cuts the tokens of `R@2kt` among them."""
-        found = {"pytrec-eval-terrier": version("pytrec-eval-terrier")}
+        versions = {"pytrec-eval-terrier": version("pytrec-eval-terrier")}
         if self.by_answers:
-            found["regex"] = version("regex")
+            versions["regex"] = version("regex")
         if any(str(measure).endswith("kt") for measure in self.measures):
             from bench.evaluation.measures.kilotokens import tokeniser
 
-            found["tokeniser"] = tokeniser().name
-        return found
+            versions["tokeniser"] = tokeniser().name
+        return versions
 
     def brought(self, *measures: MeasureSpec) -> dict[str, Json]:
         """Return the versions of those measures that plugins bring, by name."""
-        return {one.name: self.extra[one.name].version for one in measures if one.name in self.extra}
+        return {measure.name: self.extra[measure.name].version for measure in measures if measure.name in self.extra}
 
     def identity(self) -> dict[str, Json]:
         """Return what can change scores."""
@@ -166,31 +168,31 @@ def score(
         scores = evaluate(qrels, rankings, protocol.by_documents, protocol.tie, protocol.extra)
         queries, values = scores.queries, dict(scores.values)
         for scorer in protocol.official:
-            said = scorer.documents(qrels, rankings) if scorer.documents else {}
-            official.update(said)
-            over |= _over(scorer, said, queries, rankings)
+            official_values = scorer.documents(qrels, rankings) if scorer.documents else {}
+            official.update(official_values)
+            over |= _over(scorer, official_values, queries, rankings)
     if answered is not None:
         from bench.evaluation.measures import answers
 
         queries = queries or tuple(answered.strings)
         strings = {query: answered.strings[query] for query in queries}  # in the order of the judgements
         ranked = judged({query: {} for query in queries}, rankings, protocol.tie)
-        found = answers.find_answers(answers.Answered(strings, answered.text), ranked, protocol.by_answers)
-        values, evidence = {**values, **found.values}, found.evidence
-        by_query = {name: dict(zip(queries, column, strict=True)) for name, column in found.values.items()}
+        matches = answers.find_answers(answers.Answered(strings, answered.text), ranked, protocol.by_answers)
+        values, evidence = {**values, **matches.values}, matches.evidence
+        by_query = {name: dict(zip(queries, column, strict=True)) for name, column in matches.values.items()}
         empty = {query: Ranking(query, (), ()) for query in queries if asked is None or query in asked}
         for scorer in protocol.official:
-            said = scorer.answers(by_query, {**empty, **ranked}) if scorer.answers else {}
-            official.update(said)
-            over |= _over(scorer, said, queries, {**empty, **ranked})
+            official_values = scorer.answers(by_query, {**empty, **ranked}) if scorer.answers else {}
+            official.update(official_values)
+            over |= _over(scorer, official_values, queries, {**empty, **ranked})
     ordered = {str(measure): values[str(measure)] for measure in protocol.measures}
     return Scored(Scores(queries, ordered), official, evidence, over)
 
 
-def _over(scorer: OfficialScorer, found: Mapping[str, float], queries: Sequence[str], run: Run) -> dict[str, int]:
+def _over(scorer: OfficialScorer, values: Mapping[str, float], queries: Sequence[str], run: Run) -> dict[str, int]:
     """Return over how many queries the values of a scorer are, where it leaves some out."""
-    named = sum(query in run for query in queries)
-    return dict.fromkeys(found, named) if scorer.named_only and named < len(queries) else {}
+    answered_queries = sum(query in run for query in queries)
+    return dict.fromkeys(values, answered_queries) if scorer.named_only and answered_queries < len(queries) else {}
 
 
 def answered(leg: Path, protocol: Protocol, texts: Path | None) -> Answered | None:

@@ -90,14 +90,14 @@ def run(work: Workspace, retriever: Retriever, index: Path, leg: Path, rules: Ru
     Raises:
         PluginError: the retriever broke its promise (order, unique ids, finite scores, one ranking per query).
     """
-    given = read.candidates(leg)
+    candidates = read.candidates(leg)
 
     def rank(block: Sequence[Item]) -> Iterator[Ranking]:
         """Let the retriever search a block, one document deeper where one may be dropped."""
-        if given is None:
+        if candidates is None:
             return retriever.search(index, block, rules.k + rules.drop_identical, rules.tie)
-        whole = retriever.search(index, block, _EVERYTHING, rules.tie)
-        return (_among(ranking, given[ranking.query], rules) for ranking in whole)
+        full_rankings = retriever.search(index, block, _EVERYTHING, rules.tie)
+        return (_among(ranking, candidates[ranking.query], rules) for ranking in full_rankings)
 
     return write(work, read.queries(leg), rank, rules, tag)
 
@@ -121,14 +121,14 @@ def write(
         block = queries[start : start + _BLOCK]
         parts.append(work.parts.get(f"{start:09d}.trec", partial(_lines, rank, block, rules, tag)))
         work.advance(len(block))
-    rows, found = 0, set[bytes]()
+    rows, answered = 0, set[bytes]()
     with atomic(work.out / RUN) as stream:
         for part in parts:
             lines = part.read_bytes().splitlines(keepends=True)
             rows += len(lines)
-            found |= {line.split(b" ", 1)[0] for line in lines}
+            answered |= {line.split(b" ", 1)[0] for line in lines}
             stream.writelines(lines)
-    write_empty(work.out / RUN, [item.id for item in queries if item.id.encode() not in found])
+    write_empty(work.out / RUN, [item.id for item in queries if item.id.encode() not in answered])
     return {"queries": len(queries), "rows": rows, "k": rules.k}
 
 
@@ -141,12 +141,14 @@ def _lines(
     return stream.getvalue()
 
 
-def _among(ranking: Ranking, given: Candidates, rules: Rules) -> Ranking:
+def _among(ranking: Ranking, candidates: Candidates, rules: Rules) -> Ranking:
     """Rank a query's candidates as a search of the whole corpus does; those that did not match at all come last."""
     scores = dict(zip(ranking.documents, ranking.scores, strict=True))
-    last = min(0.0, *(scores[name] for name in given.documents if name in scores), 0.0)
+    last = min(0.0, *(scores[name] for name in candidates.documents if name in scores), 0.0)
     k = rules.k + rules.drop_identical
-    return best(ranking.query, given.documents, [scores.get(name, last) for name in given.documents], k, rules.tie)
+    return best(
+        ranking.query, candidates.documents, [scores.get(name, last) for name in candidates.documents], k, rules.tie
+    )
 
 
 def _paired(rankings: Iterator[Ranking], queries: Sequence[Item]) -> Iterator[Ranking]:

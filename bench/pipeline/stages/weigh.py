@@ -72,15 +72,15 @@ class Weigh(Stage):
             scored = score(qrels, runs, narrow, judges)
             values[weight] = scored.scores.means[str(measure)]
             space.advance(len(joints))
-        found: dict[str, Json] = {
+        weighed: dict[str, Json] = {
             "weight": best_of(values),
             "measure": str(measure),
             "scale": self.scale,
             "queries": len(joints),
             "values": {str(weight): value for weight, value in values.items()},
         }
-        write_bytes(space.out / WEIGHT, canonical(found))
-        return found
+        write_bytes(space.out / WEIGHT, canonical(weighed))
+        return weighed
 
 
 def best_of(values: Mapping[float, float]) -> float:
