@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from bench.core.files import digest
 from bench.data.formats.faults import shown
 from bench.evaluation.results import RESULT, averages
 from bench.evaluation.results.format import About, Average, Content, Leg, Remote, Setting, SuiteAbout
@@ -16,8 +17,10 @@ from leaderboard.submissions.recompute import TOLERANCE, InstalledSuite
 
 MOST_SETTINGS = 1_000
 """Settings of a system, or of a leg; the largest config of ours has some sixty."""
-_STATED = frozenset({"deterministic", "graph", "tuning", "untuned_hash", "config", "contract"})
-_SYSTEM = frozenset(About.model_fields) | _STATED | {"similarity", "read_by", "fuse"}
+_UNHASHED = frozenset({"label", "hash", "deterministic", "grid", "tuning", "settings"})
+"""What a result without a graph says of a system besides the choices that its hash is made of."""
+_STATED = frozenset({"graph", "untuned_hash", "config", "contract", "similarity", "read_by", "fuse"})
+_SYSTEM = frozenset(About.model_fields) | _UNHASHED | _STATED
 _LEG = frozenset(Leg.model_fields) | {"resolved", "harness", "compute", "seconds", "tunings", "audits"}
 _SETTING = frozenset(Setting.model_fields) | {"default", "source"}
 
@@ -81,8 +84,11 @@ def _check_system(candidate: Candidate, methods: Collection[str], errors: Valida
             errors.add(RESULT, f"a budget of {tokens:,} tokens", f"at least {least}", AGAIN)
         if flops is not None and not flops >= 1:
             errors.add(RESULT, f"a budget of {flops:g} operations", "at least 1", AGAIN)
-    if "graph" not in raw:
-        errors.add(RESULT, "no `graph` of the system", "`graph` as every run writes it", AGAIN)
+    tuned = any(leg.get("tunings") for legs in candidate.raw_content["tasks"].values() for leg in legs.values())
+    choices = {key: value for key, value in raw.items() if key not in _UNHASHED}
+    if "graph" not in raw and not tuned and digest(choices) != system.hash:  # as runs wrote it before there were graphs
+        expected = f"{digest(choices)[:12]}…, the digest of what the result says of it, or the system's `graph`"
+        errors.add(RESULT, f"the hash {system.hash[:12]}… of the system", expected, AGAIN)
     if unlike := identity_error(candidate.raw_content):
         errors.add(RESULT, unlike, "one system, with one encoder for all its tasks", AGAIN)
     for setting in system.settings:

@@ -97,7 +97,7 @@ class Compared:
             "tasks": list(self.tasks),
             "systems": systems,
             "tests": [test.as_json() for test in self.tests],
-            "differences": [asdict(difference) for difference in self.setting_differences],
+            "differences": [difference.as_json() for difference in self.setting_differences],
             "warnings": list(self.warnings),
             "queries": queries,
             "notes": list(self.notes),

@@ -238,6 +238,10 @@ class SettingDifference:
     # mean the same where both have an encoder (a learning rate), or are of one method
     is_relevant: bool
 
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `bench compare --json` prints it."""
+        return {"key": self.key, "values": dict(self.values), "telling": self.is_relevant}
+
 
 def setting_differences(systems: Sequence[ComparedSystem]) -> list[SettingDifference]:
     """Return every setting in which systems, of unique labels, differ: what was tested, method, readout."""
