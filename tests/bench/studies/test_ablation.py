@@ -34,26 +34,26 @@ def line(cell: str, ours: float | None, paper: float | None, *, fails: bool = Fa
 def test_direction_by_hand() -> None:
     """Six pairs, one the other way round, as in scipy; ties do not count (tau-b); failures come last."""
     lines = [line("a", 0.2, 70), line("b", 0.1, 80), line("c", 0.5, 90), line("d", 0.9, 95)]
-    found = direction(lines)
-    assert (found.pairs, found.alike) == (6, 5)
-    assert found.tau == pytest.approx(4 / 6)
-    assert found.tau == pytest.approx(kendalltau([0.2, 0.1, 0.5, 0.9], [70, 80, 90, 95]).statistic)
+    order = direction(lines)
+    assert (order.pairs, order.alike) == (6, 5)
+    assert order.tau == pytest.approx(4 / 6)
+    assert order.tau == pytest.approx(kendalltau([0.2, 0.1, 0.5, 0.9], [70, 80, 90, 95]).statistic)
     # A pair that the paper does not tell apart is no pair; one that we do not tell apart is not alike.
     lines = [line("a", 0.1, 70), line("b", 0.1, 80), line("c", 0.3, 80)]
-    found = direction(lines)
-    assert (found.pairs, found.alike) == (2, 1)
-    assert found.tau == pytest.approx(1 / 2)  # one pair agrees, none disagrees, over √(2 · 2)
+    order = direction(lines)
+    assert (order.pairs, order.alike) == (2, 1)
+    assert order.tau == pytest.approx(1 / 2)  # one pair agrees, none disagrees, over √(2 · 2)
     assert direction([line("a", 0.1, 1), line("b", 0.1, 2)]).tau is None
     lines = [line("a", None, 1), line("b", 0.0, 2), line("c", 0.9, None, fails=True), line("d", 0.5, None)]
-    found = direction(lines)
+    order = direction(lines)
     # paper: c < a < b; ours: a < b < c
-    assert (found.pairs, found.alike) == (3, 1)
-    assert found.tau == pytest.approx(-1 / 3)
+    assert (order.pairs, order.alike) == (3, 1)
+    assert order.tau == pytest.approx(-1 / 3)
     lines = [line("a", 0.2, 70), line("b", 0.1, 80), line("c", 0.5, 90)]
     sure = {frozenset({"m@t=a", "m@t=b"}): True, frozenset({"m@t=b", "m@t=c"}): True}
-    found = direction(lines, sure)
-    assert (found.sure, found.sure_alike) == (2, 1)
-    assert describe(found) == (
+    order = direction(lines, sure)
+    assert (order.sure, order.sure_alike) == (2, 1)
+    assert describe(order) == (
         "direction: 2 of 3 pairs of cells ordered as in the paper (67%), Kendall's tau-b +0.33; "
         "of the 2 pairs that the queries distinguish here, 1"
     )
@@ -67,8 +67,8 @@ Make = Callable[..., Method]
 @pytest.fixture
 def carry(tmp_path: Path, with_methods: Callable[..., Plugins]) -> Carry:
     def call(method: Method, **request: Any) -> Outcome:
-        asked = Request(**{"suites": (), "methods": (method.name,), **request}, results=tmp_path / "results")
-        return run(asked, with_methods(method), Store(tmp_path / "store"), NullListener())
+        typed = Request(**{"suites": (), "methods": (method.name,), **request}, results=tmp_path / "results")
+        return run(typed, with_methods(method), Store(tmp_path / "store"), NullListener())
 
     return call
 
@@ -88,16 +88,21 @@ def test_a_grid_runs_every_cell_in_one_plan(carry: Carry, tiny: Path) -> None:
     assert [row["system"] for row in outcome.rows] == ["toy@k1=k1=0", "toy@k1=k1=0.9", "toy@k1=words"]
     stages = [step.stage.name for step in outcome.plan.steps]
     assert (stages.count("validate"), stages.count("read"), stages.count("index")) == (1, 1, 3)
-    systems = [done.content["system"] for done in outcome.published]
-    assert [one["grid"] for one in systems] == [{"preset": "toy/k1", "cell": cell.name} for cell in CELLS]
+    systems = [result.content["system"] for result in outcome.published]
+    assert [system["grid"] for system in systems] == [{"preset": "toy/k1", "cell": cell.name} for cell in CELLS]
     assert {row["key"]: row["value"] for row in systems[0]["settings"]}["method.b"] == 0.75
-    (found,) = ablations(outcome)
-    assert (found.preset, found.paper, found.measure, found.where) == ("toy/k1", "nDCG", "nDCG@10", "beir/tiny-beir")
+    (ablation,) = ablations(outcome)
+    assert (ablation.preset, ablation.paper, ablation.measure, ablation.where) == (
+        "toy/k1",
+        "nDCG",
+        "nDCG@10",
+        "beir/tiny-beir",
+    )
     measured = [row["measures"]["nDCG@10"] for row in outcome.rows]
-    assert [one.ours for one in found.lines] == pytest.approx(measured)
-    assert [one.paper for one in found.lines] == [30.0, 40.0, None]
-    assert found.direction.pairs == 1
-    assert found.as_json()["suite"] == "beir"
+    assert [row.ours for row in ablation.lines] == pytest.approx(measured)
+    assert [row.paper for row in ablation.lines] == [30.0, 40.0, None]
+    assert ablation.direction.pairs == 1
+    assert ablation.as_json()["suite"] == "beir"
     only = carry(TOY, preset="toy/k1=words", tasks=(str(tiny),))
     assert [row["system"] for row in only.rows] == ["toy@k1=words"]
     assert not any(step.runs for step in only.plan.steps)
@@ -107,18 +112,18 @@ def test_what_is_read_can_be_a_task_and_a_measure(carry: Carry, tiny: Path) -> N
     """The preset's own measure, where the suite is the preset's own."""
     toy = replace(TOY, presets={"k1": replace(GRID, measure="R@100", task="tiny-beir")})
     outcome = carry(toy, preset="toy/k1", tasks=(str(tiny),))
-    (found,) = ablations(outcome)
-    assert (found.measure, found.where) == ("R@100", "beir/tiny-beir")
-    assert found.lines[0].ours == outcome.rows[0]["measures"]["R@100"]
+    (ablation,) = ablations(outcome)
+    assert (ablation.measure, ablation.where) == ("R@100", "beir/tiny-beir")
+    assert ablation.lines[0].ours == outcome.rows[0]["measures"]["R@100"]
 
 
 def test_cells_that_are_one_system_give_a_warning(
     tmp_path: Path, tiny: Path, with_methods: Callable[..., Plugins]
 ) -> None:
     """`--set` over what the grid varies."""
-    asked = Request(("toy",), (), (str(tiny),), preset="toy/k1", sets=("method.k1=0.9",), results=tmp_path / "results")
-    found = plan(asked, with_methods(TOY), Store(tmp_path / "store"))
-    (warning,) = found.warnings
+    typed = Request(("toy",), (), (str(tiny),), preset="toy/k1", sets=("method.k1=0.9",), results=tmp_path / "results")
+    ready = plan(typed, with_methods(TOY), Store(tmp_path / "store"))
+    (warning,) = ready.warnings
     assert warning.startswith("toy@k1=k1=0,k1=0.9 and toy@k1=k1=0.9,k1=0.9 are one system here")
 
 
@@ -135,11 +140,11 @@ def test_a_cell_whose_training_fails_does_not_cost_the_others(carry: Carry, dens
     assert failure.reason == "the loss of training step 7 is nan"
     systems = "dense@init", "dense@grid=good", "dense@grid=cls", "dense@init@pooling=cls"
     assert [row["system"] for row in outcome.rows] == [*systems]
-    (found,) = ablations(outcome)
-    states = [(one.cell, one.failed != "", one.paper_fails) for one in found.lines]
+    (ablation,) = ablations(outcome)
+    states = [(row.cell, row.failed != "", row.paper_fails) for row in ablation.lines]
     assert states == [("bad", True, True), ("good", False, False), ("cls", False, False)]
-    assert found.where == "beir/tiny-beir"
-    assert (found.direction.pairs, found.direction.alike) == (1, 1)
+    assert ablation.where == "beir/tiny-beir"
+    assert (ablation.direction.pairs, ablation.direction.alike) == (1, 1)
 
 
 def test_what_is_no_finding_ends_the_run(carry: Carry, dense: Make, small: dict[str, Any]) -> None:
@@ -159,22 +164,22 @@ def test_the_command_prints_ours_and_the_papers(
         monkeypatch.setattr(module, "load", lambda: with_methods(toy))
     places = ["--task", str(tiny), "--store", str(tmp_path / "store"), "--results", str(tmp_path / "results")]
 
-    def said(command: Any, *words: str) -> str:
+    def printed_by(command: Any, *words: str) -> str:
         return str(CliRunner().invoke(command, words, catch_exceptions=False).stdout)
 
-    table = said(run_command.command, "--preset", "toy/k1", *places)
+    table = printed_by(run_command.command, "--preset", "toy/k1", *places)
     lines = [line.split() for line in table.splitlines()]
     assert ["cell", "ours:", "nDCG@10,", "percent", "paper:", "nDCG"] in lines
     assert any(line[:1] == ["words"] and line[-1] == "—" for line in lines)
     assert "toy/k1 direction: " in table
-    again = said(studies.ablate, "toy/k1", *places)
-    assert again.splitlines() == [line for line in table.splitlines() if line in again.splitlines()]
-    printed = json.loads(said(studies.ablate, *places, "--method", "toy", "--json"))
-    (found,), (skipped,) = printed["ablations"], printed["not_applicable"]
-    assert [one["paper"] for one in found["lines"]] == [30.0, 40.0, None]
-    assert found["direction"]["pairs"] == 1
+    repeated = printed_by(studies.ablate, "toy/k1", *places)
+    assert repeated.splitlines() == [line for line in table.splitlines() if line in repeated.splitlines()]
+    printed = json.loads(printed_by(studies.ablate, *places, "--method", "toy", "--json"))
+    (ablation,), (skipped,) = printed["ablations"], printed["not_applicable"]
+    assert [row["paper"] for row in ablation["lines"]] == [30.0, 40.0, None]
+    assert ablation["direction"]["pairs"] == 1
     assert skipped["preset"] == "toy/elsewhere"
     assert "suite tatoeba takes no folder of your own" in skipped["reason"]
-    assert "cells of toy/k1" in said(show.command, "toy")
-    rows = json.loads(said(listing.command, "presets", "--json"))["presets"]
+    assert "cells of toy/k1" in printed_by(show.command, "toy")
+    rows = json.loads(printed_by(listing.command, "presets", "--json"))["presets"]
     assert [row["cells"] for row in rows if row["name"] == "toy/k1"] == [3]

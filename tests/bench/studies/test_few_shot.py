@@ -27,7 +27,7 @@ from bench.types import Suite
 from suites.beir import SUITE
 from tests.conftest import cases
 
-ASKED = Request(("crop",), ("beir",), results=Path("place/results"), sets=("search.k=7",))
+REQUEST = Request(("crop",), ("beir",), results=Path("place/results"), sets=("search.k=7",))
 
 
 @pytest.mark.parametrize(
@@ -43,22 +43,22 @@ def test_numbers_are_sorted(text: str, expected: str) -> None:
 
 def test_every_number_is_a_run() -> None:
     """0 and all are plain runs; others have results of their own, since a result is one of all pairs."""
-    made = requests(replace(ASKED, settings=("multilingual",)), ("0", "5", "all"))
-    few = Path("place/results-shots/5").resolve()
-    assert {number: (one.settings, one.sets[1:], one.results) for number, one in made.items()} == {
-        "0": (("unsupervised",), (), ASKED.results),
-        "5": (("multilingual",), ("tune.shots=5",), few),
-        "all": (("multilingual",), ("tune.shots=",), ASKED.results),
+    by_number = requests(replace(REQUEST, settings=("multilingual",)), ("0", "5", "all"))
+    folder = Path("place/results-shots/5").resolve()
+    assert {number: (request.settings, request.sets[1:], request.results) for number, request in by_number.items()} == {
+        "0": (("unsupervised",), (), REQUEST.results),
+        "5": (("multilingual",), ("tune.shots=5",), folder),
+        "all": (("multilingual",), ("tune.shots=",), REQUEST.results),
     }
-    assert {one.sets[0] for one in made.values()} == {"search.k=7"}
-    assert requests(ASKED, ("all",))["all"].settings == ("few-shot",)
+    assert {request.sets[0] for request in by_number.values()} == {"search.k=7"}
+    assert requests(REQUEST, ("all",))["all"].settings == ("few-shot",)
 
 
 @pytest.mark.parametrize(("changes", "found", "expected"), cases("requests-that-contradict-themselves"))
 def test_requests_that_contradict_themselves(changes: Mapping[str, Any], found: str, expected: str) -> None:
     """Said before anything is planned."""
     with pytest.raises(UsageError, check=fields(found=found, expected=expected)):
-        requests(replace(ASKED, **changes), ("5",))
+        requests(replace(REQUEST, **changes), ("5",))
 
 
 @dataclass(eq=False)
@@ -74,8 +74,8 @@ class Fake:
 
 
 def cell(system: str, seed: int = 0, *tasks: str, data: str = "official", setting: str = "few-shot") -> Fake:
-    there = tuple(SimpleNamespace(id=task) for task in tasks or ("beir/a",))
-    return Fake(SimpleNamespace(label=system), there, seed, data, setting)
+    task_list = tuple(SimpleNamespace(id=task) for task in tasks or ("beir/a",))
+    return Fake(SimpleNamespace(label=system), task_list, seed, data, setting)
 
 
 def result(value: float, task: str = "beir/a", **pairs: int) -> Any:
@@ -87,27 +87,35 @@ def result(value: float, task: str = "beir/a", **pairs: int) -> Any:
 
 def outcome(cells: Mapping[Any, Any], *refused: NotApplicable) -> Outcome:
     """A finished run: results by cell; None where the training failed."""
-    made = SimpleNamespace(cells=tuple(cells), refused=refused, profile=profile())
-    failed = tuple(SimpleNamespace(cell=one, reason="it is nan") for one, done in cells.items() if done is None)
-    published = tuple(done for done in cells.values() if done is not None)
-    return cast("Outcome", SimpleNamespace(plan=made, published=published, failed=failed))
+    plan_stub = SimpleNamespace(cells=tuple(cells), refused=refused, profile=profile())
+    failed = tuple(
+        SimpleNamespace(cell=item, reason="it is nan") for item, result_item in cells.items() if result_item is None
+    )
+    published = tuple(result_item for result_item in cells.values() if result_item is not None)
+    return cast("Outcome", SimpleNamespace(plan=plan_stub, published=published, failed=failed))
 
 
 @pytest.fixture
-def made() -> Curve:
+def finished_curve() -> Curve:
     """Two seeds of a system and BM25, which has no seed and nothing to tune."""
     untuned = (("crop", 0, 0.1), ("crop", 1, 0.2), ("bm25", 0, 0.4))
     first = outcome({cell(name, seed, setting="unsupervised"): result(value) for name, seed, value in untuned})
-    few = outcome({cell("crop", 0): result(0.2, pairs=3, pairs_2=5), cell("crop", 1): result(0.4, pairs=3, pairs_2=5)})
-    every = outcome({cell("crop", 0): result(0.5, pairs=807), cell("crop", 1): None})
-    return curve({"0": first, "5": few, "all": every})
+    five = outcome({cell("crop", 0): result(0.2, pairs=3, pairs_2=5), cell("crop", 1): result(0.4, pairs=3, pairs_2=5)})
+    all_pairs = outcome({cell("crop", 0): result(0.5, pairs=807), cell("crop", 1): None})
+    return curve({"0": first, "5": five, "all": all_pairs})
 
 
-def test_finished_runs_are_laid_out(made: Curve) -> None:
+def test_finished_runs_are_laid_out(finished_curve: Curve) -> None:
     """Values by number, system and seed, pairs of the last tuning, none of a failed training; read back from CSV."""
-    about = "beir", "few-shot", "official", "beir/a", "nDCG@10"
-    assert (made.suite, made.setting, made.data, made.where, made.measure) == about
-    assert [(one.system, one.shots, one.pairs, one.seed, one.value) for one in made.values] == [
+    expected = "beir", "few-shot", "official", "beir/a", "nDCG@10"
+    assert (
+        finished_curve.suite,
+        finished_curve.setting,
+        finished_curve.data,
+        finished_curve.where,
+        finished_curve.measure,
+    ) == expected
+    assert [(point.system, point.shots, point.pairs, point.seed, point.value) for point in finished_curve.values] == [
         ("crop", "0", 0, 0, 0.1),
         ("crop", "0", 0, 1, 0.2),
         ("bm25", "0", 0, 0, 0.4),
@@ -115,38 +123,41 @@ def test_finished_runs_are_laid_out(made: Curve) -> None:
         ("crop", "5", 5, 1, 0.4),
         ("crop", "all", 807, 0, 0.5),
     ]
-    assert {one.queries for one in made.values} == {9}
-    assert made.note == "profile mini: what it trains is comparable with no published numbers"
-    rows = list(csv.DictReader(io.StringIO(as_csv(made.records()))))
+    assert {point.queries for point in finished_curve.values} == {9}
+    assert finished_curve.note == "profile mini: what it trains is comparable with no published numbers"
+    rows = list(csv.DictReader(io.StringIO(as_csv(finished_curve.records()))))
     fourth = [rows[3][name] for name in ("system", "shots", "pairs", "seed", "value")]
     assert (fourth[:4], float(fourth[4])) == (["crop", "5", "5.0", "0"], 0.2)
-    assert len(rows) == len(made.values)
+    assert len(rows) == len(finished_curve.values)
     assert {(row["where"], row["measure"], row["setting"]) for row in rows} == {("beir/a", "nDCG@10", "few-shot")}
 
 
-def test_the_chart_has_percent_by_pairs(made: Curve) -> None:
+def test_the_chart_has_percent_by_pairs(finished_curve: Curve) -> None:
     """A line a system; what cannot be tuned is level, and says so."""
-    drawn = made.chart()
-    crop, bm25 = drawn.lines
+    line_plot = finished_curve.chart()
+    crop, bm25 = line_plot.lines
     assert [(point.x, point.values) for point in crop.points] == [(0, (10.0, 20.0)), (5, (20.0, 40.0)), (807, (50.0,))]
     assert (crop.level, bm25.level, bm25.name) == (False, True, "bm25 (not tuned)")
-    assert drawn.title == "beir/a · few-shot · official data"
-    assert drawn.notes == ("9 queries; mean of 2 seeds, each a faint point; profile mini.", f"{made.note}.")
-    assert len(replace(made, note="").chart().notes) == 1
+    assert line_plot.title == "beir/a · few-shot · official data"
+    assert line_plot.notes == (
+        "9 queries; mean of 2 seeds, each a faint point; profile mini.",
+        f"{finished_curve.note}.",
+    )
+    assert len(replace(finished_curve, note="").chart().notes) == 1
 
 
 def test_notes_say_what_is_not_comparable() -> None:
     """Numbers of the embedded world and of substitutes; where every training failed nothing is drawn."""
-    one = cell("crop", 0, "mini/beir/a", data="mini-few-names")
-    made_up = curve({"5": outcome({one: result(0.1, "mini/beir/a", pairs=5)})})
+    mini_cell = cell("crop", 0, "mini/beir/a", data="mini-few-names")
+    made_up = curve({"5": outcome({mini_cell: result(0.1, "mini/beir/a", pairs=5)})})
     assert made_up.note == "data of the embedded world: comparable with no published numbers"
     assert made_up.chart().notes[-1] == f"{made_up.note}."
-    other = cell("crop")
-    other.suite = replace(SUITE, stands_for="mrtydi")
-    note = curve({"5": outcome({other: result(0.1, pairs=5)})}).note
+    substitute = cell("crop")
+    substitute.suite = replace(SUITE, stands_for="mrtydi")
+    note = curve({"5": outcome({substitute: result(0.1, pairs=5)})}).note
     assert note == "substitute for mrtydi: not comparable with published numbers"
-    plan_of_one = SimpleNamespace(cells=(alone := cell("crop"),), refused=(), profile=profile())
-    failure = SimpleNamespace(cell=alone, reason="the loss is nan")
+    plan_of_one = SimpleNamespace(cells=(failed_cell := cell("crop"),), refused=(), profile=profile())
+    failure = SimpleNamespace(cell=failed_cell, reason="the loss is nan")
     failed = cast("Outcome", SimpleNamespace(plan=plan_of_one, published=(), failed=(failure,)))
     with pytest.raises(UsageError, match=r"every training failed: the loss is nan"):
         curve({"5": failed})
@@ -175,41 +186,41 @@ def test_pretraining_is_shared(tmp_path: Path, small: dict[str, Any]) -> None:
     pairs.write_text("".join(f"asked {at}\ttold {at}\n" for at in range(9)))
     request = Request(("crop",), ("beir",), results=tmp_path / "results", **small)
     request = replace(request, sets=(*request.sets, f"tune.data={pairs}"))
-    plans = [plan(one, load(), Store(tmp_path / "store")) for one in requests(request, ("0", "2", "all")).values()]
-    steps = [step.stage for made in plans for step in made.steps]
-    keys = {stage: {one.key for one in steps if one.name == stage} for stage in ("train", "tune", "pairs")}
-    assert {stage: len(found) for stage, found in keys.items()} == {"train": 1, "tune": 4, "pairs": 2}
+    plans = [plan(item, load(), Store(tmp_path / "store")) for item in requests(request, ("0", "2", "all")).values()]
+    steps = [step.stage for ready_plan in plans for step in ready_plan.steps]
+    keys = {stage: {item.key for item in steps if item.name == stage} for stage in ("train", "tune", "pairs")}
+    assert {stage: len(stage_keys) for stage, stage_keys in keys.items()} == {"train": 1, "tune": 4, "pairs": 2}
 
 
 @pytest.mark.parametrize(("tasks", "where", "stem"), cases("several-tasks-are-one-curve"))
 def test_several_tasks_are_one_curve(tasks: tuple[str, ...], where: str, stem: str) -> None:
     """The mean over them; title and file say which, so that no other curve is taken for it or written over it."""
-    done = result(0.0, pairs=5)
-    done.content["tasks"] = {
+    mean_result = result(0.0, pairs=5)
+    mean_result.content["tasks"] = {
         task: {"": {"measures": {"nDCG@10": at / 10}, "queries": 9, "facts": {"pairs": {"pairs": 4 + 2 * at}}}}
         for at, task in enumerate(tasks)
     }
-    found = curve({"5": outcome({cell("crop", 0, *tasks): done})})
-    (one,) = found.values
-    assert one.value == pytest.approx(sum(range(len(tasks))) / 10 / len(tasks))
-    assert one.pairs == pytest.approx(3 + len(tasks))
-    assert one.queries == 9 * len(tasks)
-    assert (found.where, found.stem, found.chart().title.partition(" · ")[0]) == (where, stem, where)
+    mean_curve = curve({"5": outcome({cell("crop", 0, *tasks): mean_result})})
+    (point,) = mean_curve.values
+    assert point.value == pytest.approx(sum(range(len(tasks))) / 10 / len(tasks))
+    assert point.pairs == pytest.approx(3 + len(tasks))
+    assert point.queries == 9 * len(tasks)
+    assert (mean_curve.where, mean_curve.stem, mean_curve.chart().title.partition(" · ")[0]) == (where, stem, where)
 
 
 def test_one_number_is_a_curve() -> None:
     """A point in the middle, with a level line of what is not tuned; 40 and all are one where there are 40 pairs."""
     bm25 = outcome({cell("bm25", setting="unsupervised"): result(0.4)})
-    found = curve({"0": bm25, "5": outcome({cell("crop"): result(0.2, pairs=5)})})
-    bm25_line, crop = found.chart().lines
+    short_curve = curve({"0": bm25, "5": outcome({cell("crop"): result(0.2, pairs=5)})})
+    bm25_line, crop = short_curve.chart().lines
     assert (crop.points, bm25_line.level) == ((Point(5, (20.0,)),), True)
-    drawn = line_chart(found.chart())
-    assert "<title>crop: 20</title>" in drawn
-    assert "<polyline" not in drawn
-    assert not {"nan", "inf"} & set(re.findall(r"[a-z]+", drawn))
-    made = {cell("crop", seed): result(0.2 + seed / 10, pairs=40) for seed in (0, 1, 0, 1)}
-    few, every = (outcome(dict([*made.items()][at : at + 2])) for at in (0, 2))
-    (line,) = curve({"40": few, "all": every}).chart().lines
+    svg = line_chart(short_curve.chart())
+    assert "<title>crop: 20</title>" in svg
+    assert "<polyline" not in svg
+    assert not {"nan", "inf"} & set(re.findall(r"[a-z]+", svg))
+    results = {cell("crop", seed): result(0.2 + seed / 10, pairs=40) for seed in (0, 1, 0, 1)}
+    forty, all_pairs = (outcome(dict([*results.items()][at : at + 2])) for at in (0, 2))
+    (line,) = curve({"40": forty, "all": all_pairs}).chart().lines
     (point,) = line.points
     assert point.x == 40
     assert list(point.values) == pytest.approx([20.0, 30.0])

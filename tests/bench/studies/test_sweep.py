@@ -45,10 +45,10 @@ def test_fewer_trials_are_the_first_of_more(trials: int, more: int, seed: int) -
 
 def test_draws_are_of_their_scale_and_can_be_typed() -> None:
     """Half of a logarithmic space lies below the geometric middle, 10^-2.5; four significant digits; by seed."""
-    drawn = draw(SPACE, DEFAULTS, 2001, 3)[1:]
-    assert sum(one["rate"] < 10**-2.5 for one in drawn) == pytest.approx(1000, abs=70)
-    assert sum(one["share"] < 0.5 for one in drawn) == pytest.approx(1000, abs=70)
-    assert sum(one["pooling"] == "cls" for one in drawn) == pytest.approx(1000, abs=70)
+    trials = draw(SPACE, DEFAULTS, 2001, 3)[1:]
+    assert sum(trial["rate"] < 10**-2.5 for trial in trials) == pytest.approx(1000, abs=70)
+    assert sum(trial["share"] < 0.5 for trial in trials) == pytest.approx(1000, abs=70)
+    assert sum(trial["pooling"] == "cls" for trial in trials) == pytest.approx(1000, abs=70)
     for values in draw(SPACE, DEFAULTS, 50, 1)[1:]:
         for key in ("rate", "share"):
             assert values[key] == float(f"{values[key]:.4g}")
@@ -58,10 +58,16 @@ def test_draws_are_of_their_scale_and_can_be_typed() -> None:
 def test_a_small_space_is_drawn_without_repeats_and_runs_out() -> None:
     """2 × 3 combinations: the defaults and the five others, each once; or the defaults alone."""
     space: dict[str, Space] = {"a": Choice((1, 2)), "b": Choice(("x", "y", "z"))}
-    drawn = draw(space, {"a": 1, "b": "y"}, 100, 0)
-    assert drawn[0] == {}
-    assert sorted((one["a"], one["b"]) for one in drawn[1:]) == [(1, "x"), (1, "z"), (2, "x"), (2, "y"), (2, "z")]
-    assert draw(space, {"a": 1, "b": "y"}, 3, 0) == drawn[:3]
+    trials = draw(space, {"a": 1, "b": "y"}, 100, 0)
+    assert trials[0] == {}
+    assert sorted((trial["a"], trial["b"]) for trial in trials[1:]) == [
+        (1, "x"),
+        (1, "z"),
+        (2, "x"),
+        (2, "y"),
+        (2, "z"),
+    ]
+    assert draw(space, {"a": 1, "b": "y"}, 3, 0) == trials[:3]
     assert draw({}, {}, 8, 0) == [{}]
     assert draw({"a": Choice((1,))}, {"a": 1}, 8, 0) == [{}]
 
@@ -107,29 +113,29 @@ def sweep(tmp_path: Path, folder: Path, with_methods: Callable[..., Plugins]) ->
 
     def call(method: Method = BM25, trials: int = 3, **request: Any) -> tuple[SweepPlan, Sweep]:
         plugins = with_methods(*([] if method is BM25 else [method]))
-        asked = Request(**{"methods": (method.name,), "suites": ("beir",), "tasks": (f"{folder}:dev",), **request})
+        on_dev = Request(**{"methods": (method.name,), "suites": ("beir",), "tasks": (f"{folder}:dev",), **request})
         store = Store(tmp_path / "store")
-        ready = prepare(asked, trials, plugins, store)
-        (found,) = run(ready, plugins, store, NullListener(), tmp_path / "sweeps")
-        return ready, found
+        ready = prepare(on_dev, trials, plugins, store)
+        (swept,) = run(ready, plugins, store, NullListener(), tmp_path / "sweeps")
+        return ready, swept
 
     return call
 
 
 def test_trials_are_scored_on_dev_and_kept(sweep: Swept, tmp_path: Path, folder: Path) -> None:
     """The first is the defaults, as a plain run on dev scores them; the best wins; all is in the record."""
-    ready, found = sweep(trials=4)
-    assert [trial.values for trial in found.trials] == list(ready.draws["bm25"])
-    assert found.trials[0].values == {}
-    asked = Request(("bm25",), ("beir",), (f"{folder}:dev",), results=tmp_path / "results")
-    plain = pipeline.run(asked, load({}), Store(tmp_path / "store"), NullListener())
-    assert found.trials[0].score == plain.rows[0]["measures"]["nDCG@10"]
-    scores = [trial.score or 0 for trial in found.trials]
-    assert (round(scores[0], 4), scores[1], found.chosen) == (0.6309, 1, 1)  # second, then first
-    assert scores.index(max(scores)) == found.chosen
-    record = read_sealed(found.record)
-    assert (record["split"], record["measure"], record["chosen"]) == ("dev", "nDCG@10", found.chosen)
-    assert [trial["score"] for trial in record["trials"]] == [trial.score for trial in found.trials]
+    ready, swept = sweep(trials=4)
+    assert [trial.values for trial in swept.trials] == list(ready.draws["bm25"])
+    assert swept.trials[0].values == {}
+    on_dev = Request(("bm25",), ("beir",), (f"{folder}:dev",), results=tmp_path / "results")
+    plain = pipeline.run(on_dev, load({}), Store(tmp_path / "store"), NullListener())
+    assert swept.trials[0].score == plain.rows[0]["measures"]["nDCG@10"]
+    scores = [trial.score or 0 for trial in swept.trials]
+    assert (round(scores[0], 4), scores[1], swept.chosen) == (0.6309, 1, 1)  # second, then first
+    assert scores.index(max(scores)) == swept.chosen
+    record = read_sealed(swept.record)
+    assert (record["split"], record["measure"], record["chosen"]) == ("dev", "nDCG@10", swept.chosen)
+    assert [trial["score"] for trial in record["trials"]] == [trial.score for trial in swept.trials]
     assert record["space"]["k1"] == {"kind": "Uniform", "low": 0.1, "high": 3.0}
     assert all(set(trial["keys"]) == set(record["tasks"]) for trial in record["trials"])
 
@@ -144,26 +150,26 @@ def test_again_runs_nothing_and_more_goes_on(sweep: Swept) -> None:
     assert second.config.read_text() == settings
     ready, more = sweep(trials=6)
     assert more.trials[:3] == first.trials
-    made = [step.stage.name for step in ready.plan.steps if step.runs]
-    assert sorted(set(made)) == ["index", "score", "search"]
-    assert made.count("search") == 3
+    stages = [step.stage.name for step in ready.plan.steps if step.runs]
+    assert sorted(set(stages)) == ["index", "score", "search"]
+    assert stages.count("search") == 3
 
 
 def test_the_chosen_settings_run_and_say_how_they_were_chosen(sweep: Swept, tmp_path: Path, folder: Path) -> None:
     """On the test part, with the config that was chosen; one value changed, and it does not count as tuned."""
-    ready, found = sweep(trials=4)
-    chosen = dict(found.trials[found.chosen].values)
-    asked = Request(("bm25",), ("beir",), (str(folder),), file=found.config, results=tmp_path / "results")
-    outcome = pipeline.run(asked, load({}), Store(tmp_path / "store"), NullListener())
-    (system,) = [done.content["system"] for done in outcome.published]
+    ready, swept = sweep(trials=4)
+    winner = dict(swept.trials[swept.chosen].values)
+    on_test = Request(("bm25",), ("beir",), (str(folder),), file=swept.config, results=tmp_path / "results")
+    outcome = pipeline.run(on_test, load({}), Store(tmp_path / "store"), NullListener())
+    (system,) = [result.content["system"] for result in outcome.published]
     values = {row["key"]: row["value"] for row in system["settings"]}
-    assert chosen
-    assert {key: values[f"method.{key}"] for key in chosen} == chosen
-    seal = json.loads(found.record.read_text())["seal"]
+    assert winner
+    assert {key: values[f"method.{key}"] for key in winner} == winner
+    seal = json.loads(swept.record.read_text())["seal"]
     tuned = {"method": "bm25", "trials": 4, "seed": 0, "suite": "beir", "data": "local", "split": "dev"}
     assert tuned.items() <= system["tuning"].items()
     assert system["tuning"]["record"] == seal
-    changed = plan(replace(asked, sets=("method.b=0.123",)), load({}), Store(tmp_path / "store"))
+    changed = plan(replace(on_test, sets=("method.b=0.123",)), load({}), Store(tmp_path / "store"))
     assert changed.cells[0].system.tuning is None
     assert "does not count as tuned" in changed.warnings[0]
     assert not ready.warnings
@@ -171,14 +177,14 @@ def test_the_chosen_settings_run_and_say_how_they_were_chosen(sweep: Swept, tmp_
 
 def test_what_the_user_fixes_is_not_searched_and_is_in_the_file(sweep: Swept) -> None:
     """`--set` leaves the space; a preset lies under the trials and is named in the file."""
-    ready, found = sweep(trials=3, sets=("method.b=0.2",), preset="bm25/elasticsearch")
-    assert {key for trial in found.trials for key in trial.values} == {"k1"}
+    ready, swept = sweep(trials=3, sets=("method.b=0.2",), preset="bm25/elasticsearch")
+    assert {key for trial in swept.trials for key in trial.values} == {"k1"}
     configs = [cell.system.resolved.method.model_dump() for cell in ready.plan.cells]
     assert [(config["b"], config["k1"] == 1.2) for config in configs] == [(0.2, True), (0.2, False), (0.2, False)]
-    text = found.config.read_text()
+    text = swept.config.read_text()
     assert "b = 0.2" in text
     assert "--preset bm25/elasticsearch" in text
-    assert read_sealed(found.record)["fixed"] == {"b": 0.2}
+    assert read_sealed(swept.record)["fixed"] == {"b": 0.2}
 
 
 def test_every_method_gets_the_same_number_of_trials(tmp_path: Path, folder: Path, with_methods: Any) -> None:
@@ -186,8 +192,8 @@ def test_every_method_gets_the_same_number_of_trials(tmp_path: Path, folder: Pat
     wide = replace(BM25, name="wide", space={"k1": Uniform(0.5, 2.0)})
     narrow = replace(BM25, name="narrow", space={"title": Choice((True, False))})
     plugins, store = with_methods(wide, narrow), Store(tmp_path / "store")
-    asked = Request(("bm25", "wide", "narrow"), ("beir",), (f"{folder}:dev",))
-    ready = prepare(asked, 4, plugins, store)
+    on_dev = Request(("bm25", "wide", "narrow"), ("beir",), (f"{folder}:dev",))
+    ready = prepare(on_dev, 4, plugins, store)
     assert {name: len(draws) for name, draws in ready.draws.items()} == {"bm25": 4, "wide": 4, "narrow": 2}
     assert "narrow: 2 instead of 4 trials" in ready.warnings[0]
     assert [step.stage.name for step in ready.plan.steps].count("read") == 1
@@ -197,22 +203,22 @@ def test_a_trial_that_fails_is_recorded_and_loses(sweep: Swept, dense: Make, sma
     """A learning rate that is too high is a finding, not the end of the sweep."""
     method = dense(space={"fault": Choice(("", "nan"))})
     request = {key: value for key, value in small.items() if key != "tasks"}
-    _, found = sweep(method, trials=2, **request)
-    assert [trial.score is None for trial in found.trials] == [False, True]
-    assert found.chosen == 0
-    assert read_sealed(found.record)["trials"][1]["failed"] == "the loss of training step 7 is nan"
+    _, swept = sweep(method, trials=2, **request)
+    assert [trial.score is None for trial in swept.trials] == [False, True]
+    assert swept.chosen == 0
+    assert read_sealed(swept.record)["trials"][1]["failed"] == "the loss of training step 7 is nan"
 
 
 def test_what_cannot_be_swept_is_refused(sweep: Swept, folder: Path) -> None:
     """With what to type; the test part of a folder, named or not."""
-    seen = "whose test part a sweep must not see; name another part"
+    message_of_test = "whose test part a sweep must not see; name another part"
     refused: list[tuple[dict[str, Any], str]] = [
         ({"suites": ("tatoeba",), "tasks": ()}, "suite tatoeba has no questions besides its test.*mrtydi"),
         ({"suites": ("mrtydi", "beir"), "tasks": ()}, "found --suite mrtydi,beir; a sweep chooses settings for one"),
         ({"seeds": (0, 1)}, "found --seed 0,1"),
         ({"methods": ()}, "type --method NAME"),
         ({"preset": "bm25/none"}, "no preset 'none'"),
-        *(({"tasks": (name,)}, seen) for name in (str(folder), f"{folder}:test")),
+        *(({"tasks": (name,)}, message_of_test) for name in (str(folder), f"{folder}:test")),
     ]
     for request, message in refused:
         with pytest.raises(UsageError, match=message):
@@ -227,8 +233,8 @@ def test_suites_serve_dev_questions_that_are_not_the_test(with_methods: Callable
         assert suite.dev is not None
         dev, test = suite.dev(task, DataRequest("mini")), suite.load(tested, DataRequest("mini"))
         assert dev.id != test.id
-        asked = [{item.id: item.text for item in one.legs[0].queries.read()} for one in (dev, test)]
-        assert not set(asked[0].values()) & set(asked[1].values())
+        questions = [{item.id: item.text for item in part.legs[0].queries.read()} for part in (dev, test)]
+        assert not set(questions[0].values()) & set(questions[1].values())
     beir = plugins.suite("beir")
     assert beir.dev_names is not None
     assert beir.dev_names("official") == ("nfcorpus", "hotpotqa", "fiqa", "quora", "dbpedia-entity", "fever")
