@@ -24,11 +24,11 @@ from tests.conftest import cases, plugin
 def test_profiles() -> None:
     """Each stands under its name, reads data that exists, and says how long it takes; mini is the default."""
     assert list(PROFILES) == ["mini", "small", "paper"]
-    for name, one in PROFILES.items():
-        assert one.name == name
-        assert one.data in DATA
-        assert one.hours
-        assert one.summary.endswith(".")
+    for name, entry in PROFILES.items():
+        assert entry.name == name
+        assert entry.data in DATA
+        assert entry.hours
+        assert entry.summary.endswith(".")
     mini = profile()
     assert (mini.name, mini.data, mini.backbone, mini.device) == ("mini", "mini", "scratch:2x128", "cpu")
     assert DEFAULT == "mini"
@@ -52,12 +52,12 @@ def test_data_is_the_profiles_unless_it_is_asked_for(name: str, data: str | None
 @pytest.mark.parametrize("name", ["small", "paper"])
 def test_a_large_profile_refuses_mini_data(name: str) -> None:
     """And names the remedy."""
-    wanted = fields(where=f"profile {name}", found="--data mini", hint="type --profile mini")
-    with pytest.raises(UsageError, check=wanted):
+    expected_fields = fields(where=f"profile {name}", found="--data mini", hint="type --profile mini")
+    with pytest.raises(UsageError, check=expected_fields):
         choose_data(profile(name), "mini")
 
 
-OWN = RunPreset("quick", "One.", ("crop",), ("lareqa", "beir"), ("mini",), seeds=(3, 4), values={"budget.tokens": 99})
+QUICK = RunPreset("quick", "One.", ("crop",), ("lareqa", "beir"), ("mini",), seeds=(3, 4), values={"budget.tokens": 99})
 
 
 def with_runs(*runs: RunPreset) -> Plugins:
@@ -67,38 +67,38 @@ def with_runs(*runs: RunPreset) -> Plugins:
 @pytest.mark.parametrize(("given", "expected"), cases("what-the-user-says-holds"))
 def test_what_the_user_says_holds(given: dict[str, Any], expected: dict[str, Any]) -> None:
     """The rest is the preset's, but for tasks of other suites than its own."""
-    asked = OWN.applied(Request(**{"methods": (), "suites": (), "preset": "quick", **given}))
-    assert json.loads(json.dumps({name: getattr(asked, name) for name in expected})) == expected
+    applied = QUICK.applied(Request(**{"methods": (), "suites": (), "preset": "quick", **given}))
+    assert json.loads(json.dumps({name: getattr(applied, name) for name in expected})) == expected
 
 
 def test_plans_of_a_named_run(tmp_path: Path) -> None:
     """`--set` lies over its settings, they over the profile; an unknown name is answered with the near one."""
     request = Request((), ("mrtydi",), preset="quick", tasks=("en",))
     for sets, tokens in (((), 99), (("budget.tokens=7",), 7)):
-        found = plan(replace(request, sets=sets), with_runs(OWN), Store(tmp_path / "store"))
-        trained = next(cell.system for cell in found.cells if cell.system.label == "crop")
+        planned = plan(replace(request, sets=sets), with_runs(QUICK), Store(tmp_path / "store"))
+        trained = next(cell.system for cell in planned.cells if cell.system.label == "crop")
         assert trained.pretraining is not None
         assert trained.pretraining.tokens == tokens
-        assert {cell.seed for cell in found.cells} == {3, 4}
-        assert {cell.data for cell in found.cells} == {"mini"}
+        assert {cell.seed for cell in planned.cells} == {3, 4}
+        assert {cell.data for cell in planned.cells} == {"mini"}
     with pytest.raises(UsageError, match=r"no run preset 'quik'; did you mean quick\? .* or --preset METHOD/quik"):
-        plan(Request((), (), preset="quik"), with_runs(OWN), Store(tmp_path / "store"))
+        plan(Request((), (), preset="quik"), with_runs(QUICK), Store(tmp_path / "store"))
 
 
 @pytest.mark.parametrize(
     ("broken", "reason"),
     [
-        (replace(OWN, name="Two Words"), "is called 'Two Words'"),
-        (replace(OWN, methods=()), "names no methods"),
-        (replace(OWN, seeds=()), "names no seeds"),
-        (replace(OWN, settings=("hungarian",)), "names the setting 'hungarian'"),
+        (replace(QUICK, name="Two Words"), "is called 'Two Words'"),
+        (replace(QUICK, methods=()), "names no methods"),
+        (replace(QUICK, seeds=()), "names no seeds"),
+        (replace(QUICK, settings=("hungarian",)), "names the setting 'hungarian'"),
     ],
 )
 def test_promises(broken: RunPreset, reason: str) -> None:
     """A plugin that breaks one is set aside with the reason."""
-    found = with_runs(broken)
-    assert reason in next(one.reason for one in found.broken if one.distribution == "given directly")
-    assert "quick" not in found.runs
+    plugins = with_runs(broken)
+    assert reason in next(refused.reason for refused in plugins.broken if refused.distribution == "given directly")
+    assert "quick" not in plugins.runs
 
 
 def test_the_mini_grid() -> None:
@@ -110,6 +110,6 @@ def test_the_mini_grid() -> None:
     assert all(set(MINI_GRID.settings) <= set(plugins.suite(name).settings) for name in MINI_GRID.suites)
     rows = json.loads(CliRunner().invoke(listing.command, ["presets", "--json"]).stdout)["presets"]
     assert next(row for row in rows if row["name"] == "mini-grid")["suite"].startswith("tatoeba, mrtydi")
-    found = json.loads(CliRunner().invoke(show.command, ["mini-grid", "--json"]).stdout)
-    assert (found["methods"], found["values"]) == (list(MINI_GRID.methods), dict(MINI_GRID.values))
+    preset = json.loads(CliRunner().invoke(show.command, ["mini-grid", "--json"]).stdout)
+    assert (preset["methods"], preset["values"]) == (list(MINI_GRID.methods), dict(MINI_GRID.values))
     assert "budget.tokens" in CliRunner().invoke(show.command, ["mini_grid"]).stdout

@@ -19,9 +19,15 @@ def test_the_sentence_is_made_of_the_fields(given: dict[str, str], sentence: str
 def test_fields_survive_a_process_boundary(kind: type[BenchError]) -> None:
     """Workers send errors pickled."""
     error = kind(where="w", found="f", expected="e", hint="h")
-    again = pickle.loads(pickle.dumps(error))  # noqa: S301 (pickled on the line itself)
-    assert type(again) is kind
-    assert (str(again), again.where, again.found, again.expected, again.hint) == (str(error), "w", "f", "e", "h")
+    restored = pickle.loads(pickle.dumps(error))  # noqa: S301 (pickled on the line itself)
+    assert type(restored) is kind
+    assert (str(restored), restored.where, restored.found, restored.expected, restored.hint) == (
+        str(error),
+        "w",
+        "f",
+        "e",
+        "h",
+    )
 
 
 def test_faults_of_data() -> None:

@@ -48,9 +48,9 @@ def test_versions_come_from_the_environment() -> None:
     """An installed distribution has one, another has none; one question a name, no scan of all distributions."""
     assert version_of("pytest") == version("pytest") == pytest.__version__
     assert version_of("no-such-distribution-as-this") is None
-    asked: list[str] = []
-    faiss_distributions(asked.append)
-    assert asked == list(FAISS)
+    queried: list[str] = []
+    faiss_distributions(queried.append)
+    assert queried == list(FAISS)
 
 
 def fake(site: Path, name: str) -> Distribution:
@@ -69,5 +69,5 @@ def test_a_real_environment_with_two_is_found(tmp_path: Path) -> None:
         "import sys; from bench.core.installed import faiss_conflict\n"
         f"sys.path.insert(0, {str(tmp_path)!r}); print(faiss_conflict()); assert 'faiss' not in sys.modules"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "faiss-gpu 9.9 and faiss-gpu-cu12 9.9" in done.stdout
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "faiss-gpu 9.9 and faiss-gpu-cu12 9.9" in process.stdout

@@ -37,7 +37,7 @@ def test_this_machine_alone_is_reached() -> None:
 
 def test_a_tracker_obeys(caplog: pytest.LogCaptureFixture) -> None:
     """It is skipped with a warning that says why; the others hear."""
-    heard: list[object] = []
+    received: list[object] = []
 
     def sends(result: Mapping[str, Any]) -> None:
         socket.create_connection(ELSEWHERE, 5)
@@ -45,13 +45,13 @@ def test_a_tracker_obeys(caplog: pytest.LogCaptureFixture) -> None:
     plugins = {}
 
     def hears(result: Mapping[str, Any]) -> None:
-        heard.append(result)
+        received.append(result)
 
     for name, hook in (("sends", sends), ("hears", hears)):
         plugins[name] = ModuleType(name)
         plugins[name].bench_scored = hookimpl(hook)  # type: ignore[attr-defined]  # a module made here
-    found = load({}, extra=plugins.values(), entries=())
+    plugin_registry = load({}, extra=plugins.values(), entries=())
     with offline(), caplog.at_level(logging.WARNING):
-        found.notify("bench_scored", result={"n": 1})
-    assert heard == [{"n": 1}]
+        plugin_registry.notify("bench_scored", result={"n": 1})
+    assert received == [{"n": 1}]
     assert "offline: 192.0.2.1 is not asked" in caplog.text

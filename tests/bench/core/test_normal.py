@@ -26,8 +26,10 @@ def test_texts_of_any_writing_system(text: str, marks: str) -> None:
 @pytest.mark.parametrize(
     "parse", [lambda text: normalize("NFKC", text), normalize_text, lambda text: fingerprint([text])]
 )
-@pytest.mark.parametrize("build", [lambda size: "a" + MARKS * size, lambda size: "".join(one * size for one in MARKS)])
+@pytest.mark.parametrize(
+    "build", [lambda size: "a" + MARKS * size, lambda size: "".join(mark * size for mark in MARKS)]
+)
 def test_marks_in_a_row_cost_linear_time(parse: Callable[[str], object], build: Callable[[int], str]) -> None:
     """Four times as many take about four times as long, not sixteen times."""
-    few, many = (seconds(partial(parse, build(size))) for size in (5_000, 20_000))
-    assert many < 7 * max(few, 0.02)
+    short, long = (seconds(partial(parse, build(size))) for size in (5_000, 20_000))
+    assert long < 7 * max(short, 0.02)

@@ -58,12 +58,12 @@ def test_what_is_leased_or_locked_stays(store: Store, monkeypatch: pytest.Monkey
 
 def test_a_result_that_is_written_meanwhile_keeps_its_artefacts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run gives its lease back after its result is there, so `gc` reads results again once it has the leases."""
-    artefact, other = store.root / "artefacts" / "index" / KEY, store.root / "artefacts" / "index" / ("f" * 32)
-    other.mkdir()
-    known: list[set[str]] = [set(), {KEY}]
-    monkeypatch.setattr("bench.cli.maintenance.result_store.keys", lambda _: known.pop(0))
+    artefact, unused = store.root / "artefacts" / "index" / KEY, store.root / "artefacts" / "index" / ("f" * 32)
+    unused.mkdir()
+    result_keys: list[set[str]] = [set(), {KEY}]
+    monkeypatch.setattr("bench.cli.maintenance.result_store.keys", lambda _: result_keys.pop(0))
     bench.main(args=["gc", "--store", str(store.root), "--older-than", "0"], standalone_mode=False)
-    assert (artefact.exists(), other.exists()) == (True, False)
+    assert (artefact.exists(), unused.exists()) == (True, False)
 
 
 def test_the_lease_of_a_killed_process_is_void(store: Store) -> None:
@@ -90,24 +90,24 @@ def test_a_store_that_takes_no_lease_is_used_all_the_same(store: Store) -> None:
 
 def test_a_run_clears_what_killed_ones_have_left(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Scratch of finished stages and temporaries of processes that are gone; unfinished work and live writers stay."""
-    finished, begun = scratch(store, f"index-{KEY}"), scratch(store, f"search-{KEY}")
+    finished, unfinished = scratch(store, f"index-{KEY}"), scratch(store, f"search-{KEY}")
     half = scratch(store, f"removed-{KEY}")
     (store.root / "inputs").mkdir()
     with files.atomic(store.root / "inputs" / "x.json") as stream:
         (mine,) = (store.root / "inputs").iterdir()
         *_, process, _ = mine.name.split("-")
         assert int(process) == os.getpid()
-        gone = mine.with_name(mine.name.replace(f"-{process}-", "-999999999-"))
-        other = mine.with_name(gone.name.replace(files._machine(), "abcdef"))
-        for path in (gone, other):
+        orphan = mine.with_name(mine.name.replace(f"-{process}-", "-999999999-"))
+        foreign = mine.with_name(orphan.name.replace(files._machine(), "abcdef"))
+        for path in (orphan, foreign):
             path.write_bytes(b"half")
-        (store.root / "artefacts" / "index" / KEY / gone.name).touch()  # of a manifest that was renewed
+        (store.root / "artefacts" / "index" / KEY / orphan.name).touch()  # of a manifest that was renewed
         Store(store.root).faults(store.root / "artefacts" / "index" / KEY)
         assert [path.name for path in (store.root / "artefacts" / "index" / KEY).iterdir()] == ["manifest.json"]
         tidy(store)
-        assert sorted((store.root / "inputs").iterdir()) == sorted([mine, other])
+        assert sorted((store.root / "inputs").iterdir()) == sorted([mine, foreign])
         stream.write(b"{}")
-    assert [path.exists() for path in (finished, half, begun)] == [False, False, True]
-    os.utime(other, (0, 0))  # on another machine, and older than a day
+    assert [path.exists() for path in (finished, half, unfinished)] == [False, False, True]
+    os.utime(foreign, (0, 0))  # on another machine, and older than a day
     tidy(store)
     assert [path.name for path in (store.root / "inputs").iterdir()] == ["x.json"]

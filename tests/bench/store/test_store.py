@@ -60,23 +60,23 @@ def test_made_once_then_found(tmp_path: Path) -> None:
     assert [len(key) for key in {ABC.key, Searched(work=ABC.work).key, replace(ABC, k1=0.91).key}] == [32] * 3
     store = Store(tmp_path)
     first, state = store.make(ABC)
-    again, later = store.make(replace(ABC, work=_writes("never written")))
+    cached, later = store.make(replace(ABC, work=_writes("never written")))
     assert (state, later) == ("ran", "cached")
-    assert again.facts == first.facts == {"length": 3}
-    assert (again.folder / "sub" / "data.bin").read_bytes() == b"abc"
+    assert cached.facts == first.facts == {"length": 3}
+    assert (cached.folder / "sub" / "data.bin").read_bytes() == b"abc"
     assert not list((tmp_path / "work").iterdir())
 
 
 def test_a_failed_stage_leaves_no_artefact_but_its_parts(tmp_path: Path) -> None:
     """What was finished inside a stage survives its failure, and the next attempt starts from an empty `out`."""
-    store, seen = Store(tmp_path), []
+    store, parts = Store(tmp_path), []
 
     def fails(space: Workspace) -> Mapping[str, Json]:
-        seen.append(space.parts.done("one"))
+        parts.append(space.parts.done("one"))
         assert not list(space.out.iterdir())
         space.parts.get("one", lambda: b"costly")
         (space.out / "half").write_bytes(b"half")
-        if len(seen) == 1:
+        if len(parts) == 1:
             raise RuntimeError("killed")
         return {}
 
@@ -84,16 +84,16 @@ def test_a_failed_stage_leaves_no_artefact_but_its_parts(tmp_path: Path) -> None
         store.make(Worked(work=fails))
     assert store.state(ABC) == "missing"
     store.make(Worked(work=fails))
-    assert [one is None for one in seen] == [True, False]
+    assert [part is None for part in parts] == [True, False]
 
 
 def test_a_damaged_part_is_made_again(tmp_path: Path) -> None:
     """A part counts as done only while its bytes match its checksum."""
-    store, made = Store(tmp_path), []
+    store, builds = Store(tmp_path), []
 
     def work(space: Workspace) -> Mapping[str, Json]:
-        path = space.parts.get("one", lambda: made.append(1) or b"costly")  # type: ignore[func-returns-value]
-        if len(made) == 1:
+        path = space.parts.get("one", lambda: builds.append(1) or b"costly")  # type: ignore[func-returns-value]
+        if len(builds) == 1:
             path.write_bytes(b"cosTly")
             raise RuntimeError("killed")
         return {"part": path.read_text()}
@@ -101,7 +101,7 @@ def test_a_damaged_part_is_made_again(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         store.make(Worked(work=work))
     artefact, _ = store.make(Worked(work=work))
-    assert (artefact.facts, len(made)) == ({"part": "costly"}, 2)
+    assert (artefact.facts, len(builds)) == ({"part": "costly"}, 2)
 
 
 @pytest.mark.parametrize("name", [MANIFEST, "sub/data.bin"])
@@ -153,8 +153,8 @@ def test_a_manifest_is_proven_once_until_it_changes(tmp_path: Path, monkeypatch:
         return read_sealed(path)
 
     monkeypatch.setattr("bench.store.store.read_sealed", counted)
-    found = [store.open(ABC) for _ in range(3)]
-    assert (len({str(one) for one in found}), store.state(ABC), len(proofs)) == (1, "cached", 1)
+    artefacts = [store.open(ABC) for _ in range(3)]
+    assert (len({str(artefact) for artefact in artefacts}), store.state(ABC), len(proofs)) == (1, "cached", 1)
     store.faults(manifest.parent, thorough=True)
     os.utime(manifest)
     assert (store.state(ABC), store.state(ABC), len(proofs)) == ("cached", "cached", 3)
@@ -166,9 +166,9 @@ def test_added_and_missing_files_and_times(tmp_path: Path) -> None:
     artefact, _ = store.make(ABC)
     os.utime(artefact.folder / "sub" / "data.bin", (1, 1))
     before = (artefact.folder / MANIFEST).read_bytes()
-    seen = [(store.state(ABC), (artefact.folder / MANIFEST).read_bytes()) for _ in range(2)]
-    assert seen == [("cached", seen[0][1])] * 2
-    assert seen[0][1] != before
+    observations = [(store.state(ABC), (artefact.folder / MANIFEST).read_bytes()) for _ in range(2)]
+    assert observations == [("cached", observations[0][1])] * 2
+    assert observations[0][1] != before
     (artefact.folder / "stranger").write_bytes(b"")
     assert [fault.found for fault in store.faults(artefact.folder)] == ["a file that the stage did not write"]
     (artefact.folder / "stranger").unlink()
