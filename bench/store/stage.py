@@ -152,8 +152,8 @@ class Stage(ABC):
     @property
     def key_inputs(self) -> dict[str, Stage]:
         """The stages that it rests on, by their name in the key."""
-        stages = {item: getattr(self, item.name) for item in fields(self) if item.name in self.inputs}
-        return self._by_key_name(stages)
+        inputs = self.inputs
+        return self._by_key_name({item: inputs[item.name] for item in fields(self) if item.name in inputs})
 
     def _values(self, *, environment: bool) -> dict[str, Json]:
         """Return the fields that are marked as environment, or those that are not, as JSON by their name in the key."""
