@@ -191,13 +191,14 @@ def settings_page() -> str:
     """Return settings.md: what is fixed, with value and source, and what is a setting, with what sets it."""
     setters = set_by()
     lines = [
-        "# Settings that are kept, and those that are constants",
+        "# Settings that are kept, and those that become constants",
         "",
         "Made by `make docs` from the code. A setting stays if a preset, a cell, a search space, a profile or an",
         "experiment of this repository gives it a value, if a paper leaves it open, or if users need it for their own",
-        "data, hardware and time. What nobody varies is a constant with the source of its value.",
+        "data, hardware and time. What nobody varies is still a setting today; before 0.2.0 it becomes a constant with",
+        "the source of its value.",
         "",
-        "## Constants",
+        "## To become constants",
         "",
         "| key | fixed at | source |",
         "|---|---|---|",
