@@ -35,6 +35,8 @@ def graph_error(system: Mapping[str, Any]) -> str:
         computed = system_hash(system["method"], system["version"], system["graph"])
     except ValueError as error:
         return str(error)
+    except RecursionError:
+        return "a system's graph with values within values without end"
     if computed == system["hash"]:
         return ""
     return f"the hash {system['hash'][:12]}… of a system whose graph gives {computed[:12]}…"
@@ -46,15 +48,23 @@ def _ranking(graph: Graph) -> str:
         raise ValueError("a system's graph without nodes, or with too many")
     inputs: set[str] = set()
     for name, node in graph.items():
-        if not isinstance(node, Mapping) or set(node) != {"stage", "choices", "inputs"}:
+        if not _is_node(node):
             raise ValueError(f"a node {name} that is no stage with its choices and inputs")
         if digest(node)[:DIGITS] != name:
             raise ValueError(f"a node of stage {node['stage']} that does not have the digest {name}")
-        inputs |= set(map(str, node["inputs"].values()))
+        inputs |= set(node["inputs"].values())
     roots = graph.keys() - inputs
     if inputs - graph.keys() or len(roots) != 1:
         raise ValueError("a system's graph that lacks stages, or is more than one")
     return roots.pop()
+
+
+def _is_node(node: object) -> bool:
+    if not isinstance(node, Mapping) or set(node) != {"stage", "choices", "inputs"}:
+        return False
+    if not isinstance(node["stage"], str) or not all(isinstance(node[key], Mapping) for key in ("choices", "inputs")):
+        return False
+    return all(isinstance(name, str) for name in node["inputs"].values())
 
 
 def choices_by_stage(graph: Graph) -> dict[str, Any]:

@@ -123,3 +123,28 @@ def test_pairs_of_tasks_give_each_task_an_encoder() -> None:
     }
     assert encoder_error(tasks, by_task=True) == ""
     assert encoder_error(tasks, by_task=False).startswith("t/1 and t/2, which rest on two encoders")
+
+
+NESTED: Any = {}
+for _ in range(5_000):
+    NESTED = {"a": NESTED}
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        None,
+        {},
+        {"a": 1},
+        {"a": {"stage": "train", "choices": {}, "inputs": []}},
+        {"a": {"stage": ["train"], "choices": {}, "inputs": {}}},
+        {"a": {"stage": "train", "choices": 3, "inputs": {}}},
+        {"a": {"stage": "train", "choices": {}, "inputs": {"x": {}}}},
+        {"a": {"stage": "train", "choices": NESTED, "inputs": {}}},
+    ],
+    ids=range(8),
+)
+def test_a_graph_of_whoever_hands_it_in_is_a_sentence(graph: Any) -> None:
+    """Whatever its types and however deep, it is refused in words."""
+    system = {"label": "x", "hash": "0" * 64, "method": "x", "version": "1", "graph": graph}
+    assert identity_error({"system": system, "tasks": {}})

@@ -16,15 +16,18 @@ _TASK_PAIRS = "of the task>"
 def identity_error(content: Content) -> str:
     """Return why a result is not one system on its tasks, as a phrase; empty where it is."""
     system = content["system"]
-    if "graph" in system and (error := graph_error(system) or next(_untrue_statements(system), "")):
-        return error
+    try:
+        if "graph" in system and (error := graph_error(system) or next(_untrue_statements(system), "")):
+            return error
+    except RecursionError:
+        return "a system's graph with values within values without end"
     return encoder_error(content["tasks"], by_task="graph" not in system or tuned_by_task(system["graph"]))
 
 
 def tuned_by_task(graph: Mapping[str, Any]) -> bool:
     """Return whether a system is fine-tuned on pairs that each task has of its own."""
-    readers = (node["choices"]["pairs"]["reader"] for node in graph.values() if node["stage"] == "pairs")
-    return any(_TASK_PAIRS in reader for reader in readers)
+    pairs = (node["choices"].get("pairs") for node in graph.values() if node["stage"] == "pairs")
+    return any(_TASK_PAIRS in str(source.get("reader")) for source in pairs if isinstance(source, Mapping))
 
 
 def encoder_error(tasks: Mapping[str, Mapping[str, Any]], *, by_task: bool) -> str:
@@ -77,7 +80,7 @@ def _untrue_statements(system: Content) -> Iterator[str]:
     if "parts" in system or "train" not in choices or "train-2" in choices:
         return
     nodes = {node["stage"]: node["choices"] for node in system["graph"].values()}
-    train, corpus = nodes["train"], nodes["prepare"].get("corpus")
+    train, corpus = nodes["train"], nodes.get("prepare", {}).get("corpus")
     for name, stated, made in (
         ("config", digest(system.get("config")), digest(train.get("config"))),
         ("version", system.get("version"), train.get("version")),
