@@ -53,9 +53,9 @@ class Result:
 
     def tested(self) -> Result:
         """Return it without dev tasks; its file is not read again."""
-        found = replace(self, content=self.content.tested())
-        vars(found)["whole"] = self.whole
-        return found
+        result = replace(self, content=self.content.tested())
+        vars(result)["whole"] = self.whole
+        return result
 
     @property
     def deterministic(self) -> bool:
@@ -108,16 +108,16 @@ class Result:
     def _column(self, table: PerQuery, task: str, leg: str, measure: str) -> FloatArray:
         """Return the values of a measure in the order of the file."""
         column = table.measures.get(measure, [])
-        path, about = self.path.parent / place("per-query", task, leg), self.content.tasks[task][leg]
-        if len(column) != about.queries:
+        path, scores = self.path.parent / place("per-query", task, leg), self.content.tasks[task][leg]
+        if len(column) != scores.queries:
             raise StoreError(
-                f"{path}: found {len(column):,} values of {measure}, expected one for each of {about.queries:,} "
+                f"{path}: found {len(column):,} values of {measure}, expected one for each of {scores.queries:,} "
                 f"queries; {_AGAIN}"
             )
         values = np.array(column)
-        if abs(float(values.mean()) - about.measures[measure]) > 1e-6:
+        if abs(float(values.mean()) - scores.measures[measure]) > 1e-6:
             raise StoreError(
-                f"{path}: found a mean {measure} of {values.mean():.6f}, expected {about.measures[measure]:.6f} as in "
+                f"{path}: found a mean {measure} of {values.mean():.6f}, expected {scores.measures[measure]:.6f} as in "
                 f"{RESULT}; {_AGAIN}"
             )
         return values
@@ -213,12 +213,12 @@ def named(name: str, root: Path, suite: str | None = None) -> list[Path]:
     """Return a system's result files by label, label and hash, or path. Raises `UsageError` where there is none."""
     if is_path(name):
         return [result_file(name)]
-    held = [one for one in _sealed(result_files(root)) if suite in (None, one[1]["suite"]["name"])]
-    found = [path for path, content in held if name in (content["system"]["label"], path.parent.parent.name)]
-    if not found:
-        labels = sorted({content["system"]["label"] for _, content in held})
+    files = [file for file in _sealed(result_files(root)) if suite in (None, file[1]["suite"]["name"])]
+    paths = [path for path, content in files if name in (content["system"]["label"], path.parent.parent.name)]
+    if not paths:
+        labels = sorted({content["system"]["label"] for _, content in files})
         raise unknown_name("system", name, labels, f"results in {root}")
-    return found
+    return paths
 
 
 def faults(path: Path) -> list[Fault]:
@@ -227,19 +227,19 @@ def faults(path: Path) -> list[Fault]:
         content = read_sealed(path)
     except (OSError, ValueError) as error:
         return [Fault(path, f"a result that cannot be trusted: {error}")]
-    found = []
+    damage = []
     for name, expected in content["files"].items():
         target = path.parent / name
         if not target.is_file():
-            found.append(Fault(target, "no such file"))
+            damage.append(Fault(target, "no such file"))
         elif (actual := sha256_file(target)) != expected:
-            found.append(Fault(target, f"sha256 {actual[:12]}…, expected {expected[:12]}…"))
-    return found
+            damage.append(Fault(target, f"sha256 {actual[:12]}…, expected {expected[:12]}…"))
+    return damage
 
 
 def keys(root: Path) -> set[str]:
     """The keys of all artefacts that the results of a folder rest on."""
-    found: set[str] = set()
+    stage_keys: set[str] = set()
     for path in result_files(root):
         try:
             content = read_sealed(path)
@@ -247,8 +247,8 @@ def keys(root: Path) -> set[str]:
             continue  # `bench verify` names it; a damaged result protects nothing
         for legs in content["tasks"].values():
             for leg in legs.values():
-                found.update(leg.get("keys", {}).values())
-    return found
+                stage_keys.update(leg.get("keys", {}).values())
+    return stage_keys
 
 
 def results(folder: Path) -> list[Result]:
@@ -264,9 +264,9 @@ def result(path: Path) -> Result:
 
 def _checked_once(path: Path, content: dict[str, Any]) -> Result:
     """Return the result of a file that was just read, which `Result.whole` need not read again."""
-    found = checked(path, content)
-    vars(found)["whole"] = content
-    return found
+    result = checked(path, content)
+    vars(result)["whole"] = content
+    return result
 
 
 def checked(path: Path, content: Mapping[str, Any]) -> Result:
@@ -292,16 +292,16 @@ _VERSION = re.compile(r"retrieval-bench/result/([0-9]{1,4})")
 
 def migrate(content: Raw, steps: Mapping[int, Step] = STEPS, current: str = SCHEMA) -> Raw:
     """Return a content in the `current` version of the format. Raises `ValueError` for other or newer ones."""
-    found, wanted = _version(content.get("schema")), _version(current)
+    version, latest = _version(content.get("schema")), _version(current)
     sentence = f"found schema {content.get('schema')!r:.60}, expected {current!r};"
-    if found is None or wanted is None:
+    if version is None or latest is None:
         raise ValueError(f"{sentence} it is no result file of ours")
-    if found > wanted:
+    if version > latest:
         raise ValueError(f"{sentence} a newer release wrote it: type `pip install --upgrade retrieval-bench`")
-    for version in range(found, wanted):
-        if version not in steps:
+    for number in range(version, latest):
+        if number not in steps:
             raise ValueError(f"{sentence} no release reads it any more: run the command again")
-        content = {**steps[version](content), "schema": f"retrieval-bench/result/{version + 1}"}
+        content = {**steps[number](content), "schema": f"retrieval-bench/result/{number + 1}"}
     return content
 
 

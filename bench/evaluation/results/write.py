@@ -140,15 +140,15 @@ def _merge(folder: Path, heading: Heading, entries: Sequence[Entry], macros: Seq
             files[name] = sha256_file(source)
             if not (folder / name).is_file() or sha256_file(folder / name) != files[name]:
                 copy_file(source, folder / name)
-    drawn = _curves(folder / CURVES, files.pop(CURVES, None), tasks, entries)
-    for name, extra in ((CARDS, dict(heading.cards)), *([(CURVES, drawn)] if drawn else [])):
+    curves = _curves(folder / CURVES, files.pop(CURVES, None), tasks, entries)
+    for name, extra in ((CARDS, dict(heading.cards)), *([(CURVES, curves)] if curves else [])):
         target, data = folder / name, canonical(extra) + b"\n"
         if not target.is_file() or target.read_bytes() != data:
             write_bytes(target, data)
         files[name] = sha256_file(target)
     content = {
         "schema": SCHEMA,
-        **{one.name: getattr(heading, one.name) for one in fields(heading) if one.name != "cards"},
+        **{part.name: getattr(heading, part.name) for part in fields(heading) if part.name != "cards"},
         "macro": averages(tasks, macros),
         "tasks": {name: tasks[name] for name in sorted(tasks)},
         "files": {name: files[name] for name in sorted(files)},
@@ -159,11 +159,11 @@ def _merge(folder: Path, heading: Heading, entries: Sequence[Entry], macros: Seq
     return Published(path, content, tuple(notices))
 
 
-def _curves(path: Path, known: str | None, tasks: Mapping[str, Any], entries: Sequence[Entry]) -> dict[str, Any]:
+def _curves(path: Path, checksum: str | None, tasks: Mapping[str, Any], entries: Sequence[Entry]) -> dict[str, Any]:
     """Return the curves of every training that a task rests on, new ones and those of the bundle."""
-    there = known is not None and path.is_file() and sha256_file(path) == known
-    held: dict[str, Any] = json.loads(path.read_bytes()) if there else {}
+    is_intact = checksum is not None and path.is_file() and sha256_file(path) == checksum
+    curves: dict[str, Any] = json.loads(path.read_bytes()) if is_intact else {}
     for entry in entries:
-        held.update(entry.curves)
-    used = {key for legs in tasks.values() for leg in legs.values() for key in leg["keys"].values()}
-    return {key: curve for key, curve in held.items() if key in used}
+        curves.update(entry.curves)
+    stage_keys = {key for legs in tasks.values() for leg in legs.values() for key in leg["keys"].values()}
+    return {key: curve for key, curve in curves.items() if key in stage_keys}

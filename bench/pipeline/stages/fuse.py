@@ -46,11 +46,11 @@ class Fuse(Stage):
 
         def rank(block: Sequence[Item]) -> Iterator[Ranking]:
             for query in block:
-                one, other = of(ours, query.id), of(theirs, query.id)
+                first, second = of(ours, query.id), of(theirs, query.id)
                 if share is None:
-                    yield reciprocal_rank((one, other), rules.k, rules.tie)
+                    yield reciprocal_rank((first, second), rules.k, rules.tie)
                 else:
-                    yield interpolate(one, other, share, rules.k, rules.tie, scale)
+                    yield interpolate(first, second, share, rules.k, rules.tie, scale)
 
         facts = write(space, read.queries(folders["leg"]), rank, rules, self.tag)
         return {**facts, "how": how, **({} if share is None else {"weight": share, "scale": scale})}

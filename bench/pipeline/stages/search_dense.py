@@ -43,22 +43,22 @@ class DenseSearch(Stage):
             UsageError: the two were encoded by encoders of different widths, or a candidate is not in the corpus.
         """
         rules, leg = self.rules, folders["leg"]
-        asked, found, items = Vectors(folders["queries"]), Vectors(folders["passages"]), read.queries(leg)
-        place = {name: row for row, name in enumerate(asked.ids)}
+        queries, passages, items = Vectors(folders["queries"]), Vectors(folders["passages"]), read.queries(leg)
+        place = {name: row for row, name in enumerate(queries.ids)}
         if [item.id for item in items] != list(place):
-            where = folders["queries"]
-            raise StoreError(f"{where}: the vectors are not those of the queries of {leg}; `bench verify` tells more")
-        given = read.candidates(leg)
+            folder = folders["queries"]
+            raise StoreError(f"{folder}: the vectors are not those of the queries of {leg}; `bench verify` tells more")
+        candidates = read.candidates(leg)
 
         def rank(block: Sequence[Item]) -> Iterator[Ranking]:
             """Rank a block, one document deeper where one may be dropped."""
             ids = [item.id for item in block]
-            rows = VectorBlock(ids, asked.matrix[[place[name] for name in ids]])
+            rows = VectorBlock(ids, queries.matrix[[place[name] for name in ids]])
             k = rules.k + rules.drop_identical
-            if given is None:
-                return search(rows, found, k, rules.tie, self.similarity, device=self.device, workers=self.workers)
-            lists = {name: given[name] for name in ids if name in given}
-            return rank_candidates(rows, found, lists, k, rules.tie, self.similarity)
+            if candidates is None:
+                return search(rows, passages, k, rules.tie, self.similarity, device=self.device, workers=self.workers)
+            lists = {name: candidates[name] for name in ids if name in candidates}
+            return rank_candidates(rows, passages, lists, k, rules.tie, self.similarity)
 
         return write(space, items, rank, rules, self.tag)
 

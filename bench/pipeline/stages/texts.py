@@ -33,8 +33,8 @@ class StoreTexts(Stage):
     @classmethod
     def corpus_of(cls, corpus: Corpus, checked: Validate, inputs: Inputs) -> StoreTexts:
         """Return the texts of a corpus. Raises `UsageError` where a file cannot be read."""
-        taken = inputs.take(corpus.texts or corpus.items)
-        return cls(checked=checked, corpus=taken, of=corpus, notes=checked.notes)
+        source = inputs.take(corpus.texts or corpus.items)
+        return cls(checked=checked, corpus=source, of=corpus, notes=checked.notes)
 
     title = property(lambda self: self.of.id)
     cost = property(lambda self: Cost("texts", self.checked.cost.units, 1e5))
@@ -54,11 +54,11 @@ class StoreTexts(Stage):
                 yield f"{item.id}{_BREAK}{item.text}"
 
         write_strings(space.out, _PASSAGES, passages())
-        every = np.frombuffer(hashes, np.uint64)
-        order = np.argsort(every, kind="stable")
-        np.save(space.out / _HASHES, every[order], allow_pickle=False)
+        id_hashes = np.frombuffer(hashes, np.uint64)
+        order = np.argsort(id_hashes, kind="stable")
+        np.save(space.out / _HASHES, id_hashes[order], allow_pickle=False)
         np.save(space.out / _PLACES, order.astype(np.int64), allow_pickle=False)
-        return {"documents": len(every)}
+        return {"documents": len(id_hashes)}
 
 
 class Texts:
@@ -71,10 +71,10 @@ class Texts:
 
     def __call__(self, document: str) -> str:
         """Return the text of a document. Raises `KeyError` where the corpus has no such document."""
-        wanted = hashed([document])[0]
-        first = int(np.searchsorted(self._hashes, wanted))
+        id_hash = hashed([document])[0]
+        first = int(np.searchsorted(self._hashes, id_hash))
         for at in range(first, len(self._hashes)):  # two ids may share a hash
-            if self._hashes[at] != wanted:
+            if self._hashes[at] != id_hash:
                 break
             name, _, text = self._passages[int(self._places[at])].partition(_BREAK)
             if name == document:

@@ -45,14 +45,14 @@ class Train(EncoderStage):
     def cost(self) -> Cost:
         """By the operations of the method's passes where its config and the encoder's shape say them."""
         a_step = self.config.tokens_a_step(self.compute.processes) if self.steps else 0  # of our own configs
-        known = isinstance(self.config, TrainingConfig)
-        passes = self.config.passes(average("sentence"), average("document")) if known else ()
-        each = learning(passes, begun_size(self), self.config.chunk_tokens) if known else 0.0
-        units = self.tokens or (self.steps or 0) * a_step or (self.flops or 0) / (each or _FLOPS_A_TOKEN)
-        if not each:
+        is_ours = isinstance(self.config, TrainingConfig)
+        passes = self.config.passes(average("sentence"), average("document")) if is_ours else ()
+        operations = learning(passes, begun_size(self), self.config.chunk_tokens) if is_ours else 0.0
+        units = self.tokens or (self.steps or 0) * a_step or (self.flops or 0) / (operations or _FLOPS_A_TOKEN)
+        if not operations:
             return Cost(f"train {self.method} from {self.origin}", units, 1e4, start=2.0)
         rate = core_rate("learning") * self.compute.threads * self.compute.processes  # for devices a rough guess
-        return Cost(f"train {self.method} on {self.compute.device.partition(':')[0]}", units, rate, 2.0, each)
+        return Cost(f"train {self.method} on {self.compute.device.partition(':')[0]}", units, rate, 2.0, operations)
 
     origin = property(lambda self: self.start.origin)
 

@@ -47,12 +47,12 @@ class Weigh(Stage):
     def choices(self) -> dict[str, Json]:
         measure = self.protocol.measures[0]
         brought = self.protocol.brought(measure)
-        chosen: dict[str, Json] = {
+        selection: dict[str, Json] = {
             "grid": list(GRID),
             "measure": str(measure),
             **({"extra": brought} if brought else {}),
         }
-        return {**super().choices(), **chosen}
+        return {**super().choices(), **selection}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write `weight.json`: the weight whose fused run has the highest mean of the protocol's first measure.
@@ -68,7 +68,7 @@ class Weigh(Stage):
         judges = answered(leg, narrow, folders.get("texts"))
         values = {}
         for weight in GRID:
-            runs = {one.first.query: one.mix(weight, rules.k, rules.tie) for one in joints}
+            runs = {joint.first.query: joint.mix(weight, rules.k, rules.tie) for joint in joints}
             scored = score(qrels, runs, narrow, judges)
             values[weight] = scored.scores.means[str(measure)]
             space.advance(len(joints))
