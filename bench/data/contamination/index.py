@@ -175,16 +175,16 @@ def grams(text: str, size: int) -> frozenset[str]:
     return frozenset(text[start : start + size] for start in range(len(text) - size + 1))
 
 
-class Candidates(NamedTuple):
+class CandidatePairs(NamedTuple):
     """Pairs of a place in training letters and a text that may be there; columns int64 `[pairs]`."""
 
     texts: Positions  # numbers of the texts
     places: Positions  # first letter of the common run in the training letters, ascending
     offsets: Positions  # first letter of it in the text
 
-    def select(self, mask: npt.NDArray[np.bool_]) -> Candidates:
+    def select(self, mask: npt.NDArray[np.bool_]) -> CandidatePairs:
         """Return the pairs that are marked, `mask` being `[pairs]`."""
-        return Candidates(*(column[mask] for column in self))
+        return CandidatePairs(*(column[mask] for column in self))
 
 
 class RunTable:
@@ -206,13 +206,13 @@ class RunTable:
         self._prefixes = np.zeros(1 << bits, np.bool_)
         self._prefixes[hashes >> self._shift] = True
 
-    def find(self, hashes: Hashes) -> Candidates:
+    def find(self, hashes: Hashes) -> CandidatePairs:
         """Return every pair of one of `hashes` (its index is the place, `[n]`) and an equal run."""
         likely = np.flatnonzero(self._prefixes[hashes >> self._shift])
         first = np.searchsorted(self._hashes, hashes[likely], "left")
         counts = np.searchsorted(self._hashes, hashes[likely], "right") - first
         rows = ranges(first, counts)
-        return Candidates(self._texts[rows], np.repeat(likely, counts), self._offsets[rows])
+        return CandidatePairs(self._texts[rows], np.repeat(likely, counts), self._offsets[rows])
 
 
 class TextIndex:

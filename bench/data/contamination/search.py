@@ -24,7 +24,7 @@ from bench.core.workspace import Advance, noop
 from bench.data.contamination.index import (
     ROUNDING,
     AuditConfig,
-    Candidates,
+    CandidatePairs,
     Positions,
     RollingHashes,
     TextIndex,
@@ -175,7 +175,7 @@ class _TextSearch:
         pairs = self._index.wholes.find(batch.hashes.spans(first, ends))
         self._record_wholes("equal", batch, pairs.texts, first[pairs.places], ends[pairs.places])
 
-    def _find_contained(self, batch: _LetterBatch, pairs: Candidates) -> None:
+    def _find_contained(self, batch: _LetterBatch, pairs: CandidatePairs) -> None:
         """Compare whole texts at the places of their runs."""
         index = self._index
         long_enough = index.lengths[pairs.texts] >= index.rules.contained
@@ -197,10 +197,10 @@ class _TextSearch:
             if self._unmatched[how][text] and np.array_equal(self._index.letters(text), batch.codes[start:stop]):
                 self._record(how, text, batch.match(start, stop - start))
 
-    def _find_runs(self, batch: _LetterBatch, pairs: Candidates) -> None:
+    def _find_runs(self, batch: _LetterBatch, pairs: CandidatePairs) -> None:
         """Count the letters in a row on both sides of the start of each window."""
         for begin in range(0, len(pairs.texts), _PAIRS):
-            block = Candidates(*(column[begin : begin + _PAIRS] for column in pairs))
+            block = CandidatePairs(*(column[begin : begin + _PAIRS] for column in pairs))
             block = block.select(self._unmatched["run"][block.texts])
             firsts, ends = _bounds(batch.documents, block.places)
             for text, place, offset, first, end in np.stack([*block, firsts, ends], axis=1).tolist():
@@ -217,7 +217,7 @@ class _TextSearch:
         if back + forth >= self._index.rules.run:
             self._record("run", text, batch.match(place - back, back + forth))
 
-    def _find_alike(self, batch: _LetterBatch, pairs: Candidates) -> None:
+    def _find_alike(self, batch: _LetterBatch, pairs: CandidatePairs) -> None:
         """Compare the grams of questions with those of the sentences that hold one of their anchors."""
         index, size, least = self._index, self._index.rules.gram, self._index.rules.alike
         pairs = pairs.select(index.questions[pairs.texts] & self._unmatched["alike"][pairs.texts])

@@ -91,21 +91,21 @@ def try_promises(
     except ModuleNotFoundError as error:
         hint = f"type: {reinstall('check')}"
         raise UsageError(found="no pytest", expected="pytest, which tries the promises", hint=hint) from error
-    session = _Session(checks, subject, report)
+    collector = _PromiseCollector(checks, subject, report)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_CURRENT_TEST"):
             patch.delenv(name, raising=False)
         module = Path(__file__).with_name("promises.py")
-        status = pytest.main([*_PYTEST, f"--rootdir={module.parent}", str(module)], plugins=[session])
-    if session.interrupt is not None:
-        raise session.interrupt
-    if len(session.verdicts) < len(checks):
-        raise BenchError(f"pytest ended with {status!r} after {len(session.verdicts)} of {len(checks)} promises")
-    return session.verdicts
+        status = pytest.main([*_PYTEST, f"--rootdir={module.parent}", str(module)], plugins=[collector])
+    if collector.interrupt is not None:
+        raise collector.interrupt
+    if len(collector.verdicts) < len(checks):
+        raise BenchError(f"pytest ended with {status!r} after {len(collector.verdicts)} of {len(checks)} promises")
+    return collector.verdicts
 
 
-class _Session:
+class _PromiseCollector:
     """A pytest plugin that gives `promises.test_promise` its cases and collects how they end."""
 
     def __init__(self, checks: Sequence[Check], subject: Any, report: Callable[[Verdict], object] | None) -> None:
