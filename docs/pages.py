@@ -14,7 +14,7 @@ from notebooks.run import NOTEBOOKS, page
 
 from bench import plugins
 from bench.cli import bench
-from bench.cli.local_files import about_size, size, sized
+from bench.cli.output import about_size, size_text, sizes_text
 from bench.config.base import Config
 from bench.config.layers import describe
 from bench.core.publications import mark
@@ -103,7 +103,7 @@ def corpus(one: PretrainingCorpus, known: Corpora) -> Iterator[str]:
     yield table(("", ""), ((key, value) for key, value in facts.items() if value))
     yield "## Languages"
     rows = ((f"`{code}`", part.corpus.name, part.corpus.languages[code]) for part in parts for code in part.languages)
-    sizes = ((code, name, size(int(held)) if held else "—") for code, name, held in rows)
+    sizes = ((code, name, size_text(int(held)) if held else "—") for code, name, held in rows)
     yield table(("language", "from", "to fetch"), sizes)
     if one.used:
         yield "## What papers trained on"
@@ -127,7 +127,7 @@ def suite_row(one: Suite) -> tuple[object, ...]:
     tasks = one.task_names("official")
     spoken = {code for name in tasks for code in name.split("-")} if all(map(_LANGUAGES.fullmatch, tasks)) else ()
     sizes = [file.size for file in (one.releases() if one.releases else ())]
-    held = sized(sum(filter(None, sizes)), sizes.count(None)) if sizes else "—"
+    held = sizes_text(sum(filter(None, sizes)), sizes.count(None)) if sizes else "—"
     asked = f"{one.summary} {mark(one.stands_for).capitalize()}".strip()
     papers = dict.fromkeys(row.paper for row in (one.reported() if one.reported else ()))
     return asked, len(spoken) or "—", len(tasks), held, one.licence, ", ".join(papers)

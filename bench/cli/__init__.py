@@ -62,6 +62,10 @@ class CommandGroup(click.Group):
             ctx.exit()
         return super().parse_args(ctx, args)
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of use."""
+        return [*self.commands]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands, each with its whole first sentence."""
         commands = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))

@@ -1,22 +1,64 @@
-"""`bench data`: official files. Each command is a module, imported when it is typed."""
+"""`bench data`: official files are listed, fetched and checked here; training texts are audited by `data_audit`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
 
 import click
+from click.core import ParameterSource
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from bench.cli import LazyGroup, examples
+from bench.cli import CommandGroup, examples
+from bench.cli.data_audit import audit
+from bench.cli.options import data_dir_option, store_option
+from bench.cli.output import Lines, file_count, json_option, notice, print_json, size_text, sizes_text, table
+from bench.config.request import split
+from bench.core.errors import BenchError, StoreError, UsageError
+from bench.core.messages import canonical
+from bench.data.corpora.named import NamedCorpus, is_named, parse
+from bench.data.fetching.local_files import (
+    LocalFile,
+    asked_tasks,
+    bytes_to_fetch,
+    examine,
+    is_worth_reading,
+    local_files,
+    unread,
+)
+from bench.data.fetching.official import roots
+from bench.data.fetching.records import public_url
+from bench.plugins import load
+from bench.store.graph import steps
+from bench.store.store import Store
+from bench.studies.inspection import Inspected, carry_out, prepare, read_first_documents
+from bench.types import Suite
 
-COMMANDS = {
-    "list": "Say which official files a suite needs, and what of them is here.",
-    "fetch": "Fetch a suite's official files; size and licence are shown before.",
-    "check": "Compare checksums and counts of a suite's files with what was published.",
-    "audit": "Look for a suite's questions, passages and answers in training text.",
+_LANGUAGES: Callable[..., Any] = click.option(
+    "--languages", metavar="CODES", help="Of a corpus to pretrain on: only these languages, comma-separated."
+)
+_MAX_ROWS = 20
+"""Rows after which a table, or a list of names, that asks for no detail is cut."""
+_MAX_SIZE_REQUESTS = 40
+"""Most files whose size, where it was not published, is requested from their servers; beyond, it stays unknown."""
+_VERDICTS: dict[str, Literal["ok", "missing", "wrong"]] = {
+    "present": "ok",
+    "packed": "missing",
+    "partial": "missing",
+    "damaged": "wrong",
+    "missing": "missing",
 }
 
 
 @click.group(
     name="data",
-    cls=LazyGroup,
-    listed=COMMANDS,
-    home="bench.cli.data_",
+    cls=CommandGroup,
     epilog=examples(
         "bench data list", "bench data fetch beir --task scifact,nfcorpus", "bench data check tatoeba --data-dir FOLDER"
     ),
@@ -27,3 +69,459 @@ def command() -> None:
     A suite's files are in SUITE/ under the folder of data (--data-dir, BENCH_DATA) or, where that holds no such
     folder, under the download cache (BENCH_CACHE, else the platform's place for caches).
     """
+
+
+@command.command(
+    name="list",
+    short_help="Say which official files a suite needs, and what of them is here.",
+    epilog=examples("bench data list", "bench data list mrtydi", "bench data list --json"),
+)
+@click.argument("names", nargs=-1, metavar="[SUITE]...")
+@data_dir_option
+@json_option
+def list_files(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> None:
+    """Say which official files suites need, and which of them are here; without a name, one row a suite.
+
+    Files are found by name and size; `bench data check` reads them. `partial`: its fetching was interrupted. `packed`:
+    an archive that was not unpacked yet. `damaged`: not of its published size, or changed since it came.
+    """
+    plugins, places = load(), roots(data_dir)
+    suites = [plugins.suite(name) for name in dict.fromkeys(names or sorted(plugins.suites))]
+    files_by_suite = {suite.name: local_files(suite, places) for suite in suites}
+    totals_by_suite = {name: _totals(files) for name, files in files_by_suite.items()}
+    if as_json:
+        rows = [
+            {
+                "suite": suite.name,
+                "stands_for": suite.stands_for or None,
+                "licence": suite.licence,
+                "totals": totals_by_suite[suite.name],
+                "files": [_file_json(file) for file in files_by_suite[suite.name]],
+            }
+            for suite in suites
+        ]
+        print_json({"places": [str(place) for place in places], "suites": rows})
+        return
+    click.echo(f"looked for in: {', then '.join(map(str, places))}\n")
+    overview = []
+    for suite in suites:
+        files, totals = files_by_suite[suite.name], totals_by_suite[suite.name]
+        size_here = size_text(totals["bytes_here"])
+        to_come = sizes_text(totals["bytes_left"], totals["files_left_of_unknown_size"])
+        by_hand = [file for file in files if file.by_hand]
+        if not names:
+            complete = f"{totals['complete']} of {totals['files']}" if files else "lists none"
+            columns = (complete, size_here, to_come if files else "", str(len(by_hand) or ""))
+            overview.append((suite.name, *columns, suite.licence))
+        elif not files:
+            click.echo(f"{suite.name} lists no official files; `bench show {suite.name}` says what it reads\n")
+        else:
+            _print_files(f"{suite.name}: {suite.licence}", files)
+            click.echo(f"{totals['complete']} of {file_count(len(files))}, {size_here} here; to come: {to_come}")
+            _print_instructions(by_hand, click.echo)
+            click.echo()
+    if overview:
+        titles = ("suite", "files here", "size here", "to come", "by hand", "licence")
+        table("", titles, overview, numbers=("size here", "to come", "by hand"))
+
+
+def _totals(files: Sequence[LocalFile]) -> dict[str, int]:
+    counts = {"files": len(files), "complete": sum(file.complete for file in files)}
+    return {**counts, "bytes_here": sum(file.size for file in files), **bytes_to_fetch(files)}
+
+
+@command.command(
+    name="fetch",
+    short_help="Fetch a suite's official files; size and licence are shown before.",
+    epilog=examples(
+        "bench data fetch lareqa",
+        "bench data fetch beir --task scifact --yes",
+        "bench data fetch mrtydi --dry-run",
+        "bench data fetch wikipedia --languages sw,te",
+    ),
+)
+@click.argument("name", metavar="SUITE|CORPUS")
+@click.option("--task", "tasks", metavar="NAMES", help="Only what these tasks need, comma-separated.")
+@_LANGUAGES
+@data_dir_option
+@click.option("--offline", is_flag=True, help="Touch no network; say what is missing.")
+@click.option("--yes", is_flag=True, help="Do not ask. Needed where there is no terminal to ask on.")
+@click.option("--dry-run", is_flag=True, help="Say what would be fetched, and stop.")
+@json_option
+def fetch(data_dir: Path | None, offline: bool, yes: bool, dry_run: bool, as_json: bool, **selection: Any) -> None:
+    """Fetch what is missing of the official files of a suite or corpus, after showing size and licence and asking.
+
+    They go to --data-dir, else to the folder that has files of that suite already (BENCH_DATA, then the download
+    cache), else to BENCH_DATA, else to the cache. Interrupted fetching goes on where it stopped. Checksums are compared
+    before a file gets its name; archives are unpacked and kept. Exit status 1 if something is still missing.
+    """
+    explicit = click.get_current_context().get_parameter_source("data_dir") is ParameterSource.COMMANDLINE
+    places = (data_dir,) if explicit and data_dir else roots(data_dir)
+    official = _official_files(**selection, places=places)
+    files = _examined(official.files, reread=False)
+    if not files:
+        raise UsageError(
+            f"{official.name} lists no official files; `bench show {official.name}` says what it reads and from where"
+        )
+    plan = _plan_fetch(official, files, offline)
+    say = notice if as_json else click.echo
+    if plan.incomplete and not as_json:
+        title = f"{official.name}: {len(plan.incomplete)} of {file_count(len(files))} not there"
+        _print_files(title, plan.incomplete, _MAX_ROWS)
+    for line in plan.summary():
+        say(line)
+    failed: dict[str, str] = {}
+    if plan.todo and not dry_run:
+        _check_space(plan)
+        if not (yes or all(file.local for file in plan.todo)):
+            _confirm()
+        fetched, failed = _fetch_all(plan)
+        files = [fetched.get(file.release.path, file) for file in files]
+    complete = sum(file.complete for file in files)
+    _print_instructions((file for file in files if file.by_hand), say)
+    notice(*failed.values())
+    if as_json:
+        print_json(
+            {
+                "suite": official.name,
+                "complete": complete == len(files),
+                "into": sorted({str(file.root) for file in plan.todo}),
+                "asked_for": [file.release.path for file in plan.todo],
+                "failed": [{"path": path, "reason": reason} for path, reason in failed.items()],
+                "files": [_file_json(file) for file in files],
+            }
+        )
+    elif plan.incomplete and not dry_run:
+        ending = "" if complete == len(files) else ", not complete"
+        click.echo(f"{official.name}: {complete} of {file_count(len(files))} there{ending}")
+    if complete < len(files) and not dry_run:
+        raise click.exceptions.Exit(1)
+
+
+@dataclass(frozen=True)
+class _OfficialFiles:
+    """The official files of a suite, or of a corpus to pretrain on."""
+
+    name: str
+    licence: str
+    files: Sequence[LocalFile]
+    suite: Suite | None = None
+    task_names: tuple[str, ...] = ()  # of the suite
+    corpus: NamedCorpus | None = None
+
+
+def _official_files(name: str, tasks: str | None, languages: str | None, places: Sequence[Path]) -> _OfficialFiles:
+    """Look for the files of a suite or corpus; raises `UsageError` for an unknown name, task or language."""
+    plugins = load()
+    if is_named(name, plugins.corpora_by_name) and canonical(name) not in plugins.suites:
+        if tasks:
+            raise UsageError(where=f"corpus {name}", found="--task", expected="--languages, or neither")
+        identifier = f"{name}:{languages}" if languages else name
+        parts = parse(identifier, plugins.corpora_by_name)
+        corpus = NamedCorpus(identifier, parts, tuple(places))
+        licences = dict.fromkeys(part.corpus.licence for part in parts)
+        return _OfficialFiles(name, "; ".join(licences), corpus.files(), corpus=corpus)
+    suite = plugins.suite(name)
+    if languages:
+        raise UsageError(where=f"suite {name}", found="--languages", expected="--task, or neither")
+    task_names = asked_tasks(suite, split(tasks))
+    files = local_files(suite, places, task_names if tasks else ())
+    return _OfficialFiles(suite.name, suite.licence, files, suite, task_names)
+
+
+@dataclass(frozen=True)
+class _FetchPlan:
+    """Files as they are now, those to be fetched or unpacked, and the bytes to fetch by path where known."""
+
+    official: _OfficialFiles
+    files: Sequence[LocalFile]
+    todo: Sequence[LocalFile]
+    sizes: Mapping[str, int]
+    offline: bool
+
+    @property
+    def incomplete(self) -> list[LocalFile]:
+        """Files that are missing, damaged, or not unpacked."""
+        return [file for file in self.files if not file.complete]
+
+    def summary(self) -> list[str]:
+        """Return what would be fetched, from whom and into which folder, as sentences."""
+        if not self.incomplete:
+            return [f"{self.official.name}: {file_count(len(self.files))}, nothing missing"]
+        lines = []
+        missing = [file.release.path for file in self.incomplete if not (file.local or file.by_hand)]
+        if self.offline and missing:
+            names = ", ".join(missing[:_MAX_ROWS])
+            names += f" and {len(missing) - _MAX_ROWS} more" if len(missing) > _MAX_ROWS else ""
+            lines.append(f"missing: {names}; without --offline {file_count(len(missing))} would be fetched")
+        if fetched := [file for file in self.todo if not file.local]:
+            sizes = [self.sizes[file.release.path] for file in fetched if file.release.path in self.sizes]
+            amount = sizes_text(sum(sizes), len(fetched) - len(sizes))
+            lines.append(f"to fetch: {file_count(len(fetched))}, {amount}")
+            licence = self.official.licence
+            lines.append(f"licence of {self.official.name}: {licence}")
+            licences = dict.fromkeys(
+                file.release.licence for file in fetched if file.release.licence not in ("", licence)
+            )
+            lines += [f"licence of its files: {'; '.join(licences)}"] if licences else []
+        if unpacked := [file.release.path for file in self.todo if file.release.unpack]:
+            lines.append(f"to unpack: {', '.join(unpacked)}")
+        folders = dict.fromkeys(str(file.root) for file in self.todo)
+        return [*lines, f"into: {', '.join(folders)}"] if folders else lines
+
+
+def _plan_fetch(official: _OfficialFiles, files: Sequence[LocalFile], offline: bool) -> _FetchPlan:
+    """Choose what to fetch or unpack; servers tell sizes that were not published, of not too many files."""
+    todo = [file for file in files if file.local or (not offline and not file.complete and file.release.urls)]
+    sizes = {
+        file.release.path: max(0, file.release.size - file.size * (file.state == "partial"))
+        for file in todo
+        if file.release.size is not None and not file.local
+    }
+    unsized = [file.release for file in todo if file.release.size is None and not file.local]
+    if not offline and 0 < len(unsized) <= _MAX_SIZE_REQUESTS:
+        from bench.data.fetching.client import Client, RetryPolicy
+
+        with Client(RetryPolicy(connect=5, read=10)) as client:
+            answers = {release.path: client.size(release.urls[0]) for release in unsized}
+        sizes |= {path: size for path, size in answers.items() if size is not None}
+    return _FetchPlan(official, files, todo, sizes, offline)
+
+
+def _check_space(plan: _FetchPlan) -> None:
+    """Raise `StoreError` before any work for a folder that cannot be written or has not the room."""
+    bytes_by_root: dict[Path, int] = {}
+    for file in plan.todo:
+        bytes_by_root[file.root] = bytes_by_root.get(file.root, 0) + plan.sizes.get(file.release.path, 0)
+    for root, count in bytes_by_root.items():
+        existing_folder = next(folder for folder in (root, *root.absolute().parents) if folder.exists())
+        if not existing_folder.is_dir() or not os.access(existing_folder, os.W_OK):
+            raise StoreError(f"cannot write to {root}: nothing was fetched; choose another folder by --data-dir")
+        free = shutil.disk_usage(existing_folder).free
+        if count > free:
+            raise StoreError(
+                f"{size_text(count)} are to be fetched, and the disk of {root} has {size_text(free)} left: nothing was "
+                "fetched; free some, name fewer tasks by --task, or choose another folder by --data-dir"
+            )
+
+
+def _confirm() -> None:
+    """Ask for consent. Raises `UsageError` where no terminal is there to ask on, `Exit` where the answer is no."""
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "nothing was fetched: there is no terminal to ask on; type --yes to agree to the size and the licence, or "
+            "--dry-run to see them only"
+        )
+    if not click.confirm("Fetch them under these licences?", default=True, err=True):
+        click.echo("nothing was fetched", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def _fetch_all(plan: _FetchPlan) -> tuple[dict[str, LocalFile], dict[str, str]]:
+    """Fetch and unpack files one by one; return what is there now and what failed, by path. Raises `StoreError`."""
+    from bench.data.fetching.client import Client
+    from bench.data.fetching.fetch import ensure
+
+    fetched: dict[str, LocalFile] = {}
+    failed: dict[str, str] = {}
+    with Client() as client:
+        for number, file in enumerate(plan.todo, 1):
+            path = file.release.path
+            with _ByteBar(f"[{number}/{len(plan.todo)}] {path}", plan.sizes.get(path)) as bar:
+                try:
+                    fetched[path] = ensure(file, None if plan.offline else client, bar)
+                except StoreError:
+                    raise
+                except BenchError as error:
+                    failed[path] = str(error)
+                    bar.notice(f"{path} failed")
+                else:
+                    bar.notice(f"{path} ({size_text(fetched[path].size)}) is there")
+    return fetched, failed
+
+
+@command.command(
+    name="check",
+    short_help="Compare checksums and counts of a suite's files with what was published.",
+    epilog=examples(
+        "bench data check tatoeba", "bench data check beir --task scifact", "bench data check xor-retrieve"
+    ),
+)
+@click.argument("name", metavar="SUITE|CORPUS")
+@click.option(
+    "--task", "tasks", metavar="NAMES", help="Only these tasks and the files that they need, comma-separated."
+)
+@_LANGUAGES
+@data_dir_option
+@store_option
+@json_option
+def check(data_dir: Path | None, store: Path, as_json: bool, **selection: Any) -> None:
+    """Compare official files with what was published: sizes and checksums, then counts, by really reading.
+
+    Every corpus, question and judgement is read as a run reads it, and what is found is kept in the store for runs.
+    Of a corpus to pretrain on, the first document of each language is read.
+    Exit status 1 if anything is missing or wrong.
+    """
+    official, stage_store = _official_files(**selection, places=roots(data_dir)), Store(store, notice)
+    files = _examined(official.files, reread=True)
+    if official.suite is None:
+        legs = read_first_documents(official.corpus) if official.corpus else []
+    else:
+        prepared = prepare(official.suite, official.task_names, data_dir, load(), stage_store)
+        with Lines(steps([stage for _, stage in prepared if stage], stage_store)) as lines:
+            legs = carry_out(prepared, stage_store, lines)
+    faults = sum(_VERDICTS[file.state] != "ok" for file in files) + sum(leg.verdict != "ok" for leg in legs)
+    if as_json:
+        files_json = [{**_file_json(file), "verdict": _VERDICTS[file.state]} for file in files]
+        legs_json = [{**asdict(leg), "reason": leg.reason or None} for leg in legs]
+        print_json({"suite": official.name, "faults": faults, "files": files_json, "legs": legs_json})
+    else:
+        _print_check(files, legs)
+        read = f"{len(legs)} leg{'s' * (len(legs) != 1)} of tasks" if official.suite else f"{len(legs)} languages"
+        click.echo(f"{official.name}: {file_count(len(files))} and {read} checked, {faults} faults")
+        unpublished = [file.release for file in files if not file.release.sha256]
+        if unpublished:  # what was fetched first is trusted
+            names = ", ".join(release.path + " (md5 alone)" * bool(release.md5) for release in unpublished)
+            count = f"{file_count(len(unpublished))} without a published sha256"
+            click.echo(f"{count}, compared with what was fetched first: {names}")
+        if any(file.state == "damaged" for file in files):
+            click.echo(f"`bench data fetch {official.name}` fetches damaged files again")
+    if faults:
+        raise click.exceptions.Exit(1)
+
+
+def _print_check(files: Sequence[LocalFile], legs: Sequence[Inspected]) -> None:
+    """Print a table of files and a table of what was read; a reason that repeats the row's above is abbreviated."""
+    if files:
+        rows = [
+            (
+                file.release.path,
+                _VERDICTS[file.state],
+                size_text(file.size),
+                file.basis or "nothing was published" * file.path.is_file(),
+                file.reason,
+            )
+            for file in files
+        ]
+        table("", ("file", "verdict", "size", "compared with", "reason"), rows, numbers=("size",))
+        click.echo()
+    counts = list(dict.fromkeys(kind for leg in legs for kind in leg.counts))
+    rows_read = [
+        (
+            f"{leg.task}{' ' + leg.leg if leg.leg else ''}",
+            leg.verdict,
+            *(f"{leg.counts[kind]:,}" if kind in leg.counts else "" for kind in counts),
+            leg.reason if row == 0 or leg.reason != legs[row - 1].reason else "as above" * bool(leg.reason),
+        )
+        for row, leg in enumerate(legs)
+    ]
+    table("", ("task", "verdict", *counts, "reason"), rows_read, numbers=counts)
+    click.echo()
+
+
+command.add_command(audit)
+
+
+def _examined(files: Sequence[LocalFile], *, reread: bool) -> list[LocalFile]:
+    """Compare checksums with those published, with a bar; files fetched and untouched since only with `reread`."""
+    selection = [(file, is_worth_reading(file, reread=reread)) for file in files]
+    with _ByteBar("checking", sum(unread(file) for file, selected in selection if selected)) as bar:
+        return [examine(file, bar.advance) if selected else file for file, selected in selection]
+
+
+def _file_json(file: LocalFile) -> dict[str, Any]:
+    """Return the entry of a file in `--json`."""
+    release = file.release
+    return {
+        "path": release.path,
+        "state": file.state,
+        "where": str(file.path),
+        "bytes": file.size,
+        "published": {"bytes": release.size, "sha256": release.sha256 or None, "md5": release.md5 or None},
+        "licence": release.licence,
+        "sources": [public_url(url) for url in release.urls],
+        "by_hand": not release.urls,
+        "instructions": release.instructions or None,
+        "unpacked_into": release.unpack or None,
+        "tasks": list(release.tasks),
+        "reason": file.reason or None,
+        "held_against": file.basis or None,
+    }
+
+
+def _print_files(title: str, files: Sequence[LocalFile], most: int | None = None) -> None:
+    """Print a row for each file; with `most`, at most about so many."""
+    rows = [
+        (
+            file.release.path,
+            file.state,
+            size_text(file.release.size if file.release.size is not None else file.size or None),
+            file.release.licence,
+            public_url(file.release.urls[0]) if file.release.urls else "by hand",
+            file.reason,
+        )
+        for file in files
+    ]
+    shown = rows if most is None or len(rows) <= most + 1 else rows[:most]
+    table(title, ("file", "state", "size", "licence", "source", "remark"), shown, numbers=("size",))
+    if len(shown) < len(rows):
+        click.echo(f"… and {len(rows) - len(shown)} more; `bench data list SUITE` and --json name all")
+
+
+def _print_instructions(files: Iterable[LocalFile], say: Callable[[str], None]) -> None:
+    """Say what to do about files that cannot be fetched: name, size, checksum, place."""
+    groups: dict[str, list[LocalFile]] = {}
+    for file in files:
+        groups.setdefault(file.release.instructions, []).append(file)
+    for text, members in groups.items():
+        say(f"{file_count(len(members))} cannot be fetched. {text}")
+        for file in members:
+            release = file.release
+            published = [size_text(release.size)] if release.size is not None else []
+            published += [f"sha256 {release.sha256}"] if release.sha256 else []
+            published += [f"md5 {release.md5}"] if release.md5 else []
+            facts = ", ".join(published) or "size and checksum were not published"
+            say(f"  {release.path} ({facts}): put it at {file.path}")
+        if any(file.release.unpack for file in members):
+            say("  as it is; `bench data fetch` unpacks it")
+
+
+class _ByteBar:
+    """A bar of bytes on stderr with rate and time left; silent without a terminal."""
+
+    def __init__(self, text: str, total: int | None) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+            disable=not sys.stderr.isatty(),
+        )
+        self._task = self._progress.add_task(text, total=total)
+
+    def __enter__(self) -> _ByteBar:
+        """Start drawing on the terminal's last line."""
+        self._progress.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """Clear the line."""
+        self._progress.stop()
+
+    def advance(self, count: float) -> None:
+        """Add `count` bytes."""
+        self._progress.advance(self._task, count)
+
+    def at(self, count: int, total: int | None) -> None:
+        """Set the bar to `count` bytes of `total`; None: the total is unknown."""
+        self._progress.update(self._task, completed=count, total=total)
+
+    def notice(self, sentence: str) -> None:
+        """Print a sentence above the bar."""
+        if sys.stderr.isatty():
+            self._progress.console.print(f"bench: {sentence}", markup=False, highlight=False)
+        else:
+            notice(sentence)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from bench.cli import examples as typed
+from bench.cli import examples as example_lines
 from bench.cli.options import data_dir_option, offline_option, requesting, store_option
 from bench.cli.output import Lines, json_option, notice, print_json, table
 from bench.config.fields import LayerValue, build
@@ -32,7 +32,8 @@ def _rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command(
     name="audit",
-    epilog=typed(
+    short_help="Look for a suite's questions, passages and answers in training text.",
+    epilog=example_lines(
         "bench data audit --corpus mini --suite mrtydi",
         "bench data audit --corpus FOLDER --suite beir --task scifact --data official",
         "bench data audit --corpus pairs.jsonl --suite beir --task path/to/folder",
@@ -57,7 +58,7 @@ def _rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @store_option
 @json_option
 @requesting
-def command(request: Request, examples: int, as_json: bool, **rules: Any) -> None:
+def audit(request: Request, examples: int, as_json: bool, **rules: Any) -> None:
     """Look for a test's questions, gold passages and answers in training texts.
 
     Texts are compared by letters, marks and digits alone. Exact: the same as a training sentence or document, or whole

@@ -63,7 +63,7 @@ def _measures(plugins: Plugins) -> Rows:
 
 
 def _corpora(plugins: Plugins) -> Rows:
-    from bench.cli.local_files import about_size
+    from bench.cli.output import about_size
     from bench.data.corpora.named import parse
 
     return [

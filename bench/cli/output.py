@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 from rich.cells import cell_len
+from rich.filesize import decimal
 
 from bench.core.errors import UsageError
 from bench.core.files import explain
@@ -24,6 +25,7 @@ from bench.evaluation.tables import MISSING, Column, Table, duration, visible
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from bench.data.corpora.named import CorpusPart
     from bench.store.graph import Step
     from bench.store.stage import Stage
 
@@ -45,6 +47,30 @@ def notice(*sentences: str) -> None:
     """Print sentences on stderr, one a line."""
     for sentence in sentences:
         click.echo(f"bench: {sentence}", err=True)
+
+
+def size_text(count: int | None) -> str:
+    """Return a number of bytes as people read it: `1.2 MB`, or `unknown`."""
+    return "unknown" if count is None else decimal(count)
+
+
+def sizes_text(count: int, unknown: int) -> str:
+    """Return bytes as people read them, and how many more files there are whose size is unknown."""
+    amounts = [size_text(count)] if count or not unknown else []
+    return " and ".join([*amounts, *([f"{unknown} of unknown size"] if unknown else [])])
+
+
+def about_size(parts: Sequence[CorpusPart]) -> str:
+    """Return about how many bytes the files of a corpus have."""
+    from bench.data.corpora.named import fetched_bytes
+
+    count, unknown = fetched_bytes(parts)
+    return f"about {size_text(int(count))}" + f" and {file_count(unknown)} of unknown size" * bool(unknown)
+
+
+def file_count(number: int) -> str:
+    """Return a number of files: `1 file`, `2,000 files`."""
+    return f"{number:,} file{'s' * (number != 1)}"
 
 
 def warn_of_faiss() -> None:

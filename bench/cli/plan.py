@@ -5,14 +5,12 @@ from typing import Any
 
 import click
 
-from bench.cli.local_files import file_count, missing, sized
-from bench.cli.local_files import size as amount
 from bench.cli.options import plan_options
-from bench.cli.output import json_option, notice, print_json, table
+from bench.cli.output import file_count, json_option, notice, print_json, size_text, sizes_text, table
 from bench.config.request import Request
 from bench.core.files import unread
 from bench.core.network import offline
-from bench.data.fetching.local_files import local_files
+from bench.data.fetching.local_files import bytes_to_fetch, local_files
 from bench.data.fetching.official import roots
 from bench.evaluation.tables import duration
 from bench.pipeline.experiment import pretrainings
@@ -79,9 +77,9 @@ def command(request: Request, as_json: bool) -> None:
     unknown = f", {duration(guessed)} of them by rough guess: nothing like it has run in this store" if guessed else ""
     unknown += f", and {n} of unknown length" if (n := sum(step.unknown for step in ready.steps)) else ""
     for name, row in lacking.items():
-        size_text = sized(row["bytes_left"], row["files_left_of_unknown_size"])
+        to_fetch = sizes_text(row["bytes_left"], row["files_left_of_unknown_size"])
         count, command_line = file_count(row["files"]), f"bench data fetch {row['asked']}"
-        click.echo(f"not here: {count} of {name}, {size_text} to fetch; type: {command_line}")
+        click.echo(f"not here: {count} of {name}, {to_fetch} to fetch; type: {command_line}")
     click.echo(
         f"profile {size.name}{hours}: {runs} of {len(ready.steps)} stages to run, {duration(ready.seconds)}{unknown}"
     )
@@ -99,7 +97,7 @@ def _lacking(request: Request, ready: Plan) -> dict[str, dict[str, Any]]:
             task_option = (
                 "" if len(tasks_known) == len(suite.task_names("official")) else f" --task {','.join(tasks_known)}"
             )
-            lacking[suite.name] = {"files": len(absent), **missing(absent), "asked": suite.name + task_option}
+            lacking[suite.name] = {"files": len(absent), **bytes_to_fetch(absent), "asked": suite.name + task_option}
     return lacking
 
 
@@ -130,8 +128,8 @@ def _elsewhere(request: Request, as_json: bool) -> None:
         (
             *(stage.stage, stage.title, *(f"{count:.2g}" if count else "" for count in (stage.tokens, stage.flops))),
             f"{stage.hours:,.1f}" if stage.hours else "unknown",
-            *(amount(int(count)) if count else "" for count in (stage.memory, stage.disk)),
-            amount(int(stage.download)) + f" and {file_count(stage.unknown)}" * bool(stage.unknown)
+            *(size_text(int(count)) if count else "" for count in (stage.memory, stage.disk)),
+            size_text(int(stage.download)) + f" and {file_count(stage.unknown)}" * bool(stage.unknown)
             if stage.download
             else "",
         )

@@ -64,7 +64,7 @@ def _find(name: str, plugins: Plugins, results: Path, *, result: bool, reported:
         suite = plugins.suite(key_name)
         return _suite_json(suite), lambda: _print_suite(suite, reported=reported)
     if key_name in plugins.corpora:
-        from bench.cli.local_files import about_size
+        from bench.cli.output import about_size
         from bench.data.corpora.named import parse
 
         corpus = asdict(plugins.corpora_by_name[key_name])

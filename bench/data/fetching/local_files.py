@@ -1,7 +1,7 @@
 """Local copies of a suite's official files: found by name and size, or examined byte by byte. No network."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -57,11 +57,11 @@ def releases(suite: Suite) -> tuple[Release, ...]:
     releases = tuple(suite.releases()) if suite.releases else ()
     for release in releases:
         if fault := _fault(release):
-            raise PluginError(f"suite {suite.name} lists {release.path!r} with {fault}; mend its releases()")
+            raise PluginError(f"suite {suite.name} lists {release.path!r} with {fault}; fix its releases()")
     paths = [release.path for release in releases]
     repeated = next((path for path in paths if paths.count(path) > 1), None) if len(set(paths)) < len(paths) else None
     if repeated:
-        raise PluginError(f"suite {suite.name} lists {repeated!r} twice; mend its releases()")
+        raise PluginError(f"suite {suite.name} lists {repeated!r} twice; fix its releases()")
     return releases
 
 
@@ -170,6 +170,29 @@ def untouched(file: LocalFile) -> bool:
         return False
     folder = file.root / record.folder
     return all(records.stamp(folder / name) == (size, time) for name, (size, _, time) in (record.files or {}).items())
+
+
+def is_worth_reading(file: LocalFile, *, reread: bool) -> bool:
+    """Return whether `examine` could learn more of a file than its size.
+
+    Args:
+        file: as `look` returns it.
+        reread: read also what was fetched by us and has not changed since.
+    """
+    release = file.release
+    if file.state not in ("present", "packed") or reread:
+        return file.state in ("present", "packed")
+    has_digest = bool(release.sha256 or release.md5 or records.recall(file.root, release.path))
+    return has_digest and not untouched(file)
+
+
+def bytes_to_fetch(files: Iterable[LocalFile]) -> dict[str, int]:
+    """Return how much has to be fetched: bytes, and the number of files whose size nobody published."""
+    remote = [file for file in files if not (file.complete or file.local)]
+    return {
+        "bytes_left": sum(max(0, (file.release.size or 0) - file.size * (file.state == "partial")) for file in remote),
+        "files_left_of_unknown_size": sum(file.release.size is None for file in remote),
+    }
 
 
 def unread(file: LocalFile) -> int:

@@ -105,7 +105,7 @@ def test_folders_of_data(root: Path) -> None:
 @pytest.mark.parametrize(("change", "fault"), cases("release-faults"))
 def test_what_a_suite_may_not_say(change: dict[str, Any], fault: str) -> None:
     """A path that leads out of the folder of data, a checksum that is none, no way to get it."""
-    with pytest.raises(PluginError, match="mend its releases") as caught:
+    with pytest.raises(PluginError, match="fix its releases") as caught:
         releases(make_suite(replace(PLAIN, **change)))
     assert fault in str(caught.value)
 
