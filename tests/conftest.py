@@ -46,18 +46,18 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 
 @pytest.fixture(autouse=True)
-def alone(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def isolated_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither what a developer has downloaded nor what ran before changes a test."""
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path_factory.getbasetemp() / "no-cache"))
     torch.default_generator.manual_seed(0)  # `torch.manual_seed` asks for devices, which takes a millisecond
 
 
-Put = Callable[[str, str | bytes], Path]
-Sentences = Callable[[Iterable[Any]], list[str]]
+WriteFile = Callable[[str, str | bytes], Path]
+ReadErrors = Callable[[Iterable[Any]], list[str]]
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Put:
+def write(tmp_path: Path) -> WriteFile:
     def write_file(name: str, content: str | bytes) -> Path:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,12 +68,7 @@ def write(tmp_path: Path) -> Put:
 
 
 @pytest.fixture
-def put(write: Put) -> Put:
-    return write
-
-
-@pytest.fixture
-def errors() -> Sentences:
+def errors() -> ReadErrors:
     """Read a stream to its end and return what it complains of, a sentence each; the test fails if it does not."""
 
     def read(stream: Iterable[Any]) -> list[str]:
@@ -84,18 +79,13 @@ def errors() -> Sentences:
     return read
 
 
-@pytest.fixture
-def told(errors: Sentences) -> Sentences:
-    return errors
-
-
 T = TypeVar("T")
 
 
 def tree(folder: Path) -> dict[str, bytes]:
     """Return every file below a folder by its path."""
-    found = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
 @pytest.fixture(scope="module")
@@ -114,9 +104,9 @@ def cases(table: str) -> list[Any]:
     return list(json.loads(path.read_text(encoding="utf-8")))
 
 
-def plugin(hook: str, *things: Any) -> Any:
-    """Return a plugin that brings some things by a hook."""
-    return type("Plugin", (), {hook: staticmethod(hookimpl(lambda: [*things]))})()
+def plugin(hook: str, *values: Any) -> Any:
+    """Return a plugin whose hook returns some values."""
+    return type("Plugin", (), {hook: staticmethod(hookimpl(lambda: [*values]))})()
 
 
 @contextmanager
@@ -131,12 +121,12 @@ def traced() -> Iterator[Callable[[], int]]:
 
 def seconds(work: Callable[[], object], times: int = 3) -> float:
     """Return the least processor time that some work took, of several times."""
-    found = []
+    durations = []
     for _ in range(times):
-        began = time.process_time()
+        start = time.process_time()
         work()
-        found.append(time.process_time() - began)
-    return min(found)
+        durations.append(time.process_time() - start)
+    return min(durations)
 
 
 def released(path: str) -> Path:
@@ -186,18 +176,18 @@ def tokenizer_folder(folder: Path) -> Path:
 def write_shards(folder: Path, documents: Mapping[str, list[list[list[int]]]]) -> Path:
     """Write documents (language → documents → sentences → ids) in the agreed layout, by hand."""
     folder.mkdir(parents=True)
-    every = [document for language in sorted(documents) for document in documents[language]]
-    sentences = [sentence for document in every for sentence in document]
+    flat = [document for language in sorted(documents) for document in documents[language]]
+    sentences = [sentence for document in flat for sentence in document]
     np.array([token for sentence in sentences for token in sentence], "<u2").tofile(folder / "tokens.bin")
     np.save(folder / "sentences.npy", np.cumsum([0, *map(len, sentences)]).astype(np.int64))
-    np.save(folder / "documents.npy", np.cumsum([0, *map(len, every)]).astype(np.int64))
+    np.save(folder / "documents.npy", np.cumsum([0, *map(len, flat)]).astype(np.int64))
     rows, first = [], 0
     for language in sorted(documents):
-        own = documents[language]
-        inside = [sentence for document in own for sentence in document]
-        row = {"language": language, "first": first, "end": first + len(own), "sentences": len(inside)}
+        members = documents[language]
+        inside = [sentence for document in members for sentence in document]
+        row = {"language": language, "first": first, "end": first + len(members), "sentences": len(inside)}
         rows.append({**row, "tokens": sum(map(len, inside))})
-        first += len(own)
+        first += len(members)
     size = len(SPECIAL) + len(LANGUAGES) * TOPICS * WORDS
     meta = {"format": 1, "languages": rows, "vocabulary": size, "special": SPECIAL}
     (folder / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
@@ -236,15 +226,15 @@ Start = Callable[[Contract], Path]
 @pytest.fixture(scope="session")
 def start_of(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Start:
     """Make, once for each contract, a folder of `scratch:2x16` with random weights, dropout 0.1."""
-    made: dict[Contract, Path] = {}
+    folders: dict[Contract, Path] = {}
 
     def make(contract: Contract) -> Path:
-        if contract not in made:
+        if contract not in folders:
             folder = tmp_path_factory.mktemp("start")
             work = Workspace(folder, Parts(folder.with_name(f"{folder.name}-parts")))
             init.run(work, "scratch:2x16", corpus / "tokenizer", contract, 3)
-            made[contract] = folder
-        return made[contract]
+            folders[contract] = folder
+        return folders[contract]
 
     return make
 
@@ -317,7 +307,7 @@ module = importlib.util.module_from_spec(spec)
 sys.modules["ranked"] = module
 spec.loader.exec_module(module)
 dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
-torch.save(getattr(module, name)(*torch.load(f"{folder}/given.pt")), f"{folder}/{rank}.pt")
+torch.save(getattr(module, name)(*torch.load(f"{folder}/arguments.pt")), f"{folder}/{rank}.pt")
 dist.destroy_process_group()
 """
 _SERVER = multiprocessing.get_context("forkserver")
@@ -335,8 +325,8 @@ def two_processes(tmp_path: Path) -> TwoProcesses:
     from one that has imported torch, and nothing of the tests.
     """
 
-    def run(function: Callable[..., Any], *given: Any) -> list[Any]:
-        torch.save(given, tmp_path / "given.pt")
+    def run(function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        torch.save(arguments, tmp_path / "arguments.pt")
         place = {"path": function.__code__.co_filename, "name": function.__name__, "folder": str(tmp_path)}
         ranks = [_SERVER.Process(target=exec, args=(_RANK, {**place, "rank": rank})) for rank in range(2)]
         for process in ranks:

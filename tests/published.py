@@ -17,8 +17,8 @@ CARD = "# Made-up suite\n\nOne *measure*.\n\n| a | b |\n|---|---:|\n| 1 | 2 |\n\
 
 
 @dataclass(frozen=True)
-class Made:
-    """A result to publish."""
+class SyntheticResult:
+    """A result to publish, with values that a test chooses."""
 
     label: str
     tasks: Mapping[str, Legs]  # by task and leg: columns by measure, or the values of RR@100, a query each
@@ -26,7 +26,7 @@ class Made:
     data: str = "official"
     seed: int = 0
     macros: Sequence[Macro] = ()
-    about: Mapping[str, Any] = field(default_factory=dict)  # keys of the system over the usual ones
+    system: Mapping[str, Any] = field(default_factory=dict)  # keys of the system over the usual ones
     heading: Mapping[str, Any] = field(default_factory=dict)  # keys of the heading over the usual ones
     leg: Mapping[str, Any] = field(default_factory=dict)  # keys of each leg over the usual ones
     card: str = CARD
@@ -35,16 +35,16 @@ class Made:
     curves: Mapping[str, Any] = field(default_factory=dict)
 
     def publish(self, scratch: Path, results: Path) -> Path:
-        about = {
+        system = {
             "label": self.label,
             "hash": digest(self.label),
             "method": self.label.partition("@")[0],
             "version": "1",
             "settings": [],
-            **self.about,
+            **self.system,
         }
         heading: dict[str, Any] = {
-            "system": about,
+            "system": system,
             "suite": {"name": self.suite, "version": "1", "title": self.suite.title()},
             "setting": "unsupervised",
             "data": self.data,
@@ -61,17 +61,17 @@ class Made:
         ]
         return publish(results, Heading(**heading), entries, self.macros).path
 
-    def _entry(self, scratch: Path, task: str, leg: str, given: Column | Mapping[str, Column]) -> Entry:
-        if isinstance(given, Mapping):
-            columns = {name: list(map(float, column)) for name, column in given.items()}
+    def _entry(self, scratch: Path, task: str, leg: str, values: Column | Mapping[str, Column]) -> Entry:
+        if isinstance(values, Mapping):
+            columns = {name: list(map(float, column)) for name, column in values.items()}
         else:
-            columns = {"RR@100": list(given), "R@100": [min(1.0, 2 * value) for value in given]}
+            columns = {"RR@100": list(values), "R@100": [min(1.0, 2 * value) for value in values]}
         count = len(next(iter(columns.values())))
         ids = [f"{self.ids}{at:05}" for at in range(count)] if isinstance(self.ids, str) else list(self.ids[task])
         name = digest([self.label, dict(self.heading).get("setting"), self.seed, task, leg])
         run, table = scratch / f"{name}.run.gz", scratch / f"{name}.gz"
-        rows = [(query, at, one) for query in ids for at, one in enumerate(self.runs.get(query, ()), 1)]
-        lines = (f"{query} Q0 {one} {at} {1 / at:.4f} x\n" for query, at, one in rows)
+        rows = [(query, rank, document) for query in ids for rank, document in enumerate(self.runs.get(query, ()), 1)]
+        lines = (f"{query} Q0 {document} {rank} {1 / rank:.4f} x\n" for query, rank, document in rows)
         run.write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
         table.write_bytes(gzip.compress(canonical({"queries": ids, "measures": columns}), mtime=0))
         content = {

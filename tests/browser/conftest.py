@@ -17,7 +17,7 @@ import pytest
 from bench.cli import bench
 from bench.core.files import digest
 from bench.types import Macro
-from tests.published import Made
+from tests.published import SyntheticResult
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request
@@ -79,12 +79,12 @@ def _invented(
     tasks = {f"{name}/{one}": {"": _drawn(f"{name}/{one}", setting, label, seed, skill)} for one in languages}
     whole = LANGUAGES if name == "made-up" else languages  # a system that lacks some of it has no average
     queries = [f"{HOSTILE} q{number}" if number == 0 else f"q{number:02}" for number in range(QUERIES)]
-    Made(
+    SyntheticResult(
         label,
         tasks,
         seed=seed,
         macros=(Macro("Avg.", tuple(f"{name}/{language}" for language in whole)),),
-        about={"method": "invented", "settings": [harm] if label == HOSTILE else []},
+        system={"method": "invented", "settings": [harm] if label == HOSTILE else []},
         heading={"suite": suite, "setting": setting, "profile": "small"},
         leg={
             "keys": {"train": digest([label, seed])},

@@ -17,7 +17,7 @@ from leaderboard.build import files
 from leaderboard.pages import index, suites
 from leaderboard.site.boards import boards
 from leaderboard.site.site import Catalogue, Site
-from tests.published import Legs, Made
+from tests.published import Legs, SyntheticResult
 
 Publisher = Callable[..., Path]
 Build = Callable[[], dict[str, bytes]]
@@ -93,11 +93,11 @@ def results(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def made(tmp_path: Path, results: Path) -> Publisher:
+def publish_result(tmp_path: Path, results: Path) -> Publisher:
     """Publish a result through the real store of results; returns the result file."""
 
     def call(label: str, tasks: Mapping[str, Legs], **given: Any) -> Path:
-        return Made(label, tasks, **given).publish(tmp_path / "scratch", results)
+        return SyntheticResult(label, tasks, **given).publish(tmp_path / "scratch", results)
 
     return call
 

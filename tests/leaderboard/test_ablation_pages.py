@@ -37,18 +37,18 @@ def built(one: Site) -> dict[str, str]:
     return {name: html.unescape(resolve_links(name, content, found).decode()) for name, content in found.items()}
 
 
-def publish(made: Publisher, ours: Mapping[str, float], data: str = "mini", seed: int = 0) -> None:
+def publish(publish_result: Publisher, ours: Mapping[str, float], data: str = "mini", seed: int = 0) -> None:
     mark = "" if data == "official" else f"{data}/"
     for cell, value in ours.items():
         tasks = {f"{mark}made/a": {"": [value, value]}, f"{mark}made/b": {"": [0.9, 0.9]}}
-        made(f"m@t5={cell}", tasks, data=data, seed=seed)
+        publish_result(f"m@t5={cell}", tasks, data=data, seed=seed)
 
 
-def test_ours_beside_the_papers(made: Publisher, results: Path) -> None:
+def test_ours_beside_the_papers(publish_result: Publisher, results: Path) -> None:
     """The grid's task, means over seeds, and the direction that scipy gives."""
     ours = {"a,1": 0.1, "a,2": 0.4, "b,1": 0.2, "b,2": 0.8}
-    publish(made, ours)
-    publish(made, {cell: value + 0.1 for cell, value in ours.items()}, seed=1)
+    publish(publish_result, ours)
+    publish(publish_result, {cell: value + 0.1 for cell, value in ours.items()}, seed=1)
     ((run,),) = [grid.runs for grid in grids(site(results))]
     assert {line.cell: line.ours for line in run.lines} == pytest.approx(
         {cell: value + 0.05 for cell, value in ours.items()}
@@ -63,10 +63,10 @@ def test_ours_beside_the_papers(made: Publisher, results: Path) -> None:
     assert '<tr><th scope="row">b</th><td class="n">25.0</td><td class="n">85.0</td></tr>' in text
 
 
-def test_mini_and_official_lie_apart(made: Publisher, results: Path) -> None:
+def test_mini_and_official_lie_apart(publish_result: Publisher, results: Path) -> None:
     """A page for each, the mini one with its banner; neither has a number of the other."""
-    publish(made, {"a,1": 0.123, "b,1": 0.234})
-    publish(made, {"a,1": 0.345, "b,1": 0.456}, data="official")
+    publish(publish_result, {"a,1": 0.123, "b,1": 0.234})
+    publish(publish_result, {"a,1": 0.345, "b,1": 0.456}, data="official")
     found = built(site(results))
     assert set(found) == {"ablations/index.html", "ablations/m-t5.html", "mini/ablations/m-t5.html"}
     assert "12.3" in found["mini/ablations/m-t5.html"]
@@ -78,19 +78,19 @@ def test_mini_and_official_lie_apart(made: Publisher, results: Path) -> None:
     assert "not run" in found["ablations/m-t5.html"]
 
 
-def test_other_systems_are_no_cells(made: Publisher, results: Path) -> None:
+def test_other_systems_are_no_cells(publish_result: Publisher, results: Path) -> None:
     """A result of the method that is not of the grid, and another method's of that name, are left out."""
-    made("m", {"mini/made/a": {"": [0.5]}}, data="mini")
-    made("m@t5=a,1", {"mini/made/a": {"": [0.5]}}, data="mini", about={"method": "other"})
-    made("m@t5=a,1,k=2", {"mini/made/a": {"": [0.5]}}, data="mini")
+    publish_result("m", {"mini/made/a": {"": [0.5]}}, data="mini")
+    publish_result("m@t5=a,1", {"mini/made/a": {"": [0.5]}}, data="mini", system={"method": "other"})
+    publish_result("m@t5=a,1,k=2", {"mini/made/a": {"": [0.5]}}, data="mini")
     assert grids(site(results))[0].runs == ()
     assert "None of its cells has been run on official data yet" in built(site(results))["ablations/m-t5.html"]
 
 
-def test_cells_that_fail_or_have_no_number(made: Publisher, results: Path) -> None:
+def test_cells_that_fail_or_have_no_number(publish_result: Publisher, results: Path) -> None:
     """The paper's failure stands as a word and below every number; cells without a number are dashes."""
     cells = (*GRID.cells, GridCell("c,1", {}, fails=True), GridCell("c,2", {}))
-    publish(made, {"b,2": 0.5, "c,1": 0.6, "c,2": 0.7})
+    publish(publish_result, {"b,2": 0.5, "c,1": 0.6, "c,2": 0.7})
     one = site(results, replace(GRID, cells=cells))
     ((run,),) = [grid.runs for grid in grids(one)]
     assert (run.direction.alike, run.direction.pairs) == (0, 1)

@@ -27,16 +27,16 @@ def only(results: Path) -> Board:
     return board
 
 
-def three(made: Publisher) -> None:
+def three(publish_result: Publisher) -> None:
     """A clearly best system, and two of one strength, over a long and a short task."""
     for label, level, seeds in (("best", 0.8, (1, 2)), ("mid", 0.4, (1, 2)), ("twin", 0.4, (5, 6))):
         tasks = {"made/a": {"": values(level, seeds[0], 60)}, "made/b": {"": values(level, seeds[1], 25)}}
-        made(label, tasks, macros=BOTH)
+        publish_result(label, tasks, macros=BOTH)
 
 
-def test_numbers_are_those_of_the_results(made: Publisher, results: Path) -> None:
+def test_numbers_are_those_of_the_results(publish_result: Publisher, results: Path) -> None:
     """Scores, averages, intervals and tests, worked out again; twins share the places behind the best."""
-    three(made)
+    three(publish_result)
     board = only(results)
     assert board.rows[0].name == "best"
     assert (board.headline, board.whole_suite, board.measure) == ("Avg. (2)", True, "RR@100")
@@ -60,9 +60,9 @@ def test_numbers_are_those_of_the_results(made: Publisher, results: Path) -> Non
     assert board.best == ["best"]
 
 
-def test_one_system_has_an_interval_and_no_rank(made: Publisher, results: Path) -> None:
+def test_one_system_has_an_interval_and_no_rank(publish_result: Publisher, results: Path) -> None:
     """There is nothing to compare it with."""
-    made("only", {"made/a": {"": [0.1, 0.9, 0.5]}})
+    publish_result("only", {"made/a": {"": [0.1, 0.9, 0.5]}})
     (row,) = only(results).rows
     assert row.score == pytest.approx(0.5)
     assert (row.ranks, row.tied) == (None, False)
@@ -70,18 +70,18 @@ def test_one_system_has_an_interval_and_no_rank(made: Publisher, results: Path) 
     assert row.low < 0.5
 
 
-def test_one_query_has_no_interval(made: Publisher, results: Path) -> None:
+def test_one_query_has_no_interval(publish_result: Publisher, results: Path) -> None:
     """One value has no spread; a point would pretend certainty."""
-    made("one", {"made/a": {"": [0.5]}})
-    made("two", {"made/a": {"": [0.7]}})
+    publish_result("one", {"made/a": {"": [0.5]}})
+    publish_result("two", {"made/a": {"": [0.7]}})
     board = only(results)
     assert [(row.low, row.tied) for row in board.rows] == [(None, True), (None, True)]
 
 
-def test_an_incomplete_system_has_no_average_and_no_rank(made: Publisher, results: Path) -> None:
+def test_an_incomplete_system_has_no_average_and_no_rank(publish_result: Publisher, results: Path) -> None:
     """It is listed behind, with what it has."""
-    three(made)
-    made("partial", {"made/a": {"": values(0.99, 9, 60)}}, macros=BOTH)
+    three(publish_result)
+    publish_result("partial", {"made/a": {"": values(0.99, 9, 60)}}, macros=BOTH)
     board = only(results)
     assert [row.name for row in board.unranked] == ["partial"]
     assert board.unranked[0].score is None
@@ -89,23 +89,25 @@ def test_an_incomplete_system_has_no_average_and_no_rank(made: Publisher, result
     assert board.pairs == 3
 
 
-def test_without_an_average_of_the_suite(made: Publisher, results: Path) -> None:
+def test_without_an_average_of_the_suite(publish_result: Publisher, results: Path) -> None:
     """The mean of what is there, and no claim to be the suite's."""
-    made("x", {"made/a": {"": [0.2, 0.4]}, "made/b": {"": [0.8, 0.6]}}, macros=(Macro("All", ("made/a", "made/c")),))
+    publish_result(
+        "x", {"made/a": {"": [0.2, 0.4]}, "made/b": {"": [0.8, 0.6]}}, macros=(Macro("All", ("made/a", "made/c")),)
+    )
     board = only(results)
     assert (board.headline, board.whole_suite) == ("Mean of 2 tasks", False)
     assert board.rows[0].score == pytest.approx(0.5)
 
 
-def test_legs_count_alike_within_their_task(made: Publisher, results: Path) -> None:
+def test_legs_count_alike_within_their_task(publish_result: Publisher, results: Path) -> None:
     """Tatoeba's directions: the task is their mean, however many queries each has."""
     macros = (Macro("Avg.", ("made/fra-eng", "made/deu-eng")),)
     tasks = {
         "made/fra-eng": {"fra-eng": [1.0] * 3, "eng-fra": [0.0] * 9},
         "made/deu-eng": {"deu-eng": [0.9] * 4, "eng-deu": [0.7] * 4},
     }
-    made("x", tasks, macros=macros)
-    made(
+    publish_result("x", tasks, macros=macros)
+    publish_result(
         "y",
         {task: {leg: [v / 2 for v in of] for leg, of in legs.items()} for task, legs in tasks.items()},
         macros=macros,
@@ -118,11 +120,11 @@ def test_legs_count_alike_within_their_task(made: Publisher, results: Path) -> N
     assert not board.across, "two tasks are too few to be drawn from"
 
 
-def test_other_tasks_are_drawn_apart_from_the_tests(made: Publisher, results: Path) -> None:
+def test_other_tasks_are_drawn_apart_from_the_tests(publish_result: Publisher, results: Path) -> None:
     """From three tasks on: the best on each of them keeps its place in every draw; legs weigh as in the score."""
     for label, level in (("x", 0.8), ("y", 0.4)):
         tasks = {f"made/{task}": {"": [level, level / 2]} for task in "ab"} | {"made/c": {"p": [level], "q": [0.0]}}
-        made(label, tasks)
+        publish_result(label, tasks)
     board = only(results)
     assert {name: (one.kept, one.first, one.rank, one.wins, one.places) for name, one in board.across.items()} == {
         "x": (1.0, 1.0, 1.0, 1.0, (1, 1)),
@@ -132,10 +134,10 @@ def test_other_tasks_are_drawn_apart_from_the_tests(made: Publisher, results: Pa
     assert [one.cell(last) for one in columns(board, View.PAGE) if one.css == "across"] == ["100%", "2.0", "0%"]
 
 
-def test_seeds_are_averaged_per_query(made: Publisher, results: Path) -> None:
+def test_seeds_are_averaged_per_query(publish_result: Publisher, results: Path) -> None:
     """The row is the mean over seeds; its interval is over trainings too, and stays within what a measure can be."""
     for seed, column in enumerate(([0.0, 0.4, 1.0], [0.2, 0.6, 1.0], [0.1, 0.2, 0.9])):
-        made("x", {"made/a": {"": column}}, seed=seed)
+        publish_result("x", {"made/a": {"": column}}, seed=seed)
     (row,) = only(results).rows
     assert row.seeds == (0, 1, 2)
     assert row.score == pytest.approx(4.4 / 9)
@@ -143,46 +145,46 @@ def test_seeds_are_averaged_per_query(made: Publisher, results: Path) -> None:
     assert (row.low, row.high) == (0.0, 1.0), "three queries say next to nothing"
 
 
-def test_a_seed_with_fewer_tasks_is_left_out_and_named(made: Publisher, results: Path) -> None:
+def test_a_seed_with_fewer_tasks_is_left_out_and_named(publish_result: Publisher, results: Path) -> None:
     """Else the columns would rest on different seeds."""
     full = {"made/a": {"": [0.5, 0.7]}, "made/b": {"": [0.1, 0.2]}}
-    made("x", full, seed=0)
-    made("x", {"made/a": {"": [0.9, 0.9]}}, seed=1)
+    publish_result("x", full, seed=0)
+    publish_result("x", {"made/a": {"": [0.9, 0.9]}}, seed=1)
     board = only(results)
     assert board.rows[0].seeds == (0,)
     assert board.notes == ("x: seed 1 lacks tasks that other seeds have, and is left out.",)
 
 
-def test_two_systems_of_one_label_are_told_apart(made: Publisher, results: Path) -> None:
+def test_two_systems_of_one_label_are_told_apart(publish_result: Publisher, results: Path) -> None:
     """By their hashes."""
     for digest in ("a" * 64, "b" * 64):
-        made("x", {"made/a": {"": [0.5, 0.6]}}, about={"hash": digest})
+        publish_result("x", {"made/a": {"": [0.5, 0.6]}}, system={"hash": digest})
     assert {row.name for row in only(results).rows} == {"x (aaaaaaaa)", "x (bbbbbbbb)"}
 
 
-def _nested(made: Publisher) -> None:
+def _nested(publish_result: Publisher) -> None:
     """Two systems on three tasks, averaged with two of them as one."""
     macros = (Macro("Avg. (2)", ("made/a", Macro("forums", ("made/f/x", "made/f/y")))),)
     for label, level in (("p", 0.3), ("q", 0.6)):
-        made(
+        publish_result(
             label,
             {f"made/{name}": {"": [level, level / (i + 2)]} for i, name in enumerate(("a", "f/x", "f/y"))},
             macros=macros,
         )
 
 
-def test_an_average_that_names_its_members_is_tested(made: Publisher, results: Path) -> None:
+def test_an_average_that_names_its_members_is_tested(publish_result: Publisher, results: Path) -> None:
     """A nested mean: its value by hand, and ranks from a test that weighs the tasks as it does."""
-    _nested(made)
+    _nested(publish_result)
     board = only(results)
     assert board.rows[0].score == pytest.approx((0.45 + (0.4 + 0.375) / 2) / 2)
     assert all(row.ranks is not None for row in board.rows)
     assert not board.untested
 
 
-def test_an_average_of_unknown_members_is_not_tested(made: Publisher, results: Path) -> None:
+def test_an_average_of_unknown_members_is_not_tested(publish_result: Publisher, results: Path) -> None:
     """A mean of other tasks than those of the table: its value stands, no test is invented for it."""
-    _nested(made)
+    _nested(publish_result)
     for path in results.rglob("result.json"):
         Bundle(path.parent).rewrite(lambda content: [average.pop("members") for average in content["macro"]])
     board = only(results)
@@ -191,9 +193,9 @@ def test_an_average_of_unknown_members_is_not_tested(made: Publisher, results: P
     assert "do not say which tasks Avg. (2) averages" in board.untested
 
 
-def test_members_give_nested_weights(made: Publisher, results: Path) -> None:
+def test_members_give_nested_weights(publish_result: Publisher, results: Path) -> None:
     """Where a result names its average's members, a nested mean counts as one of them."""
-    made("x", {f"made/{name}": {"": [0.5]} for name in ("a", "f/x", "f/y")})
+    publish_result("x", {f"made/{name}": {"": [0.5]} for name in ("a", "f/x", "f/y")})
     (result,) = read_results(results)
     average = Average(name="A", measures={}, members=["made/a", ["made/f/x", "made/f/y"]])
     told = result.content.model_copy(update={"macro": [average]})
@@ -205,12 +207,12 @@ def test_members_give_nested_weights(made: Publisher, results: Path) -> None:
     }
 
 
-def test_kinds_of_data_and_settings_stand_apart(made: Publisher, results: Path) -> None:
+def test_kinds_of_data_and_settings_stand_apart(publish_result: Publisher, results: Path) -> None:
     """A board each; official ones first."""
     kinds = {"mini": "mini/made/a", "mini-few-names": "mini-few-names/made/a", "official": "made/a", "local": "made/a"}
     for data, task in kinds.items():
-        made("x", {task: {"": [0.5]}}, data=data)
-    made("x", {"made/a": {"": [0.5]}}, heading={"setting": "english"})
+        publish_result("x", {task: {"": [0.5]}}, data=data)
+    publish_result("x", {"made/a": {"": [0.5]}}, heading={"setting": "english"})
     found = [(board.data, board.setting) for board in boards(read_results(results))]
     unsupervised = [(data, "unsupervised") for data in ("official", "mini", "mini-few-names", "local")]
     assert found == [("official", "english"), *unsupervised]
@@ -218,19 +220,19 @@ def test_kinds_of_data_and_settings_stand_apart(made: Publisher, results: Path) 
 
 
 @pytest.mark.parametrize(("other", "found"), cases("what-must-not-be-paired"))
-def test_what_must_not_be_paired(made: Publisher, results: Path, other: dict[str, Any], found: str) -> None:
+def test_what_must_not_be_paired(publish_result: Publisher, results: Path, other: dict[str, Any], found: str) -> None:
     """As many other questions, or another version of the suite, which may score otherwise."""
-    made("x", {"made/a": {"": [0.5, 0.6]}})
-    made("y", {"made/a": {"": [0.5, 0.6]}}, **other)
+    publish_result("x", {"made/a": {"": [0.5, 0.6]}})
+    publish_result("y", {"made/a": {"": [0.5, 0.6]}}, **other)
     with pytest.raises(StoreError, check=fields(found=found)):
         boards(read_results(results))
 
 
-def test_dev_tasks_rank_nobody(made: Publisher, results: Path) -> None:
+def test_dev_tasks_rank_nobody(publish_result: Publisher, results: Path) -> None:
     """They are read, and neither a column nor a lack of others; a result of dev tasks alone makes no board."""
-    made("crop", {"made/a": {"": [0.5, 0.25]}, "made/a@dev": {"": [1.0]}})
-    made("bm25", {"made/a": {"": [0.25, 0.25]}})
-    made("msm", {"other/a@dev": {"": [1.0]}}, suite="other")
+    publish_result("crop", {"made/a": {"": [0.5, 0.25]}, "made/a@dev": {"": [1.0]}})
+    publish_result("bm25", {"made/a": {"": [0.25, 0.25]}})
+    publish_result("msm", {"other/a@dev": {"": [1.0]}}, suite="other")
     (board,) = boards(read_results(results))
     assert [column.task for column in board.columns] == ["made/a"]
     assert [(row.name, row.score) for row in board.rows] == [("crop", 0.375), ("bm25", 0.25)]

@@ -19,8 +19,8 @@ from tests.leaderboard.conftest import Bundle, Publisher
 
 
 @pytest.fixture(autouse=True)
-def one(made: Publisher) -> None:
-    made("bm25", {"made/a": {"": [0.5, 0.7, 0.1]}})
+def one(publish_result: Publisher) -> None:
+    publish_result("bm25", {"made/a": {"": [0.5, 0.7, 0.1]}})
 
 
 def test_the_same_bytes_and_no_leavings(results: Path, tmp_path: Path) -> None:
@@ -34,9 +34,9 @@ def test_the_same_bytes_and_no_leavings(results: Path, tmp_path: Path) -> None:
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
-def test_a_page_that_has_gone_leaves_the_site(made: Publisher, results: Path, tmp_path: Path) -> None:
+def test_a_page_that_has_gone_leaves_the_site(publish_result: Publisher, results: Path, tmp_path: Path) -> None:
     """The new site takes the old one's place as a whole."""
-    gone = made("bm25", {"gone/a": {"": [0.5]}}, suite="gone")
+    gone = publish_result("bm25", {"gone/a": {"": [0.5]}}, suite="gone")
     build(results, tmp_path / "site")
     assert (tmp_path / "site" / "suites" / "gone" / "unsupervised.html").exists()
     gone.unlink()
@@ -126,10 +126,10 @@ def test_the_command(results: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_the_command_leaves_out_what_cannot_be_trusted(
-    made: Publisher, results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    publish_result: Publisher, results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A flipped byte: the row is named, on stderr and on the first page, and is on no other page."""
-    path = made("crop", {"made/a": {"": [0.9, 0.7, 0.1]}})
+    path = publish_result("crop", {"made/a": {"": [0.9, 0.7, 0.1]}})
     path.write_bytes(path.read_bytes().replace(b'"seed": 0', b'"seed": 7'))
     places = ["--out", str(tmp_path / "site"), "--store", str(tmp_path / "store")]
     with pytest.raises(SystemExit, match="0"):
@@ -150,10 +150,12 @@ HARMS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 
 
 @pytest.mark.parametrize("harm", HARMS)
-def test_one_bad_bundle_stops_nothing(made: Publisher, results: Path, tmp_path: Path, harm: str) -> None:
+def test_one_bad_bundle_stops_nothing(publish_result: Publisher, results: Path, tmp_path: Path, harm: str) -> None:
     """It is left out and named; the others are as if it were not there."""
     build(results, tmp_path / "without")
-    path = made("zzz" if "version" in harm else "aaa", {"made/a": {"": [0.9, 0.7, 0.1]}})  # before or after the other
+    path = publish_result(
+        "zzz" if "version" in harm else "aaa", {"made/a": {"": [0.9, 0.7, 0.1]}}
+    )  # before or after the other
     (path.parent / "curves.json").write_bytes(b"[1]")
     change, why = HARMS[harm]
     Bundle(path.parent).rewrite(change)
@@ -164,8 +166,8 @@ def test_one_bad_bundle_stops_nothing(made: Publisher, results: Path, tmp_path: 
     assert (tmp_path / "site" / page).read_bytes() == (tmp_path / "without" / page).read_bytes()
 
 
-def test_a_label_with_another_end_of_line(made: Publisher, results: Path, tmp_path: Path) -> None:
+def test_a_label_with_another_end_of_line(publish_result: Publisher, results: Path, tmp_path: Path) -> None:
     """U+2028 ends no line of a CSV, and is shown by its code point."""
-    made("a\u2028b\u2029", {"made/a": {"": [0.9, 0.7, 0.1]}}, about={"method": "x"})
+    publish_result("a\u2028b\u2029", {"made/a": {"": [0.9, 0.7, 0.1]}}, system={"method": "x"})
     assert build(results, tmp_path / "site").omitted == ()
     assert "a[U+2028]b[U+2029]" in (tmp_path / "site" / "suites" / "made" / "unsupervised.html").read_text()

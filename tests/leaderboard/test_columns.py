@@ -20,14 +20,14 @@ STEM = "suites/made/unsupervised"
 
 @pytest.fixture
 def built(
-    made: Publisher, results: Path, monkeypatch: pytest.MonkeyPatch, board_pages: None
+    publish_result: Publisher, results: Path, monkeypatch: pytest.MonkeyPatch, board_pages: None
 ) -> Callable[..., dict[str, bytes]]:
     """Build the pages of two suites' systems with further columns; one of the systems lacks a task."""
 
     def call(*added: BoardColumn) -> dict[str, bytes]:
         monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, *added))
-        made("crop", {"made/a": {"": [0.5, 0.75]}, "made/b": {"": [0.5, 0.25]}})
-        made("part", {"made/a": {"": [0.5, 0.25]}})
+        publish_result("crop", {"made/a": {"": [0.5, 0.75]}, "made/b": {"": [0.5, 0.25]}})
+        publish_result("part", {"made/a": {"": [0.5, 0.25]}})
         return build.files(site_of(results))
 
     return call
@@ -64,9 +64,11 @@ def test_a_column_may_choose_its_views(built: Callable[..., dict[str, bytes]]) -
     assert "| part |" not in found[f"{STEM}.md"].decode().split("\n")[2]
 
 
-def test_a_row_says_whose_it_is_and_the_filter_knows(made: Publisher, results: Path, board_pages: None) -> None:
+def test_a_row_says_whose_it_is_and_the_filter_knows(
+    publish_result: Publisher, results: Path, board_pages: None
+) -> None:
     """Day, licence, paper and code, from the site and the method's plugin; what is no address is no link."""
-    made("crop", {"made/a": {"": [0.5, 0.75]}})
+    publish_result("crop", {"made/a": {"": [0.5, 0.75]}})
     about = MethodCard("crop", "1", "", "Someone (arXiv 2302.01626).", "", {}, "MIT", "https://github.com/some/one")
     for code, shown in (
         (about.code, '<a href="https://github.com/some/one">some/one</a>'),

@@ -16,13 +16,13 @@ LEVELS = {"best": 0.7, "good": 0.69, "bad": 0.3}
 
 
 @pytest.fixture
-def three(made: Publisher) -> dict[str, dict[str, list[float]]]:
+def three(publish_result: Publisher) -> dict[str, dict[str, list[float]]]:
     found = {}
     for place, (name, level) in enumerate(LEVELS.items()):
         found[name] = {task: values(level, 10 * place + at) for at, task in enumerate(("made/a", "made/b"))}
         settings = [{"key": "method.rate", "value": 0.1 * (place > 0), "origin": "--set"}]
         about = {"method": "crop", "budget": 100 + place, "settings": settings}
-        made(name, {task: {"": some} for task, some in found[name].items()}, about=about)
+        publish_result(name, {task: {"": some} for task, some in found[name].items()}, system=about)
     return found
 
 
@@ -112,7 +112,7 @@ def test_a_board_with_very_many_pairs_keeps_its_files_small(
     assert "too many pairs to check" in page
 
 
-def test_one_row_has_nothing_to_be_compared_with(made: Publisher, site: Build) -> None:
+def test_one_row_has_nothing_to_be_compared_with(publish_result: Publisher, site: Build) -> None:
     """No page, and no dead link to one."""
-    made("alone", {"made/a": {"": [0.5, 0.6]}})
+    publish_result("alone", {"made/a": {"": [0.5, 0.6]}})
     assert not [name for name in site() if "compare" in name or "pairs" in name]

@@ -36,13 +36,13 @@ def test_nothing_beats_the_frontier(points: list[Point]) -> None:
     assert [one.score for one in best] == sorted({one.score for one in best})
 
 
-def test_the_page_lists_what_it_draws(made: Publisher, site: Build) -> None:
+def test_the_page_lists_what_it_draws(publish_result: Publisher, site: Build) -> None:
     """A row that was trained for an unknown time is left out; a mark's number is its row's."""
-    made("bm25", {"made/a": {"": [0.4, 0.4]}})
-    made("unknown", {"made/a": {"": [0.9, 0.9]}}, about={"budget": 5})
+    publish_result("bm25", {"made/a": {"": [0.4, 0.4]}})
+    publish_result("unknown", {"made/a": {"": [0.9, 0.9]}}, system={"budget": 5})
     facts = {"train": {"seconds": 3600.0, "tokens": 5, "flops": 2.0}, "encode": {"vectors": 1000, "dimensions": 128}}
     leg = {"facts": facts, "seconds": {"encode": 50.0, "encode-2": 4.0, "search": 7.0}}
-    made("crop", {"made/a": {"": [0.6, 0.6]}}, about={"budget": 5}, leg=leg)
+    publish_result("crop", {"made/a": {"": [0.6, 0.6]}}, system={"budget": 5}, leg=leg)
     page = site()["cost.html"].decode()
     assert '<td class="n">54 s</td><td class="n">7 s</td><td class="n">500.0 KiB</td>' in page
     assert '<text class="name"' in page
@@ -70,7 +70,7 @@ def test_no_name_lies_on_another() -> None:
         assert all(below - above >= high - 0.1 for above, below in pairwise(lines))
 
 
-def test_without_any_cost_there_is_no_page(made: Publisher, site: Build) -> None:
+def test_without_any_cost_there_is_no_page(publish_result: Publisher, site: Build) -> None:
     """Nothing to draw."""
-    made("bm25", {"made/a": {"": [0.4]}})
+    publish_result("bm25", {"made/a": {"": [0.4]}})
     assert "cost.html" not in site()

@@ -47,18 +47,18 @@ class TaskResult(BaseModel):
 
 
 @pytest.fixture
-def three(made: Publisher, results: Path) -> Path:
+def three(publish_result: Publisher, results: Path) -> Path:
     """Two systems on official data, one on mini data, one on a substitute, with two seeds of the first."""
     draw = np.random.default_rng(0)
     for label, level in (("crop", 0.8), ("bm25", 0.3)):
         tasks = {
             f"made/{code}": {"": [float(v) for v in draw.uniform(level - 0.2, level, 30)]} for code in ("ar", "sw")
         }
-        made(label, tasks, macros=MACROS)
-    made("crop", {"made/ar": {"": [0.5] * 30}, "made/sw": {"": [0.7] * 30}}, macros=MACROS, seed=1)
-    made("crop", {"mini/made/ar": {"": [0.111] * 3}}, data="mini")
+        publish_result(label, tasks, macros=MACROS)
+    publish_result("crop", {"made/ar": {"": [0.5] * 30}, "made/sw": {"": [0.7] * 30}}, macros=MACROS, seed=1)
+    publish_result("crop", {"mini/made/ar": {"": [0.111] * 3}}, data="mini")
     suite = {"name": "like", "version": "1", "title": "Like", "stands_for": "made"}
-    made("crop", {"like/ar": {"": [0.333] * 3}}, heading={"suite": suite})
+    publish_result("crop", {"like/ar": {"": [0.333] * 3}}, heading={"suite": suite})
     return results
 
 
@@ -143,13 +143,15 @@ def test_mteb_reads_it(three: Path) -> None:
     assert "/mini-made-unsupervised" in mini
 
 
-def test_mteb_names_its_own_tasks(made: Publisher, results: Path) -> None:
+def test_mteb_names_its_own_tasks(publish_result: Publisher, results: Path) -> None:
     """SciFact and a direction of Tatoeba under mteb's names, the rest under the suite's; the same data there."""
     beir = {"name": "beir", "version": "1", "title": "BEIR", "primary": "nDCG@10"}
-    made("crop", {f"beir/{name}": {"": {"nDCG@10": [0.5]}} for name in ("scifact", "mine")}, heading={"suite": beir})
+    publish_result(
+        "crop", {f"beir/{name}": {"": {"nDCG@10": [0.5]}} for name in ("scifact", "mine")}, heading={"suite": beir}
+    )
     tatoeba = {"name": "tatoeba", "version": "1", "title": "Tatoeba", "primary": "accuracy"}
     legs = {leg: {"accuracy": [1.0]} for leg in ("fra-eng", "eng-fra")}
-    made("crop", {"tatoeba/fra-eng": legs}, heading={"suite": tatoeba})
+    publish_result("crop", {"tatoeba/fra-eng": legs}, heading={"suite": tatoeba})
     files = export("all", "mteb", results)
     found = {one.task_name: one.scores["test"][0] for one in map(TaskResult.model_validate_json, files.values())}
     shown = {name: (one["hf_subset"], one["main_score"], one["languages"]) for name, one in found.items()}

@@ -18,11 +18,11 @@ NOISE = {"crop": 11, "bm25": 12, "msm": 13}
 
 
 @pytest.fixture
-def board(made: Publisher, results: Path) -> Board:
+def board(publish_result: Publisher, results: Path) -> Board:
     """Three systems on two tasks: far better on one, about the same on the other; a fourth without the second task."""
     for label, a, b in (("crop", 0.8, 0.51), ("bm25", 0.4, 0.5), ("msm", 0.5, 0.3)):
-        made(label, {"made/a": {"": values(a, len(label))}, "made/b": {"": values(b, NOISE[label])}})
-    made("part", {"made/a": {"": values(0.7, 5)}})
+        publish_result(label, {"made/a": {"": values(a, len(label))}, "made/b": {"": values(b, NOISE[label])}})
+    publish_result("part", {"made/a": {"": values(0.7, 5)}})
     (found,) = boards(read_results(results))
     return found
 
@@ -45,9 +45,9 @@ def test_the_baseline(board: Board) -> None:
     assert heat.scale([board]).limit == 0.4
 
 
-def test_one_system_has_no_baseline(made: Publisher, results: Path) -> None:
+def test_one_system_has_no_baseline(publish_result: Publisher, results: Path) -> None:
     """There is nothing to hold it against."""
-    made("crop", {"made/a": {"": [0.5, 0.25]}})
+    publish_result("crop", {"made/a": {"": [0.5, 0.25]}})
     (found,) = boards(read_results(results))
     assert heat.baseline(found) is None
     assert heat.scale([found]).low < heat.scale([found]).high
@@ -102,14 +102,14 @@ def test_groups_by_hand() -> None:
     assert average({"a": 0.5}, ("a", "b")) is None
 
 
-def test_a_board_shows_its_groups(made: Publisher, results: Path, site: Build) -> None:
+def test_a_board_shows_its_groups(publish_result: Publisher, results: Path, site: Build) -> None:
     """Means of the tasks by hand; languages of the corpus are those that its preparation counted."""
     names = ("ar", "en", "fi", "ru")
     macros = (Macro("Avg.", tuple(f"made/{name}" for name in names)),)
     tasks = {f"made/{name}": {"": [0.1 * at + 0.1]} for at, name in enumerate(names)}
     facts: dict[str, Any] = {"facts": {"prepare": {"languages": {"ar": {}, "en": {}, "ja": {}}}}}
-    made("crop", tasks, macros=macros, about={"budget": 5}, leg=facts)
-    made("bm25", tasks, macros=macros)
+    publish_result("crop", tasks, macros=macros, system={"budget": 5}, leg=facts)
+    publish_result("bm25", tasks, macros=macros)
     (board,) = boards(read_results(results))
     titles = {column.task: column.name for column in board.columns}
     assert split_by_pretraining(board.systems["crop"], titles) == ({"made/ar", "made/en"}, {"made/fi", "made/ru"})

@@ -22,19 +22,19 @@ def line(*points: tuple[float, float]) -> CurveLine:
     return CurveLine(x=[x for x, _ in points], y=[y for _, y in points])
 
 
-def trained(made: Publisher, seed: int, curves: Any) -> Path:
+def trained(publish_result: Publisher, seed: int, curves: Any) -> Path:
     facts = {"train": {"seconds": 30.0 + 2 * seed, "tokens": 1000, "flops": 5e9}}
     leg = {"keys": {"train": f"k{seed}"}, "facts": facts}
-    return made(
-        "crop", {"made/a": {"": [0.5]}}, seed=seed, about={"budget": 1000}, leg=leg, curves={f"k{seed}": curves}
+    return publish_result(
+        "crop", {"made/a": {"": [0.5]}}, seed=seed, system={"budget": 1000}, leg=leg, curves={f"k{seed}": curves}
     )
 
 
-def test_a_page_shows_rows_curves_and_costs(made: Publisher, results: Path) -> None:
+def test_a_page_shows_rows_curves_and_costs(publish_result: Publisher, results: Path) -> None:
     """Loss first; each seed thin and their mean thick, which ends where the table below says; cost is the mean."""
     for seed, end in ((0, 2.0), (1, 4.0)):
         lines = {"probe accuracy": {"x": [0, 50], "y": [0.1, 0.2]}, "loss": {"x": [10, 50], "y": [5.0, end]}}
-        trained(made, seed, {"stage": "train", "across": "tokens", "lines": lines})
+        trained(publish_result, seed, {"stage": "train", "across": "tokens", "lines": lines})
     shown = Catalogue(methods={"crop": MethodCard("crop", "1", "Two pieces.", "Someone 2020", "# Card\n")})
     built = files(site_of(results, shown))
     page = built["methods/crop.html"].decode()
@@ -48,7 +48,7 @@ def test_a_page_shows_rows_curves_and_costs(made: Publisher, results: Path) -> N
     assert b'href="../methods/crop.html"' in next(built[name] for name in built if name.startswith("runs/"))
 
 
-def test_all_methods_learn_in_one_plot(made: Publisher, site: Callable[[], dict[str, bytes]]) -> None:
+def test_all_methods_learn_in_one_plot(publish_result: Publisher, site: Callable[[], dict[str, bytes]]) -> None:
     """A line a method in what most of them measure, not in their losses, which cannot be compared."""
     facts = {"train": {"seconds": 1.0, "tokens": 1, "flops": 1.0}}
     for name in ("crop", "ict", "msm"):
@@ -56,7 +56,7 @@ def test_all_methods_learn_in_one_plot(made: Publisher, site: Callable[[], dict[
         lines |= {"own": {"x": [1], "y": [1.0]}} if name == "msm" else {}
         curve = {"stage": "train", "across": "tokens", "lines": lines}
         leg = {"keys": {"train": name}, "facts": facts}
-        made(name, {"made/a": {"": [0.5]}}, about={"budget": 1}, leg=leg, curves={name: curve})
+        publish_result(name, {"made/a": {"": [0.5]}}, system={"budget": 1}, leg=leg, curves={name: curve})
     page = site()["methods/index.html"].decode()
     drawn = page[page.index('id="learning"') :]
     assert "probe rank against tokens: crop ends at 2; ict ends at 2; msm ends at 2" in drawn
@@ -89,9 +89,9 @@ def test_at_most_six_systems_are_drawn() -> None:
         [],
     ],
 )
-def test_curves_that_no_run_writes_are_refused(made: Publisher, results: Path, curves: Any) -> None:
+def test_curves_that_no_run_writes_are_refused(publish_result: Publisher, results: Path, curves: Any) -> None:
     """In a sentence that names the file; a file without its checksum as well."""
-    path = trained(made, 0, {"stage": "train", "across": "tokens", "lines": {"loss": {"x": [1], "y": [1]}}})
+    path = trained(publish_result, 0, {"stage": "train", "across": "tokens", "lines": {"loss": {"x": [1], "y": [1]}}})
     (result,) = read_results(results)
     assert trainings(result)["k0"].lines["loss"].x == [1]
     (path.parent / CURVES).write_text(json.dumps(curves))
@@ -103,9 +103,9 @@ def test_curves_that_no_run_writes_are_refused(made: Publisher, results: Path, c
         trainings(result)
 
 
-def test_without_curves_there_is_no_such_part(made: Publisher, site: Callable[[], dict[str, bytes]]) -> None:
+def test_without_curves_there_is_no_such_part(publish_result: Publisher, site: Callable[[], dict[str, bytes]]) -> None:
     """bm25 trains nothing."""
-    made("bm25", {"made/a": {"": [0.5]}})
+    publish_result("bm25", {"made/a": {"": [0.5]}})
     page = site()["methods/bm25.html"].decode()
     assert "curves against" not in page
     assert "Cost of training" not in page

@@ -87,18 +87,18 @@ class Sheet(HTMLParser):
 
 
 @pytest.fixture
-def built(made: Publisher, site: Build) -> dict[str, bytes]:
+def built(publish_result: Publisher, site: Build) -> dict[str, bytes]:
     """A site of three kinds of data, with a tie, an incomplete row and hostile text wherever text can stand."""
     macros = (Macro("Avg. (2)", ("made/a", "made/b")), Macro("b alone", ("made/b",)))
     for label, level in (("crop", 0.8), ("bm25", 0.4)):
         for prefix, data in (("", "official"), ("mini/", "mini")):
             tasks = {f"{prefix}made/a": {"": values(level, 1, 40)}, f"{prefix}made/b": {"": values(level, 2, 30)}}
-            made(label, tasks, macros=macros, data=data)
-    made("part", {"made/a": {"": values(0.5, 3, 40)}}, macros=macros)
+            publish_result(label, tasks, macros=macros, data=data)
+    publish_result("part", {"made/a": {"": values(0.5, 3, 40)}}, macros=macros)
     hostile = {"label": HOSTILE, "version": HOSTILE}
     heading = {"suite": {"name": "evil", "version": HOSTILE, "title": HOSTILE}}
     tasks = {"evil/a": {"": [0.5, 0.7]}}
-    made("x", tasks, about=hostile, card=HOSTILE, data="local", heading=heading)
+    publish_result("x", tasks, system=hostile, card=HOSTILE, data="local", heading=heading)
     return site()
 
 
@@ -138,9 +138,9 @@ def test_the_pages_and_files_that_there_are(built: dict[str, bytes]) -> None:
     assert found > 20
 
 
-def test_another_world_has_a_tree_of_its_own(made: Publisher, site: Build) -> None:
+def test_another_world_has_a_tree_of_its_own(publish_result: Publisher, site: Build) -> None:
     """Its pages say whose they are, with the banner of mini data; without official data the first page shows them."""
-    made("crop", {"mini-few-names/made/a": {"": [0.5, 0.7]}}, data="mini-few-names")
+    publish_result("crop", {"mini-few-names/made/a": {"": [0.5, 0.7]}}, data="mini-few-names")
     built = site()
     page = built["mini-few-names/suites/made/unsupervised.html"].decode()
     assert "<title>mini-few-names/made · unsupervised</title>" in page
@@ -215,16 +215,16 @@ def test_the_numbers_are_those_of_the_csv(built: dict[str, bytes]) -> None:
     )
 
 
-def test_a_lead_that_other_training_runs_could_turn_is_a_tie(made: Publisher, site: Build) -> None:
+def test_a_lead_that_other_training_runs_could_turn_is_a_tie(publish_result: Publisher, site: Build) -> None:
     """Of two trainings only these checkpoints are spoken of; a third lets the trainings' scatter count."""
     leads = (0.1, 0.0, 0.05)
-    made("bm25", {"made/a": {"": [0.3] * 40 + [0.3]}}, about={"deterministic": True})
+    publish_result("bm25", {"made/a": {"": [0.3] * 40 + [0.3]}}, system={"deterministic": True})
     for seed, lead in enumerate(leads[:2]):
-        made("crop", {"made/a": {"": [0.3 + lead] * 40 + [0.31 + lead]}}, seed=seed)
+        publish_result("crop", {"made/a": {"": [0.3 + lead] * 40 + [0.31 + lead]}}, seed=seed)
     page = "".join(sheets(site())["suites/made/unsupervised.html"].text)
     assert "crop is significantly better" in page
     assert "results for crop are about these checkpoints, not methods" in page
-    made("crop", {"made/a": {"": [0.3 + leads[2]] * 40 + [0.31 + leads[2]]}}, seed=2)
+    publish_result("crop", {"made/a": {"": [0.3 + leads[2]] * 40 + [0.31 + leads[2]]}}, seed=2)
     page = "".join(sheets(site())["suites/made/unsupervised.html"].text)
     assert "crop and bm25 share first place" in page
     assert "have a standard deviation of 5.0 points" in page
@@ -254,16 +254,16 @@ def test_mini_and_local_data_say_so_everywhere(built: dict[str, bytes]) -> None:
         assert row.startswith("scope=")
 
 
-def test_the_first_sentence(made: Publisher, site: Build) -> None:
+def test_the_first_sentence(publish_result: Publisher, site: Build) -> None:
     """One system; then two of one strength; then none that has everything."""
-    made("a", {"s/x": {"": values(0.5, 1, 20)}}, suite="s")
+    publish_result("a", {"s/x": {"": values(0.5, 1, 20)}}, suite="s")
 
     def lead() -> str:
         sentence: str = json.loads(site()["suites/s/unsupervised.json"])["sentence"]
         return sentence
 
     assert lead() == "a is the only ranked system, so there is nothing to compare it with."
-    made("b", {"s/x": {"": values(0.5, 2, 20)}}, suite="s")
+    publish_result("b", {"s/x": {"": values(0.5, 2, 20)}}, suite="s")
     first = lead().split(" ")[0]
     assert re.fullmatch(
         f"[ab] and [ab] share first place: none is significantly worse than {first}. 1 seed per system. A true "
@@ -271,8 +271,8 @@ def test_the_first_sentence(made: Publisher, site: Build) -> None:
         "[ab] and [ab] are about these checkpoints, not methods.",
         lead(),
     )
-    made("a", {"s/y": {"": values(0.5, 1, 20)}}, suite="s")
-    made("b", {"s/z": {"": values(0.5, 1, 20)}}, suite="s")
+    publish_result("a", {"s/y": {"": values(0.5, 1, 20)}}, suite="s")
+    publish_result("b", {"s/z": {"": values(0.5, 1, 20)}}, suite="s")
     assert lead() == "No system has run all 3 tasks of this table yet, so none is ranked."
 
 
@@ -282,11 +282,11 @@ def test_the_same_results_give_the_same_bytes(built: dict[str, bytes], results: 
     assert not any(str(results.parent).encode() in data for data in built.values())
 
 
-def test_a_large_board_keeps_its_budget(made: Publisher, results: Path) -> None:
+def test_a_large_board_keeps_its_budget(publish_result: Publisher, results: Path) -> None:
     """125 systems by 16 tasks: page within 200 KB, index 120, style 20, data 300."""
     names = [f"made/task{number:02}" for number in range(16)]
     for label in ("one", "two"):
-        made(label, {name: {"": values(0.5, 7, 6)} for name in names}, macros=(Macro("Avg.", tuple(names)),))
+        publish_result(label, {name: {"": values(0.5, 7, 6)} for name in names}, macros=(Macro("Avg.", tuple(names)),))
     (board,) = boards(read_results(results))
     rows = [replace(board.rows[0], name=f"some-longer-name@{number}") for number in range(125)]
     against = {row.name: board.best_against["two"] for row in rows[1:]}
@@ -314,13 +314,13 @@ def of_many(names: list[str], board: Board) -> Statistics:
     return Statistics(ranks=ranks, cells=cells)
 
 
-def test_tokens_that_are_not_the_official_ones_are_noted(made: Publisher, site: Build) -> None:
+def test_tokens_that_are_not_the_official_ones_are_noted(publish_result: Publisher, site: Build) -> None:
     """R@Nkt without NLTK's model of sentences says so on the board, and in `bench compare`."""
     about = {"name": "xor-retrieve", "version": "1", "title": "XOR-Retrieve", "primary": "R@2kt"}
     for label, model, value in (("crop", "abbreviations/1", 1.0), ("bm25", "punkt_tab", 0.0)):
         leg = {"libraries": {"tokeniser": f"nltk-3:word_tokenize:{model}"}}
         tasks = {"xor-retrieve/ar": {"": {"R@2kt": [value, 1.0]}}}
-        path = made(label, tasks, heading={"suite": about}, leg=leg, about={"deterministic": True})
+        path = publish_result(label, tasks, heading={"suite": about}, leg=leg, system={"deterministic": True})
     said = "R@Nkt without NLTK's punkt_tab (nltk-3:word_tokenize:abbreviations/1): not the official tokens"
     assert said in html.unescape(site()["suites/xor-retrieve/unsupervised.html"].decode())
     given = ["bm25", "crop", "--suite", "xor-retrieve", "--results", str(path.parents[5])]
@@ -344,14 +344,14 @@ def test_rows_are_cut_into_pages(tasks: int, systems: int, pages: int) -> None:
 
 
 def test_every_page_of_a_long_board_has_its_baseline(
-    made: Publisher, site: Build, monkeypatch: pytest.MonkeyPatch
+    publish_result: Publisher, site: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The script subtracts a row of its own page; bm25, the usual one, is on the last page here."""
     monkeypatch.setattr(captions, "_LISTED_BEST", 2)
     monkeypatch.setattr(suites, "CELLS", 0)
     monkeypatch.setattr(suites, "FEWEST", 2)
     for at, label in enumerate(("best", "good", "fair", "bm25")):
-        made(label, {name: {"": values(0.8 - 0.1 * at, at)} for name in ("made/a", "made/b")})
+        publish_result(label, {name: {"": values(0.8 - 0.1 * at, at)} for name in ("made/a", "made/b")})
     for end, base in (("", "best"), ("-2", "bm25")):
         page = site()[f"suites/made/unsupervised{end}.html"].decode()
         held = json.loads(page.partition('id="board-data">')[2].partition("</script>")[0])
@@ -361,13 +361,13 @@ def test_every_page_of_a_long_board_has_its_baseline(
         assert "results for 4 of 4 systems are about these checkpoints" in page, "too many to be named"
 
 
-def test_a_substitute_says_so_wherever_it_shows(made: Publisher, site: Build) -> None:
+def test_a_substitute_says_so_wherever_it_shows(publish_result: Publisher, site: Build) -> None:
     """Banner, caption, list of pages, CSV and JSON; benchmarks stand before it, and none of them is marked."""
     suite = {"version": "1", "primary": "RR@100"}
-    made("crop", {"zoo/a": {"": [0.5, 0.7]}}, heading={"suite": {"name": "zoo", "title": "Zoo", **suite}})
+    publish_result("crop", {"zoo/a": {"": [0.5, 0.7]}}, heading={"suite": {"name": "zoo", "title": "Zoo", **suite}})
     substitute = {"name": "apes", "title": "Apes", "stands_for": "zoo", **suite}
     for label, values_ in (("crop", [0.5, 0.7]), ("bm25", [0.25, 0.5])):
-        made(label, {"apes/a": {"": values_}}, heading={"suite": substitute})
+        publish_result(label, {"apes/a": {"": values_}}, heading={"suite": substitute})
     built = site()
     said = "substitute for zoo: not comparable with published numbers"
     page = built["substitutes/suites/apes/unsupervised.html"].decode()

@@ -21,10 +21,10 @@ def site(results: Path, *suites: SuiteCard) -> Site:
     return site_of(results, Catalogue({}, {one.name: one for one in suites}))
 
 
-def test_card_licence_citation_version_and_boards(made: Publisher, results: Path) -> None:
+def test_card_licence_citation_version_and_boards(publish_result: Publisher, results: Path) -> None:
     """Everything that the suite tells; a link to each board, mini ones named so."""
     for data, prefix in (("official", ""), ("mini", "mini/")):
-        made("bm25", {f"{prefix}made/a": {"": [0.5, 0.7]}}, data=data)
+        publish_result("bm25", {f"{prefix}made/a": {"": [0.5, 0.7]}}, data=data)
     suite = SuiteCard("made", "Made & more", "RR@100", CARD, "Someone 2020.", ("CC BY 4.0.", "CC BY 4.0", "MIT"))
     text = built(site(results, suite))["protocols/made.html"]
     assert "<strong>measure</strong>" in text

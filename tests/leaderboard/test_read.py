@@ -21,8 +21,8 @@ VALUES = f"per-query/{TASK}.json.gz"
 
 
 @pytest.fixture
-def path(made: Publisher) -> Path:
-    return made("bm25", {TASK: {"": [0.25, 0.75]}})
+def path(publish_result: Publisher) -> Path:
+    return publish_result("bm25", {TASK: {"": [0.25, 0.75]}})
 
 
 def table(queries: list[str], column: list[Any]) -> bytes:
@@ -148,11 +148,11 @@ def test_a_bundle_that_is_not_as_it_was_written(path: Path, results: Path) -> No
         result.values(TASK, "", "RR@100")
 
 
-def test_rows_of_a_substitute_say_so(made: Publisher, results: Path) -> None:
+def test_rows_of_a_substitute_say_so(publish_result: Publisher, results: Path) -> None:
     """Its tasks and its averages, in every row; what it stands for must be a name."""
     suite = {"name": "made", "version": "1", "title": "Made", "stands_for": "mrtydi"}
     tasks = {"made/a": {"": [0.5, 0.25]}, "made/b": {"": [0.5]}}
-    path = made("bm25", tasks, heading={"suite": suite}, macros=(Macro("Avg. (2)", ("made/a", "made/b")),))
+    path = publish_result("bm25", tasks, heading={"suite": suite}, macros=(Macro("Avg. (2)", ("made/a", "made/b")),))
     said = "substitute for mrtydi: not comparable with published numbers"
     assert [(row["task"], row["note"]) for row in load_results(results).legs()] == [
         ("made/a", said),

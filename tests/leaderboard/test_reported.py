@@ -216,9 +216,9 @@ def one_pair(results: Path, *told: Reported, methods: Sequence[MethodCard] = ())
 FIXED = {"deterministic": True}
 
 
-def test_a_deterministic_system_agrees_in_print(made: Publisher, results: Path) -> None:
+def test_a_deterministic_system_agrees_in_print(publish_result: Publisher, results: Path) -> None:
     """BM25: its difference in the paper's unit, from the right value; its queries are ours, so no error excuses."""
-    made("bm25", {"made/a": {"": values(0.5)}, "made/b": {"": values(0.6)}}, macros=AVERAGE, about=FIXED)
+    publish_result("bm25", {"made/a": {"": values(0.5)}, "made/b": {"": values(0.6)}}, macros=AVERAGE, system=FIXED)
     pair = one_pair(results, replace(ROW, average="Avg. (2)"))
     assert pair.matched
     assert pair.difference == pytest.approx(5.0)
@@ -233,12 +233,12 @@ def test_a_deterministic_system_agrees_in_print(made: Publisher, results: Path) 
     assert one_pair(results, wrong).agrees is True
 
 
-def test_a_trained_system_agrees_where_another_training_lies(made: Publisher, results: Path) -> None:
+def test_a_trained_system_agrees_where_another_training_lies(publish_result: Publisher, results: Path) -> None:
     """Student's prediction interval of three trainings, by hand: 0.50 ± 4.303 · 0.02 · √(4/3); of one, nobody knows."""
-    made("bm25", {"made/a": {"": values(0.5)}})
+    publish_result("bm25", {"made/a": {"": values(0.5)}})
     assert one_pair(results, replace(ROW, task="made/a")).agrees is None
     for seed, level in ((1, 0.48), (2, 0.52)):
-        made("bm25", {"made/a": {"": values(level)}}, seed=seed)
+        publish_result("bm25", {"made/a": {"": values(level)}}, seed=seed)
     pair = one_pair(results, replace(ROW, task="made/a"))
     reach = 4.302653 * 0.02 * (4 / 3) ** 0.5
     assert (pair.ours.low, pair.ours.high) == pytest.approx((0.5 - reach, 0.5 + reach))
@@ -254,10 +254,10 @@ SUBSTITUTE = {"suite": {"name": "made", "version": "1", "title": "Made", "stands
     [("mini/made/a", {"data": "mini"}), ("made/a", {"data": "local"}), ("made/a", {"heading": SUBSTITUTE})],
 )
 def test_only_official_data_of_the_benchmark_itself(
-    made: Publisher, results: Path, task: str, given: dict[str, Any]
+    publish_result: Publisher, results: Path, task: str, given: dict[str, Any]
 ) -> None:
     """Numbers of mini data, of the user's own and of substitutes are never shown with a paper's."""
-    made("bm25", {task: {"": values(0.5)}}, **given)
+    publish_result("bm25", {task: {"": values(0.5)}}, **given)
     one = site(results, [replace(ROW, task="made/a")])
     assert pairs(one) == []
     assert matched(one, one.boards[0], one.boards[0].rows[0]) is None
@@ -272,10 +272,10 @@ MSM = method("msm", {"paper": Preset({"k": 1}, "MSM (arXiv 1), section 4; 200k s
 DENSE = {"backbone": "org/xlm-r-base", "corpus": {"name": "wiki:20"}, "budget": 1000}
 
 
-def test_what_was_trained_here_needs_all_four(made: Publisher, results: Path) -> None:
+def test_what_was_trained_here_needs_all_four(publish_result: Publisher, results: Path) -> None:
     """Backbone and data by the paper's words, tuning by its setting; without the steps, or all alike, no difference."""
     row = replace(ROW, paper="MSM", model="MSM (ours)", task="made/a")
-    made("msm", {"made/a": {"": values(0.5)}}, about={"method": "msm", **DENSE})
+    publish_result("msm", {"made/a": {"": values(0.5)}}, system={"method": "msm", **DENSE})
     pair = one_pair(results, row, methods=[XLMR, MSM])
     assert [chip.name for chip in pair.chips] == ["backbone", "data", "tuning", "steps"]
     assert [chip.same for chip in pair.chips] == [True, True, True, None]
@@ -287,24 +287,24 @@ def test_what_was_trained_here_needs_all_four(made: Publisher, results: Path) ->
     assert "Papers and our results" not in page["reported.html"]
     assert "200,000" not in page["reported/msm.html"]
     assert 'class="pairs grey"' in page["reported/msm.html"]
-    made("msm", {"made/a": {"": values(0.5)}}, about={"method": "msm", **DENSE, "backbone": "scratch:2x128"})
+    publish_result("msm", {"made/a": {"": values(0.5)}}, system={"method": "msm", **DENSE, "backbone": "scratch:2x128"})
     chips = one_pair(results, replace(ROW, paper="MSM", model="MSM", task="made/a"), methods=[XLMR, MSM]).chips
     assert (chips[0].same, chips[0].detail) == (False, "ours scratch:2x128; the paper's org/xlm-r-base")
 
 
-def test_a_released_encoder_brings_its_training(made: Publisher, results: Path) -> None:
+def test_a_released_encoder_brings_its_training(publish_result: Publisher, results: Path) -> None:
     """Its name says the weights; only the tuning can differ."""
     settings = [{"key": "method.model", "value": "org/xlm-r-base", "origin": "preset xlm-r-base"}]
-    made("x", {"made/a": {"": values(0.5)}}, about={"method": "pretrained", "settings": settings})
+    publish_result("x", {"made/a": {"": values(0.5)}}, system={"method": "pretrained", "settings": settings})
     row = replace(ROW, model="XLM-R Base (Conneau et al., 2019)", task="made/a")
     assert one_pair(results, row, methods=[XLMR]).matched
     assert not one_pair(results, replace(row, setting="few-shot"), methods=[XLMR]).matched
     assert pairs(site(results, [replace(row, model="XLM-R")], [XLMR])) == []
 
 
-def test_the_paper_column(made: Publisher, results: Path) -> None:
+def test_the_paper_column(publish_result: Publisher, results: Path) -> None:
     """The headline of a row under the same conditions; the method's own paper before others; nothing else."""
-    made("bm25", {"made/a": {"": values(0.5)}, "made/b": {"": values(0.6)}}, macros=AVERAGE)
+    publish_result("bm25", {"made/a": {"": values(0.5)}, "made/b": {"": values(0.6)}}, macros=AVERAGE)
     other = replace(ROW, average="Avg. (2)")
     own = replace(other, paper="BM25", table="Table 9")
     wrong = [replace(other, measure="R@100"), replace(other, model="MSM"), replace(other, average="Avg. (3)")]
@@ -315,9 +315,9 @@ def test_the_paper_column(made: Publisher, results: Path) -> None:
     assert matched(one, board, board.rows[0]) is None
 
 
-def test_the_page_says_what_agrees(made: Publisher, results: Path) -> None:
+def test_the_page_says_what_agrees(publish_result: Publisher, results: Path) -> None:
     """Dumbbells on one axis, the sign of the difference, and hostile words of papers harmless."""
-    made("bm25", {"made/a": {"": values(0.5)}, "made/b": {"": values(0.6)}}, macros=AVERAGE, about=FIXED)
+    publish_result("bm25", {"made/a": {"": values(0.5)}, "made/b": {"": values(0.6)}}, macros=AVERAGE, system=FIXED)
     evil = "<script>alert(1)</script>"
     told = [
         replace(ROW, average="Avg. (2)", printed="90.0", value=90.0),

@@ -31,7 +31,7 @@ def put(made: dict[str, bytes], path: str) -> tuple[str, Any]:
     return key, value
 
 
-def test_a_row_says_where_it_comes_from(made: Publisher, site: Build) -> None:
+def test_a_row_says_where_it_comes_from(publish_result: Publisher, site: Build) -> None:
     """Command, versions, hash, keys, machine, seconds, settings of the harness and the state of the audit."""
     leg = {
         "keys": {"search": "c0ffee" * 5},
@@ -41,7 +41,7 @@ def test_a_row_says_where_it_comes_from(made: Publisher, site: Build) -> None:
         "audits": [{"corpus": "wiki", "audited": None}],
         "release": "v9.9",
     }
-    made("bm25@x", {"made/a": {"": [0.25, 0.5]}, "made/b": {"": [1.0, 0.0]}}, leg=leg)
+    publish_result("bm25@x", {"made/a": {"": [0.25, 0.5]}, "made/b": {"": [1.0, 0.0]}}, leg=leg)
     (page,) = pages(site())
     for said in ("bench run --method bm25", "c0ffeec0ffee<", "device cuda, threads 3", "v9.9", "wiki: not audited"):
         assert said in page, said
@@ -53,12 +53,12 @@ def test_a_row_says_where_it_comes_from(made: Publisher, site: Build) -> None:
     assert shlex.split(command)[:2] == ["bench", "run"]
 
 
-def test_values_query_by_query_are_those_of_the_bundle(made: Publisher, site: Build) -> None:
+def test_values_query_by_query_are_those_of_the_bundle(publish_result: Publisher, site: Build) -> None:
     """Script, ids and CSV: means over seeds, ids once a task, in one order."""
     values = {0: [0.1, 0.9, 0.30005], 3: [0.3, 0.7, 0.5]}
     for seed, some in values.items():
-        made("crop", {"made/a": {"": some}}, seed=seed)
-    made("bm25", {"made/a": {"": [0.0, 1.0, 0.5]}})
+        publish_result("crop", {"made/a": {"": some}}, seed=seed)
+    publish_result("bm25", {"made/a": {"": [0.0, 1.0, 0.5]}})
     found = site()
     scripts = sorted(name for name in found if name.startswith("data/q/") and name.endswith(".js"))
     assert len(scripts) == 2
@@ -73,11 +73,11 @@ def test_values_query_by_query_are_those_of_the_bundle(made: Publisher, site: Bu
     assert [row["query"] for row in rows] == ["q00000", "q00001", "q00002"]
 
 
-def test_files_of_mini_data_and_substitutes_say_so(made: Publisher, site: Build) -> None:
+def test_files_of_mini_data_and_substitutes_say_so(publish_result: Publisher, site: Build) -> None:
     """In a tree of their own, a first line and a column, so that no file can be mistaken when it is mailed alone."""
-    made("bm25", {"mini/made/a": {"": [0.5]}}, data="mini")
+    publish_result("bm25", {"mini/made/a": {"": [0.5]}}, data="mini")
     suite = {"name": "made", "version": "1", "title": "M", "stands_for": "real"}
-    made("bm25", {"made/a": {"": [0.5]}}, heading={"suite": suite})
+    publish_result("bm25", {"made/a": {"": [0.5]}}, heading={"suite": suite})
     found = site()
     tables = {name: content.decode() for name, content in found.items() if "/q/" in name and name.endswith(".csv")}
     assert {name.partition("data/")[0] for name in tables} == {"mini/", "substitutes/"}
@@ -87,13 +87,13 @@ def test_files_of_mini_data_and_substitutes_say_so(made: Publisher, site: Build)
         assert said in text.partition("\n")[0]
 
 
-def test_addresses_are_stable_and_differ(made: Publisher, site: Build) -> None:
+def test_addresses_are_stable_and_differ(publish_result: Publisher, site: Build) -> None:
     """Two rows that look alike have two pages; other rows beside them move none."""
     about = {"method": "bm25"}
-    made("BM25 é", {"made/a": {"": [0.5]}}, about=about)
+    publish_result("BM25 é", {"made/a": {"": [0.5]}}, system=about)
     first = set(site())
-    made("BM25 è", {"made/a": {"": [0.5]}}, about=about)
-    made("x" * 200, {"made/a": {"": [0.5]}}, about=about)
+    publish_result("BM25 è", {"made/a": {"": [0.5]}}, system=about)
+    publish_result("x" * 200, {"made/a": {"": [0.5]}}, system=about)
     found = set(site())
     assert {name for name in first if name.startswith("runs/")} < found
     named = [name for name in found if name.startswith("runs/")]
@@ -101,12 +101,12 @@ def test_addresses_are_stable_and_differ(made: Publisher, site: Build) -> None:
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-/.") for name in named)
 
 
-def test_free_keys_of_a_result_cannot_act_or_break(made: Publisher, site: Build) -> None:
+def test_free_keys_of_a_result_cannot_act_or_break(publish_result: Publisher, site: Build) -> None:
     """What the format leaves free may hold anything: text stays text, other kinds are passed over, lists are cut."""
     many = [{"key": f"k{at}", "value": HOSTILE * 9, "origin": "--set"} for at in range(500)]
     free = {"compute": HOSTILE, "seconds": {HOSTILE: HOSTILE}, "settings": many, "audits": {"a": 1}}
     leg = {"keys": {"x": HOSTILE}, "release": HOSTILE, **free}
-    made(HOSTILE, {"made/a": {"": [0.5, 0.5]}}, ids=HOSTILE, about={"method": "bm25"}, leg=leg)
+    publish_result(HOSTILE, {"made/a": {"": [0.5, 0.5]}}, ids=HOSTILE, system={"method": "bm25"}, leg=leg)
     found = site()
     (page,) = pages(found)
     assert "<script>alert" not in page
@@ -117,18 +117,18 @@ def test_free_keys_of_a_result_cannot_act_or_break(made: Publisher, site: Build)
     assert all(b"<script>alert" not in content for name, content in found.items() if name.endswith(".js"))
 
 
-def test_settings_that_are_none_are_refused(made: Publisher, results: Path) -> None:
+def test_settings_that_are_none_are_refused(publish_result: Publisher, results: Path) -> None:
     """What the format names must be what it says; the sentence names the place."""
-    path = made("bm25", {"made/a": {"": [0.5]}})
+    path = publish_result("bm25", {"made/a": {"": [0.5]}})
     Bundle(path.parent).rewrite(lambda content: content["tasks"]["made/a"][""].update(settings=[3]))
     with pytest.raises(StoreError, match=r"found a fault at 'tasks\.made/a\.\.settings\.0'"):
         read_results(results)
 
 
-def test_runs_are_copied_where_asked_and_allowed(made: Publisher, results: Path) -> None:
+def test_runs_are_copied_where_asked_and_allowed(publish_result: Publisher, results: Path) -> None:
     """The whole bundle; of the user's own folders the result file alone."""
-    path = made("bm25", {"made/a": {"": [0.5]}})
-    made("bm25", {"made/mine": {"": [0.5]}}, data="local")
+    path = publish_result("bm25", {"made/a": {"": [0.5]}})
+    publish_result("bm25", {"made/mine": {"": [0.5]}}, data="local")
     whole = site_of(results)
     plain, everything = files(whole), files(replace(whole, runs=True))
     copied = {name: everything[name] for name in everything.keys() - plain.keys()}
@@ -138,10 +138,10 @@ def test_runs_are_copied_where_asked_and_allowed(made: Publisher, results: Path)
     assert path.read_bytes() in copied.values()
 
 
-def test_an_incomplete_row_has_a_page_without_rank(made: Publisher, results: Path) -> None:
+def test_an_incomplete_row_has_a_page_without_rank(publish_result: Publisher, results: Path) -> None:
     """It says how much it has; its method's page has the score of its only task."""
-    made("bm25", {"made/a": {"": [0.5]}, "made/b": {"": [0.5]}})
-    path = made("part", {"made/a": {"": [0.25]}})
+    publish_result("bm25", {"made/a": {"": [0.5]}, "made/b": {"": [0.5]}})
+    path = publish_result("part", {"made/a": {"": [0.25]}})
     shown = site_of(results)
     (method,) = (page.decode() for name, page in methods.files(shown, Renderer(shown)) if "part" in name)
     assert '25.0 <span class="why">made/a, 1 of 2 tasks</span>' in method

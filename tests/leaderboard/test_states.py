@@ -47,12 +47,14 @@ def accept() -> Accept:
 
 
 @pytest.fixture
-def lying(made: Publisher, results: Path, accept: Accept) -> Board:
+def lying(publish_result: Publisher, results: Path, accept: Accept) -> Board:
     """Two systems that were run here, and a perfect one that nobody could recompute, with a task that nobody has."""
-    made("good", {"made/a": {"": values(0.6, 1)}})
-    made("poor", {"made/a": {"": values(0.2, 1)}})
+    publish_result("good", {"made/a": {"": values(0.6, 1)}})
+    publish_result("poor", {"made/a": {"": values(0.2, 1)}})
     about = {"hash": "1a2b3c4d" * 8, "method": "liar"}
-    path = made("liar", {**TASKS, "made/z": {"": [1.0] * 3}}, about={**about, "budget": 1}, leg={"release": "v9"})
+    path = publish_result(
+        "liar", {**TASKS, "made/z": {"": [1.0] * 3}}, system={**about, "budget": 1}, leg={"release": "v9"}
+    )
     accept(path, "it is of release 'v9' of the data")
     (board,) = boards(read_results(results))
     return board
@@ -104,20 +106,22 @@ def test_it_is_marked_wherever_it_shows(lying: Board, results: Path) -> None:
         assert '"liar"' not in text
 
 
-def test_its_cells_are_in_no_grid(made: Publisher, results: Path, accept: Accept) -> None:
+def test_its_cells_are_in_no_grid(publish_result: Publisher, results: Path, accept: Accept) -> None:
     """An ablation compares verified cells with the paper's."""
     preset = Preset(
         {}, "x", "y", (GridCell("a", {}, {"z": 1.0}), GridCell("b", {}, {"z": 2.0})), suite="made", task="a"
     )
-    accept(made("m@t=a", TASKS, about={"method": "m"}), "no data")
+    accept(publish_result("m@t=a", TASKS, system={"method": "m"}), "no data")
     shown = Catalogue({"m": MethodCard("m", "1", "", "", "", {"t": preset})}, {})
     assert grids(site_of(results, shown))[0].runs == ()
 
 
-def test_a_seed_that_nobody_checked_joins_no_verified_ones(made: Publisher, results: Path, accept: Accept) -> None:
+def test_a_seed_that_nobody_checked_joins_no_verified_ones(
+    publish_result: Publisher, results: Path, accept: Accept
+) -> None:
     """Its row is another one, with an address of its own."""
-    made("x", {"made/a": {"": [0.5, 0.25]}}, seed=0)
-    accept(made("x", {"made/a": {"": [1.0, 1.0]}}, seed=1), "no data")
+    publish_result("x", {"made/a": {"": [0.5, 0.25]}}, seed=0)
+    accept(publish_result("x", {"made/a": {"": [1.0, 1.0]}}, seed=1), "no data")
     (board,) = boards(read_results(results))
     assert [(row.seeds, row.score, row.verified) for row in board.all_rows] == [
         ((0,), 0.375, True),
@@ -126,18 +130,18 @@ def test_a_seed_that_nobody_checked_joins_no_verified_ones(made: Publisher, resu
     assert len([name for name in files(site_of(results)) if name.startswith("runs/")]) == 2
 
 
-def test_a_board_of_unverified_rows_alone(made: Publisher, results: Path, accept: Accept) -> None:
+def test_a_board_of_unverified_rows_alone(publish_result: Publisher, results: Path, accept: Accept) -> None:
     """None is ranked or tested, and the first sentence says why."""
     for label in ("x", "y"):
-        accept(made(label, TASKS), "no data")
+        accept(publish_result(label, TASKS), "no data")
     (board,) = boards(read_results(results))
     assert (board.rows, len(board.unranked), board.pairs) == ((), 2, 0)
     assert "No system in this table has been verified yet" in files(site_of(results))[f"{STEM}.html"].decode()
 
 
-def test_recomputed_rows_say_what_that_does_not_show(made: Publisher, results: Path, accept: Accept) -> None:
+def test_recomputed_rows_say_what_that_does_not_show(publish_result: Publisher, results: Path, accept: Accept) -> None:
     """They are ranked; that a perfect run could be made from public judgements is said on the board and the row."""
-    accept(made("x", TASKS))
+    accept(publish_result("x", TASKS))
     (board,) = boards(read_results(results))
     assert [row.verification.basis for row in board.rows] == [Basis.RECOMPUTED]
     made_ = files(site_of(results))
@@ -146,12 +150,12 @@ def test_recomputed_rows_say_what_that_does_not_show(made: Publisher, results: P
     assert ONLY_RECOMPUTED in row
 
 
-def test_copies_are_named(made: Publisher, results: Path) -> None:
+def test_copies_are_named(publish_result: Publisher, results: Path) -> None:
     """Equal numbers under two names, and as seeds of one system."""
-    made("x", {"made/a": {"": [0.5, 0.25]}})
-    made("y", {"made/a": {"": [0.5, 0.25]}})
+    publish_result("x", {"made/a": {"": [0.5, 0.25]}})
+    publish_result("y", {"made/a": {"": [0.5, 0.25]}})
     for seed in range(3):
-        made("z", {"made/a": {"": [0.75, 0.25]}}, seed=seed)
+        publish_result("z", {"made/a": {"": [0.75, 0.25]}}, seed=seed)
     (board,) = boards(read_results(results))
     assert [note for note in board.notes if "same numbers" in note] == [
         "y has the same numbers throughout as x, as a copy of its run would.",
@@ -160,10 +164,10 @@ def test_copies_are_named(made: Publisher, results: Path) -> None:
 
 
 def test_maintainers_records_alone_count_where_their_folder_is_given(
-    made: Publisher, results: Path, tmp_path: Path, accept: Accept
+    publish_result: Publisher, results: Path, tmp_path: Path, accept: Accept
 ) -> None:
     """A record is of one bundle and must cover every number; then the row climbs by what was found since."""
-    path, records = made("x", TASKS), Records(tmp_path / "records")
+    path, records = publish_result("x", TASKS), Records(tmp_path / "records")
     accept(path)
     numbers = {"made/a": {"": ["RR@100", "R@100"]}}
 
@@ -193,7 +197,7 @@ def test_maintainers_records_alone_count_where_their_folder_is_given(
     page = next(text.decode() for name, text in built(results, records).items() if name.startswith("runs/"))
     assert "verified: reproduced elsewhere by A. Author" in page
     assert "https://example.org/yes" in page
-    made("x", {**TASKS, "made/b": {"": [0.5]}})
+    publish_result("x", {**TASKS, "made/b": {"": [0.5]}})
     assert basis() is Basis.SUBMITTED, "of another bundle"
     location.rename(location.with_name(f"{sha256_file(path)}.json"))
     assert basis() is Basis.SUBMITTED, "a record that was renamed"
@@ -213,9 +217,11 @@ def test_unverified_rows_decide_no_colour(lying: Board) -> None:
     assert heat.scale([lying]).high < 1.0
 
 
-def test_a_system_is_verified_as_far_as_its_weakest_seed(made: Publisher, results: Path, accept: Accept) -> None:
+def test_a_system_is_verified_as_far_as_its_weakest_seed(
+    publish_result: Publisher, results: Path, accept: Accept
+) -> None:
     """Of a recomputed seed and one that was only run here, the second decides."""
-    made("x", TASKS, seed=0)
-    accept(made("x", TASKS, seed=1))
+    publish_result("x", TASKS, seed=0)
+    accept(publish_result("x", TASKS, seed=1))
     (board,) = boards(read_results(results))
     assert board.rows[0].verification.basis is Basis.RUN_HERE

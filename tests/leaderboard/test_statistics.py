@@ -21,10 +21,10 @@ NAMES = ("a", "b", "c")
 
 
 @pytest.fixture
-def three(made: Publisher) -> dict[str, list[float]]:
+def three(publish_result: Publisher) -> dict[str, list[float]]:
     told = {name: values(0.7 - 0.1 * place, place) for place, name in enumerate(NAMES)}
     for name, column in told.items():
-        made(name, {"made/x": {"": column}})
+        publish_result(name, {"made/x": {"": column}})
     return told
 
 
@@ -43,13 +43,13 @@ def test_pairs_are_those_of_the_library(three: dict[str, list[float]], results: 
     assert board.tests.ranks.detectable == pytest.approx(np.median(expected.table["detectable"]))
 
 
-def test_parallel_questions_and_trainings_reach_the_tests(made: Publisher, results: Path) -> None:
+def test_parallel_questions_and_trainings_reach_the_tests(publish_result: Publisher, results: Path) -> None:
     """The suite's word that queries of one id are one question widens intervals; three trainings speak of methods."""
     for place, name in enumerate(NAMES[:2]):
         for seed in range(3):
             shared = values(0.6 - 0.05 * place, 9 + place)
             tasks = {f"made/{task}": {"": [one * (1 - 0.01 * seed) for one in shared]} for task in ("x", "y")}
-            made(name, tasks, seed=seed, macros=(Macro("Avg.", ("made/x", "made/y")),))
+            publish_result(name, tasks, seed=seed, macros=(Macro("Avg.", ("made/x", "made/y")),))
     (alone,) = boards(read_results(results))
     for path in results.rglob("result.json"):
         content = read_sealed(path)
@@ -83,12 +83,16 @@ def test_what_is_kept_is_not_read_again(
 
 
 def test_other_values_or_code_are_tested_anew(
-    made: Publisher, three: dict[str, list[float]], results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    publish_result: Publisher,
+    three: dict[str, list[float]],
+    results: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The name of what is kept is made of all that can change it."""
     cache = tmp_path / "cache"
     boards(read_results(results), cache)
-    made("a", {"made/x": {"": values(0.9, 9)}})
+    publish_result("a", {"made/x": {"": values(0.9, 9)}})
     (board,) = boards(read_results(results), cache)
     assert board.rows[0].score == pytest.approx(np.mean(values(0.9, 9)))
     assert len(list(cache.iterdir())) == 2

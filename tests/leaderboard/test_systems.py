@@ -25,8 +25,8 @@ def told(result: Result, legs: dict[str, dict[str, Any]]) -> Result:
 
 
 @pytest.fixture
-def result(made: Publisher, results: Path) -> Result:
-    made("crop", {"made/a": {"": [0.5]}, "made/b": {"": [0.5]}})
+def result(publish_result: Publisher, results: Path) -> Result:
+    publish_result("crop", {"made/a": {"": [0.5]}, "made/b": {"": [0.5]}})
     (found,) = read_results(results)
     return found
 
@@ -65,7 +65,7 @@ def setting(key: str, value: Any, origin: str) -> dict[str, Any]:
     return {"key": key, "value": value, "origin": origin, "default": None, "source": ""}
 
 
-def test_tasks_seeds_and_settings(made: Publisher, results: Path) -> None:
+def test_tasks_seeds_and_settings(publish_result: Publisher, results: Path) -> None:
     """Defaults are left out, a preset is named once, text that reads as a number is quoted."""
     settings = [
         setting("method.k1", 0.9, "default"),
@@ -77,7 +77,9 @@ def test_tasks_seeds_and_settings(made: Publisher, results: Path) -> None:
         setting("method.none", None, "--set"),
     ]
     for seed in (0, 3):
-        made("bm25@x", {"made/b": {"": [0.5]}, "made/a": {"": [0.5]}}, seed=seed, about={"settings": settings})
+        publish_result(
+            "bm25@x", {"made/b": {"": [0.5]}, "made/a": {"": [0.5]}}, seed=seed, system={"settings": settings}
+        )
     found = words(results, whole=False)
     assert " ".join(found).startswith(
         "bench run --method bm25 --suite made --task a,b --regime unsupervised --data official --profile mini "
@@ -124,17 +126,17 @@ DENSE = {
     ],
 )
 def test_kinds_of_data_and_systems(
-    made: Publisher, results: Path, data: str, task: str, about: dict[str, Any], whole: bool, said: str
+    publish_result: Publisher, results: Path, data: str, task: str, about: dict[str, Any], whole: bool, said: str
 ) -> None:
     """A whole suite names no task; a world is a setting; nobody knows where a user's folder was; a label is kept."""
-    made("mine", {task: {"": [0.5]}}, data=data, about=about)
+    publish_result("mine", {task: {"": [0.5]}}, data=data, system=about)
     assert said in " ".join(words(results, whole=whole))
 
 
 @pytest.mark.parametrize("label", ["$(touch x)", "; rm -rf ~", "a\nb"])
-def test_a_hostile_label_stays_one_word(made: Publisher, results: Path, label: str) -> None:
+def test_a_hostile_label_stays_one_word(publish_result: Publisher, results: Path, label: str) -> None:
     """Whoever pastes the command into a shell runs `bench` and nothing else."""
-    made("x", {"made/a": {"": [0.5]}}, about={"label": label})
+    publish_result("x", {"made/a": {"": [0.5]}}, system={"label": label})
     line = command_line([one.content for one in read_results(results)], whole_suite=True)
     assert "\n" not in line
     assert shlex.split(line)[:2] == ["bench", "run"]

@@ -15,12 +15,14 @@ PAGE = "suites/made/unsupervised.html"
 
 
 @pytest.fixture
-def good(made: Publisher, results: Path, board_pages: None) -> dict[str, bytes]:
+def good(publish_result: Publisher, results: Path, board_pages: None) -> dict[str, bytes]:
     """A site without faults: two systems, of which one lacks a task, and names that need escapes."""
     about = {"method": "crop"}
-    made("crop & <co>", {"made/a": {"": [0.5, 0.7, 0.1]}, "made/b": {"": [0.25, 0.75, 0.5]}}, about=about)
-    made("=bm25", {"made/a": {"": [0.4, 0.2, 0.3]}, "made/b": {"": [0.3, 0.1, 0.2]}}, about={"method": "bm25"})
-    made("part", {"made/a": {"": [0.4, 0.2, 0.3]}})
+    publish_result("crop & <co>", {"made/a": {"": [0.5, 0.7, 0.1]}, "made/b": {"": [0.25, 0.75, 0.5]}}, system=about)
+    publish_result(
+        "=bm25", {"made/a": {"": [0.4, 0.2, 0.3]}, "made/b": {"": [0.3, 0.1, 0.2]}}, system={"method": "bm25"}
+    )
+    publish_result("part", {"made/a": {"": [0.4, 0.2, 0.3]}})
     return files(replace(site_of(results), built="2026-01-01"))
 
 

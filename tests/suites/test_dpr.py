@@ -10,7 +10,7 @@ from bench.core.errors import DataError, UsageError
 from bench.testing import fields
 from bench.types import Answers, DataRequest, Item, Suite
 from suites import dpr, mkqa
-from tests.conftest import Put, present
+from tests.conftest import WriteFile, present
 from tests.suites.conftest import Checked
 
 QUESTIONS = "who sang it\t['Dave Edmunds', 'D. Edmunds']\nwho else\t[\"Nobody's\"]\n"
@@ -18,11 +18,11 @@ PASSAGES = "id\ttext\ttitle\n1\t“Hear You” – DAVE EDMUNDS\tThe Song\n"
 
 
 @pytest.fixture
-def root(tmp_path: Path, put: Put) -> Path:
-    put("nq/nq-test.qa.csv", QUESTIONS)
-    put("nq/nq-dev.qa.csv", "dev question\t['x']\n")
-    put("triviaqa/trivia-test.qa.csv.gz", gzip.compress(QUESTIONS.encode()))
-    put("dpr-w100/psgs_w100.tsv", PASSAGES)
+def root(tmp_path: Path, write: WriteFile) -> Path:
+    write("nq/nq-test.qa.csv", QUESTIONS)
+    write("nq/nq-dev.qa.csv", "dev question\t['x']\n")
+    write("triviaqa/trivia-test.qa.csv.gz", gzip.compress(QUESTIONS.encode()))
+    write("dpr-w100/psgs_w100.tsv", PASSAGES)
     return tmp_path
 
 

@@ -11,7 +11,7 @@ from bench.evaluation.measures.has_answer import first_hit
 from bench.testing import fields
 from bench.types import Answers, DataRequest, Item
 from suites import dpr, mkqa
-from tests.conftest import Put, present
+from tests.conftest import WriteFile, present
 from tests.suites.conftest import Checked, jsonl
 
 
@@ -31,9 +31,9 @@ PASSAGES = "1\t“Hear You” – DAVE EDMUNDS\tThe Song\n2\tSeven dwarfs\tİsta
 
 
 @pytest.fixture
-def root(tmp_path: Path, put: Put) -> Path:
-    put("mkqa/mkqa.jsonl.gz", gzip.compress(jsonl(*ROWS).encode()))
-    put("dpr-w100/psgs_w100.tsv.gz", gzip.compress(f"id\ttext\ttitle\n{PASSAGES}".encode()))
+def root(tmp_path: Path, write: WriteFile) -> Path:
+    write("mkqa/mkqa.jsonl.gz", gzip.compress(jsonl(*ROWS).encode()))
+    write("dpr-w100/psgs_w100.tsv.gz", gzip.compress(f"id\ttext\ttitle\n{PASSAGES}".encode()))
     return tmp_path
 
 

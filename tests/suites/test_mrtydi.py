@@ -14,7 +14,7 @@ from bench.data.formats.trec import read_qrels, topics_source
 from bench.testing import fields
 from bench.types import DataRequest, Item, Leg
 from suites import mrtydi, mrtydi_v1_0
-from tests.conftest import Put, present, released
+from tests.conftest import WriteFile, present, released
 from tests.suites.conftest import Checked, jsonl
 
 FOLDER = "mrtydi-v1.1-swahili"
@@ -201,14 +201,14 @@ def test_version_1_0_has_ids_and_records_of_its_own(tmp_path: Path, monkeypatch:
         mrtydi_v1_0.SUITE.load("sw", DataRequest("official", tmp_path, offline=True))
 
 
-def test_contents_are_cut_at_the_first_empty_line(put: Put) -> None:
+def test_contents_are_cut_at_the_first_empty_line(write: WriteFile) -> None:
     """Later empty lines belong to the text; contents without one have no title; an empty title is none."""
     rows = (
         {"id": "7#0", "contents": "Juma\n\nMtu wa pwani.\n\nTena."},
         {"id": 8, "contents": "Bila kichwa\nmistari miwili", "other": [1]},
         {"id": "9#1", "contents": "\n\nMaandishi"},
     )
-    path = put("docs.jsonl", jsonl(*rows))
+    path = write("docs.jsonl", jsonl(*rows))
     source = mrtydi.passages(path, "some passages")
     assert list(source.read()) == [
         Item("7#0", "Mtu wa pwani.\n\nTena.", "Juma"),

@@ -12,7 +12,7 @@ from bench.testing import fields
 from bench.types import Answers, DataRequest, Item, Suite
 from suites.substitutes import askubuntu, mewsli_x, mkqa, mrtydi, xor
 from suites.substitutes.common import Substitute
-from tests.conftest import Put, cases, present, released
+from tests.conftest import WriteFile, cases, present, released
 from tests.suites.conftest import Checked, jsonl, scorers
 
 FAMILIES = ((mrtydi.GOLDP, mrtydi.NATIVE), (xor.MLQA, xor.AFRIQA), (askubuntu.DUPLICATES, askubuntu.THREADS))
@@ -148,11 +148,11 @@ def test_languages_together_judged_in_two_ways(tmp_path: Path, checked: Checked)
         xor.AFRIQA.benchmark().load_dev("english", request)
 
 
-def test_candidate_lists(tmp_path: Path, put: Put, checked: Checked) -> None:
+def test_candidate_lists(tmp_path: Path, write: WriteFile, checked: Checked) -> None:
     """AskUbuntu's rules: who has no positive candidate is not judged; the lists are required."""
-    put("stackfaq-duplicates/corpus.jsonl", jsonl(*({"_id": name, "text": name} for name in ("11", "12", "13"))))
-    put("stackfaq-duplicates/queries.jsonl", jsonl({"_id": "1", "text": "one"}, {"_id": "2", "text": "two"}))
-    lists = put("stackfaq-duplicates/askubuntu-format/test.txt", "1\t12\t11 12\t3.5 1.25\n2\t\t13 11\t2 1\n")
+    write("stackfaq-duplicates/corpus.jsonl", jsonl(*({"_id": name, "text": name} for name in ("11", "12", "13"))))
+    write("stackfaq-duplicates/queries.jsonl", jsonl({"_id": "1", "text": "one"}, {"_id": "2", "text": "two"}))
+    lists = write("stackfaq-duplicates/askubuntu-format/test.txt", "1\t12\t11 12\t3.5 1.25\n2\t\t13 11\t2 1\n")
     request = DataRequest("official", tmp_path)
     task = askubuntu.DUPLICATES.benchmark().load("test", request)
     assert (task.measures, task.tie, task.depth) == (("AP", "RR", "P@1", "P@5"), "list", 20)

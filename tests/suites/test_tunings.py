@@ -13,7 +13,7 @@ from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import DataRequest, FineTuning, Source, TrainingPair
 from suites import beir, tunings
 from suites.beir import TRAIN
-from tests.conftest import Put, present
+from tests.conftest import WriteFile, present
 
 
 def dpr(*questions: str) -> str:
@@ -33,34 +33,34 @@ def questions(source: Source[TrainingPair] | None) -> list[str]:
     return [pair.query.text for pair in source.read()]
 
 
-def test_dev_files_of_the_release(put: Put, tmp_path: Path) -> None:
+def test_dev_files_of_the_release(write: WriteFile, tmp_path: Path) -> None:
     """DPR's, plain or compressed by name, Mewsli-X's, which is told by its name; none where it is not there."""
-    put("nq/biencoder-nq-train.json", dpr("one"))
+    write("nq/biencoder-nq-train.json", dpr("one"))
     asked = DataRequest("official", tmp_path)
     assert dev_of(tunings.nq(asked)) is None
-    put("nq/biencoder-nq-dev.json", dpr("two", "three"))
+    write("nq/biencoder-nq-dev.json", dpr("two", "three"))
     found = tunings.nq(asked)
     assert (questions(found), questions(dev_of(found))) == (["one"], ["two", "three"])
     # XOR-Retrieve is scored on its dev questions, so its baseline's dev file chooses nothing.
-    put("xor-retrieve/xor_train_dpr.json", dpr("one"))
-    put("xor-retrieve/xor_dev_dpr.json", dpr("two"))
+    write("xor-retrieve/xor_train_dpr.json", dpr("one"))
+    write("xor-retrieve/xor_dev_dpr.json", dpr("two"))
     assert dev_of(tunings.xor_train(DataRequest("official", tmp_path))) is None
-    put("mewsli-x/wikipedia_pairs-train.jsonl", "")
+    write("mewsli-x/wikipedia_pairs-train.jsonl", "")
     assert dev_of(tunings.wikipedia_pairs(asked)) is None
-    put("mewsli-x/wikipedia_pairs-dev.jsonl", "")
+    write("mewsli-x/wikipedia_pairs-dev.jsonl", "")
     held = present(dev_of(tunings.wikipedia_pairs(asked)))
     assert [path.name for path in held.files] == ["wikipedia_pairs-dev.jsonl"]
 
 
-def test_squad_without_what_xquad_asks(put: Put, tmp_path: Path) -> None:
+def test_squad_without_what_xquad_asks(write: WriteFile, tmp_path: Path) -> None:
     """XQuAD-R is made of SQuAD's dev part; where it is not there nobody can tell what it asks."""
-    put("squad/train-v1.1.json", json.dumps(squad("When?")))
-    put("squad/dev-v1.1.json", json.dumps(squad("When was Ada born?", "What is the year?")))
+    write("squad/train-v1.1.json", json.dumps(squad("When?")))
+    write("squad/dev-v1.1.json", json.dumps(squad("When was Ada born?", "What is the year?")))
     asked = DataRequest("official", tmp_path)
     assert dev_of(tunings.squad_sentences(asked)) is None
     test = squad("What is the Year ?")
     test["data"][0]["paragraphs"][0]["sentence_breaks"] = [[0, 21], [22, 32]]
-    put("lareqa/xquad-r/en.json", json.dumps(test))
+    write("lareqa/xquad-r/en.json", json.dumps(test))
     found = tunings.squad_sentences(asked)
     assert (questions(found), questions(dev_of(found))) == (["When?"], ["When was Ada born?"])
 
@@ -83,23 +83,23 @@ def test_the_embedded_world() -> None:
     assert found == {(f"mrtydi/sw:{query}", f"mrtydi/sw:{document}") for query, document in judged}
 
 
-def test_few_shot(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_shot(write: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """NFCorpus has dev questions, but for those that a test asks; a folder without them, and SciFact, have none."""
     monkeypatch.setattr("suites.beir.TRAIN", dict.fromkeys(TRAIN, (1, 1)))
     monkeypatch.setattr("suites.beir.DEV", {"nfcorpus": (2, 2)})
     (recipe,) = beir.SUITE.recipes["few-shot"]["train"]
     assert recipe.by_task is not None
     for name in ("nfcorpus", "scifact"):
-        put(f"beir/{name}/corpus.jsonl", '{"_id": "d", "text": "t"}\n')
+        write(f"beir/{name}/corpus.jsonl", '{"_id": "d", "text": "t"}\n')
         rows = "".join(f'{{"_id": "q{at}", "text": "asked {at}"}}\n' for at in range(3))
-        put(f"beir/{name}/queries.jsonl", rows)
-        put(f"beir/{name}/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq0\td\t1\n")
+        write(f"beir/{name}/queries.jsonl", rows)
+        write(f"beir/{name}/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq0\td\t1\n")
     asked = DataRequest("official", tmp_path, offline=True)
     before = present(recipe.by_task(asked, "nfcorpus"))
     assert dev_of(before) is None
     for name in ("nfcorpus", "scifact"):
-        put(f"beir/{name}/qrels/dev.tsv", "query-id\tcorpus-id\tscore\nq1\td\t1\nq2\td\t1\n")
-    put("leaks/train_questions.tsv", "file\tquery-id\ttest-suite\nbeir/nfcorpus/qrels/dev.tsv\tq2\tbeir/nfcorpus\n")
+        write(f"beir/{name}/qrels/dev.tsv", "query-id\tcorpus-id\tscore\nq1\td\t1\nq2\td\t1\n")
+    write("leaks/train_questions.tsv", "file\tquery-id\ttest-suite\nbeir/nfcorpus/qrels/dev.tsv\tq2\tbeir/nfcorpus\n")
     found, scifact = (recipe.by_task(asked, name) for name in ("nfcorpus", "scifact"))
     assert found is not None
     assert scifact is not None

@@ -10,7 +10,7 @@ from bench.core.errors import UsageError
 from bench.data.formats import beir
 from bench.testing import fields
 from bench.types import Item, Judgement
-from tests.conftest import Put, Sentences, cases, released
+from tests.conftest import ReadErrors, WriteFile, cases, released
 
 CORPUS = """\
 {"_id": "d1", "title": "One", "text": "first text", "metadata": {"lang": "de", "source": "x"}}
@@ -24,7 +24,7 @@ HEADER = "the header line with the columns query-id, corpus-id, score, separated
 
 
 @pytest.fixture
-def folder(write: Put) -> Path:
+def folder(write: WriteFile) -> Path:
     write("set/corpus.jsonl", CORPUS)
     write("set/queries.jsonl", QUERIES)
     return write("set/qrels/test.tsv", QRELS).parent.parent
@@ -54,7 +54,7 @@ def test_records(folder: Path) -> None:
     assert list(pickle.loads(pickle.dumps(source)).read()) == list(source.read())  # noqa: S301 (our own bytes)
 
 
-def test_files_of_a_folder(folder: Path, write: Put) -> None:
+def test_files_of_a_folder(folder: Path, write: WriteFile) -> None:
     """A compressed file stands in for the plain one, not both; what is missing is named with the layout."""
     layout = r"expected (a folder|one) that holds corpus.jsonl, queries.jsonl and qrels/{split}.tsv"
     with pytest.raises(UsageError, match=rf"set: found no qrels/dev.tsv, {layout}"):
@@ -78,7 +78,7 @@ def test_files_of_a_folder(folder: Path, write: Put) -> None:
     ("row", "sentence"),
     [*cases("beir-documents"), ("[" * 100_000, "found JSON that cannot be read (maximum recursion depth exceeded")],
 )
-def test_malformed_documents(write: Put, errors: Sentences, row: str, sentence: str) -> None:
+def test_malformed_documents(write: WriteFile, errors: ReadErrors, row: str, sentence: str) -> None:
     """Each kind of malformed row is told with file, line, found and expected."""
     path = write("set/corpus.jsonl", '{"_id": "first", "text": ""}\n' + row + "\n")
     (message,) = errors(beir.corpus(path.parent).read())
@@ -91,13 +91,13 @@ def test_malformed_documents(write: Put, errors: Sentences, row: str, sentence: 
     ("row", "sentence"),
     [*cases("beir-judgements"), (f"q1\td2\t{'1' * 5000}", f"found grade '{'1' * 58}…, expected a whole number")],
 )
-def test_malformed_judgements(write: Put, errors: Sentences, row: str, sentence: str) -> None:
+def test_malformed_judgements(write: WriteFile, errors: ReadErrors, row: str, sentence: str) -> None:
     """Each kind of malformed row is told with file, line, found and expected."""
     path = write("set/qrels/test.tsv", f"query-id\tcorpus-id\tscore\nq1\td1\t1\n{row}\n")
     assert errors(beir.qrels(path.parent.parent, "test").read()) == [f"{path}:3: {sentence}"]
 
 
-def test_faults_of_a_file(write: Put, errors: Sentences) -> None:
+def test_faults_of_a_file(write: WriteFile, errors: ReadErrors) -> None:
     """All at once and no record after the first; no row is swallowed as a header; a file without records is refused."""
     path = write("set/qrels/test.tsv", "q1\td1\t1\nq1\td2\tx\n")
     assert errors(beir.qrels(path.parent.parent, "test").read()) == [

@@ -21,7 +21,7 @@ from bench.data.corpora import documents as module
 from bench.data.corpora import documents as tables
 from bench.data.corpora.documents import documents
 from bench.testing import fields
-from tests.conftest import Put, Sentences, cases
+from tests.conftest import ReadErrors, WriteFile, cases
 
 JSONL = """\
 {"id": "a", "lang": "de", "title": "Eins", "sentences": ["Ein Satz.", " ", "Noch  einer."], "parallel_group": "g1"}
@@ -31,7 +31,7 @@ JSONL = """\
 """
 
 
-def test_text_and_json_lines(write: Put) -> None:
+def test_text_and_json_lines(write: WriteFile) -> None:
     """Sentences are taken as they are, text is split; blank lines of plain text separate documents (CC-100's form)."""
     assert list(documents(write("en.jsonl", JSONL)).read()) == [
         Document("a", "de", ("Ein Satz.", "Noch einer."), "Eins", "g1"),
@@ -48,7 +48,7 @@ def test_text_and_json_lines(write: Put) -> None:
 @pytest.mark.parametrize(
     ("ending", "compress"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)]
 )
-def test_compressed_files(write: Put, ending: str, compress: Callable[[bytes], bytes]) -> None:
+def test_compressed_files(write: WriteFile, ending: str, compress: Callable[[bytes], bytes]) -> None:
     """All are read as they are."""
     path = write(f"sw.txt{ending}", compress(b"Habari. Jambo!\n\nMbili."))
     assert [(document.language, document.sentences) for document in documents(path).read()] == [
@@ -57,7 +57,7 @@ def test_compressed_files(write: Put, ending: str, compress: Callable[[bytes], b
     ]
 
 
-def test_wikipedia(write: Put) -> None:
+def test_wikipedia(write: WriteFile) -> None:
     """WikiExtractor's folders in both forms, with the language of the folder above; a dump's articles alone."""
     write("sw/AA/wiki_00", '<doc id="12" url="u" title="Paka">\nPaka\n\nPaka ni mnyama.\n</doc>\n')
     row = {"id": "13", "url": "u", "title": "Mbwa", "text": "Mbwa ni mnyama."}
@@ -75,7 +75,7 @@ def test_wikipedia(write: Put) -> None:
 WET: str = cases("a-crawls-file")[0]
 
 
-def test_crawl(write: Put) -> None:
+def test_crawl(write: WriteFile) -> None:
     """The record that describes the file is none; the crawl's own guess is taken where nobody knows better."""
     crawled = list(documents(write("crawl.wet", WET)).read())
     assert crawled == [Document("crawl.wet:7", "eng", ("First line", "WARC/1.0", "Second.", "Third."))]
@@ -84,13 +84,13 @@ def test_crawl(write: Put) -> None:
 
 
 @pytest.mark.parametrize(("name", "language"), cases("languages-of-files"))
-def test_language_of_a_file(write: Put, tmp_path: Path, name: str, language: str) -> None:
+def test_language_of_a_file(write: WriteFile, tmp_path: Path, name: str, language: str) -> None:
     """Its name, else a folder of two letters, else the argument; common words are no languages."""
     write(f"root/{name}", "Text.")
     assert [document.language for document in documents(tmp_path / "root", "xx").read()] == [language]
 
 
-def test_unknown_language_says_how_to_give_it(write: Put) -> None:
+def test_unknown_language_says_how_to_give_it(write: WriteFile) -> None:
     """In records as in text."""
     expected = (
         "found a document without a language, expected an ISO 639 code; name the file by it (e.g. sw.jsonl), put it"
@@ -104,7 +104,7 @@ def test_unknown_language_says_how_to_give_it(write: Put) -> None:
 
 
 @pytest.mark.parametrize(("line", "complaint"), cases("document-records"))
-def test_malformed_records(write: Put, errors: Sentences, line: str, complaint: str) -> None:
+def test_malformed_records(write: WriteFile, errors: ReadErrors, line: str, complaint: str) -> None:
     """Each is named with its line, all of a file at once, and no record is handed on after the first."""
     path = write("en.jsonl", f'{{"text": "fine"}}\n{line}\n{{"text": "fine"}}\n{{"text": 2}}\n')
     sentence, last = errors(documents(path).read())
@@ -123,7 +123,7 @@ def test_malformed_records(write: Put, errors: Sentences, line: str, complaint: 
         ("en.txt", b'<doc id="1">\nx\n', "'<doc id=\"1\">' without its </doc>"),
     ],
 )
-def test_broken_files(write: Put, errors: Sentences, name: str, content: bytes, complaint: str) -> None:
+def test_broken_files(write: WriteFile, errors: ReadErrors, name: str, content: bytes, complaint: str) -> None:
     """Named, with what to do."""
     path = write(name, content)
     (sentence, *_) = errors(documents(path).read())
@@ -131,7 +131,9 @@ def test_broken_files(write: Put, errors: Sentences, name: str, content: bytes, 
     assert f"found {complaint}" in sentence
 
 
-def test_a_document_without_end_is_refused(write: Put, errors: Sentences, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_without_end_is_refused(
+    write: WriteFile, errors: ReadErrors, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A text without blank lines would fill the memory; with them it is read."""
     monkeypatch.setattr(module, "_LONGEST", 100)
     path = write("en.txt", "A line of text.\n" * 20)
@@ -143,7 +145,7 @@ def test_a_document_without_end_is_refused(write: Put, errors: Sentences, monkey
     assert len(list(documents(write("en.txt", "A line of text.\n\n" * 20)).read())) == 20
 
 
-def test_folders(write: Put, tmp_path: Path) -> None:
+def test_folders(write: WriteFile, tmp_path: Path) -> None:
     """Files in the order of their names, sub-folders too, no notes or hidden ones; none at all is refused."""
     write("c/sw.txt", "Habari.")
     write("c/en.jsonl", '{"text": "Hello."}')
@@ -161,7 +163,7 @@ def test_folders(write: Put, tmp_path: Path) -> None:
         documents(tmp_path / "d")
 
 
-def test_source_says_what_decides_it(write: Put) -> None:
+def test_source_says_what_decides_it(write: WriteFile) -> None:
     """The language is in the key (a file's name is not among its bytes); no optional library is imported."""
     content = '{"text": "Hello. You."}\n'
     first, second = documents(write("en.jsonl", content)), documents(write("de.jsonl", content))
@@ -188,7 +190,7 @@ def expected_documents(name: str) -> list[Document]:
     ]
 
 
-def test_parquet(tmp_path: Path, errors: Sentences) -> None:
+def test_parquet(tmp_path: Path, errors: ReadErrors) -> None:
     """Columns by name; a malformed row is named by its number; a file that is none is refused."""
     pyarrow = pytest.importorskip("pyarrow", reason="parquet files are read by pyarrow, an optional library")
     parquet = pytest.importorskip("pyarrow.parquet")

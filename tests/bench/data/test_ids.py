@@ -11,10 +11,10 @@ from bench.data.formats.ids import IdCollector, Ids, unknown_ids
 from bench.data.formats.source import FileSource
 from bench.testing import fields
 from bench.types import Corpus, Item, Judgement, Leg, Source
-from tests.conftest import Put, present, traced
+from tests.conftest import WriteFile, present, traced
 
 
-def corpus(write: Put, names: list[str]) -> FileSource[Item]:
+def corpus(write: WriteFile, names: list[str]) -> FileSource[Item]:
     """Write a corpus with these ids."""
     rows = "\n".join(json.dumps({"_id": name, "text": ""}) for name in names)
     return beir.corpus(write("set/corpus.jsonl", rows).parent)
@@ -27,7 +27,7 @@ def collect(source: Source[Item]) -> Ids:
     return collector.close(source)
 
 
-def test_contains(write: Put, tmp_path: Path) -> None:
+def test_contains(write: WriteFile, tmp_path: Path) -> None:
     """What was added is there, also when read from a file, whose bytes do not depend on the order."""
     names = [f"d{number}" for number in range(1_000)]
     ids = collect(corpus(write, names))
@@ -42,7 +42,7 @@ def test_contains(write: Put, tmp_path: Path) -> None:
     assert (tmp_path / "0.npy").read_bytes() == (tmp_path / "1.npy").read_bytes()
 
 
-def test_repeated_ids_are_placed(write: Put, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_ids_are_placed(write: WriteFile, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each repetition at its line or record, with that of the first; ids that only share a hash are none."""
     source = corpus(write, ["a", "b", "a", "c", "b", "a"])
     with pytest.raises(DataFaultsError) as caught:
@@ -60,7 +60,7 @@ def test_repeated_ids_are_placed(write: Put, monkeypatch: pytest.MonkeyPatch) ->
         collect(corpus(write, ["a1", "a2", "b1", "a2"]))
 
 
-def test_a_corpus_twice_over_is_counted_in_full(write: Put) -> None:
+def test_a_corpus_twice_over_is_counted_in_full(write: WriteFile) -> None:
     """Damage beyond what is looked up is counted exactly, and twenty lines are listed."""
     names = [f"d{number}" for number in range(3_000)]
     with pytest.raises(DataFaultsError) as caught:
@@ -82,7 +82,7 @@ def test_memory_per_id() -> None:
         assert peak() < 300_000 * 20
 
 
-def check(write: Put, judged: list[tuple[str, str]], *, check_documents: bool = True) -> int:
+def check(write: WriteFile, judged: list[tuple[str, str]], *, check_documents: bool = True) -> int:
     for name, names in (("corpus", ["d1", "d2", "d3"]), ("queries", ["q1", "q2"])):
         write(f"set/{name}.jsonl", "\n".join(json.dumps({"_id": item_id, "text": ""}) for item_id in names))
     rows = "".join(f"{query}\t{document}\t1\n" for query, document in judged)
@@ -93,7 +93,7 @@ def check(write: Put, judged: list[tuple[str, str]], *, check_documents: bool = 
     return unknown_ids(leg, judgements, list(leg.queries.read()), documents, check_documents=check_documents)
 
 
-def test_unknown_ids_are_placed(write: Put, tmp_path: Path) -> None:
+def test_unknown_ids_are_placed(write: WriteFile, tmp_path: Path) -> None:
     """Each at its row of the qrels, with the nearest id; documents may be kept, then they are counted once each."""
     assert check(write, [("q1", "d1"), ("q1", "d3")]) == 0
     with pytest.raises(DataFaultsError) as caught:
@@ -113,7 +113,7 @@ def test_unknown_ids_are_placed(write: Put, tmp_path: Path) -> None:
         check(write, [("zzz", "d8")], check_documents=False)
 
 
-def test_sources_without_files_are_named(write: Put) -> None:
+def test_sources_without_files_are_named(write: WriteFile) -> None:
     """A source of a library is called by its name, a row by its number."""
     folder = write("set/queries.jsonl", '{"_id": "q1", "text": ""}').parent
     items = beir.queries(folder)

@@ -14,7 +14,7 @@ from ir_datasets.util import Download, RequestsDownload
 
 from bench.data.formats.irds import Sources, sources
 from bench.types import Item, Judgement
-from tests.conftest import Put, Sentences
+from tests.conftest import ReadErrors, WriteFile
 
 Register = Callable[[str, Any], Sources]
 
@@ -50,7 +50,7 @@ def register(monkeypatch: pytest.MonkeyPatch) -> Register:
     return enter
 
 
-def test_data_sets(write: Put, register: Register) -> None:
+def test_data_sets(write: WriteFile, register: Register) -> None:
     """Title and text stay apart, other fields of words are joined; the library's version, id and part make the key."""
     docs = write("docs.tsv", "d1\tfirst text\nd2\tsecond text\n")
     queries = write("queries.tsv", "q1\twhat?\nq2\twho?\n")
@@ -76,7 +76,7 @@ def test_data_sets(write: Put, register: Register) -> None:
     assert list(dataset.queries.read()) == [Item("q1", "asked")]
 
 
-def test_malformed_records_and_missing_parts(register: Register, errors: Sentences) -> None:
+def test_malformed_records_and_missing_parts(register: Register, errors: ReadErrors) -> None:
     """Faults as for files, with the record's number; an id that the library does not know, or that lacks a part."""
     docs = Docs([Titled("d1", "t", ""), Titled("d 2", "t", ""), Titled("d3", None, "")])
     rows = [TrecQrel("q1", "d1", 1, "0"), TrecQrel("q1", "d1", 0, "0"), TrecQrel("q1", "d2", 0.5, "0")]
@@ -111,7 +111,7 @@ def test_malformed_records_and_missing_parts(register: Register, errors: Sentenc
 def test_no_network(
     tmp_path: Path,
     register: Register,
-    errors: Sentences,
+    errors: ReadErrors,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:

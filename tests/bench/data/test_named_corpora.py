@@ -12,7 +12,7 @@ from bench.core.errors import UsageError
 from bench.data.corpora.named import NamedCorpus, fetched_bytes, is_named, parse
 from bench.plugins import load
 from bench.testing import fields
-from tests.conftest import Put, cases
+from tests.conftest import WriteFile, cases
 
 CORPORA = load().corpora_by_name
 PAGE = "<mediawiki>\n<page>\n<title>{0}</title>\n<ns>0</ns>\n<id>{1}</id>\n<text>{2}</text>\n</page>\n</mediawiki>\n"
@@ -36,7 +36,7 @@ def test_what_is_refused(text: str, found: str) -> None:
         parse(text, CORPORA)
 
 
-def test_official_layouts(write: Put, tmp_path: Path) -> None:
+def test_official_layouts(write: WriteFile, tmp_path: Path) -> None:
     """A dump, CC-100's text, shards of JSON lines under another code, and the first branch of each conversation."""
     dump = "wikipedia/swwiki-20231101-pages-articles.xml.bz2"
     write(dump, bz2.compress(PAGE.format("Paka", 12, "Paka ni mnyama.").encode()))
@@ -62,7 +62,7 @@ def test_official_layouts(write: Put, tmp_path: Path) -> None:
     assert read("wikipedia:sw") == [("sw", ("Paka ni mnyama.",))], "a dump that somebody decompressed"
 
 
-def test_a_mixture_keeps_to_its_weights(write: Put, tmp_path: Path) -> None:
+def test_a_mixture_keeps_to_its_weights(write: WriteFile, tmp_path: Path) -> None:
     """A quarter and three quarters of the characters until one part ends; what one part alone has comes whole."""
     write("wikipedia/enwiki-20231101-pages-articles.xml.bz2", "".join(f"w{'x' * 98}.\n\n" for _ in range(30)).encode())
     write("cc100/en.txt.xz", lzma.compress("".join(f"c{'x' * 48}.\n\n" for _ in range(1000)).encode()))

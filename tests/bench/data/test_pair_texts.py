@@ -10,7 +10,7 @@ from bench.core.errors import UsageError
 from bench.data.contamination.pair_texts import pair_texts
 from bench.data.contamination.search import Text
 from bench.types import Item, PairFormat, Source, TrainingPair
-from tests.conftest import Put, Sentences, present
+from tests.conftest import ReadErrors, WriteFile, present
 
 
 def _source(place: Path | str) -> Source[Text]:
@@ -26,7 +26,7 @@ def _texts(place: Path | str) -> list[tuple[str, str]]:
     return [(text.where, *text.sentences) for text in _source(place).read()]  # type: ignore[misc] # one sentence each
 
 
-def test_json_lines_of_pairs(write: Put) -> None:
+def test_json_lines_of_pairs(write: WriteFile) -> None:
     """What a fine-tuning reads: the question, then its passages, each a text of its own."""
     rows = (
         {"id": "1", "query": "Who?", "positive": {"title": "T", "text": "He."}, "answers": ["x"], "source": "s"},
@@ -43,7 +43,7 @@ def test_json_lines_of_pairs(write: Put) -> None:
 
 
 @pytest.mark.parametrize("name", ["nq.json", "nq.json.gz"])
-def test_arrays_of_dpr(write: Put, name: str) -> None:
+def test_arrays_of_dpr(write: WriteFile, name: str) -> None:
     """By the record's number; the reader's name is recorded in stores."""
     passages = {"positive_ctxs": [{"title": "T", "text": "yes"}], "hard_negative_ctxs": [{"text": "no"}]}
     content = json.dumps([{"question": "who asked", "answers": [], **passages}]).encode()
@@ -57,7 +57,7 @@ def test_arrays_of_dpr(write: Put, name: str) -> None:
 
 
 @pytest.mark.parametrize("version_first", [False, True])
-def test_the_form_of_squad(write: Put, version_first: bool) -> None:
+def test_the_form_of_squad(write: WriteFile, version_first: bool) -> None:
     """Whatever key comes first."""
     context = "Ada was born in 1815. She wrote."
     row = {
@@ -72,7 +72,7 @@ def test_the_form_of_squad(write: Put, version_first: bool) -> None:
     assert "".join(positive.sentences).endswith(context)
 
 
-def test_a_form_that_a_suite_brings(write: Put) -> None:
+def test_a_form_that_a_suite_brings(write: WriteFile) -> None:
     """It is recognised by ending and first line, and read as the suite says."""
 
     def pairs(path: Path) -> Source[TrainingPair]:
@@ -87,7 +87,7 @@ def test_a_form_that_a_suite_brings(write: Put) -> None:
     assert pair_texts(str(write("b.tsv", 'a\t"mine"\n')), [form]) != source
 
 
-def test_questions_and_columns(write: Put) -> None:
+def test_questions_and_columns(write: WriteFile) -> None:
     """Each question in BEIR's layout, every column of a table but its header; stores record the reader's name."""
     content = _rows({"_id": "q1", "text": "Who?"}, {"_id": "q2", "text": "Où?"})
     expected = [("queries.jsonl.gz:1", "Who?"), ("queries.jsonl.gz:2", "Où?")]
@@ -98,7 +98,7 @@ def test_questions_and_columns(write: Put) -> None:
     assert [text for _, text in _texts(write("topics.tsv", "7\tWho?\n8\tWhat?\n"))] == ["7", "Who?", "8", "What?"]
 
 
-def test_a_folder_of_pairs(write: Put) -> None:
+def test_a_folder_of_pairs(write: WriteFile) -> None:
     """All its files, in the order of their names; the files decide the digest."""
     write("pairs/b.jsonl", _rows({"query": "B?"}))
     folder = write("pairs/a.tsv", "A?\tYes.\n").parent
@@ -107,7 +107,7 @@ def test_a_folder_of_pairs(write: Put) -> None:
     assert [path.name for path in _source(folder).files] == ["a.tsv", "b.jsonl"]
 
 
-def test_a_split(write: Put) -> None:
+def test_a_split(write: WriteFile) -> None:
     """Its questions with the passages judged for them; nothing of other splits."""
     rows = [{"_id": f"d{at}", "title": "T" * (at == 1), "text": f"text {at}"} for at in range(4)]
     folder = write("set/corpus.jsonl", _rows(*rows)).parent
@@ -135,7 +135,7 @@ def test_a_split(write: Put) -> None:
         ("en.jsonl", "no JSON\n"),
     ],
 )
-def test_documents_are_left_to_others(write: Put, name: str, content: str) -> None:
+def test_documents_are_left_to_others(write: WriteFile, name: str, content: str) -> None:
     """A file or folder of documents, names that are none, and data of a hub."""
     path = write(f"documents/{name}", content)
     assert pair_texts(str(path)) is None
@@ -144,7 +144,7 @@ def test_documents_are_left_to_others(write: Put, name: str, content: str) -> No
     assert pair_texts("hf:some/data:config@main") is None
 
 
-def test_what_is_refused(write: Put, errors: Sentences) -> None:
+def test_what_is_refused(write: WriteFile, errors: ReadErrors) -> None:
     """Every fault with file and line."""
     second, third = errors(_source(write("a.jsonl", _rows({"query": "Who?"}, {"query": 7}, {"x": 1}))).read())
     assert "a.jsonl:2" in second

@@ -14,7 +14,7 @@ import pytest
 from bench.core.errors import DataError, DataFaultsError
 from bench.data.formats.faults import Faults
 from bench.data.formats.text import lines
-from tests.conftest import Put, Sentences, traced
+from tests.conftest import ReadErrors, WriteFile, traced
 
 PACK: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 EMPTY = "expected at least one line; fetch it again"
@@ -35,13 +35,13 @@ RENAME = "as its name says; rename it to what it is, or fetch it again"
         ("a\u2028b\u0085c\x0bd\n\u00e4\n".encode(), ["a\u2028b\u0085c\x0bd", "ä"]),
     ],
 )
-def test_lines_end_at_line_feeds_only(write: Put, content: bytes, expected: list[str]) -> None:
+def test_lines_end_at_line_feeds_only(write: WriteFile, content: bytes, expected: list[str]) -> None:
     """Nothing but a line feed ends a line; one carriage return before it and a leading mark are dropped."""
     assert list(lines(write("text.txt", content))) == list(enumerate(expected, start=1))
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".bz2", ".xz"])
-def test_lines_that_cross_blocks(write: Put, ending: str) -> None:
+def test_lines_that_cross_blocks(write: WriteFile, ending: str) -> None:
     """Lines longer and shorter than a block come back whole, compressed or not."""
     expected = ["x" * size + "é" for size in (0, 1, 130_999, 131_071, 131_072, 400_000, 3)] + [
         str(n) for n in range(50_000)
@@ -51,7 +51,7 @@ def test_lines_that_cross_blocks(write: Put, ending: str) -> None:
     assert [text for _, text in lines(path)] == expected
 
 
-def test_memory_does_not_grow_with_the_file(write: Put) -> None:
+def test_memory_does_not_grow_with_the_file(write: WriteFile) -> None:
     """Fifty times the lines need no more memory."""
     peaks = []
     for size in (20_000, 1_000_000):
@@ -63,7 +63,7 @@ def test_memory_does_not_grow_with_the_file(write: Put) -> None:
 
 
 @pytest.mark.parametrize("kind", [("gzip", ".gz"), ("bzip2", ".bz2"), ("xz", ".xz")], ids=lambda kind: kind[0])
-def test_truncated_stream(write: Put, kind: tuple[str, str]) -> None:
+def test_truncated_stream(write: WriteFile, kind: tuple[str, str]) -> None:
     """A stream that ends too early is told with the line it reached, after the lines that it gave."""
     name, ending = kind
     compressed = PACK[ending](
@@ -80,7 +80,7 @@ def test_truncated_stream(write: Put, kind: tuple[str, str]) -> None:
         assert 19_000 < len(reached) < 21_000
 
 
-def test_what_follows_a_broken_stream(write: Put, errors: Sentences) -> None:
+def test_what_follows_a_broken_stream(write: WriteFile, errors: ReadErrors) -> None:
     """Faults gathered before a stream breaks are not lost; garbage behind one is a fault."""
     path = write("text.gz", gzip.compress(b"good\n\xff\n" + os.urandom(300_000).hex().encode())[:-9])
     with pytest.raises(DataFaultsError) as caught, Faults() as faults:
@@ -94,7 +94,7 @@ def test_what_follows_a_broken_stream(write: Put, errors: Sentences) -> None:
 
 
 @pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz"])
-def test_flipped_byte_in_a_stream(write: Put, errors: Sentences, ending: str) -> None:
+def test_flipped_byte_in_a_stream(write: WriteFile, errors: ReadErrors, ending: str) -> None:
     """A corrupt stream is told as such, never read as other text."""
     compressed = bytearray(PACK[ending](b"".join(b"%d\n" % number for number in range(50_000))))
     compressed[len(compressed) // 2] ^= 0xFF
@@ -103,7 +103,7 @@ def test_flipped_byte_in_a_stream(write: Put, errors: Sentences, ending: str) ->
     assert sentence.endswith("fetch it again")
 
 
-def test_wrong_bytes_are_placed(write: Put, errors: Sentences) -> None:
+def test_wrong_bytes_are_placed(write: WriteFile, errors: ReadErrors) -> None:
     """A wrong byte is named with its line and place; with a collector reading goes on; UTF-16 is named at once."""
     path = write("text.txt", b"fine\nfine\nK\xc3\xb6ln caf\xe9 noir\nfine\n")
     message = "byte 0xe9 at place 10 of the line, which is not UTF-8"
@@ -139,13 +139,13 @@ def test_wrong_bytes_are_placed(write: Put, errors: Sentences) -> None:
         ("a.tgz", b"any", f"found an archive, {UNPACK}"),
     ],
 )
-def test_not_what_it_should_be(write: Put, errors: Sentences, name: str, content: bytes, sentence: str) -> None:
+def test_not_what_it_should_be(write: WriteFile, errors: ReadErrors, name: str, content: bytes, sentence: str) -> None:
     """Empty files, archives and wrong endings are told before anything is read."""
     path = write(name, content)
     assert errors(lines(path)) == [f"{path}: {sentence}"]
 
 
-def test_missing_files_and_endless_lines(write: Put, errors: Sentences) -> None:
+def test_missing_files_and_endless_lines(write: WriteFile, errors: ReadErrors) -> None:
     """A mistyped name is answered with the near ones; a line without end is refused before it fills the memory."""
     folder = write("corpus.jsonl", "x").parent
     write("other.txt", "x")

@@ -15,7 +15,7 @@ from bench.core.errors import DataError, PluginError
 from bench.data.formats.trec import qrels_source, read_qrels, read_run, topics_source, write_run
 from bench.testing import fields
 from bench.types import Item, Judgement, Ranking, Tie
-from tests.conftest import Put, Sentences, cases
+from tests.conftest import ReadErrors, WriteFile, cases
 
 QRELS = (
     "4 columns separated by white space: query, iteration, document, grade (or BEIR's 3 columns under the header line "
@@ -35,7 +35,7 @@ def written(*rankings: Ranking, tag: str = "tag") -> str:
     ["q1 0 d1 1\nq2\tQ0\td1\t0\nq1 0   d2 -1\n", "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td1\t0\nq1\td2\t-1\n"],
     ids=["trec", "beir"],
 )
-def test_qrels_of_either_form(write: Put, content: str) -> None:
+def test_qrels_of_either_form(write: WriteFile, content: str) -> None:
     """TREC's columns and BEIR's, told by the header, give the same judgements."""
     path = write("qrels", content)
     assert read_qrels(path) == {"q1": {"d1": 1, "d2": -1}, "q2": {"d1": 0}}
@@ -54,13 +54,13 @@ def test_qrels_of_either_form(write: Put, content: str) -> None:
         ("q1 1 d1 2", f"found document 'd1' of query 'q1' a second time, {DUPLICATE.format(1)}"),
     ],
 )
-def test_malformed_qrels(write: Put, errors: Sentences, row: str, sentence: str) -> None:
+def test_malformed_qrels(write: WriteFile, errors: ReadErrors, row: str, sentence: str) -> None:
     """Each kind of malformed row is told with file, line, found and expected."""
     path = write("qrels", f"q1 0 d1 1\n{row}\n")
     assert errors(qrels_source(path).read()) == [f"{path}:2: {sentence}"]
 
 
-def test_topics(write: Put, errors: Sentences) -> None:
+def test_topics(write: WriteFile, errors: ReadErrors) -> None:
     """The text is all behind the first tab; rows without tab or text and repeated ids are faults."""
     path = write("topics.tsv", "1\twhat is\tthis\n2\tund das?\n")
     expected = [Item("1", "what is\tthis"), Item("2", "und das?")]
@@ -74,7 +74,7 @@ def test_topics(write: Put, errors: Sentences) -> None:
     ]
 
 
-def test_runs_in_either_order(write: Put) -> None:
+def test_runs_in_either_order(write: WriteFile) -> None:
     """By 32-bit score, then id descending, under `trec`; by rank, with gaps and any first one, under `list`."""
     path = write("run", "q1 Q0 a 1 0.5 t\nq2 Q0 z 1 7 t\nq1 Q0 d10 2 2.00000001 t\nq1 Q0 d2 3 2 t\nq1 Q0 b 9 -1e-3 t\n")
     assert read_run(path, "trec") == {
@@ -85,7 +85,7 @@ def test_runs_in_either_order(write: Put) -> None:
     assert read_run(path, "list") == {"q1": Ranking("q1", ("b", "c", "a"), (0.30000000000000004, 0.1, 0.1))}
 
 
-def test_headers_of_metadata(write: Put) -> None:
+def test_headers_of_metadata(write: WriteFile) -> None:
     """Lines between ir_metadata's marks are passed over, and only there; a header that does not end is refused."""
     head, rows = "# ir_metadata.start\n# tag: t\n{}# ir_metadata.end\n", "#q Q0 a 1 2 t\n#q Q0 b 2 1 t\n"
     assert read_run(write("run", head.format("") + rows), "trec") == {"#q": Ranking("#q", ("a", "b"), (2.0, 1.0))}
@@ -106,7 +106,7 @@ def test_headers_of_metadata(write: Put) -> None:
     ],
 )
 @pytest.mark.parametrize("tie", ["trec", "list"])
-def test_malformed_runs(write: Put, row: str, sentence: str, tie: Tie) -> None:
+def test_malformed_runs(write: WriteFile, row: str, sentence: str, tie: Tie) -> None:
     """Each kind of malformed line is told with file, line, found and expected, whatever the tie rule."""
     path = write("run", f"q1 Q0 a 1 1.0 t\nq2 Q0 a 1 1 t\n\n{row}\n")
     with pytest.raises(DataError) as caught:
@@ -114,7 +114,7 @@ def test_malformed_runs(write: Put, row: str, sentence: str, tie: Tie) -> None:
     assert str(caught.value) == f"{path}:4: {sentence}"
 
 
-def test_ranks_that_contradict(write: Put, errors: Sentences) -> None:
+def test_ranks_that_contradict(write: WriteFile, errors: ReadErrors) -> None:
     """Under `list` a rank stands once, and the score may not rise where the rank falls."""
     path = write("run", "q1 Q0 a 1 1 t\nq1 Q0 b 1 1 t\nq2 Q0 a 2 3.5 t\nq2 Q0 b 1 2 t\n")
     assert errors(read_run(path, "list") for _ in range(1)) == [
@@ -128,7 +128,7 @@ def test_ranks_that_contradict(write: Put, errors: Sentences) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "\n \n"])
-def test_empty_run(write: Put, content: str) -> None:
+def test_empty_run(write: WriteFile, content: str) -> None:
     """An empty file is a mistake, unless it is ours and known to be a run without hits."""
     path = write("run", content)
     with pytest.raises(DataError, match=r"run: found (an empty file|no line of a run), expected at least one line"):

@@ -215,12 +215,12 @@ def test_the_check_of_a_pull_request(tmp_path: Path, ran: Ran) -> None:
     assert f"only maintainers change or remove merged results: {merged}/result.json" in done.stdout
 
 
-def test_the_ranks_that_a_pull_request_changes(made: Publisher, results: Path, tmp_path: Path) -> None:
+def test_the_ranks_that_a_pull_request_changes(publish_result: Publisher, results: Path, tmp_path: Path) -> None:
     """New, moved and removed rows of two sites, worked out by hand; without a site before, all rows are new."""
-    made("crop", {"made/a": {"": [0.4] * 20}})
-    made("bm25", {"made/a": {"": [0.3] * 20}}, about={"deterministic": True})
+    publish_result("crop", {"made/a": {"": [0.4] * 20}})
+    publish_result("bm25", {"made/a": {"": [0.3] * 20}}, system={"deterministic": True})
     build(results, tmp_path / "before")
-    made("msm", {"made/a": {"": [0.5] * 20}})
+    publish_result("msm", {"made/a": {"": [0.5] * 20}})
     shutil.rmtree(next(path for path in results.rglob("bm25-*")))
     build(results, tmp_path / "after")
     (head, *rows) = changes(tmp_path / "before", tmp_path / "after")

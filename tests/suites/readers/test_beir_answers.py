@@ -11,7 +11,7 @@ from bench.data.formats.source import place
 from bench.types import Answers, Item, Judgement
 from suites.readers import beir_answers
 from suites.readers.beir_answers import Part
-from tests.conftest import Put, Sentences
+from tests.conftest import ReadErrors, WriteFile
 
 
 def row(id: object, language: str, *answers: str, **other: object) -> str:
@@ -24,11 +24,11 @@ ROWS = [row("a", "ar", "Portland", "Oregon"), row(2, "te", "don\u2028t"), row("c
 
 
 @pytest.fixture
-def folder(put: Put) -> Path:
+def folder(write: WriteFile) -> Path:
     """Four queries in two languages, of which `d` is in another split."""
-    put("set/queries.jsonl", "\n".join(ROWS[:2]) + "\n\n" + "\n".join(ROWS[2:]) + "\n")
-    put("set/qrels/dev.tsv", "query-id\tcorpus-id\tscore\nd\tp1\t1\n")
-    return put(
+    write("set/queries.jsonl", "\n".join(ROWS[:2]) + "\n\n" + "\n".join(ROWS[2:]) + "\n")
+    write("set/qrels/dev.tsv", "query-id\tcorpus-id\tscore\nd\tp1\t1\n")
+    return write(
         "set/qrels/test.tsv", "query-id\tcorpus-id\tscore\na\tp1\t1\n2\tp2\t1\nc\tp1\t1\nc\tp2\t0\n"
     ).parent.parent
 
@@ -98,11 +98,11 @@ def test_what_decides_the_records_is_named(folder: Path) -> None:
         (row("a", "te", "x"), "query id 'a' a second time"),
     ],
 )
-def test_malformed_rows(folder: Path, put: Put, told: Sentences, line: str, sentence: str) -> None:
+def test_malformed_rows(folder: Path, write: WriteFile, errors: ReadErrors, line: str, sentence: str) -> None:
     """File and line, what was found and what was expected, in whatever language is read."""
-    put("set/queries.jsonl", "\n".join([*ROWS, line]) + "\n")
+    write("set/queries.jsonl", "\n".join([*ROWS, line]) + "\n")
     for source in (beir_answers.queries(folder, Part("test", "te")), beir_answers.answers(folder, Part("test", "te"))):
-        (said,) = told(source.read())
+        (said,) = errors(source.read())
         assert said.startswith(f"{folder / 'queries.jsonl'}:5: found ")
         assert sentence in said
 

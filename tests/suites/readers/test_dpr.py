@@ -18,7 +18,7 @@ from bench.types import Answers, DataRequest, Item, Source
 from suites.common import missing_source
 from suites.dpr import wikipedia
 from suites.readers import dpr, mkqa
-from tests.conftest import Put, Sentences, traced
+from tests.conftest import ReadErrors, WriteFile, traced
 
 HEADER = "id\ttext\ttitle\n"
 ROWS = (
@@ -39,10 +39,10 @@ ITEMS = [
 
 @pytest.mark.parametrize("name", ["psgs.tsv", "psgs.tsv.gz"])
 @pytest.mark.parametrize("header", [HEADER, ""])
-def test_rows_with_and_without_a_header(put: Put, name: str, header: str) -> None:
+def test_rows_with_and_without_a_header(write: WriteFile, name: str, header: str) -> None:
     """Quoted fields, marks inside plain ones, empty ones; a header line is no passage, and no header is no fault."""
     data = (header + ROWS).encode()
-    path = put(name, gzip.compress(data) if name.endswith(".gz") else data)
+    path = write(name, gzip.compress(data) if name.endswith(".gz") else data)
     source = dpr.passages(path, "some passages")
     assert list(source.read()) == ITEMS
     first = 2 if header else 1
@@ -66,17 +66,17 @@ def test_what_csv_writes_is_read(rows: list[tuple[str, str, str]], quoting: int)
     assert [tuple(dpr.cells(line, dpr.COLUMNS)) for line in lines] == rows
 
 
-def test_a_broken_stream_of_passages(put: Put, told: Sentences) -> None:
+def test_a_broken_stream_of_passages(write: WriteFile, errors: ReadErrors) -> None:
     """It ends too early."""
-    (fault,) = told(dpr.passages(put("c.tsv.gz", gzip.compress((HEADER + ROWS).encode())[:-9])).read())
+    (fault,) = errors(dpr.passages(write("c.tsv.gz", gzip.compress((HEADER + ROWS).encode())[:-9])).read())
     assert "found a truncated gzip stream" in fault
 
 
-def test_memory_does_not_grow_with_the_file(put: Put) -> None:
+def test_memory_does_not_grow_with_the_file(write: WriteFile) -> None:
     """Ten times the rows need no more memory than a block and a line."""
 
     def peak(rows: int) -> int:
-        path = put(f"{rows}.tsv", HEADER + "".join(f'{at}\t"{"word " * 100}"\tT\n' for at in range(rows)))
+        path = write(f"{rows}.tsv", HEADER + "".join(f'{at}\t"{"word " * 100}"\tT\n' for at in range(rows)))
         source = dpr.passages(path)
         with traced() as most:
             assert sum(1 for _ in source.read()) == rows
@@ -85,9 +85,9 @@ def test_memory_does_not_grow_with_the_file(put: Put) -> None:
     assert peak(20_000) < peak(2_000) + (1 << 18)
 
 
-def test_prepared_texts(put: Put) -> None:
+def test_prepared_texts(write: WriteFile) -> None:
     """Lower-cased, marks made plain, id and language kept; a file's lines stay known."""
-    path = put("psgs.tsv", "1\t“Ärger” – der İSTANBUL’s\tΟΔΟΣ\n")
+    path = write("psgs.tsv", "1\t“Ärger” – der İSTANBUL’s\tΟΔΟΣ\n")
     source = mkqa.prepared(dpr.passages(path, "p"))
     # U+0130 lowers to i and a combining dot; capital sigma at the end of a word lowers to final sigma
     wanted = Item("1", '"ärger" - der i\u0307stanbul\'s', "οδο\u03c2")
@@ -144,10 +144,10 @@ def written() -> str:
 
 
 @pytest.mark.parametrize("name", ["nq-test.qa.csv", "trivia-test.qa.csv.gz"])
-def test_questions_and_answers(put: Put, name: str) -> None:
+def test_questions_and_answers(write: WriteFile, name: str) -> None:
     """Ids are line numbers from 0, so that a question asked twice stays two; answers come as they were."""
     data = written().encode()
-    path = put(name, gzip.compress(data) if name.endswith(".gz") else data)
+    path = write(name, gzip.compress(data) if name.endswith(".gz") else data)
     asked, said = dpr.questions(path, "q"), dpr.answers(path)
     assert list(asked.read()) == [Item(str(at), one) for at, (one, _) in enumerate(QUESTIONS)]
     assert list(said.read()) == [Answers(str(at), tuple(some)) for at, (_, some) in enumerate(QUESTIONS)]
@@ -156,30 +156,30 @@ def test_questions_and_answers(put: Put, name: str) -> None:
     assert list(pickle.loads(pickle.dumps(said)).read()) == list(said.read())  # noqa: S301 (our own bytes)
 
 
-def test_nothing_is_evaluated(put: Put, told: Sentences, tmp_path: Path) -> None:
+def test_nothing_is_evaluated(write: WriteFile, errors: ReadErrors, tmp_path: Path) -> None:
     """A list is a literal: code in its place is a fault, and is not run."""
     mark = tmp_path / "ran"
-    path = put("q.csv", f"what\t[__import__('pathlib').Path('{mark}').touch()]\n")
-    assert "expected a Python list of strings, e.g. ['Alan Turing']" in told(dpr.answers(path).read())[0]
+    path = write("q.csv", f"what\t[__import__('pathlib').Path('{mark}').touch()]\n")
+    assert "expected a Python list of strings, e.g. ['Alan Turing']" in errors(dpr.answers(path).read())[0]
     assert not mark.exists()
 
 
 @pytest.mark.parametrize("place", ["dpr-w100/psgs_w100.tsv", "dpr-w100/psgs_w100.tsv.gz", "nq/psgs_w100.tsv"])
-def test_the_passages_are_found(put: Put, tmp_path: Path, place: str) -> None:
+def test_the_passages_are_found(write: WriteFile, tmp_path: Path, place: str) -> None:
     """In their own folder, unpacked or not, or beside the questions."""
     (tmp_path / "nq").mkdir()
     data = b"id\ttext\ttitle\n1\ta\tb\n"
-    path = put(place, gzip.compress(data) if place.endswith(".gz") else data)
+    path = write(place, gzip.compress(data) if place.endswith(".gz") else data)
     source = wikipedia(DataRequest("official", tmp_path), "nq")
     assert source.files == (path,)
     assert list(source.read()) == [Item("1", "a", "b")]
 
 
-def test_their_own_folder_comes_first(put: Put, tmp_path: Path) -> None:
+def test_their_own_folder_comes_first(write: WriteFile, tmp_path: Path) -> None:
     """Unpacked before packed, shared before a suite's own."""
     for place in ("nq/psgs_w100.tsv", "dpr-w100/psgs_w100.tsv.gz"):
-        put(place, gzip.compress(b"1\ta\tb\n") if place.endswith(".gz") else "1\ta\tb\n")
+        write(place, gzip.compress(b"1\ta\tb\n") if place.endswith(".gz") else "1\ta\tb\n")
     request = DataRequest("official", tmp_path)
     assert wikipedia(request, "nq").files[0].name == "psgs_w100.tsv.gz"
-    put("dpr-w100/psgs_w100.tsv", "1\ta\tb\n")
+    write("dpr-w100/psgs_w100.tsv", "1\ta\tb\n")
     assert wikipedia(request, "nq").files == (tmp_path / "dpr-w100" / "psgs_w100.tsv",)

@@ -14,7 +14,7 @@ import pytest
 
 from suites import mrtydi
 from suites.readers import askubuntu, dpr, mewsli_x, mkqa, xor, xquad
-from tests.conftest import Put, Sentences
+from tests.conftest import ReadErrors, WriteFile
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "faults.json"
 CASES: list[dict[str, Any]] = json.loads(GOLDEN.read_text(encoding="utf-8"))
@@ -41,13 +41,13 @@ READERS: dict[str, Callable[[Path], Iterable[Any]]] = {
 @pytest.mark.parametrize(
     ("reader", "at"), [(reader, at) for at, case in enumerate(CASES) for reader in case["readers"]]
 )
-def test_faults_are_told(reader: str, at: int, put: Put, told: Sentences) -> None:
+def test_faults_are_told(reader: str, at: int, write: WriteFile, errors: ReadErrors) -> None:
     """Whatever part of a file is asked for, and of lines that are not wanted too."""
     text = "\n".join(CASES[at]["text"])
     for name, content in FILLED.items():
         text = text.replace(name, content)
-    path = put("given", text)
-    said = [sentence.replace(str(path), "FILE") for sentence in told(READERS[reader](path))]
+    path = write("given", text)
+    said = [sentence.replace(str(path), "FILE") for sentence in errors(READERS[reader](path))]
     if os.environ.get("BENCH_RECORD"):
         CASES[at]["faults"] = said
         GOLDEN.write_text(json.dumps(CASES, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -12,7 +12,7 @@ from bench.data.formats.archive import Member
 from bench.data.formats.faults import RecordError
 from bench.types import Item, Judgement, TrainingPair
 from suites.readers import mewsli_x as mewslix
-from tests.conftest import Put, cases
+from tests.conftest import WriteFile, cases
 from tests.suites.conftest import jsonl as rows
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "scorers" / "mewslix" / "preprocess_golden.json"
@@ -54,24 +54,24 @@ def article(text: str, *mentions: tuple[str, str, str], language: str = "de", **
 
 
 @pytest.mark.parametrize("case", golden("mentions"), ids=lambda case: case["input"]["mention"]["example_id"])
-def test_queries_are_the_official_ones(case: Any, put: Put) -> None:
+def test_queries_are_the_official_ones(case: Any, write: WriteFile) -> None:
     """The function, and the reader on a row with that mention."""
     context, mention = case["input"]["context"], case["input"]["mention"]
     spans = [(one["start"], one["end"]) for one in context["sentence_spans"]]
     place = mention["mention_span"]
     assert mewslix.query_text(context["text"], spans, place["start"], place["end"]) == case["query"]
-    path = put("mentions.jsonl", rows({"context": context, "mentions": [mention]}))
+    path = write("mentions.jsonl", rows({"context": context, "mentions": [mention]}))
     (query,) = mewslix.mentions(path, context["language"]).read()
     assert (query.id, query.text) == (mention["example_id"], case["query"])
 
 
 @pytest.mark.parametrize("case", golden("entities"), ids=lambda case: case["input"]["entity_id"])
-def test_entities_are_the_official_ones(case: Any, put: Put) -> None:
+def test_entities_are_the_official_ones(case: Any, write: WriteFile) -> None:
     """The function, and the reader on that row; the title is not in it."""
     row = case["input"]
     spans = [(one["start"], one["end"]) for one in row["sentence_spans"]]
     assert mewslix.entity_text(row["description"], spans) == case["text"]
-    (item,) = mewslix.entities(put("entities.jsonl", rows(row))).read()
+    (item,) = mewslix.entities(write("entities.jsonl", rows(row))).read()
     assert item == Item(row["entity_id"], case["text"], language=row["description_language"])
 
 
@@ -82,7 +82,7 @@ def test_queries_by_hand(text: str, mention: str, expected: str) -> None:
     assert mewslix.query_text(text, [(0, len(text))], start, start + len(mention)) == expected
 
 
-def test_sentences_of_mentions_and_entities(put: Put) -> None:
+def test_sentences_of_mentions_and_entities(write: WriteFile) -> None:
     """The first that holds the whole mention; a sentence that ends inside it does not, borders may coincide."""
     assert mewslix.query_text("ab cd ef", [(0, 4), (3, 8), (0, 8)], 3, 5) == "cd: { cd } ef"
     assert mewslix.query_text("ab cd ef", [(0, 3), (3, 5)], 3, 5) == "cd: { cd }"
@@ -92,7 +92,7 @@ def test_sentences_of_mentions_and_entities(put: Put) -> None:
     # An entity's are parted by one blank, what stands between them is left out; there may be none.
     text = "Eins.[1] Zwei\u2009drei. Vier."
     empty = entity("Q2", sentence_spans=[])
-    path = put("e.jsonl", rows(entity("Q1", text, sentence_spans=cut(text, "Eins.", "Vier.")), empty))
+    path = write("e.jsonl", rows(entity("Q1", text, sentence_spans=cut(text, "Eins.", "Vier.")), empty))
     source = mewslix.entities(path, "some entities")
     assert list(source.numbered()) == [
         (1, Item("Q1", "Eins. Vier.", language="de")),
@@ -101,9 +101,9 @@ def test_sentences_of_mentions_and_entities(put: Put) -> None:
     assert (source.name, source.reader, source.files) == ("some entities", "mewsli-x-entities/1", (path,))
 
 
-def test_mentions_of_one_language(put: Put) -> None:
+def test_mentions_of_one_language(write: WriteFile) -> None:
     """Several to an article; other languages' articles are passed over; blanks around an entity's id go."""
-    path = put(
+    path = write(
         "m.jsonl",
         rows(
             article("Köln am Rhein", ("m1", "Köln", " Q365 "), ("m2", "Rhein", "Q584")),
@@ -122,13 +122,13 @@ def test_mentions_of_one_language(put: Put) -> None:
     readers = {source.reader for source in (queries, meant, mewslix.mentions(path, "en"), mewslix.gold(path, "en"))}
     assert len(readers) == 4  # the language is in no file's hash
     # A language without articles is no fault of the file's; the suite asserts the count.
-    path = put("other.jsonl", rows(article("Rome", ("m3", "Rome", "Q220"), language="en")))
+    path = write("other.jsonl", rows(article("Rome", ("m3", "Rome", "Q220"), language="en")))
     assert list(mewslix.mentions(path, "de").read()) == []
 
 
-def test_an_archive_is_read_without_unpacking(put: Put, tmp_path: Path) -> None:
+def test_an_archive_is_read_without_unpacking(write: WriteFile, tmp_path: Path) -> None:
     """A member of a tar archive gives what the file gives."""
-    path = put("raw/e.jsonl", rows(entity("Q1"), entity("Q2")))
+    path = write("raw/e.jsonl", rows(entity("Q1"), entity("Q2")))
     archive = tmp_path / "raw.tar.gz"
     with tarfile.open(archive, "w:gz") as packed:
         packed.add(path, "raw/e.jsonl")
@@ -147,9 +147,9 @@ PAIR = {
 }
 
 
-def test_pairs_are_strings_of_the_test(put: Put) -> None:
+def test_pairs_are_strings_of_the_test(write: WriteFile) -> None:
     """The mention with its sentence, marked; the entity's sentences without its title."""
     query = Item("m1", "Paris: Later (all) of { Paris } was lit.", language="en")
     positive = Item("Q90", "Paris is a city. It is the capital.", language="en")
-    pairs = mewslix.pairs(put("pairs.jsonl", rows(PAIR)), "mewsli-x")
+    pairs = mewslix.pairs(write("pairs.jsonl", rows(PAIR)), "mewsli-x")
     assert list(pairs.read()) == [TrainingPair(query, (positive,), (), "mewsli-x")]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bench.types import Answers, Item
 from suites.readers import mkqa
-from tests.conftest import Put, cases
+from tests.conftest import WriteFile, cases
 
 
 def answer(kind: str, text: str | None = "x", *aliases: str) -> dict[str, Any]:
@@ -38,9 +38,9 @@ FILE = (
 """The last English answer decides, of the others only those of an allowed type are accepted; aliases come first."""
 
 
-def test_questions_and_answers(put: Put) -> None:
+def test_questions_and_answers(write: WriteFile) -> None:
     """What is kept, in the order of the file, with the lines; the same questions in every language."""
-    path = put("mkqa.jsonl.gz", gzip.compress(FILE.encode()))
+    path = write("mkqa.jsonl.gz", gzip.compress(FILE.encode()))
     answers, questions = mkqa.answers_source(path, "a"), mkqa.questions_source(path, "zh_cn")
     expected = [
         Answers("-5563", ("Edmunds", "D. Edmunds", "Dave Edmunds")),

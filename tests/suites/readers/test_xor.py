@@ -10,7 +10,7 @@ from bench.core.errors import DataError
 from bench.testing import fields
 from bench.types import Answers, Item
 from suites.readers import xor
-from tests.conftest import Put
+from tests.conftest import WriteFile
 
 
 def row(id: object, language: str, answers: object, **other: object) -> str:
@@ -30,9 +30,9 @@ ROWS = [
 
 
 @pytest.fixture
-def path(put: Put) -> Path:
+def path(write: WriteFile) -> Path:
     """Five questions in two languages."""
-    return put("dev.jsonl", "\n".join(ROWS) + "\n")
+    return write("dev.jsonl", "\n".join(ROWS) + "\n")
 
 
 def test_questions_and_counted_answers_of_a_language(path: Path) -> None:

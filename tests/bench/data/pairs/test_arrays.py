@@ -14,7 +14,7 @@ from bench.data.formats import text
 from bench.data.formats.archive import Member
 from bench.data.pairs import arrays
 from bench.data.pairs.arrays import elements, first_block
-from tests.conftest import Put, Sentences, cases, traced
+from tests.conftest import ReadErrors, WriteFile, cases, traced
 
 VALUES: list[Any] = [
     {"a": 'quoted "x" \\ [1, {"b": 2}', "c": [1.5, -2e3, None, True]},
@@ -44,7 +44,7 @@ def _random(seed: int) -> Any:
 @pytest.mark.parametrize("indent", [None, 1])
 @pytest.mark.parametrize("ascii_only", [True, False])
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
-def test_values(write: Put, indent: int | None, ascii_only: bool, name: str) -> None:
+def test_values(write: WriteFile, indent: int | None, ascii_only: bool, name: str) -> None:
     """All values come, numbered, indented or on one line, packed or not."""
     data = json.dumps(VALUES, indent=indent, ensure_ascii=ascii_only).encode()
     path = write(name, gzip.compress(data) if name.endswith(".gz") else data)
@@ -54,7 +54,7 @@ def test_values(write: Put, indent: int | None, ascii_only: bool, name: str) -> 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 64, 1000])
 @pytest.mark.parametrize("ascii_only", [True, False])
 def test_values_are_the_same_wherever_a_block_ends(
-    write: Put, monkeypatch: pytest.MonkeyPatch, block: int, ascii_only: bool
+    write: WriteFile, monkeypatch: pytest.MonkeyPatch, block: int, ascii_only: bool
 ) -> None:
     """No cut hurts: not in an escape, a number, a literal, a character, or between elements."""
     values = [*VALUES, *map(_random, range(40))]
@@ -69,7 +69,7 @@ def test_values_are_the_same_wherever_a_block_ends(
     assert [value for _, value in elements(path)] == values
 
 
-def test_an_array_under_a_key(write: Put, tmp_path: Path) -> None:
+def test_an_array_under_a_key(write: WriteFile, tmp_path: Path) -> None:
     """What stands around it is passed over, the same key deeper inside too, as are blanks; in an archive as well."""
     path = write(
         "a.json", '\ufeff {"version": {"data": [0]}, "data": [{"x": 1}, {"x": 2}], "more": [3], "data": [4]}\n'
@@ -90,13 +90,13 @@ def test_an_array_under_a_key(write: Put, tmp_path: Path) -> None:
         ("[" * 100_000, "", "a.json:1: found JSON that cannot be read (maximum recursion depth exceeded"),
     ],
 )
-def test_broken_json(write: Put, errors: Sentences, content: str, key: str, message: str) -> None:
+def test_broken_json(write: WriteFile, errors: ReadErrors, content: str, key: str, message: str) -> None:
     """The reading ends there, with the line."""
     assert message in errors(elements(write("a.json", content), key))[0]
 
 
 def test_a_broken_element_is_not_looked_for_to_the_end_of_the_file(
-    write: Put, errors: Sentences, monkeypatch: pytest.MonkeyPatch
+    write: WriteFile, errors: ReadErrors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """JSON that can never become whole ends the reading at once, however much follows."""
     path = write("a.json", '[{"a": wrong}, ' + '{"b": 1}, ' * 400_000 + "{}]")
@@ -114,7 +114,7 @@ def test_a_broken_element_is_not_looked_for_to_the_end_of_the_file(
 
 
 def test_files_that_cannot_be_read(
-    write: Put, errors: Sentences, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    write: WriteFile, errors: ReadErrors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As any text file: missing, another kind, cut off, not UTF-8 (with its line); no element is gathered for ever."""
     assert "found no such file, expected a file" in errors(elements(tmp_path / "none.json"))[0]
@@ -130,7 +130,7 @@ def test_files_that_cannot_be_read(
     assert errors(elements(path)) == [f"{path}:1: found an element of more than 65,536 characters, expected its end"]
 
 
-def test_memory_does_not_grow_with_the_file(write: Put) -> None:
+def test_memory_does_not_grow_with_the_file(write: WriteFile) -> None:
     """Four times as many elements take no more memory."""
     element = json.dumps({"text": "word " * 200, "list": list(range(50))})
 

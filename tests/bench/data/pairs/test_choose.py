@@ -12,7 +12,7 @@ import pytest
 from bench.core.errors import UsageError
 from bench.data.pairs import load_pairs, outcomes
 from bench.testing import fields
-from tests.conftest import Put, Sentences, cases
+from tests.conftest import ReadErrors, WriteFile, cases
 
 DPR = {"question": "what?", "answers": [], "positive_ctxs": [{"title": "T", "text": "this"}]}
 CONTEXT = "It is this. And that."
@@ -36,7 +36,7 @@ ROW = {"query": "what?", "positive": "this", "note": 'a "data": [ and "paragraph
     ],
 )
 @pytest.mark.parametrize("packed", [False, True])
-def test_files(write: Put, name: str, content: str, positive: str, language: str, packed: bool) -> None:
+def test_files(write: WriteFile, name: str, content: str, positive: str, language: str, packed: bool) -> None:
     """Each form, packed or not; a folder of two letters tells the language, and so may the user."""
     path = write(f"{name}.gz", gzip.compress(content.encode())) if packed else write(name, content)
     source = load_pairs(str(path))
@@ -49,7 +49,7 @@ def test_files(write: Put, name: str, content: str, positive: str, language: str
     assert next(iter(pickle.loads(pickle.dumps(source)).read())) == first  # noqa: S301 (our own bytes)
 
 
-def test_folders(write: Put) -> None:
+def test_folders(write: WriteFile) -> None:
     """Files in the order of their names, ids apart, notes passed over; `FOLDER:SPLIT` reads a split."""
     write("en/b.jsonl", json.dumps(ROW))
     write("en/a.tsv", "who?\tshe\n")
@@ -72,7 +72,7 @@ def test_folders(write: Put) -> None:
         load_pairs(str(folder))
 
 
-def test_what_holds_no_pairs(write: Put, tmp_path: Path, errors: Sentences) -> None:
+def test_what_holds_no_pairs(write: WriteFile, tmp_path: Path, errors: ReadErrors) -> None:
     """Names, other files and folders without any say what is wanted; a .json file is refused in its form's words."""
     expected = "pairs as .tsv (query, positive, negatives)"
     with pytest.raises(UsageError, check=fields(found="no such file or folder", expected=expected)):

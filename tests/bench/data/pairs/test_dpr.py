@@ -11,7 +11,7 @@ from bench.data.pairs import dpr
 from bench.data.pairs.rows import text_id
 from bench.data.pairs.sources import ALSO_POSITIVE, NO_POSITIVE
 from bench.types import Item, TrainingPair
-from tests.conftest import Put, Sentences, cases
+from tests.conftest import ReadErrors, WriteFile, cases
 
 
 def _context(name: object, text: str, title: str | None = "T", key: str = "passage_id") -> dict[str, Any]:
@@ -36,7 +36,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize("name", ["nq.json", "nq.json.gz"])
-def test_records(write: Put, name: str) -> None:
+def test_records(write: WriteFile, name: str) -> None:
     """Texts as they stand, hard negatives before others, ids of either spelling; a negative that answers goes."""
     data = json.dumps(RECORDS, indent=4).encode()
     source = dpr.pairs(write(name, gzip.compress(data) if name.endswith(".gz") else data), "nq")
@@ -49,7 +49,7 @@ def test_records(write: Put, name: str) -> None:
     assert list(pickle.loads(pickle.dumps(source)).read()) == PAIRS  # noqa: S301 (our own bytes)
 
 
-def test_languages(write: Put) -> None:
+def test_languages(write: WriteFile) -> None:
     """Questions and passages may be in different ones; a record's own counts; the key knows."""
     path = write("x.json", json.dumps(RECORDS))
     source = dpr.pairs(path, language="fi", passage_language="de")
@@ -58,7 +58,7 @@ def test_languages(write: Put) -> None:
     assert source.reader != dpr.pairs(path).reader
 
 
-def test_all_faults_are_told_with_the_number_of_the_record(write: Put, errors: Sentences) -> None:
+def test_all_faults_are_told_with_the_number_of_the_record(write: WriteFile, errors: ReadErrors) -> None:
     """One file is mended in one go, question ids are unique, and an empty array or a row a line is refused."""
     good = RECORDS[0]
     bad: list[tuple[Any, str]] = [

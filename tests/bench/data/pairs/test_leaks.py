@@ -12,13 +12,13 @@ from bench.core.errors import UsageError
 from bench.data.pairs import outcomes, pairs_of_split, without_leaks
 from bench.data.pairs.leaks import LEAKED, TABLE
 from bench.types import Item, Source, TrainingPair
-from tests.conftest import Put, Sentences
+from tests.conftest import ReadErrors, WriteFile
 
 ROWS = "file\tquery-id\ttest-suite\nset/qrels/train.tsv\tq2\tset\nset/qrels/dev.tsv\tq1\tset\nother/x.tsv\tq3\tset\n"
 
 
 @pytest.fixture
-def folder(write: Put) -> Path:
+def folder(write: WriteFile) -> Path:
     """A folder of data with one data set and a table."""
     write("data/set/corpus.jsonl", '{"_id": "d", "text": "one"}\n')
     write("data/set/queries.jsonl", "".join(f'{{"_id": "q{at}", "text": "{at}?"}}\n' for at in (1, 2, 3)))
@@ -49,7 +49,7 @@ def test_keys_are_the_same_on_another_machine(folder: Path, tmp_path: Path) -> N
     assert source.reader == linked.reader == without_leaks(pairs_of_split(moved / "set", "train"), moved / TABLE).reader
 
 
-def test_a_table_of_other_files_is_refused(folder: Path, write: Put, errors: Sentences) -> None:
+def test_a_table_of_other_files_is_refused(folder: Path, write: WriteFile, errors: ReadErrors) -> None:
     """Ids that the source does not have mean that the two do not belong together."""
     write(f"data/{TABLE}", ROWS + "set/qrels/train.tsv\tq9\tset\n")
     assert errors(without_leaks(pairs_of_split(folder / "set", "train", "a"), folder / TABLE).read()) == [

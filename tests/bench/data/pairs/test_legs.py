@@ -20,7 +20,7 @@ from bench.data.pairs import from_leg, irds_pairs, outcomes, pairs_of_split
 from bench.data.pairs.sources import NO_PASSAGE, NO_POSITIVE, NO_TEXT, TWICE
 from bench.testing import fields
 from bench.types import Answers, Corpus, Item, Judgement, Leg, Source, TrainingPair
-from tests.conftest import Put, Sentences, present, traced
+from tests.conftest import ReadErrors, WriteFile, present, traced
 
 PASSAGES = [Item(f"d{number}", f"text {number}", "T", "de" if number == 3 else "") for number in range(6)]
 QUERIES = [Item("q1", "one?"), Item("q2", "two?", language="fr"), Item("q3", "three?"), Item("q4", "not judged")]
@@ -92,7 +92,7 @@ def test_what_has_no_text() -> None:
     assert by_query["q1"].left_out == (TWICE,)
 
 
-def test_unknown_ids_are_told_with_their_lines(write: Put, errors: Sentences) -> None:
+def test_unknown_ids_are_told_with_their_lines(write: WriteFile, errors: ReadErrors) -> None:
     """All of them, of queries and documents; or documents are left out, where that is wished."""
     write("set/corpus.jsonl", '{"_id": "d1", "text": "one"}\n')
     write("set/queries.jsonl", '{"_id": "q1", "text": "what?"}\n')
@@ -147,7 +147,7 @@ def test_training_pairs_of_the_mini_world_agree_with_its_judgements() -> None:
     assert positives == {pair.query: set(pair.positives) for pair in mini.language_pairs("sw").read()}
 
 
-def test_data_sets_of_the_library(write: Put, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_sets_of_the_library(write: WriteFile, monkeypatch: pytest.MonkeyPatch) -> None:
     """MS MARCO's training queries by name; another number of judgements than published is refused."""
     docs = write("docs.tsv", "d1\tfirst text\nd2\tsecond text\n")
     queries = write("queries.tsv", "q1\twhat?\n")
@@ -163,7 +163,7 @@ def test_data_sets_of_the_library(write: Put, monkeypatch: pytest.MonkeyPatch) -
         list(irds_pairs().read())
 
 
-def test_memory_grows_with_the_judged_passages_only(write: Put) -> None:
+def test_memory_grows_with_the_judged_passages_only(write: WriteFile) -> None:
     """A corpus eight times as large, with the same judgements, takes no more memory."""
 
     def most(count: int) -> int:

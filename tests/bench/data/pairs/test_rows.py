@@ -8,7 +8,7 @@ import pytest
 
 from bench.data.pairs.rows import jsonl_pairs, text_id, tsv_pairs
 from bench.types import Item, TrainingPair
-from tests.conftest import Put, Sentences, cases
+from tests.conftest import ReadErrors, WriteFile, cases
 
 WORDS = [
     Item(text_id("yes"), "yes", language="sw"),
@@ -19,13 +19,13 @@ EXPECTED = TrainingPair(Item("1", "is it?", language="sw"), (WORDS[0],), (WORDS[
 
 
 @pytest.mark.parametrize("row", cases("pair-spellings"))
-def test_spellings(write: Put, row: dict[str, Any]) -> None:
+def test_spellings(write: WriteFile, row: dict[str, Any]) -> None:
     """One schema comes of all of them; passages have the language of the query; texts without id are hashed."""
     path = write("p.jsonl", json.dumps(row) + "\n")
     assert list(jsonl_pairs(path, "own", "sw").read()) == [EXPECTED]
 
 
-def test_what_a_line_says_itself(write: Put) -> None:
+def test_what_a_line_says_itself(write: WriteFile) -> None:
     """Its id, language and source count, else its number; texts without an id are hashed, title and text apart."""
     rows = [
         {"id": 12, "query": "a", "positive": {"_id": "x", "text": "b", "lang": "en"}, "lang": "ko", "source": "here"},
@@ -40,7 +40,7 @@ def test_what_a_line_says_itself(write: Put) -> None:
     assert len({text_id("b", "a"), text_id("ab"), text_id("", "ab"), text_id("a", "b"), text_id("b")}) == 5
 
 
-def test_faulty_lines(write: Put, errors: Sentences) -> None:
+def test_faulty_lines(write: WriteFile, errors: ReadErrors) -> None:
     """Each with its line."""
     rows = [
         '{"query": "q", "positive": "p"}',
@@ -76,7 +76,7 @@ def _item(text: str) -> Item:
 @pytest.mark.parametrize(
     ("header", "first"), [("", 1), ("query\tpositive\tnegative\n", 2), ("Question\tpositive\n", 2)]
 )
-def test_rows(write: Put, header: str, first: int) -> None:
+def test_rows(write: WriteFile, header: str, first: int) -> None:
     """With a header or without: ids are numbers of lines, so the same query may come again."""
     queries = [Item(str(first + at), text, language="en") for at, text in enumerate(("what?", "who?", "what?"))]
     assert list(tsv_pairs(write("p.tsv", header + ROWS), "own", "en").read()) == [
@@ -86,7 +86,7 @@ def test_rows(write: Put, header: str, first: int) -> None:
     ]
 
 
-def test_tables(write: Put, errors: Sentences) -> None:
+def test_tables(write: WriteFile, errors: ReadErrors) -> None:
     """The ending decides compression; the word "query" alone is no header; each faulty row comes with its line."""
     assert len(list(tsv_pairs(write("p.tsv.bz2", bz2.compress(ROWS.encode()))).read())) == 3
     (pair,) = tsv_pairs(write("p.tsv", "query\tan answer\n")).read()

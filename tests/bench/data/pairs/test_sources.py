@@ -28,7 +28,7 @@ from bench.data.pairs.sources import (
 )
 from bench.testing import fields
 from bench.types import Item, Source, TrainingPair
-from tests.conftest import Put, present
+from tests.conftest import WriteFile, present
 
 QUERY = Item("q", "what?")
 FIRST, SECOND, THIRD = Item("d1", "one"), Item("d2", "two", "Title"), Item("d3", "three")
@@ -86,7 +86,7 @@ def test_outcomes(tmp_path: Path) -> None:
     assert len({reader("code/1", "x", 3), reader("code/1", "x", 4), reader("code/1", "x"), reader("code/1")}) == 4
 
 
-def test_dev_pairs_decide_nothing_about_training_pairs(write: Put) -> None:
+def test_dev_pairs_decide_nothing_about_training_pairs(write: WriteFile) -> None:
     """Name, reader, files and records stay, without any the source itself comes back; drawn pairs have none."""
     train, dev = tsv_pairs(write("train.tsv", "a\tb\n")), tsv_pairs(write("dev.tsv", "c\td\n"))
     both = with_dev(train, dev)
@@ -105,7 +105,7 @@ def test_dev_pairs_decide_nothing_about_training_pairs(write: Put) -> None:
     assert dev_of(sample_pairs(with_dev(train, train), 1, 0)) is None
 
 
-def test_joined_sources_have_dev_pairs_where_each_has(write: Put) -> None:
+def test_joined_sources_have_dev_pairs_where_each_has(write: WriteFile) -> None:
     """Labelled as the training pairs are; one source without any, and a share of all is held out instead."""
     dev = tsv_pairs(write("dev.tsv", "c\td\n"))
     english, swahili = (with_dev(tsv_pairs(write(f"{name}.tsv", f"{name}\tb\n")), dev) for name in ("one", "other"))
@@ -115,7 +115,7 @@ def test_joined_sources_have_dev_pairs_where_each_has(write: Put) -> None:
     assert dev_of(concatenate({"en": english, "sw": tsv_pairs(swahili.files[0])}, "both")) is None
 
 
-def test_questions_of_a_test_are_left_out(write: Put) -> None:
+def test_questions_of_a_test_are_left_out(write: WriteFile) -> None:
     """Letter for letter, whatever their case, blanks and marks; other questions about the same stay."""
     source = tsv_pairs(write("dev.tsv", "Who was Ada?\tb\nwho was Ada Lovelace\tb\nwhere?\tb\n"))
     test = Source(
@@ -128,7 +128,7 @@ def test_questions_of_a_test_are_left_out(write: Put) -> None:
     assert remaining.reader != without_test_questions(source, Source("test", "test/2", test.files, test.read)).reader
 
 
-def test_ids_stay_apart(write: Put) -> None:
+def test_ids_stay_apart(write: WriteFile) -> None:
     """Equal ids of two sources do not meet, texts and sources stay; another label makes other ids."""
     english = tsv_pairs(write("one.tsv", "a\tb\tc\n"), language="en")
     swahili = tsv_pairs(write("two.tsv", "a\tb\nd\te\n"), language="sw")
@@ -150,7 +150,7 @@ def test_ids_stay_apart(write: Put) -> None:
 
 
 @pytest.mark.parametrize("label", ["", "a b", "a\n"])
-def test_labels_that_no_id_can_begin_with(write: Put, label: str) -> None:
+def test_labels_that_no_id_can_begin_with(write: WriteFile, label: str) -> None:
     """White space would break ids."""
     with pytest.raises(UsageError, check=fields(expected="at least one, without white space")):
         concatenate({label: tsv_pairs(write("one.tsv", "a\tb\n"))}, "x")
@@ -201,7 +201,7 @@ def test_smaller_draws_are_parts_of_larger_ones(names: list[str], data: st.DataO
     assert ids(sample_pairs(of(names), len(names), 0)) == names
 
 
-def test_what_decides_a_draw(write: Put) -> None:
+def test_what_decides_a_draw(write: WriteFile) -> None:
     """The reader knows number, seed and source; a question without a positive neither counts nor comes."""
     source = tsv_pairs(write("one.tsv", "a\tb\nc\td\n"))
     readers = [

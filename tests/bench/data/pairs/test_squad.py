@@ -11,7 +11,7 @@ from bench.data.pairs import outcomes, squad
 from bench.data.pairs.squad import MISPLACED, NO_ANSWER, NO_SENTENCE, inferred
 from bench.types import TrainingPair
 from suites.readers import xquad
-from tests.conftest import Put, Sentences, present
+from tests.conftest import ReadErrors, WriteFile, present
 
 CONTEXT = "Dr. Ada was born in 1815.  She wrote\nnotes on it. The end"
 FIRST, SECOND, THIRD = "Dr. Ada was born in 1815.", "She wrote\nnotes on it.", "The end"
@@ -30,7 +30,7 @@ def _file(*questions: dict[str, Any], **more: Any) -> str:
     return json.dumps({"version": "1.1", "data": [{"title": "Ada", "paragraphs": [paragraph]}]})
 
 
-def test_sentence_and_paragraph(write: Put) -> None:
+def test_sentence_and_paragraph(write: WriteFile) -> None:
     """The first of several answers counts; the positive is what the test searches, or two segments as in the script."""
     path = write("train.json", _file(_question("a", "1815", "notes"), _question("b", "notes")))
     pairs = list(squad.pairs(path, "squad").read())
@@ -51,7 +51,7 @@ def test_sentence_and_paragraph(write: Put) -> None:
     assert source.reader != squad.pairs(path).reader
 
 
-def test_sentences(write: Put) -> None:
+def test_sentences(write: WriteFile) -> None:
     """Found ones end at no abbreviation and have no blanks around; given ones count, what is between is in none."""
     assert [CONTEXT[start:end] for start, end in inferred(CONTEXT, "en")] == [FIRST, SECOND, THIRD]
     assert inferred("", "en") == []
@@ -62,7 +62,7 @@ def test_sentences(write: Put) -> None:
     assert [(outcome.pair, outcome.left_out) for _, outcome in outcomes(squad.pairs(path))] == [(None, (NO_SENTENCE,))]
 
 
-def test_what_cannot_be_trained_on_is_left_out(write: Put) -> None:
+def test_what_cannot_be_trained_on_is_left_out(write: WriteFile) -> None:
     """Questions that nothing answers (version 2.0), and answers that stand elsewhere."""
     path = write("train.json", _file(_question("a"), _question("b", "1815", start=3), _question("c", "end")))
     assert [(outcome.query, outcome.pair is None, outcome.left_out) for _, outcome in outcomes(squad.pairs(path))] == [
@@ -72,7 +72,7 @@ def test_what_cannot_be_trained_on_is_left_out(write: Put) -> None:
     ]
 
 
-def test_all_faults_are_told(write: Put, errors: Sentences) -> None:
+def test_all_faults_are_told(write: WriteFile, errors: ReadErrors) -> None:
     """With the number of the paragraph; a question may stand once in the file."""
     good = {"context": CONTEXT, "qas": [_question("a", "1815")]}
     bad: list[tuple[dict[str, Any], str]] = [

@@ -10,7 +10,7 @@ import pytest
 from bench.core.files import digest
 from bench.plugins import load
 from bench.types import DataRequest, Suite
-from tests.published import Made
+from tests.published import SyntheticResult
 
 MEASURE = "RR@100"
 LANGUAGES = ("en", "sw")
@@ -52,13 +52,13 @@ def write(tmp_path: Path, suite: Suite, questions: Mapping[str, Sequence[str]]) 
     ) -> Path:
         suite_metadata = {"name": "mrtydi", "version": suite.version, "title": suite.title, "primary": MEASURE}
         tasks = {f"mini/mrtydi/{language}": {"": {MEASURE: column}} for language, column in values.items()}
-        published = Made(
+        published = SyntheticResult(
             label,
             tasks,
             data=data,
             seed=seed,
             macros=suite.macros,
-            about={"hash": digest([label, setting]), "deterministic": False, **system},
+            system={"hash": digest([label, setting]), "deterministic": False, **system},
             heading={"suite": suite_metadata, "setting": setting},
             leg={"keys": {"train": f"{trained}-{seed}"} if trained else {}, "release": ""},
             ids={f"mini/mrtydi/{language}": ids for language, ids in questions.items()},

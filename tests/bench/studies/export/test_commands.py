@@ -22,7 +22,7 @@ from bench.retrieval.mteb_wrapper import MtebEncoder
 from bench.store.store import Artefact, Store
 from bench.types import Item
 from tests.bench.studies.export.conftest import result_content
-from tests.published import Made
+from tests.published import SyntheticResult
 
 
 def typed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, str, str]:
@@ -72,7 +72,9 @@ def test_runs_say_what_made_them(tmp_path: Path, capsys: pytest.CaptureFixture[s
     about = {"hash": "0a1b2c3d" * 8, "corpus": {"name": "wiki"}}
     facts, runs = {"facts": {"train": {"hardware": "2 x A"}}}, {"q00000": ("a", "b")}
     for seed in (0, 1):
-        made = Made("crop", {"made/sw": {"": [0.5], "leg": [1.0]}}, seed=seed, about=about, leg=facts, runs=runs)
+        made = SyntheticResult(
+            "crop", {"made/sw": {"": [0.5], "leg": [1.0]}}, seed=seed, system=about, leg=facts, runs=runs
+        )
         path = made.publish(tmp_path / "scratch", root)
     status, text, _ = typed(capsys, "export", str(path), "--runs", "--out", str(out), "--json")
     assert (status, json.loads(text)["files"]) == (0, ["made/sw.trec", "made/sw/leg.trec"])
