@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import import_module
-from itertools import zip_longest
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, TextIO
@@ -23,6 +22,7 @@ from bench.core.installed import faiss_conflict
 from bench.evaluation.tables import MISSING, Column, Table, duration, visible
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.progress import Progress, TaskID
 
     from bench.data.corpora.named import CorpusPart
@@ -85,73 +85,68 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], num
     print_table(Table(title, listed, tuple(map(tuple, rows))))
 
 
-def print_table(found: Table) -> None:
+def print_table(content: Table) -> None:
     """Print a table on stdout, its caption above and its notes below.
 
-    Where stdout is not a terminal nothing is cut or wrapped: the table is as wide as its content. On a terminal lines
-    break between words; one that is too narrow for the longest word of every column gets a block of lines a row.
+    Where stdout is not a terminal nothing is cut or wrapped: the table is plain text, as wide as its content. On a
+    terminal lines break between words; where it is too narrow for the longest word of every column, each row becomes
+    a block of lines.
     """
-    if found.caption:
-        click.echo(found.caption)
-    cells = [[visible(text) for text in row] for row in found.shown()]
-    heads, right = [column.title for column in found.columns], found.numeric
-    columns = list(zip(heads, *cells, strict=True))
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    titles, cells = [column.title for column in content.columns], [[*map(visible, row)] for row in content.shown()]
+    if content.caption:
+        click.echo(content.caption)
+    columns = list(zip(titles, *cells, strict=True))
     widths = [max((cell_len(word) for text in texts for word in text.split()), default=0) for texts in columns]
     spare = line_width() - sum(widths) - _GAP * (len(widths) - 1)
     if spare >= 0:
-        wanted = [max(map(cell_len, texts)) - longest for texts, longest in zip(columns, widths, strict=True)]
-        for left, at in zip(range(len(widths), 0, -1), sorted(range(len(widths)), key=wanted.__getitem__), strict=True):
-            extra = min(wanted[at], spare // left)
-            widths[at], spare = widths[at] + extra, spare - extra
-        for number, row in enumerate((heads, *cells)):
-            click.echo(click.style("\n".join(_laid(row, widths, right)), bold=number == 0 or None))
+        full = [max(cell_len(line) for text in texts for line in text.split("\n")) for texts in columns]
+        by_need = sorted(range(len(widths)), key=lambda column: full[column] - widths[column])
+        for position, column in enumerate(by_need):  # those that lack little get it; the others share the rest evenly
+            extra = min(full[column] - widths[column], spare // (len(widths) - position))
+            widths[column], spare = widths[column] + extra, spare - extra
+        grid = Grid(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+        for title, width, number in zip(titles, widths, content.numeric, strict=True):
+            grid.add_column(Text(title), width=width, justify="right" if number else "left", overflow="fold")
+        for row in cells:
+            grid.add_row(*map(Text, row))
+        _print_rich(grid)
     else:
-        for title, *values in cells:
-            click.echo(click.style(title, bold=True))
-            named = zip(heads[1:], values, strict=True)
-            block = [(f"  {head}", cell) for head, cell in named if cell not in ("", MISSING)]
-            longest = max((cell_len(head) for head, _ in block), default=0)
-            for pair in block:
-                click.echo("\n".join(_laid(pair, (longest, line_width() - longest - _GAP), (False, False))))
-    for note in found.notes:
+        for first, *values in cells:
+            _print_rich(Text(first, "bold"))
+            block = Grid.grid(padding=(0, _GAP))
+            block.add_column(no_wrap=True)
+            block.add_column(overflow="fold")
+            for title, cell in zip(titles[1:], values, strict=True):
+                if cell not in ("", MISSING):
+                    block.add_row(Text(f"  {title}"), Text(cell))
+            _print_rich(block)
+    for note in content.notes:
         click.echo(note)
 
 
 def print_text(text: str) -> None:
     """Print a text on stdout; on a terminal its lines break between words."""
-    click.echo("\n".join(_broken(text, line_width())))
+    from rich.text import Text
+
+    _print_rich(Text(text))
+
+
+def _print_rich(content: RenderableType) -> None:
+    """Print on stdout: with styles on a terminal, plain elsewhere; never with blanks at the end of a line."""
+    from rich.console import Console
+
+    console = Console(width=line_width(), force_terminal=sys.stdout.isatty(), force_jupyter=False, legacy_windows=False)
+    with console.capture() as capture:
+        console.print(content)
+    click.echo("\n".join(line.rstrip() for line in capture.get().removesuffix("\n").split("\n")))
 
 
 def line_width() -> int:
     """Return the cells of a line of stdout, more than anything takes where it is no terminal."""
-    return get_terminal_size().columns if sys.stdout.isatty() else 10_000
-
-
-def _laid(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> list[str]:
-    """Return the lines of a row whose cells are broken between words to the widths of their columns."""
-    parts = zip_longest(*(_broken(text, width) for text, width in zip(row, widths, strict=True)), fillvalue="")
-    return [
-        (" " * _GAP)
-        .join(
-            " " * (width - cell_len(part)) + part if flush else part + " " * (width - cell_len(part))
-            for part, width, flush in zip(line, widths, right, strict=True)
-        )
-        .rstrip()
-        for line in parts
-    ]
-
-
-def _broken(text: str, width: int) -> Iterator[str]:
-    """Yield the lines of a text, as many words each as fit, at least one."""
-    for paragraph in text.split("\n"):
-        line, *words = [paragraph] if cell_len(paragraph) <= width else paragraph.split(" ")
-        for word in words:
-            if cell_len(line) + 1 + cell_len(word) > width:
-                yield line
-                line = word
-            else:
-                line = f"{line} {word}"
-        yield line
+    return get_terminal_size().columns if sys.stdout.isatty() else 1_000_000
 
 
 class Lines:
@@ -189,8 +184,8 @@ class Lines:
         if self._log:
             self._log.close()
         if self._cell and self.outcomes:
-            ran = [one for one in self.outcomes if one["state"] == "ran"]
-            self._cell(f"{len(ran)} stages run in {duration(sum(one['seconds'] for one in ran))}")
+            seconds = [outcome["seconds"] for outcome in self.outcomes if outcome["state"] == "ran"]
+            self._cell(f"{len(seconds)} stages run in {duration(sum(seconds))}")
 
     def started(self, item: Stage) -> None:
         """Open a bar."""
@@ -203,10 +198,10 @@ class Lines:
         """Move the bar, and print a line if the last one is a minute old."""
         self._reached[item.key] += units
         if self._bar is None or self._log:
-            now = time.monotonic()
-            if now - self._printed >= (self.INTERVAL if self._cell is None else self.IN_CELL):
-                self._printed = now
-                self._keep(line := self._line(item, now))
+            clock = time.monotonic()
+            if clock - self._printed >= (self.INTERVAL if self._cell is None else self.IN_CELL):
+                self._printed = clock
+                self._log_line(line := self._line(item, clock))
                 if self._bar is None and not self._quiet:
                     (self._cell or notice)(line)
         if self._bar is None:
@@ -222,12 +217,12 @@ class Lines:
         if isinstance(line.get("loss"), float):
             self._loss[item.key] = line["loss"]
         for sign in line.get("warnings", ()):
-            said = f"{item.name} {item.title}, step {line['step']}: {sign}"
-            if self._signs.setdefault(f"{item.key} {sign.split()[1:4]}", said) is said:  # words without numbers
-                self._keep(said)
-                notice(said)
+            sentence = f"{item.name} {item.title}, step {line['step']}: {sign}"
+            if self._signs.setdefault(f"{item.key} {sign.split()[1:4]}", sentence) is sentence:  # words without numbers
+                self._log_line(sentence)
+                notice(sentence)
 
-    def _keep(self, line: str) -> None:
+    def _log_line(self, line: str) -> None:
         """Add a line to the log, if there is one."""
         if self._log:
             self._log.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {line}\n")
@@ -236,28 +231,30 @@ class Lines:
     def _heading(self, item: Stage) -> str:
         return f"[{[*self._began].index(item.key) + 1}/{self._total}] {item.name} {item.title}"
 
-    def _line(self, item: Stage, now: float) -> str:
+    def _line(self, item: Stage, clock: float) -> str:
         """Return how far a stage is, how fast it goes, and how long it and the run will take."""
-        spent, reached, size = now - self._began[item.key], self._reached[item.key], item.cost.units
+        spent, reached, size = clock - self._began[item.key], self._reached[item.key], item.cost.units
         parts = [f"{_speed(reached / spent)} {item.unit}/s"] if spent > 0 else []
         if 0 < reached <= size:  # sizes are estimates: some stages do more
-            left = spent * (size - reached) / reached
+            remaining = spent * (size - reached) / reached
             later = sum(seconds for key, seconds in self._waiting.items() if key != item.key)
-            whole = max(left, (left + later) / len(self._began.keys() & self._waiting))  # stages at work share the rest
-            known = not self._guessed & (self._waiting.keys() - {item.key})  # guesses are out by orders of magnitude
-            parts = [f"{reached / size:.0%}", *parts, f"{duration(left)} left"]
-            parts += [f"{duration(whole)} left of the run"] if known else []
+            run_remaining = max(
+                remaining, (remaining + later) / len(self._began.keys() & self._waiting)
+            )  # stages at work share the rest
+            measured = not self._guessed & (self._waiting.keys() - {item.key})  # guesses are out by orders of magnitude
+            parts = [f"{reached / size:.0%}", *parts, f"{duration(remaining)} left"]
+            parts += [f"{duration(run_remaining)} left of the run"] if measured else []
         parts += [f"loss {self._loss[item.key]:.4g}"] if item.key in self._loss else []
         return f"{self._heading(item)}: {', '.join(parts)}"
 
     def finished(self, item: Stage, state: str, seconds: float, error: BaseException | None = None) -> None:
         """Close the bar and remember how it ended."""
         self._waiting.pop(item.key, None)
-        about = {"stage": item.name, "title": item.title, "key": item.key}
-        self.outcomes.append({**about, "state": state, "seconds": seconds})
+        fields = {"stage": item.name, "title": item.title, "key": item.key}
+        self.outcomes.append({**fields, "state": state, "seconds": seconds})
         ending = f": {error}" if error and str(error) else f" {duration(seconds)}"
         line = f"{item.name:<9} {item.title:<40} {state}{ending}"
-        self._keep(line)
+        self._log_line(line)
         if self._bar:
             self._bar.remove_task(self._tasks.pop(item.key))
             self._bar.console.print(line, style="dim", markup=False, highlight=False)

@@ -40,6 +40,18 @@ def test_no_word_is_broken(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     assert "  note     a note" in lines[second:]
 
 
+def test_a_table_that_is_piped_is_plain_and_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Wherever rich thinks that it prints: no escape sequence, no 80 columns, no markup, no blanks at line ends."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "20")
+    text = "[bold]word[/] :smile: " * 20
+    table("caption [i]", ("name", "text"), [("first", text.strip()), ("second", "—")])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["caption [i]", "name    text", f"first   {text.strip()}", "second  —"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Count(Stage):
     """100 documents at 2 a second."""
@@ -64,10 +76,10 @@ def test_a_log_gets_a_line_a_minute(
     first, second = Count(number=1), Count(number=2)
     log = tmp_path / "log"
     with Lines(
-        [Step(one, "missing", True, 50.0, state == "guessed") for one in (first, second)], quiet=quiet, log=log
+        [Step(stage, "missing", True, 50.0, state == "guessed") for stage in (first, second)], quiet=quiet, log=log
     ) as lines:
-        for one in (first, second)[: 1 + (state == "beside")]:
-            lines.started(one)
+        for stage in (first, second)[: 1 + (state == "beside")]:
+            lines.started(stage)
         lines.advanced(first, 5.0)  # at 30 s: too early
         for cosine in ("0.99", "1.00"):  # a sign of failure is said when it is first seen, whatever its numbers
             sign = f"vectors fall onto one point: mean cosine {cosine}"
@@ -77,12 +89,12 @@ def test_a_log_gets_a_line_a_minute(
         lines.finished(first, "failed", 0.0, KeyboardInterrupt())
     run = {"next": ", 3.3 min left of the run", "beside": ", 2.5 min left of the run", "guessed": ""}[state]
     line = f"[1/2] count number 1: 25%, 0.5 documents/s, 2.5 min left{run}, loss 0.5123\n"
-    said = "count number 1, step 3: vectors fall onto one point: mean cosine 0.99\n"
-    assert capsys.readouterr().err == f"bench: {said}" + ("" if quiet else f"bench: {line}")
-    warned, kept, ended = log.read_text().splitlines(keepends=True)
-    assert kept.endswith(f" {line}")
-    assert warned.endswith(f" {said}")
-    assert ended.rstrip().endswith("failed 0 s")  # an interrupt has no message
+    sign_line = "count number 1, step 3: vectors fall onto one point: mean cosine 0.99\n"
+    assert capsys.readouterr().err == f"bench: {sign_line}" + ("" if quiet else f"bench: {line}")
+    sign_logged, progress, ending = log.read_text().splitlines(keepends=True)
+    assert progress.endswith(f" {line}")
+    assert sign_logged.endswith(f" {sign_line}")
+    assert ending.rstrip().endswith("failed 0 s")  # an interrupt has no message
 
 
 def test_what_no_encoding_has_is_printed_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,10 +106,10 @@ def test_what_no_encoding_has_is_printed_all_the_same(capsys: pytest.CaptureFixt
 @pytest.mark.parametrize("typed", ["", "data", "leaderboard", "plugin", "plugin new"])
 def test_a_group_alone_prints_its_help(typed: str) -> None:
     """With exit status 0."""
-    done = CliRunner().invoke(bench, typed.split())
-    assert done.exit_code == 0
+    outcome = CliRunner().invoke(bench, typed.split())
+    assert outcome.exit_code == 0
     assert not {"plugins", "reason"} & {*CliRunner().invoke(bench, ["list"]).output.split()}  # tables above list ours
-    assert "..." not in done.output.split("Commands:")[1]  # no sentence is cut
+    assert "..." not in outcome.output.split("Commands:")[1]  # no sentence is cut
 
 
 @pytest.mark.parametrize(
