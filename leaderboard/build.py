@@ -300,10 +300,10 @@ def _replace(out: Path, content: dict[str, bytes]) -> None:
     token = f"{os.getpid()}-{secrets.token_hex(3)}"
     fresh, old = (out.with_name(f".{out.name}.{token}.{state}") for state in ("new", "old"))
     try:
+        for folder in {(fresh / name).parent for name in content}:
+            folder.mkdir(parents=True, exist_ok=True)
         for name, data in content.items():
-            path = fresh / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+            (fresh / name).write_bytes(data)
         if out.exists():
             out.rename(old)
         try:

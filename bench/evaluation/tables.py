@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -184,9 +184,16 @@ def as_csv(table: Table) -> str:
     stream.writelines(f"# {visible(note)}\n" for note in table.notes)
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow([spreadsheet_text(column.key) for column in table.columns])
-    text = cache(spreadsheet_text)  # long tables repeat the same names
-    for row in table.rows:
-        writer.writerow([text(cell) if isinstance(cell, str) else plain(table._rounded(cell)) for cell in row])
+    rows: Iterable[Sequence[Value]] = table.rows
+    if table.digits is not None:
+        rows = [[round(cell, table.digits) if isinstance(cell, float) else cell for cell in row] for row in rows]
+    for row in rows:  # a writer prints numbers and None as `plain` does
+        writer.writerow(
+            [
+                spreadsheet_text(cell) if isinstance(cell, str) else plain(cell) if isinstance(cell, bool) else cell
+                for cell in row
+            ]
+        )
     return stream.getvalue()
 
 
@@ -287,6 +294,7 @@ def visible(text: str) -> str:
     )
 
 
+@lru_cache(1 << 14)  # tables repeat the same names
 def spreadsheet_text(text: str) -> str:
     """Write a text so that a spreadsheet reads no formula into it."""
     shown = visible(text).replace("\n", "\\n")

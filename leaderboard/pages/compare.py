@@ -4,8 +4,11 @@ Without the script the page is the table of all pairs. With it, two rows are cho
 doubts are read from a file a row (`data/pairs`), which holds the pairs with all rows below it.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from bench.evaluation.compare.fairness import warnings
 from bench.evaluation.significance.families import LEVEL, Family
@@ -17,6 +20,7 @@ from leaderboard.site.render import Files, Renderer
 from leaderboard.site.rows import Entry, by_board, by_tree
 from leaderboard.site.site import Site, board_stem, compare_stem
 from leaderboard.site.statistics import HEADLINE
+from leaderboard.site.text import micros
 
 _SHOWN = 250
 """Pairs in the page's own table."""
@@ -25,7 +29,8 @@ DOUBTED = 5_000
 _LISTED = 20_000
 """Pairs of tasks that the CSV lists."""
 _COUNTS = ("wins", "ties", "losses", "n")
-_MICRO = 1_000_000
+_TASK_NUMBERS = 6
+"""Numbers of a pair that a task has too: all but the counts of queries."""
 Numbers = dict[tuple[str, str], list[int | str | None]]
 """What the script shows of every pair of some tests."""
 _CHOICES = ("method", "version", "backbone", "budget", "budget_flops", "budget_steps", "readout")
@@ -56,9 +61,8 @@ def _board(renderer: Renderer, rows: Sequence[Entry]) -> Files:
     yield f"{stem}.csv", _csv(board)
     ranks, cells = board.tests.ranks, board.tests.cells
     headline = _numbers(ranks, HEADLINE)
-    tasks = [_numbers(cells, column.task) for column in board.columns]
-    if len(tasks) == 1:  # the task is the headline
-        tasks = [headline]
+    # a single task is the headline
+    tasks = [_numbers(cells, column.task) for column in board.columns] if len(board.columns) > 1 else [headline]
     for position, entry in enumerate(rows, 1):
         yield f"{entry.inside}data/pairs/{entry.id}.js", _script(entry, rows[position:], headline, tasks)
     pairs = list(ranks.pairs())
@@ -144,26 +148,30 @@ def _pairs(entry: Entry, below: Sequence[Entry], headline: Numbers, tasks: Seque
 
 
 def _numbers(tests: Family, estimand: str) -> Numbers:
-    """By pair: difference, interval, p in words, 1 if significant, detectable; queries won, tied, lost, all."""
-    columns = [
-        _cells(tests, name, estimand) for name in ("difference", "low", "high", "adjusted", "detectable", *_COUNTS)
-    ]
-    numbers: Numbers = {}
-    for pair, difference, low, high, chance, least, *counts in zip(tests.pairs(estimand), *columns, strict=True):
-        ends = [None if value is None else round(_MICRO * value) for value in (difference, low, high, least)]
-        clear = int(chance is not None and chance <= LEVEL and difference != 0)
-        numbers[pair] = [*ends[:3], chance_text(chance or 0.0), clear, ends[3], *map(int, counts)]
-    return numbers
+    """Return what pages show of every pair of systems, in millionths of the measure.
+
+    A pair has difference, low and high end, p in words, 1 if significant, detectable difference; on the headline also
+    the counts of `_COUNTS`.
+    """
+    difference, low, high, detectable = (
+        micros(tests.column(name, estimand)) for name in ("difference", "low", "high", "detectable")
+    )
+    adjusted = tests.column("adjusted", estimand)
+    chances = map(chance_text, np.nan_to_num(adjusted).tolist())
+    clear = ((adjusted <= LEVEL) & (tests.column("difference", estimand) != 0)).astype(int).tolist()
+    counts = [_cells(tests, name, estimand) for name in _COUNTS] if estimand == HEADLINE else []
+    columns = (difference, low, high, chances, clear, detectable, *counts)
+    return {pair: list(values) for pair, *values in zip(tests.pairs(estimand), *columns, strict=True)}
 
 
 def _task(numbers: Numbers, first: str, second: str) -> list[int | str | None] | None:
     """The numbers of a task, whose tests have the systems in another order, by name; None where it was not tested."""
     if (first, second) in numbers:
-        return numbers[first, second][:6]
+        return numbers[first, second][:_TASK_NUMBERS]
     if (second, first) not in numbers:
         return None
-    difference, low, high, *counts_and_p = numbers[second, first][:6]
-    return [*(None if value is None else -int(value) for value in (difference, high, low)), *counts_and_p]
+    difference, low, high, *others = numbers[second, first][:_TASK_NUMBERS]
+    return [*(None if value is None else -int(value) for value in (difference, high, low)), *others]
 
 
 def _csv(board: Board) -> bytes:
@@ -191,4 +199,6 @@ def _cells(tests: Family, name: str, estimand: str) -> list[Any]:
         column = count - won - lost
     else:
         column = tests.column(name, estimand)
-    return [None if value != value else value for value in (column.astype(int) if name in _COUNTS else column).tolist()]  # noqa: PLR0124 (NaN)
+    if name in _COUNTS:
+        return list(column.astype(int).tolist())
+    return [None if math.isnan(value) else value for value in column.tolist()]

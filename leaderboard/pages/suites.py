@@ -15,7 +15,7 @@ from leaderboard.site.columns import METADATA, TableRow, board_json, file_table,
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.reported import matched
 from leaderboard.site.site import SETTINGS, Page, Site, compare_stem, folder, pages
-from leaderboard.site.text import micro
+from leaderboard.site.text import micro, micros
 
 CELLS, AS_CELLS, FEWEST = 2_400, 17, 25
 """Cells of a page that keep it below its bytes, the cells that the rest of a row counts for, and the fewest rows."""
@@ -232,5 +232,5 @@ def _micro(value: float | None) -> int | None:
 
 def _pairs(board: Board) -> list[list[int | None]]:
     """Differences of the headline, both ends, and corrected p, in the order of all pairs of ranked rows."""
-    columns = [board.tests.ranks.table[name].tolist() for name in ("difference", "low", "high", "adjusted")]
-    return [[None if value != value else micro(value) for value in row] for row in zip(*columns, strict=True)]  # noqa: PLR0124 (NaN)
+    columns = [micros(board.tests.ranks.table[name]) for name in ("difference", "low", "high", "adjusted")]
+    return [list(values) for values in zip(*columns, strict=True)]

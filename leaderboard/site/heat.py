@@ -93,12 +93,7 @@ def baseline(board: Board) -> Row | None:
 def significant(board: Board, base: Row) -> frozenset[tuple[str, str]]:
     """Rows and tasks whose difference to a baseline is significant."""
     tests = board.tests.cells
-    return frozenset(
-        (row.name, task)
-        for task in tests.members
-        for row in board.all_rows
-        if tests.has(row.name, base.name, task) and tests.comparison(row.name, base.name, task).decided
-    )
+    return frozenset((name, task) for task in tests.members for name in tests.decided_against(base.name, task))
 
 
 def bits(board: Board, base: Row, rows: Sequence[Row]) -> str:

@@ -6,8 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
+from bench.evaluation.results.read import FloatArray
 from bench.evaluation.tables import DIGITS, MISSING, points, visible
 
 
@@ -22,6 +24,14 @@ def fraction(value: float) -> float:
 def micro(value: float) -> int:
     """A fraction in millionths, which is what files hold of it: page data are whole numbers."""
     return round(1_000_000 * value)
+
+
+def micros(column: FloatArray) -> list[int | None]:
+    """Return a column of fractions in millionths; None for NaN."""
+    whole, missing = np.rint(1_000_000 * column), np.isnan(column)
+    values = np.where(missing, 0, whole).astype(int).astype(object)
+    values[missing] = None
+    return list(values.tolist())
 
 
 def gap(value: float, base: float) -> float:

@@ -28,7 +28,7 @@ SETTINGS, TASKS, QUERIES = ("unsupervised", "english", "multilingual", "few-shot
 class Size:
     """How much is shown: each system on each suite in each setting, with every seed.
 
-    `share` bounds the second build in parts of the peer; 9.5 and 30.3 were measured while other work ran.
+    `share` bounds the second build in parts of the peer; 3.9–4.3 and 10.3–11.1 were measured while other work ran.
     """
 
     suites: int
@@ -38,7 +38,7 @@ class Size:
     share: float
 
 
-SIZES = {"1,056 results": Size(8, 4, 11, 3, 12.5), "250 systems": Size(1, 1, 250, 1, 40.0)}
+SIZES = {"1,056 results": Size(8, 4, 11, 3, 6.0), "250 systems": Size(1, 1, 250, 1, 16.0)}
 
 
 def publish_all(root: Path, size: Size) -> Path:
@@ -88,15 +88,26 @@ def entry(root: Path, heading: Heading, task: str, size: Size) -> Entry:
     return Entry(task, "", content, run, table)
 
 
+def peer(results: Path) -> float:
+    """Return the seconds of a processor that Python's json takes to read and write what a build reads."""
+    start = time.process_time()
+    for path in results.rglob("result.json"):
+        json.dumps(json.loads(path.read_bytes()), indent=1, sort_keys=True)
+    for path in results.rglob("*.json.gz"):
+        json.dumps(json.loads(gzip.decompress(path.read_bytes())))
+    return time.process_time() - start
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
 def test_a_large_site_is_built_quickly(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Statistics kept from the first build; the second, in the same place, gives the same bytes.
 
-    Time is this process's, and compared with what Python's json takes for the results, so that neither neighbours on
-    the machine nor its speed count.
+    Time is this process's, and compared with what Python's gzip and json take for the files that a build reads, so that
+    neither neighbours on the machine nor its speed count.
     """
-    results, times = publish_all(tmp_path, SIZES[name]), []
+    results = publish_all(tmp_path, SIZES[name])
+    times, peers = [], []
     for _ in range(2):
         start = time.process_time()
         site = build(results, tmp_path / "site", built="2026-01-01", cache=tmp_path / "cache")
@@ -104,17 +115,14 @@ def test_a_large_site_is_built_quickly(name: str, tmp_path: Path, capsys: pytest
         files = {path: path.read_bytes() for path in (tmp_path / "site").rglob("*") if path.is_file()}
         if len(times) == 1:
             first = files
-    start = time.process_time()
-    for path in results.rglob("result.json"):
-        json.dumps(json.loads(path.read_bytes()), indent=1, sort_keys=True)
-    peer = time.process_time() - start
+        peers += [peer(results) for _ in range(2)]
     with capsys.disabled():
         sys.stdout.write(
-            f"\n{name}: {times[0]:.1f} s of a processor, then {times[1]:.1f} s, {times[1] / peer:.1f} times "
+            f"\n{name}: {times[0]:.1f} s of a processor, then {times[1]:.1f} s, {times[1] / np.mean(peers):.1f} times "
             f"as long as Python's json reads and writes them; {site.files:,} files\n"
         )
     assert files == first
-    assert times[1] < SIZES[name].share * peer
+    assert times[1] < SIZES[name].share * np.mean(peers)
     assert b"method-0" in (tmp_path / "site" / "index.html").read_bytes()
 
 

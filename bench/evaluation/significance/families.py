@@ -153,6 +153,17 @@ class Family:
         names = self.members.get(estimand, ())
         return first != second and first in names and second in names
 
+    def decided_against(self, system: str, estimand: str = "") -> frozenset[str]:
+        """Return the systems that differ significantly from one; empty where it was not compared."""
+        start, places = self._places.get(estimand, (0, {}))
+        if system not in places:
+            return frozenset()
+        names, at = tuple(places), places[system]
+        others = np.delete(np.arange(len(names)), at)
+        low, high = np.minimum(others, at), np.maximum(others, at)
+        rows = start + low * len(names) - low * (low + 1) // 2 + high - low - 1
+        return frozenset(names[other] for other in others[self.decided[rows]].tolist())
+
     def comparison(self, first: str, second: str, estimand: str = "") -> Comparison:
         """Return first minus second. Raises `KeyError` where they were not compared."""
         start, places = self._places[estimand]
@@ -173,7 +184,7 @@ class Family:
         start, places = self._places[estimand]
         return self.table[name][start : start + math.comb(len(places), 2)]
 
-    @property
+    @cached_property
     def decided(self) -> npt.NDArray[np.bool_]:
         """Whether each pair is significant in the family."""
         decided: npt.NDArray[np.bool_] = (self.table["adjusted"] <= LEVEL) & (self.table["difference"] != 0)
