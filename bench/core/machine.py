@@ -1,4 +1,4 @@
-"""What of this machine a process may use: processors, memory, GPUs; which of several it is, how they end."""
+"""What a process may use of this machine: processors, memory, GPUs; its rank among those that a launcher started."""
 
 import math
 import os
@@ -17,11 +17,11 @@ _LAUNCHERS = (
 
 @dataclass(frozen=True)
 class Launch:
-    """Which one a process is of those that a launcher has started alike."""
+    """The place of a process among those that a launcher has started alike."""
 
     rank: int = 0
-    world: int = 1  # how many there are
-    local: int = 0  # its number on its machine
+    world: int = 1  # number of processes
+    local: int = 0  # rank among those of its machine
 
 
 def launch(environ: Mapping[str, str] = os.environ) -> Launch:
@@ -33,13 +33,16 @@ def launch(environ: Mapping[str, str] = os.environ) -> Launch:
 
 
 def cores(membership: Path = Path("/proc/self/cgroup"), groups: Path = Path("/sys/fs/cgroup")) -> int:
-    """Return how many processors this process may use at once: of its affinity, and of its control group's quota."""
+    """Return how many processors this process may use at once: its affinity, bounded by control groups' quotas.
+
+    psutil and torch know nothing of such quotas, and `loky` reads that of the outermost group alone.
+    """
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min([usable, *_quotas(membership, groups)]))
 
 
 def granted() -> int:
-    """Return how many processors this process shall keep busy: those it may use, at most `OMP_NUM_THREADS`.
+    """Return how many processors this process should keep busy: those it may use, at most `OMP_NUM_THREADS`.
 
     A worker's variable is its share of the machine. For work of which the number decides no byte.
     """
@@ -84,17 +87,15 @@ def processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     return platform.machine()
 
 
-def memory(meminfo: Path = Path("/proc/meminfo"), groups: Path = Path("/sys/fs/cgroup")) -> float:
-    """Return GiB that this process may still take of the machine and its control group; infinite where unknown."""
-    bounds = [math.inf]
-    with suppress(OSError, ValueError, AttributeError):
-        bounds.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1 << 30))
-    with suppress(OSError, ValueError, IndexError):
-        bounds.append(int(meminfo.read_text().partition("MemAvailable:")[2].split()[0]) / (1 << 20))
-    with suppress(OSError, ValueError):
+def memory(groups: Path = Path("/sys/fs/cgroup")) -> float:
+    """Return the GiB that this process may still take of the machine and its control group."""
+    import psutil
+
+    available: int = psutil.virtual_memory().available
+    with suppress(OSError, ValueError):  # no control group, or one without a limit ("max")
         limit, current = (int((groups / f"memory.{name}").read_text()) for name in ("max", "current"))
-        bounds.append((limit - current) / (1 << 30))
-    return max(0.0, min(bounds))
+        available = min(available, limit - current)
+    return max(0.0, available / (1 << 30))
 
 
 def gpus() -> list[str]:

@@ -1,7 +1,7 @@
-"""Examine the machine: what is installed, what is found, what is wrong, and what to type about it.
+"""Examine the machine: what is installed, what is available, what is wrong, and what to type about it.
 
-Pure data; the command prints it. Everything heavy (torch, the plugins) is imported only while the report is made, and
-whatever fails becomes a row, never an exception.
+The report is data; the command prints it. Everything heavy (torch, the plugins) is imported only while the report is
+made, and whatever fails becomes a row, never an exception.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _OWN_ROWS = ("faiss-cpu", "faiss-gpu", "torch")
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One thing that was looked at, e.g. `torch`, and what was found."""
+    """The finding about one subject, e.g. `torch`."""
 
     name: str
     value: str
@@ -65,7 +65,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Examination:
-    """All that was looked at, in the order to print."""
+    """The findings about a machine, in the order to print."""
 
     sections: tuple[Section, ...]
 
@@ -140,6 +140,8 @@ def store_rows(store: Path) -> Iterator[Diagnosis]:
 
 def libraries(find: Finder = version_of, requirements: Iterable[str] | None = None) -> Iterator[Diagnosis]:
     """Yield our own version, then every library that we (or `requirements`) ask for, but those of the extra `dev`."""
+    from importlib.metadata import requires
+
     from packaging.requirements import Requirement
 
     ours = find(DISTRIBUTION)
@@ -149,22 +151,14 @@ def libraries(find: Finder = version_of, requirements: Iterable[str] | None = No
     else:
         yield Diagnosis(DISTRIBUTION, ours)
     listed = {*_OWN_ROWS}
-    for requirement in map(Requirement, _own_requirements() if requirements is None else requirements):
+    if requirements is None:
+        requirements = (requires(DISTRIBUTION) or ()) if ours else ()
+    for requirement in map(Requirement, requirements):
         extra = str(requirement.marker or "").partition("extra == ")[2].strip("\"'")  # empty for the base
         specification = f"{requirement.name}{requirement.specifier}"  # several extras ask for the same
         if extra != "dev" and not {specification, requirement.name} & listed:
             listed.add(specification)
             yield _library(requirement, extra, find(requirement.name))
-
-
-def _own_requirements() -> list[str]:
-    """Return what our metadata asks for; nothing where we are not installed."""
-    from importlib.metadata import PackageNotFoundError, requires
-
-    try:
-        return requires(DISTRIBUTION) or []
-    except PackageNotFoundError:
-        return []
 
 
 def _library(requirement: Requirement, extra: str, version: str | None) -> Diagnosis:
@@ -182,18 +176,23 @@ def _library(requirement: Requirement, extra: str, version: str | None) -> Diagn
 
 
 def torch_row() -> Diagnosis:
-    """Return the build of torch and the devices that it sees."""
+    """Return the build of torch, the driver that torch's own report finds, and the devices that torch sees."""
     try:
         import torch
+        from torch.utils.collect_env import get_env_info
+
+        environment = get_env_info()
     except ModuleNotFoundError:
         return Diagnosis("torch", "not installed: nothing trains or encodes", "warn", f"Type: {reinstall('dense')}")
     except Exception as error:  # a broken build raises whatever it likes
         reason = f"{type(error).__name__}: {error}"
         return Diagnosis("torch", f"cannot be imported: {reason}", "fail", "Type: pip install --force-reinstall torch")
-    build = f"{torch.__version__}, {f'CUDA {torch.version.cuda}' if torch.version.cuda else 'no CUDA'}"
+    cuda, driver = environment.cuda_compiled_version, environment.nvidia_driver_version
+    build = f"{environment.torch_version}, {f'CUDA {cuda}' if cuda else 'no CUDA'}"
+    build += f", driver {driver}" if driver else ""
     devices = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
     devices += ["mps"] if torch.backends.mps.is_available() else []
-    if torch.version.cuda and not devices:
+    if cuda and not devices:
         remedy = "Check the driver (nvidia-smi); on a machine without a GPU this is harmless"
         return Diagnosis("torch", f"{build}; no GPU is seen", "warn", remedy)
     return Diagnosis("torch", f"{build}; cpu{''.join(f', {name}' for name in devices)}")
@@ -221,7 +220,7 @@ def _plugin_sections(plugins: Plugins | None, data_dir: Path | None, environ: Ma
 
             plugins = load(environ)
     except BenchError as error:
-        remedy = "Mend that first; nothing else can be said of plugins and data"
+        remedy = "Fix that first; without it plugins and data cannot be examined"
         yield Section("plugins", (Diagnosis("plugins", str(error), "fail", remedy),))
         return
     yield Section("plugins", tuple(plugin_rows(plugins)))
@@ -234,7 +233,7 @@ def plugin_rows(plugins: Plugins) -> Iterator[Diagnosis]:
         remedy = "" if names else "Nothing can run; look at BENCH_PLUGINS, and whether the package is installed"
         yield Diagnosis(kind, ", ".join(names) or "none", "ok" if names else "fail", remedy)
     for broken in plugins.broken:
-        remedy = f"Mend or remove it: pip uninstall {broken.distribution}" if broken.distribution else "Mend it"
+        remedy = f"Fix or remove it: pip uninstall {broken.distribution}" if broken.distribution else "Fix it"
         yield Diagnosis(f"plugin {broken.name}", f"{broken.distribution}: {broken.reason}", "warn", remedy)
 
 
@@ -266,7 +265,7 @@ def _suite_row(plugins: Plugins, name: str, data_dir: Path | None) -> Diagnosis:
         missing_files = {task: path for task in tasks if (path := _lacking(suite, task, request)) is not None}
     except Exception as error:  # a plugin may raise whatever it likes, and the doctor examines the others all the same
         return Diagnosis(
-            name, f"{type(error).__name__}: {error}", "warn", "The plugin that brings this suite must be mended"
+            name, f"{type(error).__name__}: {error}", "warn", "The plugin that brings this suite must be fixed"
         )
     complete = [task for task in tasks if task not in missing_files]
     summary = f"{len(complete)} of {len(tasks)} tasks are complete" + (f": {', '.join(complete)}" if complete else "")
