@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -19,17 +19,32 @@ PAYS = 6
 """Pieces of a long work, seconds each, for which a process is worth its start."""
 
 
+_ONE_THREAD = {"TOKENIZERS_PARALLELISM": "false"}
+
+
 @contextmanager
-def child(module: str, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a process with pipes to its standard input and from its output; kill it at the end."""
+def child(
+    module: str,
+    *words: str,
+    stderr: int | IO[bytes] = subprocess.DEVNULL,
+    environment: Mapping[str, str] = _ONE_THREAD,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process with pipes to its standard input and from its output; kill it at the end.
+
+    Args:
+        module: what it runs, as `python -m` does.
+        words: the arguments of the module.
+        stderr: where its standard error goes.
+        environment: variables that it has besides this process's.
+    """
     paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)  # the same modules as here
     with subprocess.Popen(  # noqa: S603 (this interpreter, a module of ours)
         [sys.executable, "-P", "-m", module, *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=stderr,
         start_new_session=True,  # terminals and SLURM signal a whole group; the process that started it answers for it
-        env={**os.environ, "PYTHONPATH": paths, "TOKENIZERS_PARALLELISM": "false"},
+        env={**os.environ, "PYTHONPATH": paths, **environment},
     ) as started:
         try:
             yield started

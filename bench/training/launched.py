@@ -44,17 +44,18 @@ class ProcessGroup:
                 expected="a place where all can meet",
                 hint="set MASTER_ADDR to the machine of the first, MASTER_PORT to a free port of it",
             ) from error
-        self.member, self._number = member, 0
+        self.member, self._number = member, 0  # of the trainings so far
         self._store: Any = PrefixStore("bench", store)
         self._meet(_MEETING)
 
     def lead(self, request: Mapping[str, Any], advance: Advance, log: Log) -> dict[str, Json]:
         """Train with the others, as the first; return the facts. Raises what any of them raised."""
-        self._post(request)
+        self._number += 1
+        self._store.set(f"{self._number}", canonical(request).decode())
         try:
             return self._run_worker(request, advance, log)
         except RuntimeError as error:  # perhaps another has failed, and its connections broke
-            self._wait(lambda: bool(self._other_ranks("failed")))
+            self._wait(lambda: bool(self._ranks("failed")))
             self._raise_failed()
             raise BenchError(
                 where=f"training on {self.member.world} processes",
@@ -65,41 +66,33 @@ class ProcessGroup:
     def follow(self) -> None:
         """Take part in trainings until the first process ends. Raises `BenchError` where it is lost."""
         try:
-            while (request := self._next_request()) is not None:
+            while True:
+                self._number += 1
+                while not self._store.check([f"{self._number}"]):
+                    time.sleep(_POLL)
+                request = json.loads(self._store.get(f"{self._number}"))
+                if request is None:
+                    self._mark("left")
+                    return
                 with suppress(Exception):  # the first process decides whether its command goes on
                     self._run_worker(request, noop, noop)
-            self._store.set(f"left {self.member.rank}", "")
         except RuntimeError as error:
             raise BenchError(f"lost the process that runs the command: {error}") from error
 
     def end(self) -> None:
         """Let the others end, and wait for them, since all may have met in this process."""
         with suppress(RuntimeError):
-            self._post(None)
-            self._wait(lambda: all(self._is_set(f"left {rank}") for rank in range(1, self.member.world)))
-
-    def _post(self, request: Mapping[str, Any] | None) -> None:
-        self._number += 1
-        self._store.set(f"{self._number}", canonical(request).decode())
-
-    def _next_request(self) -> Any:
-        self._number += 1
-        while not self._is_set(f"{self._number}"):
-            time.sleep(_POLL)
-        return json.loads(self._store.get(f"{self._number}"))
-
-    def _is_set(self, key: str) -> bool:
-        return bool(self._store.check([key]))
+            self._number += 1
+            self._store.set(f"{self._number}", canonical(None).decode())
+            self._wait(lambda: len(self._ranks("left")) == self.member.world - 1)
 
     def _run_worker(self, request: Mapping[str, Any], advance: Advance, log: Log) -> dict[str, Json]:
         with TemporaryDirectory(prefix="bench-process-") as folder:
             try:
-                return run_worker(
-                    request, self.member.rank, self.member.local, Path(folder), advance, log, self._store_of_all
-                )
+                member = self.member
+                return run_worker(request, member.rank, member.local, Path(folder), advance, log, self._store_of_all)
             except Exception as error:
-                fault = canonical([type(error).__name__, str(error)]).decode()
-                self._store.set(f"{self._number} failed {self.member.rank}", fault)
+                self._mark("failed", canonical([type(error).__name__, str(error)]).decode())
                 raise
 
     def _store_of_all(self) -> dict[str, Any]:
@@ -109,15 +102,12 @@ class ProcessGroup:
         return {"store": PrefixStore(f"training {self._number}", self._store)}
 
     def _meet(self, patience: timedelta) -> None:
-        """Wait until all are ready. Raises what one has failed with, and `UsageError` where some say nothing."""
-        self._store.set(f"{self._number} ready {self.member.rank}", "")
-        several = self.member.world - 1
-        self._wait(
-            lambda: len(self._other_ranks("ready")) == several or bool(self._other_ranks("failed")),
-            patience.total_seconds(),
-        )
+        """Wait until all are ready. Raises what one has failed with, and `UsageError` where some do not come."""
+        self._mark("ready")
+        others = self.member.world - 1
+        self._wait(lambda: len(self._ranks("ready")) == others or bool(self._ranks("failed")), patience.total_seconds())
         self._raise_failed()
-        if missing := sorted({*range(self.member.world)} - {self.member.rank, *self._other_ranks("ready")}):
+        if missing := sorted({*range(self.member.world)} - {self.member.rank, *self._ranks("ready")}):
             raise UsageError(
                 where=f"process {self.member.rank} of the {self.member.world} that a launcher has started",
                 found=f"no sign of {', '.join(map(str, missing))} for {patience.total_seconds():g} seconds",
@@ -125,13 +115,17 @@ class ProcessGroup:
                 hint="look at what the missing ones have printed, then type the same command again",
             )
 
-    def _other_ranks(self, word: str) -> list[int]:
-        """Return which others have said a word about the training at hand."""
+    def _mark(self, state: str, value: str = "") -> None:
+        """Let the others know the state of this process in the training at hand."""
+        self._store.set(f"{self._number} {state} {self.member.rank}", value)
+
+    def _ranks(self, state: str) -> list[int]:
+        """Return which other processes are in a state."""
         ranks = (rank for rank in range(self.member.world) if rank != self.member.rank)
-        return [rank for rank in ranks if self._is_set(f"{self._number} {word} {rank}")]
+        return [rank for rank in ranks if self._store.check([f"{self._number} {state} {rank}"])]
 
     def _raise_failed(self) -> None:
-        for rank in self._other_ranks("failed"):
+        for rank in self._ranks("failed"):
             raise raised(*json.loads(self._store.get(f"{self._number} failed {rank}")))
 
     @staticmethod
@@ -141,7 +135,7 @@ class ProcessGroup:
             time.sleep(_POLL)
 
 
-_GROUP: ContextVar[ProcessGroup | None] = ContextVar("team", default=None)
+_GROUP: ContextVar[ProcessGroup | None] = ContextVar("process_group", default=None)
 
 
 def process_group() -> ProcessGroup | None:
@@ -162,10 +156,10 @@ def worker_group() -> Iterator[bool]:
         ProcessGroup(member).follow()
         yield False
     else:
-        leading = ProcessGroup(member)
-        before = _GROUP.set(leading)
+        group = ProcessGroup(member)
+        token = _GROUP.set(group)
         try:
             yield True
         finally:
-            _GROUP.reset(before)
-            leading.end()
+            _GROUP.reset(token)
+            group.end()

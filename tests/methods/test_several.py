@@ -1,9 +1,14 @@
 """Trainings on two processes: every method, killed and resumed; and started by the launcher."""
 
 import hashlib
+import os
 import shutil
+import signal
+import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -13,11 +18,13 @@ import pytest
 import safetensors.torch
 import torch.distributed as dist
 
+from bench.core.children import child
 from bench.core.contract import TrainingJob
 from bench.core.errors import UsageError
 from bench.core.workspace import Parts, Workspace, noop
 from bench.data.corpora.shards import Shards
 from bench.plugins import load
+from bench.training import processes
 from bench.training.checkpoint import log_line
 from bench.training.determinism import reproducible
 from bench.training.distributed import rank
@@ -82,22 +89,40 @@ def test_both_processes_have_one_encoder(
 
 @pytest.mark.slow
 def test_the_launcher_starts_watches_and_ends_them(tmp_path: Path, corpus: Path, start: Path) -> None:
-    """Progress adds up to the tokens of both, the log is heard as written; a stop leaves checkpoints to go on from."""
+    """Progress adds up to the tokens of both, the log arrives as written; a stop leaves checkpoints to go on from.
+
+    So does the loss of a process, which is named with the signal.
+    """
     config = CropConfig.model_validate({**OFTEN, **TABLES["small"]["crop"]})
-    given, heard, done = {"start": start, "shards": corpus}, list[Any](), list[float]()
+    folders, lines, units = {"start": start, "shards": corpus}, list[Any](), list[float]()
 
     def train(kind: str, advance: Callable[[float], None]) -> tuple[Path, dict[str, Any]]:
         out = tmp_path / kind
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir()
-        work = Workspace(out, Parts(tmp_path / f"{kind}-parts"), advance, heard.append)
-        return out, dict(train_on_several("methods.crop.trainer:CropTrainer", config, given, JOB, work, 2))
+        work = Workspace(out, Parts(tmp_path / f"{kind}-parts"), advance, lines.append)
+        return out, dict(train_on_several("methods.crop.trainer:CropTrainer", config, folders, JOB, work, 2))
 
-    whole, facts = train("whole", done.append)
-    assert (facts["processes"], sum(done)) == (2, facts["tokens"])
-    assert "".join(map(log_line, heard)) == (whole / "log.jsonl").read_text(encoding="utf-8")
+    whole, facts = train("whole", units.append)
+    assert (facts["processes"], sum(units)) == (2, facts["tokens"])
+    assert "".join(map(log_line, lines)) == (whole / "log.jsonl").read_text(encoding="utf-8")
     with pytest.raises(KilledError):
         train("stopped", killer(1500))
+
+    workers = list[subprocess.Popen[bytes]]()
+
+    @contextmanager
+    def child_noted(*words: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+        with child(*words, **options) as worker:
+            workers.append(worker)
+            yield worker
+
+    with (
+        patch.object(processes, "child", child_noted),
+        pytest.raises(UsageError, match="process 1 of the training was ended by SIGKILL"),
+    ):
+        train("stopped", lambda _: workers[1].kill())
+    assert [worker.returncode for worker in workers] == [-signal.SIGKILL] * 2
     stopped, _ = train("stopped", noop)
     for path in ("encoder/model.safetensors", "log.jsonl"):
         assert (stopped / path).read_bytes() == (whole / path).read_bytes()
@@ -118,13 +143,52 @@ def test_what_a_process_raises_is_raised(trainer: str, message: str, tmp_path: P
         train_on_several(trainer, config, {"start": start, "shards": corpus}, JOB, work, 2)
 
 
-def test_a_process_that_ends_before_all_meet_ends_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At once, by its number, though its exit status is 0."""
-    (command := tmp_path / "python").write_text(f'#!/bin/sh\n[ "$4" = 1 ] && exit 0\nexec {sys.executable} "$@"\n')
-    command.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(command))
-    with pytest.raises(UsageError, match="process 1 of the training ended with exit status 0"):
+def _fake_python(folder: Path, second: str) -> str:
+    """Write an interpreter whose first process notes its number and runs, and whose second one does something else."""
+    script = f'[ "$5" = 1 ] && {{ {second}; }}\necho $$ > {folder}/first\nexec {sys.executable} "$@"\n'
+    (path := folder / "python").write_text(f"#!/bin/sh\n{script}")
+    path.chmod(0o755)
+    return str(path)
+
+
+def _number(folder: Path) -> int:
+    """Wait for the number of the first process of `_fake_python`."""
+    while not (path := folder / "first").exists() or not path.read_text():
+        time.sleep(0.01)
+    return int(path.read_text())
+
+
+@pytest.mark.parametrize(
+    ("end", "message"), [("exit 0", "ended with exit status 0"), ("kill -9 $$", "was ended by SIGKILL")]
+)
+def test_a_process_that_ends_before_all_meet_ends_the_others(
+    end: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once, by its number and how it ended, though that may be with exit status 0."""
+    python = _fake_python(tmp_path, f"while [ ! -s {tmp_path}/first ]; do sleep 0.01; done; {end}")
+    monkeypatch.setattr(sys, "executable", python)
+    with pytest.raises(UsageError, match=f"process 1 of the training {message}"):
         train_on_several("os:_exit", CropConfig(), {}, JOB, Workspace(tmp_path, Parts(tmp_path)), 2)
+    with pytest.raises(ProcessLookupError):
+        os.kill(_number(tmp_path), 0)
+
+
+@pytest.mark.slow
+def test_no_process_outlives_the_one_that_started_it(tmp_path: Path) -> None:
+    """Killed in the middle, it cannot end the others: they see that their standard input is closed."""
+    call = (
+        "import sys; from pathlib import Path; from tests.methods.test_several import *; sys.executable = sys.argv[1];"
+        "train_on_several('os:_exit', CropConfig(), {}, JOB, Workspace(Path(), Parts(Path())), 2)"
+    )
+    python = _fake_python(tmp_path, "exec cat")  # the first process waits for it
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([sys.executable, "-c", call, python], cwd=tmp_path, env=environment) as parent:
+        first = _number(tmp_path)
+        parent.kill()
+    deadline = time.monotonic() + 60
+    while Path(f"/proc/{first}/cmdline").exists() and Path(f"/proc/{first}/cmdline").read_bytes():
+        assert time.monotonic() < deadline, "it has not ended"
+        time.sleep(0.05)
 
 
 def drawn(shards: str, pure: bool) -> list[tuple[list[int], list[str], float]]:
