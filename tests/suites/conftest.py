@@ -21,7 +21,7 @@ def jsonl(*rows: object) -> str:
 
 
 def scorers(task: Task) -> tuple[str, ...]:
-    return tuple(one.name for one in task.official)
+    return tuple(scorer.name for scorer in task.official)
 
 
 @pytest.fixture

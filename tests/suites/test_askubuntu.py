@@ -37,7 +37,7 @@ def official_order(task: Task) -> Scored:
     qrels: dict[str, dict[str, int]] = defaultdict(dict)
     for row in present(leg.qrels).read():
         qrels[row.query][row.document] = row.grade
-    run = {one.query: Ranking(one.query, one.documents, one.scores) for one in present(leg.candidates).read()}
+    run = {row.query: Ranking(row.query, row.documents, row.scores) for row in present(leg.candidates).read()}
     protocol = Protocol(tuple(map(parse, task.measures)), task.tie, task.drop_identical, task.official, {})
     return score(qrels, run, protocol)
 
@@ -50,7 +50,7 @@ def test_a_task_in_the_official_layout(tmp_path: Path, monkeypatch: pytest.Monke
     assert (leg.language, leg.corpus.documents, dict(leg.counts)) == ("en", 3_834, {"queries": 186, "qrels": 1_078})
     assert [item.text for item in leg.queries.read()] == ["ask ten", "x", "z"]
     assert [item.text for item in leg.corpus.items.read()] == ["eleven", "twelve", "thirteen", "fourteen"]
-    assert [one.documents for one in present(leg.candidates).read()] == [
+    assert [row.documents for row in present(leg.candidates).read()] == [
         ("11", "12", "13"),
         ("11", "13"),
         ("13", "14", "11"),
@@ -67,9 +67,9 @@ def test_without_the_texts(tmp_path: Path) -> None:
     task = askubuntu.SUITE.load("test", lay_out(tmp_path, texts=False))
     (leg,) = task.legs
     # By hand: AP 1/2 and (1 + 2/3) / 2, RR 1/2 and 1, P@1 0 and 1; our P@5 divides by 5, the official one by 3.
-    found = official_order(task)
-    assert found.scores.means == pytest.approx({"AP": 2 / 3, "RR": 0.75, "P@1": 0.5, "P@5": 0.3})
-    assert found.official["P@5 (AskUbuntu)"] == pytest.approx((1 / 3 + 2 / 3) / 2)
+    scored = official_order(task)
+    assert scored.scores.means == pytest.approx({"AP": 2 / 3, "RR": 0.75, "P@1": 0.5, "P@5": 0.3})
+    assert scored.official["P@5 (AskUbuntu)"] == pytest.approx((1 / 3 + 2 / 3) / 2)
     for source in (leg.queries, leg.corpus.items):
         with pytest.raises(UsageError) as caught:
             next(source.read())
@@ -87,18 +87,23 @@ def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "askubuntu" / "dev.txt").unlink()
     with pytest.raises(UsageError, match=r"dev\.txt: found no such file, expected 200 lines.*taolei87/askubuntu"):
         askubuntu.SUITE.load("dev", request)
-    named = {one.path: one for one in askubuntu.BENCHMARK.releases}
-    assert [name.partition("/")[2] for name in named] == ["dev.txt", "test.txt", "heldout.txt", "text_tokenized.txt.gz"]
-    assert not named["askubuntu/text_tokenized.txt.gz"].sha256
+    releases = {release.path: release for release in askubuntu.BENCHMARK.releases}
+    assert [name.partition("/")[2] for name in releases] == [
+        "dev.txt",
+        "test.txt",
+        "heldout.txt",
+        "text_tokenized.txt.gz",
+    ]
+    assert not releases["askubuntu/text_tokenized.txt.gz"].sha256
 
 
 def test_the_golden_file_through_the_loader(tmp_path: Path) -> None:
     """A file in the official format, scored in its own order, gives what the official scorer printed for it."""
     (tmp_path / "askubuntu").mkdir()
     (tmp_path / "askubuntu" / "dev.txt").write_bytes((GOLDEN / "mini_dev.txt").read_bytes())
-    found = official_order(askubuntu.SUITE.load("dev", DataRequest("official", tmp_path)))
+    scored = official_order(askubuntu.SUITE.load("dev", DataRequest("official", tmp_path)))
     expected = json.loads((GOLDEN / "mini_expected.json").read_text())["bm25_order"]
-    theirs = {name: 100 * found.official[f"{name} (AskUbuntu)"] for name in OURS.values()}
+    theirs = {name: 100 * scored.official[f"{name} (AskUbuntu)"] for name in OURS.values()}
     assert theirs == pytest.approx({name: expected[name] for name in OURS.values()}, abs=1e-9)
 
 
@@ -108,10 +113,10 @@ def test_mini_data(split: str) -> None:
     task = askubuntu.SUITE.load(split, DataRequest("mini"))
     (leg,) = task.legs
     lists = list(present(leg.candidates).read())
-    assert {len(one.documents) for one in lists} == {20}
+    assert {len(row.documents) for row in lists} == {20}
     pool = {item.id for item in leg.corpus.items.read()}
-    assert all(pool.issuperset(one.documents) for one in lists)
-    assert {one.query for one in lists} == {item.id for item in leg.queries.read()}
+    assert all(pool.issuperset(row.documents) for row in lists)
+    assert {row.query for row in lists} == {item.id for item in leg.queries.read()}
     assert 0.2 < official_order(task).scores.means["AP"] < 0.95
 
 
@@ -123,16 +128,16 @@ def test_the_released_files(split: str) -> None:
     rows = list(present(leg.qrels).read())
     assert {"queries": len({row.query for row in rows}), "qrels": len(rows)} == leg.counts
     lists = list(present(leg.candidates).read())
-    assert (len(lists), {len(one.documents) for one in lists}) == (200, {20})
-    assert len({document for one in lists for document in one.documents}) == leg.corpus.documents
-    found = official_order(task)
+    assert (len(lists), {len(row.documents) for row in lists}) == (200, {20})
+    assert len({document for row in lists for document in row.documents}) == leg.corpus.documents
+    scored = official_order(task)
     published = json.loads((GOLDEN / "real_bm25_baseline.json").read_text())["values"][split]
-    assert len(found.scores.queries) == published["scored"]
+    assert len(scored.scores.queries) == published["scored"]
     for ours, theirs in OURS.items():
-        assert 100 * found.scores.means[ours] == pytest.approx(published[theirs], abs=1e-9)
-        assert 100 * found.official[f"{theirs} (AskUbuntu)"] == pytest.approx(published[theirs], abs=1e-9)
+        assert 100 * scored.scores.means[ours] == pytest.approx(published[theirs], abs=1e-9)
+        assert 100 * scored.official[f"{theirs} (AskUbuntu)"] == pytest.approx(published[theirs], abs=1e-9)
     if split == "test":
-        means = {name: round(100 * value, 1) for name, value in found.scores.means.items()}
+        means = {name: round(100 * value, 1) for name, value in scored.scores.means.items()}
         assert means == {"AP": 56.0, "RR": 68.0, "P@1": 53.8, "P@5": 42.5}
 
 

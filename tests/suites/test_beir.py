@@ -43,38 +43,38 @@ def test_the_sets_and_their_archives() -> None:
     """Fourteen single sets and twelve forums, whose counts add up to CQADupStack's published ones."""
     names = beir.SUITE.task_names("official")
     assert len(names) == len(set(names)) == 26
-    forums = [one for one in beir.SETS if one.name.startswith("cqadupstack/")]
+    forums = [public_set for public_set in beir.SETS if public_set.name.startswith("cqadupstack/")]
     assert len(forums) == 12
-    counts = ((one.queries, one.documents, one.judgements) for one in forums)
-    assert [sum(each) for each in zip(*counts, strict=True)] == [13_145, 457_199, 23_703]
+    counts = ((forum.queries, forum.documents, forum.judgements) for forum in forums)
+    assert [sum(column) for column in zip(*counts, strict=True)] == [13_145, 457_199, 23_703]
     # Every public set is in just one archive; where, how large and with which checksum is as ir_datasets has it.
-    found = beir.BENCHMARK.releases
-    tasks = [task for one in found for task in one.tasks]
+    releases = beir.BENCHMARK.releases
+    tasks = [task for release in releases for task in release.tasks]
     assert sorted(tasks) == sorted(beir.SUITE.task_names("official"))
     assert len(tasks) == len(set(tasks))
     catalogue = json.loads(files("ir_datasets").joinpath("etc/downloads.json").read_text(encoding="utf-8"))["beir"]
-    for release in found:
+    for release in releases:
         name = release.path.removeprefix("beir/").removesuffix(".zip")
         listed = catalogue[name]
         assert release.urls == (listed["url"],)
         assert (release.md5, release.size, release.unpack) == (listed["expected_md5"], listed["size_hint"], "beir")
-    assert [len(one.tasks) for one in found if one.path == "beir/cqadupstack.zip"] == [12]
+    assert [len(release.tasks) for release in releases if release.path == "beir/cqadupstack.zip"] == [12]
     card = beir.SUITE.card()
     assert all(f"| {name} |" in card for name in beir.SUITE.task_names("official"))
     for heading in ("What is official", "What is our choice", "What else bears the name", "Licences"):
         assert f"\n## {heading}\n" in card
 
 
-@pytest.mark.parametrize("one", beir.SETS, ids=lambda one: one.name)
-def test_counts_and_ids_agree_with_ir_datasets(one: beir.PublicSet) -> None:
+@pytest.mark.parametrize("public_set", beir.SETS, ids=lambda one: one.name)
+def test_counts_and_ids_agree_with_ir_datasets(public_set: beir.PublicSet) -> None:
     """Every id exists in the library, whose own catalogue has the same counts."""
-    listed = ir_datasets.load(one.irds(one.split))
-    assert one.irds(one.split).startswith(one.id)
-    assert listed.metadata()["queries"]["count"] == one.queries
-    assert listed.metadata()["qrels"]["count"] == one.judgements
-    assert ir_datasets.load(one.id).metadata()["docs"]["count"] == one.documents
+    listed = ir_datasets.load(public_set.irds(public_set.split))
+    assert public_set.irds(public_set.split).startswith(public_set.id)
+    assert listed.metadata()["queries"]["count"] == public_set.queries
+    assert listed.metadata()["qrels"]["count"] == public_set.judgements
+    assert ir_datasets.load(public_set.id).metadata()["docs"]["count"] == public_set.documents
     grades = {int(grade) for grade in listed.metadata()["qrels"]["fields"]["relevance"]["counts_by_value"]}
-    printed = one.grades.replace("−", "-")
+    printed = public_set.grades.replace("−", "-")
     if " to " in printed:
         low, high = map(int, printed.split(" to "))
         assert (min(grades), max(grades)) == (low, high)
@@ -227,11 +227,11 @@ def test_the_papers_average_of_recall(tmp_path: Path) -> None:
         f"beir/{name}": {"": {"measures": {"R@100": 0.5, "Rcap@100": 0.9}}}
         for name in beir.SUITE.task_names("official")
     }
-    found = {one["name"]: one["measures"] for one in averages(tasks, beir.SUITE.macros)}
-    assert found["Avg. (14)"] == pytest.approx({"R@100": 0.5, "Rcap@100": 0.9, beir.CAPPED: (13 * 0.5 + 0.9) / 14})
-    assert beir.CAPPED not in found["CQADupStack"]
+    by_average = {average["name"]: average["measures"] for average in averages(tasks, beir.SUITE.macros)}
+    assert by_average["Avg. (14)"] == pytest.approx({"R@100": 0.5, "Rcap@100": 0.9, beir.CAPPED: (13 * 0.5 + 0.9) / 14})
+    assert beir.CAPPED not in by_average["CQADupStack"]
     printed = [row for row in beir.BENCHMARK.reported() if row.measure == beir.CAPPED and row.average]
-    assert {row.average for row in printed} <= {one.name for one in beir.SUITE.macros if one.mixed}
+    assert {row.average for row in printed} <= {average.name for average in beir.SUITE.macros if average.mixed}
     del tasks["beir/trec-covid"]
     assert averages(tasks, beir.SUITE.macros[:1]) == []
 

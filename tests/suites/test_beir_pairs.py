@@ -22,17 +22,17 @@ TABLE = "file\tquery-id\ttest-suite\n"
 def test_counts_agree_with_ir_datasets() -> None:
     """Every set of the suite that the library knows a train part of is here, with its counts."""
     registered = set(ir_datasets.registry._registered)
-    assert {one.name for one in beir.SETS if f"{one.id}/train" in registered} == set(TRAIN)
+    assert {public_set.name for public_set in beir.SETS if f"{public_set.id}/train" in registered} == set(TRAIN)
     for name, counts in TRAIN.items():
-        known = ir_datasets.load(f"beir/{name}/train").metadata()
-        assert counts == (known["queries"]["count"], known["qrels"]["count"])
+        metadata = ir_datasets.load(f"beir/{name}/train").metadata()
+        assert counts == (metadata["queries"]["count"], metadata["qrels"]["count"])
 
 
 def test_who_has_training_questions(tmp_path: Path) -> None:
     """Neither sets without a train part nor the embedded world; of others nothing is opened."""
     mini, official = DataRequest("mini"), DataRequest("official", tmp_path)
-    none = ((mini, "claims"), (mini, "scifact"), (official, "arguana"), (official, "cqadupstack/tex"))
-    assert [BY_TASK(*case) for case in none] == [None] * 4
+    without = ((mini, "claims"), (mini, "scifact"), (official, "arguana"), (official, "cqadupstack/tex"))
+    assert [BY_TASK(*case) for case in without] == [None] * 4
     source = present(BY_TASK(DataRequest("official"), "fiqa"))
     assert (source.name, source.files) == ("beir/fiqa train", ())
 
@@ -60,26 +60,28 @@ def test_scifact_of_the_folder_of_data() -> None:
     """809 training questions, two of which are SciFact's own test questions."""
     request = DataRequest("official", released("beir/scifact"), offline=True)
     source = present(BY_TASK(request, "scifact"))
-    found = [one for _, one in outcomes(source)]
-    assert len(found) == 809
-    assert sum(one.left_out == (LEAKED,) for one in found) == 2
-    asked = {" ".join(item.text.split()).lower() for item in beir.SUITE.load("scifact", request).legs[0].queries.read()}
-    trained = {one.pair.query.text.lower() for one in found if one.pair}
+    results = [outcome for _, outcome in outcomes(source)]
+    assert len(results) == 809
+    assert sum(outcome.left_out == (LEAKED,) for outcome in results) == 2
+    questions = {
+        " ".join(item.text.split()).lower() for item in beir.SUITE.load("scifact", request).legs[0].queries.read()
+    }
+    trained = {outcome.pair.query.text.lower() for outcome in results if outcome.pair}
     scored = {row.query for leg in beir.SUITE.load("scifact", request).legs if leg.qrels for row in leg.qrels.read()}
-    assert len(trained & asked) > 700  # the file of queries holds those of both parts
-    assert not scored & {one.pair.query.id for one in found if one.pair}
+    assert len(trained & questions) > 700  # the file of queries holds those of both parts
+    assert not scored & {outcome.pair.query.id for outcome in results if outcome.pair}
 
 
 @pytest.mark.parametrize("name", beir.SUITE.recipes["few-shot"])
 def test_recipes_go_on_from_each_other(name: str) -> None:
     """Values fit the settings, and two encoders never have to become one."""
-    stages = [FineTuningConfig(**one.values) for one in beir.SUITE.recipes["few-shot"][name]]
+    stages = [FineTuningConfig(**stage.values) for stage in beir.SUITE.recipes["few-shot"][name]]
     last = stages[-1]
     # Contriever's few-shot: 500 epochs, batch 256, evaluation every 100 updates, early stopping on a dev part.
     assert (last.epochs, last.pairs, last.evaluate_every, last.selection) == (500.0, 256, 100, "dev-loss")
     assert last.patience is not None
     assert all(before.tied or not after.tied for before, after in pairwise(stages))
     contract = Contract()
-    for one in stages:
-        contract = one.contract(contract)
+    for stage in stages:
+        contract = stage.contract(contract)
     assert contract.pooling == "mean"

@@ -29,18 +29,18 @@ def root(tmp_path: Path, write: WriteFile) -> Path:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dpr, "PASSAGES", 1)
-    for name, one in dpr.SETS.items():
-        monkeypatch.setitem(dpr.SETS, name, replace(one, queries={"test": 2, "dev": 1}))
+    for name, question_set in dpr.SETS.items():
+        monkeypatch.setitem(dpr.SETS, name, replace(question_set, queries={"test": 2, "dev": 1}))
 
 
 def by_name(name: str) -> Suite:
-    (suite,) = (one for one in dpr.SUITES if one.name == name)
+    (suite,) = (suite for suite in dpr.SUITES if suite.name == name)
     return suite
 
 
 def test_the_counts_are_those_of_dprs_table() -> None:
     """Test and dev of both; each suite has one task."""
-    assert [(one.name, dict(one.queries)) for one in dpr.SETS.values()] == [
+    assert [(question_set.name, dict(question_set.queries)) for question_set in dpr.SETS.values()] == [
         ("nq", {"test": 3_610, "dev": 8_757}),
         ("triviaqa", {"test": 11_313, "dev": 8_837}),
     ]
@@ -92,12 +92,12 @@ def test_what_is_encoded_once(root: Path) -> None:
     (root / "mkqa").mkdir()
     (root / "mkqa" / "mkqa.jsonl.gz").write_bytes(b"")
     request = DataRequest("official", root)
-    one, two = (by_name(name).load("test", request).legs[0].corpus for name in ("nq", "triviaqa"))
+    first, second = (by_name(name).load("test", request).legs[0].corpus for name in ("nq", "triviaqa"))
     prepared = mkqa.SUITE.load("sv", request).legs[0].corpus
-    assert (one.items.reader, one.items.files, one.id) == (two.items.reader, two.items.files, two.id)
-    assert prepared.items.files == one.items.files
-    assert prepared.items.reader != one.items.reader
-    assert present(prepared.texts).reader == one.items.reader
+    assert (first.items.reader, first.items.files, first.id) == (second.items.reader, second.items.files, second.id)
+    assert prepared.items.files == first.items.files
+    assert prepared.items.reader != first.items.reader
+    assert present(prepared.texts).reader == first.items.reader
 
 
 @pytest.mark.usefixtures("small")
@@ -120,7 +120,9 @@ def test_mini_data() -> None:
     legs = [by_name(name).load("test", DataRequest("mini")).legs[0] for name in ("nq", "triviaqa")]
     pools = [[item.text for item in leg.corpus.items.read()] for leg in legs]
     for leg, texts in zip(legs, pools, strict=True):
-        assert all(any(one in text for one in row.strings for text in texts) for row in present(leg.answers).read())
+        assert all(
+            any(answer in text for answer in row.strings for text in texts) for row in present(leg.answers).read()
+        )
     assert legs[0].corpus.items.reader != legs[1].corpus.items.reader
     assert pools[0] != pools[1]
 
@@ -129,8 +131,8 @@ def test_mini_data() -> None:
 def test_where_the_files_come_from(name: str) -> None:
     """DPR's places, without checksums but for the passages."""
     *questions, wikipedia = present(by_name(name).releases)()
-    assert [one.urls[0].removeprefix(dpr.URL) for one in questions] == [
+    assert [release.urls[0].removeprefix(dpr.URL) for release in questions] == [
         f"/{file}" for file in dpr.SETS[name].files.values()
     ]
-    assert not any(one.sha256 or one.md5 for one in questions)
+    assert not any(release.sha256 or release.md5 for release in questions)
     assert wikipedia == dpr.RELEASE

@@ -64,12 +64,12 @@ def test_a_task_that_there_is_not(name: str) -> None:
 @NAMES
 def test_averages_need_every_member(name: str) -> None:
     """Unweighted, and none where a member is missing."""
-    for one in SUITES[name].macros:
-        if not any(isinstance(member, Macro) or ":" in member for member in one.members):
-            values = {str(member): float(at) for at, member in enumerate(one.members)}
-            assert macro(one, values) == pytest.approx((len(values) - 1) / 2)
-            del values[str(one.members[-1])]
-            assert macro(one, values) is None
+    for average in SUITES[name].macros:
+        if not any(isinstance(member, Macro) or ":" in member for member in average.members):
+            values = {str(member): float(at) for at, member in enumerate(average.members)}
+            assert macro(average, values) == pytest.approx((len(values) - 1) / 2)
+            del values[str(average.members[-1])]
+            assert macro(average, values) is None
 
 
 @NAMES
@@ -77,10 +77,10 @@ def test_averages_are_over_the_tasks(name: str) -> None:
     """The headline's over the official ones, that of mini data over its own."""
     suite = SUITES[name]
     averages = {"mini": [one for one in suite.macros if one.mini], "official": [suite.macros[0]]}
-    for data, found in averages.items():
-        for one in found if data == "mini" or name not in PARTLY else ():
-            assert one.members == tuple(f"{name}/{task}" for task in suite.task_names(data))
-            assert one.name in (f"Avg. ({len(one.members)})", "Test")
+    for data, expected in averages.items():
+        for average in expected if data == "mini" or name not in PARTLY else ():
+            assert average.members == tuple(f"{name}/{task}" for task in suite.task_names(data))
+            assert average.name in (f"Avg. ({len(average.members)})", "Test")
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -101,9 +101,9 @@ def test_mini_data(name: str, checked: Checked) -> None:
         assert facts.get("unknown_documents", 0) == 0
         assert facts["unjudged_queries"] == 0 or name == "askubuntu"
         assert int(str(facts["queries"])) >= 50
-    other = suite.load(names[0], DataRequest("mini", world="few-names"))
-    assert (other.id, other.data) == (f"mini-few-names/{name}/{names[0]}", "mini-few-names")
-    assert other.legs[0].corpus.id.startswith(f"mini-few-names/{name}")
+    other_world = suite.load(names[0], DataRequest("mini", world="few-names"))
+    assert (other_world.id, other_world.data) == (f"mini-few-names/{name}/{names[0]}", "mini-few-names")
+    assert other_world.legs[0].corpus.id.startswith(f"mini-few-names/{name}")
 
 
 @NAMES
@@ -112,8 +112,8 @@ def test_cards_and_files(name: str) -> None:
     suite = SUITES[name]
     card = suite.card()
     assert "<!--" not in card
-    assert all(said in card for said in CARDS.get(name, ()))
-    paths = [one.path for one in suite.releases()] if suite.releases else []
+    assert all(sentence in card for sentence in CARDS.get(name, ()))
+    paths = [release.path for release in suite.releases()] if suite.releases else []
     assert len(set(paths)) == len(paths)
     assert {row.suite for row in suite.reported()} <= {name, ""} if suite.reported else True
 
@@ -128,7 +128,7 @@ def test_cards_and_files(name: str) -> None:
 def test_files_at_hand_are_the_released_ones(name: str) -> None:
     """Sizes and sha256."""
     root, releases = released(name), SUITES[name].releases
-    for one in releases() if releases else ():
-        if one.sha256 and (root / one.path).is_file():
-            data = (root / one.path).read_bytes()
-            assert (len(data), hashlib.sha256(data).hexdigest()) == (one.size, one.sha256), one.path
+    for release in releases() if releases else ():
+        if release.sha256 and (root / release.path).is_file():
+            data = (root / release.path).read_bytes()
+            assert (len(data), hashlib.sha256(data).hexdigest()) == (release.size, release.sha256), release.path

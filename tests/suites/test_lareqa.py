@@ -21,9 +21,9 @@ def lay_out(root: Path, *, without: str = "") -> Path:
     folder.mkdir(parents=True)
     for code in LANGUAGES:
         qas = [{"id": "q1", "question": f"{code}?", "answers": [{"answer_start": 4, "text": "x"}]}]
-        one = {"context": f"{code}. So.", "sentence_breaks": [[0, 3], [4, 7]], "qas": qas}
+        paragraph = {"context": f"{code}. So.", "sentence_breaks": [[0, 3], [4, 7]], "qas": qas}
         if code != without:
-            (folder / f"{code}.json").write_text(json.dumps({"data": [{"paragraphs": [one]}]}))
+            (folder / f"{code}.json").write_text(json.dumps({"data": [{"paragraphs": [paragraph]}]}))
     return root
 
 
@@ -32,8 +32,10 @@ def test_the_table_and_the_files() -> None:
     assert list(lareqa.LANGUAGES) == list(lareqa.SUITE.task_names("official")) == LANGUAGES
     assert sum(lareqa.LANGUAGES.values()) == lareqa.CANDIDATES == 13_014
     assert lareqa.QUESTIONS * len(lareqa.LANGUAGES) == 13_090
-    assert [one.path for one in lareqa.RELEASES.values()] == [f"lareqa/xquad-r/{code}.json" for code in LANGUAGES]
-    assert all(len(bytes.fromhex(one.sha256)) == 32 and one.urls for one in lareqa.RELEASES.values())
+    assert [release.path for release in lareqa.RELEASES.values()] == [
+        f"lareqa/xquad-r/{code}.json" for code in LANGUAGES
+    ]
+    assert all(len(bytes.fromhex(release.sha256)) == 32 and release.urls for release in lareqa.RELEASES.values())
 
 
 def test_a_task_and_the_pool_of_all(tmp_path: Path) -> None:
@@ -56,13 +58,16 @@ def test_a_task_and_the_pool_of_all(tmp_path: Path) -> None:
 def test_bare_sentences_are_a_suite_of_their_own(tmp_path: Path) -> None:
     """The same ids, questions and answers; the texts of candidates differ, and no number passes for the benchmark's."""
     request = DataRequest("official", lay_out(tmp_path))
-    bare, whole = (one.load("el", request).legs[0] for one in (lareqa.SENTENCES, lareqa.BENCHMARK))
-    pools = [list(leg.corpus.items.read()) for leg in (bare, whole)]
+    bare, contextual = (benchmark.load("el", request).legs[0] for benchmark in (lareqa.SENTENCES, lareqa.BENCHMARK))
+    pools = [list(leg.corpus.items.read()) for leg in (bare, contextual)]
     assert [item.text for item in pools[0][4:6]] == ["el.", "So."]
     assert [item.id for item in pools[0]] == [item.id for item in pools[1]]
-    assert (bare.queries.reader, present(bare.qrels).reader) == (whole.queries.reader, present(whole.qrels).reader)
-    assert (bare.corpus.id, bare.corpus.documents, whole.corpus.id) == ("lareqa-sentences", 13_014, "lareqa")
-    assert bare.corpus.items.reader != whole.corpus.items.reader
+    assert (bare.queries.reader, present(bare.qrels).reader) == (
+        contextual.queries.reader,
+        present(contextual.qrels).reader,
+    )
+    assert (bare.corpus.id, bare.corpus.documents, contextual.corpus.id) == ("lareqa-sentences", 13_014, "lareqa")
+    assert bare.corpus.items.reader != contextual.corpus.items.reader
     assert lareqa.SENTENCES.suite().stands_for == "lareqa"
 
 

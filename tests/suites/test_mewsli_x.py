@@ -31,10 +31,10 @@ def entity(name: str, text: str) -> dict[str, Any]:
     return {"entity_id": name, "description": text, "description_language": "id", "sentence_spans": spans, "title": "T"}
 
 
-def article(name: str, text: str, meant: str, language: str = "ro") -> dict[str, Any]:
+def article(name: str, text: str, entity: str, language: str = "ro") -> dict[str, Any]:
     """Make an article that mentions one entity by its whole text."""
     spans = [{"start": 0, "end": len(text)}]
-    mention = {"example_id": name, "mention_span": {**spans[0], "text": text}, "entity_id": meant}
+    mention = {"example_id": name, "mention_span": {**spans[0], "text": text}, "entity_id": entity}
     return {"context": {"language": language, "text": text, "sentence_spans": spans}, "mentions": [mention]}
 
 
@@ -64,15 +64,15 @@ def test_the_table_and_the_files() -> None:
     """Eleven languages, those of the official scorer; sums as the release's page prints them."""
     assert tuple(mewsli_x.LANGUAGES) == mewsli_x.SUITE.task_names("official") == OFFICIAL_LANGUAGES
     counts = mewsli_x.LANGUAGES.values()
-    assert [sum(one[split] for one in counts) for split in ("dev", "test")] == [2_991, 14_624]
+    assert [sum(language[split] for language in counts) for split in ("dev", "test")] == [2_991, 14_624]
     # What cannot be fetched has instructions.
     archive, test, dev = mewsli_x.BENCHMARK.releases
     assert (archive.path, archive.md5, archive.unpack) == ("mewsli-x/mewsli-x_20220518_6.zip", mewsli_x.MD5, "mewsli-x")
     assert archive.urls
     assert not archive.instructions
-    for made, split in ((test, "test"), (dev, "dev")):
-        assert (made.path, made.urls) == (f"mewsli-x/wikinews_mentions-{split}.jsonl", ())
-        assert "get-mewsli-x.sh" in made.instructions
+    for release, split in ((test, "test"), (dev, "dev")):
+        assert (release.path, release.urls) == (f"mewsli-x/wikinews_mentions-{split}.jsonl", ())
+        assert "get-mewsli-x.sh" in release.instructions
 
 
 def test_a_task(tmp_path: Path) -> None:
@@ -167,11 +167,11 @@ def test_our_average_is_the_official_one() -> None:
     )
     values = {}
     for language in mewsli_x.LANGUAGES:
-        qrels = {mention: {meant.strip(): 1} for mention, (meant,) in gold[language].items()}
+        qrels = {mention: {entity.strip(): 1} for mention, (entity,) in gold[language].items()}
         rows = predicted.get(language, {})
         # What stands twice cannot be in a ranking; of the copies the first decides, and the others hold their ranks.
         lists = {
-            name: [f"{one}#{at}" if one in row[:at] else one for at, one in enumerate(row)]
+            name: [f"{document}#{at}" if document in row[:at] else document for at, document in enumerate(row)]
             for name, row in rows.items()
         }
         run = {name: Ranking(name, row, [float(-at) for at in range(len(row))]) for name, row in lists.items()}

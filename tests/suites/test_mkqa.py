@@ -16,10 +16,10 @@ from tests.suites.conftest import Checked, jsonl
 
 
 def row(number: int, *answers: Mapping[str, object]) -> dict[str, object]:
-    asked = {name: f"“Q{number}” – {name}?" for name in mkqa.LANGUAGES}
-    other = [{"type": "entity", "text": "no English", "aliases": []}]
-    said = {name: list(answers) if name == "en" else other for name in mkqa.LANGUAGES}
-    return {"example_id": number, "query": f"q{number}", "queries": asked, "answers": said}
+    questions = {name: f"“Q{number}” – {name}?" for name in mkqa.LANGUAGES}
+    unanswered = [{"type": "entity", "text": "no English", "aliases": []}]
+    accepted = {name: list(answers) if name == "en" else unanswered for name in mkqa.LANGUAGES}
+    return {"example_id": number, "query": f"q{number}", "queries": questions, "answers": accepted}
 
 
 ROWS = [

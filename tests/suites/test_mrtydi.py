@@ -58,40 +58,41 @@ def test_the_table_the_files_and_the_catalogue(monkeypatch: pytest.MonkeyPatch) 
     """Eleven languages; sums as the release and its catalogue print them."""
     assert mrtydi.SUITE.task_names("official") == mrtydi.SUITE.task_names("mini")
     assert " ".join(mrtydi.LANGUAGES) == "ar bn en fi id ja ko ru sw te th"
-    ones = mrtydi.LANGUAGES.values()
-    assert sum(one.passages for one in ones) == 58_043_326
+    languages = mrtydi.LANGUAGES.values()
+    assert sum(language.passages for language in languages) == 58_043_326
     sums = {
-        split: [sum(one.counts[split][part] for one in ones) for part in (0, 1)] for split in ("train", "dev", "test")
+        split: [sum(language.counts[split][part] for language in languages) for part in (0, 1)]
+        for split in ("train", "dev", "test")
     }
     assert (sums["test"], sums["dev"][0], sums["train"][0]) == ([8_661, 10_105], 12_317, 48_729)
-    assert len({bytes.fromhex(one.md5) for one in ones}) == 11
+    assert len({bytes.fromhex(language.md5) for language in languages}) == 11
     # A tarball a language, of v1.1, which is the version that is recorded; no checksum of it was published. Every id
     # that is asked of ir_datasets is in its catalogue, with the published number of passages.
-    named = mrtydi.BENCHMARK.releases
-    assert [one.tasks for one in named] == [(name,) for name in mrtydi.LANGUAGES]
-    assert named[8].path == "mrtydi/mrtydi-v1.1-swahili.tar.gz"
-    assert named[8].urls[0].endswith("/mr.tydi/-/raw/master/data/mrtydi-v1.1-swahili.tar.gz")
-    assert not any(one.sha256 or one.md5 or one.size for one in named)
+    releases = mrtydi.BENCHMARK.releases
+    assert [release.tasks for release in releases] == [(name,) for name in mrtydi.LANGUAGES]
+    assert releases[8].path == "mrtydi/mrtydi-v1.1-swahili.tar.gz"
+    assert releases[8].urls[0].endswith("/mr.tydi/-/raw/master/data/mrtydi-v1.1-swahili.tar.gz")
+    assert not any(release.sha256 or release.md5 or release.size for release in releases)
 
     import ir_datasets
 
-    for name, one in mrtydi.LANGUAGES.items():
-        found: Any = ir_datasets.load(f"mr-tydi/{name}/test")
-        assert found.has_docs()
-        assert found.has_queries()
-        assert found.metadata()["docs"]["count"] == one.passages
-        assert found.metadata()["queries"]["count"] == one.counts["test"][0]
+    for name, language in mrtydi.LANGUAGES.items():
+        dataset: Any = ir_datasets.load(f"mr-tydi/{name}/test")
+        assert dataset.has_docs()
+        assert dataset.has_queries()
+        assert dataset.metadata()["docs"]["count"] == language.passages
+        assert dataset.metadata()["queries"]["count"] == language.counts["test"][0]
 
 
 def test_the_tarball_gives_what_the_unpacked_release_gives(tmp_path: Path) -> None:
     """Title and text are cut apart."""
     unpacked = mrtydi.SUITE.load("sw", DataRequest("official", lay_out(tmp_path / "a"), offline=True))
     packed = mrtydi.SUITE.load("sw", DataRequest("official", pack(tmp_path / "b")))
-    found = content(unpacked.legs[0])
-    assert found == content(packed.legs[0])
-    assert found[0][1] == Item("7#1", "Anaishi Mombasa.", "Juma")
-    assert found[1][1] == Item("2", "Mvua hunyesha lini?")
-    assert found[2] == [("1", "7#1", 1), ("2", "9#0", 1)]
+    records = content(unpacked.legs[0])
+    assert records == content(packed.legs[0])
+    assert records[0][1] == Item("7#1", "Anaishi Mombasa.", "Juma")
+    assert records[1][1] == Item("2", "Mvua hunyesha lini?")
+    assert records[2] == [("1", "7#1", 1), ("2", "9#0", 1)]
     for task in (unpacked, packed):
         assert (task.id, task.data) == ("mrtydi/sw", "official")
         (leg,) = task.legs
@@ -111,9 +112,9 @@ def test_each_file_is_looked_for_unpacked_first(tmp_path: Path) -> None:
     plain = root / "mrtydi" / FOLDER / "collection" / "docs.jsonl"
     plain.parent.mkdir()
     plain.write_bytes(gzip.decompress(FILES["collection/docs.jsonl.gz"]))
-    again = mrtydi.leg("sw", "train", DataRequest("official", root)).corpus.items
-    assert again.files == (plain,)
-    assert list(again.read()) == list(leg.corpus.items.read())
+    unpacked = mrtydi.leg("sw", "train", DataRequest("official", root)).corpus.items
+    assert unpacked.files == (plain,)
+    assert list(unpacked.read()) == list(leg.corpus.items.read())
 
 
 def test_published_counts_are_asserted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: Checked) -> None:
@@ -174,13 +175,13 @@ def test_mini_data() -> None:
 @pytest.mark.parametrize("name", mrtydi.LANGUAGES)
 def test_the_released_questions_and_judgements(name: str) -> None:
     """All three splits of v1.1 have the counts of the table."""
-    one = mrtydi.LANGUAGES[name]
-    path = released(f"mrtydi/{one.folder}") / "mrtydi" / one.folder
-    for split, (queries, judgements) in one.counts.items():
+    language = mrtydi.LANGUAGES[name]
+    path = released(f"mrtydi/{language.folder}") / "mrtydi" / language.folder
+    for split, (queries, judgements) in language.counts.items():
         grades = read_qrels(path / f"qrels.{split}.txt")
-        asked = {item.id for item in topics_source(path / f"topic.{split}.tsv").read()}
+        question_ids = {item.id for item in topics_source(path / f"topic.{split}.tsv").read()}
         assert (len(grades), sum(map(len, grades.values()))) == (queries, judgements)
-        assert set(grades) <= asked
+        assert set(grades) <= question_ids
         assert {grade for row in grades.values() for grade in row.values()} == {1}
 
 

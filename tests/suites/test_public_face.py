@@ -22,13 +22,13 @@ LINES = ROOT / "examples" / "lines_suite" / "bench_lines.py"
 
 def imported(path: Path) -> set[str]:
     """Return the modules of the harness that a file imports, wherever it does."""
-    found: set[str] = set()
+    modules: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-    return {name for name in found if name.partition(".")[0] == "bench"}
+            modules.add(node.module)
+    return {name for name in modules if name.partition(".")[0] == "bench"}
 
 
 def test_suites_import_the_public_face_alone_which_needs_no_torch() -> None:
@@ -37,22 +37,22 @@ def test_suites_import_the_public_face_alone_which_needs_no_torch() -> None:
     assert len(paths) > 30
     assert {path.name: imported(path) - FACE for path in paths if imported(path) - FACE} == {}
     code = "import sys, bench.suites as face; [getattr(face, name) for name in dir(face)]; print(sorted(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT)
-    assert not {"torch", "transformers", "ir_datasets", "nltk"} & set(ast.literal_eval(done.stdout))
+    completed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT)
+    assert not {"torch", "transformers", "ir_datasets", "nltk"} & set(ast.literal_eval(completed.stdout))
 
 
 def test_the_face_lists_what_suites_use() -> None:
     """Each name is used by a suite, and none comes from `bench`."""
     names = set(bench.suites.__all__)
     assert not names & set(bench.__all__)
-    used: set[str] = set()
+    used_names: set[str] = set()
     for path in (ROOT / "suites").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module == "bench.suites":
-                used |= {alias.name for alias in node.names}
+                used_names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "face":
-                used.add(node.attr)
-    assert names - used == set()
+                used_names.add(node.attr)
+    assert names - used_names == set()
 
 
 def test_a_suite_of_a_third_party(tmp_path: Path) -> None:
@@ -65,8 +65,8 @@ def test_a_suite_of_a_third_party(tmp_path: Path) -> None:
     present(spec.loader).exec_module(module)
     plugins = load({}, extra=(module,))
     assert not plugins.broken
-    asked = Request(("bm25",), ("lines",), data="official", data_dir=tmp_path / "data", results=tmp_path / "results")
-    outcome = run(asked, plugins, Store(tmp_path / "store"), NullListener())
+    request = Request(("bm25",), ("lines",), data="official", data_dir=tmp_path / "data", results=tmp_path / "results")
+    outcome = run(request, plugins, Store(tmp_path / "store"), NullListener())
     (row,) = outcome.rows
     assert (row["task"], row["measures"], row["official"]) == ("lines/all", {"RR@10": 1.0}, {"first (Lines)": 1.0})
     (cards,) = (tmp_path / "results").rglob("cards.json")

@@ -44,11 +44,11 @@ def test_every_cell_is_shown_as_printed(name: str) -> None:
 
 def test_every_table_is_there_with_numbers_and_units() -> None:
     """All numbered tables but Contriever's 12, a list of languages; and nothing stands twice."""
-    found: dict[str, set[int]] = defaultdict(set)
+    tables: dict[str, set[int]] = defaultdict(set)
     for row in reported.rows():
         if row.paper != README:
-            found[row.paper].add(int(row.table.removeprefix("Table ")))
-    assert found == {
+            tables[row.paper].add(int(row.table.removeprefix("Table ")))
+    assert tables == {
         "CCP": set(range(1, 7)),
         "MSM": set(range(1, 17)),
         "Auto-MLM": {1, 2, 3},
@@ -74,10 +74,10 @@ def test_every_table_is_there_with_numbers_and_units() -> None:
 
 def test_measures_are_ours_wherever_we_have_them() -> None:
     """Each is spelt as the harness spells it; averages of plain and capped recall keep the paper's words."""
-    found = {(row.suite, row.measure) for row in reported.rows() if row.suite}
-    names = {name for _, name in found} - {MIXED}
+    pairs = {(row.suite, row.measure) for row in reported.rows() if row.suite}
+    names = {name for _, name in pairs} - {MIXED}
     assert {str(measures.parse(name)) for name in names} == names
-    by_suite = {suite: {name for owner, name in found if owner == suite} for suite, _ in found}
+    by_suite = {suite: {name for owner, name in pairs if owner == suite} for suite, _ in pairs}
     answers = {"answer-R@5", "answer-R@20", "answer-R@100"}
     assert by_suite == {
         "tatoeba": {"accuracy"},
@@ -109,13 +109,13 @@ def test_tasks_and_averages_are_the_suites(name: str) -> None:
     assert len(ours) == COLUMNS[name]
     suite = load().suite(name)
     assert ours <= set(suite.task_names("official"))
-    assert averages <= {one.name for one in suite.macros}
+    assert averages <= {average.name for average in suite.macros}
 
 
 def test_suites_hand_over_all_that_was_printed() -> None:
     """Every number comes from one suite, also those that belong to none; all about it fits into plain JSON."""
-    told = Counter(row for owned in load().suites.values() if (tell := owned.value.reported) for row in tell())
-    assert told == Counter(reported.rows())
+    handed_over = Counter(row for owned in load().suites.values() if (tell := owned.value.reported) for row in tell())
+    assert handed_over == Counter(reported.rows())
     rows = json.loads(json.dumps([asdict(row) for row in reported.numbers("xor-retrieve")]))
     assert len(rows) == len(reported.numbers("xor-retrieve"))
     (typo,) = (row for row in rows if row["error"] == "CCP-2")
@@ -126,15 +126,15 @@ def test_suites_hand_over_all_that_was_printed() -> None:
 
 def test_a_task_stands_beside_a_column() -> None:
     """By example: languages, released names of data sets, pairs; nothing beside averages, counts and other pairs."""
-    seen = {(row.suite, row.dataset): (row.task, row.average) for row in reported.rows()}
-    assert seen["tatoeba", "SW"] == ("tatoeba/swh-eng", "")
-    assert seen["tatoeba", "EN-FR"] == ("tatoeba/fra-eng", "")
-    assert seen["tatoeba-pairs", "DE-EL"] == ("tatoeba-pairs/deu-ell", "")
-    assert seen["tatoeba", "AVG_all112"] == ("", "Avg. (112)")
-    assert seen["beir", "Touche-2020"] == ("beir/webis-touche2020", "")
-    assert seen["beir", "CQADupStack"] == ("", "CQADupStack")
-    assert seen["beir", "Best on"] == seen["beir", "Overall"] == seen["mrtydi", "OTHS"] == ("", "")
-    assert seen["nq", "NaturalQuestions"] == ("nq/test", "")
+    task_of = {(row.suite, row.dataset): (row.task, row.average) for row in reported.rows()}
+    assert task_of["tatoeba", "SW"] == ("tatoeba/swh-eng", "")
+    assert task_of["tatoeba", "EN-FR"] == ("tatoeba/fra-eng", "")
+    assert task_of["tatoeba-pairs", "DE-EL"] == ("tatoeba-pairs/deu-ell", "")
+    assert task_of["tatoeba", "AVG_all112"] == ("", "Avg. (112)")
+    assert task_of["beir", "Touche-2020"] == ("beir/webis-touche2020", "")
+    assert task_of["beir", "CQADupStack"] == ("", "CQADupStack")
+    assert task_of["beir", "Best on"] == task_of["beir", "Overall"] == task_of["mrtydi", "OTHS"] == ("", "")
+    assert task_of["nq", "NaturalQuestions"] == ("nq/test", "")
     others = [row for row in reported.rows() if row.key == "avg" and not row.average]
     assert Counter((row.paper, row.table) for row in others) == {
         ("MSM", "Table 2"): 2,
@@ -154,13 +154,13 @@ def test_the_golden_tables_are_these(name: str) -> None:
             cells[row.model][row.dataset] = row
     golden = TABLES[name]
     assert {
-        model: {dataset: row.value for dataset, row in found.items() if row.task or row.key == "cqadupstack"}
-        for model, found in cells.items()
+        model: {dataset: row.value for dataset, row in by_dataset.items() if row.task or row.key == "cqadupstack"}
+        for model, by_dataset in cells.items()
     } == golden["values"]
     for column, printed in golden["printed"].items():
         assert {model: found[column].printed for model, found in cells.items()} == printed
-    for model, found in cells.items():
-        ours = {average: row for row in found.values() if (average := row.average)}
+    for model, by_dataset in cells.items():
+        ours = {average: row for row in by_dataset.values() if (average := row.average)}
         assert len(ours) == len(golden["printed"])  # averages without the counts, and CQADupStack
         for label, computed in (
             ("Avg. (14)", "avg_14_excl_msmarco"),
@@ -176,7 +176,9 @@ def wins(models: Mapping[str, Mapping[str, Reported]], *, with_marco: bool) -> d
     left_out = {*reported.AVERAGES, reported.BEST_ON} | (set() if with_marco else {"msmarco"})
     values = {}
     for model, cells in models.items():
-        values[model] = {key: one.value for key, one in cells.items() if key not in left_out and one.value is not None}
+        values[model] = {
+            key: cell.value for key, cell in cells.items() if key not in left_out and cell.value is not None
+        }
     highest = {key: max(row[key] for row in values.values() if key in row) for row in values.values() for key in row}
     return {model: sum(value == highest[key] for key, value in row.items()) for model, row in values.items()}
 
@@ -200,8 +202,8 @@ def test_best_on_is_counted_as_each_table_does(name: str, with_marco: bool) -> N
 @pytest.mark.parametrize(("model", "suite", "key", "measure", "printed"), cases("what-released-models-reach"))
 def test_what_released_models_reach(model: str, suite: str, key: str, measure: str, printed: str) -> None:
     """The targets of the released models are found as a caller would look for them."""
-    found = [row for row in reported.numbers(suite) if (row.paper, row.model, row.key) == (README, model, key)]
-    assert [row.printed for row in found if row.measure == measure] == [printed]
+    rows = [row for row in reported.numbers(suite) if (row.paper, row.model, row.key) == (README, model, key)]
+    assert [row.printed for row in rows if row.measure == measure] == [printed]
 
 
 def test_nothing_is_read_before_it_is_asked_for() -> None:
@@ -216,8 +218,8 @@ def test_nothing_is_read_before_it_is_asked_for() -> None:
         "after = [name for name in opened if name.endswith('.csv')]\n"
         "print(len(before), len(after), 'pandas' in sys.modules, 'torch' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["0", "7", "False", "False"]
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert completed.stdout.split() == ["0", "7", "False", "False"]
 
 
 @pytest.mark.parametrize(("line", "message"), cases("a-mark-that-fits-nothing-or-too-much-is-refused"))

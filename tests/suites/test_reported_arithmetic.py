@@ -15,16 +15,16 @@ XOR_QUESTIONS = {"ar": 309, "bn": 304, "fi": 314, "ja": 241, "ko": 285, "ru": 23
 """Questions of the dev set with an answer other than yes and no."""
 README = "Contriever README (released code)"
 MARCO = "mContriever + MS MARCO"
-FEW = "Multi-lingual fine-tune (models are fine-tuned on the multi-lingual data)"
+MULTILINGUAL = "Multi-lingual fine-tune (models are fine-tuned on the multi-lingual data)"
 
 Row = tuple[str, str, str, str, str, str]
 
 
 def pick(**fields: object) -> list[Reported]:
     """Return the numbers with these fields; there must be some."""
-    found = [row for row in reported.rows() if all(getattr(row, name) == value for name, value in fields.items())]
-    assert found, fields
-    return found
+    rows = [row for row in reported.rows() if all(getattr(row, name) == value for name, value in fields.items())]
+    assert rows, fields
+    return rows
 
 
 def exact(row: Reported, *, right: bool = False) -> Fraction:
@@ -37,22 +37,22 @@ def unit(row: Reported) -> Fraction:
     return Fraction(1, 10 ** len(row.printed.rstrip("KM").partition(".")[2]))
 
 
-def keyed(found: Iterable[Reported]) -> dict[str, Reported]:
+def keyed(rows: Iterable[Reported]) -> dict[str, Reported]:
     """Put the cells of one row by their columns, of which each must be there once."""
-    cells = list(found)
+    cells = list(rows)
     by_key = {row.key: row for row in cells}
     assert len(by_key) == len(cells)
     return by_key
 
 
 def in_rows() -> dict[Row, dict[str, Reported]]:
-    found: dict[Row, list[Reported]] = defaultdict(list)
+    grouped: dict[Row, list[Reported]] = defaultdict(list)
     for row in reported.rows():
         word = row.measure.replace("Rcap", "R").removesuffix(" (capped for Trec-COVID)")
         names = row.suite if row.suite not in ("nq", "triviaqa") else "qa"
         if row.suite or row.paper == "Auto-MLM":
-            found[row.paper, row.table, row.setting, row.model, names, word].append(row)
-    return {name: keyed(cells) for name, cells in found.items() if (name[0], name[4]) != ("Contriever", "qa")}
+            grouped[row.paper, row.table, row.setting, row.model, names, word].append(row)
+    return {name: keyed(cells) for name, cells in grouped.items() if (name[0], name[4]) != ("Contriever", "qa")}
 
 
 def hits(percent: Fraction, questions: int) -> int | None:
@@ -165,7 +165,7 @@ def test_repeated_numbers_are_repeated_truly() -> None:
         for row in reported.rows()
         if row.paper == "MSM" and row.table in ("Table 9", "Table 10", "Table 11", "Table 12") and row.key == "avg"
     }
-    brief = {"zero": "Cross-lingual zero-shot transfer (models are fine-tuned on English data)", "mult": FEW}
+    brief = {"zero": "Cross-lingual zero-shot transfer (models are fine-tuned on English data)", "mult": MULTILINGUAL}
     differing, compared = [], 0
     for row in pick(paper="MSM", table="Table 1"):
         printed = detailed.get((brief[row.setting[:4]], row.model, row.suite, row.measure))
@@ -179,8 +179,8 @@ def test_repeated_numbers_are_repeated_truly() -> None:
     assert differing == [("mrtydi", "XLMR", "MSM-4", True), ("lareqa", "MSM", "MSM-4", True)]
     for row in pick(paper="Contriever", table="Table 5"):
         table = "Table 13" if row.measure == "answer-R@100" else "Table 14"
-        (other,) = pick(paper="Contriever", table=table, model=row.model, key=row.key)
-        assert (other.printed, other.corrected) == (row.printed, row.corrected)
+        (detailed_row,) = pick(paper="Contriever", table=table, model=row.model, key=row.key)
+        assert (detailed_row.printed, detailed_row.corrected) == (row.printed, row.corrected)
 
 
 def test_ccps_xor_values_are_hits_among_the_dev_questions() -> None:
@@ -222,7 +222,7 @@ def test_msms_arabic_and_telugu_are_swapped() -> None:
         for row in cells
         if row.key not in ("ar", "te") and hits(exact(row), XOR_QUESTIONS[row.key]) is None
     ]
-    assert impossible == [("Table 10", FEW, "mBERT", key, "MSM-2") for key in ("bn", "ru")]
+    assert impossible == [("Table 10", MULTILINGUAL, "mBERT", key, "MSM-2") for key in ("bn", "ru")]
 
 
 def test_msms_xor_averages_are_those_of_the_hits() -> None:
@@ -304,13 +304,13 @@ def test_the_lost_halves_have_a_known_sum() -> None:
 def test_every_known_error_is_told() -> None:
     """Ids of cells and sentences are the same; the right value differs from the printed one where there is one."""
     assert {row.error for row in reported.rows()} - {""} == set(reported.errors())
-    assert all(what.endswith(".") for what in reported.errors().values())
+    assert all(explanation.endswith(".") for explanation in reported.errors().values())
     assert all(row.error or row.corrected is None for row in reported.rows())
-    same = {row.error for row in reported.rows() if row.corrected is not None and row.corrected == row.value}
-    assert same <= {"MSM-1", "MSM-3"}  # two languages, two models with the same value
+    unchanged = {row.error for row in reported.rows() if row.corrected is not None and row.corrected == row.value}
+    assert unchanged <= {"MSM-1", "MSM-3"}  # two languages, two models with the same value
     # Counted by hand in the tables: cells, and those among them whose right value is known.
     flagged = [row for row in reported.rows() if row.error]
-    known = Counter(row.error for row in flagged if row.corrected is not None)
-    assert {error: (count, known[error]) for error, count in Counter(row.error for row in flagged).items()} == {
+    corrected = Counter(row.error for row in flagged if row.corrected is not None)
+    assert {error: (count, corrected[error]) for error, count in Counter(row.error for row in flagged).items()} == {
         name: tuple(row) for name, row in GOLDEN["cells by error, and those whose right value is known"].items()
     }

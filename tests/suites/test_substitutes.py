@@ -16,50 +16,52 @@ from tests.conftest import WriteFile, cases, present, released
 from tests.suites.conftest import Checked, jsonl, scorers
 
 FAMILIES = ((mrtydi.GOLDP, mrtydi.NATIVE), (xor.MLQA, xor.AFRIQA), (askubuntu.DUPLICATES, askubuntu.THREADS))
-EVERY = {one.name: one for one in (*chain(*FAMILIES), mkqa.QUESTIONS, mewsli_x.ARTICLES)}
-SUITES = {name: one.suite() for name, one in EVERY.items()}
+SUBSTITUTES = {substitute.name: substitute for substitute in (*chain(*FAMILIES), mkqa.QUESTIONS, mewsli_x.ARTICLES)}
+SUITES = {name: substitute.suite() for name, substitute in SUBSTITUTES.items()}
 
 # Suite, judged queries of test, judgements of test, documents of all parts: as the data kit that lays them out counts.
 KIT: str = cases("counts-of-the-data-kit")[0]
 
 
-def lay_out(folder: Path, about: Mapping[str, Mapping[str, object]]) -> Path:
+def lay_out(folder: Path, metadata: Mapping[str, Mapping[str, object]]) -> Path:
     """Write a tiny part: documents `p1` and `p2`; each query is answered by `p1`, ids begin with their split."""
     (folder / "qrels").mkdir(parents=True)
     passages = ({"_id": name, "title": "T", "text": name, "metadata": {"source": "x"}} for name in ("p1", "p2"))
     (folder / "corpus.jsonl").write_text(jsonl(*passages))
-    asked = ({"_id": name, "text": f"ask {name}", "metadata": dict(row)} for name, row in about.items())
-    (folder / "queries.jsonl").write_text(jsonl(*asked))
-    for split in {name.partition("-")[0] for name in about}:
-        rows = "".join(f"{name}\tp1\t1\n" for name in about if name.startswith(split))
+    queries = ({"_id": name, "text": f"ask {name}", "metadata": dict(row)} for name, row in metadata.items())
+    (folder / "queries.jsonl").write_text(jsonl(*queries))
+    for split in {name.partition("-")[0] for name in metadata}:
+        rows = "".join(f"{name}\tp1\t1\n" for name in metadata if name.startswith(split))
         (folder / "qrels" / f"{split}.tsv").write_text(f"query-id\tcorpus-id\tscore\n{rows}")
     return folder
 
 
-def counted(one: Substitute, name: str, documents: int, **counts: tuple[int, int]) -> Substitute:
+def counted(substitute: Substitute, name: str, documents: int, **counts: tuple[int, int]) -> Substitute:
     """A substitute whose part has other counts, as a tiny one needs."""
-    parts = (replace(part, documents=documents, counts=counts) if part.name == name else part for part in one.parts)
-    return replace(one, parts=tuple(parts))
+    parts = (
+        replace(part, documents=documents, counts=counts) if part.name == name else part for part in substitute.parts
+    )
+    return replace(substitute, parts=tuple(parts))
 
 
 def test_the_tables_add_up_to_the_kit_s_counts() -> None:
     """Of every suite; questions in English are counted with the languages, not beside them."""
     for line in KIT.strip().splitlines():
         name, *expected = line.split()
-        parts = [part for part in EVERY[name].parts if part.averaged]
+        parts = [part for part in SUBSTITUTES[name].parts if part.averaged]
         queries, judgements = (sum(part.counts["test"][at] for part in parts) for at in (0, 1))
         shared = name.startswith("xor-")
         documents = parts[0].documents if shared else sum(part.documents for part in parts)
         assert [queries, judgements, documents] == list(map(int, expected)), name
-        for part in EVERY[name].parts:
+        for part in SUBSTITUTES[name].parts:
             assert part.averaged or part.counts == {"test": (queries, judgements)}
-    for one, dev, train in (
+    for substitute, dev, train in (
         (mrtydi.GOLDP, (2586, 2672), (10411, 10727)),
         (mrtydi.NATIVE, (736, 736), (37425, 37425)),
         (xor.AFRIQA, (1439, 1439), (1640, 1640)),
     ):
         for split, sums in (("dev", dev), ("train", train)):
-            having = [part.counts[split] for part in one.parts if split in part.counts]
+            having = [part.counts[split] for part in substitute.parts if split in part.counts]
             assert tuple(map(sum, zip(*having, strict=True))) == sums
 
 
@@ -77,15 +79,15 @@ def test_each_says_what_it_is(suite: Suite) -> None:
     for name in suite.task_names("official"):
         assert f"\n| {name} | " in card
     (average,) = suite.macros
-    rest = {f"{suite.name}/{name}" for name in suite.task_names("official")} - set(average.members)
-    assert rest == ({f"{suite.name}/english"} if suite.stands_for == "xor-retrieve" else set())
+    unaveraged = {f"{suite.name}/{name}" for name in suite.task_names("official")} - set(average.members)
+    assert unaveraged == ({f"{suite.name}/english"} if suite.stands_for == "xor-retrieve" else set())
     assert suite.task_names("mini") == ()
 
 
 def test_a_pool_a_language(tmp_path: Path, checked: Checked) -> None:
     """Mr. TyDi's rules over the part's own passages; counts are asserted; dev has a name of its own."""
-    about = {"test-1": {"lang": "sw"}, "test-2": {"lang": "sw"}, "dev-1": {"lang": "sw"}, "train-1": {"lang": "sw"}}
-    lay_out(tmp_path / "mrtydi-goldp" / "sw", about)
+    metadata = {"test-1": {"lang": "sw"}, "test-2": {"lang": "sw"}, "dev-1": {"lang": "sw"}, "train-1": {"lang": "sw"}}
+    lay_out(tmp_path / "mrtydi-goldp" / "sw", metadata)
     request = DataRequest("official", tmp_path)
     task = mrtydi.GOLDP.benchmark().load("sw", request)
     assert (task.id, task.data, task.measures, task.tie) == ("mrtydi-goldp/sw", "official", ("RR@100", "R@100"), "trec")
@@ -108,9 +110,11 @@ def test_one_english_pool(tmp_path: Path, checked: Checked) -> None:
     """Languages share a corpus; codes with a region are read as their language."""
     for name in ("ar", "zh_cn"):
         lay_out(tmp_path / "mkqa-questions" / name, {"test-1": {"lang": name}})
-    one, other = (mkqa.QUESTIONS.benchmark().load(name, DataRequest("official", tmp_path)) for name in ("ar", "zh_cn"))
-    assert (one.measures, one.tie, one.similarity) == (("RR@10", "accuracy", "R@100"), "list", "dot")
-    legs = [task.legs[0] for task in (one, other)]
+    arabic, chinese = (
+        mkqa.QUESTIONS.benchmark().load(name, DataRequest("official", tmp_path)) for name in ("ar", "zh_cn")
+    )
+    assert (arabic.measures, arabic.tie, arabic.similarity) == (("RR@10", "accuracy", "R@100"), "list", "dot")
+    legs = [task.legs[0] for task in (arabic, chinese)]
     assert [(leg.language, leg.corpus.language) for leg in legs] == [("ar", "en"), ("zh", "en")]
     assert {leg.corpus.id for leg in legs} == {"mkqa-questions/english"}
     assert len({leg.corpus.items.reader for leg in legs}) == 1  # with the same bytes, the same key
@@ -123,11 +127,11 @@ def test_one_english_pool(tmp_path: Path, checked: Checked) -> None:
 
 def test_languages_together_judged_in_two_ways(tmp_path: Path, checked: Checked) -> None:
     """Answers and passages judge the same questions of a language; the upper bound asks all of them in English."""
-    about = {
+    metadata = {
         f"{split}-{lang}": {"lang": lang, "answers": [f"yes {lang}"], "question_en": f"English {lang}"}
         for split, lang in (("test", "bem"), ("test", "zul"), ("dev", "bem"))
     }
-    lay_out(tmp_path / "xor-afriqa-en", about)
+    lay_out(tmp_path / "xor-afriqa-en", metadata)
     request = DataRequest("official", tmp_path)
     task = xor.AFRIQA.benchmark().load("bem", request)
     assert (task.measures, task.tie, task.depth) == (("R@2kt", "R@5kt", "RR@100"), "list", 100)
@@ -185,29 +189,29 @@ def test_missing_files_and_splits_get_a_sentence(tmp_path: Path) -> None:
 
 def test_files_are_listed_with_their_checksums() -> None:
     """Every file that a task reads, once; a person is told whom to ask, since nothing can be fetched."""
-    assert sum(len(one.releases()) for one in EVERY.values()) == 109
-    for name, one in EVERY.items():
-        paths = [release.path for release in one.releases()]
+    assert sum(len(substitute.releases()) for substitute in SUBSTITUTES.values()) == 109
+    for name, substitute in SUBSTITUTES.items():
+        paths = [release.path for release in substitute.releases()]
         assert len(set(paths)) == len(paths)
-        for release in one.releases():
+        for release in substitute.releases():
             assert release.path.startswith(f"{name}/")
-            assert (release.urls, release.licence, len(bytes.fromhex(release.sha256))) == ((), one.licence, 32)
+            assert (release.urls, release.licence, len(bytes.fromhex(release.sha256))) == ((), substitute.licence, 32)
             assert release.size
             assert "Ask the maintainers" in release.instructions
-        for part in one.parts:
-            mine = [release.path for release in one.releases() if release.tasks in ((), (part.name,))]
+        for part in substitute.parts:
+            mine = [release.path for release in substitute.releases() if release.tasks in ((), (part.name,))]
             assert any(path.endswith("corpus.jsonl") for path in mine)
             splits = {Path(path).stem for path in mine if "/qrels/" in path}
-            assert splits >= set(part.counts) or one is askubuntu.DUPLICATES or not part.averaged
+            assert splits >= set(part.counts) or substitute is askubuntu.DUPLICATES or not part.averaged
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", SUBSTITUTES)
 def test_the_real_files(name: str, checked: Checked) -> None:
     """Every split of every task has the counts of the tables."""
-    one, request = EVERY[name], DataRequest("official", released(name))
-    for part in one.parts:
+    substitute, request = SUBSTITUTES[name], DataRequest("official", released(name))
+    for part in substitute.parts:
         for split, counts in part.counts.items():
-            leg = one.find(part.name, split, request)
+            leg = substitute.find(part.name, split, request)
             rows = list(present(leg.qrels).read())
             assert (len({row.query for row in rows}), len(rows)) == counts
             if leg.answers is not None:
@@ -215,7 +219,7 @@ def test_the_real_files(name: str, checked: Checked) -> None:
                 assert {row.query for row in accepted} == {row.query for row in rows}
                 strings = {string for row in accepted for string in row.strings}
                 assert not strings & {"yes", "no", ""}  # XOR-Retrieve would not count them
-    for part in one.parts[:: max(1, len(one.parts) - 1)]:
-        facts = checked(one.find(part.name, "test", request))
+    for part in substitute.parts[:: max(1, len(substitute.parts) - 1)]:
+        facts = checked(substitute.find(part.name, "test", request))
         assert facts["unknown_documents"] == 0
         assert (facts["queries"], facts["judgements"]) == part.counts["test"]

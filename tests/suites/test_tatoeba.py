@@ -31,15 +31,24 @@ def test_the_pairs_and_their_files() -> None:
     assert sum(pair.sentences for pair in pairs.values()) == 88_877
     assert sum(pair.sentences == 1_000 for pair in pairs.values()) == 72
     assert list(pairs) == sorted(pairs) == list(tatoeba.SUITE.task_names("official"))
-    known = {"fra": "fr", "swh": "sw", "cmn": "zh", "pes": "fa", "zsm": "ms", "ast": "ast", "lvs": "lv", "ell": "el"}
-    assert {code: pairs[f"{code}-eng"].language for code in known} == known
+    languages = {
+        "fra": "fr",
+        "swh": "sw",
+        "cmn": "zh",
+        "pes": "fa",
+        "zsm": "ms",
+        "ast": "ast",
+        "lvs": "lv",
+        "ell": "el",
+    }
+    assert {code: pairs[f"{code}-eng"].language for code in languages} == languages
     assert all(len(pair.code) == 3 and len(pair.language) in (2, 3) for pair in pairs.values())
     # Fifteen pairs without English, of sixteen languages; not comparable with what was published.
-    named = tatoeba.BENCHMARK.releases
-    assert len(named) == 224
-    assert {one.tasks[0] for one in named} == set(tatoeba.PAIRS)
-    found = {one.path for one in named if one.tasks == ("fra-eng",)}
-    assert found == {f"tatoeba/v1/tatoeba.fra-eng.{side}" for side in ("fra", "eng")}
+    releases = tatoeba.BENCHMARK.releases
+    assert len(releases) == 224
+    assert {release.tasks[0] for release in releases} == set(tatoeba.PAIRS)
+    paths = {release.path for release in releases if release.tasks == ("fra-eng",)}
+    assert paths == {f"tatoeba/v1/tatoeba.fra-eng.{side}" for side in ("fra", "eng")}
     names = tatoeba_pairs.SUITE.task_names("official")
     assert len(names) == 15
     assert len({code for pair in tatoeba_pairs.PAIRS for code in pair}) == 16
@@ -54,7 +63,9 @@ def test_the_published_averages() -> None:
     assert sizes == both | {"XTREME (36)": 36, "XTREME-R (41)": 41}
     everything = {f"tatoeba/{name}" for name in tatoeba.PAIRS}
     legs = {f"tatoeba/{name}:eng-{pair.code}" for name, pair in tatoeba.PAIRS.items()}
-    assert all(set(one.members) <= (everything if one.name in both else legs) for one in tatoeba.SUITE.macros)
+    assert all(
+        set(average.members) <= (everything if average.name in both else legs) for average in tatoeba.SUITE.macros
+    )
     first = tatoeba.SUITE.macros[0]
     assert macro(first, dict.fromkeys(everything, 0.25)) == 0.25
     assert "tatoeba/swh-eng" in first.members
@@ -72,24 +83,24 @@ def test_a_pair_has_two_legs(tmp_path: Path) -> None:
     root = lay_out(tmp_path, "fra", ["un", "deux"], ["one", "two"])
     task = tatoeba.SUITE.load("fra-eng", DataRequest("official", root))
     assert task.id == "tatoeba/fra-eng"
-    there, back = task.legs
-    assert (there.name, there.language, there.corpus.language) == ("fra-eng", "fr", "en")
-    assert (back.name, back.language, back.corpus.language) == ("eng-fra", "en", "fr")
-    assert list(there.queries.read()) == list(back.corpus.items.read()) == [Item("0", "un"), Item("1", "deux")]
-    assert list(back.queries.read()) == list(there.corpus.items.read()) == [Item("0", "one"), Item("1", "two")]
-    assert list(present(there.qrels).read()) == [Judgement("0", "0", 1), Judgement("1", "1", 1)]
-    assert (there.corpus.id, back.corpus.id) == ("tatoeba/fra-eng.eng", "tatoeba/fra-eng.fra")
-    assert there.corpus.documents == there.counts["queries"] == there.counts["qrels"] == 1_000
+    forward, backward = task.legs
+    assert (forward.name, forward.language, forward.corpus.language) == ("fra-eng", "fr", "en")
+    assert (backward.name, backward.language, backward.corpus.language) == ("eng-fra", "en", "fr")
+    assert list(forward.queries.read()) == list(backward.corpus.items.read()) == [Item("0", "un"), Item("1", "deux")]
+    assert list(backward.queries.read()) == list(forward.corpus.items.read()) == [Item("0", "one"), Item("1", "two")]
+    assert list(present(forward.qrels).read()) == [Judgement("0", "0", 1), Judgement("1", "1", 1)]
+    assert (forward.corpus.id, backward.corpus.id) == ("tatoeba/fra-eng.eng", "tatoeba/fra-eng.fra")
+    assert forward.corpus.documents == forward.counts["queries"] == forward.counts["qrels"] == 1_000
 
 
 def test_sizes_are_asserted_and_missing_files_named(tmp_path: Path, checked: Checked) -> None:
     """Both sides must have the published number of lines; a missing file is named, and whence it comes."""
     root = lay_out(tmp_path, "swg", ["a"] * 112, ["b"] * 111)
-    there, back = tatoeba.SUITE.load("swg-eng", DataRequest("official", root)).legs
+    forward, backward = tatoeba.SUITE.load("swg-eng", DataRequest("official", root)).legs
     with pytest.raises(DataError, check=fields(where=".eng", found="111 documents", expected="112")):
-        checked(there)
+        checked(forward)
     with pytest.raises(DataError, check=fields(found="111 judged queries", expected="112")):
-        checked(back)
+        checked(backward)
     root = lay_out(tmp_path / "other", "fra", ["un"], ["one"])
     (root / "tatoeba" / "v1" / "tatoeba.fra-eng.eng").unlink()
     with pytest.raises(UsageError, match=r"tatoeba\.fra-eng\.eng: found no such file, expected 1,000 sentences.*LASER"):
@@ -106,11 +117,19 @@ def test_mini_data(checked: Checked) -> None:
     task = tatoeba.SUITE.load("swh-eng", DataRequest("mini"))
     assert [leg.name for leg in task.legs] == ["swh-eng", "eng-swh"]
     foreign, english = mini.bitext("sw")
-    there, back = task.legs
-    assert [item.text for item in there.queries.read()] == [item.text for item in back.corpus.items.read()] == foreign
-    assert [item.text for item in back.queries.read()] == [item.text for item in there.corpus.items.read()] == english
-    assert (there.language, there.corpus.language) == (back.corpus.language, back.language) == ("sw", "en")
-    assert checked(there)["judgements"] == len(foreign)
+    forward, backward = task.legs
+    assert (
+        [item.text for item in forward.queries.read()]
+        == [item.text for item in backward.corpus.items.read()]
+        == foreign
+    )
+    assert (
+        [item.text for item in backward.queries.read()]
+        == [item.text for item in forward.corpus.items.read()]
+        == english
+    )
+    assert (forward.language, forward.corpus.language) == (backward.corpus.language, backward.language) == ("sw", "en")
+    assert checked(forward)["judgements"] == len(foreign)
     assert len({source.reader for leg in task.legs for source in leg.sources}) == 3
 
 
@@ -140,17 +159,22 @@ def test_drawn_by_its_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     rows = "".join(f"{at}\t{code}\tsentence in {code}\n" for at, code in enumerate(codes, start=1))
     place = {code: at for at, code in enumerate(codes, start=1)}
     _export(exports / "sentences.tar.bz2", "sentences.csv", rows)
-    linked = "".join(f"{place[left]}\t{place[right]}\n" for left, right in tatoeba_pairs.PAIRS)
-    _export(exports / "links.tar.bz2", "links.csv", linked)
+    links = "".join(f"{place[source]}\t{place[target]}\n" for source, target in tatoeba_pairs.PAIRS)
+    _export(exports / "links.tar.bz2", "links.csv", links)
     request = DataRequest("official", tmp_path)
     with pytest.raises(UsageError, match=r"then type: python -m suites\.tatoeba_pairs"):
         tatoeba_pairs.SUITE.load("cmn-jpn", request)
     assert tatoeba_pairs.main([str(tmp_path)]) == 0
     assert "cmn-jpn: 1 sentence pairs" in capsys.readouterr().out
-    there, back = tatoeba_pairs.SUITE.load("cmn-jpn", request).legs
-    assert (there.name, there.language, there.corpus.language, back.name) == ("cmn-jpn", "zh", "ja", "jpn-cmn")
-    assert [item.text for item in there.corpus.items.read()] == ["sentence in jpn"]
-    assert [item.text for item in back.corpus.items.read()] == ["sentence in cmn"]
+    forward, backward = tatoeba_pairs.SUITE.load("cmn-jpn", request).legs
+    assert (forward.name, forward.language, forward.corpus.language, backward.name) == (
+        "cmn-jpn",
+        "zh",
+        "ja",
+        "jpn-cmn",
+    )
+    assert [item.text for item in forward.corpus.items.read()] == ["sentence in jpn"]
+    assert [item.text for item in backward.corpus.items.read()] == ["sentence in cmn"]
     # Without exports nothing is drawn, and the status says so.
     assert tatoeba_pairs.main([str(tmp_path / "none")]) == 2
     assert "sentences.tar.bz2" in capsys.readouterr().err

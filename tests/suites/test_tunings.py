@@ -17,13 +17,15 @@ from tests.conftest import WriteFile, present
 
 
 def dpr(*questions: str) -> str:
-    return json.dumps([{"question": one, "positive_ctxs": [{"title": "", "text": "yes"}]} for one in questions])
+    return json.dumps(
+        [{"question": question, "positive_ctxs": [{"title": "", "text": "yes"}]} for question in questions]
+    )
 
 
 def squad(*questions: str) -> dict[str, Any]:
     answer = {"text": "1815", "answer_start": 16}
-    asked = [{"id": f"id-{at}", "question": one, "answers": [answer]} for at, one in enumerate(questions)]
-    paragraph = {"context": "Ada was born in 1815. She wrote.", "qas": asked}
+    qas = [{"id": f"id-{at}", "question": question, "answers": [answer]} for at, question in enumerate(questions)]
+    paragraph = {"context": "Ada was born in 1815. She wrote.", "qas": qas}
     return {"version": "1.1", "data": [{"title": "Ada", "paragraphs": [paragraph]}]}
 
 
@@ -36,51 +38,53 @@ def questions(source: Source[TrainingPair] | None) -> list[str]:
 def test_dev_files_of_the_release(write: WriteFile, tmp_path: Path) -> None:
     """DPR's, plain or compressed by name, Mewsli-X's, which is told by its name; none where it is not there."""
     write("nq/biencoder-nq-train.json", dpr("one"))
-    asked = DataRequest("official", tmp_path)
-    assert dev_of(tunings.nq(asked)) is None
+    request = DataRequest("official", tmp_path)
+    assert dev_of(tunings.nq(request)) is None
     write("nq/biencoder-nq-dev.json", dpr("two", "three"))
-    found = tunings.nq(asked)
-    assert (questions(found), questions(dev_of(found))) == (["one"], ["two", "three"])
+    source = tunings.nq(request)
+    assert (questions(source), questions(dev_of(source))) == (["one"], ["two", "three"])
     # XOR-Retrieve is scored on its dev questions, so its baseline's dev file chooses nothing.
     write("xor-retrieve/xor_train_dpr.json", dpr("one"))
     write("xor-retrieve/xor_dev_dpr.json", dpr("two"))
     assert dev_of(tunings.xor_train(DataRequest("official", tmp_path))) is None
     write("mewsli-x/wikipedia_pairs-train.jsonl", "")
-    assert dev_of(tunings.wikipedia_pairs(asked)) is None
+    assert dev_of(tunings.wikipedia_pairs(request)) is None
     write("mewsli-x/wikipedia_pairs-dev.jsonl", "")
-    held = present(dev_of(tunings.wikipedia_pairs(asked)))
-    assert [path.name for path in held.files] == ["wikipedia_pairs-dev.jsonl"]
+    dev = present(dev_of(tunings.wikipedia_pairs(request)))
+    assert [path.name for path in dev.files] == ["wikipedia_pairs-dev.jsonl"]
 
 
 def test_squad_without_what_xquad_asks(write: WriteFile, tmp_path: Path) -> None:
     """XQuAD-R is made of SQuAD's dev part; where it is not there nobody can tell what it asks."""
     write("squad/train-v1.1.json", json.dumps(squad("When?")))
     write("squad/dev-v1.1.json", json.dumps(squad("When was Ada born?", "What is the year?")))
-    asked = DataRequest("official", tmp_path)
-    assert dev_of(tunings.squad_sentences(asked)) is None
+    request = DataRequest("official", tmp_path)
+    assert dev_of(tunings.squad_sentences(request)) is None
     test = squad("What is the Year ?")
     test["data"][0]["paragraphs"][0]["sentence_breaks"] = [[0, 21], [22, 32]]
     write("lareqa/xquad-r/en.json", json.dumps(test))
-    found = tunings.squad_sentences(asked)
-    assert (questions(found), questions(dev_of(found))) == (["When?"], ["When was Ada born?"])
+    source = tunings.squad_sentences(request)
+    assert (questions(source), questions(dev_of(source))) == (["When?"], ["When was Ada born?"])
 
 
 def test_the_embedded_world() -> None:
     """Its dev questions with their passages, in the languages that are trained on; no test asks them."""
-    asked = DataRequest("mini")
+    request = DataRequest("mini")
     (english,) = load().suite("mrtydi").recipes["english"]["nq"]
-    (_, own) = load().suite("mrtydi").recipes["multilingual"]["nq"]
-    assert own.pairs is not None
-    held = present(dev_of(present(english.pairs)(asked)))
+    (_, in_languages) = load().suite("mrtydi").recipes["multilingual"]["nq"]
+    assert in_languages.pairs is not None
+    dev_pairs = present(dev_of(present(english.pairs)(request)))
     dev, test = ({item.text for item in mini.questions("en", split).read()} for split in ("dev", "test"))
-    assert set(questions(held)) == dev
+    assert set(questions(dev_pairs)) == dev
     assert not dev & test
-    many = present(dev_of(own.pairs(asked)))
-    pairs = list(many.read())
-    assert {pair.query.language for pair in pairs} == {pair.query.language for pair in own.pairs(asked).read()}
+    multilingual_dev = present(dev_of(in_languages.pairs(request)))
+    pairs = list(multilingual_dev.read())
+    assert {pair.query.language for pair in pairs} == {
+        pair.query.language for pair in in_languages.pairs(request).read()
+    }
     judged = {(row.query, row.document) for row in mini.judgements("sw", "dev").read()}
-    found = {(pair.query.id, item.id) for pair in pairs for item in pair.positives if pair.query.language == "sw"}
-    assert found == {(f"mrtydi/sw:{query}", f"mrtydi/sw:{document}") for query, document in judged}
+    pairs_read = {(pair.query.id, item.id) for pair in pairs for item in pair.positives if pair.query.language == "sw"}
+    assert pairs_read == {(f"mrtydi/sw:{query}", f"mrtydi/sw:{document}") for query, document in judged}
 
 
 def test_few_shot(write: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,16 +98,16 @@ def test_few_shot(write: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         rows = "".join(f'{{"_id": "q{at}", "text": "asked {at}"}}\n' for at in range(3))
         write(f"beir/{name}/queries.jsonl", rows)
         write(f"beir/{name}/qrels/train.tsv", "query-id\tcorpus-id\tscore\nq0\td\t1\n")
-    asked = DataRequest("official", tmp_path, offline=True)
-    before = present(recipe.by_task(asked, "nfcorpus"))
+    request = DataRequest("official", tmp_path, offline=True)
+    before = present(recipe.by_task(request, "nfcorpus"))
     assert dev_of(before) is None
     for name in ("nfcorpus", "scifact"):
         write(f"beir/{name}/qrels/dev.tsv", "query-id\tcorpus-id\tscore\nq1\td\t1\nq2\td\t1\n")
     write("leaks/train_questions.tsv", "file\tquery-id\ttest-suite\nbeir/nfcorpus/qrels/dev.tsv\tq2\tbeir/nfcorpus\n")
-    found, scifact = (recipe.by_task(asked, name) for name in ("nfcorpus", "scifact"))
-    assert found is not None
+    nfcorpus, scifact = (recipe.by_task(request, name) for name in ("nfcorpus", "scifact"))
+    assert nfcorpus is not None
     assert scifact is not None
-    assert (questions(found), questions(dev_of(found))) == (["asked 0"], ["asked 1"])
+    assert (questions(nfcorpus), questions(dev_of(nfcorpus))) == (["asked 0"], ["asked 1"])
     assert dev_of(scifact) is None
 
 
@@ -116,19 +120,19 @@ def test_every_suite_offers_the_pairs_at_hand() -> None:
 
 
 RECIPES = [
-    (suite.name, setting, name, at, one)
+    (suite.name, setting, name, at, stage)
     for suite in map(load().suite, load().suites)
-    for setting, named in suite.recipes.items()
-    for name, stages in named.items()
-    for at, one in enumerate(stages)
+    for setting, recipes in suite.recipes.items()
+    for name, stages in recipes.items()
+    for at, stage in enumerate(stages)
 ]
 
 
-@pytest.mark.parametrize(("suite", "setting", "name", "at", "one"), RECIPES)
-def test_printed_values_are_settings(suite: str, setting: str, name: str, at: int, one: FineTuning) -> None:
+@pytest.mark.parametrize(("suite", "setting", "name", "at", "stage"), RECIPES)
+def test_printed_values_are_settings(suite: str, setting: str, name: str, at: int, stage: FineTuning) -> None:
     """Names, types and limits are those of `tune.*`; where it comes from is said."""
-    FineTuningConfig(**one.values)
-    assert one.source
+    FineTuningConfig(**stage.values)
+    assert stage.source
 
 
 def test_mcontriever_mines_for_mr_tydi_alone() -> None:
@@ -137,7 +141,7 @@ def test_mcontriever_mines_for_mr_tydi_alone() -> None:
     marco, nq = recipes["mkqa"]["english"]["msmarco"][0].values, recipes["mkqa"]["english"]["nq"][0].values
     assert (marco["steps"], nq["steps"]) == (20_000, 1_000)
     for suite, name in (("mkqa", "msmarco"), ("mrtydi", "msmarco-mcontriever")):
-        first, last = (one.values for one in recipes[suite]["multilingual"][name])
+        first, last = (stage.values for stage in recipes[suite]["multilingual"][name])
         assert first == marco
         assert (last["mine"], last["hard_share"], last["steps"]) == ("self", 0.1, 20_000)
     assert recipes["mrtydi"]["english"]["nq-mcontriever"][0].values == nq
@@ -148,8 +152,11 @@ def test_mcontriever_mines_for_mr_tydi_alone() -> None:
 def test_recipes_as_printed() -> None:
     """MSM's two stages on Mr. TyDi, DPR's comparison, XTREME-R's small batches of four times four."""
     plugins = load()
-    english, own = plugins.suite("mrtydi").recipes["multilingual"]["msmarco"]
-    assert [(one.values["epochs"], one.values["pairs"], one.values["learning_rate"]) for one in (english, own)] == [
+    english, in_languages = plugins.suite("mrtydi").recipes["multilingual"]["msmarco"]
+    assert [
+        (stage.values["epochs"], stage.values["pairs"], stage.values["learning_rate"])
+        for stage in (english, in_languages)
+    ] == [
         (3.0, 64, 2e-5),
         (40.0, 128, 1e-5),
     ]
@@ -168,7 +175,7 @@ def test_mini_pairs_stand_for_all_recipes(suite: str) -> None:
     """On mini data English pairs are the embedded world's, whatever the recipe is called."""
     recipes = load().suite(suite).recipes["english"]
     for stages in recipes.values():
-        (one,) = stages
-        first = next(present(one.pairs)(DataRequest("mini")).read())
+        (stage,) = stages
+        first = next(present(stage.pairs)(DataRequest("mini")).read())
         assert first.query.language in ("", "en")
         assert first.positives

@@ -24,8 +24,8 @@ def lay_out(root: Path, split: str = "dev", *, passages: bool = True) -> Path:
     folder = root / "xor-retrieve"
     folder.mkdir(parents=True, exist_ok=True)
     rows = [
-        {"id": one, "question": text, "answers": answers, "lang": language, "split": split}
-        for one, language, text, answers in ROWS
+        {"id": id, "question": text, "answers": answers, "lang": language, "split": split}
+        for id, language, text, answers in ROWS
     ]
     (root / xor_retrieve.SPLITS[split].path).write_text(jsonl(*rows), encoding="utf-8")
     if passages:
@@ -48,11 +48,14 @@ def test_the_table_and_the_files() -> None:
     """2,110 dev questions, 1,928 of them counted, in the paper's languages."""
     assert xor_retrieve.SUITE.task_names("official") == xor_retrieve.SUITE.task_names("mini")
     assert " ".join(xor_retrieve.LANGUAGES) == "ar bn fi ja ko ru te"
-    ones = xor_retrieve.LANGUAGES.values()
-    assert [one.counted for one in ones] == [309, 304, 314, 241, 285, 237, 238]
-    assert (sum(one.dev for one in ones), sum(one.counted for one in ones)) == (2_110, 1_928)
-    assert all(one.counted <= one.dev for one in ones)
-    assert sum(one.train for one in ones) < xor_retrieve.ROWS["train"] == 15_250
+    languages = xor_retrieve.LANGUAGES.values()
+    assert [language.counted for language in languages] == [309, 304, 314, 241, 285, 237, 238]
+    assert (sum(language.dev for language in languages), sum(language.counted for language in languages)) == (
+        2_110,
+        1_928,
+    )
+    assert all(language.counted <= language.dev for language in languages)
+    assert sum(language.train for language in languages) < xor_retrieve.ROWS["train"] == 15_250
     # Questions with their checksums, passages without.
     dev, train, wikipedia = xor_retrieve.BENCHMARK.releases
     assert dev.urls == ("https://nlp.cs.washington.edu/xorqa/XORQA_site/data/xor_dev_retrieve_eng_span_v1_1.jsonl",)
@@ -74,10 +77,10 @@ def test_a_release(tmp_path: Path, checked: Checked) -> None:
     assert next(iter(leg.corpus.items.read())) == Item("1", 'The "Rose City" is Portland.', "Portland")
     facts = checked(leg)
     assert (facts["queries"], facts["unjudged_queries"], facts["answers"]) == (1, 1, 2)
-    other = xor_retrieve.SUITE.load("ar", DataRequest("official", tmp_path)).legs[0]
-    assert answers_of(other) == [Answers("9", ("Hood",))]
-    assert other.corpus.items.files == leg.corpus.items.files
-    assert other.corpus.items.reader == leg.corpus.items.reader
+    arabic = xor_retrieve.SUITE.load("ar", DataRequest("official", tmp_path)).legs[0]
+    assert answers_of(arabic) == [Answers("9", ("Hood",))]
+    assert arabic.corpus.items.files == leg.corpus.items.files
+    assert arabic.corpus.items.reader == leg.corpus.items.reader
 
 
 @pytest.mark.usefixtures("small")
@@ -118,14 +121,14 @@ def test_mini_data(name: str) -> None:
     """Every question is answered in an English passage as the answer is written, and does not say it itself."""
     (leg,) = xor_retrieve.SUITE.load(name, DataRequest("mini")).legs
     texts = [item.text for item in leg.corpus.items.read()]
-    asked = {item.id: item for item in leg.queries.read()}
+    questions = {item.id: item for item in leg.queries.read()}
     for row in answers_of(leg):
-        assert any(one in text for one in row.strings for text in texts)
-        assert not any(one in asked[row.query].text for one in row.strings)
-    assert {item.language for item in asked.values()} == {name}
-    other = xor_retrieve.SUITE.load("ko", DataRequest("mini")).legs[0]
-    assert other.corpus.items.reader == leg.corpus.items.reader
-    assert other.queries.reader != leg.queries.reader
+        assert any(answer in text for answer in row.strings for text in texts)
+        assert not any(answer in questions[row.query].text for answer in row.strings)
+    assert {item.language for item in questions.values()} == {name}
+    korean = xor_retrieve.SUITE.load("ko", DataRequest("mini")).legs[0]
+    assert korean.corpus.items.reader == leg.corpus.items.reader
+    assert korean.queries.reader != leg.queries.reader
 
 
 @pytest.mark.parametrize("split", xor_retrieve.SPLITS)
@@ -133,14 +136,14 @@ def test_the_released_questions(split: str, checked: Checked) -> None:
     """Rows and counted questions of every language are those of the table."""
     root = released(xor_retrieve.SPLITS[split].path)
     corpus = Corpus("one", Source("one", "test/1", (), lambda: iter([Item("1", "a passage")])))
-    every: set[str] = set()
-    for name, one in xor_retrieve.LANGUAGES.items():
+    all_ids: set[str] = set()
+    for name, language in xor_retrieve.LANGUAGES.items():
         leg = replace(xor_retrieve.leg(name, split, DataRequest("official", root)), corpus=corpus)
         facts = checked(leg)
-        assert facts["queries"] == (one.counted if split == "dev" else one.train)
-        asked = {item.id for item in leg.queries.read()}
-        assert not asked & every
-        every |= asked
+        assert facts["queries"] == (language.counted if split == "dev" else language.train)
+        question_ids = {item.id for item in leg.queries.read()}
+        assert not question_ids & all_ids
+        all_ids |= question_ids
         if split == "dev":
-            assert len(asked) == one.dev
-    assert len(every) == xor_retrieve.ROWS[split]
+            assert len(question_ids) == language.dev
+    assert len(all_ids) == xor_retrieve.ROWS[split]

@@ -25,8 +25,8 @@ TINY = Path(__file__).parents[1] / "fixtures" / "tiny-beir"
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
-    return {**kept, "COLUMNS": "200", "BENCH_CACHE": str(tmp_path / "cache")}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
+    return {**inherited, "COLUMNS": "200", "BENCH_CACHE": str(tmp_path / "cache")}
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def bench(tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.Monke
     status that is expected.
     """
 
-    def here(*arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
+    def run_here(*arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
         out, err = io.StringIO(), io.StringIO()
         with monkeypatch.context() as patch:
             for name in set(os.environ) - set(environment):
@@ -49,19 +49,19 @@ def bench(tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.Monke
                 main(arguments)
         return subprocess.CompletedProcess(arguments, int(str(ended.value.code)), out.getvalue(), err.getvalue())
 
-    def apart(*arguments: str, seconds: float, **extra: str) -> subprocess.CompletedProcess[str]:
-        typed, given = [sys.executable, "-m", "bench", *arguments], {**environment, **extra}
+    def run_in_process(*arguments: str, seconds: float, **extra: str) -> subprocess.CompletedProcess[str]:
+        command, variables = [sys.executable, "-m", "bench", *arguments], {**environment, **extra}
         return subprocess.run(
-            typed, cwd=tmp_path, env=given, capture_output=True, text=True, timeout=seconds, check=False
+            command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=seconds, check=False
         )
 
     def call(
         *arguments: str | Path, seconds: float = 0, status: int | None = 0, **extra: str
     ) -> subprocess.CompletedProcess[str]:
         words = [*map(str, arguments)]
-        done = apart(*words, seconds=seconds, **extra) if seconds else here(*words, **extra)
-        assert status in (None, done.returncode), done.stderr
-        return done
+        completed = run_in_process(*words, seconds=seconds, **extra) if seconds else run_here(*words, **extra)
+        assert status in (None, completed.returncode), completed.stderr
+        return completed
 
     return call
 
@@ -73,24 +73,24 @@ def pinned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Cal
     What is pinned, and how, is told in `tests/system/pinned.py`.
     """
     place = tmp_path_factory.mktemp("pinned")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
     places = {name: str(place / name.lower()) for name in ("BENCH_CACHE", "HF_HOME", "NUMBA_CACHE_DIR")}
-    environment = {**kept, **places, "IR_DATASETS_HOME": str(place / "irds"), "OMP_NUM_THREADS": "1"}
+    environment = {**inherited, **places, "IR_DATASETS_HOME": str(place / "irds"), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(Path(__file__).with_name("pinned.py"))]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=place, env=environment, stdin=pipe, stdout=pipe, text=True) as process:
-        asked, answered = process.stdin, process.stdout
-        assert asked
-        assert answered
+        requests, answers = process.stdin, process.stdout
+        assert requests
+        assert answers
 
         def call(*words: str) -> Answer:
-            asked.write(json.dumps(words) + "\n")
-            asked.flush()
-            status, out, err = json.loads(answered.readline())
+            requests.write(json.dumps(words) + "\n")
+            requests.flush()
+            status, out, err = json.loads(answers.readline())
             return status, out, err
 
         yield place, call
-        asked.close()
+        requests.close()
 
 
 @pytest.fixture(scope="session")
@@ -100,7 +100,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("corpus")
     for language in ("en", "sw"):
-        rows = ({"id": one.id, "sentences": one.sentences, "title": one.title} for one in documents(language))
+        rows = (
+            {"id": document.id, "sentences": document.sentences, "title": document.title}
+            for document in documents(language)
+        )
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in islice(rows, 150))
         (folder / f"{language}.jsonl").write_text(text, encoding="utf-8")
     return folder
@@ -111,8 +114,8 @@ def options() -> Options:
     """The arguments of a run of BM25 on a BEIR folder, with places for stage outputs and results."""
 
     def of(folder: Path, store: Path, results: Path) -> list[str]:
-        given = {"method": "bm25", "suite": "beir", "task": folder, "store": store, "results": results}
-        return ["run", *(str(word) for name, value in given.items() for word in (f"--{name}", value))]
+        options = {"method": "bm25", "suite": "beir", "task": folder, "store": store, "results": results}
+        return ["run", *(str(word) for name, value in options.items() for word in (f"--{name}", value))]
 
     return of
 
@@ -150,11 +153,11 @@ def write_folder(place: Path, documents: int, queries: int, seed: int = 0) -> Pa
     with (place / "corpus.jsonl").open("w") as corpus:
         for number, text in enumerate(texts):
             corpus.write(json.dumps({"_id": f"d{number}", "title": "", "text": text}) + "\n")
-    with (place / "queries.jsonl").open("w") as asked, (place / "qrels" / "test.tsv").open("w") as qrels:
+    with (place / "queries.jsonl").open("w") as queries_file, (place / "qrels" / "test.tsv").open("w") as qrels:
         qrels.write("query-id\tcorpus-id\tscore\n")
         for number in range(queries):
             answer = draw.randrange(documents)
-            asked.write(
+            queries_file.write(
                 json.dumps({"_id": f"q{number}", "text": " ".join(draw.sample(texts[answer].split(), 5))}) + "\n"
             )
             qrels.write(f"q{number}\td{answer}\t1\n")

@@ -105,9 +105,9 @@ def test_names_of_tasks(tmp_path: Path) -> None:
     # A task of mini data says so: refused before any work, for its result could not be told from an official one.
     plugins = _plugins()
     suite = plugins.suite("toy")
-    named = replace(suite, load=lambda name, request: replace(suite.load(name, request), id="toy/t"))
+    renamed = replace(suite, load=lambda name, request: replace(suite.load(name, request), id="toy/t"))
     with pytest.raises(PluginError, check=fields(found="'toy/t'", expected="'mini/toy/t'")):
-        _run(tmp_path / "bare", load({}, extra=[plugin("bench_suites", named)]))
+        _run(tmp_path / "bare", load({}, extra=[plugin("bench_suites", renamed)]))
     assert not (tmp_path / "bare" / "store").exists()
 
 
@@ -127,14 +127,14 @@ def test_a_run_from_elsewhere(tmp_path: Path, scored: Any) -> None:
 
     What a killed command has left in the store is cleared: no run may ever come.
     """
-    left = tmp_path / "store" / "leases" / "1-a.lock"
-    left.parent.mkdir(parents=True)
-    left.touch()
-    found = scored("q1 Q0 b 1 2.0 x\nq1 Q0 a 2 1.0 x\n")
-    assert list(left.parent.iterdir()) == []
-    assert found.means == {"answer-R@1": 0.0, "answer-R@2": 0.5, "R@1kt": 0.5, "R@5kt": 0.5}
-    assert found.official == {"R@1kt (XOR)": 1.0, "R@5kt (XOR)": 1.0}
-    assert "lacks 1 of 2 judged queries" in found.notices[0]
+    lease = tmp_path / "store" / "leases" / "1-a.lock"
+    lease.parent.mkdir(parents=True)
+    lease.touch()
+    scored_run = scored("q1 Q0 b 1 2.0 x\nq1 Q0 a 2 1.0 x\n")
+    assert list(lease.parent.iterdir()) == []
+    assert scored_run.means == {"answer-R@1": 0.0, "answer-R@2": 0.5, "R@1kt": 0.5, "R@5kt": 0.5}
+    assert scored_run.official == {"R@1kt (XOR)": 1.0, "R@5kt (XOR)": 1.0}
+    assert "lacks 1 of 2 judged queries" in scored_run.notices[0]
     with pytest.raises(DataError, match=r"theirs\.trec:2: found document id 'z'"):
         scored("q1 Q0 a 1 2.0 x\nq1 Q0 z 2 1.0 x\n")
 
@@ -149,10 +149,10 @@ def test_other_tokens_than_the_official_ones_are_marked(
     outcome = _run(tmp_path, _plugins())
     print_outcome(outcome, (), (), ())
     head, *_ = capsys.readouterr().out.splitlines()
-    found = scored("q1 Q0 a 1 2.0 x\nq2 Q0 b 1 2.0 x\n")
-    said = [] if model == "punkt_tab" else [f"R@Nkt without NLTK's punkt_tab ({name}): not the official tokens"]
-    assert head == " · ".join(("toy", "unsupervised", "mini data", *said, "percent"))
-    assert list(found.notices) == said
+    scored_run = scored("q1 Q0 a 1 2.0 x\nq2 Q0 b 1 2.0 x\n")
+    notices = [] if model == "punkt_tab" else [f"R@Nkt without NLTK's punkt_tab ({name}): not the official tokens"]
+    assert head == " · ".join(("toy", "unsupervised", "mini data", *notices, "percent"))
+    assert list(scored_run.notices) == notices
 
 
 SILENT = replace(LEG, queries=_source("silent", Item("q1", "wall"), Item("q2", "zzz")))
@@ -167,20 +167,24 @@ def test_a_question_that_found_nothing_is_a_miss(tmp_path: Path, scored: Any) ->
     assert run.with_name("run.trec.empty").read_text() == "q2\n"
     theirs = tmp_path / "theirs.trec"
     shutil.copyfile(run.with_name("run.trec.empty"), tmp_path / "theirs.trec.empty")
-    found = scored(run.read_text(), _plugins(SILENT))
-    assert found.official == row["official"]
-    assert not any("is over" in one for one in found.notices)
+    scored_run = scored(run.read_text(), _plugins(SILENT))
+    assert scored_run.official == row["official"]
+    assert not any("is over" in notice for notice in scored_run.notices)
     bundled = Path(row["result_file"]).parent / "runs/mini/toy/t.trec.gz"
-    again = score_against_task(_plugins(SILENT), Store(tmp_path / "store"), suite="toy", task="t", run_file=bundled)
-    assert (again.means, again.official) == (found.means, found.official), "the file travels in the bundle"
+    bundled_run = score_against_task(
+        _plugins(SILENT), Store(tmp_path / "store"), suite="toy", task="t", run_file=bundled
+    )
+    assert (bundled_run.means, bundled_run.official) == (scored_run.means, scored_run.official), (
+        "the file travels in the bundle"
+    )
     verdict = validate(
         Path(row["result_file"]).parent, "it", SuiteJudges(_plugins(SILENT), Store(tmp_path / "store"), None)
     )
     assert (verdict.reasons, verdict.not_recomputed) == ((), {})
     theirs.with_name("theirs.trec.empty").unlink()
-    found = scored(run.read_text(), _plugins(SILENT))
-    assert found.official == {"R@1kt (XOR)": 1.0, "R@5kt (XOR)": 1.0}
-    assert "R@1kt (XOR) is over 1 of 2 judged queries" in found.notices[1]
+    scored_run = scored(run.read_text(), _plugins(SILENT))
+    assert scored_run.official == {"R@1kt (XOR)": 1.0, "R@5kt (XOR)": 1.0}
+    assert "R@1kt (XOR) is over 1 of 2 judged queries" in scored_run.notices[1]
 
 
 def test_an_official_mean_over_fewer_queries_says_so(tmp_path: Path) -> None:

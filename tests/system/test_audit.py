@@ -40,10 +40,10 @@ def corpus(tmp_path: Path) -> Path:
 def test_an_audit_is_told_and_kept(run_json: RunJson, bench: Bench, tiny: Path, corpus: Path, tmp_path: Path) -> None:
     """Counts, examples with their places, the same again from the store; a changed file is read anew."""
     typed = ("data", "audit", "--corpus", corpus, "--suite", "beir", "--task", tiny, "--store", tmp_path / "store")
-    told = run_json(*typed)
-    (leg,) = told["legs"]
-    assert told["corpus"] == "corpus"
-    assert told["rules"] == {"run": 40, "contained": 30, "gram": 6, "alike": 0.65}
+    report = run_json(*typed)
+    (leg,) = report["legs"]
+    assert report["corpus"] == "corpus"
+    assert report["rules"] == {"run": 40, "contained": 30, "gram": 6, "alike": 0.65}
     assert leg["queries"]["exact"] == 1
     assert leg["passages"] | {"of": 0} == {"of": 0, "exact": 0, "near": 1}
     assert leg["answers"]["of"] == 0
@@ -57,8 +57,8 @@ def test_an_audit_is_told_and_kept(run_json: RunJson, bench: Bench, tiny: Path, 
     )
     assert (passage["id"], passage["how"], passage["where"]) == ("bread-1", "run", "bread")
     assert passage["letters"] == len("aryesourdoughrisesslowlybecauseitswildyeastworksbestin")
-    again = run_json(*typed, "--examples", 0)
-    assert again == {**told, "legs": [{**leg, "examples": []}]}
+    without_examples = run_json(*typed, "--examples", 0)
+    assert without_examples == {**report, "legs": [{**leg, "examples": []}]}
     spoken = bench(*typed)
     assert f"1 + 0 of {leg['queries']['of']}" in spoken.stdout
     assert "q-sourdough" in spoken.stdout
@@ -83,26 +83,26 @@ def test_files_of_pairs_and_other_rules(run_json: RunJson, tiny: Path, tmp_path:
     pairs = tmp_path / "biencoder-nq-train.json"
     pairs.write_text(json.dumps([{"question": question, "positive_ctxs": [{"title": "", "text": "another thing"}]}]))
     typed_ = ("data", "audit", "--corpus", pairs, "--suite", "beir", "--task", tiny, "--store", tmp_path / "store")
-    told = run_json(*typed_)
-    (leg,) = told["legs"]
-    assert (told["corpus"], leg["queries"]["exact"], leg["training_texts"]) == ("biencoder-nq-train.json", 1, 2)
+    report = run_json(*typed_)
+    (leg,) = report["legs"]
+    assert (report["corpus"], leg["queries"]["exact"], leg["training_texts"]) == ("biencoder-nq-train.json", 1, 2)
 
 
 def test_results_know_their_audit(tiny: Path, corpus: Path, tmp_path: Path) -> None:
     """Trained systems have the badge once their corpus was audited; untrained starts and other corpora have none."""
     store, plugins = Store(tmp_path / "store"), load()
-    asked = Request(("crop",), ("beir",), tasks=(str(tiny),), corpus=str(corpus), results=tmp_path / "results")
-    planned = plan(asked, plugins, store)
+    request = Request(("crop",), ("beir",), tasks=(str(tiny),), corpus=str(corpus), results=tmp_path / "results")
+    planned = plan(request, plugins, store)
     legs = {
         cell.system.untrained: (cell.system, nodes[0]) for cell, nodes in zip(planned.cells, planned.legs, strict=True)
     }
     trained, leg = legs[False]
     reading = leg.read
     assert badges(store, trained, (), reading) == [{"corpus": "corpus", "audited": None}]
-    (audited,) = carry_out(prepare(asked, plugins, store, AuditConfig()), store, NullListener())
-    (found,) = badges(store, trained, (), reading)
+    (audited,) = carry_out(prepare(request, plugins, store, AuditConfig()), store, NullListener())
+    (badge,) = badges(store, trained, (), reading)
     facts = audited.artefact.facts
-    assert found == {
+    assert badge == {
         "audited": f"1 of {facts['queries']['of']} queries, 1 of {facts['passages']['of']} gold passages",
         "corpus": "corpus",
         "queries": facts["queries"],
@@ -114,9 +114,9 @@ def test_results_know_their_audit(tiny: Path, corpus: Path, tmp_path: Path) -> N
     assert isinstance(trained, Trained)
     plain = Pretrained("plain", trained.method, trained.resolved, trained.machine)
     assert badges(store, plain, (), reading) == []
-    assert badges(store, plain.processed(trained.pretraining_plan), (), reading) == [found]
-    other = plan(replace(asked, corpus="mini"), plugins, store)
-    assert [badges(store, cell.system, (), reading) for cell in other.cells if not cell.system.untrained] == [
+    assert badges(store, plain.processed(trained.pretraining_plan), (), reading) == [badge]
+    other_corpus = plan(replace(request, corpus="mini"), plugins, store)
+    assert [badges(store, cell.system, (), reading) for cell in other_corpus.cells if not cell.system.untrained] == [
         [{"corpus": "mini", "audited": None}]
     ]
 
@@ -145,19 +145,19 @@ def test_pairs_of_a_split_are_audited_by_its_name(tmp_path: Path, tiny: Path) ->
     folder = tmp_path / "tiny"
     shutil.copytree(tiny, folder)
     shutil.copy(folder / "qrels" / "test.tsv", folder / "qrels" / "train.tsv")
-    store, plugins, found = Store(tmp_path / "store"), load(), []
+    store, plugins, tuned_badges = Store(tmp_path / "store"), load(), []
     tuned = Request(("crop",), ("beir",), tasks=(str(folder),), corpus="mini", settings=("few-shot",))
     tuned = replace(tuned, results=tmp_path / "results")
-    named = replace(tuned, corpus=f"{folder}:train", settings=())
-    (audited,) = carry_out(prepare(named, plugins, store, AuditConfig()), store, NullListener())
+    by_split = replace(tuned, corpus=f"{folder}:train", settings=())
+    (audited,) = carry_out(prepare(by_split, plugins, store, AuditConfig()), store, NullListener())
     for sets in ((), ("tune.shots=1",)):
         planned = plan(replace(tuned, sets=(f"tune.data={folder}:train", *sets)), plugins, store)
         (cell, *_), ((leg, *_), *_) = planned.cells, planned.legs
-        found.append(badges(store, cell.system, cell.tuned(cell.tasks[0]), leg.read)[1])
-    assert [badge["key"] for badge in found] == [audited.key] * 2
+        tuned_badges.append(badges(store, cell.system, cell.tuned(cell.tasks[0]), leg.read)[1])
+    assert [badge["key"] for badge in tuned_badges] == [audited.key] * 2
     counts = audited.artefact.facts["queries"]
     assert counts["exact"] == counts["of"] > 0
-    assert str(found[0]["audited"]).startswith(f"{counts['of']} of {counts['of']} queries")
+    assert str(tuned_badges[0]["audited"]).startswith(f"{counts['of']} of {counts['of']} queries")
 
 
 def test_few_shot_pairs_of_public_sets_have_a_name(tmp_path: Path, tiny: Path) -> None:
@@ -168,26 +168,26 @@ def test_few_shot_pairs_of_public_sets_have_a_name(tmp_path: Path, tiny: Path) -
         shutil.copy(root / "beir" / name / "qrels" / "test.tsv", root / "beir" / name / "qrels" / "train.tsv")
     (root / "leaks").mkdir()
     (root / "leaks" / "train_questions.tsv").write_text("file\tquery-id\ttest-suite\n")
-    asked = Request(("crop",), ("beir",), tasks=("scifact", "nfcorpus"), corpus="mini", settings=("few-shot",))
-    asked = replace(asked, data="official", data_dir=root, offline=True, results=tmp_path / "results")
-    cell = plan(asked, load(), Store(tmp_path / "store")).cells[0]
-    names = {task.id: [typed(one.pairs.files) for one in cell.tuned(task)] for task in cell.tasks}
+    request = Request(("crop",), ("beir",), tasks=("scifact", "nfcorpus"), corpus="mini", settings=("few-shot",))
+    request = replace(request, data="official", data_dir=root, offline=True, results=tmp_path / "results")
+    cell = plan(request, load(), Store(tmp_path / "store")).cells[0]
+    names = {task.id: [typed(tuning.pairs.files) for tuning in cell.tuned(task)] for task in cell.tasks}
     assert names == {name: [[f"{root / name}:train"]] for name in ("beir/scifact", "beir/nfcorpus")}
 
 
 def test_what_a_person_types_and_reads(tmp_path: Path) -> None:
     """One name for each folder in BEIR's layout; one for a file or a folder; none for what has no name."""
-    one, other = tmp_path / "one", tmp_path / "other"
-    split = [one / "corpus.jsonl", one / "queries.jsonl", one / "qrels" / "train.tsv.gz"]
-    assert typed([*split, tmp_path / "leaks" / "train_questions.tsv"]) == [f"{one}:train"]
-    assert typed([*split, other / "corpus.jsonl", other / "qrels" / "dev.tsv"]) == [f"{one}:train", f"{other}:dev"]
+    first, second = tmp_path / "one", tmp_path / "other"
+    split = [first / "corpus.jsonl", first / "queries.jsonl", first / "qrels" / "train.tsv.gz"]
+    assert typed([*split, tmp_path / "leaks" / "train_questions.tsv"]) == [f"{first}:train"]
+    assert typed([*split, second / "corpus.jsonl", second / "qrels" / "dev.tsv"]) == [f"{first}:train", f"{second}:dev"]
     assert typed([tmp_path / "nq.json"]) == [str(tmp_path / "nq.json")]
-    assert typed([one / "a.jsonl", one / "b.jsonl"]) == [str(one)]
-    assert typed([one / "a.jsonl", other / "b.jsonl"]) == []
+    assert typed([first / "a.jsonl", first / "b.jsonl"]) == [str(first)]
+    assert typed([first / "a.jsonl", second / "b.jsonl"]) == []
     assert typed([]) == []
     # The sentence leaves out what was not looked for; thousands are set apart.
-    none = {"of": 0, "exact": 0, "near": 0}
-    counts = {"queries": {"of": 2345, "exact": 1, "near": 1}, "passages": none, "answers": {**none, "of": 3}}
+    no_counts = {"of": 0, "exact": 0, "near": 0}
+    counts = {"queries": {"of": 2345, "exact": 1, "near": 1}, "passages": no_counts, "answers": {**no_counts, "of": 3}}
     assert sentence(counts) == "2 of 2,345 queries, 0 of 3 answers"
 
 
@@ -204,10 +204,10 @@ def test_legs_share_one_reading(corpus: Path, tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(audit, "audit", counted)
     store, plugins = Store(tmp_path / "store"), load()
-    asked = Request((), ("mrtydi",), corpus=str(corpus))
-    one = carry_out(prepare(replace(asked, tasks=("sw",)), plugins, store, AuditConfig()), store, NullListener())
-    every = carry_out(prepare(asked, plugins, store, AuditConfig()), store, NullListener())
+    request = Request((), ("mrtydi",), corpus=str(corpus))
+    single = carry_out(prepare(replace(request, tasks=("sw",)), plugins, store, AuditConfig()), store, NullListener())
+    all_legs = carry_out(prepare(request, plugins, store, AuditConfig()), store, NullListener())
     assert calls == [1, 10]
-    assert len(every) == 11
-    assert one[0].key in {leg.key for leg in every}
-    assert all(leg.artefact.facts["queries"]["exact"] == 0 for leg in every)
+    assert len(all_legs) == 11
+    assert single[0].key in {leg.key for leg in all_legs}
+    assert all(leg.artefact.facts["queries"]["exact"] == 0 for leg in all_legs)

@@ -28,10 +28,10 @@ def refused(tmp_path: Path, tiny: Path, bench: Any, request: pytest.FixtureReque
     """Type a command that must fail with exit code 2; return the fields of its error, the sentence compared."""
 
     def call(*arguments: str | Path) -> Fields:
-        done = bench(*arguments, "--json", status=2)
-        assert "Traceback" not in done.stderr
-        error: Fields = json.loads(done.stdout)["error"]
-        assert f"bench: {error['message']}\n" in done.stderr
+        completed = bench(*arguments, "--json", status=2)
+        assert "Traceback" not in completed.stderr
+        error: Fields = json.loads(completed.stdout)["error"]
+        assert f"bench: {error['message']}\n" in completed.stderr
         sentence = error["message"].replace(str(tmp_path), "TMP").replace(str(tiny), "TINY")
         _compare(request.node.name, re.sub(r"\s+", " ", sentence))
         return error
@@ -41,23 +41,23 @@ def refused(tmp_path: Path, tiny: Path, bench: Any, request: pytest.FixtureReque
 
 def _compare(case: str, sentence: str) -> None:
     """Compare a sentence with the snapshot; write it there where `BENCH_RECORD` is set."""
-    known: dict[str, str] = json.loads(SENTENCES.read_text(encoding="utf-8")) if SENTENCES.exists() else {}
+    sentences: dict[str, str] = json.loads(SENTENCES.read_text(encoding="utf-8")) if SENTENCES.exists() else {}
     if os.environ.get("BENCH_RECORD"):
-        known[case] = sentence
-        SENTENCES.write_text(json.dumps(dict(sorted(known.items())), indent=1, ensure_ascii=False) + "\n", "utf-8")
-    assert known.get(case) == sentence
+        sentences[case] = sentence
+        SENTENCES.write_text(json.dumps(dict(sorted(sentences.items())), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    assert sentences.get(case) == sentence
 
 
-def _named(part: str | Fields) -> str:
+def _case_id(part: str | Fields) -> str:
     """Return the name of a part of a case: what is typed."""
     return part if isinstance(part, str) else ""
 
 
-def _holds(error: Fields, wanted: Fields) -> bool:
+def _holds(error: Fields, expected: Fields) -> bool:
     """Return whether every field contains (a text) or equals (a number) what is wanted."""
     return all(
         str(value) in str(error.get(name, "")) if isinstance(value, str) else error.get(name) == value
-        for name, value in wanted.items()
+        for name, value in expected.items()
     )
 
 
@@ -82,15 +82,15 @@ def _damage(path: Path, line: int, text: str | None) -> None:
         path.write_bytes(b"\n".join(lines))
 
 
-@pytest.mark.parametrize(("name", "line", "text", "wanted"), CASES["folders"].values(), ids=CASES["folders"])
+@pytest.mark.parametrize(("name", "line", "text", "expected"), CASES["folders"].values(), ids=CASES["folders"])
 def test_a_damaged_folder(
-    tmp_path: Path, copy: Path, refused: Callable[..., Fields], name: str, line: int, text: str | None, wanted: Fields
+    tmp_path: Path, copy: Path, refused: Callable[..., Fields], name: str, line: int, text: str | None, expected: Fields
 ) -> None:
     """The error has place, found and expected; nothing was indexed."""
     store = tmp_path / "store"
     _damage(copy / name, line, text)
     error = refused("run", "--method", "bm25", "--suite", "beir", "--task", copy, "--store", store)
-    assert _holds(error, wanted), error
+    assert _holds(error, expected), error
     assert not (store / "artefacts" / "index").exists()
 
 
@@ -98,8 +98,10 @@ def test_all_faults_of_a_file_are_reported_at_once(tmp_path: Path, copy: Path, b
     """A user mends a file in one go."""
     for line in (2, 4, 6):
         _damage(copy / CORPUS, line, "{}")
-    done = bench("run", "--method", "bm25", "--suite", "beir", "--task", copy, "--store", tmp_path / "store", status=2)
-    assert [f"corpus.jsonl:{line}: found" in done.stderr for line in (2, 4, 6)] == [True] * 3
+    completed = bench(
+        "run", "--method", "bm25", "--suite", "beir", "--task", copy, "--store", tmp_path / "store", status=2
+    )
+    assert [f"corpus.jsonl:{line}: found" in completed.stderr for line in (2, 4, 6)] == [True] * 3
 
 
 def test_unknown_documents_can_be_kept(tmp_path: Path, copy: Path, run_json: Any) -> None:
@@ -108,20 +110,22 @@ def test_unknown_documents_can_be_kept(tmp_path: Path, copy: Path, run_json: Any
     before = run_json(*options)["results"][0]["measures"]["R@100"]
     head, *rows = (copy / QRELS).read_text().splitlines()
     query, _, grade = rows[0].split("\t")
-    relevant = sum(int(mark) > 0 for asked, _, mark in (row.split("\t") for row in rows) if asked == query)
+    relevant = sum(
+        int(mark) > 0 for judged_query, _, mark in (row.split("\t") for row in rows) if judged_query == query
+    )
     (copy / QRELS).write_text("\n".join([head, *rows, f"{query}\tnobody\t{grade}\n"]))
     after = run_json(*options, "--set", "data.unknown_ids=keep")["results"][0]["measures"]["R@100"]
     assert before == 1.0
     assert after == pytest.approx(1 - (1 - relevant / (relevant + 1)) / 12)
 
 
-@pytest.mark.parametrize(("text", "wanted"), CASES["runs"].values(), ids=CASES["runs"])
-def test_a_damaged_run(tmp_path: Path, refused: Callable[..., Fields], text: str, wanted: Fields) -> None:
+@pytest.mark.parametrize(("text", "expected"), CASES["runs"].values(), ids=CASES["runs"])
+def test_a_damaged_run(tmp_path: Path, refused: Callable[..., Fields], text: str, expected: Fields) -> None:
     """`bench score` refuses what no scorer could read rightly."""
     (tmp_path / "run.trec").write_text(text)
     (tmp_path / "qrels.txt").write_text("q1 0 d1 1\nq2 0 d2 1\n")
     error = refused("score", "--qrels", "qrels.txt", "--run", "run.trec", "--measures", "RR@10")
-    assert _holds(error, {"where": "run.trec", **wanted}), error
+    assert _holds(error, {"where": "run.trec", **expected}), error
 
 
 def test_a_run_that_names_unknown_ids(tmp_path: Path, tiny: Path, bench: Any) -> None:
@@ -130,30 +134,30 @@ def test_a_run_that_names_unknown_ids(tmp_path: Path, tiny: Path, bench: Any) ->
     (tmp_path / "run.trec").write_text(
         f"{query} Q0 {document} 1 2.0 t\n{query} Q0 no-doc 2 1.0 t\nno-query Q0 x 1 1 t\n"
     )
-    done = bench(
+    completed = bench(
         "score", "--suite", "beir", "--task", tiny, "--run", "run.trec", "--store", tmp_path / "store", status=2
     )
-    assert "run.trec:2: found document id 'no-doc', expected one of the 40 ids" in done.stderr
-    assert "run.trec:3: found query id 'no-query', expected one of the 13 ids" in done.stderr
+    assert "run.trec:2: found document id 'no-doc', expected one of the 40 ids" in completed.stderr
+    assert "run.trec:3: found query id 'no-query', expected one of the 13 ids" in completed.stderr
 
 
-@pytest.mark.parametrize(("option", "value", "wanted"), CASES["options"], ids=_named)
+@pytest.mark.parametrize(("option", "value", "expected"), CASES["options"], ids=_case_id)
 def test_a_mistyped_option(
-    tmp_path: Path, tiny: Path, refused: Callable[..., Fields], option: str, value: str, wanted: Fields
+    tmp_path: Path, tiny: Path, refused: Callable[..., Fields], option: str, value: str, expected: Fields
 ) -> None:
     """What was found and what was meant; nothing runs."""
-    given = {"--method": "bm25", "--suite": "beir", "--task": str(tiny), "--store": str(tmp_path / "store")}
-    given |= {option: value} | ({"--data": "mini"} if value == "paper" else {})
-    error = refused("run", *(part for pair in given.items() for part in pair))
-    assert _holds(error, wanted), error
+    options = {"--method": "bm25", "--suite": "beir", "--task": str(tiny), "--store": str(tmp_path / "store")}
+    options |= {option: value} | ({"--data": "mini"} if value == "paper" else {})
+    error = refused("run", *(part for pair in options.items() for part in pair))
+    assert _holds(error, expected), error
     assert not (tmp_path / "store" / "artefacts").exists()
 
 
-@pytest.mark.parametrize(("typed", "wanted"), CASES["commands"].items(), ids=_named)
-def test_a_mistyped_command(refused: Callable[..., Fields], typed: str, wanted: Fields) -> None:
+@pytest.mark.parametrize(("typed", "expected"), CASES["commands"].items(), ids=_case_id)
+def test_a_mistyped_command(refused: Callable[..., Fields], typed: str, expected: Fields) -> None:
     """Every command refuses in the same way."""
     error = refused(*typed.split())
-    assert _holds(error, wanted), error
+    assert _holds(error, expected), error
 
 
 @pytest.mark.parametrize(
@@ -173,7 +177,7 @@ def test_a_mistyped_command(refused: Callable[..., Fields], typed: str, wanted: 
 )
 def test_a_message_stays_short(bench: Any, typed: tuple[str, str]) -> None:
     """Whatever was typed: a sentence of less than 2 kB, in text and in JSON, with exit code 2."""
-    done = bench("plan", "--method", "bm25", "--suite", "mrtydi", "--task", "sw", *typed, "--json", status=2)
-    assert 0 < len(done.stderr) < 2100
-    assert 0 < len(done.stdout) < 5000
-    assert "Traceback" not in done.stderr
+    completed = bench("plan", "--method", "bm25", "--suite", "mrtydi", "--task", "sw", *typed, "--json", status=2)
+    assert 0 < len(completed.stderr) < 2100
+    assert 0 < len(completed.stdout) < 5000
+    assert "Traceback" not in completed.stderr

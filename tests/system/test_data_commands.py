@@ -29,11 +29,11 @@ NOTE = b"made by hand\n"
 class Files(SimpleHTTPRequestHandler):
     """Serves a folder and keeps quiet; remembers what it was asked."""
 
-    asked: list[str]
+    requests: list[str]
 
     def log_message(self, format: str, *args: Any) -> None:
         """Remember the request line."""
-        self.asked.append(str(args[0]) if args else "")
+        self.requests.append(str(args[0]) if args else "")
 
 
 @dataclass
@@ -43,25 +43,25 @@ class Toy:
     home: Path
     site: Path  # what the server has
     url: str
-    asked: list[str]  # request lines that it heard
+    requests: list[str]  # request lines that it heard
     environment: dict[str, str]
     capture: pytest.CaptureFixture[str]
     patch: pytest.MonkeyPatch
 
     def describe(self, *releases: dict[str, Any], documents: int | None = None, **more: Any) -> None:
-        whole = [{"urls": [], "tasks": [], "licence": "CC0", **one} for one in releases]
-        about = {"documents": documents, "releases": whole, **more}
-        (self.home / "plugin" / "releases.json").write_text(json.dumps(about))
+        full_releases = [{"urls": [], "tasks": [], "licence": "CC0", **release} for release in releases]
+        description = {"documents": documents, "releases": full_releases, **more}
+        (self.home / "plugin" / "releases.json").write_text(json.dumps(description))
 
-    def archive(self, **others: Any) -> dict[str, Any]:
+    def archive(self, **overrides: Any) -> dict[str, Any]:
         data = (self.site / "one.zip").read_bytes()
-        known = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest(), "licence": "CC BY 4.0"}
-        return {"path": "toy/one.zip", "urls": [f"{self.url}/one.zip"], "unpack": "toy", **known, **others}
+        published = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest(), "licence": "CC BY 4.0"}
+        return {"path": "toy/one.zip", "urls": [f"{self.url}/one.zip"], "unpack": "toy", **published, **overrides}
 
-    def note(self, **others: Any) -> dict[str, Any]:
+    def note(self, **overrides: Any) -> dict[str, Any]:
         """Describe the file that only a person can get."""
-        known = {"size": len(NOTE), "md5": hashlib.md5(NOTE, usedforsecurity=False).hexdigest(), "tasks": ["noted"]}
-        return {"path": "toy/note.txt", "instructions": "Write it down.", **known, **others}
+        published = {"size": len(NOTE), "md5": hashlib.md5(NOTE, usedforsecurity=False).hexdigest(), "tasks": ["noted"]}
+        return {"path": "toy/note.txt", "instructions": "Write it down.", **published, **overrides}
 
     def __call__(self, *arguments: str | Path, status: int = 0, **more: Any) -> subprocess.CompletedProcess[str]:
         """Run `bench data …` in this process, with variables more, and expect a status."""
@@ -76,11 +76,11 @@ class Toy:
         assert ended.value.code == status, printed.err
         return subprocess.CompletedProcess(command, status, printed.out, printed.err)
 
-    def apart(self, *arguments: str | Path, **more: Any) -> subprocess.CompletedProcess[str]:
+    def run_in_process(self, *arguments: str | Path, **more: Any) -> subprocess.CompletedProcess[str]:
         """Run `bench …` in a process of its own."""
         command = [sys.executable, "-m", "bench", *map(str, arguments)]
-        given = {"capture_output": True, "text": True, "timeout": 120, "stdin": subprocess.DEVNULL, **more}
-        return subprocess.run(command, cwd=self.home, env=self.environment, check=False, **given)
+        keywords = {"capture_output": True, "text": True, "timeout": 120, "stdin": subprocess.DEVNULL, **more}
+        return subprocess.run(command, cwd=self.home, env=self.environment, check=False, **keywords)
 
     def json(self, *arguments: str | Path, status: int = 0) -> dict[str, Any]:
         """Run `bench data … --json`, expect a status and one object."""
@@ -88,7 +88,7 @@ class Toy:
         return value
 
     def states(self) -> dict[str, str]:
-        return {one["path"]: one["state"] for one in self.json("list", "toy")["suites"][0]["files"]}
+        return {file["path"]: file["state"] for file in self.json("list", "toy")["suites"][0]["files"]}
 
     @property
     def cache(self) -> Path:
@@ -101,18 +101,18 @@ def toy(
 ) -> Iterator[Toy]:
     """A stranger's suite, installed; its archive is the small BEIR folder of the repository."""
     plugin, site = tmp_path / "plugin", tmp_path / "site"
-    about = plugin / "bench_toy-1.0.dist-info"
-    about.mkdir(parents=True)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: bench-toy\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[bench]\ntoy = bench_toy\n")
+    metadata = plugin / "bench_toy-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: bench-toy\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[bench]\ntoy = bench_toy\n")
     shutil.copy(FIXTURES / "toy_suite" / "bench_toy.py", plugin)
     site.mkdir()
     with zipfile.ZipFile(site / "one.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(TINY.rglob("*")):
             if path.is_file():
                 archive.write(path, f"one/{path.relative_to(TINY).as_posix()}")
-    asked: list[str] = []
-    handler = partial(type("NullListener", (Files,), {"asked": asked}), directory=str(site))
+    requests: list[str] = []
+    handler = partial(type("NullListener", (Files,), {"asked": requests}), directory=str(site))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -125,9 +125,9 @@ def toy(
         monkeypatch.delitem(sys.modules, "bench_toy", raising=False)
         monkeypatch.chdir(tmp_path)
         url = f"http://127.0.0.1:{server.server_address[1]}"
-        found = Toy(tmp_path, site, url, asked, {**environment, **paths}, capsys, monkeypatch)
-        found.describe(found.archive(), found.note())
-        yield found
+        suite = Toy(tmp_path, site, url, requests, {**environment, **paths}, capsys, monkeypatch)
+        suite.describe(suite.archive(), suite.note())
+        yield suite
         server.shutdown()
         thread.join()
 
@@ -143,41 +143,43 @@ def test_from_nothing_to_a_run(toy: Toy) -> None:
     shown = toy("fetch", "toy", "--dry-run")
     assert "licence of toy: CC BY 4.0 of toys.\nlicence of its files: CC BY 4.0\n" in shown.stdout
     assert f"into: {toy.cache}" in shown.stdout
-    assert (toy.asked, (toy.home / "cache").exists()) == ([], False)
+    assert (toy.requests, (toy.home / "cache").exists()) == ([], False)
     assert "nDCG" not in shown.stdout
     fetched = toy("fetch", "toy", "--yes", status=1)
     place = toy.cache / "toy" / "note.txt"
     md5 = hashlib.md5(NOTE, usedforsecurity=False).hexdigest()
-    told = f"1 file cannot be fetched. Write it down.\n  toy/note.txt (13 bytes, md5 {md5}): put it at {place}\n"
-    assert told in fetched.stdout
+    instructions = (
+        f"1 file cannot be fetched. Write it down.\n  toy/note.txt (13 bytes, md5 {md5}): put it at {place}\n"
+    )
+    assert instructions in fetched.stdout
     assert fetched.stdout.endswith("toy: 1 of 2 files there, not complete\n")
     assert (toy.cache / "toy/one/corpus.jsonl").read_bytes() == (TINY / "corpus.jsonl").read_bytes()
     assert toy.states() == {"toy/one.zip": "present", "toy/note.txt": "missing"}
     place.write_bytes(NOTE)
     assert toy("fetch", "toy").stdout == "toy: 2 files, nothing missing\n"
-    assert len(toy.asked) == 1
+    assert len(toy.requests) == 1
     checked = toy.json("check", "toy")
     assert checked["faults"] == 0
-    assert [one["held_against"] for one in checked["files"]] == ["sha256", "md5"]
-    named = "1 file without a published sha256, compared with what was fetched first: toy/note.txt (md5 alone)"
-    assert named in toy("check", "toy").stdout
-    counts = {one["task"]: one["counts"]["documents"] for one in checked["legs"]}
+    assert [file["held_against"] for file in checked["files"]] == ["sha256", "md5"]
+    unchecked = "1 file without a published sha256, compared with what was fetched first: toy/note.txt (md5 alone)"
+    assert unchecked in toy("check", "toy").stdout
+    counts = {leg["task"]: leg["counts"]["documents"] for leg in checked["legs"]}
     assert counts == {"toy/one": documents(), "toy/noted": documents()}
-    ran = toy.apart("run", "--method", "bm25", "--suite", "toy", "--data", "official", "--json")
+    ran = toy.run_in_process("run", "--method", "bm25", "--suite", "toy", "--data", "official", "--json")
     assert ran.returncode == 0, ran.stderr
-    states = {one["stage"]: one["state"] for one in json.loads(ran.stdout)["stages"]}
+    states = {stage["stage"]: stage["state"] for stage in json.loads(ran.stdout)["stages"]}
     assert (states["validate"], states["read"]) == ("cached", "cached")
 
 
 def test_only_what_a_task_needs_and_is_agreed_to(toy: Toy) -> None:
     """Without a terminal --yes is needed; nothing is fetched, but size and licence are shown."""
-    done = toy("fetch", "toy", status=2)
-    assert "there is no terminal to ask on; type --yes" in done.stderr
-    assert "to fetch: 1 file, " in done.stdout
-    assert (toy.asked, toy.states()["toy/one.zip"]) == ([], "missing")
+    completed = toy("fetch", "toy", status=2)
+    assert "there is no terminal to ask on; type --yes" in completed.stderr
+    assert "to fetch: 1 file, " in completed.stdout
+    assert (toy.requests, toy.states()["toy/one.zip"]) == ([], "missing")
     # The other task's file is not spoken of; an unknown task is named.
     fetched = toy.json("fetch", "toy", "--task", "toy/one", "--yes")
-    assert (fetched["complete"], [one["path"] for one in fetched["files"]]) == (True, ["toy/one.zip"])
+    assert (fetched["complete"], [file["path"] for file in fetched["files"]]) == (True, ["toy/one.zip"])
     assert fetched["into"] == [str(toy.cache)]
     wrong = toy("fetch", "toy", "--task", "tow", "--yes", status=2)
     assert "Traceback" not in wrong.stderr
@@ -190,20 +192,20 @@ def test_somebody_to_ask(toy: Toy, answer: str, state: str) -> None:
     ours, theirs = pty.openpty()
     try:
         os.write(ours, answer.encode())
-        done = toy.apart("data", "fetch", "toy", "--task", "one", stdin=theirs)
+        completed = toy.run_in_process("data", "fetch", "toy", "--task", "one", stdin=theirs)
     finally:
         os.close(ours)
         os.close(theirs)
-    assert "Fetch them under these licences? [Y/n]" in done.stderr
-    assert "licence of toy: CC BY 4.0 of toys." in done.stdout
-    assert (done.returncode, toy.states()["toy/one.zip"]) == (int(state == "missing"), state)
-    assert ("nothing was fetched" in done.stderr) == (state == "missing")
+    assert "Fetch them under these licences? [Y/n]" in completed.stderr
+    assert "licence of toy: CC BY 4.0 of toys." in completed.stdout
+    assert (completed.returncode, toy.states()["toy/one.zip"]) == (int(state == "missing"), state)
+    assert ("nothing was fetched" in completed.stderr) == (state == "missing")
 
 
 def test_offline(toy: Toy) -> None:
     """No request is made, what is missing is named; an archive that lies there is unpacked."""
-    done = toy("fetch", "toy", "--offline", status=1)
-    assert "missing: toy/one.zip; without --offline 1 file would be fetched" in done.stdout
+    completed = toy("fetch", "toy", "--offline", status=1)
+    assert "missing: toy/one.zip; without --offline 1 file would be fetched" in completed.stdout
     (toy.cache / "toy").mkdir(parents=True)
     shutil.copy(toy.site / "one.zip", toy.cache / "toy")
     assert toy.states()["toy/one.zip"] == "packed"
@@ -212,25 +214,25 @@ def test_offline(toy: Toy) -> None:
     (toy.cache / "toy/one/corpus.jsonl").unlink()
     assert toy.states()["toy/one.zip"] == "damaged"
     assert toy.json("fetch", "toy", "--task", "one", "--offline")["complete"] is True
-    assert toy.asked == []
+    assert toy.requests == []
 
 
 def test_where_files_go(toy: Toy) -> None:
     """--data-dir before all; BENCH_DATA where the cache holds nothing of the suite; never both for one suite."""
-    here, named = toy.home / "here", toy.home / "named"
-    named.mkdir()
-    given: dict[str, Any] = {"BENCH_DATA": str(named)}
-    toy("fetch", "toy", "--task", "one", "--yes", "--data-dir", here, **given)
-    assert (here / "toy/one/corpus.jsonl").is_file()
-    assert list(named.iterdir()) == []
-    toy("fetch", "toy", "--task", "one", "--yes", **given)
-    assert (named / "toy/one/corpus.jsonl").is_file()
+    chosen_folder, data_folder = toy.home / "here", toy.home / "named"
+    data_folder.mkdir()
+    variables: dict[str, Any] = {"BENCH_DATA": str(data_folder)}
+    toy("fetch", "toy", "--task", "one", "--yes", "--data-dir", chosen_folder, **variables)
+    assert (chosen_folder / "toy/one/corpus.jsonl").is_file()
+    assert list(data_folder.iterdir()) == []
+    toy("fetch", "toy", "--task", "one", "--yes", **variables)
+    assert (data_folder / "toy/one/corpus.jsonl").is_file()
     assert not toy.cache.exists()
-    shutil.rmtree(named / "toy")
+    shutil.rmtree(data_folder / "toy")
     toy("fetch", "toy", "--task", "one", "--yes")
     assert (toy.cache / "toy/one/corpus.jsonl").is_file()
-    assert "toy: 1 file, nothing missing" in toy("fetch", "toy", "--task", "one", "--yes", **given).stdout
-    toy("check", "toy", "--task", "one", **given)
+    assert "toy: 1 file, nothing missing" in toy("fetch", "toy", "--task", "one", "--yes", **variables).stdout
+    toy("check", "toy", "--task", "one", **variables)
 
 
 def test_wrong_bytes_and_another_address(toy: Toy) -> None:
@@ -238,14 +240,14 @@ def test_wrong_bytes_and_another_address(toy: Toy) -> None:
     (toy.site / "bad.zip").write_bytes(b"x" * (toy.site / "one.zip").stat().st_size)
     bad = f"{toy.url}/bad.zip"
     toy.describe(toy.archive(urls=[bad]))
-    done = toy("fetch", "toy", "--yes", status=1)
-    assert f"toy/one.zip was not fetched: {bad} gave another file: sha256 " in done.stderr
-    assert "Traceback" not in done.stderr
+    completed = toy("fetch", "toy", "--yes", status=1)
+    assert f"toy/one.zip was not fetched: {bad} gave another file: sha256 " in completed.stderr
+    assert "Traceback" not in completed.stderr
     assert [path for path in (toy.cache / "toy").rglob("*") if path.is_file()] == []
     toy.describe(toy.archive(urls=[f"{toy.url}/none.zip", bad, f"{toy.url}/one.zip"]))
-    done = toy("fetch", "toy", "--yes")
-    assert f"{toy.url}/none.zip answered 404 File not found; trying the next" not in done.stderr
-    assert f"{toy.url}/none.zip answered 404 Not Found; trying the next address" in done.stderr
+    completed = toy("fetch", "toy", "--yes")
+    assert f"{toy.url}/none.zip answered 404 File not found; trying the next" not in completed.stderr
+    assert f"{toy.url}/none.zip answered 404 Not Found; trying the next address" in completed.stderr
 
 
 def test_sizes_that_were_not_published_are_asked(toy: Toy) -> None:
@@ -254,10 +256,10 @@ def test_sizes_that_were_not_published_are_asked(toy: Toy) -> None:
     shown = toy("fetch", "toy", "--dry-run")
     assert "to fetch: 1 file, " in shown.stdout
     assert "unknown size" not in shown.stdout
-    assert [line.split()[0] for line in toy.asked] == ["HEAD"]
+    assert [line.split()[0] for line in toy.requests] == ["HEAD"]
     toy("fetch", "toy", "--yes")
-    (found,) = toy.json("check", "toy", "--task", "one")["files"]
-    assert (found["verdict"], found["held_against"]) == ("ok", "sha256 when fetched")
+    (file,) = toy.json("check", "toy", "--task", "one")["files"]
+    assert (file["verdict"], file["held_against"]) == ("ok", "sha256 when fetched")
 
 
 Break = Callable[[Path], object]
@@ -284,9 +286,9 @@ def test_damage_is_found_and_mended(toy: Toy, damage: Break, reason: str) -> Non
     toy("fetch", "toy", "--yes")
     damage(toy.cache)
     checked = toy("check", "toy", "--task", "one", "--json", status=1)
-    (found,) = json.loads(checked.stdout)["files"]
-    assert found["verdict"] == "wrong"
-    assert reason in found["reason"]
+    (file,) = json.loads(checked.stdout)["files"]
+    assert file["verdict"] == "wrong"
+    assert reason in file["reason"]
     toy("fetch", "toy", "--yes")
     assert toy.json("check", "toy", "--task", "one")["faults"] == 0
 
@@ -295,11 +297,11 @@ def test_counts_are_held_by_reading(toy: Toy) -> None:
     """The bytes are right and the published count is not: the leg is wrong, and says what was found."""
     toy.describe(toy.archive(), documents=documents() + 1)
     toy("fetch", "toy", "--yes")
-    done = toy("check", "toy", "--task", "one", status=1)
-    assert f"found {documents():,} documents, expected {documents() + 1:,}" in done.stdout
-    assert "1 faults" in done.stdout
+    completed = toy("check", "toy", "--task", "one", status=1)
+    assert f"found {documents():,} documents, expected {documents() + 1:,}" in completed.stdout
+    assert "1 faults" in completed.stdout
     missing = toy.json("check", "toy", "--task", "noted", status=1)["legs"]
-    assert [(one["verdict"], "note.txt: found no such file" in one["reason"]) for one in missing] == [("missing", True)]
+    assert [(leg["verdict"], "note.txt: found no such file" in leg["reason"]) for leg in missing] == [("missing", True)]
 
 
 def test_a_file_that_may_not_grow(toy: Toy) -> None:
@@ -310,11 +312,11 @@ def test_a_file_that_may_not_grow(toy: Toy) -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
-    done = toy.apart("data", "fetch", "toy", "--yes", preexec_fn=limit)
-    assert done.returncode == 1
-    assert "stopped while fetching toy/large.bin: the file would be larger than is allowed" in done.stderr
-    assert "what was fetched is kept" in done.stderr
-    assert "Traceback" not in done.stderr
+    completed = toy.run_in_process("data", "fetch", "toy", "--yes", preexec_fn=limit)
+    assert completed.returncode == 1
+    assert "stopped while fetching toy/large.bin: the file would be larger than is allowed" in completed.stderr
+    assert "what was fetched is kept" in completed.stderr
+    assert "Traceback" not in completed.stderr
     assert toy.states() == {"toy/large.bin": "partial"}
     toy("fetch", "toy", "--yes")
     assert (toy.cache / "toy/large.bin").stat().st_size == 300_000
@@ -322,10 +324,10 @@ def test_a_file_that_may_not_grow(toy: Toy) -> None:
 
 def test_the_overview(toy: Toy) -> None:
     """One row a suite, those without official files too, which say where to look; the machine's view has every file."""
-    done = toy("fetch", "bare-toy", "--yes", status=2)
-    assert "bare-toy lists no official files; `bench show bare-toy` says what it reads" in done.stderr
-    done = toy("list")
-    rows = {line.split()[0]: line for line in done.stdout.splitlines() if line.strip()}
+    completed = toy("fetch", "bare-toy", "--yes", status=2)
+    assert "bare-toy lists no official files; `bench show bare-toy` says what it reads" in completed.stderr
+    completed = toy("list")
+    rows = {line.split()[0]: line for line in completed.stdout.splitlines() if line.strip()}
     assert "0 of 2" in rows["toy"]
     assert "lists none" in rows["bare-toy"]
     (suite,) = toy.json("list", "toy")["suites"]
@@ -341,10 +343,12 @@ def test_the_overview(toy: Toy) -> None:
 
 def test_a_plan_says_what_is_to_be_fetched(toy: Toy) -> None:
     """Files of the tasks alone, and the command; the size is the one that `bench data list` knows."""
-    planned = toy.apart("plan", "--method", "bm25", "--suite", "beir", "--task", "nq", "--data", "official", "--json")
-    (nq,) = [one for one in toy.json("list", "beir")["suites"][0]["files"] if one["path"] == "beir/nq.zip"]
-    left = {"files": 1, "bytes_left": nq["published"]["bytes"], "files_left_of_unknown_size": 0}
-    assert json.loads(planned.stdout)["missing"] == {"beir": {**left, "asked": "beir --task nq"}}
+    planned = toy.run_in_process(
+        "plan", "--method", "bm25", "--suite", "beir", "--task", "nq", "--data", "official", "--json"
+    )
+    (nq,) = [file for file in toy.json("list", "beir")["suites"][0]["files"] if file["path"] == "beir/nq.zip"]
+    missing = {"files": 1, "bytes_left": nq["published"]["bytes"], "files_left_of_unknown_size": 0}
+    assert json.loads(planned.stdout)["missing"] == {"beir": {**missing, "asked": "beir --task nq"}}
 
 
 def test_a_corpus_from_nothing_to_a_training(toy: Toy) -> None:
@@ -356,21 +360,23 @@ def test_a_corpus_from_nothing_to_a_training(toy: Toy) -> None:
     toy.describe(corpus=[f"{toy.url}/none/{{language}}.jsonl", f"{toy.url}/{{language}}.jsonl"])
     run = ["--method", "crop", "--suite", "mrtydi", "--task", "sw", "--corpus", "tales:sw", "--set", "method.pairs=2"]
     run += ["--set", "method.probe_pairs=2", "--set", "budget.tokens=2000", "--set", "prepare.dedupe=false"]
-    early = toy.apart("run", *run)
+    early = toy.run_in_process("run", *run)
     assert (early.returncode, "type bench data fetch 'tales:sw'" in early.stderr) == (2, True), early.stderr
     assert not list((toy.home / "store").glob("artefacts/*")), "nothing was run"
-    planned = toy.apart("plan", *run, "--json")
+    planned = toy.run_in_process("plan", *run, "--json")
     assert "1 of its files missing" in json.loads(planned.stdout)["warnings"][-1], planned.stderr
     toy("check", "tales", "--languages", "sw", status=1)
     assert "found --task" in toy("fetch", "tales", "--task", "sw", "--yes", status=2).stderr
     fetched = toy.json("fetch", "tales", "--languages", "sw", "--yes")
-    assert (fetched["complete"], [one["path"] for one in fetched["files"]]) == (True, ["tales/sw.jsonl"])
+    assert (fetched["complete"], [file["path"] for file in fetched["files"]]) == (True, ["tales/sw.jsonl"])
     checked = toy.json("check", "tales", "--languages", "sw")
-    assert [(one["leg"], one["counts"]["sentences"]) for one in checked["legs"]] == [("sw", 2)]
-    listed = json.loads(toy.apart("list", "corpora", "--json").stdout)["corpora"]
-    assert {one["name"]: one["size"] for one in listed}["tales"] == "about 100 bytes and 1 file of unknown size"
-    ran = toy.apart("run", *run, "--offline", "--json")
+    assert [(leg["leg"], leg["counts"]["sentences"]) for leg in checked["legs"]] == [("sw", 2)]
+    listed = json.loads(toy.run_in_process("list", "corpora", "--json").stdout)["corpora"]
+    assert {corpus["name"]: corpus["size"] for corpus in listed}[
+        "tales"
+    ] == "about 100 bytes and 1 file of unknown size"
+    ran = toy.run_in_process("run", *run, "--offline", "--json")
     assert ran.returncode == 0, ran.stderr
-    keys = {one["stage"]: one["key"] for one in json.loads(ran.stdout)["stages"]}
-    before = {one["stage"]: one["key"] for one in json.loads(planned.stdout)["steps"]}
+    keys = {stage["stage"]: stage["key"] for stage in json.loads(ran.stdout)["stages"]}
+    before = {step["stage"]: step["key"] for step in json.loads(planned.stdout)["steps"]}
     assert keys["prepare"] == before["prepare"], "the key is the same before anything is fetched"

@@ -28,26 +28,26 @@ def _job(place: Path, *more: str) -> tuple[str | Path, ...]:
 
 def _trained_beats_start(outcome: dict[str, Any], seed: int) -> None:
     """Hold the command's own test of a seed against the level."""
-    (found,) = [
+    (comparison,) = [
         row
         for row in outcome["comparisons"]
         if {row["system"], row["other"]} == {"msm", "msm@init"} and row["seed"] == seed
     ]
-    assert (found["system"], found["queries"]) == ("msm", 660)
-    assert found["p"] < LEVEL
-    assert found["low"] > 0
+    assert (comparison["system"], comparison["queries"]) == ("msm", 660)
+    assert comparison["p"] < LEVEL
+    assert comparison["low"] > 0
 
 
 def _values(outcome: dict[str, Any], system: str) -> dict[tuple[str, str], list[float]]:
     """RR@100 of every query of every language, one value a seed, from the bundles beside the result files."""
-    found = defaultdict(list)
+    values = defaultdict(list)
     for row in outcome["results"]:
         if row["system"] == system:
             path = Path(row["result_file"]).parent / "per-query" / f"{row['task']}.json.gz"
             table = json.loads(gzip.decompress(path.read_bytes()))
             for query, value in zip(table["queries"], table["measures"]["RR@100"], strict=True):
-                found[row["task"], query].append(value)
-    return found
+                values[row["task"], query].append(value)
+    return values
 
 
 @pytest.mark.slow
@@ -58,21 +58,21 @@ def test_one_seed_in_three_minutes_and_three_seeds(tmp_path: Path, bench: Bench,
     Training helps with every seed, and over all: a paired t test (scipy's) of each query's mean over the seeds.
     """
     before = getrusage(RUSAGE_CHILDREN)
-    done = bench(*_job(tmp_path), seconds=PATIENCE)
+    completed = bench(*_job(tmp_path), seconds=PATIENCE)
     after = getrusage(RUSAGE_CHILDREN)
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < SECONDS
-    rows = [line.split() for line in done.stdout.splitlines()]
+    rows = [line.split() for line in completed.stdout.splitlines()]
     header = next(row for row in rows if row[:1] == ["system"])
     assert header[1:12] == ["ar", "bn", "en", "fi", "id", "ja", "ko", "ru", "sw", "te", "th"]
     averages = {
         row[0]: float(row[-1]) for row in rows if row[:1] in (["bm25"], ["msm"], ["msm@init"]) and row[1] != "−"
     }
     assert averages["msm"] > averages["msm@init"]
-    assert "msm − msm@init: +" in done.stdout
+    assert "msm − msm@init: +" in completed.stdout
     assert {stage["state"] for stage in run_json(*_job(tmp_path))["stages"]} == {"cached"}
-    done = bench(*_job(tmp_path, "--seed", "0,1,2"), seconds=PATIENCE)
+    completed = bench(*_job(tmp_path, "--seed", "0,1,2"), seconds=PATIENCE)
     for row in ("bm25 ", *(f"{name} (seed {seed}) " for name in ("msm", "msm@init") for seed in range(3))):
-        assert any(line.startswith(row) for line in done.stdout.splitlines()), f"{row}\n{done.stdout}"
+        assert any(line.startswith(row) for line in completed.stdout.splitlines()), f"{row}\n{completed.stdout}"
     outcome = run_json(*_job(tmp_path, "--seed", "0,1,2"))
     for seed in range(3):
         _trained_beats_start(outcome, seed)

@@ -21,7 +21,7 @@ RunJson = Callable[..., dict[str, Any]]
 
 def _options(tmp_path: Path, corpus: Path, *more: str) -> tuple[str | Path, ...]:
     settings = "prepare.vocabulary=1500", "budget.tokens=5000", "compute.threads=1"
-    small = ("--backbone", "scratch:1x32", *(word for one in settings for word in ("--set", one)))
+    small = ("--backbone", "scratch:1x32", *(word for setting in settings for word in ("--set", setting)))
     places = ("--store", tmp_path / "store", "--results", tmp_path / "results", "--corpus", corpus)
     return ("run", "--method", "crop", "--suite", "mrtydi", "--task", "en", *small, *places, *more)
 
@@ -73,16 +73,16 @@ def test_training_killed_and_begun_again_is_the_same(
     """
     environment |= {"BENCH_SLURM": "local", "SUBMITIT_PREEMPT_SIGNAL": "TERM"}
     more = ("--set", "budget.tokens=60000", "--set", "method.checkpoint_tokens=5000")
-    whole = run_json(*_options(tmp_path / "whole", corpus, *more))
+    uninterrupted = run_json(*_options(tmp_path / "whole", corpus, *more))
     for engine in ("local", "slurm") if find_spec("submitit") else ("local",):
         command = [str(part) for part in _options(tmp_path / engine, corpus, *more, "--executor", engine)]
         call = [sys.executable, "-m", "bench", *command]
         process, before = subprocess.Popen(call, cwd=tmp_path, env=environment), set[Path]()
         for _ in range(3):
-            while not (found := _checkpoints(tmp_path / engine)) - before and process.poll() is None:
+            while not (checkpoints := _checkpoints(tmp_path / engine)) - before and process.poll() is None:
                 time.sleep(0.01)
             assert process.poll() is None, "it is in the middle of training"
-            before = found
+            before = checkpoints
             if engine == "local":
                 process.kill()
                 process.wait()
@@ -90,9 +90,9 @@ def test_training_killed_and_begun_again_is_the_same(
             else:
                 _preempt(tmp_path / "cache")
         assert process.wait() == 0
-        again = run_json(*command)
-        assert not _ran(again)
-        assert again["results"][0]["measures"] == whole["results"][0]["measures"]
+        repeated = run_json(*command)
+        assert not _ran(repeated)
+        assert repeated["results"][0]["measures"] == uninterrupted["results"][0]["measures"]
         _same_artefacts(tmp_path / "whole", tmp_path / engine)
 
 
@@ -104,11 +104,11 @@ def test_launchers_train_as_processes_do(
     """By torchrun, and by srun's variables, where one process is lost on the way: what `--processes 2` makes."""
     environment |= {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}
     more = ("--set", "budget.tokens=20000", "--set", "method.checkpoint_tokens=5000")
-    whole = run_json(*_options(tmp_path / "processes", corpus, *more, "--processes", "2"))
+    reference = run_json(*_options(tmp_path / "processes", corpus, *more, "--processes", "2"))
 
-    def started(launcher: str, *words: str, **given: str) -> subprocess.Popen[str]:
+    def started(launcher: str, *words: str, **variables: str) -> subprocess.Popen[str]:
         command = [sys.executable, *words, "-m", "bench", *map(str, _options(tmp_path / launcher, corpus, *more))]
-        return subprocess.Popen(command, cwd=tmp_path, env=environment | given, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(command, cwd=tmp_path, env=environment | variables, stderr=subprocess.PIPE, text=True)
 
     def tasks() -> list[subprocess.Popen[str]]:
         with socket.socket() as free:
@@ -123,20 +123,20 @@ def test_launchers_train_as_processes_do(
     assert "if another process was lost, type the same command again" in first.communicate()[1]
     second.communicate()
     for process in (*tasks(), started("torchrun", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")):
-        said = process.communicate()[1]
-        assert process.returncode == 0, said
+        stderr = process.communicate()[1]
+        assert process.returncode == 0, stderr
     for launcher in ("srun", "torchrun"):
-        assert not _ran(again := run_json(*_options(tmp_path / launcher, corpus, *more, "--processes", "2")))
-        assert again["results"][0]["measures"] == whole["results"][0]["measures"]
+        assert not _ran(repeated := run_json(*_options(tmp_path / launcher, corpus, *more, "--processes", "2")))
+        assert repeated["results"][0]["measures"] == reference["results"][0]["measures"]
         _same_artefacts(tmp_path / "processes", tmp_path / launcher)
     lone = started("lone", RANK="0", WORLD_SIZE="2", LOCAL_RANK="0")
     assert "set MASTER_ADDR to the machine of the first" in lone.communicate()[1]
 
 
-def _same_artefacts(one: Path, other: Path) -> None:
-    for path in sorted((one / "store" / "artefacts").glob("*/*/**/*")):
+def _same_artefacts(first: Path, second: Path) -> None:
+    for path in sorted((first / "store" / "artefacts").glob("*/*/**/*")):
         if path.is_file() and path.name != "manifest.json":
-            assert (other / path.relative_to(one)).read_bytes() == path.read_bytes(), path.name
+            assert (second / path.relative_to(first)).read_bytes() == path.read_bytes(), path.name
 
 
 def _checkpoints(folder: Path) -> set[Path]:
@@ -145,7 +145,7 @@ def _checkpoints(folder: Path) -> set[Path]:
 
 def _preempt(cache: Path) -> None:
     """Send SIGTERM to the job that trains, and wait until it has been queued again."""
-    (job,) = (one for one in cache.glob("slurm/jobs-*/*_submitted.pkl") if b"stages.train" in one.read_bytes())
+    (job,) = (path for path in cache.glob("slurm/jobs-*/*_submitted.pkl") if b"stages.train" in path.read_bytes())
     number = job.name.partition("_")[0]  # of submitit's process that plays SLURM
     log = job.with_name(f"{number}_0_log.out")
     before = log.read_text().count("Requeued")
@@ -167,6 +167,6 @@ def test_another_device_never_reuses_and_must_be_there(tmp_path: Path, corpus: P
     # One that is not there is refused before anything runs.
     if torch.cuda.is_available():
         pytest.skip("this machine has a CUDA device")
-    done = bench(*_options(tmp_path, corpus, "--device", "cuda"), status=2)
-    assert "sees none here; type --device cpu" in done.stderr
+    completed = bench(*_options(tmp_path, corpus, "--device", "cuda"), status=2)
+    assert "sees none here; type --device cpu" in completed.stderr
     assert not (tmp_path / "store" / "artefacts").exists()

@@ -69,7 +69,9 @@ def spelt(words: int) -> list[str]:
     syllables = [first + second for first in "bdfghjklmnprstvwyz" for second in "aeiou"]
     size = len(syllables)
     places = ((at % size, at // size % size, at // size**2) for at in range(words))
-    return [syllables[one] + syllables[two] + (syllables[three] if three else "") for one, two, three in places]
+    return [
+        syllables[first] + syllables[second] + (syllables[third] if third else "") for first, second, third in places
+    ]
 
 
 def generate(root: Path) -> Collection:
@@ -84,10 +86,10 @@ def generate(root: Path) -> Collection:
         for start in range(0, PASSAGES, 50_000):
             stops = ends[start : start + 50_000]
             first = int(stops[0] - lengths[start])
-            drawn, begin, lines = spelling[words[first : stops[-1]]].tolist(), 0, []
+            spelled, begin, lines = spelling[words[first : stops[-1]]].tolist(), 0, []
             for at, stop in enumerate((stops - first).tolist(), start):
-                text = " ".join(drawn[begin + 1 : stop])
-                lines.append(f'{{"id": "{at}#0", "contents": "{drawn[begin]}\\n\\n{text}"}}\n')
+                text = " ".join(spelled[begin + 1 : stop])
+                lines.append(f'{{"id": "{at}#0", "contents": "{spelled[begin]}\\n\\n{text}"}}\n')
                 begin = stop
             stream.write("".join(lines).encode())
     answers = np.sort(rng.choice(PASSAGES, QUERIES, replace=False)).tolist()
@@ -117,8 +119,8 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "encoder").mkdir()
     contract = Contract(query_length=TOKENS, passage_length=TOKENS)
     work = Workspace(root / "encoder", Parts(root / "parts"))
-    made = init.run(work, "scratch:1x64", root / "words", contract, 1)
-    assert (made["layers"], made["width"]) == (1, 64)
+    facts = init.run(work, "scratch:1x64", root / "words", contract, 1)
+    assert (facts["layers"], facts["width"]) == (1, 64)
     return root / "encoder"
 
 
@@ -130,14 +132,14 @@ def ran(collection: Collection, method: str, *sets: str) -> Ran:
     """Run a method on the collection in a process whose memory is limited, and tell what it took."""
     arguments = [str(collection.root), str(store_of(collection)), method, *sets]
     command = [sys.executable, __file__, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=_limit)
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    completed = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=_limit)
+    assert completed.returncode == 0, completed.stderr
+    report = json.loads(completed.stdout)
     run: dict[int, list[tuple[int, float]]] = {}
-    for line in Path(told["row"]["run_file"]).read_text().splitlines():
+    for line in Path(report["row"]["run_file"]).read_text().splitlines():
         query, _, passage, _, score, _ = line.split()
         run.setdefault(int(query), []).append((int(passage.removesuffix("#0")), float(score)))
-    return Ran(told["row"]["measures"], told["seconds"], told["peaks"], run)
+    return Ran(report["row"]["measures"], report["seconds"], report["peaks"], run)
 
 
 def _limit() -> None:
@@ -145,26 +147,28 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (LIMIT, LIMIT))
 
 
-def report(name: str, made: Ran, capsys: pytest.CaptureFixture[str]) -> None:
-    stages = (f"{stage} {seconds:.0f} s {made.peaks[stage] >> 20} MiB" for stage, seconds in made.seconds.items())
+def report(name: str, run: Ran, capsys: pytest.CaptureFixture[str]) -> None:
+    stages = (f"{stage} {seconds:.0f} s {run.peaks[stage] >> 20} MiB" for stage, seconds in run.seconds.items())
     with capsys.disabled():
         print(f"\n{name}: {', '.join(stages)}")  # noqa: T201 (a measurement)
 
 
-def is_best(found: list[tuple[int, float]], scores: Floats, tolerance: float) -> bool:
+def is_best(ranking: list[tuple[int, float]], scores: Floats, tolerance: float) -> bool:
     """Return whether a ranking holds the best K of all passages with their scores, but for a tolerance."""
-    passages, given = [passage for passage, _ in found], np.array([score for _, score in found])
+    passages, ranking_scores = [passage for passage, _ in ranking], np.array([score for _, score in ranking])
     kth = np.partition(scores, -K)[-K]
     missed = np.setdiff1d(np.flatnonzero(scores > kth + tolerance), passages)
-    right = len(set(passages)) == K and np.abs(scores[passages] - given).max() <= tolerance
-    return bool(right and not len(missed) and given[-1] >= kth - tolerance and (np.diff(given) <= 0).all())
+    right = len(set(passages)) == K and np.abs(scores[passages] - ranking_scores).max() <= tolerance
+    return bool(
+        right and not len(missed) and ranking_scores[-1] >= kth - tolerance and (np.diff(ranking_scores) <= 0).all()
+    )
 
 
-def means(made: Ran, collection: Collection) -> dict[str, float]:
+def means(run: Ran, collection: Collection) -> dict[str, float]:
     """Work the measures out from the run: each query has one answer."""
     ranks = []
     for query, answer in enumerate(collection.answers):
-        passages = [passage for passage, _ in made.run.get(query, [])]
+        passages = [passage for passage, _ in run.run.get(query, [])]
         ranks.append(passages.index(answer) + 1 if answer in passages else math.inf)
     return {"RR@100": sum(1 / rank for rank in ranks) / QUERIES, "R@100": sum(map(math.isfinite, ranks)) / QUERIES}
 
@@ -184,15 +188,15 @@ def by_hand(collection: Collection, query: list[int]) -> Floats:
 
 def test_bm25(collection: Collection, capsys: pytest.CaptureFixture[str]) -> None:
     """In several shards, with the frequencies and the mean length of the whole: the formula's best passages."""
-    made = ran(collection, "bm25")
-    report("bm25", made, capsys)
+    run = ran(collection, "bm25")
+    report("bm25", run, capsys)
     (table,) = store_of(collection).glob("artefacts/index/*/shards.json")
     assert len(json.loads(table.read_bytes())["documents_terms_postings"]) > 1
     for query in range(0, QUERIES, QUERIES // CHECKED):
-        assert is_best(made.run[query], by_hand(collection, collection.queries[query]), 1e-5), query
-    assert made.measures == pytest.approx(means(made, collection), abs=1e-6)
-    assert made.measures["R@100"] > 0.5, "four words of a passage find it mostly"
-    assert max(made.peaks.values()) < LIMIT
+        assert is_best(run.run[query], by_hand(collection, collection.queries[query]), 1e-5), query
+    assert run.measures == pytest.approx(means(run, collection), abs=1e-6)
+    assert run.measures["R@100"] > 0.5, "four words of a passage find it mostly"
+    assert max(run.peaks.values()) < LIMIT
 
 
 def test_encoder(collection: Collection, encoder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -201,22 +205,22 @@ def test_encoder(collection: Collection, encoder: Path, capsys: pytest.CaptureFi
     from bench.retrieval.vectors import Vectors
     from bench.types import Item
 
-    made = ran(collection, "pretrained", f"method.model={encoder}")
-    report("scratch:1x64", made, capsys)
+    run = ran(collection, "pretrained", f"method.model={encoder}")
+    report("scratch:1x64", run, capsys)
     vectors = [Vectors(path) for path in store_of(collection).glob("artefacts/encode/*")]
-    queries, passages = sorted(vectors, key=lambda one: len(one.ids))
+    queries, passages = sorted(vectors, key=lambda encoded: len(encoded.ids))
     assert passages.matrix.shape == (PASSAGES, 64)
     spelling, ends = spelt(WORDS), np.cumsum(collection.lengths)
     for at in (0, 4095, 4096, PASSAGES // 2, PASSAGES - 1):
         title, *text = (spelling[word] for word in collection.words[ends[at] - collection.lengths[at] : ends[at]])
-        alone = load(encoder).encode([Item("", " ".join(text), title)], "passage")
+        single = load(encoder).encode([Item("", " ".join(text), title)], "passage")
         assert passages.ids[at] == f"{at}#0"
-        np.testing.assert_allclose(passages.matrix[at], alone[0], atol=1e-5)
+        np.testing.assert_allclose(passages.matrix[at], single[0], atol=1e-5)
     for query in range(0, QUERIES, QUERIES // CHECKED):
         scores = passages.matrix @ queries.matrix[query]
-        assert is_best(made.run[query], scores, 1e-4), query
-    assert made.measures == pytest.approx(means(made, collection), abs=1e-6)
-    assert max(made.peaks.values()) < LIMIT
+        assert is_best(run.run[query], scores, 1e-4), query
+    assert run.measures == pytest.approx(means(run, collection), abs=1e-6)
+    assert max(run.peaks.values()) < LIMIT
 
 
 class Watch:

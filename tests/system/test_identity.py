@@ -111,13 +111,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 class Changes:
     """What came of changing settings, one at a time."""
 
-    made: int = 0
+    count: int = 0
     refused: list[str] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)  # keys changed, hash not
     environment: set[str] = field(default_factory=set)
 
     def add(self, name: str, key: str, before: Mapping[Any, Row], after: Mapping[Any, Row]) -> None:
-        self.made += 1
+        self.count += 1
         for system in before.keys() & after.keys():
             old, new = before[system], after[system]
             if old.hash == new.hash and old.keys != new.keys:
@@ -128,16 +128,21 @@ class Changes:
 
 
 def change_each(
-    changes: Changes, name: str, request: Request, leaves: Mapping[str, FieldInfo], values: Mapping[str, Any], how: Any
+    changes: Changes,
+    name: str,
+    request: Request,
+    leaves: Mapping[str, FieldInfo],
+    values: Mapping[str, Any],
+    plan_of: Any,
 ) -> None:
     """Plan a request once for each setting, changed to the first other value that is accepted."""
-    before = rows(how(request))
+    before = rows(plan_of(request))
     for key, leaf in leaves.items():
         if key in ADDRESS or key.startswith("tuning."):
             continue
         for value in other_value(leaf, values[key]):
             try:
-                after = rows(how(replace(request, sets=(*request.sets, f"{key}={written(value)}"))))
+                after = rows(plan_of(replace(request, sets=(*request.sets, f"{key}={written(value)}"))))
             except BenchError:
                 continue
             changes.add(name, key, before, after)
@@ -149,24 +154,24 @@ def change_each(
 def test_every_setting_that_changes_a_number_changes_the_hash(plugins: Plugins, store: Store) -> None:
     """Every setting of the harness, in cases with every kind of system; every setting of every method."""
 
-    def how(request: Request) -> Plan:
+    def plan_of(request: Request) -> Plan:
         return plan(request, plugins, store)
 
     changes = Changes()
     harness = leaves_of(RunConfig)
     for name, request in {**CASES, "own folder": replace(OWN_FOLDER, tasks=(str(TINY),))}.items():
         typed = {key: value for key, _, value in (text.partition("=") for text in request.sets)}
-        change_each(changes, name, request, harness, {**values_of(RunConfig()), **typed}, how)
+        change_each(changes, name, request, harness, {**values_of(RunConfig()), **typed}, plan_of)
     for name, owned in sorted(plugins.methods.items()):
         method = owned.value
         request = replace(RERANKED, methods=(name,), rerank=None, settings=("unsupervised",))
         request = replace(request, preset="pretrained/mbert") if name == "pretrained" else request
         config = leaves_of(method.config, "method.")
-        change_each(changes, name, request, config, values_of(method.config(), "method."), how)
+        change_each(changes, name, request, config, values_of(method.config(), "method."), plan_of)
     assert not changes.unseen
     assert changes.environment == ENVIRONMENT_SETTINGS
-    assert changes.made > 500
-    assert len(changes.refused) < 0.05 * changes.made, changes.refused
+    assert changes.count > 500
+    assert len(changes.refused) < 0.05 * changes.count, changes.refused
 
 
 def stage_classes(base: type[Stage] = Stage) -> Iterator[type[Stage]]:
@@ -230,8 +235,10 @@ def test_two_inputs_of_one_key_name_are_refused() -> None:
 
 def test_the_graph_of_a_system_holds_no_machine(plugins: Plugins, store: Store) -> None:
     """Two numbers of threads give one graph; the chain of stages is whole."""
-    one, two = (plan(replace(RERANKED, sets=(f"compute.threads={count}",)), plugins, store) for count in (1, 2))
-    assert [row.graph for row in one.identities] == [row.graph for row in two.identities]
-    assert {step.key for step in closure([one.legs[0][0].search])}
-    names = {node["stage"] for identity in one.identities for node in identity.graph.values()}
+    single_threaded, two_threaded = (
+        plan(replace(RERANKED, sets=(f"compute.threads={count}",)), plugins, store) for count in (1, 2)
+    )
+    assert [row.graph for row in single_threaded.identities] == [row.graph for row in two_threaded.identities]
+    assert {step.key for step in closure([single_threaded.legs[0][0].search])}
+    names = {node["stage"] for identity in single_threaded.identities for node in identity.graph.values()}
     assert {"read", "validate", "prepare", "init", "train", "tune", "encode", "weigh", "fuse", "rerank"} <= names

@@ -39,9 +39,9 @@ def test_killed_at_twenty_moments(
     length = float("inf")
     for attempt in ("whole", "again"):  # the shorter of two, for machines are shared
         start = time.monotonic()
-        whole = run_json(*options(folder, tmp_path / attempt, tmp_path / "results"), seconds=240)
+        uninterrupted = run_json(*options(folder, tmp_path / attempt, tmp_path / "results"), seconds=240)
         length = min(length, time.monotonic() - start)
-    expected, draw = _run_hash(whole), random.Random(20)
+    expected, draw = _run_hash(uninterrupted), random.Random(20)
     interrupted = 0
     for number in range(20):
         store, results = tmp_path / f"store-{number}", tmp_path / f"results-{number}"
@@ -53,13 +53,13 @@ def test_killed_at_twenty_moments(
         process.send_signal(signal.SIGKILL)
         interrupted += process.wait() == -signal.SIGKILL
         finished = _artefacts(store)
-        again = run_json(*command[:-1])
-        assert _run_hash(again) == expected
+        resumed = run_json(*command[:-1])
+        assert _run_hash(resumed) == expected
         after = _artefacts(store)
         assert {path: after[path] for path in finished} == finished, "a finished stage was made again"
-        made = {stage["key"] for stage in again["stages"] if stage["state"] == "ran"}
-        assert not made & {Path(path).name for path in finished}
-        assert again["results"][0]["measures"] == whole["results"][0]["measures"]
+        rerun = {stage["key"] for stage in resumed["stages"] if stage["state"] == "ran"}
+        assert not rerun & {Path(path).name for path in finished}
+        assert resumed["results"][0]["measures"] == uninterrupted["results"][0]["measures"]
         litter = [*(store / "work").iterdir(), *(store / "leases").iterdir(), *store.rglob(".*.part")]
         assert litter == [], "the next run clears what a kill has left"
     assert interrupted >= 10, "most runs should have been hit while at work"
@@ -104,10 +104,10 @@ def test_a_flipped_byte_anywhere_is_found_and_rebuilt(
         damaged = bytearray(good)
         damaged[draw.randrange(len(good))] ^= 1 << draw.randrange(8)
         path.write_bytes(damaged)
-        done = bench("verify", *places, "--json", status=1)
-        assert str(path) in {fault["path"] for fault in json.loads(done.stdout)["corrupt"]}
-        again = run_json(*command)
-        rebuilt = [stage["stage"] for stage in again["stages"] if stage["state"] == "ran"]
+        completed = bench("verify", *places, "--json", status=1)
+        assert str(path) in {fault["path"] for fault in json.loads(completed.stdout)["corrupt"]}
+        repaired = run_json(*command)
+        rebuilt = [stage["stage"] for stage in repaired["stages"] if stage["state"] == "ran"]
         assert rebuilt == [path.relative_to(tmp_path / "store" / "artefacts").parts[0]]
         assert path.read_bytes() == good
         bench("verify", *places)
@@ -124,10 +124,10 @@ def test_a_damaged_result_is_named_and_written_again(
         good = path.read_bytes()
         path.write_bytes(good[:-2] + bytes([good[-2] ^ 1]) + good[-1:])
         places = ("--store", tmp_path / "store", "--results", tmp_path / "results")
-        done = bench("verify", *places, "--json", status=1)
-        assert str(path) in {fault["path"] for fault in json.loads(done.stdout)["corrupt"]}
-        again = run_json(*command)
-        assert not [stage for stage in again["stages"] if stage["state"] == "ran"]
+        completed = bench("verify", *places, "--json", status=1)
+        assert str(path) in {fault["path"] for fault in json.loads(completed.stdout)["corrupt"]}
+        repaired = run_json(*command)
+        assert not [stage for stage in repaired["stages"] if stage["state"] == "ran"]
         assert path.read_bytes() == good
 
 
@@ -151,14 +151,14 @@ def test_a_signal_ends_a_run_with_a_sentence(
         while not (tmp_path / "store" / "artefacts" / "validate").exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         process.send_signal(number)
-        _, said = process.communicate(timeout=120)
-    how = "interrupted" if name == "SIGINT" else f"ended by {name}"
-    assert f"bench: {how}; finished stages are kept, type the same command to go on" in said
-    assert "Traceback" not in said
+        _, stderr = process.communicate(timeout=120)
+    ending = "interrupted" if name == "SIGINT" else f"ended by {name}"
+    assert f"bench: {ending}; finished stages are kept, type the same command to go on" in stderr
+    assert "Traceback" not in stderr
     assert process.returncode == 128 + number
-    kept = _artefacts(tmp_path / "store")
+    finished = _artefacts(tmp_path / "store")
     run_json(*command)
-    assert kept.items() <= _artefacts(tmp_path / "store").items()
+    assert finished.items() <= _artefacts(tmp_path / "store").items()
 
 
 CLEANER = """
@@ -198,10 +198,10 @@ def test_results_that_cannot_be_written_stop_before_any_work(
 ) -> None:
     """A file stands where a folder is needed; root may write anywhere, so no permission is tried."""
     (tmp_path / "file").write_text("I am a file")
-    done = bench(*options(tiny, tmp_path / "store", tmp_path / "file" / "results"), status=1)
-    assert "cannot write to the results folder" in done.stderr
-    assert "choose another folder by --results" in done.stderr
-    assert "Traceback" not in done.stderr
+    completed = bench(*options(tiny, tmp_path / "store", tmp_path / "file" / "results"), status=1)
+    assert "cannot write to the results folder" in completed.stderr
+    assert "choose another folder by --results" in completed.stderr
+    assert "Traceback" not in completed.stderr
     assert not (tmp_path / "store" / "artefacts").exists()
 
 
@@ -214,7 +214,7 @@ def test_a_write_that_fails_half_way_keeps_finished_stages(
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
 
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "bench", *command],
         cwd=tmp_path,
         env=environment,
@@ -224,26 +224,28 @@ def test_a_write_that_fails_half_way_keeps_finished_stages(
         preexec_fn=limit,
         timeout=240,
     )
-    assert done.returncode == 1, done.stderr
-    assert "Traceback" not in done.stderr
-    assert "finished stages are kept" in done.stderr
-    kept = {path.parent.parent.name for path in (tmp_path / "store").glob("artefacts/*/*/manifest.json")}
-    assert {"validate", "read"} <= kept
-    assert "search" not in kept
-    again = run_json(*command)
-    states = {stage["stage"]: stage["state"] for stage in again["stages"]}
+    assert completed.returncode == 1, completed.stderr
+    assert "Traceback" not in completed.stderr
+    assert "finished stages are kept" in completed.stderr
+    finished = {path.parent.parent.name for path in (tmp_path / "store").glob("artefacts/*/*/manifest.json")}
+    assert {"validate", "read"} <= finished
+    assert "search" not in finished
+    resumed = run_json(*command)
+    states = {stage["stage"]: stage["state"] for stage in resumed["stages"]}
     assert (states["validate"], states["read"], states["index"]) == ("cached", "cached", "ran")
 
 
 @contextmanager
-def _mounted(place: Path, how: str) -> Iterator[Path]:
+def _mounted(place: Path, options: str) -> Iterator[Path]:
     """A file system of its own, where this user may mount one."""
     place.mkdir()
     mount, unmount = shutil.which("mount"), shutil.which("umount")
     if os.geteuid() != 0 or not (mount and unmount):
         pytest.skip("only root may mount a file system")
-    made = subprocess.run([mount, "-t", "tmpfs", "-o", how, "tmpfs", str(place)], check=False, capture_output=True)
-    if made.returncode != 0:
+    mounted = subprocess.run(
+        [mount, "-t", "tmpfs", "-o", options, "tmpfs", str(place)], check=False, capture_output=True
+    )
+    if mounted.returncode != 0:
         pytest.skip("no file system may be mounted here")
     try:
         yield place
@@ -254,10 +256,10 @@ def _mounted(place: Path, how: str) -> Iterator[Path]:
 def test_a_really_full_disk(tmp_path: Path, folder: Path, bench: Any, options: Options) -> None:
     """The store lies on a disk of 300 kB."""
     with _mounted(tmp_path / "disk", "size=300k") as disk:
-        done = bench(*options(folder, disk / "store", tmp_path / "results"), status=1)
-        assert "the disk is full" in done.stderr
-        assert "finished stages are kept" in done.stderr
-        assert "Traceback" not in done.stderr
+        completed = bench(*options(folder, disk / "store", tmp_path / "results"), status=1)
+        assert "the disk is full" in completed.stderr
+        assert "finished stages are kept" in completed.stderr
+        assert "Traceback" not in completed.stderr
         assert list((disk / "store").glob("artefacts/validate/*/manifest.json"))
 
 
@@ -268,7 +270,7 @@ def test_a_read_only_results_folder(
     run_json(*options(tiny, tmp_path / "store", tmp_path / "good"))
     finished = sorted((tmp_path / "store").glob("artefacts/*/*"))
     with _mounted(tmp_path / "disk", "ro") as disk:
-        done = bench(*options(tiny, tmp_path / "store", disk), status=1)
-    assert "the file system is read-only" in done.stderr
-    assert "Traceback" not in done.stderr
+        completed = bench(*options(tiny, tmp_path / "store", disk), status=1)
+    assert "the file system is read-only" in completed.stderr
+    assert "Traceback" not in completed.stderr
     assert sorted((tmp_path / "store").glob("artefacts/*/*")) == finished

@@ -27,7 +27,7 @@ Bench = Callable[[str], Any]
 PROSE = {"allowed", "card", "citation", "help", "licence", "note", "owner", "reported", "source", "summary", "title"}
 """Fields that people read."""
 PLAN = "plan --method bm25+crop --suite mrtydi --task sw --offline --device cpu --store store --json"
-TRIED = (1, 512, 0.5, True, "mean", "cos", "some text")
+CANDIDATES = (1, 512, 0.5, True, "mean", "cos", "some text")
 """Values for a setting that has none by default; the first that is accepted is recorded."""
 
 
@@ -60,21 +60,21 @@ def recorded() -> Iterator[dict[str, Any]]:
 
 def _lines(record: Mapping[str, Any]) -> str:
     parts = []
-    for name, things in sorted(record.items()):
-        if isinstance(things, dict):
-            rows = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in things.items()]
+    for name, entries in sorted(record.items()):
+        if isinstance(entries, dict):
+            rows = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in entries.items()]
             parts.append(f"{json.dumps(name)}: {{\n" + ",\n".join(rows) + "\n}")
         else:
-            parts.append(f"{json.dumps(name)}: {json.dumps(things, indent=0, ensure_ascii=False)}")
+            parts.append(f"{json.dumps(name)}: {json.dumps(entries, indent=0, ensure_ascii=False)}")
     return "{\n" + ",\n".join(parts) + "\n}"
 
 
-def _compare(part: str, found: Any, recorded: dict[str, Any]) -> None:
+def _compare(part: str, current: Any, recorded: dict[str, Any]) -> None:
     """Record what was found, or expect all that was recorded in it."""
     if RECORDING:
-        recorded[part] = found
+        recorded[part] = current
     else:
-        assert list(_lost(recorded[part], found, part)) == []
+        assert list(_lost(recorded[part], current, part)) == []
 
 
 def _lost(old: Any, new: Any, at: str) -> Iterator[str]:
@@ -97,7 +97,7 @@ def _plain(value: Any) -> Any:
 
 def _commands(command: click.Command, name: str, context: click.Context) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (words, parameters) of a command and of those under it."""
-    yield name, {"/".join(one.opts): _parameter(one) for one in command.params}
+    yield name, {"/".join(parameter.opts): _parameter(parameter) for parameter in command.params}
     if isinstance(command, click.Group):
         for part in command.list_commands(context):
             below = command.get_command(context, part)
@@ -105,29 +105,29 @@ def _commands(command: click.Command, name: str, context: click.Context) -> Iter
             yield from _commands(below, f"{name} {part}", click.Context(below, parent=context))
 
 
-def _parameter(one: click.Parameter) -> dict[str, Any]:
+def _parameter(parameter: click.Parameter) -> dict[str, Any]:
     """What may be typed for a parameter."""
-    default = None if callable(one.default) else one.to_info_dict()["default"]
-    about = {
-        "type": one.type.name,
-        "required": one.required,
-        "multiple": one.multiple,
-        "values": one.nargs,
+    default = None if callable(parameter.default) else parameter.to_info_dict()["default"]
+    description = {
+        "type": parameter.type.name,
+        "required": parameter.required,
+        "multiple": parameter.multiple,
+        "values": parameter.nargs,
         "default": default if isinstance(default, bool | int | float | str | None) else str(default),
     }
-    if isinstance(one, click.Option):
-        about |= {"flag": one.is_flag, "off": list(one.secondary_opts)}
-    if isinstance(one.type, click.Choice):
-        about["choices"] = [str(choice) for choice in one.type.choices]
-    return about
+    if isinstance(parameter, click.Option):
+        description |= {"flag": parameter.is_flag, "off": list(parameter.secondary_opts)}
+    if isinstance(parameter.type, click.Choice):
+        description["choices"] = [str(choice) for choice in parameter.type.choices]
+    return description
 
 
 def test_commands_and_flags(recorded: dict[str, Any]) -> None:
     """Every command, every parameter, its type, default and choices."""
     from bench.cli import bench as root
 
-    found = dict(_commands(root, "bench", click.Context(root)))
-    _compare("commands", found, recorded)
+    commands = dict(_commands(root, "bench", click.Context(root)))
+    _compare("commands", commands, recorded)
 
 
 def test_settings_of_the_harness(bench: Bench, place: Path, recorded: dict[str, Any]) -> None:
@@ -136,15 +136,17 @@ def test_settings_of_the_harness(bench: Bench, place: Path, recorded: dict[str, 
     if RECORDING:
         recorded["settings"] = _settings(bench, place, recorded.get("settings", {}))
     settings: dict[str, dict[str, Any]] = recorded["settings"]
-    defaults = {name: one["default"] for name, one in settings.items() if one["default"] is not None}
+    defaults = {name: setting["default"] for name, setting in settings.items() if setting["default"] is not None}
     assert {step["key"] for step in bench(f"{PLAN} {_typed(defaults)}")["steps"]} == keys
-    assert _accepted(bench, {name: one["with others"] for name, one in settings.items() if "with others" in one})
-    alone = {name: one["alone"] for name, one in settings.items() if "alone" in one}
-    assert [name for name, value in alone.items() if not _accepted(bench, {name: value})] == []
+    assert _accepted(
+        bench, {name: setting["with others"] for name, setting in settings.items() if "with others" in setting}
+    )
+    exclusive = {name: setting["alone"] for name, setting in settings.items() if "alone" in setting}
+    assert [name for name, value in exclusive.items() if not _accepted(bench, {name: value})] == []
     assert not _accepted(bench, {"search.unheard_of": 1})
 
 
-def _settings(bench: Bench, place: Path, known: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(bench: Bench, place: Path, recorded_settings: Mapping[str, Any]) -> dict[str, Any]:
     """Defaults as the manifests of a store have them; for a setting without one a value that is accepted."""
     bench(f"run --method bm25 --suite beir --task {FIXTURES / 'tiny-beir'} --store kept --results kept --json")
     rows = {
@@ -154,15 +156,15 @@ def _settings(bench: Bench, place: Path, known: Mapping[str, Any]) -> dict[str, 
         if not row["key"].startswith("method.")
     }
     together: dict[str, Any] = {}
-    found = {**known, **{name: {"default": default} for name, default in rows.items()}}
+    settings = {**recorded_settings, **{name: {"default": default} for name, default in rows.items()}}
     for name in (name for name, default in rows.items() if default is None):
-        for value in TRIED:
+        for value in CANDIDATES:
             if _accepted(bench, {name: value}):
-                way = "with others" if _accepted(bench, {**together, name: value}) else "alone"
-                found[name][way] = value
-                together |= {name: value} if way == "with others" else {}
+                combination = "with others" if _accepted(bench, {**together, name: value}) else "alone"
+                settings[name][combination] = value
+                together |= {name: value} if combination == "with others" else {}
                 break
-    return found
+    return settings
 
 
 def _typed(values: Mapping[str, Any]) -> str:
@@ -181,22 +183,25 @@ def _accepted(bench: Bench, values: Mapping[str, Any]) -> bool:
 
 def test_lists_methods_and_suites(bench: Bench, recorded: dict[str, Any]) -> None:
     """Measures with their other names, profiles, presets with their cells, plugins."""
-    found = {
+    lists = {
         kind: {row["name"]: _plain(row) for row in bench(f"list {kind} --json")[kind]}
         for kind in ("measures", "profiles", "presets", "plugins")
     }
-    _compare("lists", found, recorded)
+    _compare("lists", lists, recorded)
     # Of methods versions, settings with their defaults, values of presets, search spaces; of suites tasks, settings,
     # headline measure, averages, recipes with their values, and how many numbers papers printed.
     found_methods = {}
     for row in bench("list methods --json")["methods"]:
-        about = _plain(bench(f"show {row['name']} --json"))
-        found_methods[row["name"]] = {**about, "config": {one["key"]: one["default"] for one in about["config"]}}
+        description = _plain(bench(f"show {row['name']} --json"))
+        found_methods[row["name"]] = {
+            **description,
+            "config": {setting["key"]: setting["default"] for setting in description["config"]},
+        }
     _compare("methods", found_methods, recorded)
     found_suites = {}
     for row in bench("list suites --json")["suites"]:
-        about = bench(f"show {row['name']} --json")
-        found_suites[row["name"]] = {**_plain(about), "numbers reported": len(about["reported"])}
+        description = bench(f"show {row['name']} --json")
+        found_suites[row["name"]] = {**_plain(description), "numbers reported": len(description["reported"])}
     _compare("suites", found_suites, recorded)
 
 
@@ -212,7 +217,7 @@ def test_hooks_and_public_names(recorded: dict[str, Any]) -> None:
     }
     ours = distribution("retrieval-bench").entry_points
     _compare("hooks", hooks, recorded)
-    _compare("entry points", sorted(f"{one.group}: {one.name}" for one in ours), recorded)
+    _compare("entry points", sorted(f"{entry_point.group}: {entry_point.name}" for entry_point in ours), recorded)
     _compare("public names", sorted(bench.__all__), recorded)
     assert all(hasattr(bench, name) for name in bench.__all__)
 
@@ -223,7 +228,7 @@ def test_files_of_a_site(bench: Bench, place: Path, recorded: dict[str, Any]) ->
         with tarfile.open(archive) as packed:
             packed.extractall(place / "board", filter="data")
     bench("leaderboard build --results board --out site --store store --json")
-    found = sorted(
+    files = sorted(
         path.relative_to(place / "site").as_posix() for path in (place / "site").rglob("*") if path.is_file()
     )
-    _compare("files of a site", found, recorded)
+    _compare("files of a site", files, recorded)

@@ -30,8 +30,8 @@ def _states(outcome: dict[str, Any]) -> dict[str, str]:
 
 def _seconds() -> float:
     """What processes that this one waited for took of a processor, whatever else the machine did meanwhile."""
-    used = os.times()
-    return used.children_user + used.children_system
+    elapsed = os.times()
+    return elapsed.children_user + elapsed.children_system
 
 
 def test_a_run_and_what_a_second_one_reuses(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
@@ -40,9 +40,15 @@ def test_a_run_and_what_a_second_one_reuses(tmp_path: Path, tiny: Path, run_json
     first = run_json(*options)
     assert first["macro"] == []
     (row,) = first["results"]
-    about: dict[str, Any] = {"system": "bm25", "method": "bm25", "suite": "beir", "task": "beir/tiny-beir", "leg": None}
-    about |= {"setting": "unsupervised", "data": "local", "profile": "mini", "seed": 0, "queries": 12}
-    assert {key: row[key] for key in about} == about
+    expected: dict[str, Any] = {
+        "system": "bm25",
+        "method": "bm25",
+        "suite": "beir",
+        "task": "beir/tiny-beir",
+        "leg": None,
+    }
+    expected |= {"setting": "unsupervised", "data": "local", "profile": "mini", "seed": 0, "queries": 12}
+    assert {key: row[key] for key in expected} == expected
     assert set(row["measures"]) == {"nDCG@10", "R@100", "Rcap@100", "RR@10"}
     assert all(0 <= value <= 1 for value in row["measures"].values())
     lines = Path(row["run_file"]).read_text().splitlines()
@@ -70,11 +76,11 @@ def test_a_run_and_what_a_second_one_reuses(tmp_path: Path, tiny: Path, run_json
     assert Path(row["result_file"]).read_bytes() == content
     deep = run_json(*options, "--set", "search.k=2", "--results", tmp_path / "deep")
     assert {stage for stage, state in _states(deep).items() if state == "ran"} == {"search", "score"}
-    found = Counter(line.split()[0] for line in Path(deep["results"][0]["run_file"]).read_text().splitlines())
-    assert max(found.values()) == 2 < max(int(line.split()[3]) for line in lines)
-    named = run_json(*options, "--label", "my-bm25")
-    assert named["results"][0]["system"] == "my-bm25"
-    assert set(_states(named).values()) == {"cached"}
+    depths = Counter(line.split()[0] for line in Path(deep["results"][0]["run_file"]).read_text().splitlines())
+    assert max(depths.values()) == 2 < max(int(line.split()[3]) for line in lines)
+    labelled = run_json(*options, "--label", "my-bm25")
+    assert labelled["results"][0]["system"] == "my-bm25"
+    assert set(_states(labelled).values()) == {"cached"}
 
 
 def test_settings_presets_and_files_name_the_system(tmp_path: Path, tiny: Path, run_json: RunJson) -> None:
@@ -93,11 +99,11 @@ def test_settings_presets_and_files_name_the_system(tmp_path: Path, tiny: Path, 
 
 def test_what_does_not_apply_is_an_answer(tmp_path: Path, tiny: Path, bench: Any) -> None:
     """A deterministic method is run once, and says so; the cells that apply run, the others say why they do not."""
-    done = bench(*BM25, "--task", tiny, *_places(tmp_path), "--seed", "3,4", "--json")
-    assert [row["seed"] for row in json.loads(done.stdout)["results"]] == [0]
-    assert "deterministic" in done.stderr
-    done = bench(*BM25, "--task", tiny, *_places(tmp_path), "--regime", "unsupervised,multilingual", "--json")
-    outcome = json.loads(done.stdout)
+    completed = bench(*BM25, "--task", tiny, *_places(tmp_path), "--seed", "3,4", "--json")
+    assert [row["seed"] for row in json.loads(completed.stdout)["results"]] == [0]
+    assert "deterministic" in completed.stderr
+    completed = bench(*BM25, "--task", tiny, *_places(tmp_path), "--regime", "unsupervised,multilingual", "--json")
+    outcome = json.loads(completed.stdout)
     assert [row["setting"] for row in outcome["results"]] == ["unsupervised"]
     (refused,) = outcome["not_applicable"]
     assert refused["setting"] == "multilingual"
@@ -107,9 +113,9 @@ def test_what_does_not_apply_is_an_answer(tmp_path: Path, tiny: Path, bench: Any
 def test_tasks_merge_into_one_result_file(tmp_path: Path, tiny: Path, folder: Path, run_json: RunJson) -> None:
     """Two runs of one task each make the same result file as one run of both."""
     for task in (tiny, folder):
-        apart = run_json(*BM25, "--task", task, *_places(tmp_path))
+        separate = run_json(*BM25, "--task", task, *_places(tmp_path))
     both = run_json(*BM25, "--task", f"{tiny},{folder}", "--store", tmp_path / "store", "--results", tmp_path / "other")
-    apart_file, both_file = (Path(outcome["results"][0]["result_file"]) for outcome in (apart, both))
+    apart_file, both_file = (Path(outcome["results"][0]["result_file"]) for outcome in (separate, both))
     assert apart_file.read_bytes() == both_file.read_bytes()
     assert len(both["results"]) == 2
 
@@ -144,10 +150,10 @@ def test_help_is_quick_and_light() -> None:
     times = []
     for _ in range(2):
         start = _seconds()
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         times.append(_seconds() - start)
-    modules = set(done.stdout.splitlines()[-1].split())
-    assert "run" in done.stdout
+    modules = set(completed.stdout.splitlines()[-1].split())
+    assert "run" in completed.stdout
     assert min(times) < 0.3
     assert not modules & {"torch", "transformers", "numpy", "numba", "pandas", "pydantic", "rich", "ir_datasets"}
 
@@ -174,21 +180,21 @@ EIGHT = dict(zip(MINI_GRID.suites, MEASURES, strict=True))
 def test_two_methods_on_eight_suites(bench: Bench, tmp_path: Path) -> None:
     """Every suite has BM25, a trained encoder and its start; a second run reuses all; the site has a page of each."""
     grid = ("--preset", "mini-grid", "--method", "bm25,crop", "--seed", "0", "--set", "budget.tokens=5000")
-    done = bench("run", *grid, "--json", seconds=800)
-    found = json.loads(done.stdout)
-    assert {(row["suite"], row["system"]) for row in found["results"]} == {
+    completed = bench("run", *grid, "--json", seconds=800)
+    outcome = json.loads(completed.stdout)
+    assert {(row["suite"], row["system"]) for row in outcome["results"]} == {
         (suite, system) for suite in EIGHT for system in ("bm25", "crop", "crop@init")
     }
-    assert {(row["setting"], row["data"], row["seed"]) for row in found["results"]} == {("unsupervised", "mini", 0)}
-    for row in found["results"]:
+    assert {(row["setting"], row["data"], row["seed"]) for row in outcome["results"]} == {("unsupervised", "mini", 0)}
+    for row in outcome["results"]:
         assert EIGHT[row["suite"]] in row["measures"]
         assert row["task"].startswith(f"mini/{row['suite']}/")
         assert row["queries"] > 0
         assert all(0 <= value <= 1 for value in row["measures"].values())
-    assert {one["suite"] for one in found["macro"] if EIGHT[one["suite"]] in one["measures"]} == EIGHT.keys()
-    made = [stage for stage in found["stages"] if stage["state"] == "ran"]
+    assert {macro["suite"] for macro in outcome["macro"] if EIGHT[macro["suite"]] in macro["measures"]} == EIGHT.keys()
+    executed = [stage for stage in outcome["stages"] if stage["state"] == "ran"]
     for stage in ("prepare", "train", "init"):
-        assert sum(one["stage"] == stage for one in made) == 1
+        assert sum(executed_stage["stage"] == stage for executed_stage in executed) == 1
     planned = bench("plan", *grid, "--json")
     assert not any(step["runs"] for step in json.loads(planned.stdout)["steps"])
     bench("leaderboard", "build", "--out", "site")
@@ -222,11 +228,11 @@ def test_doubtful_languages_and_names_of_folders(tmp_path: Path, tiny: Path, ben
     rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
     text = "".join(json.dumps({**row, "metadata": {"lang": "sw"}}) + "\n" for row in rows)
     (folder / "queries.jsonl").write_text(text)
-    done = bench(*BM25, "--task", folder, "--store", tmp_path / "store")
-    assert "the queries of beir/copy are in sw, its corpus is taken for en" in done.stderr
-    assert "--set data.language=sw" in done.stderr
+    completed = bench(*BM25, "--task", folder, "--store", tmp_path / "store")
+    assert "the queries of beir/copy are in sw, its corpus is taken for en" in completed.stderr
+    assert "--set data.language=sw" in completed.stderr
     # One row of a table cannot be of two folders with one name; the same folder twice is one task.
-    other = Path(shutil.copytree(tiny, tmp_path / "other" / tiny.name))
-    done = bench("plan", *BM25[1:], "--task", f"{tiny},{other}", status=2)
-    assert "would both be called beir/tiny-beir" in done.stderr
+    namesake = Path(shutil.copytree(tiny, tmp_path / "other" / tiny.name))
+    completed = bench("plan", *BM25[1:], "--task", f"{tiny},{namesake}", status=2)
+    assert "would both be called beir/tiny-beir" in completed.stderr
     bench("plan", *BM25[1:], "--task", f"{tiny},{tiny}")

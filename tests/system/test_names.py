@@ -67,20 +67,26 @@ def test_no_place_is_published(tmp_path: Path, home: Path, corpus: Path, tiny: P
     tuned = ("--regime", "english", "--set", f"tune.data={home / 'pairs.tsv'}", "--set", "tune.steps=1")
     sets = ("--set", "method.learning_rate=1e-4")
     places = ("--results", home / "results")
-    own = run_json("run", "--method", "pretrained", "--set", f"method.model={home / 'tiny-encoder'}", *task, *places)
+    pretrained = run_json(
+        "run", "--method", "pretrained", "--set", f"method.model={home / 'tiny-encoder'}", *task, *places
+    )
     run_json("run", "--method", "crop", "--backbone", home / "tiny-encoder", *tuned, *sets, *trained[5:], *places)
-    (label,) = {row["system"] for row in own["results"]}
+    (label,) = {row["system"] for row in pretrained["results"]}
     assert label.startswith("pretrained@model=tiny-encoder-")
     assert len(label) == len("pretrained@model=tiny-encoder-1a2b3c4d")
     contents = [json.loads(path.read_text()) for path in (home / "results").rglob("result.json")]
-    assert sorted(one["system"]["label"] for one in contents) == ["crop@init", "crop@learning_rate=0.0001", label]
+    assert sorted(content["system"]["label"] for content in contents) == [
+        "crop@init",
+        "crop@learning_rate=0.0001",
+        label,
+    ]
     for path in (home / "results").rglob("*"):
         assert not path.is_file() or str(tmp_path).encode() not in path.read_bytes(), path.name
-    (system,) = (one["system"] for one in contents if one["system"]["label"] == label)
+    (system,) = (content["system"] for content in contents if content["system"]["label"] == label)
     assert system["hash"] == system_hash(system["method"], system["version"], system["graph"])
     assert system["config"]["model"] == f"./{label.partition('=')[2]}"
     shutil.move(home / "tiny-encoder", tmp_path / "moved" / "tiny-encoder")
     sets_moved = (f"method.model={tmp_path}/moved/tiny-encoder",)
-    asked = Request(("pretrained",), ("beir",), tasks=(str(tiny),), sets=sets_moved, device="cpu")
-    moved = plan(asked, load(), Store(tmp_path / "store"))
+    request = Request(("pretrained",), ("beir",), tasks=(str(tiny),), sets=sets_moved, device="cpu")
+    moved = plan(request, load(), Store(tmp_path / "store"))
     assert (moved.cells[0].system.label, moved.identities[0].hash) == (label, system["hash"])

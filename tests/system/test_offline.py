@@ -18,12 +18,12 @@ WAYS: dict[str, str] = dict(cases("ways-to-a-model"))
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
+def contacted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
     """What somebody wanted to connect to, or to look up; nobody can, and the cache of the hub is empty."""
-    found: list[object] = []
+    addresses: list[object] = []
 
-    def refuse(*given: Any, **_: Any) -> Any:
-        found.append(given[-1] if given else None)
+    def refuse(*arguments: Any, **_: Any) -> Any:
+        addresses.append(arguments[-1] if arguments else None)
         raise OSError("no network here")
 
     for name in ("connect", "connect_ex", "sendto"):
@@ -31,36 +31,38 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
     for name in ("create_connection", "getaddrinfo", "gethostbyname"):
         monkeypatch.setattr(socket, name, refuse)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    return found
+    return addresses
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_nobody_is_asked(way: str, asked: list[object], bench: Any) -> None:
+def test_nobody_is_asked(way: str, contacted: list[object], bench: Any) -> None:
     """A model that is not in the cache is a sentence with exit code 2."""
-    done = bench(*WAYS[way].split(), "--offline", "--json", status=2)
-    assert "offline" in json.loads(done.stdout)["error"]["message"] or way == "a preset"
-    assert asked == []
+    completed = bench(*WAYS[way].split(), "--offline", "--json", status=2)
+    assert "offline" in json.loads(completed.stdout)["error"]["message"] or way == "a preset"
+    assert contacted == []
 
 
 def test_somebody_is_asked_otherwise_but_for_what_is_in_the_cache(
-    asked: list[object], bench: Any, tmp_path: Path, monkeypatch: Any
+    contacted: list[object], bench: Any, tmp_path: Path, monkeypatch: Any
 ) -> None:
     """The tests above would prove nothing where no way reaches a network."""
     bench(*WAYS["an id"].split(), status=2)
-    assert asked
+    assert contacted
     # A plan reads the small files that an earlier run has fetched.
-    asked.clear()
+    contacted.clear()
     folder = tmp_path / "hub" / "models--owner--name"
     (folder / "refs").mkdir(parents=True)
     (folder / "refs" / "main").write_text("a" * 40)
     (folder / "snapshots" / ("a" * 40)).mkdir(parents=True)
     (folder / "snapshots" / ("a" * 40) / "config.json").write_text('{"num_hidden_layers": 2}')
     bench(*WAYS["a plan"].split(), "--offline", "--json")
-    assert asked == []
+    assert contacted == []
 
 
-@pytest.mark.parametrize("wanted", [True, False])
-def test_stages_of_a_request_from_python_obey(wanted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_requested", [True, False])
+def test_stages_of_a_request_from_python_obey(
+    is_requested: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No command line has set the switch; the request has."""
 
     class StopError(Exception):
@@ -70,13 +72,13 @@ def test_stages_of_a_request_from_python_obey(wanted: bool, tmp_path: Path, monk
         raise StopError(is_offline())
 
     monkeypatch.setattr("bench.pipeline.run.carry_out", stop)
-    with pytest.raises(StopError, check=lambda error: error.args == (wanted,)):
+    with pytest.raises(StopError, check=lambda error: error.args == (is_requested,)):
         bench.run(
             bench.Request(
                 methods=("bm25",),
                 suites=("mrtydi",),
                 tasks=("sw",),
-                offline=wanted,
+                offline=is_requested,
                 store=tmp_path / "store",
                 results=tmp_path / "results",
             )

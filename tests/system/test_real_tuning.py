@@ -13,7 +13,7 @@ RunJson = Callable[..., dict[str, Any]]
 Bench = Callable[..., Any]
 
 PAIRS = 18_944  # of the data kit's supervised/en, as its README counts them
-HELD = 1_894  # a tenth, by lot, as they bring no dev pairs
+HELD_OUT = 1_894  # a tenth, by lot, as they bring no dev pairs
 QUESTIONS, GOLD = 456, 329  # of Swahili
 TASK = ("--suite", "mrtydi-goldp", "--task", "sw", "--data", "official")
 
@@ -33,21 +33,21 @@ def test_english_pairs_before_a_test_in_swahili(bench: Bench, run_json: RunJson,
         corpus.write_text("".join(line for _, line in zip(range(200), lines, strict=False)), encoding="utf-8")
     sets = ("tune.recipe=supervised-en", "tune.steps=5", "budget.tokens=5000", "prepare.vocabulary=1500")
     typed = ["--method", "crop", "--backbone", "scratch:1x32", "--device", "cpu", "--regime", "english", *TASK]
-    typed += [word for one in sets for word in ("--set", one)]
+    typed += [word for setting in sets for word in ("--set", setting)]
     ran = bench("run", "--corpus", corpus, *typed, *store, seconds=500, **place)
     assert f"audited: supervised-en holds 0 of {QUESTIONS} questions, 0 of {GOLD} gold passages of mrtydi-goldp" in (
         ran.stdout
     )
     results = [json.loads(path.read_text()) for path in (tmp_path / "results").rglob("result.json")]
-    assert sorted(one["system"]["label"] for one in results) == ["crop", "crop@init"]
-    for one in results:
-        leg = one["tasks"]["mrtydi-goldp/sw"][""]
+    assert sorted(result["system"]["label"] for result in results) == ["crop", "crop@init"]
+    for result in results:
+        leg = result["tasks"]["mrtydi-goldp/sw"][""]
         (tuning,) = leg["tunings"]
         assert (tuning["pairs"], tuning["held_out"]) == ("supervised-en", "share of the pairs, by lot")
         assert tuning["source"].endswith("values of profile mini")
         assert leg["facts"]["pairs"]["pairs"] == PAIRS
         tuned = leg["facts"]["tune"]
-        assert (tuned["training_pairs"], tuned["dev_pairs"], tuned["steps"]) == (PAIRS - HELD, HELD, 5)
+        assert (tuned["training_pairs"], tuned["dev_pairs"], tuned["steps"]) == (PAIRS - HELD_OUT, HELD_OUT, 5)
         badge = next(badge for badge in leg["audits"] if badge["corpus"] == "supervised-en")
         assert badge["audited"] == f"0 of {QUESTIONS} queries, 0 of {GOLD} gold passages"
         assert leg["queries"] == QUESTIONS

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-HERE = Path(__file__).parent
-GOLDEN = HERE.parent / "golden"
+FOLDER = Path(__file__).parent
+GOLDEN = FOLDER.parent / "golden"
 RECORD = GOLDEN / "keys.json"
 RECORDING = os.environ.get("BENCH_RECORD") == "1"
 PINNED = "--offline --device cpu --set compute.threads=1 --store store --json"
@@ -40,14 +40,14 @@ def _write(place: Path) -> None:
         path = place / "data" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{name}\n")
-    made = place / "made"
-    shutil.copytree(HERE.parent / "fixtures" / "tiny-beir", made / "tiny-beir")
-    (made / "corpus").mkdir()
-    (made / "corpus" / "en.jsonl").write_text('{"id": "a", "sentences": ["One sentence.", "Another one."]}\n')
-    (made / "pairs.jsonl").write_text('{"query": "Who?", "positive": "Nobody."}\n')
+    inputs = place / "made"
+    shutil.copytree(FOLDER.parent / "fixtures" / "tiny-beir", inputs / "tiny-beir")
+    (inputs / "corpus").mkdir()
+    (inputs / "corpus" / "en.jsonl").write_text('{"id": "a", "sentences": ["One sentence.", "Another one."]}\n')
+    (inputs / "pairs.jsonl").write_text('{"query": "Who?", "positive": "Nobody."}\n')
     model = {"model_type": "bert", "num_hidden_layers": 2, "hidden_size": 16, "max_position_embeddings": 512}
     for name in ("encoder", "cross"):
-        folder = made / name
+        folder = inputs / name
         folder.mkdir()
         (folder / "config.json").write_text(json.dumps(model))
         (folder / "tokenizer_config.json").write_text("{}")
@@ -67,8 +67,8 @@ def planned(pinned: tuple[Path, Callable[..., tuple[int, str, str]]]) -> Plan:
     def plan(words: str) -> dict[str, Any]:
         status, out, err = bench("plan", *shlex.split(f"{words} {PINNED}"))
         assert status == 0, err
-        found: dict[str, Any] = json.loads(out)
-        return found
+        plan_json: dict[str, Any] = json.loads(out)
+        return plan_json
 
     return plan
 
@@ -99,7 +99,7 @@ class Record:
     def write(self) -> None:
         """Write the record, a line for every title, command and identity."""
         keys = {
-            stage: {title: " ".join(sorted(found)) for title, found in sorted(titles.items())}
+            stage: {title: " ".join(sorted(key_set)) for title, key_set in sorted(titles.items())}
             for stage, titles in sorted(self.keys.items())
         }
         parts = [
@@ -149,9 +149,9 @@ def test_keys_are_as_recorded(name: str, planned: Plan, recorded: Record | dict[
     if isinstance(recorded, Record):
         recorded.add(name, plan)
         return
-    known, found = recorded["commands"][name], _summary(plan)
-    if found != known:
-        pytest.fail("\n".join([f"bench plan {COMMANDS[name]}", *_differences(known, found, plan, recorded)]))
+    expected, summary = recorded["commands"][name], _summary(plan)
+    if summary != expected:
+        pytest.fail("\n".join([f"bench plan {COMMANDS[name]}", *_differences(expected, summary, plan, recorded)]))
 
 
 def test_every_stage_is_covered() -> None:
@@ -159,11 +159,13 @@ def test_every_stage_is_covered() -> None:
     assert set(json.loads(RECORD.read_text(encoding="utf-8"))["keys"]) >= set(STAGES.split())
 
 
-def _differences(known: dict[str, Any], found: dict[str, Any], plan: Any, recorded: dict[str, Any]) -> Iterator[str]:
+def _differences(
+    expected: dict[str, Any], summary: dict[str, Any], plan: Any, recorded: dict[str, Any]
+) -> Iterator[str]:
     """Say what differs: counts and tags, then the first stages whose key is new though their inputs' are not."""
     for part in ("stages", "not_applicable", "tags"):
-        if known[part] != found[part]:
-            yield f"{part}: recorded {known[part]}, found {found[part]}"
+        if expected[part] != summary[part]:
+            yield f"{part}: recorded {expected[part]}, found {summary[part]}"
     keys = {key for titles in recorded["keys"].values() for text in titles.values() for key in text.split()}
     new = []
     for step in plan["steps"]:
@@ -171,7 +173,7 @@ def _differences(known: dict[str, Any], found: dict[str, Any], plan: Any, record
         titles = recorded["keys"].get(stage, {})
         if key[:DIGITS] in titles.get(title, "").split():
             continue
-        if all(given[:DIGITS] in keys for given in identity["inputs"].values()):
+        if all(digest[:DIGITS] in keys for digest in identity["inputs"].values()):
             new.append((stage, title, key, identity))
     for stage, title, key, identity in new[:5]:
         known_keys = recorded["keys"].get(stage, {}).get(title, "no stage of that title")
@@ -183,15 +185,15 @@ def _differences(known: dict[str, Any], found: dict[str, Any], plan: Any, record
 
 def _nearest(stage: str, title: str, identity: Any, identities: Mapping[str, Any]) -> list[str]:
     """How an identity differs from the nearest recorded one of its stage, of the same title where there is one."""
-    alike = [one for form, one in identities.items() if form.split()[0] == stage]
-    alike = [one for one in alike if one["title"] == title] or alike
-    each = [(_flat(one["identity"]), one["title"]) for one in alike]
-    own = _flat(identity)
-    if not each:
+    candidates = [candidate for form, candidate in identities.items() if form.split()[0] == stage]
+    candidates = [candidate for candidate in candidates if candidate["title"] == title] or candidates
+    flattened = [(_flat(candidate["identity"]), candidate["title"]) for candidate in candidates]
+    flat = _flat(identity)
+    if not flattened:
         return ["no identity of that stage was recorded"]
-    best, of = min(each, key=lambda one: len(set(one[0].items()) ^ set(own.items())))
-    changed = [name for name in sorted({*best, *own}) if best.get(name) != own.get(name)]
-    rows = [f"{name}: recorded {best.get(name, '—')}, found {own.get(name, '—')}" for name in changed]
+    best, of = min(flattened, key=lambda candidate: len(set(candidate[0].items()) ^ set(flat.items())))
+    changed = [name for name in sorted({*best, *flat}) if best.get(name) != flat.get(name)]
+    rows = [f"{name}: recorded {best.get(name, '—')}, found {flat.get(name, '—')}" for name in changed]
     return [f"(held against that of {of})", *rows] if of != title else rows
 
 
@@ -199,6 +201,8 @@ def _flat(value: Any, before: str = "") -> dict[str, str]:
     """Path of every value in an identity → the value as JSON."""
     if isinstance(value, Mapping) and value:
         return {
-            name: one for key, part in value.items() for name, one in _flat(part, f"{before}.{key}".strip(".")).items()
+            name: leaf
+            for key, part in value.items()
+            for name, leaf in _flat(part, f"{before}.{key}".strip(".")).items()
         }
     return {before: json.dumps(value)}

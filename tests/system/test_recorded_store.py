@@ -29,8 +29,8 @@ Answer = tuple[int, str, str]
 
 PINNED = "--offline --device cpu --set compute.threads=1 --store store --json"
 TASK = "--suite beir --task tiny-beir"
-GIVEN = json.loads((TESTS / "golden" / "store-commands.json").read_text(encoding="utf-8"))
-RUNS: dict[str, str] = GIVEN["runs"]
+RECORDED = json.loads((TESTS / "golden" / "store-commands.json").read_text(encoding="utf-8"))
+RUNS: dict[str, str] = RECORDED["runs"]
 """Name → the words after `bench run`; the last one reads what `bench export` wrote after the first one."""
 AUDIT = f"data audit --corpus corpus {TASK} --store store --json"
 STAGES = """
@@ -43,13 +43,13 @@ texts train train_cross tune validate
 def _write(place: Path) -> None:
     shutil.copytree(TINY, place / "tiny-beir")
     documents = _rows(TINY / "corpus.jsonl")
-    asked = {row["_id"]: row["text"] for row in _rows(TINY / "queries.jsonl")}
+    queries = {row["_id"]: row["text"] for row in _rows(TINY / "queries.jsonl")}
     texts = {row["_id"]: row["text"] for row in documents}
     (place / "corpus").mkdir()
     groups = [documents[at : at + 4] for at in range(0, len(documents), 4)]
     corpus = [{"id": group[0]["_id"], "sentences": [row["text"] for row in group]} for group in groups]
     judged = [line.split("\t") for line in (TINY / "qrels" / "test.tsv").read_text().splitlines()[1:]]
-    pairs = [{"query": asked[query], "positive": texts[passage]} for query, passage, _ in judged]
+    pairs = [{"query": queries[query], "positive": texts[passage]} for query, passage, _ in judged]
     for path, rows in {"corpus/en.jsonl": corpus, "pairs.jsonl": pairs}.items():
         (place / path).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
@@ -89,9 +89,9 @@ def _make(place: Path, run: Callable[[str], str]) -> None:
         if not (place / "encoder").exists() and "method.model" in words:
             (key,) = (path.name for path in (place / "store" / "artefacts" / "train").iterdir())
             run(f"export --key {key} --out encoder --store store")
-            about = place / "encoder" / "config_sentence_transformers.json"
+            config = place / "encoder" / "config_sentence_transformers.json"
             prompts = {"query": "query: ", "document": "passage: "}
-            about.write_text(json.dumps({**json.loads(about.read_text()), "prompts": prompts}))
+            config.write_text(json.dumps({**json.loads(config.read_text()), "prompts": prompts}))
         run(f"run {words} {PINNED} --results results")
     shutil.rmtree(place / "store" / "inputs")
     shutil.rmtree(place / "store" / "locks")
@@ -124,14 +124,14 @@ def test_every_stage_is_in_the_store(place: Path, bench: Callable[[str], str]) -
 def test_nothing_is_run_again(name: str, bench: Callable[[str], str], place: Path) -> None:
     """Every stage of the run is found, and no stage beside it is made either (`lint` is not among a run's)."""
     before = _artefacts(place)
-    found = json.loads(bench(f"run {RUNS[name]} {PINNED} --results again"))
-    assert [stage for stage in found["stages"] if stage["state"] != "cached"] == []
+    outcome = json.loads(bench(f"run {RUNS[name]} {PINNED} --results again"))
+    assert [stage for stage in outcome["stages"] if stage["state"] != "cached"] == []
     assert _artefacts(place) == before
-    for row in found["results"]:
+    for row in outcome["results"]:
         path = Path(row["result_file"])
         folder = path.parents[1].relative_to(place / "again")  # its name ends with the hash, which is another today
-        (kept,) = (place / "results" / folder.parent).glob(f"{folder.name.rpartition('-')[0]}-????????")
-        old = json.loads((kept / path.parent.name / path.name).read_text())
+        (recorded_folder,) = (place / "results" / folder.parent).glob(f"{folder.name.rpartition('-')[0]}-????????")
+        old = json.loads((recorded_folder / path.parent.name / path.name).read_text())
         new = json.loads(path.read_text())
         new["system"]["hash"] = old["system"]["hash"]
         assert list(_lost({**old, "files": sorted(old["files"]), "seal": ""}, {**new, "seal": ""})) == []
@@ -148,15 +148,15 @@ def _lost(old: Any, new: Any, at: str = "") -> Iterator[str]:
             else:
                 yield from _lost(value, new[name], f"{at}.{name}")
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        for number, (left, right) in enumerate(zip(old, new, strict=True)):
-            yield from _lost(left, right, f"{at}[{number}]")
+        for number, (old_item, new_item) in enumerate(zip(old, new, strict=True)):
+            yield from _lost(old_item, new_item, f"{at}[{number}]")
     elif isinstance(old, list) and isinstance(new, Mapping):
         yield from (f"{at}.{name} is lost" for name in old if name not in new)
     elif old != new:
         yield f"{at}: recorded {old!r}, found {new!r}"
 
 
-COMMANDS: dict[str, str] = GIVEN["printed"]
+COMMANDS: dict[str, str] = RECORDED["printed"]
 """Name → the words after `bench`; KEY is the key of the trained encoder."""
 
 
@@ -177,10 +177,10 @@ def _form(value: Any, at: str = "") -> Iterator[tuple[str, str]]:
 
 def _fields(printed: str) -> dict[str, str]:
     """Path of every field → the types of its values."""
-    found: dict[str, set[str]] = {}
+    kinds: dict[str, set[str]] = {}
     for path, kind in _form(json.loads(printed)):
-        found.setdefault(path, set()).add(kind)
-    return {path or ".": " ".join(sorted(kinds)) for path, kinds in sorted(found.items())}
+        kinds.setdefault(path, set()).add(kind)
+    return {path or ".": " ".join(sorted(kinds)) for path, kinds in sorted(kinds.items())}
 
 
 @pytest.fixture(scope="module")
@@ -195,12 +195,12 @@ def printed() -> Iterator[dict[str, dict[str, str]]]:
     PRINTED.write_text(json.dumps(record, indent=0) + "\n", encoding="utf-8")
 
 
-def _compare(name: str, found: dict[str, str], printed: dict[str, dict[str, str]]) -> None:
+def _compare(name: str, current: dict[str, str], printed: dict[str, dict[str, str]]) -> None:
     """Record fields, or compare them with those that were recorded."""
     if RECORDING:
-        printed[name] = found
+        printed[name] = current
     else:
-        assert {path: found.get(path, "lost") for path in printed[name]} == printed[name]
+        assert {path: current.get(path, "lost") for path in printed[name]} == printed[name]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -216,8 +216,8 @@ def test_doctor_and_an_error(
     bench: Callable[[str], str], printed: dict[str, dict[str, str]], pinned: tuple[Path, Callable[..., Answer]]
 ) -> None:
     """The sections and the fields of a finding, which is of this machine; an object that says what is wrong."""
-    found = _fields(bench("doctor --store store --json"))
-    _compare("doctor", dict.fromkeys(found, "any"), printed)
+    fields = _fields(bench("doctor --store store --json"))
+    _compare("doctor", dict.fromkeys(fields, "any"), printed)
     status, out, _ = pinned[1]("run", "--method", "nobody", "--json")
     assert status == 2
     _compare("an error", _fields(out), printed)

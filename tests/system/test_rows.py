@@ -22,46 +22,46 @@ def small(corpus: Path) -> tuple[str | Path, ...]:
 
 def test_a_weight_of_an_end_point_is_that_system(places: Any, small: Any, run_json: Any) -> None:
     """Weight 0 is BM25's own row, 1 the encoder's; the fused row has a name of both."""
-    given = ("run", "--method", "bm25+crop", "--suite", "mrtydi", "--task", "sw", *places, *small)
-    for weight, alone in (("0", "bm25"), ("1", "crop")):
-        outcome = run_json(*given, "--set", f"fuse.weight={weight}")
+    command = ("run", "--method", "bm25+crop", "--suite", "mrtydi", "--task", "sw", *places, *small)
+    for weight, single in (("0", "bm25"), ("1", "crop")):
+        outcome = run_json(*command, "--set", f"fuse.weight={weight}")
         values = {row["system"]: row["measures"] for row in outcome["results"]}
-        assert values["bm25+crop"] == values[alone]
+        assert values["bm25+crop"] == values[single]
         assert set(values) == {"bm25", "crop", "crop@init", "bm25+crop"}
 
 
 def test_the_weight_is_chosen_on_dev_questions(places: Any, small: Any, run_json: Any, tmp_path: Path) -> None:
     """A stage reads the dev questions, never those of the test; BM25 outweighs an encoder that has learnt nothing."""
     outcome = run_json("run", "--method", "bm25+crop", "--suite", "mrtydi", "--task", "sw", *places, *small)
-    (stage,) = (one for one in outcome["stages"] if one["stage"] == "weigh")
+    (stage,) = (executed for executed in outcome["stages"] if executed["stage"] == "weigh")
     assert "sw@dev" in stage["title"]
-    row = next(one for one in outcome["results"] if one["system"] == "bm25+crop")
+    row = next(result for result in outcome["results"] if result["system"] == "bm25+crop")
     content = json.loads(Path(row["result_file"]).read_text())
-    chosen = content["tasks"]["mini/mrtydi/sw"][""]["facts"]["weigh"]
-    assert chosen["measure"] == "RR@100"
-    assert chosen["values"][str(chosen["weight"])] == max(chosen["values"].values())
-    assert {"0.0", "1.0"} <= set(chosen["values"])
-    assert chosen["weight"] < 0.5
+    weighing = content["tasks"]["mini/mrtydi/sw"][""]["facts"]["weigh"]
+    assert weighing["measure"] == "RR@100"
+    assert weighing["values"][str(weighing["weight"])] == max(weighing["values"].values())
+    assert {"0.0", "1.0"} <= set(weighing["values"])
+    assert weighing["weight"] < 0.5
 
 
 @pytest.mark.slow
 def test_a_cross_encoder_of_our_own(places: Any, run_json: Any, bench: Any) -> None:
     """Pairs, mined negatives, training and re-ranking are stages of one command; the next one finds them all."""
-    given = ("--method", "bm25", "--suite", "mrtydi", "--task", "en", "--regime", "unsupervised,english", *places)
+    options = ("--method", "bm25", "--suite", "mrtydi", "--task", "en", "--regime", "unsupervised,english", *places)
     small = ("--set", "rerank.train.steps=30", "--set", "rerank.depth=10", "--set", "prepare.max_documents=100")
-    outcome = run_json("run", *given, "--rerank", "trained", *small)
+    outcome = run_json("run", *options, "--rerank", "trained", *small)
     ran = {stage["stage"] for stage in outcome["stages"] if stage["state"] == "ran"}
     assert {"pairs", "pool", "mine_index", "mine_search", "mine", "prepare", "init", "train_cross", "rerank"} <= ran
     rows = {(row["system"], row["setting"]): row for row in outcome["results"]}
     assert set(rows) == {("bm25", "unsupervised"), ("bm25+rerank", "english")}
-    plain, again = (row["measures"] for row in rows.values())
-    assert plain["R@100"] == again["R@100"]
+    plain, reranked = (row["measures"] for row in rows.values())
+    assert plain["R@100"] == reranked["R@100"]
     content = json.loads(Path(rows["bm25+rerank", "english"]["result_file"]).read_text())
     (leg,) = content["tasks"]["mini/mrtydi/en"].values()
     assert leg["facts"]["train_cross"]["steps"] == 30
     assert leg["facts"]["rerank"]["pairs"] == 10 * leg["queries"]
     assert {leg["facts"]["mine"]["pairs"], leg["facts"]["pairs"]["pairs"]} == {leg["facts"]["pairs"]["pairs"]}
-    planned = bench("plan", *given, "--rerank", "trained", *small)
+    planned = bench("plan", *options, "--rerank", "trained", *small)
     assert "train_cross" in planned.stdout
     assert " 0 of " in planned.stdout.splitlines()[-1]
 
@@ -99,13 +99,13 @@ def _means(folder: Path, texts: list[str], layer: int) -> Any:
     from transformers import AutoModel, AutoTokenizer
 
     words, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).train(False)
-    found = []
+    means = []
     with torch.no_grad():
         for text in texts:
             states = model(**words(text, return_tensors="pt"), output_hidden_states=True).hidden_states
             assert len(states) == LAYERS + 1
-            found.append(states[layer][0].mean(0).numpy())
-    return np.stack(found)
+            means.append(states[layer][0].mean(0).numpy())
+    return np.stack(means)
 
 
 @pytest.mark.slow
@@ -114,9 +114,9 @@ def test_two_readouts_are_two_rows(tmp_path: Path, encoder: Path, bench: Any, ru
     from bench.retrieval.vectors import Vectors
 
     places = ("--store", tmp_path / "store", "--results", tmp_path / "results", "--set", "compute.threads=1")
-    own = ("--method", "pretrained", "--set", f"method.model={encoder}", "--label", "ours")
-    given = ("run", *own, "--suite", "tatoeba", "--task", "swh-eng", *places)
-    both = run_json(*given, "--readout", "both")
+    encoder_options = ("--method", "pretrained", "--set", f"method.model={encoder}", "--label", "ours")
+    command = ("run", *encoder_options, "--suite", "tatoeba", "--task", "swh-eng", *places)
+    both = run_json(*command, "--readout", "both")
     files = {row["system"]: Path(row["result_file"]) for row in both["results"]}
     assert list(files) == ["ours", "ours+protocol"]
     bytes_of_both = files["ours"].read_bytes()
@@ -128,18 +128,18 @@ def test_two_readouts_are_two_rows(tmp_path: Path, encoder: Path, bench: Any, ru
         entry = contents[label]["tasks"]["mini/tatoeba/swh-eng"][leg.name]
         assert entry["resolved"]["layer"] == read
         assert (entry["resolved"]["pooling"], entry["resolved"]["similarity"]) == ("mean", "l2")  # Tatoeba fixes it
-        made = Vectors(tmp_path / "store" / "artefacts" / "encode" / entry["keys"]["encode-2"])
-        np.testing.assert_allclose(made.matrix, _means(encoder, texts, layer), atol=1e-5)
-    done = bench(*given)  # the contract's row alone
-    assert "0 stages run" in done.stdout
+        vectors = Vectors(tmp_path / "store" / "artefacts" / "encode" / entry["keys"]["encode-2"])
+        np.testing.assert_allclose(vectors.matrix, _means(encoder, texts, layer), atol=1e-5)
+    completed = bench(*command)  # the contract's row alone
+    assert "0 stages run" in completed.stdout
     assert files["ours"].read_bytes() == bytes_of_both
-    warning, numbers = (line for line in done.stderr.splitlines() if "prompt" in line)
+    warning, numbers = (line for line in completed.stderr.splitlines() if "prompt" in line)
     assert "ours reads texts without the prompts that e5-small-of-ours wants ('query: ' before a query and" in warning
     assert "--set 'encode.passage_prompt=\"passage: \"'" in warning
     assert "ours: on eight texts the mean cosine of vectors with and without prompt is 0." in numbers
     assert "queries and passages differ in nothing (mean cosine 1.000, with prompts 0." in numbers
     prompts = ("--set", 'encode.query_prompt="query: "', "--set", 'encode.passage_prompt="passage: "')
-    planned = bench("plan", *given[1:], *prompts)
+    planned = bench("plan", *command[1:], *prompts)
     assert "prompt" not in planned.stderr
 
 
@@ -158,11 +158,11 @@ def _crop(store: Path, corpus: Path, *more: str) -> tuple[str | Path, ...]:
 
 
 def _ran(outcome: dict[str, Any]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for stage in outcome["stages"]:
         if stage["state"] == "ran":
-            found[stage["stage"]] = found.get(stage["stage"], 0) + 1
-    return found
+            counts[stage["stage"]] = counts.get(stage["stage"], 0) + 1
+    return counts
 
 
 def _content(outcome: dict[str, Any], label: str) -> dict[str, Any]:
@@ -187,8 +187,8 @@ def test_rows_of_their_own(store: Path, corpus: Path, run_json: RunJson) -> None
     turned = run_json(*_crop(store, corpus, *tatoeba, "--set", "post.kind=calibrate"))
     # Passages are not turned, so they are those of shift-scale; queries are, in either direction.
     assert _ran(turned) == {"fit": 2, "post": 2, "search": 2, "score": 2}
-    again = run_json(*_crop(store, corpus, *tatoeba, "--set", "post.kind=shift", "--set", "post.scale_by=var"))
-    assert not _ran(again), "shift does not scale"
+    unscaled = run_json(*_crop(store, corpus, *tatoeba, "--set", "post.kind=shift", "--set", "post.scale_by=var"))
+    assert not _ran(unscaled), "shift does not scale"
     system = _content(turned, "crop+calibrate")["system"]
     assert system["post"]["kind"] == "calibrate"
     assert ("post.kind", "--set") in {(row["key"], row["origin"]) for row in system["settings"]}
@@ -201,8 +201,10 @@ def test_rows_of_their_own(store: Path, corpus: Path, run_json: RunJson) -> None
 def test_a_language_that_the_corpus_lacks(store: Path, corpus: Path, bench: Any, run_json: RunJson) -> None:
     """Refused in a sentence; centring, as the sentence says, needs no language."""
     finnish = ("--suite", "mrtydi", "--task", "fi")
-    done = bench(*_crop(store, corpus, *finnish, "--set", "post.kind=shift"), status=2)
-    assert "found no sentences in 'fi', expected one of those that the pretraining corpus has: en, sw" in done.stderr
+    completed = bench(*_crop(store, corpus, *finnish, "--set", "post.kind=shift"), status=2)
+    assert (
+        "found no sentences in 'fi', expected one of those that the pretraining corpus has: en, sw" in completed.stderr
+    )
     centred = run_json(*_crop(store, corpus, *finnish, "--set", "post.kind=centre"))
     assert [row["system"] for row in centred["results"]] == ["crop", "crop+centre", "crop@init"]
     ran = _ran(centred)  # one sample and one fit for both sides
@@ -217,18 +219,18 @@ def test_an_encoder_that_is_not_trained_here(
     run_json(*_crop(store, corpus, "--suite", "tatoeba", "--task", "swh-eng"))
     (encoder,) = (store / "artefacts" / "train").glob("*/encoder")
     ready = ("--method", "pretrained", "--suite", "tatoeba", "--task", "swh-eng", "--set", f"method.model={encoder}")
-    given = ("--corpus", corpus)
-    done = bench(*_options(store, *ready, *given), status=2)
-    assert "pretrained trains no encoder; leave --corpus out" in done.stderr
-    found = run_json(*_options(store, *ready, *given, "--label", "mine", "--set", "post.kind=shift"))
-    assert [row["system"] for row in found["results"]] == ["mine", "mine", "mine+shift", "mine+shift"]
-    assert _content(found, "mine+shift")["system"]["post"]["corpus"]["name"] == corpus.name
+    corpus_option = ("--corpus", corpus)
+    completed = bench(*_options(store, *ready, *corpus_option), status=2)
+    assert "pretrained trains no encoder; leave --corpus out" in completed.stderr
+    outcome = run_json(*_options(store, *ready, *corpus_option, "--label", "mine", "--set", "post.kind=shift"))
+    assert [row["system"] for row in outcome["results"]] == ["mine", "mine", "mine+shift", "mine+shift"]
+    assert _content(outcome, "mine+shift")["system"]["post"]["corpus"]["name"] == corpus.name
     (tmp_path / "tatoeba" / "v1").mkdir(parents=True)
     for side in ("swh", "eng"):
         (tmp_path / "tatoeba" / "v1" / f"tatoeba.swh-eng.{side}").write_text("a\n")
     small = (*ready, "--profile", "small", "--device", "cpu", "--data-dir", tmp_path, "--set", "post.kind=shift")
-    done = bench(*_options(store, *small), status=2)
-    assert "type bench data fetch 'mc4-small:ar,bn," in done.stderr
+    completed = bench(*_options(store, *small), status=2)
+    assert "type bench data fetch 'mc4-small:ar,bn," in completed.stderr
 
 
 def test_a_corpus_of_several_languages_needs_a_pivot() -> None:

@@ -22,8 +22,8 @@ def train(bench: Bench, tmp_path: Path) -> Callable[..., list[dict[str, Any]]]:
     """Run `crop` on Mr. TyDi with a small budget; return the rows of the trained encoder."""
 
     def run(*more: str) -> list[dict[str, Any]]:
-        done = bench(*CROP, *more, "--json", "--results", tmp_path / "results", "--store", tmp_path / "store")
-        rows = json.loads(done.stdout)["results"]
+        completed = bench(*CROP, *more, "--json", "--results", tmp_path / "results", "--store", tmp_path / "store")
+        rows = json.loads(completed.stdout)["results"]
         return [row for row in rows if "@init" not in row["system"]]
 
     return run
@@ -37,14 +37,14 @@ def test_settings_of_any_section_make_rows_of_their_own(
     (short,) = train("--task", "sw", *SHORT)
     assert plain["result_file"] != short["result_file"]
     (second,) = train("--task", "sw", "--seed", "1")
-    (other,) = train("--task", "te", "--seed", "0")
+    (other_task,) = train("--task", "te", "--seed", "0")
     assert Path(second["result_file"]).parents[1] == Path(plain["result_file"]).parents[1]
-    assert other["result_file"] == plain["result_file"]
+    assert other_task["result_file"] == plain["result_file"]
     assert set(read_sealed(Path(plain["result_file"]))["tasks"]) == {"mini/mrtydi/sw", "mini/mrtydi/te"}
     assert set(read_sealed(Path(short["result_file"]))["tasks"]) == {"mini/mrtydi/sw"}
-    done = bench("compare", "crop", "crop@init", "--suite", "mrtydi", "--results", tmp_path / "results", status=2)
-    assert "crop: found the label of 2 systems (prepare.settings.max_tokens is " in done.stderr
-    assert "name one of them: crop-" in done.stderr
+    completed = bench("compare", "crop", "crop@init", "--suite", "mrtydi", "--results", tmp_path / "results", status=2)
+    assert "crop: found the label of 2 systems (prepare.settings.max_tokens is " in completed.stderr
+    assert "name one of them: crop-" in completed.stderr
 
 
 def test_an_encoder_of_another_machine_does_not_join_a_result(
@@ -55,10 +55,10 @@ def test_an_encoder_of_another_machine_does_not_join_a_result(
     path = Path(row["result_file"])
     before = path.read_bytes()
     places = ("--results", tmp_path / "results", "--store", tmp_path / "store")
-    done = bench(*CROP, "--task", "te", "--set", "compute.threads=2", *places, status=2)
-    assert "mini/mrtydi/sw and mini/mrtydi/te, which rest on two encoders" in done.stderr
-    assert "threads 1 and 2" in done.stderr
-    assert "name all its tasks" in done.stderr
+    completed = bench(*CROP, "--task", "te", "--set", "compute.threads=2", *places, status=2)
+    assert "mini/mrtydi/sw and mini/mrtydi/te, which rest on two encoders" in completed.stderr
+    assert "threads 1 and 2" in completed.stderr
+    assert "name all its tasks" in completed.stderr
     assert path.read_bytes() == before
     assert len(list((tmp_path / "store" / "artefacts" / "train").iterdir())) == 1
 
@@ -81,9 +81,9 @@ def test_a_result_of_two_encoders_is_refused_everywhere(
         ("leaderboard", "build", *places, "--out", tmp_path / "site"),
         ("leaderboard", "check", path.parent),
     ):
-        done = bench(*command, status=None)
-        assert (done.returncode != 0) != ("build" in command)  # a board is built without it, and says so
-        assert "rest on two encoders" in " ".join((done.stdout + done.stderr).split()), command
+        completed = bench(*command, status=None)
+        assert (completed.returncode != 0) != ("build" in command)  # a board is built without it, and says so
+        assert "rest on two encoders" in " ".join((completed.stdout + completed.stderr).split()), command
     pages = [page.name for page in (tmp_path / "site").rglob("mrtydi-unsupervised-crop*.html")]
     assert pages
     assert all("crop-init" in page for page in pages)
@@ -104,7 +104,7 @@ def test_a_graph_that_does_not_give_the_hash_is_refused(
         change(content["system"])
         return identity_error(content)
 
-    node = next(name for name, one in honest["system"]["graph"].items() if one["stage"] == "prepare")
+    node = next(name for name, fields in honest["system"]["graph"].items() if fields["stage"] == "prepare")
     assert "of stage prepare that does not have the digest" in changed(
         lambda system: system["graph"][node]["choices"]["settings"].update(max_tokens=5)
     )

@@ -45,61 +45,61 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = write_folder(tmp_path_factory.mktemp("made") / "folder", documents=60, queries=20)
     for name, title in (("corpus", '"title": "", '), ("queries", "")):
         with (place / f"{name}.jsonl").open("a", encoding="utf-8") as stream:
-            stream.writelines(f'{{"_id": "{one}", {title}"text": "{one}LIK {one}"}}\n' for one in "Iİıi")
+            stream.writelines(f'{{"_id": "{letter}", {title}"text": "{letter}LIK {letter}"}}\n' for letter in "Iİıi")
     with (place / "qrels" / "test.tsv").open("a", encoding="utf-8") as judged:
-        judged.writelines(f"{one}\t{one}\t1\n" for one in "Iİıi")
+        judged.writelines(f"{letter}\t{letter}\t1\n" for letter in "Iİıi")
     return place
 
 
 def digests(store: Path) -> Digests:
     """What stages wrote, by stage, file and content; keys are left out, for threads are part of some."""
-    found = {}
+    stages = {}
     for path in sorted(store.glob("artefacts/*/*/**/*")):
         stage = path.relative_to(store / "artefacts").parts[0]
         if path.is_file() and path.name != "manifest.json" and stage in STAGES:
             content = hashlib.sha256(path.read_bytes()).hexdigest()
-            found[f"{stage} {path.name} {content}"] = stage
-    return found
+            stages[f"{stage} {path.name} {content}"] = stage
+    return stages
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, encoder: Path, folder: Path) -> Callable[..., Digests]:
+def stage_outputs(tmp_path_factory: pytest.TempPathFactory, encoder: Path, folder: Path) -> Callable[..., Digests]:
     """Run BM25 and the encoder in a process of its own; return what the stages wrote."""
 
     def run(*sets: str, **environment: str) -> Digests:
         place = tmp_path_factory.mktemp("run")
-        given = ("compute.threads=1", f"method.model={encoder}", *sets)
-        words = [word for one in given for word in ("--set", one)]
+        settings = ("compute.threads=1", f"method.model={encoder}", *sets)
+        words = [word for setting in settings for word in ("--set", setting)]
         command = ["run", "--method", "bm25,pretrained", "--suite", "beir", "--task", str(folder), *words]
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("BENCH_", "LC_"))}
-        done = subprocess.run(
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("BENCH_", "LC_"))}
+        completed = subprocess.run(
             [sys.executable, "-m", "bench", *command, "--device", "cpu", "--json"],
             cwd=place,
-            env={**kept, "OMP_NUM_THREADS": "2", **environment},
+            env={**inherited, "OMP_NUM_THREADS": "2", **environment},
             capture_output=True,
             check=False,
             timeout=240,
         )
-        assert done.returncode == 0, done.stderr.decode(errors="replace")
-        assert {stage["state"] for stage in json.loads(done.stdout)["stages"]} == {"ran"}
+        assert completed.returncode == 0, completed.stderr.decode(errors="replace")
+        assert {stage["state"] for stage in json.loads(completed.stdout)["stages"]} == {"ran"}
         return digests(place / "store")
 
     return run
 
 
 @pytest.fixture(scope="module")
-def expected(made: Callable[..., Digests]) -> Digests:
+def expected(stage_outputs: Callable[..., Digests]) -> Digests:
     """What one thread writes with the usual batches."""
-    found = made()
-    assert set(found.values()) == set(STAGES)
-    return found
+    outputs = stage_outputs()
+    assert set(outputs.values()) == set(STAGES)
+    return outputs
 
 
 @pytest.mark.parametrize(("sets", "changed"), cases("machines"), ids=str)
 def test_of_any_machine(
-    made: Callable[..., Digests], expected: Digests, sets: str, changed: dict[str, str], tmp_path: Path
+    stage_outputs: Callable[..., Digests], expected: Digests, sets: str, changed: dict[str, str], tmp_path: Path
 ) -> None:
     """Two threads, batches of a few texts; hash seed, time zone, locale, which is made where the C library can."""
     if changed["LC_ALL"] == TURKISH and shutil.which("localedef"):
         subprocess.run([shutil.which("localedef") or "", "-i", "tr_TR", "-f", "UTF-8", tmp_path / TURKISH], check=False)
-    assert made(sets, **changed, LOCPATH=str(tmp_path)) == expected
+    assert stage_outputs(sets, **changed, LOCPATH=str(tmp_path)) == expected

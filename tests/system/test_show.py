@@ -18,5 +18,5 @@ def test_reported_numbers_and_recipes(bench: Any, run_json: Any) -> None:
     assert list(recipes) == ["english", "multilingual"]
     (english,) = recipes["english"]["msmarco"]
     assert (english["values"]["epochs"], english["values"]["learning_rate"]) == (3.0, 2e-5)
-    assert [one["pairs"] for one in recipes["multilingual"]["nq"]] == ["nq", "mrtydi-train"]
+    assert [recipe["pairs"] for recipe in recipes["multilingual"]["nq"]] == ["nq", "mrtydi-train"]
     assert "msmarco, then mrtydi-train" in bench("show", "mrtydi").stdout

@@ -24,7 +24,7 @@ FIGURES = {
 }
 
 
-def said(suite: str) -> str:
+def notice(suite: str) -> str:
     return f"substitute for {STANDS_FOR[suite]}: not comparable with published numbers"
 
 
@@ -32,21 +32,21 @@ def said(suite: str) -> str:
 @pytest.mark.slow
 def test_one_command(bench: Bench, suite: str) -> None:
     """BM25 over the whole suite: every task in every measure, the average, and check figures where there are some."""
-    done = bench(
+    completed = bench(
         *("run", "--preset", "bm25/plain", "--suite", suite, "--data", "official", "--json"),
         seconds=290,
         BENCH_DATA=str(released(suite)),
     )
-    outcome = json.loads(done.stdout)
+    outcome = json.loads(completed.stdout)
     rows = {row["task"].partition("/")[2]: row for row in outcome["results"]}
     assert len({frozenset(row["measures"]) for row in rows.values()}) == 1
     (average,) = outcome["macro"]
-    own = [row for name, row in rows.items() if name != "english"]
+    task_rows = [row for name, row in rows.items() if name != "english"]
     for measure, value in average["measures"].items():
-        assert value == pytest.approx(sum(row["measures"][measure] for row in own) / len(own), abs=1e-12)
+        assert value == pytest.approx(sum(row["measures"][measure] for row in task_rows) / len(task_rows), abs=1e-12)
         assert 0 < value < 1
     for task, figure in FIGURES.get(suite, {}).items():
-        over = own if task == "all" else [rows[task]]
+        over = task_rows if task == "all" else [rows[task]]
         mean = sum(row["queries"] * row["measures"]["RR@100"] for row in over) / sum(row["queries"] for row in over)
         assert mean == pytest.approx(figure, abs=0.02), task
     if "english" in rows:  # an upper bound
@@ -59,18 +59,18 @@ def test_marked_wherever_it_shows(tmp_path: Path, bench: Bench) -> None:
     suite = "stackfaq-threads"
     place = {"BENCH_DATA": str(released(suite))}
     ran = bench("run", "--preset", "bm25/plain", "--suite", suite, "--data", "official", **place)
-    assert ran.stdout.startswith(f"{suite} · unsupervised · {said(suite)} · percent\n")
+    assert ran.stdout.startswith(f"{suite} · unsupervised · {notice(suite)} · percent\n")
     result = next((tmp_path / "results").rglob("result.json"))
     assert json.loads(result.read_text())["suite"]["stands_for"] == "askubuntu"
-    assert said(suite) in bench("list", "results").stdout
-    assert said(suite) in bench("show", result).stderr
+    assert notice(suite) in bench("list", "results").stdout
+    assert notice(suite) in bench("show", result).stderr
     bench("leaderboard", "build", "--results", "results", "--out", "site")
     page = (tmp_path / "site" / "substitutes" / "suites" / suite / "unsupervised.html").read_text()
-    assert f"{said(suite).capitalize()}." in page
+    assert f"{notice(suite).capitalize()}." in page
     lines = (tmp_path / "site" / "substitutes" / "suites" / suite / "unsupervised.csv").read_text().splitlines()
-    assert lines[0] == f"# {said(suite)}"
+    assert lines[0] == f"# {notice(suite)}"
     assert [row["stands_for"] for row in csv.DictReader(lines[1:])] == ["askubuntu"]
-    assert said(suite) in (tmp_path / "site" / "substitutes" / "index.html").read_text()
+    assert notice(suite) in (tmp_path / "site" / "substitutes" / "index.html").read_text()
     assert suite not in (tmp_path / "site" / "index.html").read_text()
 
 
@@ -79,15 +79,15 @@ def test_marked_where_suites_are_listed_and_shown(bench: Bench) -> None:
     listed: list[dict[str, Any]] = json.loads(bench("list", "suites", "--json").stdout)["suites"]
     notes = {row["name"]: (row["stands_for"], row["note"]) for row in listed}
     for suite, real in STANDS_FOR.items():
-        assert notes[suite] == (real, said(suite))
+        assert notes[suite] == (real, notice(suite))
         assert notes[real] == (None, None)
     lines = {line.split()[0]: line for line in bench("list", "suites").stdout.splitlines() if line.strip()}
-    assert all(said(suite) in lines[suite] for suite in STANDS_FOR)
+    assert all(notice(suite) in lines[suite] for suite in STANDS_FOR)
     assert "not comparable" not in lines["mrtydi"]
     shown = bench("show", "mrtydi-goldp").stdout
-    assert f"\n{said('mrtydi-goldp')}\n" in shown
+    assert f"\n{notice('mrtydi-goldp')}\n" in shown
     task = bench("show", "mrtydi-goldp/sw")
-    assert said("mrtydi-goldp") in task.stdout
+    assert notice("mrtydi-goldp") in task.stdout
     assert json.loads(bench("show", "mrtydi-goldp/sw", "--json").stdout)["stands_for"] == "mrtydi"
     assert json.loads(bench("show", "mrtydi/sw", "--json").stdout)["note"] is None
     tasks = bench("list", "tasks").stdout.splitlines()

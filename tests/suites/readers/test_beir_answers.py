@@ -14,10 +14,10 @@ from suites.readers.beir_answers import Part
 from tests.conftest import ReadErrors, WriteFile
 
 
-def row(id: object, language: str, *answers: str, **other: object) -> str:
+def row(id: object, language: str, *answers: str, **more: object) -> str:
     """A row of queries.jsonl; its English text is told apart from its own."""
-    about = {"lang": language, "answers": list(answers), "question_en": f"What is {id}?", **other}
-    return json.dumps({"_id": id, "text": f"Was ist {id}?", "metadata": about}, ensure_ascii=False)
+    metadata = {"lang": language, "answers": list(answers), "question_en": f"What is {id}?", **more}
+    return json.dumps({"_id": id, "text": f"Was ist {id}?", "metadata": metadata}, ensure_ascii=False)
 
 
 ROWS = [row("a", "ar", "Portland", "Oregon"), row(2, "te", "don\u2028t"), row("c", "ar", ""), row("d", "ar", "x")]
@@ -56,11 +56,11 @@ def test_a_language(folder: Path) -> None:
 def test_all_languages_in_english(folder: Path) -> None:
     """The same ids and answers, other texts, one language."""
     part = Part("test", english=True)
-    asked = list(beir_answers.queries(folder, part).read())
-    assert [(item.id, item.language) for item in asked] == [(name, "en") for name in ("a", "2", "c", "d")]
-    assert asked[1].text == "What is 2?"
+    questions = list(beir_answers.queries(folder, part).read())
+    assert [(item.id, item.language) for item in questions] == [(name, "en") for name in ("a", "2", "c", "d")]
+    assert questions[1].text == "What is 2?"
     assert [row.query for row in beir_answers.qrels(folder, part).read()] == ["a", "2", "c", "c"]
-    assert [one.query for one in beir_answers.answers(folder, part).read()] == ["a", "2", "c"]
+    assert [row.query for row in beir_answers.answers(folder, part).read()] == ["a", "2", "c"]
     assert list(beir_answers.answers(folder, part).read())[1].strings == ("don\u2028t",)
 
 
@@ -75,14 +75,14 @@ def test_what_decides_the_records_is_named(folder: Path) -> None:
     """Every file that is looked into, and the part; the sources travel to other processes."""
     queries, qrels = folder / "queries.jsonl", folder / "qrels" / "test.tsv"
     part = Part("test", "ar")
-    made = [read(folder, part, "s") for read in (beir_answers.queries, beir_answers.qrels, beir_answers.answers)]
-    assert [one.files for one in made] == [(queries,), (qrels, queries), (queries, qrels)]
-    assert [place(one) for one in made] == [str(queries), str(qrels), str(queries)]
-    assert [one.name for one in made] == ["s queries", "s qrels (test)", "s answers (test)"]
+    sources = [read(folder, part, "s") for read in (beir_answers.queries, beir_answers.qrels, beir_answers.answers)]
+    assert [source.files for source in sources] == [(queries,), (qrels, queries), (queries, qrels)]
+    assert [place(source) for source in sources] == [str(queries), str(qrels), str(queries)]
+    assert [source.name for source in sources] == ["s queries", "s qrels (test)", "s answers (test)"]
     others = (Part("dev", "ar"), Part("test", "te"), Part("test"), Part("test", "ar", english=True))
     assert len({beir_answers.queries(folder, other).reader for other in (part, *others)}) == 5
-    for one in made:
-        assert list(pickle.loads(pickle.dumps(one)).read()) == list(one.read())  # noqa: S301 (our own bytes)
+    for source in sources:
+        assert list(pickle.loads(pickle.dumps(source)).read()) == list(source.read())  # noqa: S301 (our own bytes)
 
 
 @pytest.mark.parametrize(
@@ -102,9 +102,9 @@ def test_malformed_rows(folder: Path, write: WriteFile, errors: ReadErrors, line
     """File and line, what was found and what was expected, in whatever language is read."""
     write("set/queries.jsonl", "\n".join([*ROWS, line]) + "\n")
     for source in (beir_answers.queries(folder, Part("test", "te")), beir_answers.answers(folder, Part("test", "te"))):
-        (said,) = errors(source.read())
-        assert said.startswith(f"{folder / 'queries.jsonl'}:5: found ")
-        assert sentence in said
+        (fault,) = errors(source.read())
+        assert fault.startswith(f"{folder / 'queries.jsonl'}:5: found ")
+        assert sentence in fault
 
 
 def test_missing_files(folder: Path) -> None:

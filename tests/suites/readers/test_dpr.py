@@ -90,17 +90,17 @@ def test_prepared_texts(write: WriteFile) -> None:
     path = write("psgs.tsv", "1\t“Ärger” – der İSTANBUL’s\tΟΔΟΣ\n")
     source = mkqa.prepared(dpr.passages(path, "p"))
     # U+0130 lowers to i and a combining dot; capital sigma at the end of a word lowers to final sigma
-    wanted = Item("1", '"ärger" - der i\u0307stanbul\'s', "οδο\u03c2")
-    assert list(source.read()) == [wanted]
+    expected = Item("1", '"ärger" - der i\u0307stanbul\'s', "οδο\u03c2")
+    assert list(source.read()) == [expected]
     assert isinstance(source, FileSource)
-    assert list(source.numbered()) == [(1, wanted)]
+    assert list(source.numbered()) == [(1, expected)]
     assert (source.files, source.name) == ((path,), "p (lower-cased, normalised)")
     assert source.reader.endswith(":dpr-passages/1")
     assert source.reader != dpr.passages(path).reader
-    made = mkqa.prepared(Source("m", "mini/1", (), lambda: iter([Item("q", "WAS?", language="de")])))
-    assert not isinstance(made, FileSource)
-    assert list(made.read()) == [Item("q", "was?", language="de")]
-    assert list(pickle.loads(pickle.dumps(source)).read()) == [wanted]  # noqa: S301 (our own bytes)
+    from_source = mkqa.prepared(Source("m", "mini/1", (), lambda: iter([Item("q", "WAS?", language="de")])))
+    assert not isinstance(from_source, FileSource)
+    assert list(from_source.read()) == [Item("q", "was?", language="de")]
+    assert list(pickle.loads(pickle.dumps(source)).read()) == [expected]  # noqa: S301 (our own bytes)
 
 
 _ODD = "aBΣσß İ“”‘’«»–—−\u00ad\u2028\u0085\t\x00\x1f…´`ˈ⁄~\u200b″?\u0301"
@@ -118,12 +118,12 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     """Naming passages is no fault, reading them is, with path and sentence, prepared or not; of a line, the columns."""
     path = tmp_path / "psgs.tsv"
     source = missing_source(path, "p", "it", "fetch it")
-    for one in (source, mkqa.prepared(source)):
-        assert one.files == (path,)
+    for passages in (source, mkqa.prepared(source)):
+        assert passages.files == (path,)
         with pytest.raises(
             UsageError, check=fields(where=str(path), found="no such file", expected="it", hint="fetch it")
         ):
-            next(iter(one.read()))
+            next(iter(passages.read()))
     with pytest.raises(RecordError, match=r"found 1 column in 'x', expected 2 columns separated by tabs: a, b"):
         dpr.cells("x", ("a", "b"))
 
@@ -139,7 +139,9 @@ QUESTIONS = [
 def written() -> str:
     """Write questions as DPR does: csv with tabs, the answers as Python prints a list."""
     stream = io.StringIO()
-    csv.writer(stream, delimiter="\t", lineterminator="\n").writerows((asked, repr(said)) for asked, said in QUESTIONS)
+    csv.writer(stream, delimiter="\t", lineterminator="\n").writerows(
+        (question, repr(accepted)) for question, accepted in QUESTIONS
+    )
     return stream.getvalue()
 
 
@@ -148,12 +150,12 @@ def test_questions_and_answers(write: WriteFile, name: str) -> None:
     """Ids are line numbers from 0, so that a question asked twice stays two; answers come as they were."""
     data = written().encode()
     path = write(name, gzip.compress(data) if name.endswith(".gz") else data)
-    asked, said = dpr.questions(path, "q"), dpr.answers(path)
-    assert list(asked.read()) == [Item(str(at), one) for at, (one, _) in enumerate(QUESTIONS)]
-    assert list(said.read()) == [Answers(str(at), tuple(some)) for at, (_, some) in enumerate(QUESTIONS)]
-    assert [line for line, _ in asked.numbered()] == [line for line, _ in said.numbered()] == [1, 2, 3, 4]
-    assert (asked.name, said.name, asked.files) == ("q", name, (path,))
-    assert list(pickle.loads(pickle.dumps(said)).read()) == list(said.read())  # noqa: S301 (our own bytes)
+    questions, answers = dpr.questions(path, "q"), dpr.answers(path)
+    assert list(questions.read()) == [Item(str(at), text) for at, (text, _) in enumerate(QUESTIONS)]
+    assert list(answers.read()) == [Answers(str(at), tuple(some)) for at, (_, some) in enumerate(QUESTIONS)]
+    assert [line for line, _ in questions.numbered()] == [line for line, _ in answers.numbered()] == [1, 2, 3, 4]
+    assert (questions.name, answers.name, questions.files) == ("q", name, (path,))
+    assert list(pickle.loads(pickle.dumps(answers)).read()) == list(answers.read())  # noqa: S301 (our own bytes)
 
 
 def test_nothing_is_evaluated(write: WriteFile, errors: ReadErrors, tmp_path: Path) -> None:

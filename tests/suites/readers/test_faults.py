@@ -47,8 +47,8 @@ def test_faults_are_told(reader: str, at: int, write: WriteFile, errors: ReadErr
     for name, content in FILLED.items():
         text = text.replace(name, content)
     path = write("given", text)
-    said = [sentence.replace(str(path), "FILE") for sentence in errors(READERS[reader](path))]
+    sentences = [sentence.replace(str(path), "FILE") for sentence in errors(READERS[reader](path))]
     if os.environ.get("BENCH_RECORD"):
-        CASES[at]["faults"] = said
+        CASES[at]["faults"] = sentences
         GOLDEN.write_text(json.dumps(CASES, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    assert said == CASES[at]["faults"]
+    assert sentences == CASES[at]["faults"]

@@ -22,42 +22,42 @@ EXTRA = os.environ.get("BENCH_GOLDEN_EXTRA")
 def golden(kind: str) -> list[Any]:
     """Cases of the official script."""
     extra = [Path(EXTRA) / "scorers" / "mewslix" / GOLDEN.name] if EXTRA else []
-    found = [case for path in (GOLDEN, *extra) if path.is_file() for case in json.loads(path.read_text())[kind]]
-    assert found
-    return found
+    cases = [case for path in (GOLDEN, *extra) if path.is_file() for case in json.loads(path.read_text())[kind]]
+    assert cases
+    return cases
 
 
 def cut(text: str, *sentences: str) -> list[dict[str, int]]:
     starts = [text.index(sentence) for sentence in sentences]
-    return [{"start": at, "end": at + len(one)} for at, one in zip(starts, sentences, strict=True)]
+    return [{"start": at, "end": at + len(sentence)} for at, sentence in zip(starts, sentences, strict=True)]
 
 
-def entity(name: str, description: str = "Ein Satz.", **other: Any) -> dict[str, Any]:
+def entity(name: str, description: str = "Ein Satz.", **more: Any) -> dict[str, Any]:
     """Make a row of the pool; its description is one sentence unless said otherwise."""
     spans = [{"start": 0, "end": len(description)}]
     row = {"entity_id": name, "title": "T", "description": description, "description_language": "de"}
-    return {**row, "sentence_spans": spans, **other}
+    return {**row, "sentence_spans": spans, **more}
 
 
-def article(text: str, *mentions: tuple[str, str, str], language: str = "de", **other: Any) -> dict[str, Any]:
+def article(text: str, *mentions: tuple[str, str, str], language: str = "de", **more: Any) -> dict[str, Any]:
     """Make an article of one sentence; a mention is its id, its words and its entity."""
-    context = {"language": language, "text": text, "sentence_spans": [{"start": 0, "end": len(text)}], **other}
-    found = [
+    context = {"language": language, "text": text, "sentence_spans": [{"start": 0, "end": len(text)}], **more}
+    marked = [
         {
             "example_id": name,
             "mention_span": {"start": text.index(words), "end": text.index(words) + len(words), "text": words},
-            "entity_id": meant,
+            "entity_id": entity_id,
         }
-        for name, words, meant in mentions
+        for name, words, entity_id in mentions
     ]
-    return {"context": context, "mentions": found}
+    return {"context": context, "mentions": marked}
 
 
 @pytest.mark.parametrize("case", golden("mentions"), ids=lambda case: case["input"]["mention"]["example_id"])
 def test_queries_are_the_official_ones(case: Any, write: WriteFile) -> None:
     """The function, and the reader on a row with that mention."""
     context, mention = case["input"]["context"], case["input"]["mention"]
-    spans = [(one["start"], one["end"]) for one in context["sentence_spans"]]
+    spans = [(span["start"], span["end"]) for span in context["sentence_spans"]]
     place = mention["mention_span"]
     assert mewslix.query_text(context["text"], spans, place["start"], place["end"]) == case["query"]
     path = write("mentions.jsonl", rows({"context": context, "mentions": [mention]}))
@@ -69,7 +69,7 @@ def test_queries_are_the_official_ones(case: Any, write: WriteFile) -> None:
 def test_entities_are_the_official_ones(case: Any, write: WriteFile) -> None:
     """The function, and the reader on that row; the title is not in it."""
     row = case["input"]
-    spans = [(one["start"], one["end"]) for one in row["sentence_spans"]]
+    spans = [(span["start"], span["end"]) for span in row["sentence_spans"]]
     assert mewslix.entity_text(row["description"], spans) == case["text"]
     (item,) = mewslix.entities(write("entities.jsonl", rows(row))).read()
     assert item == Item(row["entity_id"], case["text"], language=row["description_language"])
@@ -111,15 +111,15 @@ def test_mentions_of_one_language(write: WriteFile) -> None:
             article("Bonn", ("m4", "Bonn", "Q586")),
         ),
     )
-    queries, meant = mewslix.mentions(path, "de", "asked"), mewslix.gold(path, "de", "meant")
+    queries, gold = mewslix.mentions(path, "de", "asked"), mewslix.gold(path, "de", "meant")
     assert list(queries.numbered()) == [
         (1, Item("m1", "Köln: { Köln } am Rhein", language="de")),
         (1, Item("m2", "Rhein: Köln am { Rhein }", language="de")),
         (3, Item("m4", "Bonn: { Bonn }", language="de")),
     ]
-    assert list(meant.read()) == [Judgement("m1", "Q365", 1), Judgement("m2", "Q584", 1), Judgement("m4", "Q586", 1)]
+    assert list(gold.read()) == [Judgement("m1", "Q365", 1), Judgement("m2", "Q584", 1), Judgement("m4", "Q586", 1)]
     assert list(mewslix.gold(path, "en").read()) == [Judgement("m3", "Q220", 1)]
-    readers = {source.reader for source in (queries, meant, mewslix.mentions(path, "en"), mewslix.gold(path, "en"))}
+    readers = {source.reader for source in (queries, gold, mewslix.mentions(path, "en"), mewslix.gold(path, "en"))}
     assert len(readers) == 4  # the language is in no file's hash
     # A language without articles is no fault of the file's; the suite asserts the count.
     path = write("other.jsonl", rows(article("Rome", ("m3", "Rome", "Q220"), language="en")))
@@ -140,10 +140,10 @@ def test_an_archive_is_read_without_unpacking(write: WriteFile, tmp_path: Path) 
 TEXT, DESCRIPTION = "It began there. Later {all} of Paris\nwas lit. It ended.", "Paris is a city.  It is the capital."
 SENTENCES = cut(TEXT, "It began there.", "Later {all} of Paris\nwas lit.", "It ended.")
 LINKED = article(TEXT, ("m1", "Paris", "Q90"), language="en", sentence_spans=SENTENCES)
-MEANT = cut(DESCRIPTION, "Paris is a city.", "It is the capital.")
+GOLD_SENTENCES = cut(DESCRIPTION, "Paris is a city.", "It is the capital.")
 PAIR = {
     "contextual_mention": {"context": LINKED["context"], "mention": LINKED["mentions"][0]},
-    "entity": entity("Q90", DESCRIPTION, description_language="en", sentence_spans=MEANT),
+    "entity": entity("Q90", DESCRIPTION, description_language="en", sentence_spans=GOLD_SENTENCES),
 }
 
 

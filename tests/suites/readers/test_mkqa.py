@@ -20,10 +20,10 @@ def answer(kind: str, text: str | None = "x", *aliases: str) -> dict[str, Any]:
     return {"type": kind, "text": text, "entity": "Q1"} | ({"aliases": list(aliases)} if aliases else {})
 
 
-def row(identity: object, *answers: dict[str, Any], **other: Any) -> str:
+def row(identity: object, *answers: dict[str, Any], **more: Any) -> str:
     queries = {"en": f"who {identity}", "zh_cn": f"谁 {identity}", "no": f"hvem {identity}"}
     german = [answer("unanswerable", None)]  # other languages' answers are not looked at
-    content = {"example_id": identity, "queries": queries, "answers": {"en": list(answers), "de": german}, **other}
+    content = {"example_id": identity, "queries": queries, "answers": {"en": list(answers), "de": german}, **more}
     return json.dumps(content, ensure_ascii=False) + "\n"
 
 
@@ -49,7 +49,7 @@ def test_questions_and_answers(write: WriteFile) -> None:
     ]
     assert list(answers.read()) == expected
     assert [line for line, _ in answers.numbered()] == [line for line, _ in questions.numbered()] == [1, 4, 6]
-    assert list(questions.read()) == [Item(one.query, f"谁 {one.query}", language="zh") for one in expected]
+    assert list(questions.read()) == [Item(row.query, f"谁 {row.query}", language="zh") for row in expected]
     assert next(mkqa.questions_source(path, "no").read()) == Item("-5563", "hvem -5563", language="no")
     assert (answers.name, questions.name, answers.files, questions.files) == ("a", path.name, (path,), (path,))
     assert len({answers.reader, questions.reader, mkqa.questions_source(path, "no").reader}) == 3
@@ -68,11 +68,11 @@ def test_characters_by_their_names(plain: str, names: tuple[str, ...]) -> None:
 
 def test_control_characters_and_dots() -> None:
     """Most vanish; three line breaks become a blank; tabs, line ends and some others stay."""
-    kept = "\0\t\n\r\x10\x1c\x1d\x1e\x1f\x7f"
+    unchanged = "\0\t\n\r\x10\x1c\x1d\x1e\x1f\x7f"
     for code in (*range(0x20), 0x7F, 0x85):
-        found = mkqa.normalise(f"a{chr(code)}b")
-        expected = " " if chr(code) in "\x0b\x0c\x85" else chr(code) if chr(code) in kept else ""
-        assert found == f"a{expected}b", hex(code)
+        normalised = mkqa.normalise(f"a{chr(code)}b")
+        expected = " " if chr(code) in "\x0b\x0c\x85" else chr(code) if chr(code) in unchanged else ""
+        assert normalised == f"a{expected}b", hex(code)
     # Three dots apart are drawn together only between blanks.
     assert mkqa.normalise("a . . . b") == "a ... b"
     assert mkqa.normalise("a . . .") == "a . . ."
@@ -82,5 +82,5 @@ def test_control_characters_and_dots() -> None:
 @given(st.text(st.sampled_from("a .…″′`\x0b\u00ad-"), max_size=12))
 def test_characters_are_replaced_one_by_one(text: str) -> None:
     """But for the dots, a text becomes what its characters become."""
-    alone = "".join(mkqa.normalise(character) for character in text)
-    assert mkqa.normalise(text) == alone.replace(" . . . ", " ... ")
+    characters = "".join(mkqa.normalise(character) for character in text)
+    assert mkqa.normalise(text) == characters.replace(" . . . ", " ... ")

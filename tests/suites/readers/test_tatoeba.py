@@ -36,18 +36,18 @@ def test_lines_are_translations_and_no_sentence_comes_twice(tmp_path: Path) -> N
 
 def test_the_same_seed_draws_the_same(tmp_path: Path) -> None:
     """A draw of fewer is repeatable, and depends on nothing but exports and seed."""
-    many = "".join(f"{n}\tdeu\tSatz {n}\n{n + 1000}\tell\tφράση {n}\n" for n in range(1, 500))
+    sentences = "".join(f"{n}\tdeu\tSatz {n}\n{n + 1000}\tell\tφράση {n}\n" for n in range(1, 500))
     both = "".join(f"{n}\t{n + 1000}\n" for n in range(1, 500)) + "1\t2000\n"
-    many += "2000\tita\tUno\n"
-    drawn = []
+    sentences += "2000\tita\tUno\n"
+    draws = []
     for name in ("a", "b"):
-        assert _draw(tmp_path / name, both, many, most=40) == {"deu-ell": 40, "deu-ita": 1}
-        drawn.append((tmp_path / name / "out" / "tatoeba.deu-ell.ids").read_bytes())
-    assert drawn[0] == drawn[1]
-    ids = [tuple(map(int, line.split())) for line in drawn[0].decode().splitlines()]
+        assert _draw(tmp_path / name, both, sentences, most=40) == {"deu-ell": 40, "deu-ita": 1}
+        draws.append((tmp_path / name / "out" / "tatoeba.deu-ell.ids").read_bytes())
+    assert draws[0] == draws[1]
+    ids = [tuple(map(int, line.split())) for line in draws[0].decode().splitlines()]
     assert ids == sorted(ids)
     assert len(set(ids)) == 40
-    assert all(right == left + 1000 for left, right in ids)
+    assert all(target == source + 1000 for source, target in ids)
 
 
 def test_what_cannot_be_drawn_is_told(tmp_path: Path) -> None:

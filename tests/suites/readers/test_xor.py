@@ -13,9 +13,9 @@ from suites.readers import xor
 from tests.conftest import WriteFile
 
 
-def row(id: object, language: str, answers: object, **other: object) -> str:
+def row(id: object, language: str, answers: object, **more: object) -> str:
     return json.dumps(
-        {"id": id, "question": f"Was {id}?", "answers": answers, "lang": language, "split": "dev", **other},
+        {"id": id, "question": f"Was {id}?", "answers": answers, "lang": language, "split": "dev", **more},
         ensure_ascii=False,
     )
 
@@ -38,12 +38,12 @@ def path(write: WriteFile) -> Path:
 def test_questions_and_counted_answers_of_a_language(path: Path) -> None:
     """Blanks around a language are left out; questions without a counted answer are there too."""
     source = xor.questions(path, xor.Part("ar", "dev", 5), "q")
-    found = [Item(one, f"Was {one}?", language="ar") for one in ("-1", "-3", "-4")]
-    assert list(source.read()) == found
-    assert list(source.numbered()) == list(zip([1, 3, 4], found, strict=True))
+    expected = [Item(id, f"Was {id}?", language="ar") for id in ("-1", "-3", "-4")]
+    assert list(source.read()) == expected
+    assert list(source.numbered()) == list(zip([1, 3, 4], expected, strict=True))
     assert (source.name, source.files) == ("q", (path,))
     assert [item.id for item in xor.questions(path, xor.Part("te", "dev")).read()] == ["-2", "-5"]
-    assert list(pickle.loads(pickle.dumps(source)).read()) == found  # noqa: S301 (our own bytes)
+    assert list(pickle.loads(pickle.dumps(source)).read()) == expected  # noqa: S301 (our own bytes)
     # Each question's counted answers as they stand; a question without one has no row; bare yes and no do not count.
     # Whatever decides which records come stands in the reader's name: the file is one for all languages.
     judged = xor.answers(path, xor.Part("ar", "dev", 5), "a")

@@ -25,9 +25,9 @@ REAL = ("ar", "de", "el", "en", "es", "hi", "ru", "th", "tr", "vi", "zh")
 
 
 def cases() -> list[Path]:
-    found = [folder for folder in FOLDERS if (folder / "mini_xquad_r.json").is_file()]
-    assert found
-    return found
+    folders = [folder for folder in FOLDERS if (folder / "mini_xquad_r.json").is_file()]
+    assert folders
+    return folders
 
 
 def lay_out(root: Path, release: Mapping[str, Any]) -> dict[str, Path]:
@@ -39,9 +39,11 @@ def lay_out(root: Path, release: Mapping[str, Any]) -> dict[str, Path]:
     return files
 
 
-def paragraph(context: str, breaks: list[Any], *asked: tuple[str, int]) -> dict[str, Any]:
+def paragraph(context: str, breaks: list[Any], *questions: tuple[str, int]) -> dict[str, Any]:
     """Make a paragraph; a question is its id and where its answer begins."""
-    qas = [{"id": name, "question": f"{name}?", "answers": [{"answer_start": at, "text": "x"}]} for name, at in asked]
+    qas = [
+        {"id": name, "question": f"{name}?", "answers": [{"answer_start": at, "text": "x"}]} for name, at in questions
+    ]
     return {"context": context, "sentence_breaks": breaks, "qas": qas}
 
 
@@ -50,12 +52,12 @@ def squad(*articles: list[Any]) -> dict[str, Any]:
 
 
 def grades(files: Mapping[str, Path]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    by_question: dict[str, set[str]] = {}
     for language in files:
         for row in xquad.judgements(language, files, "judgements").read():
-            assert row.document not in found.setdefault(row.query, set())
-            found[row.query].add(row.document)
-    return found
+            assert row.document not in by_question.setdefault(row.query, set())
+            by_question[row.query].add(row.document)
+    return by_question
 
 
 @pytest.mark.parametrize("folder", cases(), ids=str)
@@ -65,11 +67,11 @@ def test_the_official_script_builds_the_same(folder: Path, tmp_path: Path) -> No
     files = lay_out(tmp_path, release)
     pool = list(xquad.candidates(files, "pool").read())
     assert len(pool) == len({item.id for item in pool}) == expected["n_candidates"]
-    asked = {language: list(xquad.questions(language, files[language], "asked").read()) for language in files}
-    assert {language: len(items) for language, items in asked.items()} == expected["n_questions_by_lang"]
-    found = grades(files)
-    assert {question: sorted(right) for question, right in found.items()} == expected["targets"]
-    assert set(found) == {item.id for items in asked.values() for item in items}
+    questions = {language: list(xquad.questions(language, files[language], "asked").read()) for language in files}
+    assert {language: len(items) for language, items in questions.items()} == expected["n_questions_by_lang"]
+    targets = grades(files)
+    assert {question: sorted(right) for question, right in targets.items()} == expected["targets"]
+    assert set(targets) == {item.id for items in questions.values() for item in items}
 
 
 @pytest.mark.parametrize("folder", cases(), ids=str)
