@@ -30,7 +30,7 @@ class World:
     """Systems that answer questions.
 
     Args:
-        systems: how many; neighbours are `apart` points apart, and the first is `lead` points better than that.
+        systems: how many; neighbours are `distance` points apart, and the first is `lead` points better than that.
         seeds: trainings of each.
         scatter: standard deviation of a training's skill, points; that of a system on a question is 10.
         parallel: correlation of a system's success on one question in several tasks, which is one cluster then.
@@ -40,7 +40,7 @@ class World:
     seeds: int = 1
     scatter: float = 0.0
     parallel: float = 0.0
-    apart: float = 0.0
+    distance: float = 0.0
     lead: float = 0.0
     tasks: int = 5
     queries: int = 120
@@ -52,23 +52,37 @@ class World:
         hard, common = draw.normal(0, 10, (1, n)), draw.normal(size=(m, n))
         values: dict[str, dict[str, FloatArray]] = {f"{at:03}": {} for at in range(m)}
         for task in range(self.tasks):
-            own = math.sqrt(self.parallel) * common + math.sqrt(1 - self.parallel) * draw.normal(size=(m, n))
+            question_skill = math.sqrt(self.parallel) * common + math.sqrt(1 - self.parallel) * draw.normal(size=(m, n))
             noise = draw.normal(0, 3, (m, self.seeds, n))
-            for at, held in enumerate(values.values()):
-                one = hard + 10 * own[at] + noise[at] + trained[at][:, None] + self.apart * at + self.lead * (at == 0)
-                held[str(task)] = one / 100
-        asked = {str(task): [str(at) for at in range(n)] for task in range(self.tasks)} if self.parallel else {}
-        samples = {name: Sample(held, deterministic=not self.scatter) for name, held in values.items()}
+            for at, by_task in enumerate(values.values()):
+                score = (
+                    hard
+                    + 10 * question_skill[at]
+                    + noise[at]
+                    + trained[at][:, None]
+                    + self.distance * at
+                    + self.lead * (at == 0)
+                )
+                by_task[str(task)] = score / 100
+        questions = {str(task): [str(at) for at in range(n)] for task in range(self.tasks)} if self.parallel else {}
+        samples = {name: Sample(by_task, deterministic=not self.scatter) for name, by_task in values.items()}
         return family(
-            samples, {"": dict.fromkeys(map(str, range(self.tasks)), 1.0)}, asked, int(draw.integers(1 << 30))
+            samples, {"": dict.fromkeys(map(str, range(self.tasks)), 1.0)}, questions, int(draw.integers(1 << 30))
         )
 
 
 def errors(world: World, draws: int, seed: int = 1, *, checkpoints: bool = False) -> float:
     """Return the share of draws in which any two methods are claimed to differ, or else any two checkpoints."""
     draw = np.random.default_rng(seed)
-    made = (world.draw(draw) for _ in range(draws))
-    return float(np.mean([(one.decided & (one.table["checkpoints"] == checkpoints)).any() for one in made]))
+    decisions = (world.draw(draw) for _ in range(draws))
+    return float(
+        np.mean(
+            [
+                (drawn_family.decided & (drawn_family.table["checkpoints"] == checkpoints)).any()
+                for drawn_family in decisions
+            ]
+        )
+    )
 
 
 def power(world: World, draws: int, seed: int = 1) -> float:
@@ -76,30 +90,34 @@ def power(world: World, draws: int, seed: int = 1) -> float:
 
     The printed value is an estimate (with 3 trainings of 8 systems it scatters by 7 %), so its median is what is tried.
     """
-    draw, found = np.random.default_rng(seed), []
+    draw, decided = np.random.default_rng(seed), []
     least = float(np.median([world.draw(draw).detectable or 0 for _ in range(200)]))
     for _ in range(draws):
-        made = replace(world, lead=100 * least).draw(draw)
-        found += [made.comparison("000", f"{at:03}").decided for at in range(1, world.systems)]
-    return float(np.mean(found))
+        drawn_family = replace(world, lead=100 * least).draw(draw)
+        decided += [drawn_family.comparison("000", f"{at:03}").decided for at in range(1, world.systems)]
+    return float(np.mean(decided))
 
 
 def skewed(draws: int, queries: int = 30, seed: int = 1) -> float:
     """Return how often two equal systems differ: one loses .9 on a tenth of the questions and gains .1 on the rest."""
     draw = np.random.default_rng(seed)
     lost = draw.random((draws, queries)) < 0.1
-    return float(np.mean([stratified({"": (np.where(one, -0.9, 0.1), np.zeros(queries))}).p <= LEVEL for one in lost]))
+    return float(
+        np.mean([stratified({"": (np.where(is_lost, -0.9, 0.1), np.zeros(queries))}).p <= LEVEL for is_lost in lost])
+    )
 
 
 def coverage(
     queries: int, draws: int, values: Callable[[np.random.Generator, int], FloatArray], seed: int = 1
 ) -> float:
     """Return the share of intervals of differences of two systems that hold the truth, which is 0."""
-    draw, held = np.random.default_rng(seed), 0
+    draw, covering = np.random.default_rng(seed), 0
     for _ in range(draws):
-        one = stratified({"": (values(draw, queries), values(draw, queries))})
-        held += one.low is not None and one.high is not None and one.low <= 0 <= one.high
-    return held / draws
+        comparison = stratified({"": (values(draw, queries), values(draw, queries))})
+        covering += (
+            comparison.low is not None and comparison.high is not None and comparison.low <= 0 <= comparison.high
+        )
+    return covering / draws
 
 
 def own_coverage(queries: int, draws: int, seed: int = 1) -> float:
@@ -128,27 +146,30 @@ def speed(systems: int = 250) -> tuple[float, float]:
     return between - began, time.process_time() - between
 
 
-def found(of: str, draws: int, given: dict[str, Any]) -> float:
+def measured(of: str, draws: int, arguments: dict[str, Any]) -> float:
     """Return what a row of the table holds."""
     match of:
         case "claims" | "marked":
-            return errors(World(**given), draws, checkpoints=of == "marked")
+            return errors(World(**arguments), draws, checkpoints=of == "marked")
         case "power":
-            return power(World(**given), draws)
+            return power(World(**arguments), draws)
         case "pairs":
-            return float(World(**given).draw(np.random.default_rng(1)).decided.sum())
+            return float(World(**arguments).draw(np.random.default_rng(1)).decided.sum())
         case "skewed":
-            return skewed(draws, given["queries"])
+            return skewed(draws, arguments["queries"])
         case "coverage":
-            return coverage(given["queries"], draws, ranks)
+            return coverage(arguments["queries"], draws, ranks)
         case "own coverage":
-            return own_coverage(given["queries"], draws)
-    return sum(speed(given["systems"]))
+            return own_coverage(arguments["queries"], draws)
+    return sum(speed(arguments["systems"]))
 
 
 def decision(case: dict[str, Any]) -> Comparison:
     """Decide a case of `tests/fixtures/cases/decisions.json`, which was worked out by hand, scipy or statsmodels."""
-    systems = {name: Sample(own, deterministic=name in case["deterministic"]) for name, own in case["systems"].items()}
+    systems = {
+        name: Sample(by_question, deterministic=name in case["deterministic"])
+        for name, by_question in case["systems"].items()
+    }
     return family(systems, {"": case["weights"] or {"": 1.0}}, case["questions"]).comparison(*case["pair"])
 
 
@@ -159,20 +180,20 @@ def main() -> None:
     finished = json.loads(path.read_bytes()) if path.exists() else {}
     lines = []
     for row in cases("calibration"):
-        of, draws, given = row["of"], row["draws"], row["given"]
+        of, draws, arguments = row["of"], row["draws"], row["given"]
         families._DRAWS = 10_000 if of == "speed" else 2_000  # enough for decisions at one level
-        key = json.dumps([of, draws, given])
+        key = json.dumps([of, draws, arguments])
         if key not in finished:
             began = time.process_time()
-            finished[key] = [found(of, draws, given), time.process_time() - began]
+            finished[key] = [measured(of, draws, arguments), time.process_time() - began]
             write_bytes(path, json.dumps(finished).encode())
             print(row["case"], *finished[key], sep=" | ", flush=True)  # noqa: T201 (a command of its own)
         value = finished[key][0]
         shown, error = f"{value:.0f}", ""
         if draws > 1:
             shown, error = f"{value:.3f}", f"{math.sqrt(value * (1 - value) / draws):.3f}"
-        wanted = row["wanted"] or f"≤ {LEVEL + 2 * math.sqrt(LEVEL * (1 - LEVEL) / draws):.3f}"
-        lines.append(f"| {row['case']} | {draws:,} | {wanted} | {shown} | {error} |")
+        bound = row["wanted"] or f"≤ {LEVEL + 2 * math.sqrt(LEVEL * (1 - LEVEL) / draws):.3f}"
+        lines.append(f"| {row['case']} | {draws:,} | {bound} | {shown} | {error} |")
     page = ROOT / "docs" / "calibration.md"
     before = page.read_text(encoding="utf-8").partition("|---")[0].rpartition("| case")[0]
     head = "| case | draws | wanted | found | standard error |\n|---|---|---|---|---|\n"
@@ -182,9 +203,11 @@ def main() -> None:
         "|---|---|---|---|---|---|",
     ]
     for case in cases("decisions"):
-        one = decision(case)
-        ends = "" if one.low is None or one.high is None else f"[{one.low:.4f}, {one.high:.4f}]"
-        ours = f"{one.p:.4g} | {ends} | {'yes' if one.decided else 'no'}{', of these checkpoints' * one.checkpoints}"
+        comparison = decision(case)
+        low, high = comparison.low, comparison.high
+        interval = "" if low is None or high is None else f"[{low:.4f}, {high:.4f}]"
+        decided = ("yes" if comparison.decided else "no") + ", of these checkpoints" * comparison.checkpoints
+        ours = f"{comparison.p:.4g} | {interval} | {decided}"
         lines.append(f"| {case['name']} | {case['judge']} | {case['p']:.4g} | {ours} |")
     write_bytes(page, (before + head + "\n".join(lines) + "\n").encode())
 

@@ -22,7 +22,7 @@ from bench.core.files import write_bytes
 from bench.core.machine import processor
 
 ROOT = Path(__file__).parents[1]
-PAGE, KEPT = ROOT / "docs" / "plans.md", ROOT / "docs" / "plans.json"
+PAGE, RECORD = ROOT / "docs" / "plans.md", ROOT / "docs" / "plans.json"
 WITHIN = 3.0
 MODEL = "--method pretrained --set method.model=TRAINED --data official"
 TINY = "--set budget.tokens=300000"
@@ -43,18 +43,18 @@ PLANS = (
 )
 
 
-def row(name: str, store: str, found: dict[str, float]) -> str:
+def row(name: str, store: str, seconds: dict[str, float]) -> str:
     """Return a plan's row of the table."""
-    estimated, happened = found["estimated"], found["happened"]
+    estimated, happened = seconds["estimated"], seconds["happened"]
     ratio = max(estimated, happened) / max(1e-9, min(estimated, happened))
-    reached, guessed = "yes" if ratio <= WITHIN else "no", found["guessed"] / max(1e-9, estimated)
+    reached, guessed = "yes" if ratio <= WITHIN else "no", seconds["guessed"] / max(1e-9, estimated)
     cells = (
         f"`{name}`",
         store,
         f"{estimated:.1f}",
         f"{guessed:.0%}",
         f"{happened:.1f}",
-        f"{found['share']:.0%}",
+        f"{seconds['share']:.0%}",
         f"{ratio:.2f}",
         reached,
     )
@@ -65,24 +65,24 @@ def measured(arguments: Sequence[str], store: Path, data: str) -> dict[str, floa
     """Plan and run, and return the seconds that were estimated and those that came, also of each kind of stage."""
     shared = ["--store", str(store), "--data-dir", data, "--device", "cpu", "--offline", "--set", "compute.threads=1"]
     bench = [sys.executable, "-m", "bench"]
-    said = subprocess.run([*bench, "plan", *arguments, *shared, "--json"], stdout=subprocess.PIPE, check=True).stdout
-    plan: dict[str, Any] = json.loads(said)
+    output = subprocess.run([*bench, "plan", *arguments, *shared, "--json"], stdout=subprocess.PIPE, check=True).stdout
+    plan: dict[str, Any] = json.loads(output)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     results = ["--workers", "1", "--results", str(store / "results"), "--quiet"]
     subprocess.run([*bench, "run", *arguments, *shared, *results], stdout=subprocess.DEVNULL, check=True)
     wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     share = min(1.0, (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / wall)
-    found = {"estimated": 0.0, "guessed": 0.0, "happened": 0.0, "share": share}
-    for step in (one for one in plan["steps"] if one["runs"]):
+    totals = {"estimated": 0.0, "guessed": 0.0, "happened": 0.0, "share": share}
+    for step in (step for step in plan["steps"] if step["runs"]):
         manifest = store / "artefacts" / step["stage"] / step["key"] / "manifest.json"
-        taken = json.loads(manifest.read_bytes())["seconds"]
-        found["estimated"] += step["seconds"]
-        found["guessed"] += step["seconds"] * step.get("guessed", False)
-        found["happened"] += taken
-        for kind, seconds in (("estimated", step["seconds"]), ("happened", taken)):
+        seconds_taken = json.loads(manifest.read_bytes())["seconds"]
+        totals["estimated"] += step["seconds"]
+        totals["guessed"] += step["seconds"] * step.get("guessed", False)
+        totals["happened"] += seconds_taken
+        for kind, seconds in (("estimated", step["seconds"]), ("happened", seconds_taken)):
             name = f"{kind} {step['stage']}"
-            found[name] = found.get(name, 0.0) + seconds
-    return {name: round(seconds, 3) for name, seconds in found.items()}
+            totals[name] = totals.get(name, 0.0) + seconds
+    return {name: round(seconds, 3) for name, seconds in totals.items()}
 
 
 def main(data: str) -> None:
@@ -91,18 +91,18 @@ def main(data: str) -> None:
         "| plan | store | estimated, s | guessed | happened, s | processor | ratio | within 3 |",
         "|---" * 8 + "|",
     ]
-    lines, kept = list[str](), dict[str, dict[str, float]]()
+    lines, records = list[str](), dict[str, dict[str, float]]()
     with TemporaryDirectory() as folder:
         for letter, name in PLANS:
             store = Path(folder, letter)
             state = f"{letter}, used" if store.exists() else f"{letter}, empty"
             trained = next(store.glob("artefacts/train/*/encoder"), Path())
             arguments = shlex.split(name.replace("TRAINED", str(trained)))
-            kept[name] = measured(arguments, store, data)
-            lines.append(row(name, state, kept[name]))
+            records[name] = measured(arguments, store, data)
+            lines.append(row(name, state, records[name]))
             print(lines[-1], flush=True)  # noqa: T201 (a command)
-    write_bytes(KEPT, json.dumps(kept, indent=1).encode() + b"\n")
-    said = [
+    write_bytes(RECORD, json.dumps(records, indent=1).encode() + b"\n")
+    introduction = [
         "# Plans",
         "",
         "Seconds of the wall clock that `bench plan` expected of ten runs, and those that stages then recorded, by",
@@ -112,7 +112,7 @@ def main(data: str) -> None:
         f"Measured on {processor()}, with one thread.",
         "",
     ]
-    write_bytes(PAGE, "\n".join([*said, *head, *lines, ""]).encode())
+    write_bytes(PAGE, "\n".join([*introduction, *head, *lines, ""]).encode())
 
 
 if __name__ == "__main__":

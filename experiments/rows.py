@@ -41,8 +41,8 @@ def pack(folder: Path, bundles: Path = BUNDLES) -> list[Path]:
     """
     contents: dict[Path, dict[str, bytes]] = defaultdict(dict)
     for path in sorted(folder.glob("*/*/*/*/*/seed-*/**/*")):  # ARM/DATA/SUITE/REGIME/SYSTEM/seed-N/…
-        arm, _, suite, _, _, seed, *rest = path.relative_to(folder).parts
-        if path.is_file() and rest[0] != "runs":
+        arm, _, suite, _, _, seed, *parts = path.relative_to(folder).parts
+        if path.is_file() and parts[0] != "runs":
             name = path.relative_to(folder / arm).as_posix()
             contents[bundles / arm / f"{suite}-{seed}.tar.xz"][name] = path.read_bytes()
     changed = [bundle for bundle, files in contents.items() if not bundle.is_file() or read(bundle) != files]

@@ -16,29 +16,31 @@ from suites import tatoeba
 
 def shared(name: str, data: Path) -> dict[str, dict[str, int]]:
     """Return, for each direction of a pair and each question, how many words it shares: 0, 1, or 2 for more."""
-    found = {}
+    by_direction = {}
     for leg in tatoeba.SUITE.load(name, DataRequest("official", data, offline=True)).legs:
         texts = {item.id: set(re.findall(r"\w{2,}", item.text.lower())) for item in leg.corpus.items.read()}
-        asked = {item.id: set(re.findall(r"\w{2,}", item.text.lower())) for item in leg.queries.read()}
+        questions = {item.id: set(re.findall(r"\w{2,}", item.text.lower())) for item in leg.queries.read()}
         counts: dict[str, int] = defaultdict(int)
         for row in leg.qrels.read() if leg.qrels else ():
-            counts[row.query] = max(counts[row.query], min(2, len(asked[row.query] & texts[row.document])))
-        found[leg.name] = dict(counts)
-    return found
+            counts[row.query] = max(counts[row.query], min(2, len(questions[row.query] & texts[row.document])))
+        by_direction[leg.name] = dict(counts)
+    return by_direction
 
 
 def main(data: Path, results: Path) -> None:
     """Print a line a system: percent and number of questions that share no word, one, and more."""
     words = {name: shared(name, data) for name in Path("experiments/tasks/tatoeba").read_text().strip().split(",")}
     for folder in sorted(results.glob("official/tatoeba/unsupervised/*/seed-0")):
-        found: dict[int, list[float]] = defaultdict(list)
+        values: dict[int, list[float]] = defaultdict(list)
         for name, legs in words.items():
             for leg, counts in legs.items():
-                held = json.loads(gzip.decompress((folder / f"per-query/tatoeba/{name}/{leg}.json.gz").read_bytes()))
-                for query, value in zip(held["queries"], held["measures"]["accuracy"], strict=True):
-                    found[counts[query]].append(value)
-        said = (f"{100 * sum(found[count]) / len(found[count]):.1f} % of {len(found[count]):,}" for count in range(3))
-        sys.stdout.write(f"{folder.parent.name}: {', '.join(said)}\n")
+                table = json.loads(gzip.decompress((folder / f"per-query/tatoeba/{name}/{leg}.json.gz").read_bytes()))
+                for query, value in zip(table["queries"], table["measures"]["accuracy"], strict=True):
+                    values[counts[query]].append(value)
+        columns = (
+            f"{100 * sum(values[count]) / len(values[count]):.1f} % of {len(values[count]):,}" for count in range(3)
+        )
+        sys.stdout.write(f"{folder.parent.name}: {', '.join(columns)}\n")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from bench.suites import DataRequest, Release, official
 from suites import dpr, mrtydi, readouts
 from suites.common import ENGLISH, Benchmark, ScoringProtocol, answering, average, brings, find, metadata
 from suites.readers import mkqa as reader
-from suites.tunings import MARCO_MCONTRIEVER, NQ_MCONTRIEVER, SUPERVISED, single, then
+from suites.tunings import MARCO_MCONTRIEVER, NQ_MCONTRIEVER, SUPERVISED, extended, single
 
 NAME = "mkqa"
 FILE = "mkqa.jsonl.gz"
@@ -72,7 +72,7 @@ BENCHMARK = Benchmark(
     ),
     primary="answer-R@100",
     releases=(Release(f"{NAME}/{FILE}", (URL,), "CC BY-SA 3.0"), dpr.RELEASE),
-    recipes={"english": _ENGLISH, "multilingual": then(_ENGLISH, mrtydi.MCONTRIEVER)},
+    recipes={"english": _ENGLISH, "multilingual": extended(_ENGLISH, mrtydi.MCONTRIEVER)},
     parallel="tasks",
 )
 SUITE = BENCHMARK.suite()

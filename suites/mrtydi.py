@@ -35,9 +35,9 @@ from suites.tunings import (
     NQ,
     NQ_MCONTRIEVER,
     SUPERVISED,
+    extended,
     languages,
     single,
-    then,
     trained_on,
 )
 
@@ -142,7 +142,7 @@ MCONTRIEVER = replace(
 _ENGLISH = single(MARCO, NQ, SUPERVISED)
 _RECIPES: Recipes = {
     "english": {**_ENGLISH, "msmarco-mcontriever": (MARCO_MCONTRIEVER,), "nq-mcontriever": (NQ_MCONTRIEVER,)},
-    "multilingual": {**then(_ENGLISH, _TRAIN), "msmarco-mcontriever": (MARCO_MCONTRIEVER, MCONTRIEVER)},
+    "multilingual": {**extended(_ENGLISH, _TRAIN), "msmarco-mcontriever": (MARCO_MCONTRIEVER, MCONTRIEVER)},
 }
 _TASKS = tuple(LANGUAGES)
 

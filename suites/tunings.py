@@ -104,8 +104,8 @@ def squad_sentences(request: DataRequest) -> Source[TrainingPair]:
 def xor_train(request: DataRequest) -> Source[TrainingPair]:
     """XOR-Retrieve's training questions in DPR's form; its dev file is not read, as the suite is scored on it."""
     folder = official.folder(request, "xor-retrieve")
-    what = "15,250 questions with passages in DPR's form, which the README of XOR QA's baselines links to"
-    return dpr.pairs(_file(folder, "xor_train_dpr.json", what), "xor-train", "")
+    expected = "15,250 questions with passages in DPR's form, which the README of XOR QA's baselines links to"
+    return dpr.pairs(_file(folder, "xor_train_dpr.json", expected), "xor-train", "")
 
 
 def wikipedia_pairs(request: DataRequest) -> Source[TrainingPair]:
@@ -196,7 +196,7 @@ def single(*recipes: FineTuning) -> Recipe:
     return {recipe.name: (recipe,) for recipe in recipes}
 
 
-def then(first: Recipe, last: FineTuning) -> Recipe:
+def extended(first: Recipe, last: FineTuning) -> Recipe:
     """Let every recipe go on with one more fine-tuning, under the same names."""
     return {name: (*stages, last) for name, stages in first.items()}
 

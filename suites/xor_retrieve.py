@@ -28,7 +28,7 @@ from suites.common import (
     published,
 )
 from suites.readers import dpr, xor
-from suites.tunings import MSM_XOR, NQ, NQ_MSM, SUPERVISED, single, then, tuning, xor_train
+from suites.tunings import MSM_XOR, NQ, NQ_MSM, SUPERVISED, extended, single, tuning, xor_train
 
 NAME = "xor-retrieve"
 URL = "https://nlp.cs.washington.edu/xorqa/XORQA_site/data"
@@ -131,7 +131,7 @@ BENCHMARK = Benchmark(
         *SPLITS.values(),
         Release(f"{NAME}/{WIKIPEDIA}", (f"{URL}/models/{WIKIPEDIA}",), "Wikipedia (2019-02-01), CC BY-SA 3.0"),
     ),
-    recipes={"english": _ENGLISH, "multilingual": then(_ENGLISH, _TRAIN)},
+    recipes={"english": _ENGLISH, "multilingual": extended(_ENGLISH, _TRAIN)},
 )
 SUITE = BENCHMARK.suite()
 bench_suites = brings(SUITE)

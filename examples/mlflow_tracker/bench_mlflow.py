@@ -21,8 +21,8 @@ def bench_step(stage: Mapping[str, Any], step: Mapping[str, Any]) -> None:
 
         client = MlflowClient("sqlite:///mlflow.db" if bench.is_offline() else None)
         name = os.environ.get("MLFLOW_EXPERIMENT_NAME", "retrieval-bench")
-        known = client.get_experiment_by_name(name)
-        place = known.experiment_id if known else client.create_experiment(name)
+        experiment = client.get_experiment_by_name(name)
+        place = experiment.experiment_id if experiment else client.create_experiment(name)
         tags = {"stage": stage["stage"], "key": stage["key"]}
         RUNS[stage["key"]] = client, client.create_run(place, run_name=stage["title"], tags=tags).info.run_id
     client, run = RUNS[stage["key"]]

@@ -23,7 +23,7 @@ from experiments.speed.growth import growth
 from experiments.speed.measure import Row, measure
 
 ROOT = Path(__file__).parents[2]
-PAGE, KEPT = ROOT / "docs" / "performance.md", ROOT / "docs" / "performance.json"
+PAGE, RECORD = ROOT / "docs" / "performance.md", ROOT / "docs" / "performance.json"
 LIBRARIES = ("torch", "transformers", "sentence-transformers", "faiss-cpu", "bm25s", "rank_bm25", "datasets", "numba")
 
 
@@ -32,13 +32,13 @@ def rows(full: bool = False) -> dict[str, Row]:
     return {**dense.ROWS, **lexical.rows(100_000 if full else 30_000), **commands.ROWS}
 
 
-def line(name: str, row: Row, found: dict[str, Any]) -> str:
+def line(name: str, row: Row, measured: dict[str, Any]) -> str:
     """Return a row of the table."""
-    peers = [f"{peer} {found['seconds'][peer]:.3g} s" for peer in found["ratios"]]
+    peers = [f"{peer} {measured['seconds'][peer]:.3g} s" for peer in measured["ratios"]]
     ratios = [f"{ratio:.2g} (≥ {row.reach[peer]:g})" if peer in row.reach else f"{ratio:.2g}"
-              for peer, ratio in found["ratios"].items()]  # fmt: skip
-    missed = [peer for peer, least in row.reach.items() if found["ratios"][peer] < least]
-    ours = f"{found['seconds']['ours']:.3g} s for {row.units:,} {row.unit}"
+              for peer, ratio in measured["ratios"].items()]  # fmt: skip
+    missed = [peer for peer, least in row.reach.items() if measured["ratios"][peer] < least]
+    ours = f"{measured['seconds']['ours']:.3g} s for {row.units:,} {row.unit}"
     return f"| {name} | {ours} | {'; '.join(peers)} | {'; '.join(ratios)} | {'no' if missed else 'yes'} | {row.holds} |"
 
 
@@ -46,7 +46,7 @@ def machine() -> str:
     """Return what was measured on, and with."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
-    name = next((one.partition(": ")[2] for one in lines if one.startswith("model name")), platform.processor())
+    name = next((text.partition(": ")[2] for text in lines if text.startswith("model name")), platform.processor())
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     return f"{name}, {torch.backends.cpu.get_cpu_capability()}, Python {platform.python_version()}, {libraries}"
 
@@ -58,16 +58,18 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="the sizes that need an hour")
     parser.add_argument("--again", action="store_true", help="measure rows anew that are kept")
     typed = parser.parse_args()
-    kept: dict[str, Any] = json.loads(KEPT.read_bytes()) if KEPT.exists() else {}
-    every = rows(typed.full)
-    chosen = [name for name in (*every, "growth") if not typed.names or any(part in name for part in typed.names)]
-    for name in chosen:
-        if name not in kept or typed.again:
+    records: dict[str, Any] = json.loads(RECORD.read_bytes()) if RECORD.exists() else {}
+    all_rows = rows(typed.full)
+    names = [name for name in (*all_rows, "growth") if not typed.names or any(part in name for part in typed.names)]
+    for name in names:
+        if name not in records or typed.again:
             with TemporaryDirectory() as folder:
-                kept[name] = growth(typed.full) if name == "growth" else asdict(measure(every[name], Path(folder)))
-            write_bytes(KEPT, json.dumps(kept, indent=1).encode())
-        print(name if name == "growth" else line(name, every[name], kept[name]), flush=True)  # noqa: T201 (a command)
-    if not every.keys() <= kept.keys():
+                records[name] = (
+                    growth(typed.full) if name == "growth" else asdict(measure(all_rows[name], Path(folder)))
+                )
+            write_bytes(RECORD, json.dumps(records, indent=1).encode())
+        print(name if name == "growth" else line(name, all_rows[name], records[name]), flush=True)  # noqa: T201 (a command)
+    if not all_rows.keys() <= records.keys():
         return
     before = PAGE.read_text(encoding="utf-8").partition("Measured on ")[0]
     lines = [
@@ -76,9 +78,12 @@ def main() -> None:
         "| work | ours | peers | ratio | reached | what holds it |",
         "|---|---|---|---|---|---|",
     ]
-    lines += [line(name, row, kept[name]) for name, row in every.items()]
+    lines += [line(name, row, records[name]) for name, row in all_rows.items()]
     lines += ["", "| growth | size | µs each | peak memory, MiB |", "|---|---|---|---|"]
-    lines += [f"| {work} | {size:,} | {each:.3g} | {peak:,} |" for work, size, each, peak in kept.get("growth", ())]
+    lines += [
+        f"| {work} | {size:,} | {microseconds:.3g} | {peak:,} |"
+        for work, size, microseconds, peak in records.get("growth", ())
+    ]
     write_bytes(PAGE, (before + "\n".join(lines) + "\n").encode())
 
 

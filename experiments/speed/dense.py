@@ -93,14 +93,16 @@ def contrastive(folder: Path, chunk: int | None = None) -> Iterator[Mapping[str,
     theirs = SentenceTransformer(str(start), device="cpu", local_files_only=True).train()
     texts = abstracts(2 * PAIRS)
     features = [theirs.preprocess(side) for side in (texts[:PAIRS], texts[PAIRS:])]
-    rows = [[ids[: int(sum(mask))].tolist() for ids, mask in zip(one["input_ids"], one["attention_mask"], strict=True)]
-            for one in features]  # fmt: skip
+    rows = [
+        [ids[: int(sum(mask))].tolist() for ids, mask in zip(side["input_ids"], side["attention_mask"], strict=True)]
+        for side in features
+    ]
     ours = replace(TrainableEncoder.load(start, "cpu"), chunk_tokens=chunk)
     batch = PairBatch(rows[0], rows[1], np.arange(PAIRS), ("en",))
     loss = MultipleNegativesRankingLoss(theirs)
     yield {
         "ours": steps(ours.model, lambda: info_nce(*ours.encode_views(batch), temperature=0.05, similarity="cos")),
-        "sentence-transformers": steps(theirs, lambda: loss([dict(one) for one in features], torch.empty(0))),
+        "sentence-transformers": steps(theirs, lambda: loss([dict(side) for side in features], torch.empty(0))),
         LIMIT: products(3 * PER_TOKEN * sum(len(row) for side in rows for row in side), 512, 384),
     }
 
@@ -118,15 +120,15 @@ def masked(folder: Path, vocabulary: int) -> Iterator[Mapping[str, Work]]:
     model = BertModel(config(vocabulary), add_pooling_layer=False).train()
     assert enable(model)
     ours, head = TrainableEncoder(model, folder, Contract()), MlmHead(384, vocabulary)
-    drawn = Masking(4, range(5), np.arange(5, vocabulary), 0.15, 0.1, 0.1)(
+    batch = Masking(4, range(5), np.arange(5, vocabulary), 0.15, 0.1, 0.1)(
         [rng.integers(5, 30_000, 61).tolist() for _ in range(8)], rng
     )
     theirs = BertForMaskedLM(config(250_002)).train()
     labels = torch.full((8, 61), -100)
-    labels[drawn.sequence, drawn.place] = torch.from_numpy(drawn.targets)
-    ids = torch.from_numpy(np.stack([np.asarray(row) for row in drawn.inputs]))
+    labels[batch.sequence, batch.place] = torch.from_numpy(batch.targets)
+    ids = torch.from_numpy(np.stack([np.asarray(row) for row in batch.inputs]))
     yield {
-        "ours": steps(torch.nn.ModuleList([model, head]), lambda: mlm_loss(ours, head, drawn)),
+        "ours": steps(torch.nn.ModuleList([model, head]), lambda: mlm_loss(ours, head, batch)),
         "Hugging Face": steps(theirs, lambda: theirs(input_ids=ids, labels=labels).loss),
     }
 
@@ -137,8 +139,8 @@ def searching(_: Path, similarity: Similarity) -> Iterator[Mapping[str, Work]]:
     import faiss
 
     def unit(size: int, seed: int) -> Matrix:
-        drawn = np.random.default_rng(seed).standard_normal((size, 384), np.float32)
-        return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True), np.float32)
+        vectors = np.random.default_rng(seed).standard_normal((size, 384), np.float32)
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
 
     queries = VectorBlock([f"q{at}" for at in range(200)], unit(200, 0))
     passages = VectorBlock([f"d{at}" for at in range(100_000)], unit(100_000, 1))
@@ -161,27 +163,27 @@ def preparing(folder: Path) -> Iterator[Mapping[str, Work]]:
     from datasets import Dataset, disable_caching, disable_progress_bars
     from tokenizers import Tokenizer
 
-    held: list[Document] = list(corpus().read())
-    documents, numbers = Source("world", "world/1", (), lambda: iter(held)), count()
+    world_documents: list[Document] = list(corpus().read())
+    documents, numbers = Source("world", "world/1", (), lambda: iter(world_documents)), count()
     stage = Prepare(backbone=None, corpus=None, settings=PrepareConfig(), documents=documents, of="world")
-    start = made(folder / "first", stage, {})
+    start = run_stage(folder / "first", stage, {})
     words = Tokenizer.from_file(str(start / "tokenizer" / "tokenizer.json"))
-    rows = Dataset.from_dict({"text": [text for one in held for text in one.sentences]})
+    rows = Dataset.from_dict({"text": [text for document in world_documents for text in document.sentences]})
     disable_caching()
     disable_progress_bars()
 
     def encoded(batch: Mapping[str, Any]) -> dict[str, Any]:
-        return {"ids": [one.ids for one in words.encode_batch_fast(batch["text"], add_special_tokens=False)]}
+        return {"ids": [encoding.ids for encoding in words.encode_batch_fast(batch["text"], add_special_tokens=False)]}
 
     yield {
-        "ours": lambda: made(folder / f"{next(numbers)}", stage, {"backbone": start / "tokenizer"}),
+        "ours": lambda: run_stage(folder / f"{next(numbers)}", stage, {"backbone": start / "tokenizer"}),
         "datasets.map": lambda: rows.map(encoded, batched=True, remove_columns=["text"]).save_to_disk(
             folder / "theirs"
         ),
     }
 
 
-def made(folder: Path, stage: Prepare, inputs: Mapping[str, Path]) -> Path:
+def run_stage(folder: Path, stage: Prepare, inputs: Mapping[str, Path]) -> Path:
     """Run a stage into a new folder and return what it wrote."""
     (folder / "out").mkdir(parents=True)
     stage.run(Workspace(folder / "out", Parts(folder / "parts")), inputs)

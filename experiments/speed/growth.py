@@ -44,11 +44,11 @@ def grown(work: str, size: int) -> tuple[str, int, float, int]:
     with TemporaryDirectory() as folder:
         for part in ("write", work) if work == "prepare" else (work,):
             typed = [sys.executable, "-m", "experiments.speed.growth", part, str(size), folder]
-            done = subprocess.run(
+            completed = subprocess.run(
                 typed, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, check=True
             )
-        units, each, peak = json.loads(done.stdout)
-        return f"{work}, {'tokens' if work == 'prepare' else 'passages'}", units, each, peak
+        units, microseconds, peak = json.loads(completed.stdout)
+        return f"{work}, {'tokens' if work == 'prepare' else 'passages'}", units, microseconds, peak
 
 
 def main(work: str, size: int, folder: Path) -> None:
@@ -57,7 +57,7 @@ def main(work: str, size: int, folder: Path) -> None:
     texts = [] if work == "prepare" else passages(size)
     if work == "write":
         words = (text.split() for text in texts)
-        rows = ([" ".join(one[at : at + SENTENCE]) for at in range(0, len(one), SENTENCE)] for one in words)
+        rows = ([" ".join(passage[at : at + SENTENCE]) for at in range(0, len(passage), SENTENCE)] for passage in words)
         with corpus.open("w") as stream:
             stream.writelines(json.dumps({"lang": "en", "sentences": row}) + "\n" for row in rows)
         return
@@ -83,9 +83,9 @@ def main(work: str, size: int, folder: Path) -> None:
             write_vectors(
                 Workspace(folder / "out", Parts(folder / "parts")), items, "passage", lambda _advance: encoder
             )
-        taken = time.process_time() - began
+        seconds = time.process_time() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(json.dumps([size, taken / size * 1e6, peak]))  # noqa: T201 (what it is for)
+    print(json.dumps([size, seconds / size * 1e6, peak]))  # noqa: T201 (what it is for)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from experiments.speed.measure import Row, Work
 from methods.bm25.config import BM25Config
 from methods.bm25.retriever import BM25Retriever
 
-VOCABULARY, QUERIES, FEW, K = 100_000, 400, 4, 100
+VOCABULARY, QUERIES, FEW_QUERIES, K = 100_000, 400, 4, 100
 
 
 @cache
@@ -45,9 +45,9 @@ def index(texts: list[str], folder: Path) -> BM25Retriever:
 def library(texts: list[str]) -> tuple[bm25s.BM25, Stemmer.Stemmer]:
     """Index with bm25s, its tokens stemmed as ours are."""
     stemmer = Stemmer.Stemmer("porter")
-    found = bm25s.BM25(method="lucene", k1=0.9, b=0.4, backend="numba")
-    found.index(bm25s.tokenize(texts, stemmer=stemmer, stopwords=None, show_progress=False), show_progress=False)
-    return found, stemmer
+    retriever = bm25s.BM25(method="lucene", k1=0.9, b=0.4, backend="numba")
+    retriever.index(bm25s.tokenize(texts, stemmer=stemmer, stopwords=None, show_progress=False), show_progress=False)
+    return retriever, stemmer
 
 
 @contextmanager
@@ -68,21 +68,21 @@ def searching(folder: Path, size: int) -> Iterator[Mapping[str, Work]]:
     okapi = BM25Okapi([text.split() for text in texts])
 
     def bm25s_search() -> None:
-        asked = bm25s.tokenize(queries, stemmer=stemmer, stopwords=None, show_progress=False)
-        theirs.retrieve(asked, k=K, show_progress=False, n_threads=1)
+        tokens = bm25s.tokenize(queries, stemmer=stemmer, stopwords=None, show_progress=False)
+        theirs.retrieve(tokens, k=K, show_progress=False, n_threads=1)
 
     yield {
         "ours": lambda: list(retriever.search(folder / "out", items, K, "trec")),
         "bm25s": bm25s_search,
-        f"rank_bm25, 1 question of {QUERIES // FEW}": lambda: [
-            okapi.get_top_n(text.split(), range(size), K) for text in queries[:FEW]
+        f"rank_bm25, 1 question of {QUERIES // FEW_QUERIES}": lambda: [
+            okapi.get_top_n(text.split(), range(size), K) for text in queries[:FEW_QUERIES]
         ],
     }
 
 
 def rows(size: int) -> dict[str, Row]:
     """Return the rows for a number of passages."""
-    rank = f"rank_bm25, 1 question of {QUERIES // FEW}"
+    rank = f"rank_bm25, 1 question of {QUERIES // FEW_QUERIES}"
     return {
         "BM25 index": Row(
             lambda at: indexing(at, size), "passages", size, {"bm25s": 1.0}, 3, "Unicode's words; the index is written"

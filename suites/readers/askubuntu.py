@@ -83,10 +83,10 @@ def _row(text: str) -> _Row:
         raise RecordError(f"{len(columns)} column{'s' * (len(columns) != 1)} in {shown(text)}", _COLUMNS)
     query = check_id(columns[0].strip(), "query id")
     similar, offered = columns[1].split(), columns[2].split()
-    for ids, what in ((similar, "similar question"), (offered, "candidate")):
+    for ids, kind in ((similar, "similar question"), (offered, "candidate")):
         if len(set(ids)) != len(ids):
             duplicate = next(name for position, name in enumerate(ids) if name in ids[:position])
-            raise RecordError(f"{what} {duplicate!r} a second time", "each once", "remove one of the two")
+            raise RecordError(f"{kind} {duplicate!r} a second time", "each once", "remove one of the two")
     if not offered:
         raise RecordError(f"no candidate of query {query!r}", "at least one")
     if strays := [name for name in similar if name not in offered]:

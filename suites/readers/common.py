@@ -6,25 +6,25 @@ from typing import Any
 from bench.suites import File, RecordError, shown
 
 
-def answer_strings(value: object, what: str) -> tuple[str, ...]:
+def answer_strings(value: object, label: str) -> tuple[str, ...]:
     """Return accepted answers as releases write them, a list of strings; equal and empty strings stay.
 
     Args:
-        value: what stands in the file.
-        what: what messages call it.
+        value: the field's value as read from the file.
+        label: what messages call it.
 
     Raises:
         RecordError: anything but a list of strings, an empty list, or half of a surrogate pair in a string.
     """
     if not isinstance(value, list) or not all(isinstance(answer, str) for answer in value):
-        raise RecordError(f"{what}: {shown(value)}", "a list of strings")
+        raise RecordError(f"{label}: {shown(value)}", "a list of strings")
     if not value:
-        raise RecordError(f"{what}: an empty list", "at least one accepted answer")
+        raise RecordError(f"{label}: an empty list", "at least one accepted answer")
     try:
         "".join(value).encode()
     except UnicodeEncodeError as error:
         half = f"\\u{ord(error.object[error.start]):04x}"
-        raise RecordError(f"half of a surrogate pair ({half}) in {what}", "whole characters") from None
+        raise RecordError(f"half of a surrogate pair ({half}) in {label}", "whole characters") from None
     return tuple(value)
 
 

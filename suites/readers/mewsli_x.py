@@ -168,11 +168,11 @@ def _spans(row: dict[str, Any], body: str) -> list[jsonl.Span]:
     return [_span(span, body, "sentence") for span in jsonl.objects(row, "sentence_spans")]
 
 
-def _span(row: dict[str, Any], body: str, what: str) -> jsonl.Span:
+def _span(row: dict[str, Any], body: str, label: str) -> jsonl.Span:
     """Parse a span of a text, [start, end). Raises `RecordError`."""
     start = jsonl.present(row, "start", "where the span begins")
     end = jsonl.present(row, "end", "where the span ends")
-    return jsonl.span(start, end, len(body), what)
+    return jsonl.span(start, end, len(body), label)
 
 
 def _id(row: dict[str, Any], key: str) -> str:

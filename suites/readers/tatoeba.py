@@ -74,13 +74,13 @@ def _sample(
     rows: npt.NDArray[np.int64], texts: Mapping[int, str], rng: np.random.Generator, most: int
 ) -> list[tuple[int, int]]:
     """Sample translations, none with a sentence on either side that another of them has."""
-    used: tuple[set[str], set[str]] = set(), set()
+    used_texts: tuple[set[str], set[str]] = set(), set()
     sampled = []
     for left, right in rows[rng.permutation(len(rows))].tolist():
         sentences = texts.get(left), texts.get(right)
-        if None in sentences or sentences[0] in used[0] or sentences[1] in used[1]:
+        if None in sentences or sentences[0] in used_texts[0] or sentences[1] in used_texts[1]:
             continue
-        for side, text in zip(used, sentences, strict=True):
+        for side, text in zip(used_texts, sentences, strict=True):
             side.add(str(text))
         sampled.append((left, right))
         if len(sampled) == most:

@@ -9,7 +9,7 @@ from typing import Any
 from bench import Corpus, Leg, Suite, UsageError
 from bench.suites import DataRequest, FineTuning, Release, beir, mark, official
 from suites.common import Benchmark, ScoringProtocol, average, markdown, table
-from suites.tunings import MSM_MRTYDI, SUPERVISED, single, then, trained_on
+from suites.tunings import MSM_MRTYDI, SUPERVISED, extended, single, trained_on
 
 SPLITS = ("test", "dev", "train")
 """`test` is scored; the others, where there are any, have questions to choose by and to train on."""
@@ -146,7 +146,7 @@ class Substitute:
 
         name = f"{self.name}-train"
         last = FineTuning(name, trained_on(legs, name), MSM_MRTYDI, "ours: under MSM's settings")
-        return {"english": first, "multilingual": then(first, last)}
+        return {"english": first, "multilingual": extended(first, last)}
 
     def find(self, name: str, split: str, request: DataRequest) -> Leg:
         """Return the leg of a part's split: its questions, what judges them, and the passages.

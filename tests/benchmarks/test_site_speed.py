@@ -57,9 +57,9 @@ def headings(size: Size) -> Iterator[tuple[Heading, list[str]]]:
     for number, setting, rank in product(range(size.suites), SETTINGS[: size.settings], range(size.systems)):
         suite = {"name": f"suite-{number}", "version": "1", "title": f"Suite {number}", "primary": "RR@100"}
         label = "bm25" if rank == size.systems - 1 else f"method-{rank}"
-        about = {"label": label, "hash": digest([label, setting]), "method": label, "version": "1"}
+        description = {"label": label, "hash": digest([label, setting]), "method": label, "version": "1"}
         for seed in range(size.seeds):
-            system = {**about, "settings": settings}
+            system = {**description, "settings": settings}
             heading = Heading(system, suite, setting, "official", "small", seed, {"suite": "# S\n"})
             yield heading, [f"suite-{number}/{language}" for language in TASKS]
 
@@ -127,9 +127,9 @@ def test_a_large_site_is_built_quickly(name: str, tmp_path: Path, capsys: pytest
 
 
 if __name__ == "__main__":
-    for title, one in SIZES.items():
+    for title, size in SIZES.items():
         place = Path(sys.argv[1]) / title.replace(" ", "-")
         place.mkdir(parents=True)
-        results, began = publish_all(place, one), time.process_time()
+        results, began = publish_all(place, size), time.process_time()
         build(results, place / "site", built="2026-01-01")
         sys.stdout.write(f"{title}: {time.process_time() - began:.1f} s of a processor\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments.speed import dense, lexical
-from experiments.speed.__main__ import KEPT
+from experiments.speed.__main__ import RECORD
 from experiments.speed.measure import measure
 from tests.conftest import released
 
@@ -21,10 +21,10 @@ ROWS = {**dense.ROWS, **lexical.rows(30_000)}
 def test_not_slower_than_it_was(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What was reached counts up to what is wanted: processors differ in the rest."""
     released("beir/scifact")
-    row, reached = replace(ROWS[name], rounds=3), json.loads(KEPT.read_bytes())[name]["ratios"]
+    row, reached = replace(ROWS[name], rounds=3), json.loads(RECORD.read_bytes())[name]["ratios"]
     bounds, slower = {peer: 0.8 * min(least, reached[peer]) for peer, least in row.reach.items()}, dict[str, float]()
-    for again in ("", "again"):  # what other work slows for a moment is measured again
-        (folder := tmp_path / again).mkdir(exist_ok=True)
+    for attempt in ("", "again"):  # what other work slows for a moment is measured again
+        (folder := tmp_path / attempt).mkdir(exist_ok=True)
         ratios = measure(row, folder).ratios
         with capsys.disabled():
             sys.stdout.write(f"\n{name}: " + ", ".join(f"{ratio:.2f} of {peer}" for peer, ratio in ratios.items()))

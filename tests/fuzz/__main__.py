@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.fuzz import archives, attacks, bundles, folders, kills, models, scores, settings, texts
-from tests.fuzz.harness import Target, tried
+from tests.fuzz.harness import Target, try_seeds
 
 TARGETS: dict[str, tuple[Target, int]] = {  # with the tries of a short round: some 40 seconds of a processor for all
     "texts": (texts.case, 60),
@@ -30,22 +30,22 @@ TARGETS: dict[str, tuple[Target, int]] = {  # with the tries of a short round: s
 
 def main(tries: int = 0, first: int = 0, *names: str) -> None:
     """Try targets, by default all; print faults by target and seed."""
-    found: dict[str, Mapping[int, str]] = {}
+    faults: dict[str, Mapping[int, str]] = {}
     for name in names or TARGETS:
         target, short = TARGETS[name]
         number = min(tries or short, len(attacks.ATTACKS)) if name == "attacks" else tries or short
         with tempfile.TemporaryDirectory(prefix="bench-fuzz-") as folder:
-            came = tried(target, Path(folder), range(first, first + number))
-        found[name] = came.faults
+            came = try_seeds(target, Path(folder), range(first, first + number))
+        faults[name] = came.faults
         most = f"at most {came.seconds:.1f} s and {came.memory >> 20:,} MiB a case"
         print(f"{name}: {number} tries, {len(came.faults)} faults, {most}", file=sys.stderr)  # noqa: T201 (a command)
-    print(json.dumps(found, indent=1))  # noqa: T201 (a command)
-    sys.exit(any(found.values()))
+    print(json.dumps(faults, indent=1))  # noqa: T201 (a command)
+    sys.exit(any(faults.values()))
 
 
 if __name__ == "__main__":
     if os.environ.get("OMP_NUM_THREADS") != "1":  # a child of a process with more would wait for them for ever
         os.environ["OMP_NUM_THREADS"] = "1"
         os.execv(sys.executable, [sys.executable, "-m", "tests.fuzz", *sys.argv[1:]])  # noqa: S606 (ourselves)
-    numbers = [int(one) for one in sys.argv[1:3]] + [0, 0]
+    numbers = [int(word) for word in sys.argv[1:3]] + [0, 0]
     main(numbers[0], numbers[1], *sys.argv[3:])

@@ -37,21 +37,21 @@ LINKS = (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, ta
 
 def _archive(draw: Draw) -> tuple[str, bytes]:
     """Return a name and the bytes of an archive with members that are as they should be, or not."""
-    held, ending = io.BytesIO(), draw.choice((".zip", ".tar", ".tar.gz", ".tar.bz2", ".tar.xz"))
+    buffer, ending = io.BytesIO(), draw.choice((".zip", ".tar", ".tar.gz", ".tar.bz2", ".tar.xz"))
     members = {
         draw.choice(NAMES[:2] if draw.random() < 0.5 else NAMES): draw.randbytes(draw.randrange(2_000)) for _ in "abc"
     }
     if draw.random() < 0.1:
         members["bomb"] = bytes(40_000_000)
     if ending == ".zip":
-        with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as packed:
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
             for name, content in members.items():
                 info = zipfile.ZipInfo("x")
                 info.filename, info.external_attr = name, draw.choice((0, 0o120777 << 16, 0o644 << 16))
                 packed.writestr(info, content)
     else:
         mode: Any = f"w:{ending.removeprefix('.tar').removeprefix('.')}"
-        with tarfile.open(fileobj=held, mode=mode) as packed_tar:
+        with tarfile.open(fileobj=buffer, mode=mode) as packed_tar:
             for name, content in members.items():
                 member = tarfile.TarInfo(name.replace("\x00", ""))
                 member.size = len(content)
@@ -60,7 +60,7 @@ def _archive(draw: Draw) -> tuple[str, bytes]:
                 if draw.random() < 0.2:
                     member.type, member.linkname, member.size = draw.choice(LINKS), draw.choice(NAMES[2:4]), 0
                 packed_tar.addfile(member, io.BytesIO(content))
-    data = held.getvalue()
+    data = buffer.getvalue()
     return f"x{ending}", draw.damaged(data) if draw.random() < 0.4 else data
 
 
@@ -94,8 +94,8 @@ def _server() -> tuple[int, dict[str, bytes]]:
             connection, _ = listening.accept()
             with connection:
                 connection.settimeout(5)
-                asked = connection.recv(65_536).split(b" ")
-                connection.sendall(answers.get(asked[1].decode() if len(asked) > 1 else "", b""))
+                request = connection.recv(65_536).split(b" ")
+                connection.sendall(answers.get(request[1].decode() if len(request) > 1 else "", b""))
 
     threading.Thread(target=serve, daemon=True).start()
     return int(listening.getsockname()[1]), answers

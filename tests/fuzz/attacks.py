@@ -42,10 +42,10 @@ _LIVE = re.compile(r"<(?:script>|img|iframe|object|embed|base|form)|(?:href|src)
 def sound() -> Path:
     """Return a folder with the result of BM25 (`board`) and that of another BM25 (`theirs`), both on a small folder."""
     folder = scratch()
-    given = ("run", "--method", "bm25", "--suite", "beir", "--task", TINY, "--store", folder / "store")
+    run_words = ("run", "--method", "bm25", "--suite", "beir", "--task", TINY, "--store", folder / "store")
     for results, more in (("board", ()), ("theirs", ("--set", "method.k1=2.0"))):
-        done = carried_out(Case(command(*given, "--results", folder / results, *more)))
-        assert done.code == 0, done.said
+        outcome = carried_out(Case(command(*run_words, "--results", folder / results, *more)))
+        assert outcome.code == 0, outcome.stderr
     import leaderboard.build  # noqa: F401 (no child imports it again)
 
     return folder
@@ -63,20 +63,22 @@ def copied(folder: Path) -> Path:
     return Path(shutil.copytree(theirs.parent, folder / "in"))
 
 
-def _archive(folder: Path, given: list[Any]) -> Callable[[], Any]:
+def _archive(folder: Path, arguments: list[Any]) -> Callable[[], Any]:
     """Pack a bundle with more members, and put the archive onto a board."""
-    ending, members, *damage = given
-    path, held, inside = folder / f"in{ending}", io.BytesIO(), copied(folder)
-    whole = [[f"r/{one.relative_to(inside)}", one.read_bytes()] for one in inside.rglob("*") if one.is_file()]
-    members = whole + members
+    ending, members, *damage = arguments
+    path, buffer, inside = folder / f"in{ending}", io.BytesIO(), copied(folder)
+    members_of_bundle = [
+        [f"r/{member.relative_to(inside)}", member.read_bytes()] for member in inside.rglob("*") if member.is_file()
+    ]
+    members = members_of_bundle + members
     if ending == ".zip":
-        with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as packed:
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
             for name, content, *mode in members:
-                about = zipfile.ZipInfo("x")
-                about.filename, about.external_attr = name, mode[0] << 16 if mode else 0
-                packed.writestr(about, raw(content))
+                info = zipfile.ZipInfo("x")
+                info.filename, info.external_attr = name, mode[0] << 16 if mode else 0
+                packed.writestr(info, raw(content))
     else:
-        with tarfile.open(fileobj=held, mode=f"w:{ending[5:]}") as packed_tar:  # type: ignore[call-overload] # a kind
+        with tarfile.open(fileobj=buffer, mode=f"w:{ending[5:]}") as packed_tar:  # type: ignore[call-overload] # a kind
             for name, content, *more in members:
                 member = tarfile.TarInfo(name)
                 for key, value in (more[0] if more else {}).items():
@@ -84,7 +86,7 @@ def _archive(folder: Path, given: list[Any]) -> Callable[[], Any]:
                 data = raw(content)
                 member.size = len(data)
                 packed_tar.addfile(member, io.BytesIO(data))
-    path.write_bytes(held.getvalue() + (raw(damage[0]) if damage else b""))
+    path.write_bytes(buffer.getvalue() + (raw(damage[0]) if damage else b""))
     return lambda: added(folder, path)
 
 
@@ -115,53 +117,53 @@ def added(folder: Path, handed_in: Path) -> dict[str, Any]:
         for path in site.rglob("suites/*/*.csv"):
             text = path.read_text(encoding="utf-8").splitlines()
             rows += csv.DictReader(line for line in text if not line.startswith("#"))
-        live = [one for path in site.rglob("*.html") for one in _LIVE.findall(path.read_text(encoding="utf-8"))]
+        live = [script for path in site.rglob("*.html") for script in _LIVE.findall(path.read_text(encoding="utf-8"))]
     return {"status": status, "rows": rows, "live": live}
 
 
 def _ended(folder: Path, ends: str, outcome: Outcome) -> str:
     """Return what is wrong with the end of an attack by submission."""
-    found = outcome.value or {"status": outcome.code, "rows": [], "live": []}
+    ending = outcome.value or {"status": outcome.code, "rows": [], "live": []}
     if (
-        {one.name for one in folder.iterdir()}
+        {path.name for path in folder.iterdir()}
         - {"in", "in.zip", "board", "site"}
-        - {f"in.tar{one}" for one in ("", ".gz", ".bz2", ".xz")}
+        - {f"in.tar{suffix}" for suffix in ("", ".gz", ".bz2", ".xz")}
     ):
         return f"left {sorted(folder.iterdir())}"
-    if found["live"]:
-        return f"a page that runs {found['live'][0][:200]}"
-    if (found["status"] == 2) != (ends == "refused"):
-        return f"ended with {found['status']}, expected to be {ends}: {outcome.said[-300:]}"
-    ranked = [one for one in found["rows"] if one["ranks"]]
-    if any(abs(float(one["score"]) - SCORE) > 1e-5 for one in ranked):
-        return f"ranks {[(one['system'], one['score']) for one in ranked]}"
-    marked = any(one["state"] == "unverified" for one in found["rows"])
+    if ending["live"]:
+        return f"a page that runs {ending['live'][0][:200]}"
+    if (ending["status"] == 2) != (ends == "refused"):
+        return f"ended with {ending['status']}, expected to be {ends}: {outcome.stderr[-300:]}"
+    ranked = [row for row in ending["rows"] if row["ranks"]]
+    if any(abs(float(row["score"]) - SCORE) > 1e-5 for row in ranked):
+        return f"ranks {[(row['system'], row['score']) for row in ranked]}"
+    marked = any(row["state"] == "unverified" for row in ending["rows"])
     if marked != (ends == "unranked") or (ends == "harmless" and len(ranked) != 2):
-        return f"ranks {[one['system'] for one in ranked]}, expected the new one to be {ends}"
+        return f"ranks {[row['system'] for row in ranked]}, expected the new one to be {ends}"
     return ""
 
 
 def _model(folder: Path, changes: list[Any]) -> Callable[[], Any]:
     """Spoil the folder of a model, and read it in each way in which models are read."""
-    way, *files = changes
+    reader, *files = changes
     place = Path(shutil.copytree(models.sound(), folder / "model"))
-    for name, given in files:
+    for name, content in files:
         (place / name).parent.mkdir(parents=True, exist_ok=True)
-        if given is None:
+        if content is None:
             (place / name).unlink()
-        elif isinstance(given, dict) and "$merge" in given:
-            (place / name).write_text(json.dumps({**json.loads((place / name).read_text()), **given["$merge"]}))
+        elif isinstance(content, dict) and "$merge" in content:
+            (place / name).write_text(json.dumps({**json.loads((place / name).read_text()), **content["$merge"]}))
         else:
-            (place / name).write_bytes(raw(given))
-    return lambda: models.read(place, way)
+            (place / name).write_bytes(raw(content))
+    return lambda: models.read(place, reader)
 
 
-def _plugin(folder: Path, given: list[Any]) -> Callable[[], Any]:
+def _plugin(folder: Path, arguments: list[Any]) -> Callable[[], Any]:
     """Install a plugin, and list what there is; the project's own must still be there."""
     (folder / "evil-1.dist-info").mkdir()
     (folder / "evil-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1\n")
     (folder / "evil-1.dist-info" / "entry_points.txt").write_text("[bench]\nevil = evil_plugin\n")
-    (folder / "evil_plugin.py").write_bytes(raw(given[0]))
+    (folder / "evil_plugin.py").write_bytes(raw(arguments[0]))
 
     def call() -> None:
         sys.path.insert(0, str(folder))
@@ -173,22 +175,25 @@ def _plugin(folder: Path, given: list[Any]) -> Callable[[], Any]:
 
 def case(_: Draw, folder: Path) -> Case:
     """Carry out the attack of this number; beyond the last one they begin anew."""
-    name, on, ends, *given = ATTACKS[int(folder.name) * 37 % len(ATTACKS)]
+    name, on, ends, *arguments = ATTACKS[int(folder.name) * 37 % len(ATTACKS)]
     if on in {"bundle", "archive"}:
-        call = (_bundle if on == "bundle" else _archive)(folder, given)
+        call = (_bundle if on == "bundle" else _archive)(folder, arguments)
         return Case(call, lambda outcome: f"{name}: {fault}" if (fault := _ended(folder, ends, outcome)) else "")
     if on == "answer":
-        wrong = archives.served(folder, lambda url: raw(given[0]).replace(b"URL", url.encode()))
+        wrong = archives.served(folder, lambda url: raw(arguments[0]).replace(b"URL", url.encode()))
         return replace(wrong, allowed=(1, 2) if ends == "refused" else (0,))
     if on == "plan":
         warmed("plan", "--method", "bm25", "--suite", "beir", "--task", TINY, "--store", "/nonexistent/store")
-        (folder / "x.toml").write_bytes(raw(given[1]) if len(given) > 1 else b"")
-        options = [str(raw(one), "utf-8") for one in given[0]]
-        config = ("--config", folder / "x.toml") if len(given) > 1 else ()
+        (folder / "x.toml").write_bytes(raw(arguments[1]) if len(arguments) > 1 else b"")
+        options = [str(raw(word), "utf-8") for word in arguments[0]]
+        config = ("--config", folder / "x.toml") if len(arguments) > 1 else ()
         task = ("--suite", "beir", "--task", TINY, "--store", folder / "store", "--results", folder / "results")
         call = command("plan", "--method", "bm25", *task, *config, *options)
     else:
-        call = (_model if on == "model" else _plugin)(folder, given)
+        call = (_model if on == "model" else _plugin)(folder, arguments)
     expected = 0 if ends != "refused" else 1 if on == "plugin" else 2  # a plugin is not the user's own fault
-    judge = lambda one: "" if one.code == expected else f"{name}: ended with {one.code}, expected {expected}"  # noqa: E731 (short)
+
+    def judge(outcome: Outcome) -> str:
+        return "" if outcome.code == expected else f"{name}: ended with {outcome.code}, expected {expected}"
+
     return Case(call, judge, (0, 1, 2))

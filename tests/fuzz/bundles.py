@@ -13,7 +13,7 @@ def case(draw: Draw, folder: Path) -> Case:
     from bench.core.files import sha256_file, write_sealed
 
     bundle = copied(folder)
-    path = draw.choice([*sorted(one for one in bundle.rglob("*") if one.is_file()), bundle / "result.json"])
+    path = draw.choice([*sorted(file for file in bundle.rglob("*") if file.is_file()), bundle / "result.json"])
     data = path.read_bytes()
     if path.suffix == ".json" and draw.random() < 0.8:
         value: Any = json.loads(data)
@@ -23,9 +23,9 @@ def case(draw: Draw, folder: Path) -> Case:
     path.write_bytes(changed)
     if draw.random() < 0.6:  # as somebody would who means it
         try:
-            whole = json.loads((bundle / "result.json").read_bytes())
-            seals = {name: sha256_file(bundle / name) for name in whole["files"] if (bundle / name).is_file()}
-            write_sealed(bundle / "result.json", {**whole, "files": {**whole["files"], **seals}} | {"seal": None})
+            result = json.loads((bundle / "result.json").read_bytes())
+            seals = {name: sha256_file(bundle / name) for name in result["files"] if (bundle / name).is_file()}
+            write_sealed(bundle / "result.json", {**result, "files": {**result["files"], **seals}} | {"seal": None})
         except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError):
             pass  # no longer a result at all
     return Case(lambda: added(folder, bundle))

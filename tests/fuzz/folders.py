@@ -61,13 +61,15 @@ def case(draw: Draw, folder: Path) -> Case:
             lines[at] = "\t".join(cells)
         data = "\n".join(lines).encode("utf-8", "surrogatepass")
         (folder / "data" / name).write_bytes(data if draw.random() < 0.7 else draw.damaged(data))
-    made = run(folder / "data", folder)
+    run_case = run(folder / "data", folder)
 
     def judge(outcome: Outcome) -> str:
         if outcome.code:
-            return f"refused a sound folder: {outcome.said}" if sound else ""
+            return f"refused a sound folder: {outcome.stderr}" if sound else ""
         (row,) = printed(outcome)["results"]
-        ranked = run_of(b"\n".join(one for one in Path(row["run_file"]).read_bytes().split(b"\n") if one[:1] != b"#"))
+        ranked = run_of(
+            b"\n".join(line for line in Path(row["run_file"]).read_bytes().split(b"\n") if line[:1] != b"#")
+        )
         qrels: dict[str, dict[str, int]] = {}
         for line in (folder / "data/qrels/test.tsv").read_text(encoding="utf-8-sig").splitlines()[1:]:
             if line.strip():
@@ -78,4 +80,4 @@ def case(draw: Draw, folder: Path) -> Case:
             return f"{row['queries']} queries and {row['measures']}, expected {len(qrels)} and {expected}"
         return ""
 
-    return Case(made.call, judge)
+    return Case(run_case.call, judge)

@@ -65,12 +65,12 @@ class Draw(random.Random):
         """Return JSON with one place that holds something else, is lost, or stands under another name."""
         if isinstance(value, dict) and value and self.random() < 0.9:
             name = self.choice([*value])
-            rest = {key: one for key, one in value.items() if key != name}
+            siblings = {key: part for key, part in value.items() if key != name}
             change = self.random()
             if change < 0.15:
-                return rest
+                return siblings
             if change < 0.25:
-                return {**rest, self.choice(("", "a", name.upper(), f"{name} ", "__proto__")): value[name]}
+                return {**siblings, self.choice(("", "a", name.upper(), f"{name} ", "__proto__")): value[name]}
             return {**value, name: self.altered(value[name])}
         if isinstance(value, list) and value and self.random() < 0.9:
             at = self.randrange(len(value))
@@ -98,20 +98,20 @@ class Outcome:
     code: int  # exit code; −N for signal N
     value: Any  # what the call returned
     out: str
-    said: str  # on stderr
+    stderr: str  # on stderr
     seconds: float
     memory: int = 0  # bytes at most, with what the parent had loaded
 
     def fault(self, case: Case) -> str:
         """Return what is wrong whatever was put in, then what the case itself finds."""
-        if "Traceback (most recent" in self.said:
-            return f"a traceback: {self.said.strip()[-600:]}"
+        if "Traceback (most recent" in self.stderr:
+            return f"a traceback: {self.stderr.strip()[-600:]}"
         if self.code not in case.allowed:
-            return f"ended with {self.code} after {self.seconds:.1f} s: {self.said.strip()[-300:]}"
-        if self.code == 2 and not self.said.strip():
+            return f"ended with {self.code} after {self.seconds:.1f} s: {self.stderr.strip()[-300:]}"
+        if self.code == 2 and not self.stderr.strip():
             return "refused without a word"
-        if self.code == 2 and len(self.said.encode()) > LONGEST:
-            return f"a message of {len(self.said.encode()):,} bytes: {self.said[:200]}"
+        if self.code == 2 and len(self.stderr.encode()) > LONGEST:
+            return f"a message of {len(self.stderr.encode()):,} bytes: {self.stderr[:200]}"
         return case.judge(self)
 
 
@@ -148,37 +148,37 @@ def warmed(*arguments: str | Path) -> None:
 
 def carried_out(case: Case) -> Outcome:
     """Carry out a case in a child of this process."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as value:
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryFile() as value:
         start = time.monotonic()
-        code, peak = waited(begun(case, out.fileno(), said.fileno(), value.fileno()), start)
+        code, peak = waited(start_child(case, out.fileno(), err.fileno(), value.fileno()), start)
         texts = []
-        for stream in (value, out, said):
+        for stream in (value, out, err):
             stream.seek(0)
             texts.append(stream.read().decode("utf-8", "replace"))
         returned = json.loads(texts[0]) if texts[0] else None
         return Outcome(code, returned, texts[1], texts[2], time.monotonic() - start, peak)
 
 
-def begun(case: Case, out: int, said: int, value: int) -> int:
+def start_child(case: Case, out: int, err: int, value: int) -> int:
     """Begin a case in a child of this process, which writes to descriptors; return its id."""
     if not (child := os.fork()):
-        _child(case, out, said, value)
+        _child(case, out, err, value)
     return child
 
 
-def _child(case: Case, out: int, said: int, value: int) -> None:
+def _child(case: Case, out: int, err: int, value: int) -> None:
     """Carry out a case under limits, and end the process as a command would."""
     code = 70
     try:
         os.setsid()
         os.dup2(out, 1)
-        os.dup2(said, 2)
+        os.dup2(err, 2)
         sys.stdout, sys.stderr = (  # as Python itself does
             open(number, "w", encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115 (descriptors, for good)
             for number, errors in ((1, "strict"), (2, "backslashreplace"))
         )
-        held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY, held + MEMORY))
+        address_space = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (address_space + MEMORY, address_space + MEMORY))
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
         code = _returned(case, value)
     except BaseException:
@@ -206,14 +206,14 @@ def _returned(case: Case, value: int) -> int:
 def waited(child: int, start: float) -> tuple[int, int]:
     """Return a child's exit code and most bytes; kill it, and all that it began, where it outlives its limits."""
     while time.monotonic() - start < 6 * SECONDS:  # of a clock on the wall, for machines are shared
-        done, status, used = os.wait4(child, os.WNOHANG)
-        if done:
+        finished, status, usage = os.wait4(child, os.WNOHANG)
+        if finished:
             break
         time.sleep(0.002)
     else:
         os.killpg(child, signal.SIGKILL)
-        _, status, used = os.wait4(child, 0)
-    return os.waitstatus_to_exitcode(status), used.ru_maxrss << 10
+        _, status, usage = os.wait4(child, 0)
+    return os.waitstatus_to_exitcode(status), usage.ru_maxrss << 10
 
 
 Target = Callable[[Draw, Path], Case]
@@ -229,15 +229,15 @@ class Round:
     memory: int = 0  # bytes
 
 
-def tried(target: Target, folder: Path, seeds: range) -> Round:
-    found = Round()
+def try_seeds(target: Target, folder: Path, seeds: range) -> Round:
+    result = Round()
     for seed in seeds:
         place = folder / str(seed)
         place.mkdir()
         case = target(Draw(seed), place)
         outcome = carried_out(case)
-        found.seconds, found.memory = max(found.seconds, outcome.seconds), max(found.memory, outcome.memory)
+        result.seconds, result.memory = max(result.seconds, outcome.seconds), max(result.memory, outcome.memory)
         if fault := outcome.fault(case):
-            found.faults[seed] = fault
+            result.faults[seed] = fault
         shutil.rmtree(place, ignore_errors=True)
-    return found
+    return result

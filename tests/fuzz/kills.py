@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.harness import Case, Draw, Outcome, begun, carried_out, command, ended, scratch, waited
+from tests.fuzz.harness import Case, Draw, Outcome, carried_out, command, ended, scratch, start_child, waited
 
 TINY = Path(__file__).parents[1] / "fixtures" / "tiny-beir"
 RUN = ("run", "--offline", "--suite", "beir", "--task", str(TINY), "--device", "cpu", "--set", "compute.threads=1")
@@ -32,12 +32,14 @@ class Job:
 
     run: tuple[str, ...]
     undone: tuple[str, ...] = ()
-    then: tuple[str, ...] = ()  # the command, where it is not that run
+    command: tuple[str, ...] = ()  # the command, where it is not that run
 
     def words(self, place: Path) -> list[str]:
-        if not self.then:
+        if not self.command:
             return _run(self.run, place)
-        board = [*self.then, str(place / "results"), "--task", str(TINY)] if "add" in self.then else [*self.then]
+        board = (
+            [*self.command, str(place / "results"), "--task", str(TINY)] if "add" in self.command else [*self.command]
+        )
         results = place / ("board" if "add" in board else "results")
         return [*board, "--store", str(place / "store"), "--results", str(results)]
 
@@ -46,8 +48,8 @@ JOBS = {
     "run": Job(BM25, ("validate", "read", "index", *LATER)),
     "train": Job(TRAIN, ("train", *LATER)),
     "tune": Job(TUNE, ("tune", *LATER)),
-    "add": Job(BM25, then=("leaderboard", "add")),
-    "gc": Job(BM25, then=GC),
+    "add": Job(BM25, command=("leaderboard", "add")),
+    "gc": Job(BM25, command=GC),
 }
 _CHANGES = ("os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.link", "os.truncate", "shutil.rmtree")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -90,22 +92,22 @@ def _inputs() -> Path:
 
 def _contents(place: Path) -> dict[str, bytes]:
     """Return the bytes of results, boards and artefacts, by path; of result files all that is not about time."""
-    found = {}
+    contents = {}
     for path in sorted(place.rglob("*")):
         top = path.relative_to(place).parts[0]
         if not path.is_file() or (top == "store" and "artefacts" not in path.parts) or path.name.startswith("."):
             continue
         name = str(path.relative_to(place))
         if path.name == "result.json":
-            whole = json.loads(path.read_bytes())
-            found[name] = json.dumps([whole[part] for part in ("system", "suite", "macro", "files")]).encode()
+            result = json.loads(path.read_bytes())
+            contents[name] = json.dumps([result[part] for part in ("system", "suite", "macro", "files")]).encode()
         elif path.name not in ("manifest.json", "accepted.json", "log.jsonl", "curves.json"):
-            found[name] = path.read_bytes()
-    return found
+            contents[name] = path.read_bytes()
+    return contents
 
 
 @dataclass(frozen=True)
-class _Whole:
+class _Reference:
     """A folder to begin in, and what comes of the undisturbed command: contents, changes of files, seconds."""
 
     start: Path
@@ -115,7 +117,7 @@ class _Whole:
 
 
 @cache
-def _whole(name: str) -> _Whole:
+def _reference(name: str) -> _Reference:
     job, folder = JOBS[name], scratch()
     _inputs()
     for module in ("leaderboard.build",) if name == "add" else ("torch", "transformers") if "crop" in job.run else ():
@@ -126,24 +128,24 @@ def _whole(name: str) -> _Whole:
         assert ended(command(*job.words(folder / "done"))) == 0
         return counter.count
 
-    def made() -> None:
+    def make_start() -> None:
         assert ended(command(*_run(job.run, folder / "start"))) == 0
         if name == "gc":  # of a run whose result is gone
             assert ended(command(*_run((*job.run, "--set", "method.k1=1.5"), folder / "start"))) == 0
 
-    done = carried_out(Case(made))
-    assert done.code == 0, done.said
+    outcome = carried_out(Case(make_start))
+    assert outcome.code == 0, outcome.stderr
     for stage in job.undone:
         shutil.rmtree(folder / "start" / "store" / "artefacts" / stage, ignore_errors=True)
     if name == "gc":
-        (gone,) = (folder / "start" / "results").rglob("*k1=1.5*")
-        shutil.rmtree(gone)
-    if not job.then:
+        (removed_result,) = (folder / "start" / "results").rglob("*k1=1.5*")
+        shutil.rmtree(removed_result)
+    if not job.command:
         shutil.rmtree(folder / "start" / "results")
     shutil.copytree(folder / "start", folder / "done")
-    done = carried_out(Case(counted))
-    assert done.code == 0, done.said
-    return _Whole(folder / "start", _contents(folder / "done"), done.value, done.seconds)
+    outcome = carried_out(Case(counted))
+    assert outcome.code == 0, outcome.stderr
+    return _Reference(folder / "start", _contents(folder / "done"), outcome.value, outcome.seconds)
 
 
 def _killed(call: Callable[[], None], place: Path, at: int, after: float) -> Callable[[], int]:
@@ -155,15 +157,15 @@ def _killed(call: Callable[[], None], place: Path, at: int, after: float) -> Cal
 
     start = time.monotonic()
     with tempfile.TemporaryFile() as out:
-        child = begun(Case(hooked), out.fileno(), out.fileno(), out.fileno())
-        said = os.dup(out.fileno())
+        child = start_child(Case(hooked), out.fileno(), out.fileno(), out.fileno())
+        descriptor = os.dup(out.fileno())
 
     def wait() -> int:
         time.sleep(max(0.0, start + after - time.monotonic()) if after else 0)
         if after:
             os.killpg(child, signal.SIGKILL)
         code, _ = waited(child, start)
-        with open(said, "rb") as stream:  # noqa: PTH123 (a descriptor)
+        with open(descriptor, "rb") as stream:  # noqa: PTH123 (a descriptor)
             stream.seek(0)
             text = stream.read().decode()
         assert code in (-signal.SIGKILL, 0), text
@@ -175,21 +177,26 @@ def _killed(call: Callable[[], None], place: Path, at: int, after: float) -> Cal
 def case(draw: Draw, folder: Path) -> Case:
     """Kill a command, or two at once of which one may go on; type it again."""
     name = draw.choice([*JOBS])
-    job, whole, place = JOBS[name], _whole(name), folder / "place"
-    shutil.copytree(whole.start, place)
-    others = [None, None, job.words(place), [*GC, "--store", str(place / "store"), "--results", str(place / "results")]]
-    commands = [job.words(place), *filter(None, [draw.choice(others)])]
+    job, reference, place = JOBS[name], _reference(name), folder / "place"
+    shutil.copytree(reference.start, place)
+    second_commands = [
+        None,
+        None,
+        job.words(place),
+        [*GC, "--store", str(place / "store"), "--results", str(place / "results")],
+    ]
+    commands = [job.words(place), *filter(None, [draw.choice(second_commands)])]
     waiting = []
     for number, words in enumerate(commands):
-        by_clock, spared = draw.random() < 0.5, number and draw.random() < 0.5
-        at = draw.randint(1, whole.changes) if not (by_clock or spared) else -1
-        after = draw.uniform(0.05, 1) * whole.seconds if by_clock and not spared else 0.0
+        by_clock, unharmed = draw.random() < 0.5, number and draw.random() < 0.5
+        at = draw.randint(1, reference.changes) if not (by_clock or unharmed) else -1
+        after = draw.uniform(0.05, 1) * reference.seconds if by_clock and not unharmed else 0.0
         waiting.append(_killed(command(*words), place, at, after))
-    how = f"{name} of {len(commands)} commands, ended with {[wait() for wait in waiting]}"
+    description = f"{name} of {len(commands)} commands, ended with {[wait() for wait in waiting]}"
 
     def call() -> list[str]:
-        again = [job.words(place), *([_run(job.run, place)] if name == "gc" else [])]
-        for words in (*again, ["verify", "--store", str(place / "store"), "--results", str(place / "results")]):
+        repeated = [job.words(place), *([_run(job.run, place)] if name == "gc" else [])]
+        for words in (*repeated, ["verify", "--store", str(place / "store"), "--results", str(place / "results")]):
             if code := ended(command(*words)):
                 raise SystemExit(code)
         inside = (
@@ -198,9 +205,11 @@ def case(draw: Draw, folder: Path) -> Case:
         return [str(path.relative_to(place)) for path in inside]
 
     def judge(outcome: Outcome) -> str:
-        found = _contents(place)
-        if other := {path for path in {*found, *whole.contents} if found.get(path) != whole.contents.get(path)}:
-            return f"other bytes after {how}: {sorted(other)[:5]}"
-        return f"litter after {how}: {outcome.value}" if outcome.value else ""
+        contents = _contents(place)
+        if differing := {
+            path for path in {*contents, *reference.contents} if contents.get(path) != reference.contents.get(path)
+        }:
+            return f"other bytes after {description}: {sorted(differing)[:5]}"
+        return f"litter after {description}: {outcome.value}" if outcome.value else ""
 
     return Case(call, judge, allowed=(0,))

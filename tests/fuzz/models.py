@@ -48,8 +48,8 @@ def sound() -> Path:
     for name, content in {**SMALL, CONTRACT: contract.dump()}.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(json.dumps(content))
-    for way in range(WAYS):  # what is imported here, no child imports again
-        read(folder, way)
+    for reader in range(WAYS):  # what is imported here, no child imports again
+        read(folder, reader)
     return folder
 
 
@@ -61,22 +61,22 @@ def _weights(draw: Draw, data: bytes) -> bytes:
     return struct.pack("<Q", draw.choice((len(written), len(written) + 9, 1 << 40, 0))) + written + data[8 + size :]
 
 
-def read(folder: Path, way: int) -> str:
+def read(folder: Path, reader: int) -> str:
     from bench.core.contract import Contract
     from bench.retrieval import cross_encoder, encoder, lm_heads, prompts, readouts
     from bench.types import Item
     from methods.pretrained import described
 
-    if way == 0:
+    if reader == 0:
         cross_encoder.load_classifier(folder, new_head=1)
-    elif way == 1:
+    elif reader == 1:
         lm_heads.find(folder)
         prompts.wanted(str(folder), [])
         readouts.depth_of(str(folder))
     else:
         contract = (
             described.contract(str(folder))
-            if way < 5
+            if reader < 5
             else Contract(pooling="pooler", query_length=8, passage_length=16)
         )
         vectors = encoder.load(folder, contract=contract).encode([Item("q", "a b"), Item("r", "")], "query")
@@ -103,5 +103,5 @@ def case(draw: Draw, folder: Path) -> Case:
             path.write_text(json.dumps(draw.altered(json.loads(data))))
         else:
             path.write_bytes(draw.damaged(data))
-    way = draw.randrange(WAYS)
-    return Case(lambda: read(place, way))
+    reader = draw.randrange(WAYS)
+    return Case(lambda: read(place, reader))

@@ -20,33 +20,33 @@ Run = dict[str, list[tuple[float, str]]]
 def rows(data: bytes, columns: int) -> list[list[str]]:
     """Return the lines of a file as cells. Raises `ValueError` for whatever a careful reader would refuse."""
     lines = [line.removesuffix("\r") for line in data.decode().removeprefix("\ufeff").split("\n")]
-    found = [line.split() for line in lines if line.strip()]
-    if not found or any(len(cells) != columns or "\0" in "".join(cells) for cells in found):
+    cells_by_line = [line.split() for line in lines if line.strip()]
+    if not cells_by_line or any(len(cells) != columns or "\0" in "".join(cells) for cells in cells_by_line):
         raise ValueError("another number of columns")
-    return found
+    return cells_by_line
 
 
 def qrels_of(data: bytes) -> Qrels:
-    found: Qrels = {}
+    qrels: Qrels = {}
     for query, _, document, grade in rows(data, 4):
-        if document in found.setdefault(query, {}) or not re.fullmatch(r"[+-]?[0-9]+(\.0*)?", grade, re.ASCII):
+        if document in qrels.setdefault(query, {}) or not re.fullmatch(r"[+-]?[0-9]+(\.0*)?", grade, re.ASCII):
             raise ValueError("twice, or no grade")
-        found[query][document] = int(grade.partition(".")[0])
-        if abs(found[query][document]) >= 1 << 31:
+        qrels[query][document] = int(grade.partition(".")[0])
+        if abs(qrels[query][document]) >= 1 << 31:
             raise ValueError("a grade beyond 31 bits")
-    return found
+    return qrels
 
 
 def run_of(data: bytes) -> Run:
     """Read a run; scores are 32-bit floats, as trec_eval's."""
-    found: Run = {}
+    run: Run = {}
     for query, _, document, rank, score, _ in rows(data, 6):
         int(rank)
         (value,) = struct.unpack("<f", struct.pack("<f", float(score)))  # raises beyond the largest
-        if not math.isfinite(value) or "_" in rank + score or document in (name for _, name in found.get(query, ())):
+        if not math.isfinite(value) or "_" in rank + score or document in (name for _, name in run.get(query, ())):
             raise ValueError("no finite score, or twice")
-        found.setdefault(query, []).append((value, document))
-    return found
+        run.setdefault(query, []).append((value, document))
+    return run
 
 
 def means(qrels: Qrels, run: Mapping[str, list[tuple[float, str]]]) -> dict[str, float]:
@@ -58,22 +58,22 @@ def means(qrels: Qrels, run: Mapping[str, list[tuple[float, str]]]) -> dict[str,
         ideal = sorted((grade for grade in grades.values() if grade > 0), reverse=True)
         if not ideal:
             continue
-        best, had = (sum(g / math.log2(at + 2) for at, g in enumerate(one[:10])) for one in (ideal, gains))
+        best, had = (sum(g / math.log2(at + 2) for at, g in enumerate(graded[:10])) for graded in (ideal, gains))
         sums["nDCG@10"] += had / best
         sums["R@100"] += sum(gain > 0 for gain in gains[:100]) / len(ideal)
         sums["RR@100"] += next((1 / at for at, gain in enumerate(gains[:100], 1) if gain), 0.0)
     return {name: total / len(qrels) for name, total in sums.items()}
 
 
-def wrong(found: Mapping[str, Any], expected: Mapping[str, float]) -> str:
-    pairs = {name: (found[name], value) for name, value in expected.items()}
+def wrong(measures: Mapping[str, Any], expected: Mapping[str, float]) -> str:
+    pairs = {name: (measures[name], value) for name, value in expected.items()}
     return "; ".join(f"{name}: {a}, expected {b}" for name, (a, b) in pairs.items() if abs(a - b) > 1e-6)
 
 
 def printed(outcome: Outcome) -> dict[str, Any]:
     """Return the JSON that a command printed among notices."""
-    found: dict[str, Any] = json.loads(outcome.out)
-    return found
+    fields: dict[str, Any] = json.loads(outcome.out)
+    return fields
 
 
 @cache
@@ -89,11 +89,13 @@ def case(draw: Draw, folder: Path) -> Case:
     _warm()
     ids = [draw.choice(("d", "é", "D-", "1")) + str(draw.randrange(60)) for _ in range(30)]
     scores = [0.0, -0.0, 1.0, 1.00000001, 1e-30, -2.5, 70.000001, 3.4e38]
-    qrels = {q: {one: draw.randint(-1, 3) for one in draw.sample(ids, 6)} for q in ("q1", "q2", "q3", "q10")}
-    lines = [f"{q} 0 {one} {grade}" for q, grades in qrels.items() for one, grade in grades.items()]
+    qrels = {q: {document: draw.randint(-1, 3) for document in draw.sample(ids, 6)} for q in ("q1", "q2", "q3", "q10")}
+    lines = [f"{q} 0 {document} {grade}" for q, grades in qrels.items() for document, grade in grades.items()]
     ranked = {q: draw.sample(sorted({*ids}), draw.randint(0, 15)) for q in ("q1", "q2", "q3", "q9")}
     listed = [
-        f"{q} Q0 {one} {at} {draw.choice(scores)} tag" for q, names in ranked.items() for at, one in enumerate(names)
+        f"{q} Q0 {document} {at} {draw.choice(scores)} tag"
+        for q, names in ranked.items()
+        for at, document in enumerate(names)
     ]
     draw.shuffle(listed)
     data = {"qrels": "\n".join(lines).encode(), "run": "\n".join([*listed, "q1 Q0 last 99 0.5 tag"]).encode()}
@@ -102,8 +104,8 @@ def case(draw: Draw, folder: Path) -> Case:
     if not sound:
         data[name] = draw.damaged(data[name])
     packed = draw.random() < 0.2
-    for one, content in data.items():
-        (folder / f"{one}.txt{'.gz' * packed}").write_bytes(gzip.compress(content) if packed else content)
+    for kind, content in data.items():
+        (folder / f"{kind}.txt{'.gz' * packed}").write_bytes(gzip.compress(content) if packed else content)
 
     def judge(outcome: Outcome) -> str:
         try:
@@ -111,8 +113,8 @@ def case(draw: Draw, folder: Path) -> Case:
         except (ValueError, OverflowError) as error:
             return f"accepted what a strict reader refuses: {error}" if outcome.code == 0 else ""
         if outcome.code:
-            return f"refused sound files: {outcome.said}" if sound else ""
+            return f"refused sound files: {outcome.stderr}" if sound else ""
         return wrong(printed(outcome)["measures"], expected)
 
-    files = [str(folder / f"{one}.txt{'.gz' * packed}") for one in data]
+    files = [str(folder / f"{kind}.txt{'.gz' * packed}") for kind in data]
     return Case(command("score", "--qrels", files[0], "--run", files[1], "--measures", MEASURES, "--json"), judge)

@@ -34,7 +34,7 @@ def case(draw: Draw, folder: Path) -> Case:
     data = "\n".join(lines).encode("utf-8", "surrogatepass")
     path.write_bytes(draw.damaged(data) if draw.random() < 0.3 else data)
     sets = [f"{draw.choice((*KEYS, 'no.such', '', 'x' * 3_000))}={_value(draw)}" for _ in range(draw.randint(0, 2))]
-    options = [word for one in sets for word in ("--set", one.encode("utf-8", "replace").decode())]
+    options = [word for setting in sets for word in ("--set", setting.encode("utf-8", "replace").decode())]
     file = ["--config", str(path)] if draw.random() < 0.7 else []
     places = ("--store", folder / "store", "--results", folder / "results")
     return Case(command(*PLAN, *places, *file, *options))

@@ -18,22 +18,22 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, dict[str, str]]:
+def faults() -> dict[str, dict[str, str]]:
     """Faults by target and seed, of a process of its own."""
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "tests.fuzz"], cwd=ROOT, env=env, capture_output=True, text=True, check=False
     )
-    assert done.stdout, done.stderr
-    faults: dict[str, dict[str, str]] = json.loads(done.stdout)
+    assert completed.stdout, completed.stderr
+    faults: dict[str, dict[str, str]] = json.loads(completed.stdout)
     return faults
 
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", TARGETS)
-def test_nothing_falls_over(name: str, found: dict[str, dict[str, str]]) -> None:
+def test_nothing_falls_over(name: str, faults: dict[str, dict[str, str]]) -> None:
     """A failure names its seed."""
-    assert found[name] == {}
+    assert faults[name] == {}
 
 
 def test_damage_is_that_of_the_seed() -> None:

@@ -47,26 +47,28 @@ def case(draw: Draw, folder: Path) -> Case:
     """Draw a file; leave it whole, or change its records, its bytes, or those of the compressed file."""
     pairs = draw.random() < 0.5
     name, (content, count) = draw.choice([*(PAIRS if pairs else DOCUMENTS).items()])
-    how = draw.choice(("sound", "records", "bytes", "packed", "long"))
-    if isinstance(content, str) and how == "records":
-        how = "bytes"
-    if how == "records":
+    damage = draw.choice(("sound", "records", "bytes", "packed", "long"))
+    if isinstance(content, str) and damage == "records":
+        damage = "bytes"
+    if damage == "records":
         content = draw.altered(content)
-    elif how == "long":  # many times what a parser may be slow at
+    elif damage == "long":  # many times what a parser may be slow at
         piece = draw.choice(("[http://", "[[", "{{", "<ref>", "{|", "'''", "[" * 9, '{"a":', "<page>", "&lt;!--"))
         content = json.loads(json.dumps(content).replace("fox", json.dumps(piece * 1_500)[1:-1]))
     if not isinstance(content, str):
         rows = content if isinstance(content, list) and name.endswith("l") else [content]
         content = "\n".join(map(json.dumps, rows))
     data = content.encode("utf-8", "surrogatepass")
-    data = draw.damaged(data) if how == "bytes" else data
+    data = draw.damaged(data) if damage == "bytes" else data
     ending = draw.choice([*PACK])
     packed = PACK[ending](data)
     path = folder / f"{name}{ending}"
-    path.write_bytes(draw.damaged(packed) if how == "packed" else packed)
+    path.write_bytes(draw.damaged(packed) if damage == "packed" else packed)
 
     def judge(outcome: Outcome) -> str:
-        found = outcome.value if outcome.code == 0 else outcome.said
-        return f"found {found} in a sound {path.name}, expected {count}" if how == "sound" and found != count else ""
+        result = outcome.value if outcome.code == 0 else outcome.stderr
+        return (
+            f"found {result} in a sound {path.name}, expected {count}" if damage == "sound" and result != count else ""
+        )
 
     return Case(lambda: read(path, pairs), judge)

@@ -33,7 +33,7 @@ from methods.quickthought.loss import quickthought
 
 Case = Mapping[str, Any]
 Run = Callable[[Case, torch.dtype], None]
-HERE = Path(__file__).parent / "methods"
+FOLDER = Path(__file__).parent / "methods"
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-5}
 
 NOTES = ("name", "note", "grad_note", "tolerance", "kind")
@@ -54,19 +54,19 @@ def runs(*fields: str, kind: str | None = None) -> Callable[[Run], Run]:
 
 def files() -> Iterator[Path]:
     """Yield our golden files, and those of the environment."""
-    yield from sorted(HERE.glob("*.json"))
+    yield from sorted(FOLDER.glob("*.json"))
     if extra := os.environ.get("BENCH_GOLDEN_EXTRA"):
         yield from sorted((Path(extra) / "methods").glob("*.json"))
 
 
 def cases() -> list[Any]:
     """Every case of every file; a file without cases would test nothing."""
-    found = []
+    parameters = []
     for path in files():
         read = json.loads(path.read_text(encoding="utf-8"))["cases"]
         assert read, path
-        found += [pytest.param(case, id=f"{path.stem}-{case['name']}") for case in read]
-    return found
+        parameters += [pytest.param(case, id=f"{path.stem}-{case['name']}") for case in read]
+    return parameters
 
 
 class Reading(Mapping[str, Any]):
@@ -104,15 +104,15 @@ def run_of(case: Case) -> Run:
         if fields <= set(case) and (kind is None or case.get("kind") == kind)
     ]
     assert fitting, f"no function for a case with the fields {sorted(case)}"
-    return max(fitting, key=lambda one: one[0])[1]
+    return max(fitting, key=lambda fit: fit[0])[1]
 
 
-def close(found: torch.Tensor | float, expected: Any, dtype: torch.dtype) -> None:
+def close(actual: torch.Tensor | float, expected: Any, dtype: torch.dtype) -> None:
     """Hold values against the golden ones: 1e-9, in float32 1e-5 absolute and relative."""
     bound = TOLERANCE[dtype]
-    made = torch.as_tensor(found, dtype=torch.float64).detach()
+    actual_values = torch.as_tensor(actual, dtype=torch.float64).detach()
     relative = bound if dtype == torch.float32 else 0.0
-    torch.testing.assert_close(made, torch.as_tensor(expected, dtype=torch.float64), atol=bound, rtol=relative)
+    torch.testing.assert_close(actual_values, torch.as_tensor(expected, dtype=torch.float64), atol=bound, rtol=relative)
 
 
 @pytest.mark.parametrize("dtype", list(TOLERANCE), ids=str)
@@ -124,7 +124,7 @@ def test_golden(case: dict[str, Any], dtype: torch.dtype) -> None:
 
 def test_a_field_that_is_not_read_is_refused() -> None:
     """Of a case, and of its head; else a file would seem to be tested that asks for more."""
-    (plain,) = (found.values[0] for found in cases() if found.id == "automlm-head_three_tokens")
+    (plain,) = (case.values[0] for case in cases() if case.id == "automlm-head_three_tokens")
     with pytest.raises(AssertionError, match=r"no test reads: \['label_smoothing'\]"):
         checked({**plain, "label_smoothing": 0.1}, torch.float64)
     with pytest.raises(AssertionError, match="activation"):
@@ -135,24 +135,24 @@ def test_a_field_that_is_not_read_is_refused() -> None:
 def in_batch(case: Case, dtype: torch.dtype) -> None:
     """ICT, Contriever in batch, DPR with hard negatives and gathered ranks."""
     queries, keys = torch.tensor(case["q"], dtype=dtype), torch.tensor(case["k"], dtype=dtype)
-    found = info_nce(
+    loss = info_nce(
         normed(queries, case["norm_query"]),
         normed(keys, case["norm_doc"]),
         torch.tensor(case["positives"]),
         temperature=case["tau"],
         label_smoothing=case["label_smoothing"],
     )
-    assert found.dtype == dtype
-    close(found, case["expected"], dtype)
+    assert loss.dtype == dtype
+    close(loss, case["expected"], dtype)
 
 
 @runs("q_pooled", "a_pooled", "logit_scale")
 def dual_encoder(case: Case, dtype: torch.dtype) -> None:
     """XTREME-R's dual encoder: cosine of pooled vectors times the scale."""
     queries, passages = (torch.tensor(case[name], dtype=dtype) for name in ("q_pooled", "a_pooled"))
-    found = xtreme_r(queries, passages, torch.tensor(case["logit_scale"], dtype=dtype))
-    assert found.dtype == dtype
-    close(found, case["expected"], dtype)
+    loss = xtreme_r(queries, passages, torch.tensor(case["logit_scale"], dtype=dtype))
+    assert loss.dtype == dtype
+    close(loss, case["expected"], dtype)
 
 
 @runs("spans")
@@ -172,9 +172,9 @@ def momentum_contrast(case: Case, dtype: torch.dtype) -> None:
     """MoCo's loss: own key first, then the queue as it is stored."""
     queries, keys, queue = (torch.tensor(case[name], dtype=dtype) for name in ("q", "k", "queue"))
     queries, keys = normed(queries, case["norm_query"]), normed(keys, case["norm_doc"])
-    found = own_first(moco_logits(queries, keys, queue, temperature=case["tau"]), case["label_smoothing"])
-    assert found.dtype == dtype
-    close(found, case["expected"], dtype)
+    loss = own_first(moco_logits(queries, keys, queue, temperature=case["tau"]), case["label_smoothing"])
+    assert loss.dtype == dtype
+    close(loss, case["expected"], dtype)
 
 
 @runs("theta_k", "theta_q", "momentum", kind="momentum")
@@ -211,10 +211,10 @@ def crop(case: Case, dtype: torch.dtype) -> None:
 @runs("tokens", "sentence_starts", "query_index", "remove", kind="ict")
 def inverse_cloze(case: Case, dtype: torch.dtype) -> None:
     """A sentence and its block, with it or without; the title stays as it is."""
-    made = cloze(np.array(case["tokens"]), case["sentence_starts"], case["query_index"], remove=case["remove"])
+    pair = cloze(np.array(case["tokens"]), case["sentence_starts"], case["query_index"], remove=case["remove"])
     title = case["title"]
-    found = None if made is None else {"query": made[0].tolist(), "title": title, "block": made[1].tolist()}
-    assert found == case["expected"]
+    actual = None if pair is None else {"query": pair[0].tolist(), "title": title, "block": pair[1].tolist()}
+    assert actual == case["expected"]
 
 
 @runs("q", "k", "docs", "tau", "mu", "mode", "valid")
@@ -223,16 +223,16 @@ def msm(case: Case, dtype: torch.dtype) -> None:
     q, k = (torch.tensor(case[name], dtype=dtype) for name in "qk")
     documents = torch.tensor(case["docs"])
     valid = None if case["valid"] is None else torch.tensor(case["valid"], dtype=torch.bool)
-    given: dict[str, Any] = {"temperature": case["tau"], "mu": case["mu"], "mode": case["mode"], "valid": valid}
-    close(msm_loss(q, k, documents, **given), case["expected"], dtype)
-    close(msm_loss(q, k, documents, **given, reduction="none"), case["per_query"], dtype)
-    there = torch.ones(len(q), dtype=torch.bool) if valid is None else valid
-    logits = (similarities(q[there], k[there], "cos") / case["tau"]).requires_grad_()
-    own = torch.arange(len(logits))
-    near, far = relations(documents[there], documents[there], own)
+    arguments: dict[str, Any] = {"temperature": case["tau"], "mu": case["mu"], "mode": case["mode"], "valid": valid}
+    close(msm_loss(q, k, documents, **arguments), case["expected"], dtype)
+    close(msm_loss(q, k, documents, **arguments, reduction="none"), case["per_query"], dtype)
+    is_valid = torch.ones(len(q), dtype=torch.bool) if valid is None else valid
+    logits = (similarities(q[is_valid], k[is_valid], "cos") / case["tau"]).requires_grad_()
+    positives = torch.arange(len(logits))
+    near, far = relations(documents[is_valid], documents[is_valid], positives)
     close(gap(logits, near, far), case["alpha_logit_units"], dtype)
     if "grad_wrt_logits_alpha_detached" in case:
-        hierarchical_nce(logits, own, near, far, mu=case["mu"], mode=case["mode"]).mean().backward()
+        hierarchical_nce(logits, positives, near, far, mu=case["mu"], mode=case["mode"]).mean().backward()
         assert logits.grad is not None
         close(logits.grad, case["grad_wrt_logits_alpha_detached"], dtype)
         wrong = torch.tensor(case["grad_wrt_logits_if_not_detached_finite_difference"], dtype=dtype)
@@ -243,9 +243,9 @@ def msm(case: Case, dtype: torch.dtype) -> None:
 def auto_mlm_contrast(case: Case, dtype: torch.dtype) -> None:
     """Auto-MLM, eq. 6, with either sign of the margin."""
     a, u = torch.tensor(case["a"], dtype=dtype), torch.tensor(case["u"], dtype=dtype)
-    found, _ = hinge(a, u, margin=case["margin"], sign=case["sign"])
-    assert found.dtype == dtype
-    close(found, case["expected"], dtype)
+    loss, _ = hinge(a, u, margin=case["margin"], sign=case["sign"])
+    assert loss.dtype == dtype
+    close(loss, case["expected"], dtype)
 
 
 @runs("h_masked", "sentence_vectors", "sentence_of", "targets", "decoder_weight", "decoder_bias", "head", kind="mlm")
@@ -253,12 +253,12 @@ def auto_mlm_prediction(case: Case, dtype: torch.dtype) -> None:
     """Auto-MLM, eq. 7, in both reductions and token by token; with a head, dense → gelu → LayerNorm, or without."""
     head = None
     if case["head"] is not None:
-        given = dict(case["head"])
-        head = MlmHead(len(case["h_masked"][0]), len(case["decoder_bias"]), given.pop("eps")).to(dtype)
-        assert set(given) == {"dense_weight", "dense_bias", "norm_weight", "norm_bias"}, (
-            f"no head of ours: {set(given)}"
+        weights = dict(case["head"])
+        head = MlmHead(len(case["h_masked"][0]), len(case["decoder_bias"]), weights.pop("eps")).to(dtype)
+        assert set(weights) == {"dense_weight", "dense_bias", "norm_weight", "norm_bias"}, (
+            f"no head of ours: {set(weights)}"
         )
-        state = {name.replace("_", "."): torch.tensor(value, dtype=dtype) for name, value in given.items()}
+        state = {name.replace("_", "."): torch.tensor(value, dtype=dtype) for name, value in weights.items()}
         head.load_state_dict({**state, "bias": torch.tensor(case["decoder_bias"], dtype=dtype)})
         head.requires_grad_(requires_grad=False)
     names = ("h_masked", "decoder_weight", "decoder_bias", "sentence_vectors")
@@ -269,17 +269,17 @@ def auto_mlm_prediction(case: Case, dtype: torch.dtype) -> None:
         "sentence_sum": case["expected_sentence_sum_mean"],
     }
     for reduction, expected in ways.items():
-        found = masked_prediction(
+        loss = masked_prediction(
             rows, targets, decoder, bias, head=head, vectors=vectors, sentence=sentence, reduction=reduction
         )
-        assert found.dtype == dtype
-        close(found, expected, dtype)
+        assert loss.dtype == dtype
+        close(loss, expected, dtype)
     for at, expected in enumerate(case["per_token"]):
-        one = slice(at, at + 1)
-        found = masked_prediction(
-            rows[one], targets[one], decoder, bias, head=head, vectors=vectors, sentence=sentence[one]
+        token = slice(at, at + 1)
+        loss = masked_prediction(
+            rows[token], targets[token], decoder, bias, head=head, vectors=vectors, sentence=sentence[token]
         )
-        close(found, expected, dtype)
+        close(loss, expected, dtype)
 
 
 @runs("ctl", "automlm", "lam", kind="total")
@@ -309,21 +309,21 @@ def context_prediction(case: Case, dtype: torch.dtype) -> None:
     codes = sorted({*case["languages"], *case["bank_languages"]})
     width = len(case["z"][0])
     for reduction in ("mean", "sum"):
-        found = ccp_loss(
+        result = ccp_loss(
             torch.tensor(case["z"], dtype=dtype),
             torch.tensor(case["windows"]),
-            torch.tensor([codes.index(one) for one in case["languages"]]),
+            torch.tensor([codes.index(code) for code in case["languages"]]),
             temperature=case["tau"],
             bank=torch.tensor(case["bank"], dtype=dtype).reshape(-1, width),
-            bank_languages=torch.tensor([codes.index(one) for one in case["bank_languages"]], dtype=torch.int64),
+            bank_languages=torch.tensor([codes.index(code) for code in case["bank_languages"]], dtype=torch.int64),
             l2_norm=case["l2_norm"],
             inbatch_cross_language=case["inbatch_cross_language"],
             bank_language_specific=case["bank_language_specific"],
             reduction="mean" if reduction == "mean" else "sum",
         )
-        assert len(found.terms) == case["n_terms"]
-        close(found.terms, case["terms"], dtype)
-        close(found.loss, case[f"expected_{reduction}"], dtype)
+        assert len(result.terms) == case["n_terms"]
+        close(result.terms, case["terms"], dtype)
+        close(result.loss, case[f"expected_{reduction}"], dtype)
 
 
 @runs("layout", "capacity", "steps")
@@ -332,28 +332,28 @@ def language_bank(case: Case, dtype: torch.dtype) -> None:
     codes = sorted({step["lang"] for step in case["steps"]})
     bank = TaggedBank(case["capacity"], len(case["steps"][0]["rows"][0]), len(codes), case["layout"]).to(dtype)
 
-    def seen(expected: Mapping[str, Any]) -> None:
+    def check_bank(expected: Mapping[str, Any]) -> None:
         for language, rows in expected.items():
-            found, tags = bank.ordered(torch.tensor([codes.index(language)]))
+            stored, tags = bank.ordered(torch.tensor([codes.index(language)]))
             assert tags.tolist() == [codes.index(language)] * len(rows)
-            close(found.flatten(), [value for row in rows for value in row], dtype)
+            close(stored.flatten(), [value for row in rows for value in row], dtype)
 
     for step in case["steps"]:
-        seen(step.get("visible_before", {}))
+        check_bank(step.get("visible_before", {}))
         rows = torch.tensor(step["rows"], dtype=dtype)
         bank.push(rows, torch.full((len(rows),), codes.index(step["lang"])))
-        seen(step["visible_after"])
+        check_bank(step["visible_after"])
         if "bank_after" in step:
-            found, tags = bank.ordered()
-            assert [codes[tag] for tag in tags.tolist()] == [one["lang"] for one in step["bank_after"]]
-            close(found, [one["row"] for one in step["bank_after"]], dtype)
+            stored, tags = bank.ordered()
+            assert [codes[tag] for tag in tags.tolist()] == [row["lang"] for row in step["bank_after"]]
+            close(stored, [row["row"] for row in step["bank_after"]], dtype)
 
 
 @runs("order", "params", "steps", "momentum")
 def asymmetric_normalisation(case: Case, dtype: torch.dtype) -> None:
     """CCP's head over batches in turns: projections of both views, statistics before and after."""
-    given = {name: torch.tensor(value, dtype=dtype) for name, value in case["params"].items()}
-    project = Projection(len(given["b1"]), len(given["b2"]), eps=case["eps"]).to(dtype)
+    parameters = {name: torch.tensor(value, dtype=dtype) for name, value in case["params"].items()}
+    project = Projection(len(parameters["b1"]), len(parameters["b2"]), eps=case["eps"]).to(dtype)
     assert project.norm is not None
     assert project.norm.momentum == case["momentum"]
     names = {"first.weight": "w1", "first.bias": "b1", "norm.weight": "gamma", "norm.bias": "beta"}
@@ -362,15 +362,15 @@ def asymmetric_normalisation(case: Case, dtype: torch.dtype) -> None:
     assert set(weights) == set(names)
     with torch.no_grad():
         for name, key in names.items():
-            weights[name].copy_(given[key])
+            weights[name].copy_(parameters[key])
     head = ViewsHead(project, "asym", case["order"])
     for step in case["steps"]:
         assert int(head.turn) == step["e"]
         close(project.norm.running_mean, step["running_mean_before"], dtype)
         close(project.norm.running_var, step["running_var_before"], dtype)
         views = (torch.tensor(step[name], dtype=dtype) for name in ("h_c", "h_i"))
-        for made, key in zip(head(*views), ("z_c", "z_i"), strict=True):
-            close(made, step[key], dtype)
+        for projected, key in zip(head(*views), ("z_c", "z_i"), strict=True):
+            close(projected, step[key], dtype)
         close(project.norm.running_mean, step["running_mean_after"], dtype)
         close(project.norm.running_var, step["running_var_after"], dtype)
 
@@ -384,8 +384,8 @@ def shift_and_scale(case: Case, dtype: torch.dtype) -> None:
     by: Literal["std", "var"]
     for by in ("std", "var"):
         close(torch.from_numpy(spread(vectors, by)), case[by], dtype)
-        found = scaled(shifted(vectors, mean(vectors)), spread(vectors, by))
-        close(torch.from_numpy(found), case[f"scaled_{by}"], dtype)
+        calibrated = scaled(shifted(vectors, mean(vectors)), spread(vectors, by))
+        close(torch.from_numpy(calibrated), case[f"scaled_{by}"], dtype)
         close(torch.from_numpy(Affine(mean(vectors), spread(vectors, by))(vectors)), case[f"scaled_{by}"], dtype)
 
 
@@ -393,9 +393,9 @@ def shift_and_scale(case: Case, dtype: torch.dtype) -> None:
 def rotating(case: Case, dtype: torch.dtype) -> None:
     """Calibration: the orthogonal map, and that it maps."""
     source, target = (torch.tensor(case[name], dtype=dtype) for name in ("source", "target"))
-    found = procrustes(source, target)
-    close(found, case["expected_W"], dtype)
-    close(source @ found.T.to(dtype), case["target"], dtype)
+    rotation = procrustes(source, target)
+    close(rotation, case["expected_W"], dtype)
+    close(source @ rotation.T.to(dtype), case["target"], dtype)
 
 
 @runs("source", "target", "k", kind="csls")
@@ -418,5 +418,5 @@ def lucene(case: Case, dtype: torch.dtype) -> None:
     documents = [[terms.index(term) for term in document] for document in case["docs"]]
     query = [terms.index(term) for term in case["query"]]
     precision: Literal["float32", "float64"] = "float64" if dtype == torch.float64 else "float32"
-    made = build(documents, len(terms), k1=case["k1"], b=case["b"], dtype=precision)
-    close(torch.as_tensor(made.scores(query)), case["expected"], dtype)
+    index = build(documents, len(terms), k1=case["k1"], b=case["b"], dtype=precision)
+    close(torch.as_tensor(index.scores(query)), case["expected"], dtype)

@@ -24,8 +24,8 @@ def lay_out(root: Path, split: str = "dev", *, passages: bool = True) -> Path:
     folder = root / "xor-retrieve"
     folder.mkdir(parents=True, exist_ok=True)
     rows = [
-        {"id": id, "question": text, "answers": answers, "lang": language, "split": split}
-        for id, language, text, answers in ROWS
+        {"id": name, "question": text, "answers": answers, "lang": language, "split": split}
+        for name, language, text, answers in ROWS
     ]
     (root / xor_retrieve.SPLITS[split].path).write_text(jsonl(*rows), encoding="utf-8")
     if passages:

@@ -39,13 +39,16 @@ class Overlap:
 
         texts = {name: set(words) for name, words in json.loads((index / "words.json").read_text("utf-8")).items()}
         for query in queries:
-            asked = self._words(query.text)
+            query_words = self._words(query.text)
             rarity = {
-                word: math.log(1 + len(texts) / max(1, sum(word in has for has in texts.values()))) for word in asked
+                word: math.log(1 + len(texts) / max(1, sum(word in has for has in texts.values())))
+                for word in query_words
             }
-            scores = {name: math.fsum(rarity[word] for word in asked if word in has) for name, has in texts.items()}
-            found = [name for name, score in scores.items() if score > 0]
-            yield best(query.id, found, [scores[name] for name in found], k, tie)
+            scores = {
+                name: math.fsum(rarity[word] for word in query_words if word in has) for name, has in texts.items()
+            }
+            matching = [name for name, score in scores.items() if score > 0]
+            yield best(query.id, matching, [scores[name] for name in matching], k, tie)
 
     def _words(self, text: str) -> list[str]:
         return sorted({word for word in re.findall(r"\w+", text.lower()) if len(word) >= self.config.shortest})

@@ -54,16 +54,16 @@ GRID = Preset(
     {"depth": 3, "head": {"bn": True}}, "a paper, Table 5", "", CELLS, suite="tatoeba", task="fra-eng",
     reported_measure="acc",
 )  # fmt: skip
-OTHER = Method("other", "1", "", "", Settings, lambda _: pytest.fail("built"))
-METHOD = replace(OTHER, name="ccp", presets={"table5": GRID, "plain": Preset({"depth": 4}, "", "")})
+OTHER_METHOD = Method("other", "1", "", "", Settings, lambda _: pytest.fail("built"))
+METHOD = replace(OTHER_METHOD, name="ccp", presets={"table5": GRID, "plain": Preset({"depth": 4}, "", "")})
 
 
-def made(preset: str | None, *methods: Method, label: str | None = None, **request: Any) -> dict[str, Settings]:
+def configs_of(preset: str | None, *methods: Method, label: str | None = None, **request: Any) -> dict[str, Settings]:
     """Return the config of every system by its label."""
-    asked = Request(methods=(), suites=("s",), **request)
-    found = variants(asked, methods or (METHOD,), preset, profile())
+    grid_request = Request(methods=(), suites=("s",), **request)
+    systems = variants(grid_request, methods or (METHOD,), preset, profile())
     configs = {}
-    for variant, name in zip(found, labels(found, label), strict=True):
+    for variant, name in zip(systems, labels(systems, label), strict=True):
         assert isinstance(variant.resolved.method, Settings)
         configs[name] = variant.resolved.method
     return configs
@@ -71,47 +71,47 @@ def made(preset: str | None, *methods: Method, label: str | None = None, **reque
 
 def test_a_grid_is_one_system_a_cell_over_the_preset(tmp_path: Path) -> None:
     """The cell's values lie over the preset's, section by section, and the user's over both and in the label."""
-    found = made("table5")
-    assert list(found) == ["ccp@table5=full,0.1", "ccp@table5=no-bn,0.1", "ccp@table5=fail", "ccp@table5=unknown"]
-    assert [config.depth for config in found.values()] == [3, 3, 3, 3]
-    assert [config.head.bn for config in found.values()] == [True, False, True, True]
-    assert [config.tau for config in found.values()] == [0.1, 0.1, 0.01, 1.0]
+    configs = configs_of("table5")
+    assert list(configs) == ["ccp@table5=full,0.1", "ccp@table5=no-bn,0.1", "ccp@table5=fail", "ccp@table5=unknown"]
+    assert [config.depth for config in configs.values()] == [3, 3, 3, 3]
+    assert [config.head.bn for config in configs.values()] == [True, False, True, True]
+    assert [config.tau for config in configs.values()] == [0.1, 0.1, 0.01, 1.0]
     (tmp_path / "mine.toml").write_text("[method]\ndepth = 5\n")
-    found = made("table5", file=tmp_path / "mine.toml", sets=("method.tau=0.5",))
-    assert {(config.tau, config.depth) for config in found.values()} == {(0.5, 5)}
-    assert list(found)[1] == "ccp@table5=no-bn,0.1,tau=0.5,depth=5"
+    configs = configs_of("table5", file=tmp_path / "mine.toml", sets=("method.tau=0.5",))
+    assert {(config.tau, config.depth) for config in configs.values()} == {(0.5, 5)}
+    assert list(configs)[1] == "ccp@table5=no-bn,0.1,tau=0.5,depth=5"
 
 
 def test_one_cell_is_a_preset_of_its_own() -> None:
     """With its label, after the user's; methods without the grid and plain presets run once, as they are."""
-    (label, config), *rest = made("Table5=NO-BN,0.1").items()
-    assert (label, config.head.bn, rest) == ("ccp@table5=no-bn,0.1", False, [])
-    assert list(made("plain")) == ["ccp@plain"]
-    assert list(made(None)) == ["ccp"]
+    (label, config), *remaining = configs_of("Table5=NO-BN,0.1").items()
+    assert (label, config.head.bn, remaining) == ("ccp@table5=no-bn,0.1", False, [])
+    assert list(configs_of("plain")) == ["ccp@plain"]
+    assert list(configs_of(None)) == ["ccp"]
     with pytest.raises(UsageError, check=fields(found="preset 'table5=none'", expected="plain, table5", hint="table5")):
-        made("table5=none")
-    found = made("table5", OTHER, METHOD)
-    assert len(found) == 5
-    assert found["other"] == Settings()
-    assert list(made("table5=fail", label="mine")) == ["mine=fail"]
-    assert next(iter(made("table5=fail", METHOD, OTHER, label="mine"))) == "ccp@mine=fail"
+        configs_of("table5=none")
+    configs = configs_of("table5", OTHER_METHOD, METHOD)
+    assert len(configs) == 5
+    assert configs["other"] == Settings()
+    assert list(configs_of("table5=fail", label="mine")) == ["mine=fail"]
+    assert next(iter(configs_of("table5=fail", METHOD, OTHER_METHOD, label="mine"))) == "ccp@mine=fail"
     with pytest.raises(UsageError, match="expected up to 80 letters"):
-        made("table5=fail", label="x" * 78)
+        configs_of("table5=fail", label="x" * 78)
 
 
 def test_a_grid_says_where_to_look_unless_the_user_does() -> None:
     """Suite, task and setting, also for one cell; a suite of the user's is taken as it is, whole."""
-    asked = Request(methods=("ccp",), suites=())
+    request = Request(methods=("ccp",), suites=())
     for name in ("table5", "table5=fail"):
-        there = apply_grid(asked, [METHOD], name)
-        assert (there.suites, there.tasks, there.settings) == (("tatoeba",), ("fra-eng",), ())
-    own = replace(asked, suites=("mrtydi",))
-    assert apply_grid(own, [METHOD], "table5") == own
-    assert apply_grid(replace(asked, tasks=("deu-eng",)), [METHOD], "table5").tasks == ("deu-eng",)
-    assert apply_grid(asked, [METHOD], "plain") == asked
+        applied = apply_grid(request, [METHOD], name)
+        assert (applied.suites, applied.tasks, applied.settings) == (("tatoeba",), ("fra-eng",), ())
+    typed = replace(request, suites=("mrtydi",))
+    assert apply_grid(typed, [METHOD], "table5") == typed
+    assert apply_grid(replace(request, tasks=("deu-eng",)), [METHOD], "table5").tasks == ("deu-eng",)
+    assert apply_grid(request, [METHOD], "plain") == request
     tuned = replace(METHOD, presets={"table5": replace(GRID, setting="english", task="")})
-    assert apply_grid(asked, [tuned], "table5").settings == ("english",)
-    assert apply_grid(asked, [tuned], "table5").tasks == ()
+    assert apply_grid(request, [tuned], "table5").settings == ("english",)
+    assert apply_grid(request, [tuned], "table5").tasks == ()
 
 
 def test_names_and_numbers_of_a_grid() -> None:
@@ -150,7 +150,7 @@ def test_names_and_numbers_of_a_grid() -> None:
 def test_a_faulty_grid_is_told(preset: Preset, fault: str) -> None:
     """When the plugin is loaded, not when somebody runs it."""
     faults = list(grid_faults(replace(METHOD, presets={"p": preset})))
-    assert any(fault in one for one in faults), faults
+    assert any(fault in line for line in faults), faults
 
 
 @pytest.mark.parametrize(
@@ -170,4 +170,4 @@ def test_a_faulty_grid_is_told(preset: Preset, fault: str) -> None:
 def test_a_faulty_space_is_told(key: str, space: Any, fault: str) -> None:
     """Every end of a range, and every value of a choice, must be a value that the config takes."""
     faults = list(space_faults(replace(METHOD, space={key: space})))
-    assert any(fault in one for one in faults), faults
+    assert any(fault in line for line in faults), faults

@@ -56,12 +56,12 @@ class OtherConfig(Config):
 
 
 def method(name: str, config: type[Config], **presets: Mapping[str, Any]) -> Method:
-    named = {key: Preset(values, "a paper, Table 1", "") for key, values in presets.items()}
-    return Method(name, "1", "", "", config, lambda _: pytest.fail("built"), presets=named)
+    preset_table = {key: Preset(values, "a paper, Table 1", "") for key, values in presets.items()}
+    return Method(name, "1", "", "", config, lambda _: pytest.fail("built"), presets=preset_table)
 
 
 BM25 = method("bm25", BM25Config, tuned={"k1": 0.9, "head": {"bias": True}}, bare={})
-OTHER = method("other", OtherConfig)
+OTHER_METHOD = method("other", OtherConfig)
 PROFILE = replace(PROFILES["mini"], values={"search": {"k": 7}})
 
 
@@ -70,7 +70,7 @@ def bm25(*sets: str, **layers: Any) -> Settings:
     return resolve([BM25], sets=sets, **layers)["bm25"]
 
 
-def own(resolved: Settings) -> BM25Config:
+def bm25_config(resolved: Settings) -> BM25Config:
     assert isinstance(resolved.method, BM25Config)
     return resolved.method
 
@@ -88,7 +88,7 @@ def test_layers_lie_in_order(tmp_path: Path) -> None:
     file = tmp_path / "run.toml"
     file.write_text("[search]\nk = 8\n[method]\nb = 0.5\nk1 = 1.0\n")
     resolved = bm25("method.k1=2", "method.head.width=3", profile=PROFILE, preset="tuned", file=file)
-    config = own(resolved)
+    config = bm25_config(resolved)
     assert (config.k1, config.b, config.head, resolved.run.search.k) == (2.0, 0.5, HeadConfig(width=3, bias=True), 8)
     origins = {row.key: row.origin for row in resolved.rows()}
     assert {row.key for row in describe(RunConfig())} <= set(origins)
@@ -104,7 +104,7 @@ def test_layers_lie_in_order(tmp_path: Path) -> None:
     }
     assert bm25(profile=PROFILE).run.search.k == 7
     assert bm25(profile=PROFILE).origins == {"search.k": "profile mini"}
-    assert own(bm25(preset="tuned")).k1 == 0.9
+    assert bm25_config(bm25(preset="tuned")).k1 == 0.9
 
 
 def test_rows(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_rows(tmp_path: Path) -> None:
     assert row[:4] == ("method.k1", 2.0, 1.2, "Robertson & Zaragoza 2009, §3.3")
     assert row[4:] == ("how soon a repeated word tells no more", "a number ≥ 0", "--set")
     assert [row.key for row in describe(OtherConfig())] == ["tau", "k1"]
-    assert own(bm25("method.head.bias=true")).head == HeadConfig(width=64, bias=True)
+    assert bm25_config(bm25("method.head.bias=true")).head == HeadConfig(width=64, bias=True)
 
 
 @pytest.mark.parametrize(("text", "near"), cases("unknown-keys"))
@@ -134,16 +134,25 @@ def test_a_value_that_does_not_fit_is_refused(text: str, sentence: str) -> None:
 
 def test_values_are_kept_and_dumped() -> None:
     """A whole number does for a number, a list for a tuple; `1` and `1.0` hash alike; infinities cannot be dumped."""
-    config = own(bm25("method.k1=1", "method.layers=[]", "method.depth=", "method.name=1a"))
+    config = bm25_config(bm25("method.k1=1", "method.layers=[]", "method.depth=", "method.name=1a"))
     assert (config.k1, type(config.k1), config.layers, config.depth, config.name) == (1.0, float, (), None, "1a")
-    assert own(bm25("method={k1 = 3, head.bias = true}")).head.bias is True
+    assert bm25_config(bm25("method={k1 = 3, head.bias = true}")).head.bias is True
     typed = ("2k", "1e3", "1_000", "0.5k", "1.5M", "1G")
-    assert [bm25(f"search.k={one}").run.search.k for one in typed] == [2000, 1000, 1000, 500, 1_500_000, 10**9]
-    assert own(bm25("method.name=2k")).name == "2k"
-    one, same = bm25("method.k1=1"), bm25("method.k1=1.0")
-    assert canonical(one.dump()) == canonical(same.dump())
-    assert json.loads(canonical(one.dump())) == one.dump() | {"method": dump(one.method) | {"layers": [1, 2]}}
-    assert list(one.dump())[:3] == ["method", "search", "data"]
+    assert [bm25(f"search.k={typed_value}").run.search.k for typed_value in typed] == [
+        2000,
+        1000,
+        1000,
+        500,
+        1_500_000,
+        10**9,
+    ]
+    assert bm25_config(bm25("method.name=2k")).name == "2k"
+    whole_number, decimal = bm25("method.k1=1"), bm25("method.k1=1.0")
+    assert canonical(whole_number.dump()) == canonical(decimal.dump())
+    assert json.loads(canonical(whole_number.dump())) == whole_number.dump() | {
+        "method": dump(whole_number.method) | {"layers": [1, 2]}
+    }
+    assert list(whole_number.dump())[:3] == ["method", "search", "data"]
     assert dump(RunConfig())["data"] == {"unknown_ids": "refuse", "language": None}
     with pytest.raises(ConfigError, check=fields(where="k1", found="inf", expected="a finite number")):
         dump(BM25Config(k1=math.inf))
@@ -172,20 +181,20 @@ def test_all_faults_are_reported_at_once(tmp_path: Path) -> None:
 
 def test_settings_and_presets_hold_for_the_methods_that_have_them() -> None:
     """One method at least; an empty preset is one, and an unknown name comes with what there is."""
-    both = resolve([BM25, OTHER], sets=["method.k1=3", "method.tau=0.2"])
+    both = resolve([BM25, OTHER_METHOD], sets=["method.k1=3", "method.tau=0.2"])
     assert dump(both["other"].method) == {"tau": 0.2, "k1": 3.0}
-    assert (own(both["bm25"]).k1, own(both["bm25"]).b) == (3.0, 0.75)
+    assert (bm25_config(both["bm25"]).k1, bm25_config(both["bm25"]).b) == (3.0, 0.75)
     assert both["bm25"].origins == {"method.k1": "--set"}
     with pytest.raises(ConfigError, check=fields(found="method.taw", hint="method.tau")):
-        resolve([BM25, OTHER], sets=["method.taw=1"])
-    wanted = r"^method\.tau is 1 \(--set\), expected a number > 0 and < 1 \(method other\)$"
-    with pytest.raises(ConfigError, match=wanted):
-        resolve([BM25, OTHER], sets=["method.tau=1"])
-    both = resolve([BM25, OTHER], preset="Tuned")
-    assert (own(both["bm25"]).k1, both["other"].method) == (0.9, OtherConfig())
-    assert own(bm25(preset="bare")) == BM25Config()
+        resolve([BM25, OTHER_METHOD], sets=["method.taw=1"])
+    message = r"^method\.tau is 1 \(--set\), expected a number > 0 and < 1 \(method other\)$"
+    with pytest.raises(ConfigError, match=message):
+        resolve([BM25, OTHER_METHOD], sets=["method.tau=1"])
+    both = resolve([BM25, OTHER_METHOD], preset="Tuned")
+    assert (bm25_config(both["bm25"]).k1, both["other"].method) == (0.9, OtherConfig())
+    assert bm25_config(bm25(preset="bare")) == BM25Config()
     with pytest.raises(UsageError, check=fields(found="preset 'tunde'", expected="bare, tuned", hint="tuned")):
-        resolve([BM25, OTHER], preset="tunde")
+        resolve([BM25, OTHER_METHOD], preset="tunde")
 
 
 def test_the_harness_alone_has_no_method() -> None:
@@ -262,9 +271,9 @@ def test_config_classes_and_presets_are_checked() -> None:
         "k2 is no setting of BM25Config",
         "b is 2 (preset), expected a number from 0 to 1",
     ]
-    for one in PROFILES.values():
-        assert isinstance(one, Profile)
-        resolve_run(profile=one)
+    for packaged in PROFILES.values():
+        assert isinstance(packaged, Profile)
+        resolve_run(profile=packaged)
     config = BM25Config()
     with pytest.raises(ValidationError, match="frozen"):
         config.k1 = 2.0  # type: ignore[misc]  # the mistake under test
@@ -278,9 +287,9 @@ def test_config_classes_and_presets_are_checked() -> None:
 @pytest.mark.parametrize(("text", "path", "value"), cases("sets"))
 def test_set_reads_toml_or_text(text: str, path: list[str], value: object) -> None:
     """TOML where it is TOML, text where it is not, nothing where nothing stands."""
-    found = parse_set(text)
-    assert found == (tuple(path), value)
-    assert type(found[1]) is type(value)
+    parsed = parse_set(text)
+    assert parsed == (tuple(path), value)
+    assert type(parsed[1]) is type(value)
 
 
 @pytest.mark.parametrize("text", ["search.k", "=5", ".k=5", "search.=5", "", "a..b=1"])
@@ -293,26 +302,26 @@ def test_set_without_key_or_equals_is_refused(text: str) -> None:
 @given(st.text())
 def test_set_never_breaks_on_a_value(value: str) -> None:
     """Whatever stands behind the equals sign, the key is the key, and the value is one that a config can judge."""
-    path, found = parse_set(f"a.b={value}")
+    path, parsed = parse_set(f"a.b={value}")
     assert path == ("a", "b")
-    assert found is None or isinstance(found, str | bool | int | float | list | dict)
+    assert parsed is None or isinstance(parsed, str | bool | int | float | list | dict)
 
 
 @pytest.mark.parametrize(
-    ("content", "where"),
+    ("content", "message"),
     [
         (b"[method]\nk1 = \n", ":2: found a fault: Invalid value, expected TOML"),
         (b"a = 1\na = 2\n", ":2: found a fault: Cannot overwrite a value, expected TOML"),
         (b"a = 1\nb = \xff\n", ":2: found byte 0xff, expected UTF-8 text"),
     ],
 )
-def test_a_file_that_is_not_toml_is_told(tmp_path: Path, content: bytes, where: str) -> None:
+def test_a_file_that_is_not_toml_is_told(tmp_path: Path, content: bytes, message: str) -> None:
     """File and line, what was found, what was expected."""
     file = tmp_path / "run.toml"
     file.write_bytes(content)
     with pytest.raises(DataError) as error:
         read_toml(file)
-    assert str(error.value).startswith(f"{file}{where}")
+    assert str(error.value).startswith(f"{file}{message}")
 
 
 NESTED = "more than 32 values within each other"

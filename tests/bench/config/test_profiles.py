@@ -43,10 +43,10 @@ def test_unknown_names() -> None:
         choose_data(profile(), "offical")
 
 
-@pytest.mark.parametrize(("name", "data", "chosen"), cases("data-is-the-profiles-unless-it-is-asked-for"))
-def test_data_is_the_profiles_unless_it_is_asked_for(name: str, data: str | None, chosen: str) -> None:
+@pytest.mark.parametrize(("name", "data", "expected"), cases("data-is-the-profiles-unless-it-is-asked-for"))
+def test_data_is_the_profiles_unless_it_is_asked_for(name: str, data: str | None, expected: str) -> None:
     """The default profile gives way to `--data official`."""
-    assert choose_data(profile(name), data) == chosen
+    assert choose_data(profile(name), data) == expected
 
 
 @pytest.mark.parametrize("name", ["small", "paper"])
@@ -64,18 +64,18 @@ def with_runs(*runs: RunPreset) -> Plugins:
     return load({}, extra=[plugin("bench_runs", *runs)])
 
 
-@pytest.mark.parametrize(("given", "expected"), cases("what-the-user-says-holds"))
-def test_what_the_user_says_holds(given: dict[str, Any], expected: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("user_request", "expected"), cases("what-the-user-says-holds"))
+def test_what_the_user_says_holds(user_request: dict[str, Any], expected: dict[str, Any]) -> None:
     """The rest is the preset's, but for tasks of other suites than its own."""
-    applied = QUICK.applied(Request(**{"methods": (), "suites": (), "preset": "quick", **given}))
+    applied = QUICK.applied(Request(**{"methods": (), "suites": (), "preset": "quick", **user_request}))
     assert json.loads(json.dumps({name: getattr(applied, name) for name in expected})) == expected
 
 
 def test_plans_of_a_named_run(tmp_path: Path) -> None:
     """`--set` lies over its settings, they over the profile; an unknown name is answered with the near one."""
-    request = Request((), ("mrtydi",), preset="quick", tasks=("en",))
+    user_request = Request((), ("mrtydi",), preset="quick", tasks=("en",))
     for sets, tokens in (((), 99), (("budget.tokens=7",), 7)):
-        planned = plan(replace(request, sets=sets), with_runs(QUICK), Store(tmp_path / "store"))
+        planned = plan(replace(user_request, sets=sets), with_runs(QUICK), Store(tmp_path / "store"))
         trained = next(cell.system for cell in planned.cells if cell.system.label == "crop")
         assert trained.pretraining is not None
         assert trained.pretraining.tokens == tokens

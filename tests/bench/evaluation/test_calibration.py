@@ -39,7 +39,7 @@ def test_what_is_called_detectable_is_detected() -> None:
     """Four times out of five at the corrected level, trainings included; 770 of 780 pairs of 40 systems."""
     assert power(World(8), 200) == pytest.approx(0.8, abs=0.06)
     assert power(World(8, 3, 0.5), 200) == pytest.approx(0.8, abs=0.08)
-    result = World(40, apart=2.0, queries=300).draw(np.random.default_rng(1))
+    result = World(40, distance=2.0, queries=300).draw(np.random.default_rng(1))
     assert result.decided.sum() >= 770
 
 

@@ -143,8 +143,8 @@ def test_old_checkpoints_are_tensors_or_refused(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").unlink()
     torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
     with torch.no_grad():
-        found = load_encoder(tmp_path).eval()(IDS).last_hidden_state
-        assert torch.equal(found, model(IDS).last_hidden_state)
+        states = load_encoder(tmp_path).eval()(IDS).last_hidden_state
+        assert torch.equal(states, model(IDS).last_hidden_state)
     torch.save({"x": Trap(str(tmp_path / "sprung"))}, tmp_path / "pytorch_model.bin")
     with pytest.raises(UsageError, match=r"found pickled objects among the weights, expected tensors alone"):
         load_encoder(tmp_path)

@@ -70,9 +70,9 @@ def padded(folder: Path, length: int) -> npt.NDArray[np.float32]:
     model: PreTrainedModel = AutoModelForSequenceClassification.from_pretrained(folder).train(False)
     words = AutoTokenizer.from_pretrained(folder)
     queries, passages = [query for query, _ in PAIRS], [passage for _, passage in PAIRS]
-    given = words(queries, passages, truncation="only_second", max_length=length, padding=True, return_tensors="pt")
+    inputs = words(queries, passages, truncation="only_second", max_length=length, padding=True, return_tensors="pt")
     with torch.no_grad():
-        logits: npt.NDArray[np.float32] = model(**given).logits.numpy()
+        logits: npt.NDArray[np.float32] = model(**inputs).logits.numpy()
     return logits
 
 
@@ -95,8 +95,8 @@ def test_of_two_labels_the_second_is_relevant(store: Store) -> None:
     encoder = cross.load(folder)
     together = encoder.scores(PAIRS)
     assert together.dtype == np.float32
-    alone = [encoder.scores([pair])[0] for pair in PAIRS]
-    np.testing.assert_allclose(together, alone, atol=1e-5)
+    singles = [encoder.scores([pair])[0] for pair in PAIRS]
+    np.testing.assert_allclose(together, singles, atol=1e-5)
     np.testing.assert_allclose(encoder.scores(PAIRS[::-1])[::-1], together, atol=1e-5)
     np.testing.assert_array_equal(encoder.scores(PAIRS), together)
     assert encoder.scores([]).shape == (0,)
@@ -110,9 +110,9 @@ def test_pairs_are_cut_and_told_apart(store: Store, words: PreTrainedTokenizerFa
     rows = cross.tokenised(cross.load_classifier(folder), words, [(half, "c" * 50), (half + "zz", "c" * 50)], 40)
     assert rows[0] == rows[1]
     assert [len(rows[0].ids), rows[0].ids[1:21]] == [40, words(half, add_special_tokens=False)["input_ids"]]
-    longer, other, short = encoder.scores([(half + "z" * 99, "cde"), (half + "z" * 99, "fgh"), (half, "cde")])
+    longer, unlike, short = encoder.scores([(half + "z" * 99, "cde"), (half + "z" * 99, "fgh"), (half, "cde")])
     assert abs(longer - short) <= 1e-5
-    assert abs(longer - other) > 1e-3
+    assert abs(longer - unlike) > 1e-3
     single = store("xlm-roberta")
     (row,) = cross.tokenised(cross.load_classifier(store()), words, [("ab", "cde")], 40)
     assert row.types == [0, 0, 0, 0, 1, 1, 1, 1]
@@ -122,16 +122,16 @@ def test_pairs_are_cut_and_told_apart(store: Store, words: PreTrainedTokenizerFa
 
 def test_a_new_head_is_made_for_an_encoder_alone(store: Store, folder: Path) -> None:
     """Asked for, by its seed, on the encoder's own weights; a head that is there is kept."""
-    first, again, other = (cross.load_classifier(folder, new_head=seed).state_dict() for seed in (1, 1, 2))
-    differ = {name for name in first if not torch.equal(first[name], other[name])}
+    first, repeated, reseeded = (cross.load_classifier(folder, new_head=seed).state_dict() for seed in (1, 1, 2))
+    differ = {name for name in first if not torch.equal(first[name], reseeded[name])}
     assert differ
     assert all(name.startswith("classifier.") for name in differ)
-    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert all(torch.equal(first[name], repeated[name]) for name in first)
     before = torch.random.get_rng_state()
-    kept = cross.load_classifier(store(), new_head=3).state_dict()
+    trained = cross.load_classifier(store(), new_head=3).state_dict()
     assert torch.equal(torch.random.get_rng_state(), before)
-    found = cross.load_classifier(store()).state_dict()
-    assert all(torch.equal(kept[name], found[name]) for name in kept)
+    plain = cross.load_classifier(store()).state_dict()
+    assert all(torch.equal(trained[name], plain[name]) for name in trained)
 
 
 def test_what_is_no_cross_encoder_is_refused(store: Store, folder: Path, tmp_path: Path) -> None:

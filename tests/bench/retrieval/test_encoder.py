@@ -48,11 +48,11 @@ def reference(folder: Path, texts: list[str], length: int, layer: int = -1) -> l
 def test_vectors_are_those_of_transformers(folder: Path, pooling: str, layer: int) -> None:
     """Each text alone, truncated, read at a layer, pooled: to 1e-5, empty and long texts included."""
     contract = replace(PLAIN, pooling="cls" if pooling == "cls" else "mean", layer=layer)
-    found = load(folder, contract=contract, threads=1).encode(ITEMS, "passage")
+    vectors = load(folder, contract=contract, threads=1).encode(ITEMS, "passage")
     states = reference(folder, TEXTS, 40, layer)
     expected = torch.stack([state[0] if pooling == "cls" else state.mean(0) for state in states]).numpy()
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
 def test_lengths_and_prompts_are_the_roles(folder: Path) -> None:
@@ -74,30 +74,30 @@ def test_lengths_and_prompts_are_the_roles(folder: Path) -> None:
 def test_batches_and_neighbours_change_nothing(folder: Path) -> None:
     """Any size of batch and any company: within 1e-5; the same call twice: the same bytes."""
     usual = load(folder, contract=PLAIN, threads=1)
-    whole = usual.encode(ITEMS, "passage")
-    assert usual.encode(ITEMS, "passage").tobytes() == whole.tobytes()
+    expected = usual.encode(ITEMS, "passage")
+    assert usual.encode(ITEMS, "passage").tobytes() == expected.tobytes()
     for tokens in (1, 30, 10_000):
-        found = load(folder, contract=PLAIN, batch_tokens=tokens, threads=1).encode(ITEMS, "passage")
-        np.testing.assert_allclose(found, whole, atol=1e-5)
-    np.testing.assert_allclose(usual.encode(ITEMS[::-1], "passage")[::-1], whole, atol=1e-5)
+        vectors = load(folder, contract=PLAIN, batch_tokens=tokens, threads=1).encode(ITEMS, "passage")
+        np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    np.testing.assert_allclose(usual.encode(ITEMS[::-1], "passage")[::-1], expected, atol=1e-5)
 
 
 def test_smaller_batches_where_memory_is_short(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sentence says so each time; the vectors are the same, and a text that does not fit by itself is an error."""
-    whole, short = (load(folder, contract=PLAIN, threads=1, batch_tokens=512) for _ in range(2))
-    said, room, real = list[str](), [64], packed_forward
+    roomy, short = (load(folder, contract=PLAIN, threads=1, batch_tokens=512) for _ in range(2))
+    notices, room, real = list[str](), [64], packed_forward
 
     def forward(model: Any, packed: Any, *more: Any) -> Any:
         if len(packed.ids) > room[0]:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
         return real(model, packed, *more)
 
-    expected = whole.encode(ITEMS * 8, "passage")
+    expected = roomy.encode(ITEMS * 8, "passage")
     monkeypatch.setattr(engine, "forward", forward)
-    short.notice = said.append
+    short.notice = notices.append
     np.testing.assert_allclose(short.encode(ITEMS * 8, "passage"), expected, atol=1e-5)
-    assert said[0].startswith("out of memory with ")
-    assert said[-1].endswith(f"encoding goes on with {short._batch_tokens}")
+    assert notices[0].startswith("out of memory with ")
+    assert notices[-1].endswith(f"encoding goes on with {short._batch_tokens}")
     room[0] = 1
     with pytest.raises(BenchError, match="takes more memory than there is"):
         short.encode(ITEMS, "passage")
@@ -105,9 +105,9 @@ def test_smaller_batches_where_memory_is_short(folder: Path, monkeypatch: pytest
 
 def test_unit_length_and_half_precision(folder: Path) -> None:
     """Normalised vectors have length 1 in the same direction; bfloat16 stays near and gives float32."""
-    whole = load(folder, contract=PLAIN).encode(ITEMS, "passage")
+    plain = load(folder, contract=PLAIN).encode(ITEMS, "passage")
     scaled = load(folder, contract=replace(PLAIN, normalise=True)).encode(ITEMS, "passage")
-    np.testing.assert_allclose(scaled, whole / np.linalg.norm(whole, axis=1, keepdims=True), atol=1e-6)
+    np.testing.assert_allclose(scaled, plain / np.linalg.norm(plain, axis=1, keepdims=True), atol=1e-6)
     rough = load(folder, contract=replace(PLAIN, normalise=True, dtype="bfloat16")).encode(ITEMS, "passage")
     assert rough.dtype == np.float32
     assert not np.array_equal(rough, scaled)
@@ -123,9 +123,9 @@ def test_no_items_and_empty_texts(folder: Path) -> None:
     assert torch.get_num_threads() == before
     path = folder / "tokenizer.json"
     path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "post_processor": None}), "utf-8")
-    found = load(folder, contract=PLAIN).encode([Item("q", ""), Item("r", "ab")], "query")
-    np.testing.assert_allclose(found[1], reference(folder, ["ab"], 20)[0].mean(0).numpy(), atol=1e-5)
-    assert np.isfinite(found[0]).all()
+    vectors = load(folder, contract=PLAIN).encode([Item("q", ""), Item("r", "ab")], "query")
+    np.testing.assert_allclose(vectors[1], reference(folder, ["ab"], 20)[0].mean(0).numpy(), atol=1e-5)
+    assert np.isfinite(vectors[0]).all()
 
 
 def test_the_contract_comes_from_the_folder(folder: Path) -> None:
@@ -168,8 +168,8 @@ def test_case_and_question_marks(tokenizer: PreTrainedTokenizerFast) -> None:
     assert reader.text(ITEM, "passage") == "P: name | is it äon?"
     assert Reader(tokenizer, replace(contract, lowercase=False)).text(ITEM, "passage") == "P: Name | Is it ÄON?"
     reader = Reader(tokenizer, Contract(query_prompt="q ", question_mark=False))
-    for text, left in (("why?", "why"), ("why??", "why?"), ("why? so", "why? so"), ("?", "")):
-        assert reader.text(Item("q", text), "query") == f"q {left}"
+    for text, expected in (("why?", "why"), ("why??", "why?"), ("why? so", "why? so"), ("?", "")):
+        assert reader.text(Item("q", text), "query") == f"q {expected}"
         assert reader.text(Item("d", text), "passage") == text
         assert Reader(tokenizer, Contract()).text(Item("q", text), "query") == text
 
@@ -191,7 +191,7 @@ def test_a_pair_is_what_the_tokenizer_makes_of_one(tokenizer: PreTrainedTokenize
     item = Item("d", "text", "name")
     for words in (tokenizer, _like_xlm_r()):
         reader = Reader(words, Contract(title=f" {SEPARATOR} "))
-        (found,) = reader.tokens([reader.text(item, "passage")], "passage")
-        assert found == words("name", "text")["input_ids"]
-        alone = reader.text(Item("d", "text"), "passage")
-        assert alone == "text"
+        (ids,) = reader.tokens([reader.text(item, "passage")], "passage")
+        assert ids == words("name", "text")["input_ids"]
+        text = reader.text(Item("d", "text"), "passage")
+        assert text == "text"

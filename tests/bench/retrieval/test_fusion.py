@@ -52,15 +52,15 @@ def test_scores_are_mixed_by_hand() -> None:
 
 def pyserini(first: Ranking, second: Ranking, alpha: float) -> dict[str, float]:
     """Sparse + α · dense as the hybrids of Pyserini and Mr. TyDi define it, scores scaled to −½ … ½."""
-    found = {}
+    scores = {}
     for name in {*first.documents, *second.documents}:
         parts = []
         for ranking in (first, second):
             low, high = min(ranking.scores), max(ranking.scores)
             score = listed(ranking).get(name, low)
             parts.append(0.0 if low == high else (score - (low + high) / 2) / (high - low))
-        found[name] = parts[0] + alpha * parts[1]
-    return found
+        scores[name] = parts[0] + alpha * parts[1]
+    return scores
 
 
 @given(rankings("list"), rankings("list"), st.sampled_from([0.01, 0.3, 0.71, 1.0]))
@@ -78,9 +78,9 @@ def test_the_order_is_that_of_mr_tydi(first: Ranking, second: Ranking, alpha: fl
 def test_end_points_are_the_runs_themselves(data: st.DataObject, tie: Tie, scale: Scale, k: int) -> None:
     """Weight 0 is the first and weight 1 the second: documents, order and scores, cut at k."""
     first, second = data.draw(rankings(tie)), data.draw(rankings(tie))
-    for weight, own in ((0.0, first), (1.0, second), (0, first), (1, second)):
-        found = interpolate(first, second, weight, k, tie, scale)
-        assert (list(found.documents), list(found.scores)) == (list(own.documents)[:k], list(own.scores)[:k])
+    for weight, run in ((0.0, first), (1.0, second), (0, first), (1, second)):
+        fused = interpolate(first, second, weight, k, tie, scale)
+        assert (list(fused.documents), list(fused.scores)) == (list(run.documents)[:k], list(run.scores)[:k])
 
 
 @given(st.data(), TIES, SCALES, CUTS, st.sampled_from([0.25, 0.5, 0.75]))
@@ -89,35 +89,35 @@ def test_turning_the_runs_round_turns_the_weight(
 ) -> None:
     """1 − weight of the exchanged runs is the same; the result is within the pool, unique, falling, at most k."""
     first, second = data.draw(rankings(tie)), data.draw(rankings(tie))
-    found = interpolate(first, second, weight, k, tie, scale)
-    assert found == interpolate(second, first, 1 - weight, k, tie, scale)
+    fused = interpolate(first, second, weight, k, tie, scale)
+    assert fused == interpolate(second, first, 1 - weight, k, tie, scale)
     pool = {*first.documents, *second.documents}
-    assert set(found.documents) <= pool
-    assert len(found.documents) == len(set(found.documents)) == min(k, len(pool))
-    assert list(found.scores) == sorted(found.scores, reverse=True)
+    assert set(fused.documents) <= pool
+    assert len(fused.documents) == len(set(fused.documents)) == min(k, len(pool))
+    assert list(fused.scores) == sorted(fused.scores, reverse=True)
 
 
 @given(st.data(), TIES, CUTS, st.permutations(range(3)))
 def test_reciprocal_ranks_are_exact_sums_in_any_order(data: st.DataObject, tie: Tie, k: int, turned: list[int]) -> None:
     """Agree with fractions; whoever comes first does not matter; never more than k, nor any but the pool."""
-    given_ = [data.draw(rankings(tie)) for _ in range(3)]
-    found = reciprocal_rank(given_, k, tie)
-    assert found == reciprocal_rank([given_[at] for at in turned], k, tie)
+    runs = [data.draw(rankings(tie)) for _ in range(3)]
+    fused = reciprocal_rank(runs, k, tie)
+    assert fused == reciprocal_rank([runs[at] for at in turned], k, tie)
     sums: dict[str, Fraction] = {}
-    for ranking in given_:
+    for ranking in runs:
         for rank, document in enumerate(ranking.documents, 1):
             sums[document] = sums.get(document, Fraction(0)) + Fraction(1, 60 + rank)
-    assert len(found.documents) == min(k, len(sums))
-    assert list(found.scores) == pytest.approx(sorted(map(float, sums.values()), reverse=True)[:k], rel=1e-6)
-    assert all(math.isclose(score, sums[name], rel_tol=1e-6) for name, score in listed(found).items())
+    assert len(fused.documents) == min(k, len(sums))
+    assert list(fused.scores) == pytest.approx(sorted(map(float, sums.values()), reverse=True)[:k], rel=1e-6)
+    assert all(math.isclose(score, sums[name], rel_tol=1e-6) for name, score in listed(fused).items())
 
 
 def test_reciprocal_ranks_and_ties_by_hand() -> None:
     """Of two lists, b is second and first, c third and second; ties by the best rank, by id under trec."""
     first, second = ranked(a=9.0, b=8.0, c=7.0), ranked(b=0.3, c=0.2, d=0.1)
-    found = reciprocal_rank([first, second], 3, "list")
-    assert list(found.documents) == ["b", "c", "a"]
-    assert list(found.scores) == [1 / 62 + 1 / 61, 1 / 63 + 1 / 62, 1 / 61]
+    fused = reciprocal_rank([first, second], 3, "list")
+    assert list(fused.documents) == ["b", "c", "a"]
+    assert list(fused.scores) == [1 / 62 + 1 / 61, 1 / 63 + 1 / 62, 1 / 61]
     assert list(reciprocal_rank([first, second], 4, "list", constant=0).scores) == [1.5, 1.0, 1 / 3 + 1 / 2, 1 / 3]
     first, second = ranked(b=3.0, c=2.0, a=1.0), ranked(a=3.0, c=2.0, b=1.0)
     assert reciprocal_rank([first, second], 3, "list").documents == ("a", "b", "c")
@@ -139,18 +139,18 @@ def test_an_empty_ranking_leaves_the_other_in_its_order() -> None:
 
 def test_what_cannot_be_meant_is_refused() -> None:
     """Weights outside 0 to 1, cuts below 1, other queries, unknown scales, no rankings, constants below 0."""
-    one, other = ranked(a=1.0), Ranking("r", ("a",), (1.0,))
+    first, other_query = ranked(a=1.0), Ranking("r", ("a",), (1.0,))
     for weight in (-0.1, 1.5, math.nan):
         with pytest.raises(UsageError, match="expected a number from 0"):
-            interpolate(one, one, weight, 1, "trec", "none")
+            interpolate(first, first, weight, 1, "trec", "none")
     for weight in (0.0, 0.5):
         with pytest.raises(UsageError, match="at least 1"):
-            interpolate(one, one, weight, 0, "trec", "none")
+            interpolate(first, first, weight, 0, "trec", "none")
     with pytest.raises(UsageError, match="rankings of 2 queries"):
-        interpolate(one, other, 0.5, 1, "trec", "none")
+        interpolate(first, other_query, 0.5, 1, "trec", "none")
     with pytest.raises(UsageError, match="expected none or min-max"):
-        interpolate(one, one, 0.5, 1, "trec", "z-score")  # type: ignore[arg-type]  # the fault that is tested
+        interpolate(first, first, 0.5, 1, "trec", "z-score")  # type: ignore[arg-type]  # the fault that is tested
     with pytest.raises(UsageError, match="rankings of 0 queries"):
         reciprocal_rank([], 1, "trec")
     with pytest.raises(UsageError, match="constant -1"):
-        reciprocal_rank([one], 1, "trec", constant=-1)
+        reciprocal_rank([first], 1, "trec", constant=-1)

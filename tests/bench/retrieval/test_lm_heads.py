@@ -19,22 +19,24 @@ def model() -> BertForMaskedLM:
     """A tiny language model whose biases are not zero."""
     torch.manual_seed(0)
     config = BertConfig(vocab_size=V, hidden_size=D, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
-    made = BertForMaskedLM(config)
+    language_model = BertForMaskedLM(config)
     with torch.no_grad():
-        for weight in made.parameters():
+        for weight in language_model.parameters():
             weight.add_(torch.randn_like(weight))
-    return made
+    return language_model
 
 
-def same(found: dict[str, torch.Tensor] | None, model: BertForMaskedLM) -> None:
-    assert found is not None
+def assert_same(head: dict[str, torch.Tensor] | None, model: BertForMaskedLM) -> None:
+    assert head is not None
     top = model.cls.predictions
     layers = {"dense": top.transform.dense, "norm": top.transform.LayerNorm}
-    expected = {f"{key}.{name}": one for key, layer in layers.items() for name, one in layer.named_parameters()}
+    expected = {
+        f"{key}.{name}": parameter for key, layer in layers.items() for name, parameter in layer.named_parameters()
+    }
     expected["bias"] = top.bias
-    assert set(found) == set(expected)
+    assert set(head) == set(expected)
     for name, tensor in expected.items():
-        torch.testing.assert_close(found[name], tensor.detach(), rtol=0, atol=0)
+        torch.testing.assert_close(head[name], tensor.detach(), rtol=0, atol=0)
 
 
 def test_one_file_or_several_old_ones_too(model: BertForMaskedLM, tmp_path: Path) -> None:
@@ -43,21 +45,21 @@ def test_one_file_or_several_old_ones_too(model: BertForMaskedLM, tmp_path: Path
     model.save_pretrained(tmp_path / "many", max_shard_size="1KB")
     assert len(list((tmp_path / "many").glob("*.safetensors"))) > 1
     for name in ("one", "many"):
-        same(lm_heads.find(tmp_path / name), model)
-    found = present(lm_heads.find(tmp_path / "one"))
-    lm_heads.save(found, tmp_path)
-    same(lm_heads.load(tmp_path), model)
+        assert_same(lm_heads.find(tmp_path / name), model)
+    head = present(lm_heads.find(tmp_path / "one"))
+    lm_heads.save(head, tmp_path)
+    assert_same(lm_heads.load(tmp_path), model)
     old = {
         key.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): weight
         for key, weight in model.state_dict().items()
     }
     torch.save(old, tmp_path / "pytorch_model.bin")
-    same(lm_heads.find(tmp_path), model)
+    assert_same(lm_heads.find(tmp_path), model)
     halves = tmp_path / "halves"
     halves.mkdir()
     save_file({key: weight.half().clone() for key, weight in old.items()}, halves / "model.safetensors")
-    found = present(lm_heads.find(halves))
-    assert {tensor.dtype for tensor in found.values()} == {torch.float32}
+    head = present(lm_heads.find(halves))
+    assert {tensor.dtype for tensor in head.values()} == {torch.float32}
 
 
 def test_none_or_half_a_head_is_none(model: BertForMaskedLM, tmp_path: Path) -> None:

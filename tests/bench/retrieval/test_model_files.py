@@ -55,7 +55,11 @@ def test_nothing_is_read_outside_of_the_folder(folder: Path, path: str) -> None:
     (folder / "model.safetensors").unlink()
     index = folder / "model.safetensors.index.json"
     index.write_text(json.dumps({"weight_map": {"a": path}}))
-    reads: tuple[Read, ...] = (_load, lm_heads.find, lambda one: cross_encoder.load_classifier(one, new_head=1))
+    reads: tuple[Read, ...] = (
+        _load,
+        lm_heads.find,
+        lambda model_folder: cross_encoder.load_classifier(model_folder, new_head=1),
+    )
     for look in reads:
         with pytest.raises(UsageError, check=fields(where=index.name, found="leads out of the folder")):
             look(folder)

@@ -64,8 +64,8 @@ class Kernel:
         self.calls += 1
         parts = []
         for start, end in pairwise(cuts.tolist()):
-            one, key, value = (tensor[None, start:end].transpose(1, 2) for tensor in (q, k, v))
-            parts.append(scaled_dot_product_attention(one, key, value, enable_gqa=enable_gqa)[0].transpose(0, 1))
+            query, key, value = (tensor[None, start:end].transpose(1, 2) for tensor in (q, k, v))
+            parts.append(scaled_dot_product_attention(query, key, value, enable_gqa=enable_gqa)[0].transpose(0, 1))
         return torch.cat(parts)
 
 
@@ -74,16 +74,16 @@ def test_the_kernel_is_tried_and_replaced(
     heads: int, of_keys: int, width: int, refusal: str, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Shared keys are taken; on what the kernel refuses, attention goes run by run, with the same values."""
-    kernel, given = Kernel(refusal), [[5, 6, 7], [8, 9], [1, 2, 3]]
+    kernel, sequences = Kernel(refusal), [[5, 6, 7], [8, 9], [1, 2, 3]]
     monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", kernel)
     q, k, v = (torch.randn(1, count, 8, width, dtype=torch.bfloat16) for count in (heads, of_keys, of_keys))
     module = torch.nn.Identity()
-    expected, _ = packed_execution._attention(module, q, k, v, None, bench_packed=pack(given, 0))
+    expected, _ = packed_execution._attention(module, q, k, v, None, bench_packed=pack(sequences, 0))
     monkeypatch.setattr(packed_execution, "_DEVICES", ("cpu",))
     packed_execution._kernel.cache_clear()
-    found, _ = packed_execution._attention(module, q, k, v, None, bench_packed=pack(given, 0))
+    attended, _ = packed_execution._attention(module, q, k, v, None, bench_packed=pack(sequences, 0))
     packed_execution._kernel.cache_clear()
-    torch.testing.assert_close(found, expected, atol=1e-2, rtol=0)
+    torch.testing.assert_close(attended, expected, atol=1e-2, rtol=0)
     assert kernel.calls == calls
 
 
@@ -94,23 +94,23 @@ def test_copies_to_a_gpu_do_not_wait(build: Build, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(packed_execution, "enable", lambda model: devices.append(model.device.type))
     load_model(tmp_path, "meta")
     assert devices == ["meta"]
-    seen: list[str] = []
+    copies: list[str] = []
 
     def pin(tensor: Tensor) -> Tensor:
-        seen.append("pin")
+        copies.append("pin")
         return tensor
 
     def to(tensor: Tensor, device: Any, non_blocking: bool = False) -> Tensor:
-        seen.append(f"{device} {non_blocking}")
+        copies.append(f"{device} {non_blocking}")
         return tensor
 
     monkeypatch.setattr(Tensor, "pin_memory", pin)
     monkeypatch.setattr(Tensor, "to", to)
     pack([[1, 2], [3]], 0).to("cuda")
-    assert seen == ["pin"] * 5 + ["cuda True"] * 5
-    seen.clear()
+    assert copies == ["pin"] * 5 + ["cuda True"] * 5
+    copies.clear()
     pack([[1, 2], [3]], 0).to("cpu")
-    assert seen == ["cpu False"] * 5
+    assert copies == ["cpu False"] * 5
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -122,11 +122,11 @@ def test_gradients_are_those_of_the_padded_forward(build: Build, sequences: list
     (torch.stack([row.mean(0) for row in padded(expected, sequences)]) * weights).sum().backward()
     (vectors(model, sequences) * weights).sum().backward()
     compared = 0
-    for (name, found), (_, wanted) in zip(model.named_parameters(), expected.named_parameters(), strict=True):
-        if wanted.grad is None:  # the pooler
+    for (name, actual), (_, reference) in zip(model.named_parameters(), expected.named_parameters(), strict=True):
+        if reference.grad is None:  # the pooler
             continue
-        scale = float(wanted.grad.abs().max())
-        torch.testing.assert_close(present(found.grad), wanted.grad, atol=1e-5 * max(1.0, scale), rtol=0, msg=name)
+        scale = float(reference.grad.abs().max())
+        torch.testing.assert_close(present(actual.grad), reference.grad, atol=1e-5 * max(1.0, scale), rtol=0, msg=name)
         compared += 1
     assert compared >= 20
 
@@ -139,9 +139,9 @@ def test_neighbours_change_nothing(build: Build, sequences: list[list[int]], fam
     with torch.no_grad():
         together = vectors(model, sequences)
         reverse = vectors(model, sequences[::-1]).flip(0)
-        alone = torch.cat([vectors(model, [sequence]) for sequence in sequences])
+        singles = torch.cat([vectors(model, [sequence]) for sequence in sequences])
     torch.testing.assert_close(reverse, together, atol=1e-5, rtol=0)
-    torch.testing.assert_close(alone, together, atol=1e-5, rtol=0)
+    torch.testing.assert_close(singles, together, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("family", ["deberta-v2", "qwen3"])
@@ -169,9 +169,9 @@ def test_attention_dropout_is_applied_in_training_only(build: Build, sequences: 
     torch.manual_seed(3)
     first, second = vectors(model, sequences), vectors(model, sequences)
     torch.manual_seed(3)
-    again = vectors(model, sequences)
+    repeated = vectors(model, sequences)
     assert not torch.allclose(first, second)
-    assert torch.equal(first, again)
+    assert torch.equal(first, repeated)
     model.train(False)
     assert torch.equal(vectors(model, sequences), still)
 
@@ -190,17 +190,17 @@ def test_autocast_stays_near(build: Build, sequences: list[list[int]]) -> None:
 
 def test_gradient_checkpointing_goes_through(build: Build, sequences: list[list[int]]) -> None:
     """The sequences reach the attention there too, and gradients are the same."""
-    model, other = build("bert"), build("bert")
+    model, checkpointed = build("bert"), build("bert")
     enable(model)
-    enable(other)
-    other.activation_checkpointing_enable()
-    for module in (*model.modules(), *other.modules()):
+    enable(checkpointed)
+    checkpointed.activation_checkpointing_enable()
+    for module in (*model.modules(), *checkpointed.modules()):
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
     vectors(model.train(), sequences).sum().backward()
-    vectors(other.train(), sequences).sum().backward()
-    found, wanted = other.get_input_embeddings().weight.grad, model.get_input_embeddings().weight.grad
-    torch.testing.assert_close(found, wanted)
+    vectors(checkpointed.train(), sequences).sum().backward()
+    actual, expected = checkpointed.get_input_embeddings().weight.grad, model.get_input_embeddings().weight.grad
+    torch.testing.assert_close(actual, expected)
 
 
 def test_packing_by_hand(build: Build) -> None:
@@ -272,10 +272,10 @@ def test_the_embeddings_of_the_ids_give_the_same_states(build: Build, family: st
     packed = pack(SEQUENCES, first_position(model))
     with torch.no_grad():
         embeds = model.get_input_embeddings()(packed.ids)
-        expected, found = forward(model, packed), forward(model, packed, embeds=embeds)
-        other = forward(model, packed, embeds=embeds.roll(1, 0))
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
-    assert not torch.allclose(other, expected, atol=1e-2)
+        expected, from_embeddings = forward(model, packed), forward(model, packed, embeds=embeds)
+        from_rolled = forward(model, packed, embeds=embeds.roll(1, 0))
+    torch.testing.assert_close(from_embeddings, expected, rtol=0, atol=1e-6)
+    assert not torch.allclose(from_rolled, expected, atol=1e-2)
     leaves = model.get_input_embeddings()(packed.ids).detach().requires_grad_()
     start = int(packed.starts[1])
     forward(model, packed, embeds=leaves)[start].square().sum().backward()

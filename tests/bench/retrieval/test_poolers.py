@@ -21,18 +21,18 @@ def test_packed_is_what_transformers_gives(
     tmp_path: Path, build: Build, sequences: list[list[int]], family: str
 ) -> None:
     """The pooler's output of each sequence alone, values to 1e-5, and a gradient for its weights."""
-    whole = build(family)
-    run: Callable[[torch.Tensor], Any] = whole
-    whole.save_pretrained(tmp_path)
+    original = build(family)
+    run: Callable[[torch.Tensor], Any] = original
+    original.save_pretrained(tmp_path)
     model = load_model(tmp_path, pooler=True)
     assert uses_packed(model)
     pooler, packed = model.pooler, pack(sequences, first_position(model))
     assert isinstance(pooler, torch.nn.Module)
-    found = pool(forward(model, packed), packed, "pooler", pooler)
+    pooled = pool(forward(model, packed), packed, "pooler", pooler)
     with torch.no_grad():
         expected = torch.cat([run(torch.tensor([ids])).pooler_output for ids in sequences])
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
-    found.sum().backward()
+    torch.testing.assert_close(pooled, expected, atol=1e-5, rtol=0)
+    pooled.sum().backward()
     gradients = [weights.grad for weights in pooler.parameters()]
     assert len(gradients) == 2
     assert all(gradient is not None and gradient.abs().sum() > 0 for gradient in gradients)
@@ -53,6 +53,6 @@ def test_half_precision_gives_float32_vectors(folder: Path) -> None:
     exact = load(folder, contract=Contract(pooling="pooler", query_length=20, passage_length=20))
     rough = load(folder, contract=Contract(pooling="pooler", query_length=20, passage_length=20, dtype="bfloat16"))
     items = [Item("a", "a quick fox"), Item("b", "dog")]
-    one, other = exact.encode(items, "query"), rough.encode(items, "query")
-    assert one.dtype == other.dtype == "float32"
-    assert 0 < abs(one - other).max() < 0.1
+    exact_vectors, rough_vectors = exact.encode(items, "query"), rough.encode(items, "query")
+    assert exact_vectors.dtype == rough_vectors.dtype == "float32"
+    assert 0 < abs(exact_vectors - rough_vectors).max() < 0.1

@@ -78,14 +78,14 @@ def test_white_vectors() -> None:
     """Mean 0, covariance 1, a symmetric matrix; white ones stay; none is magnified beyond 1000 times the widest."""
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(400, 5)) @ rng.normal(size=(5, 5)) + 3
-    found = whitening(vectors)
-    white = found(vectors)
+    transform = whitening(vectors)
+    white = transform(vectors)
     np.testing.assert_allclose(white.mean(axis=0), 0, atol=1e-9)
     np.testing.assert_allclose(white.T @ white / 400, np.eye(5), atol=1e-9)
-    assert found.matrix is not None
-    np.testing.assert_allclose(found.matrix, found.matrix.T, atol=1e-12)
-    again = present(whitening(white).matrix)
-    np.testing.assert_allclose(again, np.eye(5), atol=1e-9)
+    assert transform.matrix is not None
+    np.testing.assert_allclose(transform.matrix, transform.matrix.T, atol=1e-12)
+    second = present(whitening(white).matrix)
+    np.testing.assert_allclose(second, np.eye(5), atol=1e-9)
     flat = np.random.default_rng(0).normal(size=(100, 3)) * [2.0, 1.0, 0.0]
     matrix = present(whitening(flat).matrix)
     scales = np.linalg.eigvalsh(matrix)

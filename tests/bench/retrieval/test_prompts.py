@@ -23,10 +23,10 @@ def methods() -> list[Method]:
     return [owned.value for owned in load().methods.values()]
 
 
-def folder(place: Path, said: Mapping[str, Any] | None = None, config: Mapping[str, Any] | None = None) -> str:
+def folder(place: Path, prompts: Mapping[str, Any] | None = None, config: Mapping[str, Any] | None = None) -> str:
     """A folder of a model with its small files."""
     place.mkdir(parents=True)
-    for name, content in ((PROMPTS_FILE, said), ("config.json", config)):
+    for name, content in ((PROMPTS_FILE, prompts), ("config.json", config)):
         if content is not None:
             (place / name).write_text(json.dumps(content))
     return str(place)
@@ -34,26 +34,26 @@ def folder(place: Path, said: Mapping[str, Any] | None = None, config: Mapping[s
 
 def test_its_own_files_come_first(tmp_path: Path, methods: list[Method]) -> None:
     """Whatever the folder is called; else the model that its config names as copied, by a preset; else its name."""
-    said = {"prompts": {"query": "ask ", "document": "read "}}
-    found = wanted(folder(tmp_path / "e5-small", said), methods)
-    assert found == WantedPrompts("ask ", "read ", "its config_sentence_transformers.json declares them")
+    prompts = {"prompts": {"query": "ask ", "document": "read "}}
+    prompts_of_model = wanted(folder(tmp_path / "e5-small", prompts), methods)
+    assert prompts_of_model == WantedPrompts("ask ", "read ", "its config_sentence_transformers.json declares them")
     by_name = present(wanted(folder(tmp_path / "b" / "e5-small", {"prompts": {}}), methods))
     assert (by_name.query, by_name.passage) == ("query: ", "passage: ")
     (tmp_path / "e5-small" / PROMPTS_FILE).write_text("no JSON")
     with pytest.raises(UsageError, match=r"config_sentence_transformers\.json: found .* expected JSON of a model"):
         wanted(str(tmp_path / "e5-small"), methods)
     copy = folder(tmp_path / "mine", config={"_name_or_path": "intfloat/multilingual-e5-base"})
-    found = wanted(copy, methods)
-    assert found == WantedPrompts("query: ", "passage: ", "the preset pretrained/me5-base has them")
+    prompts_of_model = wanted(copy, methods)
+    assert prompts_of_model == WantedPrompts("query: ", "passage: ", "the preset pretrained/me5-base has them")
     pinned = wanted("intfloat/multilingual-e5-base@d13f1b27baf31030b7fd040960d60d909913633f", methods)
-    assert pinned == found
+    assert pinned == prompts_of_model
 
 
 @pytest.mark.parametrize(("name", "query", "passage"), cases("families-of-encoders"))
 def test_families(tmp_path: Path, name: str, query: str | None, passage: str | None) -> None:
     """By the name alone: those that are trained with prompts, and no other."""
-    found = wanted(folder(tmp_path / name), [])
-    assert (found and found.query, found and found.passage) == (query, passage)
+    prompts = wanted(folder(tmp_path / name), [])
+    assert (prompts and prompts.query, prompts and prompts.passage) == (query, passage)
 
 
 def test_declared_and_missing_prompts() -> None:

@@ -34,9 +34,9 @@ def system(plugins: Plugins, *sets: str, backbone: str = "scratch:4x32") -> Trai
     """Crop on a corpus of nothing."""
     method = plugins.method("crop")
     documents = Source[Document]("none", "none/1", (), lambda: iter(()))
-    given = Pretraining(backbone, "mini", documents, None, 1000)
+    pretraining = Pretraining(backbone, "mini", documents, None, 1000)
     resolved = resolve([method], profile=profile(), sets=sets)["crop"]
-    return Trained("crop", method, resolved, Compute("cpu", 1), given)
+    return Trained("crop", method, resolved, Compute("cpu", 1), pretraining)
 
 
 @pytest.mark.parametrize(
@@ -87,30 +87,30 @@ def test_the_rows_of_each_readout(plugins: Plugins) -> None:
     """The contract's keeps its name and hash whatever other rows there are; the protocol's are others."""
     plain = system(plugins)
     assert plain.readings() == [plain]
-    own, other = system(plugins, "encode.readout=both").readings()
-    assert (own.label, other.label) == ("crop", "crop+protocol")
-    assert own.choices == plain.choices
-    assert hash_of(own) == hash_of(plain) != hash_of(other)
-    assert other.choices == {**plain.choices, "read_by": "protocol"}
-    (alone,) = system(plugins, "encode.readout=protocol").readings()
-    assert (alone.label, hash_of(alone)) == (other.label, hash_of(other))
-    starts = [one.label for one in system(plugins, "encode.readout=both").start().readings()]
+    contract, protocol = system(plugins, "encode.readout=both").readings()
+    assert (contract.label, protocol.label) == ("crop", "crop+protocol")
+    assert contract.choices == plain.choices
+    assert hash_of(contract) == hash_of(plain) != hash_of(protocol)
+    assert protocol.choices == {**plain.choices, "read_by": "protocol"}
+    (only_protocol,) = system(plugins, "encode.readout=protocol").readings()
+    assert (only_protocol.label, hash_of(only_protocol)) == (protocol.label, hash_of(protocol))
+    starts = [reading.label for reading in system(plugins, "encode.readout=both").start().readings()]
     assert starts == ["crop@init", "crop@init+protocol"]
-    assert other.processed(present(plain.pretraining)).label == "crop+protocol+none"
+    assert protocol.processed(present(plain.pretraining)).label == "crop+protocol+none"
 
 
 def test_a_protocols_row_reads_by_it(plugins: Plugins) -> None:
     """Over the contract; under what every row of the task does, and under what is typed."""
-    own, other = system(plugins, "encode.readout=both").readings()
-    usual = own.contract(TASK)
-    assert usual == own.contract(replace(TASK, readout=None))
-    assert other.contract(TASK) == replace(usual, pooling="mean", layer=3, query_length=512, passage_length=400)
+    plain, protocol = system(plugins, "encode.readout=both").readings()
+    usual = plain.contract(TASK)
+    assert usual == plain.contract(replace(TASK, readout=None))
+    assert protocol.contract(TASK) == replace(usual, pooling="mean", layer=3, query_length=512, passage_length=400)
     fixed_for_all = replace(TASK, lengths=(9, 10), similarity="cos", readout=CLS)
-    found = other.contract(fixed_for_all)
-    assert (found.query_length, found.passage_length, found.similarity, found.pooling) == (9, 10, "cos", "cls")
+    fixed = protocol.contract(fixed_for_all)
+    assert (fixed.query_length, fixed.passage_length, fixed.similarity, fixed.pooling) == (9, 10, "cos", "cls")
     (typed,) = system(plugins, "encode.readout=protocol", "encode.layer=2").readings()
     assert typed.contract(TASK).layer == 2
-    assert other.contract(replace(TASK, readout=None)) == usual
+    assert protocol.contract(replace(TASK, readout=None)) == usual
 
 
 TYPED: dict[str, dict[str, Any]] = dict(cases("readouts-as-typed"))
@@ -118,16 +118,16 @@ TYPED: dict[str, dict[str, Any]] = dict(cases("readouts-as-typed"))
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "expected"), [(key, *one) for key, values in TYPED.items() for one in values.items()]
+    ("key", "value", "expected"), [(key, *case) for key, values in TYPED.items() for case in values.items()]
 )
 def test_each_part_can_be_typed(plugins: Plugins, key: str, value: str, expected: Any) -> None:
     """One field of the contract, and no other; it makes another system."""
     task = replace(TASK, readout=None)
     usual = system(plugins).contract(task)
-    said = system(plugins, f'encode.{key}="{value}"' if value.endswith(" ") else f"encode.{key}={value}")
-    assert said.contract(task) == replace(usual, **{key: expected})
+    typed = system(plugins, f'encode.{key}="{value}"' if value.endswith(" ") else f"encode.{key}={value}")
+    assert typed.contract(task) == replace(usual, **{key: expected})
     assert getattr(usual, key) != expected
-    assert hash_of(said) != hash_of(system(plugins))
+    assert hash_of(typed) != hash_of(system(plugins))
 
 
 def test_post_processing_of_a_protocols_row(plugins: Plugins) -> None:
@@ -138,12 +138,12 @@ def test_post_processing_of_a_protocols_row(plugins: Plugins) -> None:
         (CLS, "dot", ()),
         (XTREME, "dot", ("encode.similarity=dot",)),
     ):
-        (row,) = system(plugins, *[one for one in sets if "method" not in one], *more).readings()
-        done = row.processed(present(row.pretraining))
-        assert done.label == "crop+protocol+centre"
-        found = row.contract(replace(TASK, readout=readout), processed=True)
-        assert found.similarity == similarity
-        assert found.pooling == readout.pooling
+        (row,) = system(plugins, *[typed for typed in sets if "method" not in typed], *more).readings()
+        processed = row.processed(present(row.pretraining))
+        assert processed.label == "crop+protocol+centre"
+        contract = row.contract(replace(TASK, readout=readout), processed=True)
+        assert contract.similarity == similarity
+        assert contract.pooling == readout.pooling
 
 
 def test_what_enters_the_keys_of_vectors() -> None:
@@ -179,9 +179,9 @@ def test_protocol_overrides(plugins: Plugins) -> None:
     suite = replace(plugins.suite("stackfaq-threads"), load=lambda *_: replace(TASK, readout=None))
     owned = plugins.suites["stackfaq-threads"]
     with_one = replace(plugins, suites={**plugins.suites, "stackfaq-threads": replace(owned, value=suite)})
-    found = select(request, rows, with_one, "official", rows[0].resolved.run, profile())
-    assert [cell.system.label for cell in found.cells] == ["crop"]
-    (refused,) = found.refused
+    selection = select(request, rows, with_one, "official", rows[0].resolved.run, profile())
+    assert [cell.system.label for cell in selection.cells] == ["crop"]
+    (refused,) = selection.refused
     assert refused.system == "crop+protocol"
     assert refused.reason == "the protocol of s/t leaves it to the encoder how texts are read (--readout contract)"
     (row,) = system(plugins, "encode.readout=protocol", "encode.layer=2", "encode.query_prompt=x").readings()
@@ -199,6 +199,6 @@ def test_the_command_that_makes_a_row_again() -> None:
     cell: dict[str, Any] = {"setting": "unsupervised", "data": "mini", "profile": "mini", "seed": 0}
     tasks = {"mini/tatoeba/swh-eng": {"": {"settings": settings}}}
     content = {**cell, "system": system, "suite": {"name": "tatoeba"}, "tasks": tasks}
-    said = run_command([content], whole=True)
-    assert [word for word in said if word.startswith("encode.")] == ["encode.readout=protocol", "encode.title=none"]
-    assert "--label" not in said
+    words = run_command([content], whole=True)
+    assert [word for word in words if word.startswith("encode.")] == ["encode.readout=protocol", "encode.title=none"]
+    assert "--label" not in words

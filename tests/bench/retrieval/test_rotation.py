@@ -18,8 +18,8 @@ def tensor(values: Any) -> torch.Tensor:
     return torch.tensor(values, dtype=torch.float64)
 
 
-def near(found: torch.Tensor, wanted: Any, tolerance: float = TOLERANCE) -> None:
-    torch.testing.assert_close(found, torch.as_tensor(wanted, dtype=found.dtype), atol=tolerance, rtol=0)
+def near(actual: torch.Tensor, expected: Any, tolerance: float = TOLERANCE) -> None:
+    torch.testing.assert_close(actual, torch.as_tensor(expected, dtype=actual.dtype), atol=tolerance, rtol=0)
 
 
 def cloud(rows: int, width: int, seed: int = 0) -> torch.Tensor:
@@ -32,8 +32,8 @@ def turn(width: int, size: float, seed: int = 1) -> torch.Tensor:
     """An orthogonal matrix, the farther from the identity the larger `size`."""
     draw = torch.Generator().manual_seed(seed)
     free = torch.randn(width, width, generator=draw, dtype=torch.float64)
-    found: torch.Tensor = torch.matrix_exp(size * (free - free.T))
-    return found
+    matrix: torch.Tensor = torch.matrix_exp(size * (free - free.T))
+    return matrix
 
 
 def test_parts_of_a_rotation() -> None:
@@ -44,8 +44,8 @@ def test_parts_of_a_rotation() -> None:
     near(matrix @ matrix.T, torch.eye(4), 1e-9)
     source, planted = cloud(50, 6), turn(6, 1.5)
     near(procrustes(source, source @ planted.T), planted)
-    found = dictionary(cloud(1, 3), cloud(1, 3), 10, 5)
-    assert (found.source.tolist(), found.target.tolist()) == ([0], [0])
+    pairs = dictionary(cloud(1, 3), cloud(1, 3), 10, 5)
+    assert (pairs.source.tolist(), pairs.target.tolist()) == ([0], [0])
 
 
 def by_loops(source: torch.Tensor, target: torch.Tensor, k: int) -> list[list[float]]:
@@ -54,8 +54,8 @@ def by_loops(source: torch.Tensor, target: torch.Tensor, k: int) -> list[list[fl
     def cosine(x: torch.Tensor, y: torch.Tensor) -> float:
         return float(x @ y) / math.sqrt(float(x @ x) * float(y @ y))
 
-    def density(x: torch.Tensor, others: torch.Tensor) -> float:
-        return math.fsum(sorted((cosine(x, y) for y in others), reverse=True)[:k]) / k
+    def density(x: torch.Tensor, vectors: torch.Tensor) -> float:
+        return math.fsum(sorted((cosine(x, y) for y in vectors), reverse=True)[:k]) / k
 
     return [[2 * cosine(x, y) - density(x, target) - density(y, source) for y in target] for x in source]
 
@@ -68,45 +68,45 @@ def test_dictionary_by_loops(cells: int, mutual: bool, monkeypatch: pytest.Monke
     source, target = cloud(17, 3), cloud(13, 3, seed=5)
     scores = by_loops(source, target, 4)
     pairs = []
-    for row, own in enumerate(scores):
-        best, second = sorted(own, reverse=True)[:2]
-        at = own.index(best)
-        back = max(range(17), key=lambda other: scores[other][at])
+    for row, similarities in enumerate(scores):
+        best, second = sorted(similarities, reverse=True)[:2]
+        at = similarities.index(best)
+        back = max(range(17), key=lambda candidate: scores[candidate][at])
         if not mutual or back == row:
             pairs.append((best - second, row, at))
     pairs.sort(reverse=True)
-    found = dictionary(source, target, 4, 9, mutual)
+    chosen_pairs = dictionary(source, target, 4, 9, mutual)
     assert len(pairs) >= 2
-    assert found.source.tolist() == [row for _, row, _ in pairs[:9]]
-    assert found.target.tolist() == [at for _, _, at in pairs[:9]]
-    cosines = torch.nn.functional.cosine_similarity(source[found.source], target[found.target])
-    near(found.cosine, cosines)
-    assert found.quality == pytest.approx(float(cosines.mean()))
+    assert chosen_pairs.source.tolist() == [row for _, row, _ in pairs[:9]]
+    assert chosen_pairs.target.tolist() == [at for _, _, at in pairs[:9]]
+    cosines = torch.nn.functional.cosine_similarity(source[chosen_pairs.source], target[chosen_pairs.target])
+    near(chosen_pairs.cosine, cosines)
+    assert chosen_pairs.quality == pytest.approx(float(cosines.mean()))
 
 
-@pytest.mark.parametrize("way", ["forward", "mutual"])
-def test_equal_distributions_give_the_identity(way: str) -> None:
+@pytest.mark.parametrize("direction", ["forward", "mutual"])
+def test_equal_distributions_give_the_identity(direction: str) -> None:
     """A language turned into itself stays where it is."""
     source = cloud(200, 40)  # wide enough for every vector to be its own nearest by CSLS as well
     mixed = source[torch.randperm(200, generator=torch.Generator().manual_seed(3))]
-    found = rotation(source, mixed, RotationConfig.model_validate({"dictionary": way}))
-    near(found.matrix, torch.eye(40))
-    assert found.quality == pytest.approx(1)
+    result = rotation(source, mixed, RotationConfig.model_validate({"dictionary": direction}))
+    near(result.matrix, torch.eye(40))
+    assert result.quality == pytest.approx(1)
 
 
 def test_refinement_recovers_a_small_turn() -> None:
     """From the identity, without known pairs; the best map is kept, not the last one; without refinement the start."""
     source, planted = cloud(600, 12), turn(12, 0.08)
     target = (source @ planted.T)[torch.randperm(600, generator=torch.Generator().manual_seed(4))]
-    found = rotation(source, target, RotationConfig())
-    assert found.history["identity"] < 0.98
-    near(found.matrix, planted, 1e-6)
-    assert found.chosen.startswith("refinement")
+    result = rotation(source, target, RotationConfig())
+    assert result.history["identity"] < 0.98
+    near(result.matrix, planted, 1e-6)
+    assert result.chosen.startswith("refinement")
     source, target = cloud(80, 4), cloud(70, 4, seed=9)
-    found = rotation(source, target, RotationConfig(refinements=6))
-    assert found.quality == max(found.history.values()) == found.history[found.chosen]
-    assert list(found.history) == ["identity", *(f"refinement {number}" for number in range(1, 7))]
-    near(found.matrix @ found.matrix.T, torch.eye(4))
+    result = rotation(source, target, RotationConfig(refinements=6))
+    assert result.quality == max(result.history.values()) == result.history[result.chosen]
+    assert list(result.history) == ["identity", *(f"refinement {number}" for number in range(1, 7))]
+    near(result.matrix @ result.matrix.T, torch.eye(4))
     near(rotation(source, target, RotationConfig(refinements=0)).matrix, torch.eye(4))
 
 
@@ -115,12 +115,12 @@ def test_an_adversarial_start_is_repeatable() -> None:
     source, target = cloud(100, 4), cloud(90, 4, seed=2) @ turn(4, 0.2).T
     settings = RotationConfig(refinements=0, **SHORT)
     state = torch.get_rng_state()
-    one, same = rotation(source, target, settings, 7), rotation(source, target, settings, 7)
+    first, second = rotation(source, target, settings, 7), rotation(source, target, settings, 7)
     assert torch.equal(torch.get_rng_state(), state)
-    assert one.history == same.history
-    assert torch.equal(one.matrix, same.matrix)
-    assert rotation(source, target, settings, 8).history != one.history
-    assert list(one.history) == ["identity", "adversarial 1", "adversarial 2"]
+    assert first.history == second.history
+    assert torch.equal(first.matrix, second.matrix)
+    assert rotation(source, target, settings, 8).history != first.history
+    assert list(first.history) == ["identity", "adversarial 1", "adversarial 2"]
     with pytest.raises(BenchError, match=r"diverged in epoch 1; type --set post.rotation.init=identity"):
         rotation(cloud(50, 3) * 1e30, cloud(50, 3), RotationConfig(**SHORT))
 
@@ -134,7 +134,7 @@ def test_adversarial_start_moves_towards_the_target() -> None:
     planted = turn(2, 0.0) @ tensor([[math.cos(0.5), -math.sin(0.5)], [math.sin(0.5), math.cos(0.5)]])
     target = source @ planted.T
     long = {**SHORT, "epoch_size": 6400, "hidden": 32}
-    found = rotation(source, target, RotationConfig(refinements=0, beta=0.01, **long))
-    assert found.chosen.startswith("adversarial")
-    assert torch.linalg.norm(found.matrix - planted) < 0.6 * torch.linalg.norm(torch.eye(2) - planted)
-    near(found.matrix @ found.matrix.T, torch.eye(2), 0.05)
+    result = rotation(source, target, RotationConfig(refinements=0, beta=0.01, **long))
+    assert result.chosen.startswith("adversarial")
+    assert torch.linalg.norm(result.matrix - planted) < 0.6 * torch.linalg.norm(torch.eye(2) - planted)
+    near(result.matrix @ result.matrix.T, torch.eye(2), 0.05)

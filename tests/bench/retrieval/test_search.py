@@ -27,8 +27,8 @@ def _faiss() -> None:
 
 def rows(matrix: npt.ArrayLike, prefix: str = "d") -> VectorBlock:
     """Give ids to vectors, in an order that is not theirs as strings."""
-    given = np.asarray(matrix, np.float32)
-    return VectorBlock([f"{prefix}{at * 7 % 1009}" for at in range(len(given))], given)
+    vectors = np.asarray(matrix, np.float32)
+    return VectorBlock([f"{prefix}{at * 7 % 1009}" for at in range(len(vectors))], vectors)
 
 
 def by_hand(
@@ -37,7 +37,7 @@ def by_hand(
     """Score every pair with Python's exact sums, round, sort by score and by the tie rule, cut."""
     import math
 
-    found = []
+    rankings = []
     for query in queries.matrix.tolist():
         scored = []
         for at, passage in enumerate(passages.matrix.tolist()):
@@ -50,8 +50,8 @@ def by_hand(
         if tie == "trec":
             scored.sort(key=lambda row: row[2], reverse=True)
         scored.sort(key=lambda row: -row[0])
-        found.append([(name, score) for score, _, name in scored[:k]])
-    return found
+        rankings.append([(name, score) for score, _, name in scored[:k]])
+    return rankings
 
 
 def pairs(rankings: list[Ranking]) -> list[list[tuple[str, float]]]:
@@ -77,9 +77,9 @@ def crowded(seed: int, count: int = 300, width: int = 24) -> tuple[VectorBlock, 
 def test_rankings_are_those_made_by_hand(backend: Backend, tie: Tie, similarity: Similarity, k: int) -> None:
     """Every document and every score, on data full of ties."""
     queries, passages = crowded(0)
-    found = list(search(queries, passages, k, tie, similarity, backend))
-    assert [ranking.query for ranking in found] == list(queries.ids)
-    assert pairs(found) == by_hand(queries, passages, k, tie, similarity)
+    rankings = list(search(queries, passages, k, tie, similarity, backend))
+    assert [ranking.query for ranking in rankings] == list(queries.ids)
+    assert pairs(rankings) == by_hand(queries, passages, k, tie, similarity)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -102,11 +102,11 @@ def test_blocks_and_limits_change_nothing(backend: Backend, near: bool, monkeypa
             for name, value in limits.items():
                 patch.setattr(engine, name, value)
             for workers in (1, 2, 4):
-                again = search(queries, passages, 10, "trec", "cos", backend, workers=workers)
-                assert list(again) == expected, (limits, workers)
-    same = rows(np.full((500, 8), 0.1))
-    (found,) = search(VectorBlock(["q"], np.ones((1, 8), np.float32)), same, 3, "trec", "dot", backend)
-    assert list(found.documents) == sorted(same.ids, reverse=True)[:3]
+                rankings = search(queries, passages, 10, "trec", "cos", backend, workers=workers)
+                assert list(rankings) == expected, (limits, workers)
+    equal = rows(np.full((500, 8), 0.1))
+    (ranking,) = search(VectorBlock(["q"], np.ones((1, 8), np.float32)), equal, 3, "trec", "dot", backend)
+    assert list(ranking.documents) == sorted(equal.ids, reverse=True)[:3]
 
 
 @settings(max_examples=40, deadline=None)
@@ -118,22 +118,22 @@ def test_both_backends_agree(data: st.DataObject) -> None:
     passages = rows(data.draw(values))
     queries = VectorBlock(["q"], np.asarray([[1, -1, 2][:width]], np.float32))
     k, tie = data.draw(st.integers(1, 70)), data.draw(st.sampled_from(TIES))
-    one, other = (list(search(queries, passages, k, tie, "dot", backend)) for backend in BACKENDS)
-    assert one == other
-    assert pairs(one) == by_hand(queries, passages, k, tie, "dot")
+    by_faiss, by_torch = (list(search(queries, passages, k, tie, "dot", backend)) for backend in BACKENDS)
+    assert by_faiss == by_torch
+    assert pairs(by_faiss) == by_hand(queries, passages, k, tie, "dot")
 
 
 def test_a_backend_that_rounds_otherwise_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores off by nearly as much as float32 allows, in either direction, cost time only."""
     queries, passages = crowded(2)
     expected = list(search(queries, passages, 10, "trec", "dot", "torch"))
-    rng, asked = np.random.default_rng(0), []
+    rng, asked_counts = np.random.default_rng(0), []
 
-    def rough(asking: Matrix, given: Matrix, k: int, device: str) -> engine.Top:
+    def rough(asking: Matrix, block: Matrix, k: int, device: str) -> engine.Top:
         """Disturb all scores by up to half the bound before the best are taken."""
-        asked.append(len(asking))
-        scores = asking @ given.T
-        sizes = np.linalg.norm(asking, axis=1)[:, None] * np.linalg.norm(given, axis=1).max()
+        asked_counts.append(len(asking))
+        scores = asking @ block.T
+        sizes = np.linalg.norm(asking, axis=1)[:, None] * np.linalg.norm(block, axis=1).max()
         scores = scores + (rng.uniform(-12, 12, scores.shape) * 2.0**-24 * sizes).astype(np.float32)
         best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         return engine.Top(np.take_along_axis(scores, best, 1), best)
@@ -141,7 +141,7 @@ def test_a_backend_that_rounds_otherwise_gives_the_same(monkeypatch: pytest.Monk
     monkeypatch.setattr(engine, "_torch", rough)
     monkeypatch.setattr(engine, "_MORE", 0)
     assert list(search(queries, passages, 10, "trec", "dot", "torch")) == expected
-    assert len(asked) > 1  # what was left open was asked again
+    assert len(asked_counts) > 1  # what was left open was asked again
 
 
 @pytest.mark.parametrize("slow", ["faiss", "torch"])
@@ -150,47 +150,47 @@ def test_the_quicker_searches_on_a_gpu(slow: str, monkeypatch: pytest.MonkeyPatc
     import faiss
 
     queries, passages = crowded(4)
-    expected, asked, real = list(search(queries, passages, 10, "trec", "cos")), [], engine._torch
+    expected, backends, real = list(search(queries, passages, 10, "trec", "cos")), [], engine._torch
 
-    def found(who: str, queries: Matrix, block: Matrix, k: int) -> engine.Top:
+    def search_slowly(backend: str, queries: Matrix, block: Matrix, k: int) -> engine.Top:
         """Search on the processor, one of the two slowly."""
-        asked.append(who)
-        time.sleep(0.05 * (who == slow))
+        backends.append(backend)
+        time.sleep(0.05 * (backend == slow))
         return real(queries, block, k, "cpu")
 
     faked = {
         "get_num_gpus": lambda: 1,
         "StandardGpuResources": object,
-        "knn_gpu": lambda _, *given, **_named: vars(found("faiss", *given)).values(),
+        "knn_gpu": lambda _, *arguments, **_named: vars(search_slowly("faiss", *arguments)).values(),
     }
     for name, value in faked.items():
         monkeypatch.setattr(faiss, name, value, raising=False)
-    monkeypatch.setattr(engine, "_torch", lambda *given, **_: found("torch", *given))
+    monkeypatch.setattr(engine, "_torch", lambda *arguments, **_: search_slowly("torch", *arguments))
     monkeypatch.setattr(engine, "_BYTES", 4 * 24 * 60)
     assert list(search(queries, passages, 10, "trec", "cos", device="cuda")) == expected
-    assert asked[:4] == ["torch", "torch", "faiss", "faiss"]
-    assert {*asked[4:]} == {"faiss", "torch"} - {slow}
+    assert backends[:4] == ["torch", "torch", "faiss", "faiss"]
+    assert {*backends[4:]} == {"faiss", "torch"} - {slow}
     monkeypatch.setattr(engine, "_FAISS_GPU", 10)
-    asked.clear()
+    backends.clear()
     assert list(search(queries, passages, 10, "trec", "cos", device="cuda")) == expected
-    assert {*asked} == {"torch"}
+    assert {*backends} == {"torch"}
 
 
 def test_faiss_goes_through_blas_and_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few queries lie under its threshold; the setting holds during the search only."""
     import faiss
 
-    seen, real = [], faiss.knn
+    thresholds, real = [], faiss.knn
 
-    def watched(*given: Any, **named: Any) -> Any:
-        seen.append(faiss.cvar.distance_compute_blas_threshold)
-        return real(*given, **named)
+    def watched(*arguments: Any, **options: Any) -> Any:
+        thresholds.append(faiss.cvar.distance_compute_blas_threshold)
+        return real(*arguments, **options)
 
     monkeypatch.setattr(faiss, "knn", watched)
     before = faiss.cvar.distance_compute_blas_threshold
     list(search(*crowded(3), 10, "trec", "dot", "faiss"))
-    assert seen
-    assert max(seen) <= 1 < before
+    assert thresholds
+    assert max(thresholds) <= 1 < before
     assert faiss.cvar.distance_compute_blas_threshold == before
 
 
@@ -228,14 +228,14 @@ PASSAGES = VectorBlock(["a", "b", "c", "d"], np.asarray([[1, 0], [2, 0], [1, 0],
 QUERIES = VectorBlock(["q", "r"], np.asarray([[1, 0], [1, 1]], np.float32))
 
 
-def lists(**given: tuple[str, ...]) -> dict[str, Candidates]:
-    return {query: Candidates(query, documents) for query, documents in given.items()}
+def lists(**documents_of: tuple[str, ...]) -> dict[str, Candidates]:
+    return {query: Candidates(query, documents) for query, documents in documents_of.items()}
 
 
 def test_each_query_has_its_own_candidates() -> None:
     """By hand: what is given is ranked, ties by id or by the candidates' order, cut at k; none are refused."""
-    given = lists(q=("d", "c", "a", "b"), r=("a", "d"))
-    assert list(rank_candidates(QUERIES, PASSAGES, given, 3, "trec", "dot")) == [
+    candidates = lists(q=("d", "c", "a", "b"), r=("a", "d"))
+    assert list(rank_candidates(QUERIES, PASSAGES, candidates, 3, "trec", "dot")) == [
         Ranking("q", ("b", "c", "a"), (2.0, 1.0, 1.0)),
         Ranking("r", ("d", "a"), (3.0, 1.0)),
     ]

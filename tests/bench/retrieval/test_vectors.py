@@ -36,9 +36,9 @@ def test_they_come_back(tmp_path: Path) -> None:
         write_matrix(tmp_path, [np.zeros((1, 2), np.float32), np.zeros((1, 3), np.float32)])
     assert list(tmp_path.iterdir()) == []
     written(tmp_path)
-    found = Vectors(tmp_path)
-    assert list(found.ids) == ["a", "é", "c"]
-    assert isinstance(found.matrix, np.memmap)
-    np.testing.assert_array_equal(found.matrix, [[1, 2], [3, 4], [5, 6]])
+    vectors = Vectors(tmp_path)
+    assert list(vectors.ids) == ["a", "é", "c"]
+    assert isinstance(vectors.matrix, np.memmap)
+    np.testing.assert_array_equal(vectors.matrix, [[1, 2], [3, 4], [5, 6]])
     assert (tmp_path / "vectors.f32").read_bytes() == np.arange(1, 7, dtype="<f4").tobytes()
     assert (tmp_path / "meta.json").read_bytes() == b'{"d":2,"dtype":"float32","n":3}'

@@ -45,7 +45,7 @@ class Busy(Stage):
     needs = property(lambda self: self.asks)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        begun, gpus = time.time(), os.environ.get("CUDA_VISIBLE_DEVICES", "") if self.asks.gpus else ""
+        start, gpus = time.time(), os.environ.get("CUDA_VISIBLE_DEVICES", "") if self.asks.gpus else ""
         ray: Any = sys.modules.get("ray")
         node = ray.get_runtime_context().get_node_id() if ray and ray.is_initialized() else ""
         log = self.log / f"{self.label}-{os.getpid()}.json"
@@ -57,14 +57,14 @@ class Busy(Stage):
             raise UsageError(where=self.label, found="a fault")
         (space.out / "text").write_text("".join((folders[key] / "text").read_text() for key in folders) + self.label)
         devices = [f"{node}{name}" for name in gpus.split(",") if name]
-        log.write_text(json.dumps({"gpus": devices, "cores": self.asks.cores, "time": [begun, time.time()]}))
+        log.write_text(json.dumps({"gpus": devices, "cores": self.asks.cores, "time": [start, time.time()]}))
         return {}
 
 
 def graph(log: Path, seconds: float = 0.2) -> Busy:
     """Eight leaves, half of which want a GPU, joined in pairs by stages of two cores."""
     asks = [Needs(1, 0.1, "cuda" if number % 2 else "cpu") for number in range(8)]
-    layer = [Busy(label=f"leaf{number}", asks=one, log=log, seconds=seconds) for number, one in enumerate(asks)]
+    layer = [Busy(label=f"leaf{number}", asks=needs, log=log, seconds=seconds) for number, needs in enumerate(asks)]
     while len(layer) > 1:
         pairs, two = zip(layer[::2], layer[1::2], strict=True), Needs(2, 0.1)
         layer = [Busy(label=f"{a.label}+", left=a, right=b, asks=two, log=log, seconds=seconds) for a, b in pairs]
@@ -72,26 +72,28 @@ def graph(log: Path, seconds: float = 0.2) -> Busy:
 
 
 def same_bytes(tmp_path: Path, store: Store) -> None:
-    alone, end = Store(tmp_path / "alone"), graph(tmp_path / "alone", 0.0)
-    alone.root.mkdir()
-    executor("local").run(closure([end]), alone, NullListener())
+    reference, end = Store(tmp_path / "alone"), graph(tmp_path / "alone", 0.0)
+    reference.root.mkdir()
+    executor("local").run(closure([end]), reference, NullListener())
     for item in closure([end]):
-        assert (store.folder(item) / "text").read_bytes() == (alone.folder(item) / "text").read_bytes()
+        assert (store.folder(item) / "text").read_bytes() == (reference.folder(item) / "text").read_bytes()
 
 
-def taken(tmp_path: Path) -> tuple[set[str], int]:
+def used_resources(tmp_path: Path) -> tuple[set[str], int]:
     """Return the GPUs, none of which had two stages at a time, and the most cores in use at a time."""
-    ran = [one for path in tmp_path.glob("*.json") if (one := json.loads(path.read_bytes()))]
-    assert sum(len(one["gpus"]) for one in ran) >= 4
-    for one, other in combinations(ran, 2):
-        if {*one["gpus"]} & {*other["gpus"]}:
-            assert one["time"][1] <= other["time"][0] or other["time"][1] <= one["time"][0], "two stages on one GPU"
-    begun = [one["time"][0] for one in ran]
-    most = max(sum(one["cores"] for one in ran if one["time"][0] <= at < one["time"][1]) for at in begun)
-    return {name for one in ran for name in one["gpus"]}, most
+    ran = [record for path in tmp_path.glob("*.json") if (record := json.loads(path.read_bytes()))]
+    assert sum(len(record["gpus"]) for record in ran) >= 4
+    for record, neighbour in combinations(ran, 2):
+        if {*record["gpus"]} & {*neighbour["gpus"]}:
+            assert record["time"][1] <= neighbour["time"][0] or neighbour["time"][1] <= record["time"][0], (
+                "two stages on one GPU"
+            )
+    starts = [one["time"][0] for one in ran]
+    most = max(sum(record["cores"] for record in ran if record["time"][0] <= at < record["time"][1]) for at in starts)
+    return {name for record in ran for name in record["gpus"]}, most
 
 
-def once(tmp_path: Path, act: Callable[[int], None], after: int = 3) -> threading.Thread:
+def act_on_stage(tmp_path: Path, act: Callable[[int], None], after: int = 3) -> threading.Thread:
     """Act on the process of a stage at work, once so many have begun."""
 
     def wait() -> None:
@@ -113,13 +115,13 @@ def test_workers_keep_within_cores_and_gpus(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(local, "cores", lambda: 3)
     monkeypatch.setattr(local, "gpus", lambda: ["4", "7"])
     store, work = Store(tmp_path / "store"), closure([graph(tmp_path)])
-    killer = once(tmp_path, lambda number: os.kill(number, signal.SIGKILL))
+    killer = act_on_stage(tmp_path, lambda number: os.kill(number, signal.SIGKILL))
     with pytest.raises(BenchError, match="a worker ended before its stage"):
         executor("local", 8).run(work, store, NullListener())
     killer.join()
     executor("local", 8).run(work, store, NullListener())
     same_bytes(tmp_path, store)
-    assert taken(tmp_path) == ({"4", "7"}, 3)
+    assert used_resources(tmp_path) == ({"4", "7"}, 3)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -152,8 +154,8 @@ def test_slurm_jobs_write_the_same_bytes(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(UsageError) as error:
         executor("slurm").run([bad], store, NullListener())
     assert (error.value.where, error.value.found) == ("bad", "a fault")
-    one = Busy(label="one", asks=Needs(device="cuda:1"))
-    for fault, items in (("device cuda:1", [one]), ("slurm, which you cannot write to", [])):
+    single = Busy(label="one", asks=Needs(device="cuda:1"))
+    for fault, items in (("device cuda:1", [single]), ("slurm, which you cannot write to", [])):
         with pytest.raises(UsageError) as error:
             executor("slurm").run(items, store, NullListener())
         assert fault in error.value.found
@@ -172,18 +174,18 @@ def test_ray_outlives_a_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     nodes = [cluster.add_node(num_cpus=2, num_gpus=1) for _ in range(2)]
     monkeypatch.setenv("RAY_ADDRESS", cluster.address)
     store = Store(tmp_path / "store")
-    killer = once(tmp_path, lambda _: cluster.remove_node(nodes[0], allow_graceful=False), after=4)
+    killer = act_on_stage(tmp_path, lambda _: cluster.remove_node(nodes[0], allow_graceful=False), after=4)
     try:
         executor("ray").run(closure([graph(tmp_path, 1.5)]), store, NullListener())
         killer.join()
         same_bytes(tmp_path, store)
-        assert taken(tmp_path)[0]
+        assert used_resources(tmp_path)[0]
         assert b"{}" in [path.read_bytes() for path in tmp_path.glob("*.json")], "a stage was at work on the lost node"
         two = Busy(label="two", asks=Needs(1, 0.1, "cuda", 2))
-        for item, found in ((two, "have [0, 1.0] GPUs"), (Busy(label="bad", fails=True, log=tmp_path), "a fault")):
+        for item, fault in ((two, "have [0, 1.0] GPUs"), (Busy(label="bad", fails=True, log=tmp_path), "a fault")):
             with pytest.raises(UsageError) as error:
                 executor("ray").run([item], store, NullListener())
-            assert error.value.found.endswith(found)
+            assert error.value.found.endswith(fault)
     finally:
         for node in [*cluster.worker_nodes, cluster.head_node]:
             node.kill_all_processes(check_alive=False, allow_graceful=False)

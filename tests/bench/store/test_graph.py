@@ -22,7 +22,7 @@ from tests.conftest import cases, present
 
 
 @dataclass(frozen=True, kw_only=True)
-class Named(Stage):
+class Labelled(Stage):
     """A stage that logs its label and writes the sum of its inputs' text and its own label."""
 
     code = 1
@@ -43,15 +43,15 @@ class Named(Stage):
         return {}
 
 
-VERBS = {verb: type(verb, (Named,), {"name": verb}) for verb in ("validate", "read", "index", "score")}
+VERBS = {verb: type(verb, (Labelled,), {"name": verb}) for verb in ("validate", "read", "index", "score")}
 
 
-def _stage(verb: str, label: str, log: list[str], **fields: Any) -> Named:
-    made: Named = VERBS[verb](label=label, log=log, **fields)
-    return made
+def _stage(verb: str, label: str, log: list[str], **fields: Any) -> Labelled:
+    stage: Labelled = VERBS[verb](label=label, log=log, **fields)
+    return stage
 
 
-def _diamond(log: list[str]) -> Named:
+def _diamond(log: list[str]) -> Labelled:
     top = _stage("validate", "corpus", log)
     left, right = _stage("index", "left", log, corpus=top), _stage("read", "right", log, corpus=top)
     return _stage("score", "end", log, left=left, right=right)
@@ -65,8 +65,8 @@ def test_inputs_come_first_and_checks_before_all_other_work() -> None:
         assert {item.name for item in closure(order)[:2]} == {"validate"}
         assert [item.title for item in closure(order)[2:]] == [item.title for item in order]
     assert len(closure([_diamond([]), _diamond([])])) == 4
-    one, other = _stage("validate", "a", []), _stage("validate", "b", [])
-    assert _stage("index", "x", [], corpus=one).key != _stage("index", "x", [], corpus=other).key
+    first, second = _stage("validate", "a", []), _stage("validate", "b", [])
+    assert _stage("index", "x", [], corpus=first).key != _stage("index", "x", [], corpus=second).key
 
 
 def test_what_runs(tmp_path: Path) -> None:
@@ -78,13 +78,13 @@ def test_what_runs(tmp_path: Path) -> None:
     assert (store.folder(end) / "text").read_text() == "corpusleftcorpusrightend"
     assert [step.state for step in steps([end], store)] == ["cached"] * 4
     assert not any(step.runs for step in steps([end], store))
-    left = end.inputs["left"]
-    (store.folder(left) / "text").unlink()
+    left_stage = end.inputs["left"]
+    (store.folder(left_stage) / "text").unlink()
     assert [step.stage.title for step in steps([end], store) if step.runs] == ["left"]
-    for path in sorted(store.folder(left).iterdir()):
+    for path in sorted(store.folder(left_stage).iterdir()):
         path.unlink()
-    store.folder(left).rmdir()
-    assert [step.state for step in steps([end], store) if step.stage.key == left.key] == ["missing"]
+    store.folder(left_stage).rmdir()
+    assert [step.state for step in steps([end], store) if step.stage.key == left_stage.key] == ["missing"]
     assert not any(step.runs for step in steps([end], store))
 
 
@@ -92,32 +92,34 @@ def test_estimates_learn_from_the_store(tmp_path: Path) -> None:
     """Without experience a start and units / default rate; with it, the median rate of that work in this store."""
     store = Store(tmp_path)
     assert [step.seconds for step in steps([_stage("index", name, []) for name in "ab"], store)] == [6.0, 5.0]
-    done = _stage("index", "b", [], units=10)
-    LocalExecutor().run([done], store, NullListener())
-    taken = present(store.open(done))
-    expected = 6.0 if taken.seconds == 0 else taken.seconds
+    finished = _stage("index", "b", [], units=10)
+    LocalExecutor().run([finished], store, NullListener())
+    artefact = present(store.open(finished))
+    expected = 6.0 if artefact.seconds == 0 else artefact.seconds
     assert steps([_stage("index", "a", [], units=10)], store)[0].seconds == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("done", "units", "seconds"), cases("estimates-of-stages"))
+@pytest.mark.parametrize(("finished_work", "units", "seconds"), cases("estimates-of-stages"))
 def test_estimates_are_a_start_and_so_much_a_unit(
-    tmp_path: Path, done: list[tuple[float, float]], units: int, seconds: float
+    tmp_path: Path, finished_work: list[tuple[float, float]], units: int, seconds: float
 ) -> None:
     """Learnt from finished work of the kind, whatever lies among it."""
-    for number, (size, taken) in enumerate([*done, ("x", None)]):
+    for number, (size, seconds_taken) in enumerate([*finished_work, ("x", None)]):
         manifest = tmp_path / "artefacts" / "index" / str(number) / "manifest.json"
         manifest.parent.mkdir(parents=True)
-        manifest.write_text(json.dumps({"provenance": {"cost": {"kind": "own", "units": size}}, "seconds": taken}))
-    known = experience(Store(tmp_path), [_stage("index", "a", [])])["own"]
-    assert known.seconds(Cost("own", units, rate=100.0), begun=True) == pytest.approx(seconds)
+        manifest.write_text(
+            json.dumps({"provenance": {"cost": {"kind": "own", "units": size}}, "seconds": seconds_taken})
+        )
+    statistics = experience(Store(tmp_path), [_stage("index", "a", [])])["own"]
+    assert statistics.seconds(Cost("own", units, rate=100.0), begun=True) == pytest.approx(seconds)
 
 
 def test_what_loads_is_counted_once_a_run(tmp_path: Path) -> None:
     """The first work of a run says how long loading takes; work in other units is compared by what a unit is."""
-    once = (10, 3.0), (10, 3.0)
+    first_work = (10, 3.0), (10, 3.0)
     for later, expected in ((None, (22.0, 20.0)), (((10, 0.5), (10, 0.5)), (12.5, 10.0))):
         cost = Cost("own", 20, rate=10.0, each=10.0, start=2.0)
-        assert [Experience(once, later).seconds(cost, again) for again in (False, True)] == [*expected]
+        assert [Experience(first_work, later).seconds(cost, is_warm) for is_warm in (False, True)] == [*expected]
     quick = Experience(((300, 0.9), (300, 0.9)), None)  # loading and 300 units take half of what was expected, both
     assert quick.seconds(Cost("own", 1200, rate=300.0, start=0.8), begun=True) == pytest.approx(2.0)
     (lines := tmp_path / "pairs.jsonl").write_text('{"a": 1}\n' * 1000)
@@ -127,5 +129,5 @@ def test_what_loads_is_counted_once_a_run(tmp_path: Path) -> None:
 def test_a_plan_within_three_times() -> None:
     """On either side of what happened."""
     for estimated, reached in ((3.1, "no"), (3.0, "yes"), (0.3, "no"), (0.34, "yes")):
-        found = {"estimated": estimated, "guessed": 0.0, "happened": 1.0, "share": 1.0}
-        assert row("--method bm25", "A", found).endswith(f"| {reached} |")
+        measured = {"estimated": estimated, "guessed": 0.0, "happened": 1.0, "share": 1.0}
+        assert row("--method bm25", "A", measured).endswith(f"| {reached} |")

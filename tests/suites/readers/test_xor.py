@@ -38,7 +38,7 @@ def path(write: WriteFile) -> Path:
 def test_questions_and_counted_answers_of_a_language(path: Path) -> None:
     """Blanks around a language are left out; questions without a counted answer are there too."""
     source = xor.questions(path, xor.Part("ar", "dev", 5), "q")
-    expected = [Item(id, f"Was {id}?", language="ar") for id in ("-1", "-3", "-4")]
+    expected = [Item(name, f"Was {name}?", language="ar") for name in ("-1", "-3", "-4")]
     assert list(source.read()) == expected
     assert list(source.numbered()) == list(zip([1, 3, 4], expected, strict=True))
     assert (source.name, source.files) == ("q", (path,))
