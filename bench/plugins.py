@@ -11,7 +11,6 @@ import importlib.util
 import inspect
 import logging
 import os
-import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,12 +24,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import pluggy
 
 from bench import hookspecs
-from bench.config.grids import grid_faults, space_faults
-from bench.config.layers import check_config, check_preset
+from bench.config.plugin_faults import corpus_faults, measure_faults, method_faults, run_faults, suite_faults
 from bench.config.request import RunPreset
 from bench.core.errors import PluginError, UsageError
 from bench.core.messages import canonical, did_you_mean, unknown, unknown_name
-from bench.types import SETTINGS, Measure, Method, PretrainingCorpus, Suite
+from bench.types import Measure, Method, PretrainingCorpus, Suite
 
 GROUP = "bench"
 """The entry-point group; its names are the plugins' names."""
@@ -41,9 +39,6 @@ VARIABLE = "BENCH_PLUGINS"
 OWN_DISTRIBUTION = "retrieval-bench"
 
 _LOG = logging.getLogger(__name__)
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
-_MEASURE = re.compile(r"[A-Za-z]+")
-_DOOR = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*")
 
 T = TypeVar("T")
 
@@ -404,156 +399,6 @@ def _reason_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def method_faults(method: Method) -> list[str]:
-    """Return what is wrong with a method: its name, version, config, presets, settings or functions."""
-    faults = [
-        *_name_faults(method.name),
-        *_version_faults(method.version),
-        *_setting_faults(method.settings),
-        *_callable_faults(method, "resolve", *_set_fields(method, "contract")),
-        *_door_faults(method, *_set_fields(method, "retriever", "trainer", "encoder")),
-        *_mixed_doors(method),
-    ]
-    config_faults = check_config(method.config)
-    if config_faults:
-        return faults + config_faults
-    for name, preset in method.presets.items():
-        of_preset = [*_name_faults(name), *check_preset(method.config, preset.values)]
-        faults += [f"preset {name}: {fault}" for fault in of_preset]
-    return [*faults, *grid_faults(method), *space_faults(method)]
-
-
-def _mixed_doors(method: Method) -> list[str]:
-    """Return the faults of doors that do not go together: one of them would never be called."""
-    doors = _set_fields(method, "retriever", "contract", "encoder")
-    if not doors:
-        return ["brings neither a retriever nor the contract of an encoder nor an encoder, expected one of them"]
-    faults = []
-    if method.encoder is not None:
-        unused = _set_fields(method, "retriever", "contract", "trainer")
-        faults += [f"brings an encoder, so its {name} would never be called" for name in unused]
-        if method.trains or method.settings != SETTINGS[:1]:
-            settings = f'settings=("{SETTINGS[0]}",)'
-            faults.append(f"brings an encoder, which is never trained or tuned; expected trains=False and {settings}")
-    elif method.trainer is not None and method.contract is None:
-        faults.append("brings a trainer without the contract of an encoder, so it would never be called")
-    if callable(method.retriever) and method.contract is not None and not _takes(method.retriever, 2):
-        faults.append(
-            "brings a retriever that takes no encoder, so its contract and trainer would never be used; "
-            "expected retriever(config, encoder)"
-        )
-    if callable(method.retriever) and method.contract is None and not _takes(method.retriever, 1):
-        faults.append("brings a retriever that does not take a config alone, and no contract of an encoder for it")
-    return faults
-
-
-def _takes(function: Callable[..., Any], count: int) -> bool:
-    """Return whether a function can be called with so many arguments by place; true where nobody can say."""
-    try:
-        inspect.signature(function).bind(*[None] * count)
-    except TypeError:
-        return False
-    except ValueError:
-        pass  # some built-in ones have no signature
-    return True
-
-
-def _set_fields(item: object, *fields: str) -> list[str]:
-    return [name for name in fields if getattr(item, name) is not None]
-
-
-def _suite_faults(suite: Suite) -> list[str]:
-    return [
-        *_name_faults(suite.name),
-        *_version_faults(suite.version),
-        *_setting_faults(suite.settings),
-        *([] if suite.data else ["serves no data, expected official, mini or both"]),
-        *_callable_faults(suite, "task_names", "load", "card", *_set_fields(suite, "dev", "dev_names")),
-    ]
-
-
-def _measure_faults(measure: Measure) -> list[str]:
-    return [
-        *_name_faults(measure.name, _MEASURE, "letters"),
-        *_version_faults(measure.version),
-        *_callable_faults(measure, "value"),
-    ]
-
-
-def _corpus_faults(corpus: PretrainingCorpus) -> list[str]:
-    """Return what is wrong with a corpus; what a mixture names shows when it is read."""
-    faults = _name_faults(corpus.name)
-    if bool(corpus.urls) == bool(corpus.mix):
-        faults.append("has addresses and a mixture, or neither; expected one of them")
-    if corpus.urls and not (corpus.languages and corpus.revision):
-        faults.append("has addresses without languages or without a revision, which its key needs")
-    return faults
-
-
-def _run_faults(preset: RunPreset) -> list[str]:
-    """Return what is wrong with a run preset; whether its methods and suites are there shows when it is run."""
-    lacking = [name for name in ("methods", "suites", "seeds") if not getattr(preset, name)]
-    return [
-        *_name_faults(preset.name),
-        *_setting_faults(preset.settings),
-        *(f"names no {name}, expected at least one" for name in lacking),
-        *(
-            f"expects scores on {suite}, which it does not name"
-            for suite in preset.expects
-            if suite not in preset.suites
-        ),
-    ]
-
-
-def _name_faults(
-    name: object, pattern: re.Pattern[str] = _NAME, allowed: str = "lower-case letters, digits and hyphens"
-) -> list[str]:
-    """Return the fault of a name that commands and tables cannot carry."""
-    fits = isinstance(name, str) and pattern.fullmatch(name)
-    return [] if fits else [f"is called {name!r}, expected {allowed} only"]
-
-
-def _version_faults(version: object) -> list[str]:
-    """Return the fault of a version that no key can distinguish from another."""
-    return [] if isinstance(version, str) and version.strip() else [f"has the version {version!r}, expected text"]
-
-
-def _setting_faults(settings: tuple[str, ...]) -> list[str]:
-    """Return the faults of settings that the house does not know."""
-    return [
-        f"names the setting {name!r}, expected one of {', '.join(SETTINGS)}"
-        for name in settings
-        if name not in SETTINGS
-    ]
-
-
-def _door_faults(method: Method, *fields: str) -> list[str]:
-    """Return the faults of doors: neither a function nor the name of one in a module that can be found."""
-    faults = []
-    for name in fields:
-        door = getattr(method, name)
-        if not isinstance(door, str):
-            faults += _callable_faults(method, name)
-        elif (match := _DOOR.fullmatch(door)) is None:
-            faults.append(f"{name} is {door!r}, expected package.module:Name")
-        elif not _is_module(match[1]):
-            faults.append(f"{name} is {door!r}, and there is no module {match[1]}")
-    return faults
-
-
-def _is_module(name: str) -> bool:
-    """Return whether a module can be found; imports nothing but the packages around it."""
-    try:
-        return importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):
-        return False
-
-
-def _callable_faults(item: Any, *fields: str) -> list[str]:
-    values = {name: getattr(item, name) for name in fields}
-    return [f"{name} is {value!r}, expected a function" for name, value in values.items() if not callable(value)]
-
-
 class _Kind(NamedTuple):
     """A kind of thing that plugins bring: the hook that returns them, their class, and thing → its faults."""
 
@@ -565,9 +410,9 @@ class _Kind(NamedTuple):
 _KINDS: Mapping[str, _Kind] = MappingProxyType(
     {
         "method": _Kind("bench_methods", Method, method_faults),
-        "suite": _Kind("bench_suites", Suite, _suite_faults),
-        "measure": _Kind("bench_measures", Measure, _measure_faults),
-        "corpus": _Kind("bench_corpora", PretrainingCorpus, _corpus_faults),
-        "run": _Kind("bench_runs", RunPreset, _run_faults),
+        "suite": _Kind("bench_suites", Suite, suite_faults),
+        "measure": _Kind("bench_measures", Measure, measure_faults),
+        "corpus": _Kind("bench_corpora", PretrainingCorpus, corpus_faults),
+        "run": _Kind("bench_runs", RunPreset, run_faults),
     }
 )

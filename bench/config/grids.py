@@ -1,24 +1,15 @@
-"""Grids: a preset whose cells are systems of their own, e.g. the rows of an ablation table; what plugins promise of it.
+"""Grids: a preset whose cells are systems of their own, e.g. the rows of an ablation table."""
 
-Also what a search space promises, for it is made of the same things: a config's keys and values that it takes.
-"""
-
-import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.config.fields import flat
-from bench.config.layers import SettingRow, check_preset
+from bench.config.layers import SettingRow
 from bench.config.request import Request
-from bench.config.spaces import Choice, LogUniform, Space, Uniform
+from bench.config.spaces import Choice, Space
 from bench.core.messages import canonical, unknown_name
 from bench.types import Method, Preset
-
-_CELL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=,-]*")
-_LONGEST = 80
-"""Characters of a label, which appears in tables, paths and run files."""
 
 
 @dataclass(frozen=True)
@@ -115,59 +106,6 @@ def apply_grid(request: Request, methods: Sequence[Method], preset: str | None) 
 def is_default_layer(row: SettingRow) -> bool:
     """Return whether a value comes from a preset or what lies below it, rather than from a file or `--set`."""
     return row.origin.partition(" ")[0] in {"default", "profile", "preset"}
-
-
-def grid_faults(method: Method) -> Iterator[str]:
-    """Yield what is wrong with a method's grids, for a config that is sound."""
-    for name, preset in method.presets.items():
-        names = [cell.name for cell in preset.cells]
-        repeated = sorted(
-            {
-                cell_name
-                for cell_name in names
-                if [canonical(name_of_cell) for name_of_cell in names].count(canonical(cell_name)) > 1
-            }
-        )
-        if repeated:
-            yield f"preset {name}: has the cell {', '.join(repeated)} more than once"
-        if preset.cells and not preset.suite:
-            yield f"preset {name}: has cells and names no suite, expected where ours is looked at"
-        labels = {label for cell in preset.cells for label in cell.reported}
-        if preset.cells and len(labels) > 1 and preset.reported_measure not in labels:
-            yield f"preset {name}: reported_measure is {preset.reported_measure!r}, expected one of {sorted(labels)}"
-        for cell in preset.cells:
-            place = f"preset {name}, cell {cell.name!r}"
-            if not _CELL.fullmatch(cell.name):
-                yield f"{place}: expected letters, digits and . _ + = , - as a name, the first a letter or digit"
-            if len(CellReference(f"{method.name}/{name}", cell.name).label) > _LONGEST:
-                yield f"{place}: a label of more than {_LONGEST} characters; shorten the name"
-            values = dict(flat(preset.values)) | dict(flat(cell.values))
-            yield from (f"{place}: {fault}" for fault in check_preset(method.config, values))
-
-
-def space_faults(method: Method) -> Iterator[str]:
-    """Yield what is wrong with a method's search space, for a config that is sound."""
-    for key, space in method.space.items():
-        fault = _space_fault(space)
-        if fault:
-            yield f"space {key}: {fault}"
-            continue
-        for value in ends(space):
-            yield from (f"space {key}: {fault}" for fault in check_preset(method.config, {key: value}))
-
-
-def _space_fault(space: object) -> str:
-    """Return what is wrong with a space, whatever the key; empty where nothing is."""
-    if isinstance(space, Choice):
-        if None in space.values:
-            return "holds None, which a settings file cannot say"
-        distinct = {repr(value) for value in space.values}
-        return "" if space.values and len(distinct) == len(space.values) else "expected values, all different"
-    if not isinstance(space, Uniform | LogUniform):
-        return f"found {space!r:.80}, expected Choice, Uniform or LogUniform"
-    if not (math.isfinite(space.low) and math.isfinite(space.high) and space.low < space.high):
-        return f"goes from {space.low} to {space.high}, expected two numbers, the lower one first"
-    return "low is not above 0" if isinstance(space, LogUniform) and space.low <= 0 else ""
 
 
 def ends(space: Space) -> tuple[Any, ...]:

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from bench.config.layers import check_preset
+from bench.config.plugin_faults import method_faults
 from bench.config.profiles import PROFILES, profile
 from bench.core.contract import Trainer
 from bench.core.errors import ConfigError
 from bench.pipeline.settings import resolve
-from bench.plugins import load, method_faults
+from bench.plugins import load
 from bench.training.config import TrainingConfig
 
 OWNED = {name: owned for name, owned in load().methods.items() if owned.module.startswith("methods.")}

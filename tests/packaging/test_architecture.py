@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench import Method
-from bench.plugins import method_faults
+from bench.config.plugin_faults import method_faults
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")

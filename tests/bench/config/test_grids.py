@@ -12,18 +12,16 @@ from bench.config.grids import (
     apply_grid,
     choose_presets,
     expand_grid,
-    grid_faults,
     grids,
     reported,
-    space_faults,
 )
+from bench.config.plugin_faults import method_faults
 from bench.config.profiles import profile
 from bench.config.request import Request
 from bench.config.spaces import Choice, LogUniform, Uniform
 from bench.core.errors import UsageError
 from bench.pipeline.settings import variants
 from bench.pipeline.systems import labels
-from bench.plugins import method_faults
 from bench.testing import fields
 from bench.types import GridCell, Method, Preset
 
@@ -149,8 +147,8 @@ def test_names_and_numbers_of_a_grid() -> None:
 )
 def test_a_faulty_grid_is_told(preset: Preset, fault: str) -> None:
     """When the plugin is loaded, not when somebody runs it."""
-    faults = list(grid_faults(replace(METHOD, presets={"p": preset})))
-    assert any(fault in line for line in faults), faults
+    faults = method_faults(replace(METHOD, presets={"p": preset}))
+    assert any(fault in sentence for sentence in faults), faults
 
 
 @pytest.mark.parametrize(
@@ -169,5 +167,5 @@ def test_a_faulty_grid_is_told(preset: Preset, fault: str) -> None:
 )
 def test_a_faulty_space_is_told(key: str, space: Any, fault: str) -> None:
     """Every end of a range, and every value of a choice, must be a value that the config takes."""
-    faults = list(space_faults(replace(METHOD, space={key: space})))
-    assert any(fault in line for line in faults), faults
+    faults = method_faults(replace(METHOD, space={key: space}))
+    assert any(fault in sentence for sentence in faults), faults

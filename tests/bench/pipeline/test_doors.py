@@ -12,13 +12,14 @@ import numpy.typing as npt
 import pytest
 
 import bench
+from bench.config.plugin_faults import method_faults
 from bench.core.contract import Encoder, Role
 from bench.core.errors import PluginError
 from bench.core.order import best
 from bench.pipeline.plan import plan
 from bench.pipeline.run import Outcome, run
 from bench.pipeline.stages.encode_own import Checked
-from bench.plugins import load, method_faults
+from bench.plugins import load
 from bench.store.graph import NullListener
 from bench.store.store import Store
 from bench.studies.conformance import checks
