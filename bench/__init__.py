@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bench.api import run as run
     from bench.api import score as score
     from bench.config.base import Config as Config
+    from bench.config.base import constant as constant
     from bench.config.base import setting as setting
     from bench.config.request import Request as Request
     from bench.config.request import RunPreset as RunPreset

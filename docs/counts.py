@@ -9,7 +9,6 @@ command than the caller's.
 """
 
 import ast
-import json
 import re
 import sys
 from collections import defaultdict, deque
@@ -17,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from bench import plugins
-from bench.config.fields import flat, leaves_of
+from bench.config.fields import flat, leaves_of, source_of
 from bench.config.layers import describe
 from bench.config.profiles import PROFILES
 from bench.core.errors import UsageError
@@ -26,7 +25,6 @@ from bench.types import Method
 
 ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "settings.md"
-FIXED: Mapping[str, Mapping[str, object]] = json.loads((ROOT / "bench/config/fixed.json").read_bytes())
 _MOST_TARGETS = 4  # methods of one name that a call through an object may lead to; more say nothing
 _SHOWN = 4  # presets and the like that one line of the page names
 
@@ -187,37 +185,44 @@ def _reads_request(tree: ast.AST) -> bool:
     )
 
 
+def constants() -> dict[str, tuple[object, str]]:
+    """Return the constants by the key that each had as a setting: value and source."""
+    leaves = leaves_of(RunConfig, constants=True)
+    for method in methods():
+        leaves = {**leaves_of(method.config, "method.", constants=True), **leaves}
+    return {key: (leaf.default, source_of(leaf)) for key, leaf in leaves.items()}
+
+
 def settings_page() -> str:
     """Return settings.md: what is fixed, with value and source, and what is a setting, with what sets it."""
     setters = set_by()
     lines = [
-        "# Settings that are kept, and those that become constants",
+        "# Settings, and values that are fixed",
         "",
         "Made by `make docs` from the code. A setting stays if a preset, a cell, a search space, a profile or an",
         "experiment of this repository gives it a value, if a paper leaves it open, or if users need it for their own",
-        "data, hardware and time. What nobody varies is still a setting today; before 0.2.0 it becomes a constant with",
-        "the source of its value.",
+        "data, hardware and time. What nobody varies is fixed since 0.2.0, with the source of its value: typing such a",
+        "key is refused with both. Python code that builds a config may still give it another value.",
         "",
-        "## To become constants",
+        "## Fixed values",
         "",
         "| key | fixed at | source |",
         "|---|---|---|",
-        *(f"| `{key}` | {_cell(fixed['value'])} | {_cell(fixed['source'])} |" for key, fixed in FIXED.items()),
+        *(f"| `{key}` | {_cell(value)} | {_cell(source)} |" for key, (value, source) in sorted(constants().items())),
         "",
         "## Settings of the harness",
         "",
         "| key | default | source of the default | set by, or kept because |",
         "|---|---|---|---|",
     ]
-    lines += [_row(row.key, row.default, row.source, setters) for row in describe(RunConfig()) if row.key not in FIXED]
+    lines += [_row(row.key, row.default, row.source, setters) for row in describe(RunConfig())]
     lines += ["", "## Settings of the methods", "", "| key | methods | set by, or kept because |", "|---|---|---|"]
     owners: dict[str, list[str]] = defaultdict(list)
     for method in methods():
         for key in leaves_of(method.config, "method."):
             owners[key].append(method.name)
     for key, names in owners.items():
-        if key not in FIXED:
-            lines.append(f"| `{key}` | {', '.join(names)} | {_reason(key, setters)} |")
+        lines.append(f"| `{key}` | {', '.join(names)} | {_reason(key, setters)} |")
     return "\n".join(lines) + "\n"
 
 

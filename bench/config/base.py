@@ -41,3 +41,20 @@ def setting(
     if help is not None:
         limits["description"] = help
     return Field(default=default, json_schema_extra=extra, **limits)
+
+
+def constant(default: Any, *, source: str) -> Any:
+    """Declare a field of a config that is no setting: its value is fixed, since nobody varies it.
+
+    No layer sets it, no key and no listing has it; typing it is refused with the value and the source. Python code
+    that builds a config, such as a test, may still give another value.
+
+    Args:
+        default: the value.
+        source: where it comes from, as for `setting`.
+
+    Example:
+        class LoopConfig(Config):
+            beta1: float = constant(0.9, source="AdamW's usual value")
+    """
+    return Field(default=default, json_schema_extra={"source": source, "constant": True})

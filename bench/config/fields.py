@@ -42,23 +42,42 @@ def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
 
 
-def leaves_of(config: type[BaseModel], prefix: str = "") -> dict[str, FieldInfo]:
-    """Return the fields of a config by dotted key; a field that is itself a config is a section of keys."""
+def leaves_of(config: type[BaseModel], prefix: str = "", *, constants: bool = False) -> dict[str, FieldInfo]:
+    """Return the settings of a config by dotted key, or its constants; a field that is itself a config is a section."""
     leaves: dict[str, FieldInfo] = {}
     for name, field in config.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            leaves |= leaves_of(field.annotation, f"{prefix}{name}.")
-        else:
+            leaves |= leaves_of(field.annotation, f"{prefix}{name}.", constants=constants)
+        elif is_constant(field) == constants:
             leaves[f"{prefix}{name}"] = field
     return leaves
 
 
+def is_constant(field: FieldInfo) -> bool:
+    """Return whether a field was declared with `constant`, so that it is no setting."""
+    return isinstance(field.json_schema_extra, dict) and bool(field.json_schema_extra.get("constant"))
+
+
+def constants_in(config: type[BaseModel]) -> dict[str, Any]:
+    """Return the constants of a config and of its sections, as pydantic's `exclude` takes them."""
+    excluded: dict[str, Any] = {}
+    for name, field in config.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            excluded[name] = constants_in(field.annotation)
+        elif is_constant(field):
+            excluded[name] = True
+    return {name: value for name, value in excluded.items() if value}
+
+
 def values_of(config: BaseModel, prefix: str = "") -> dict[str, Any]:
-    """Return the values of a config by dotted key."""
+    """Return the values of a config's settings by dotted key."""
     values: dict[str, Any] = {}
-    for name in type(config).model_fields:
+    for name, field in type(config).model_fields.items():
         value = getattr(config, name)
-        values |= values_of(value, f"{prefix}{name}.") if isinstance(value, BaseModel) else {f"{prefix}{name}": value}
+        if isinstance(value, BaseModel):
+            values |= values_of(value, f"{prefix}{name}.")
+        elif not is_constant(field):
+            values[f"{prefix}{name}"] = value
     return values
 
 

@@ -13,16 +13,25 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from bench.config.base import Config
-from bench.config.fields import LayerValue, build, finite, flat, leaves_of, source_of, values_of
+from bench.config.fields import (
+    LayerValue,
+    build,
+    constants_in,
+    finite,
+    flat,
+    leaves_of,
+    source_of,
+    values_of,
+)
 from bench.core.errors import ConfigError, DataError, UsageError
 from bench.core.files import explain, sha256_file
-from bench.core.messages import canonical, close, expected, short, unknown_name
+from bench.core.messages import canonical, close, expected, short, shown, unknown_name
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -38,6 +47,7 @@ _DEEPEST = 32  # levels of values within values
 _EXACT = 2**53  # up to here a float is the whole number that was typed
 _WIDEST = 1024  # bits of a whole number
 _FAULTS = 10  # that one message lists
+_SWEEP = "tuning"  # the table of a file that `bench sweep` wrote
 _CELL = "="  # in the name of a grid's cell, `table5=no-bn`
 
 
@@ -53,6 +63,20 @@ class SettingRow(NamedTuple):
     origin: str  # the layer that set it: `default`, `profile NAME`, `preset NAME`, a file's path or `--set`
 
 
+class SweepRecord(Config):
+    """How `bench sweep` chose a method's settings: the table `[tuning]` of its file; no settings."""
+
+    method: str | None = None  # that was swept
+    config: str | None = None  # sha256 of the settings that were chosen
+    trials: int | None = None  # settings that were tried
+    seed: int | None = None  # that drew the trials
+    suite: str | None = None  # whose questions settings were chosen by
+    data: str | None = None  # official or mini
+    split: str | None = None  # part of the suite, never the test
+    rule: str | None = None  # by which one of the trials was chosen
+    record: str | None = None  # sha256 of the record of all trials
+
+
 @dataclass(frozen=True)
 class Resolved(Generic[RunT]):
     """The settings of one method in one run, all layers applied."""
@@ -60,6 +84,7 @@ class Resolved(Generic[RunT]):
     method: Config
     run: RunT
     origins: Mapping[str, str]  # dotted key → the layer that set it, for the keys that some layer set
+    sweep: SweepRecord = field(default_factory=SweepRecord)  # how the file of settings came about
 
     def rows(self) -> list[SettingRow]:
         """Return every setting, the method's first."""
@@ -91,13 +116,15 @@ def resolve(
         DataError: a file that cannot be read as TOML.
     """
     low, high = _outer_layers(profile, file, sets)
+    sweep, faults = _sweep_record(file)
     if preset is not None and not any(_preset(method, preset) for method in methods):
         raise unknown_name("preset", preset, sorted({name for method in methods for name in method.presets}))
     layers = {
         method.name: [*low, *_size_layer(method, profile, preset), *_preset_layer(method, preset), *high]
         for method in methods
     }
-    run, faults = build(harness, _applicable(low + high, harness))
+    run, misfits = build(harness, _applicable(low + high, harness))
+    faults += misfits
     configs: dict[str, Config] = {}
     for method in methods:
         settings = _applicable(layers[method.name], method.config, "method.")
@@ -107,7 +134,7 @@ def resolve(
     origins = _origins(low + high, harness)
     return {
         method.name: Resolved(
-            configs[method.name], run, origins | _origins(layers[method.name], method.config, "method.")
+            configs[method.name], run, origins | _origins(layers[method.name], method.config, "method."), sweep
         )
         for method in methods
     }
@@ -118,8 +145,9 @@ def resolve_run(
 ) -> tuple[RunT, list[SettingRow]]:
     """Apply the layers where no method runs: settings, and rows for `bench show`; keys of `method` are unknown here."""
     low, high = _outer_layers(profile, file, sets)
-    layers = low + high
-    run, faults = build(harness, _applicable(layers, harness))
+    layers, (_, faults) = low + high, _sweep_record(file)
+    run, misfits = build(harness, _applicable(layers, harness))
+    faults += misfits
     _refuse(layers, harness, (), faults)
     return run, describe(run, _origins(layers, harness))
 
@@ -186,11 +214,11 @@ def describe(config: Config, origins: Mapping[str, str] | None = None, prefix: s
 
 
 def dump(config: Config) -> dict[str, Any]:
-    """Return a config as nested JSON, fit for hashing. Raises `ConfigError` on NaN or infinity, which JSON lacks."""
+    """Return a config's settings as nested JSON, fit for hashing. Raises `ConfigError` on NaN or infinity."""
     for key, value in values_of(config).items():
         if not finite(value):
             raise ConfigError(where=key, found=str(value), expected="a finite number")
-    return config.model_dump(mode="json")
+    return config.model_dump(mode="json", exclude=constants_in(type(config)))
 
 
 def identity(config: Config) -> dict[str, Any]:
@@ -262,7 +290,12 @@ def check_preset(config: type[Config], values: Mapping[str, Any]) -> list[str]:
     """Return what is wrong with a preset's values for a config that passes `check_config`, as phrases."""
     layer = _layer("preset", values)
     leaves = leaves_of(config)
-    unknown_keys = [f"{row.key} is no setting of {config.__name__}" for row in layer if row.key not in leaves]
+    fixed = leaves_of(config, constants=True)
+    unknown_keys = [
+        _fixed(row.key, fixed[row.key]) if row.key in fixed else f"{row.key} is no setting of {config.__name__}"
+        for row in layer
+        if row.key not in leaves
+    ]
     return unknown_keys + build(config, _applicable(layer, config))[1]
 
 
@@ -276,8 +309,19 @@ def _outer_layers(
 ) -> tuple[list[LayerValue], list[LayerValue]]:
     """Return what a profile sets, which presets lie above, and what a file and `--set` set, which lie above presets."""
     low = _layer(f"profile {profile.name}", profile.values) if profile else []
-    high = _layer(str(file), read_toml(file)) if file else []
+    tables = {name: values for name, values in read_toml(file).items() if name != _SWEEP} if file else {}
+    high = _layer(str(file), tables) if file else []
     return low, high + [row for key, value in map(parse_set, sets) for row in _layer("--set", {".".join(key): value})]
+
+
+def _sweep_record(file: Path | None) -> tuple[SweepRecord, list[str]]:
+    """Return how a sweep chose what a file sets, empty where none did, and what is wrong with the record."""
+    table = read_toml(file).get(_SWEEP, {}) if file else {}
+    values = _layer(str(file), table, f"{_SWEEP}.") if isinstance(table, Mapping) else []
+    known = leaves_of(SweepRecord, f"{_SWEEP}.")
+    record, faults = build(SweepRecord, [value for value in values if value.key in known], f"{_SWEEP}.")
+    faults += [f"{value.key} ({file}) is no part of a sweep's record" for value in values if value.key not in known]
+    return record, faults if isinstance(table, Mapping) else [f"{_SWEEP} ({file}) is no table"]
 
 
 def _size_layer(method: Method, profile: Profile | None, preset: str | None) -> list[LayerValue]:
@@ -328,18 +372,25 @@ def _refuse(
     layers: Iterable[LayerValue], harness: type[Config], methods: Sequence[Method], misfits: Sequence[str]
 ) -> None:
     """Raise `ConfigError` for keys that neither the harness nor any method has (with the nearest) and for misfits."""
-    leaves = leaves_of(harness)
+    leaves, fixed = leaves_of(harness), leaves_of(harness, constants=True)
     for method in methods:
         leaves |= leaves_of(method.config, "method.")
-    unknown_keys = {setting.key: setting for setting in layers if setting.key not in leaves}
+        fixed |= leaves_of(method.config, "method.", constants=True)
+    constants = [_fixed(row.key, fixed[row.key]) for row in layers if row.key in fixed.keys() - leaves]
+    unknown_keys = {row.key: row for row in layers if row.key not in leaves and row.key not in fixed}
     near = {key: _near(key, leaves) if number < _FAULTS else [] for number, key in enumerate(unknown_keys)}
-    faults = [_unknown_key(setting, leaves, near[setting.key]) for setting in unknown_keys.values()] + [*misfits]
+    faults = [_unknown_key(row, leaves, near[row.key]) for row in unknown_keys.values()] + [*constants, *misfits]
     listed = faults[:_FAULTS] + [f"and {len(faults) - _FAULTS} more faults"] * (len(faults) > _FAULTS)
     if unknown_keys:
         listed.append(f"`bench show {methods[0].name if methods else 'METHOD'}` lists every setting.")
     if faults:
         hint = ", ".join(dict.fromkeys(key for keys in near.values() for key in keys))
         raise ConfigError("\n".join(listed), found=short(", ".join(unknown_keys)), hint=hint)
+
+
+def _fixed(key: str, leaf: FieldInfo) -> str:
+    """Return the sentence about a setting that became a constant."""
+    return f"{key} is fixed at {shown(leaf.default)} since 0.2.0 ({source_of(leaf)})"
 
 
 def _near(key: str, candidates: Iterable[str]) -> list[str]:

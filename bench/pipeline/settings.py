@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 from pydantic import model_validator
 
 from bench.config import layers
-from bench.config.base import Config, setting
+from bench.config.base import Config, constant, setting
 from bench.config.grids import CellReference, choose_presets, expand_grid
 from bench.config.layers import Resolved, SettingRow
 from bench.config.profiles import Profile
@@ -95,18 +95,9 @@ class PrepareConfig(Config):
         source="ours: about 500 ids a language in the mini world",
         help="size of a tokenizer trained on the corpus",
     )
-    tokenizer_exponent: float = setting(
-        0.3,
-        ge=0,
-        le=1,
-        source="XLM-R (ACL'20): languages sampled by 0.3",
-        help="share of a language in the texts that a tokenizer is trained on: its characters to this power",
-    )
-    tokenizer_characters: int = setting(
-        200_000,
-        ge=1000,
-        source="ours: more makes little difference to the length of texts, and takes longer to learn from",
-        help="characters of the largest language that a tokenizer is trained on",
+    tokenizer_exponent: float = constant(0.3, source="XLM-R (ACL'20): languages sampled by 0.3")
+    tokenizer_characters: int = constant(
+        200_000, source="ours: more makes little difference to the length of texts, and takes longer to learn from"
     )
 
 
@@ -140,20 +131,6 @@ class BudgetConfig(Config):
             listed = " and ".join(f"{name} {value}" for name, value in budgets.items())
             raise ValueError(f"found {listed}; a training has one budget")
         return self
-
-
-class TuningConfig(Config):
-    """How a method's settings were chosen; written by `bench sweep`, kept in results, changes nothing."""
-
-    method: str | None = setting(None, idle=True, source="bench sweep", help="the method that was tuned")
-    config: str | None = setting(None, idle=True, source="bench sweep", help="sha256 of the settings that were chosen")
-    trials: int | None = setting(None, ge=1, idle=True, source="bench sweep", help="settings that were tried")
-    seed: int | None = setting(None, ge=0, idle=True, source="bench sweep", help="that drew the trials")
-    suite: str | None = setting(None, idle=True, source="bench sweep", help="whose questions settings were chosen by")
-    data: str | None = setting(None, idle=True, source="bench sweep", help="official or mini")
-    split: str | None = setting(None, idle=True, source="bench sweep", help="part of the suite, never the test")
-    rule: str | None = setting(None, idle=True, source="bench sweep", help="by which one of the trials was chosen")
-    record: str | None = setting(None, idle=True, source="bench sweep", help="sha256 of the record of all trials")
 
 
 class ComputeConfig(Config):
@@ -219,7 +196,6 @@ class RunConfig(Config):
     rerank: RerankConfig = RerankConfig()
     compute: ComputeConfig = ComputeConfig()
     mini: MiniConfig = MiniConfig()
-    tuning: TuningConfig = TuningConfig()
 
 
 Settings = Resolved[RunConfig]

@@ -142,13 +142,13 @@ class System(ABC):
     @property
     def tuning(self) -> dict[str, Any] | None:
         """How a sweep chose its settings; None if none did or they were changed since (`bench.studies.sweep`)."""
-        record = self.resolved.run.tuning
+        record = self.resolved.sweep
         return dump(record) if self.tuned_for and record.config == digest(decisive(self.resolved.method)) else None
 
     @property
     def tuned_for(self) -> bool:
         """Whether its settings come from a sweep's file for its method, changed since or not."""
-        return self.resolved.run.tuning.method == self.method.name and not self.untrained
+        return self.resolved.sweep.method == self.method.name and not self.untrained
 
     def about(self) -> dict[str, Any]:
         """What a result file says of it: choices, label, and every setting with its origin and source."""

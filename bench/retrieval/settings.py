@@ -4,7 +4,8 @@ from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
-from bench.config.base import Config, setting
+from bench.config.base import Config, constant, setting
+from bench.config.layers import dump
 from bench.core.records import Pooling
 
 CPU_TOKENS, DEVICE_TOKENS = 2_048, 65_536
@@ -84,30 +85,17 @@ class RotationConfig(Config):
         source="ours: CCP's own start is MUSE's adversarial one, which may fail; CCP leaves languages an offset apart",
         help="where the rotation starts: nowhere, or from a training against a discriminator",
     )
-    refinements: int = setting(5, ge=0, source="MUSE's code: 5", help="Procrustes refinements after the start")
-    neighbours: int = setting(10, ge=1, source="MUSE: k = 10", help="neighbours that CSLS looks at")
-    dictionary: Literal["forward", "mutual"] = setting(
-        "forward",
-        source="MUSE's code: source to target",
-        help="pairs to refine on: every sentence with its nearest, or only those nearest to each other",
-    )
-    pairs: int = setting(
+    refinements: int = constant(5, source="MUSE's code: 5")
+    neighbours: int = constant(10, source="MUSE: k = 10")
+    dictionary: Literal["forward", "mutual"] = constant("forward", source="MUSE's code: source to target")
+    pairs: int = constant(
         15_000,
-        ge=1,
         source="MUSE's code: the 15,000 most frequent words; sentences have no rank, so the most confident pairs",
-        help="pairs to refine on, at most",
     )
-    epochs: int = setting(5, ge=1, source="MUSE's code: 5", help="epochs of an adversarial start")
-    epoch_size: int = setting(
-        1_000_000, ge=32, source="MUSE's code: 1,000,000", help="vectors that an epoch maps, 32 at a time"
-    )
-    hidden: int = setting(2048, ge=1, source="MUSE's code: 2048", help="width of the discriminator")
-    beta: float = setting(
-        0.001, ge=0, source="MUSE's code: 0.001; its paper prints 0.01", help="pull towards an orthogonal matrix"
-    )
-
-
-_ADVERSARIAL = ("epochs", "epoch_size", "hidden", "beta")
+    epochs: int = constant(5, source="MUSE's code: 5")
+    epoch_size: int = constant(1_000_000, source="MUSE's code: 1,000,000")
+    hidden: int = constant(2048, source="MUSE's code: 2048")
+    beta: float = constant(0.001, source="MUSE's code: 0.001; its paper prints 0.01")
 
 
 class PostConfig(Config):
@@ -145,9 +133,7 @@ class PostConfig(Config):
     @property
     def choices(self) -> dict[str, Any]:
         """The settings that the chosen kind listens to, as JSON: no other one decides what it makes."""
-        given = self.model_dump(mode="json")
-        if self.rotation.init == "identity":
-            given["rotation"] = {key: value for key, value in given["rotation"].items() if key not in _ADVERSARIAL}
+        given = dump(self)
         used = {"kind", "sentences", "similarity"}
         used |= {"shift-scale": {"scale_by"}, "calibrate": {"scale_by", "pivot", "rotation"}}.get(self.kind, set())
         return {key: value for key, value in given.items() if key in used}

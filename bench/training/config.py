@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from bench.config.base import Config, setting
+from bench.config.base import Config, constant, setting
 from bench.core.contract import Contract
 
 ENCODER, PASSAGES, LOG = "encoder", "passages", "log.jsonl"
@@ -20,16 +20,8 @@ class MaskConfig(Config):
     mask: float = setting(
         0.15, gt=0, le=1, source="XLM-R, as BERT: 15 % of the tokens", help="share of the tokens that are predicted"
     )
-    keep: float = setting(
-        0.1, ge=0, le=1, source="XLM-R, as BERT: a tenth stays", help="share of the predicted tokens left as they are"
-    )
-    random: float = setting(
-        0.1,
-        ge=0,
-        le=1,
-        source="XLM-R, as BERT: a tenth is random",
-        help="share of the predicted tokens that are replaced by a random one; the rest is masked",
-    )
+    keep: float = constant(0.1, source="XLM-R, as BERT: a tenth stays")
+    random: float = constant(0.1, source="XLM-R, as BERT: a tenth is random")
 
     @model_validator(mode="after")
     def _shares(self) -> Self:
@@ -97,7 +89,7 @@ class LoopConfig(Config):
         help="share of the token budget during which the learning rate rises from 0; then it falls to 0, both linearly",
     )
     weight_decay: WeightDecay = setting(0.01, source="MSM's code, Contriever and coCondenser alike")
-    beta1: float = setting(0.9, ge=0, lt=1, source="AdamW's usual value", help="AdamW's first decay rate")
+    beta1: float = constant(0.9, source="AdamW's usual value")
     beta2: float = setting(
         0.999, ge=0, lt=1, source="AdamW's usual value; MSM and Contriever use 0.98", help="AdamW's second decay rate"
     )
@@ -139,13 +131,7 @@ class LoopConfig(Config):
         source="ours: float32 is exact to resume and quick on small models; bfloat16 saves time on GPUs",
         help="of the forward pass; weights, optimiser and losses stay float32",
     )
-    log_every: int = setting(
-        10,
-        ge=1,
-        log_only=True,
-        source="ours: a line a second on the mini world",
-        help="steps between two lines of the log",
-    )
+    log_every: int = constant(10, source="ours: a line a second on the mini world")
     probe_every: int = setting(
         200,
         ge=1,
@@ -160,13 +146,7 @@ class LoopConfig(Config):
         source="ours: what a kill may cost",
         help="seconds between two checkpoints; changes no result",
     )
-    checkpoint_tokens: int | None = setting(
-        None,
-        idle=True,
-        ge=1,
-        source="ours: seconds say what a kill costs",
-        help="tokens between two checkpoints, where they come sooner; nothing: by seconds alone; changes no result",
-    )
+    checkpoint_tokens: int | None = constant(None, source="ours: seconds say what a kill costs")
 
     @model_validator(mode="after")
     def _betas(self) -> Self:

@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from bench.config.base import Config, setting
-from bench.training.config import GradientBound, LearningRate, WarmUpSteps, WeightDecay
+from bench.config.base import Config, constant, setting
+from bench.training.config import LearningRate
 
 MODEL = "model"
 """The folder that the training writes next to its log: a Hugging Face sequence classifier of one label."""
@@ -37,26 +37,19 @@ class CrossConfig(Config):
         source="ours: as many as memory allows",
         help="queries whose activations are kept at once, with the same gradient but for rounding; nothing: all",
     )
-    length: int | None = setting(
-        None,
-        ge=16,
-        source="Nogueira and Cho 2019 and Gao et al. 2021: 512",
-        help="tokens kept of query and passage together; nothing: what the model has positions for, at most 512",
-    )
+    length: int | None = constant(None, source="Nogueira and Cho 2019 and Gao et al. 2021: 512")
     learning_rate: LearningRate = setting(
         5e-4, source="ours: tried for scratch:2x128 on the mini world; Gao et al. 2021: 1e-5"
     )
-    warm_up: WarmUpSteps = setting(0.1, source="Gao et al. 2021: a tenth")
-    weight_decay: WeightDecay = setting(0.01, source="Gao et al. 2021")
-    clip: GradientBound = setting(1.0, source="Gao et al. 2021, by the default of transformers' trainer")
+    warm_up: float = constant(0.1, source="Gao et al. 2021: a tenth")
+    weight_decay: float = constant(0.01, source="Gao et al. 2021")
+    clip: float | None = constant(1.0, source="Gao et al. 2021, by the default of transformers' trainer")
     precision: Literal["float32", "bfloat16"] = setting(
         "float32",
         source="ours: exact to resume; bfloat16 saves time on GPUs",
         help="of the forward pass; weights, optimiser and loss stay float32",
     )
-    log_every: int = setting(
-        10, ge=1, log_only=True, source="ours: as in pretraining", help="steps between two lines of the log"
-    )
+    log_every: int = constant(10, source="ours: as in pretraining")
     checkpoint_seconds: float = setting(
         60.0,
         idle=True,
@@ -64,13 +57,7 @@ class CrossConfig(Config):
         source="ours: what a kill may cost",
         help="seconds between two checkpoints; changes no result",
     )
-    checkpoint_steps: int | None = setting(
-        None,
-        idle=True,
-        ge=1,
-        source="ours: seconds say what a kill costs",
-        help="steps between two checkpoints, where they come sooner; nothing: by seconds alone; changes no result",
-    )
+    checkpoint_steps: int | None = constant(None, source="ours: seconds say what a kill costs")
 
 
 class RerankConfig(Config):

@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from bench.config.base import setting
+from bench.config.base import constant, setting
 from bench.core.contract import Contract
 from bench.core.records import Pooling
 from bench.training.config import SHORTEST, GradientBound, LearningRate, LoopConfig, WarmUpSteps, WeightDecay
@@ -49,21 +49,11 @@ class FineTuningConfig(LoopConfig):
         help="probability of each such negative to be a hard one of the pair; otherwise it is a passage of another "
         "pair, drawn at random",
     )
-    negatives: Literal["drawn", "first"] = setting(
-        "drawn",
-        source="DPR's and Contriever's code: drawn anew each time",
-        help="which of a pair's hard negatives: random ones in every epoch, or the first ones",
+    negatives: Literal["drawn", "first"] = constant("drawn", source="DPR's and Contriever's code: drawn anew each time")
+    positives: Literal["drawn", "first"] = constant(
+        "drawn", source="Contriever's code: drawn anew each time; DPR's: the first"
     )
-    positives: Literal["drawn", "first"] = setting(
-        "drawn",
-        source="Contriever's code: drawn anew each time; DPR's: the first",
-        help="which of a pair's positives: a random one in every epoch, or the first one",
-    )
-    mask_duplicates: bool = setting(
-        False,
-        source="DPR's code: they count as negatives",
-        help="other passages of the batch with the positive's very text are no candidates",
-    )
+    mask_duplicates: bool = constant(False, source="DPR's code: they count as negatives")
     language_pure: bool = setting(
         False,
         source="ours: the papers' code shuffles all pairs",
@@ -80,12 +70,7 @@ class FineTuningConfig(LoopConfig):
         source="Contriever's tuning: 0.05; DPR: none, which is 1",
         help="dpr: what similarities are divided by; by dot product 1 as a rule, as vectors are long",
     )
-    scale: float = setting(
-        100.0,
-        gt=0,
-        source="XTREME-R's code: 100 at the start, not clamped",
-        help="xtreme-r: what cosines are multiplied by at the start; it is trained along, without weight decay",
-    )
+    scale: float = constant(100.0, source="XTREME-R's code: 100 at the start, not clamped")
     tied: bool = setting(
         True,
         source="Contriever and XTREME-R: one encoder; DPR's code, and so CCP and MSM: two",
@@ -96,9 +81,7 @@ class FineTuningConfig(LoopConfig):
         source="CCP, MSM and XTREME-R: AdamW; Contriever in English: ASAM",
         help="asam takes gradients where the loss is highest near the weights, in twice the time, and steps by AdamW",
     )
-    rho: float = setting(
-        0.5, gt=0, source="ASAM's code: 0.5; Contriever gives none", help="asam: how far above the weights it looks"
-    )
+    rho: float = constant(0.5, source="ASAM's code: 0.5; Contriever gives none")
     learning_rate: LearningRate = setting(
         3e-4, source="ours: tried for scratch:2x128 on the mini world; CCP and Contriever 1e-5, MSM 1e-5 and 2e-5"
     )
@@ -108,6 +91,8 @@ class FineTuningConfig(LoopConfig):
     )
     weight_decay: WeightDecay = setting(0.0, source="DPR and XTREME-R: 0")
     clip: GradientBound = setting(2.0, source="DPR: 2.0")
+    beta2: float = constant(0.999, source="AdamW's usual value, as DPR")
+    epsilon: float = constant(1e-8, source="AdamW's usual value, as DPR")
     pooling: Pooling | None = setting(
         None,
         source="ours: the encoder's; DPR: cls, MSM's script: mean, XTREME-R: pooler",
@@ -156,16 +141,8 @@ class FineTuningConfig(LoopConfig):
         source="ours: all of them; MSM on NQ: 0.75, epoch 30 of 40",
         help="share of the steps before which nothing is evaluated",
     )
-    dev_share: float = setting(
-        0.1,
-        ge=0,
-        lt=1,
-        source="Contriever on SciFact: a random tenth",
-        help="share of the pairs that is held out for selection and probes, at random; not where dev pairs are given",
-    )
-    dev_most: int = setting(
-        10_000, ge=0, source="DPR's code: 10,000 questions", help="pairs that are held out, at most"
-    )
+    dev_share: float = constant(0.1, source="Contriever on SciFact: a random tenth")
+    dev_most: int = constant(10_000, source="DPR's code: 10,000 questions")
     evaluate_every: int | None = setting(
         None,
         ge=1,
@@ -178,13 +155,7 @@ class FineTuningConfig(LoopConfig):
         source="DPR: no early stopping; Contriever stops few-shot tunings early, without a number",
         help="evaluations in a row without a better one, after which the tuning stops; nothing: never",
     )
-    probe_every: int = setting(
-        100,
-        ge=1,
-        log_only=True,
-        source="ours: less than 5 % of the time on the mini world",
-        help="steps between two looks at held-out pairs for signs of collapse",
-    )
+    probe_every: int = constant(100, source="ours: less than 5 % of the time on the mini world")
     mine: Literal["none", "bm25", "self"] = setting(
         "none",
         source="DPR's NQ comes with BM25's; Contriever mines with its own first tuning",

@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from bench import setting
+from bench import constant, setting
 from bench.training import DenseConfig, MaskConfig, Pass
 
 
@@ -59,15 +59,11 @@ class AutoMlmConfig(DenseConfig):
         source="Auto-MLM: an auto-encoder, gradients flow through the vector too",
         help="the prediction of hidden tokens does not train the vector",
     )
-    mlm_reduction: Literal["token_mean", "sentence_sum"] = setting(
-        "token_mean",
-        source="ours: with sums, as eq. 7 is printed, λ = 1 would weigh by the number of hidden tokens",
-        help="mean over hidden tokens, or sum over a sentence's and mean over sentences",
+    mlm_reduction: Literal["token_mean", "sentence_sum"] = constant(
+        "token_mean", source="ours: with sums, as eq. 7 is printed, λ = 1 would weigh by the number of hidden tokens"
     )
     masking: MaskConfig = MaskConfig()
-    gather_negatives: bool = setting(
-        True, source="ours: as every method here", help="with several processes, the others' sentences are negatives"
-    )
+    gather_negatives: bool = constant(True, source="ours: as every method here")
 
     @model_validator(mode="after")
     def _something(self) -> Self:

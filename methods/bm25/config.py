@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import field_validator, model_validator
 
-from bench import Config, did_you_mean, setting
+from bench import Config, constant, did_you_mean, setting
 from methods.bm25.analyzers import AUTO, NAMES
 
 _EPSILON = 0.25
@@ -42,11 +42,7 @@ class BM25Config(Config):
         source="ours: the language decides, with Lucene's analyzer for English (methods/bm25/README.md)",
         help="how texts become tokens: auto or plain (both by the corpus's language) or an analyzer's name",
     )
-    title: bool = setting(
-        True,
-        source="Anserini's regressions on BEIR, condition `flat`: title and text in one field",
-        help="put the title before the text of a document",
-    )
+    title: bool = constant(True, source="Anserini's regressions on BEIR, condition `flat`: title and text in one field")
 
     @field_validator("analyzer")
     @classmethod

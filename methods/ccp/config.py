@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from bench import Config, setting
+from bench import Config, constant, setting
 from bench.training import DenseConfig, MlmConfig
 
 _NEXT = 2  # consecutive sentences: one and the next
@@ -13,34 +13,25 @@ _NEXT = 2  # consecutive sentences: one and the next
 class HeadConfig(Config):
     """The projection head between encoder and loss; it is not kept."""
 
-    enabled: bool = setting(
-        True,
-        source="CCP, section 3.3: linear, batch normalisation, linear, as SimCLR, in training alone",
-        help="a projection head before the loss; false: the encoder's vectors themselves",
+    enabled: bool = constant(
+        True, source="CCP, section 3.3: linear, batch normalisation, linear, as SimCLR, in training alone"
     )
     bn: Literal["asym", "train", "none", "shuffle"] = setting(
         "asym",
         source="CCP, section 3.3 and algorithm 1: one view by its batch, the other by running statistics, in turns",
         help="batch normalisation: asym, train (each view by its batch), none, or shuffle (by halves of both, mixed)",
     )
-    activation: Literal["relu", "gelu", "tanh", "none"] = setting(
+    activation: Literal["relu", "gelu", "tanh", "none"] = constant(
         "relu",
         source="methods.md: CCP calls its head non-linear and follows SimCLR; MSM's code, its descendant, has ReLU",
-        help="between the two layers",
     )
-    bias: bool = setting(
-        True, source="methods.md: nothing is said; MSM's code has none", help="linear layers have a bias"
-    )
+    bias: bool = constant(True, source="methods.md: nothing is said; MSM's code has none")
     final_bn: bool = setting(
         False,
         source="CCP says one normalisation between two layers; MSM's code has a second one",
         help="a second batch normalisation at the end, without scale and shift",
     )
-    sync_bn: bool = setting(
-        False,
-        source="CCP: statistics of each device; traffic between devices is what it avoids",
-        help="statistics of the joined batch of all processes",
-    )
+    sync_bn: bool = constant(False, source="CCP: statistics of each device; traffic between devices is what it avoids")
 
 
 class AbnConfig(Config):
@@ -73,10 +64,8 @@ class BankConfig(Config):
         source="CCP, section 3.2: negatives of another language would teach telling languages apart",
         help="an anchor meets only the rows of its language; false: all rows",
     )
-    push: Literal["both", "target"] = setting(
-        "both",
-        source="CCP, algorithm 1 runs over both views; MSM's code likewise",
-        help="what is kept of a batch: both views, or the second alone",
+    push: Literal["both", "target"] = constant(
+        "both", source="CCP, algorithm 1 runs over both views; MSM's code likewise"
     )
 
 
@@ -107,15 +96,11 @@ class CcpConfig(DenseConfig):
         source="methods.md decides, after MSM's code; CCP's formula counts all rows of the batch",
         help="in batches of several languages, sentences of other languages are negatives",
     )
-    reduction: Literal["mean", "sum"] = setting(
-        "mean",
-        source="methods.md decides: the learning rate stays apart from the batch size; CCP's formula sums",
-        help="of the terms of a batch",
+    reduction: Literal["mean", "sum"] = constant(
+        "mean", source="methods.md decides: the learning rate stays apart from the batch size; CCP's formula sums"
     )
-    gather_negatives: bool = setting(
-        True,
-        source="ours: several processes train as one would; CCP accumulates batches of each device's own",
-        help="with several processes, sentences of all of them are negatives",
+    gather_negatives: bool = constant(
+        True, source="ours: several processes train as one would; CCP accumulates batches of each device's own"
     )
     head: HeadConfig = HeadConfig()
     abn: AbnConfig = AbnConfig()

@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from bench import setting
+from bench import constant, setting
 from bench.training import SHORTEST, DenseConfig, Pass, PoolBy
 
 
@@ -89,10 +89,8 @@ class ContrieverConfig(DenseConfig):
         source="Contriever: dot product of vectors as they are",
         help="how two vectors are compared in search; in training norm_query and norm_doc decide",
     )
-    gather_negatives: bool = setting(
-        True,
-        source="Contriever's code: the keys of all processes enter the queue, or are candidates",
-        help="with several processes, keys of all of them are negatives",
+    gather_negatives: bool = constant(
+        True, source="Contriever's code: the keys of all processes enter the queue, or are candidates"
     )
 
     @property

@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from bench import Config, setting
+from bench import Config, constant, setting
 from bench.training import SHORTEST, DenseConfig, MlmConfig, PoolBy
 
 
@@ -29,20 +29,11 @@ class SpanConfig(Config):
         source="ours: documents of the mini world have about 140 tokens; coCondenser's recipe: 128",
         help="tokens of a span, special ones included: as many whole sentences as fit",
     )
-    masked: bool = setting(
-        True,
-        source="coCondenser's code (luyug/Condenser): vectors come from masked text",
-        help="hide tokens of the spans and predict them; false: whole spans, and contrast alone",
-    )
+    masked: bool = constant(True, source="coCondenser's code (luyug/Condenser): vectors come from masked text")
     head_layers: int = setting(
         2, ge=1, source="Condenser: a head of two layers", help="layers over the late first token and early others"
     )
-    early_layer: int | None = setting(
-        None,
-        ge=0,
-        source="Condenser: layer 6 of 12, the middle one",
-        help="layer that the head reads the other tokens from; nothing: the middle one",
-    )
+    early_layer: int | None = constant(None, source="Condenser: layer 6 of 12, the middle one")
     late_mlm: bool = setting(
         True,
         source="coCondenser's recipe: --late_mlm",
@@ -53,7 +44,7 @@ class SpanConfig(Config):
 class TokenConfig(Config):
     """Variant token: two crops of a stretch of text."""
 
-    stretch: int = setting(256, ge=1, source="Contriever: 256 tokens", help="tokens of a document that are cropped")
+    stretch: int = constant(256, source="Contriever: 256 tokens")
     low: float = setting(
         0.1,
         ge=0,
@@ -92,10 +83,8 @@ class CropConfig(DenseConfig):
         source="ours: one, so that no negative is of the same document; MSM's code has one for each sentence",
         help="variant sentence: pairs of each document in a batch",
     )
-    inbatch_mode: Literal["mask", "count"] = setting(
-        "mask",
-        source="ours: negatives of the same document are false ones; which MSM's runs used is not known",
-        help="other pairs of the same document: mask leaves them out of the candidates, count takes them as negatives",
+    inbatch_mode: Literal["mask", "count"] = constant(
+        "mask", source="ours: negatives of the same document are false ones; which MSM's runs used is not known"
     )
     symmetric: bool = setting(
         True,
@@ -108,11 +97,7 @@ class CropConfig(DenseConfig):
         source="ours: what is trained is what is searched with; MSM's code has separate ones (preset msm)",
         help="projection heads of the two views, in training alone; not for variant span",
     )
-    sync_bn: bool = setting(
-        False,
-        source="ours: each process by itself, as MSM's code",
-        help="batch statistics of the heads over all processes; false: over each one's own rows",
-    )
+    sync_bn: bool = constant(False, source="ours: each process by itself, as MSM's code")
     gather_negatives: bool = setting(
         True,
         source="coCondenser's code; ours: a batch is that of all processes",

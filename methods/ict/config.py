@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from bench import setting
+from bench import constant, setting
 from bench.training import SHORTEST, DenseConfig, Pass, PoolBy
 
 
@@ -58,11 +58,7 @@ class IctConfig(DenseConfig):
         source="ours: measured on the mini world; the projection in whose space the dot product was trained is gone",
         help="how two vectors are compared in search; in training it is the dot product of projections",
     )
-    gather_negatives: bool = setting(
-        True,
-        source="ORQA: blocks of all devices are candidates",
-        help="with several processes, blocks of all of them are negatives",
-    )
+    gather_negatives: bool = constant(True, source="ORQA: blocks of all devices are candidates")
 
     def own_passes(self, sentence: float, document: float) -> tuple[Pass, ...]:
         """Return the passes over sentences and over blocks."""

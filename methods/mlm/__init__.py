@@ -1,29 +1,19 @@
 """Masked language modelling alone: the baseline of going on with a backbone's own pretraining. Torch-free."""
 
-from typing import Self
-
-from pydantic import model_validator
-
-from bench import Method, declared, hookimpl, setting
+from bench import Method, constant, declared, hookimpl, setting
 from bench.training import BlocksConfig, DenseConfig, PoolBy
-
-_UNUSED = ("pairs", "temperature", "sentence_tokens")
 
 
 class MlmMethodConfig(DenseConfig):
     """What decides the training of a language model alone, and how its encoder reads texts."""
 
     mlm: BlocksConfig = BlocksConfig()
+    pairs: int = constant(64, source="mlm has no pairs; set mlm.sequences")
+    temperature: float = constant(0.1, source="mlm compares no vectors")
+    sentence_tokens: int = constant(64, source="mlm reads no single sentences; set mlm.tokens")
     pooling: PoolBy = setting(
         "mean", source="ours: nothing trains the first token's vector; the mean is the usual reading of such encoders"
     )
-
-    @model_validator(mode="after")
-    def _no_unused_setting(self) -> Self:
-        for name in _UNUSED:
-            if getattr(self, name) != type(self).model_fields[name].default:
-                raise ValueError(f"{name} changes nothing in mlm, which has no pairs; set mlm.sequences, mlm.tokens")
-        return self
 
 
 MLM = Method(

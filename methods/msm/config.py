@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from bench import Config, setting
+from bench import Config, constant, setting
 from bench.training import SHORTEST, DenseConfig, MlmConfig, Pass
 
 
@@ -51,11 +51,7 @@ class MsmConfig(DenseConfig):
         source="MSM: separate heads (its ablation: best)",
         help="projection heads of predicted and of true sentences, in training alone",
     )
-    sync_bn: bool = setting(
-        False,
-        source="ours: each process by itself, as MSM's code",
-        help="batch statistics of the heads over all processes; false: over each one's own rows",
-    )
+    sync_bn: bool = constant(False, source="ours: each process by itself, as MSM's code")
     share_doc_encoder: Literal["all", "sep_en", "sep_en_head"] = setting(
         "all",
         source="MSM: one document encoder for all languages (its ablation: best)",
@@ -66,11 +62,7 @@ class MsmConfig(DenseConfig):
         source="MSM's code: N(0, 0.02²)",
         help="average: the document encoder begins as the average of the neighbours, and separate heads begin alike",
     )
-    mask_documents: bool = setting(
-        True,
-        source="MSM: the sentence is masked where it is predicted",
-        help="false: the sentence stays visible, a check for leaks and nothing to train with",
-    )
+    mask_documents: bool = constant(True, source="MSM: the sentence is masked where it is predicted")
     gather_negatives: bool = setting(
         True,
         source="MSM's code (nega_gpu), which it leaves off in its best rows; ours: a batch is that of all processes",
@@ -82,12 +74,7 @@ class MsmConfig(DenseConfig):
         source="MSM: 64, the first token among them",
         help="tokens of a unit, special ones included; a longer sentence is cut",
     )
-    pairs: int = setting(
-        64,
-        ge=2,
-        source="ours: not used, a batch of msm is made of documents",
-        help="has no meaning here; set documents",
-    )
+    pairs: int = constant(64, source="a batch of msm is made of documents; set documents")
     mlm: MlmConfig = MlmConfig()
 
     @model_validator(mode="after")
@@ -101,8 +88,6 @@ class MsmConfig(DenseConfig):
             raise ValueError(
                 "share_doc_encoder other than all needs batches of one language: set language_pure to true"
             )
-        if self.pairs != type(self).model_fields["pairs"].default:
-            raise ValueError("pairs has no meaning for msm, whose batches are made of documents; set documents")
         return self
 
     def own_passes(self, sentence: float, document: float) -> tuple[Pass, ...]:

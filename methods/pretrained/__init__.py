@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, Literal
 
-from bench import Config, Method, declared, hookimpl, setting
+from bench import Config, Method, constant, declared, hookimpl, setting
 from bench.training import Contract, Pooling
 
 _BY_MODEL_FILES = (
@@ -52,9 +52,7 @@ class PretrainedConfig(Config):
         source=_BY_MODEL_FILES,
         help="tokens kept of a passage, special ones included; nothing: what the model says",
     )
-    title: bool = setting(
-        True, source="Contriever's and E5's code: title, a space, text", help="put the title before a passage's text"
-    )
+    title: bool = constant(True, source="Contriever's and E5's code: title, a space, text")
     precision: Literal["float32", "bfloat16"] = setting(
         "float32", source="ours: exact unless asked otherwise", help="of the forward pass"
     )

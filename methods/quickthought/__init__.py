@@ -2,21 +2,16 @@
 
 from typing import Literal
 
-from bench import Method, declared, hookimpl, setting
+from bench import Method, constant, declared, hookimpl, setting
 from bench.training import DenseConfig, PoolBy
 
 
 class QuickThoughtConfig(DenseConfig):
     """What decides quickthought's training, and how its encoder reads texts."""
 
-    context: int = setting(
-        1, ge=1, source="lajanugen/S2V: one sentence on each side", help="how far away a neighbour is at most"
-    )
-    sentences: int = setting(
-        8,
-        ge=2,
-        source="ours: S2V's corpus is one running text; ours are documents of a dozen sentences",
-        help="consecutive sentences taken of a document, at most",
+    context: int = constant(1, source="lajanugen/S2V: one sentence on each side")
+    sentences: int = constant(
+        8, source="ours: S2V's corpus is one running text; ours are documents of a dozen sentences"
     )
     pairs: int = setting(
         12,
@@ -24,10 +19,8 @@ class QuickThoughtConfig(DenseConfig):
         source="ours: about a hundred sentences; lajanugen/S2V has batches of 400",
         help="documents in a batch; every sentence of the others is a negative",
     )
-    encoders: Literal["two", "one"] = setting(
-        "two",
-        source="lajanugen/S2V: one encoder for the sentence, another one for its neighbours",
-        help="whether the neighbours have an encoder of their own, which is not exported",
+    encoders: Literal["two", "one"] = constant(
+        "two", source="lajanugen/S2V: one encoder for the sentence, another one for its neighbours"
     )
     temperature: float = setting(
         1.0, gt=0, source="lajanugen/S2V: none", help="what products are divided by before the softmax"
@@ -40,9 +33,7 @@ class QuickThoughtConfig(DenseConfig):
     pooling: PoolBy = setting(
         "mean", source="ours: from random weights the mean learns sooner; lajanugen/S2V has the last state of a GRU"
     )
-    gather_negatives: bool = setting(
-        True, source="ours: as every method here", help="with several processes, the others' sentences are negatives"
-    )
+    gather_negatives: bool = constant(True, source="ours: as every method here")
 
 
 QUICKTHOUGHT = Method(

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from bench import Method, declared, hookimpl, setting
+from bench import Method, constant, declared, hookimpl, setting
 from bench.training import DenseConfig, PoolBy
 
 
@@ -18,11 +18,7 @@ class SimcseConfig(DenseConfig):
     temperature: float = setting(
         0.05, gt=0, source="SimCSE, appendix D: 0.05", help="what cosines are divided by before the softmax"
     )
-    gather_negatives: bool = setting(
-        True,
-        source="princeton-nlp/SimCSE: sentences of all devices are gathered",
-        help="with several processes, sentences of all of them are negatives",
-    )
+    gather_negatives: bool = constant(True, source="princeton-nlp/SimCSE: sentences of all devices are gathered")
 
 
 SIMCSE = Method(

@@ -72,7 +72,7 @@ def test_training_killed_and_begun_again_is_the_same(
     SIGKILL ends a run, which is begun again; SIGTERM a job of SLURM, which is queued again while the run goes on.
     """
     environment |= {"BENCH_SLURM": "local", "SUBMITIT_PREEMPT_SIGNAL": "TERM"}
-    more = ("--set", "budget.tokens=60000", "--set", "method.checkpoint_tokens=5000")
+    more = ("--set", "budget.tokens=60000", "--set", "method.checkpoint_seconds=0.05")
     uninterrupted = run_json(*_options(tmp_path / "whole", corpus, *more))
     for engine in ("local", "slurm") if find_spec("submitit") else ("local",):
         command = [str(part) for part in _options(tmp_path / engine, corpus, *more, "--executor", engine)]
@@ -103,7 +103,7 @@ def test_launchers_train_as_processes_do(
 ) -> None:
     """By torchrun, and by srun's variables, where one process is lost on the way: what `--processes 2` makes."""
     environment |= {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}
-    more = ("--set", "budget.tokens=20000", "--set", "method.checkpoint_tokens=5000")
+    more = ("--set", "budget.tokens=20000", "--set", "method.checkpoint_seconds=0.05")
     reference = run_json(*_options(tmp_path / "processes", corpus, *more, "--processes", "2"))
 
     def started(launcher: str, *words: str, **variables: str) -> subprocess.Popen[str]:

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, ValidationError, model_validator
 
-from bench.config.base import Config, setting
-from bench.config.layers import check_config, check_preset, describe, dump, parse_set, read_toml
+from bench.config.base import Config, constant, setting
+from bench.config.layers import check_config, check_preset, describe, dump, identity, parse_set, read_toml
 from bench.config.profiles import PROFILES, Profile
 from bench.core.errors import ConfigError, DataError, UsageError
 from bench.core.files import canonical
@@ -130,6 +130,49 @@ def test_an_unknown_key_is_reported_with_the_nearest(text: str, near: str) -> No
 def test_a_value_that_does_not_fit_is_refused(text: str, sentence: str) -> None:
     """Key, value, where it came from, and what is allowed in plain words."""
     assert refused(text) == sentence
+
+
+class FixedConfig(OtherConfig):
+    """A constant next to two settings."""
+
+    steady: float = constant(0.5, source="a paper, table 2")
+
+
+def test_a_constant_is_refused_wherever_it_is_typed(tmp_path: Path) -> None:
+    """With its value and source; it is in no listing, no dump and no key, and Python code may give another value."""
+    fixed, sentence = method("fixed", FixedConfig), "method.steady is fixed at 0.5 since 0.2.0 (a paper, table 2)"
+    file = tmp_path / "run.toml"
+    file.write_text("[method]\nsteady = 0.25\n")
+    for layers in ({"sets": ["method.steady=0.25"]}, {"file": file}):
+        with pytest.raises(ConfigError) as error:
+            resolve([fixed], **layers)
+        assert str(error.value).splitlines()[0] == sentence
+    assert check_preset(FixedConfig, {"steady": 0.25}) == [sentence.removeprefix("method.")]
+    assert check_config(FixedConfig) == []
+    changed = FixedConfig(steady=0.25)
+    assert changed.steady == 0.25
+    assert [row.key for row in describe(changed)] == list(dump(changed)) == list(identity(changed)) == ["tau", "k1"]
+
+
+def test_the_record_of_a_sweep_is_read_apart_from_settings(tmp_path: Path) -> None:
+    """The table `[tuning]` of a file is kept as it is; what is no part of it is refused, and so is typing it."""
+    file = tmp_path / "swept.toml"
+    file.write_text('[method]\nk1 = 2.0\n[tuning]\nmethod = "bm25"\ntrials = 4\n')
+    resolved = bm25(file=file)
+    assert (bm25_config(resolved).k1, resolved.sweep.method, resolved.sweep.trials, resolved.sweep.seed) == (
+        2,
+        "bm25",
+        4,
+        None,
+    )
+    assert "tuning.trials (--set) is no setting" in refused("tuning.trials=4")
+    file.write_text('[tuning]\ntrials = "four"\ntrial = 4\n')
+    assert refused(file=file).splitlines()[:2] == [
+        f'tuning.trials is "four" ({file}), expected a whole number, or nothing',
+        f"tuning.trial ({file}) is no part of a sweep's record",
+    ]
+    file.write_text("tuning = 4\n")
+    assert f"tuning ({file}) is no table" in refused(file=file)
 
 
 def test_values_are_kept_and_dumped() -> None:

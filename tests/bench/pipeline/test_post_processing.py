@@ -113,7 +113,7 @@ def test_what_decides_a_fit() -> None:
     ways: list[tuple[str, dict[str, Any]]] = [
         ("shift", {}),
         *(("shift-scale", values) for values in ({}, {"sentences": 10}, {"scale_by": "var"})),
-        *(("calibrate", values) for values in ({}, {"rotation": {"neighbours": 5}})),
+        *(("calibrate", values) for values in ({}, {"rotation": {"init": "adversarial"}})),
     ]
     assert len({nodes(kind, **values)[2].key for kind, values in ways}) == len(ways)
     assert nodes("calibrate", seed=1)[2].key == nodes("calibrate", seed=2)[2].key

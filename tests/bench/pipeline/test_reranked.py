@@ -121,7 +121,7 @@ def test_a_run_end_to_end(tmp_path: Path, tiny: Path, small: dict[str, Any]) -> 
     documents = [json.loads(line) for line in (tiny / "corpus.jsonl").read_text().splitlines()]
     pairs = [{"query": " ".join(document["text"].split()[:4]), "positive": document["text"]} for document in documents]
     (tmp_path / "own.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
-    sets = ("rerank.train.steps=3", "rerank.train.queries=2", "rerank.train.negatives=1", "rerank.train.length=32")
+    sets = ("rerank.train.steps=3", "rerank.train.queries=2", "rerank.train.negatives=1")
     request = Request(
         ("bm25",), ("beir",), rerank=TRAINED, results=tmp_path / "results", store=tmp_path / "store", **small
     )

@@ -190,7 +190,7 @@ def test_what_the_user_fixes_is_not_searched_and_is_in_the_file(sweep: Swept) ->
 def test_every_method_gets_the_same_number_of_trials(tmp_path: Path, folder: Path, with_methods: Any) -> None:
     """In one plan that shares the checks; a space that is too small gives a warning."""
     wide = replace(BM25, name="wide", space={"k1": Uniform(0.5, 2.0)})
-    narrow = replace(BM25, name="narrow", space={"title": Choice((True, False))})
+    narrow = replace(BM25, name="narrow", space={"variant": Choice(("lucene", "rank_bm25"))})
     plugins, store = with_methods(wide, narrow), Store(tmp_path / "store")
     on_dev = Request(("bm25", "wide", "narrow"), ("beir",), (f"{folder}:dev",))
     ready = prepare(on_dev, 4, plugins, store)

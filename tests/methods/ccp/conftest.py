@@ -5,11 +5,21 @@ from typing import Any
 
 import pytest
 
-from bench.pipeline.settings import resolve
-from methods.ccp import CCP
+from bench.config.layers import parse_set
 from methods.ccp.config import CcpConfig
 
 Small = Callable[..., CcpConfig]
+
+
+def config_of(*sets: str) -> CcpConfig:
+    """Return a config with what `KEY=VALUE`s say over the defaults; constants may be typed too, as Python code may."""
+    tree: dict[str, Any] = {}
+    for (*sections, name), value in map(parse_set, sets):
+        branch = tree
+        for section in sections:
+            branch = branch.setdefault(section, {})
+        branch[name] = value
+    return CcpConfig.model_validate(tree)
 
 
 def _small(*sets: str, **changed: Any) -> CcpConfig:
@@ -23,9 +33,7 @@ def _small(*sets: str, **changed: Any) -> CcpConfig:
     }
     mlm = {"mlm.probability": 0.5, "mlm.sequences": 4, "mlm.tokens": 24}
     values = {**values, **mlm, "checkpoint_tokens": 150, **changed}
-    config = resolve([CCP], sets=[*(f"method.{name}={value}" for name, value in values.items()), *sets])["ccp"].method
-    assert isinstance(config, CcpConfig)
-    return config
+    return config_of(*(f"{name}={value}" for name, value in values.items()), *sets)
 
 
 @pytest.fixture(scope="session")

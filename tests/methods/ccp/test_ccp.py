@@ -97,10 +97,9 @@ window_semantics=radius window=1; abn.order=written; reduction=sum; temperature=
 @pytest.mark.parametrize("sets", SWITCHES.strip().replace("\n", "; ").split("; "))
 def test_every_switch_changes_the_training(small: Small, train_method: TrainMethod, sets: str) -> None:
     """It trains with finite numbers, and to other weights than without (a switch without effect would be none)."""
-    given = [f"method.{one}" for one in sets.split()]
-    config = small("method.mlm.probability=0", *given)
+    config = small("mlm.probability=0", *sets.split())
     made = train_method("switched", CcpTrainer(config), config.contract(), tokens=500)
-    plain = small("method.mlm.probability=0")
+    plain = small("mlm.probability=0")
     base = train_method("plain", CcpTrainer(plain), plain.contract(), tokens=500)
     assert cast("float", made.facts["loss"]) > 0
     weights = [one.files()["encoder/model.safetensors"] for one in (made, base)]
@@ -115,7 +114,7 @@ def parts(small: Small, corpus: Path, start_of: Start) -> Callable[..., Parts]:
     """Make what a step needs, as the trainer does."""
 
     def make(*sets: str) -> Parts:
-        config = small(*(f"method.{one}" for one in sets))
+        config = small(*sets)
         shards = Shards(corpus)
         job = TrainingJob(tokens=1000, seed=1, device="cpu", threads=1)
         torch.manual_seed(0)

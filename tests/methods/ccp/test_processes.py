@@ -1,16 +1,14 @@
 """Two processes on half batches do what one does on the joined batch: loss, gradients, bank (float64)."""
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import torch
 
-from bench.pipeline.settings import resolve
 from bench.training.distributed import GradientAverage, rank, world_size
-from methods.ccp import CCP
-from methods.ccp.config import CcpConfig
 from methods.ccp.trainer import CcpModules, CcpTrainer
 from tests.conftest import TwoProcesses, cases, present
+from tests.methods.ccp.conftest import config_of
 
 Step = dict[str, Any]
 CUT = 4  # of seven pairs: processes need not have as many
@@ -19,7 +17,7 @@ LANGUAGES = torch.tensor([0, 1, 0, 1, 1, 0, 0])
 
 def made(sets: list[str]) -> tuple[CcpTrainer, CcpModules]:
     """Build a trainer and its modules, in float64, weights always the same."""
-    config = cast("CcpConfig", resolve([CCP], sets=[f"method.{one}" for one in sets])["ccp"].method)
+    config = config_of(*sets)
     torch.manual_seed(0)
     return CcpTrainer(config), CcpModules(config, 4, 2, None).double()
 
