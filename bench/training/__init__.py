@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from bench.training.batches import RandomSource as RandomSource
     from bench.training.chunks import Chunk as Chunk
     from bench.training.chunks import Chunks as Chunks
-    from bench.training.config import ENCODER as ENCODER
-    from bench.training.config import LOG as LOG
     from bench.training.config import SHORTEST as SHORTEST
     from bench.training.config import BlocksConfig as BlocksConfig
     from bench.training.config import DenseConfig as DenseConfig

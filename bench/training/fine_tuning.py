@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -61,16 +60,16 @@ def fine_tune(
             "found an encoder of questions and one of passages to begin with, and tune.tied=true; two encoders cannot "
             "become one: type --set tune.tied=false"
         )
-    sides = Sides.begin(start, passages, config, job)
-    reader = Reader(tokenizer.load(start), sides.contract)
+    encoders = DualEncoder.begin(start, passages, config, job)
+    reader = Reader(tokenizer.load(start), encoders.contract)
     source, held_out = _read(pairs, dev, reader, config, job.seed)
     steps = config.steps or math.ceil(config.epochs * source.per_epoch / config.accumulate)
     share = config.warm_up if config.warm_up_steps is None else config.warm_up_steps / steps
-    tuning = FineTuningObjective(config, sides)
+    tuning = FineTuningObjective(config, encoders)
     facts = fit(
         tuning.loss,
         source,
-        sides.questions,
+        encoders.questions,
         config.model_copy(update={"warm_up": share}),
         replace(job, steps=steps),
         work,
@@ -80,29 +79,29 @@ def fine_tune(
         selection=_selection(tuning, held_out, source, config),
         section="tune",
     )
-    sides.finish(work.out)
-    facts |= {"training_pairs": source.used, "dev_pairs": 0 if held_out is None else len(held_out)}
+    encoders.finish(work.out)
+    facts |= {"training_pairs": source.pair_count, "dev_pairs": 0 if held_out is None else len(held_out)}
     facts["dev"] = "share" if dev is None else "own"
     facts["epochs"] = round(int(str(facts["steps"])) * config.accumulate / source.per_epoch, 4)
     return facts if tuning.scale is None else {**facts, "scale": float(tuning.scale.value.detach())}
 
 
 @dataclass(frozen=True)
-class Sides:
+class DualEncoder:
     """The encoder of questions and that of passages; one and the same where they are tied."""
 
     questions: TrainableEncoder
     passages: TrainableEncoder
 
     @staticmethod
-    def begin(start: Path, passages: Path | None, config: FineTuningConfig, job: TrainingJob) -> Sides:
+    def begin(start: Path, passages: Path | None, config: FineTuningConfig, job: TrainingJob) -> DualEncoder:
         """Load one encoder or two, in training mode; two share a meter. `UsageError` for a folder without one."""
         contract = config.contract(Contract.load(start))
         questions = _load(start, contract, config, job)
         if config.tied:
-            return Sides(questions, questions)
+            return DualEncoder(questions, questions)
         passage_encoder = _load(passages or start, contract, config, job)
-        return Sides(questions, replace(passage_encoder, meter=questions.meter))
+        return DualEncoder(questions, replace(passage_encoder, meter=questions.meter))
 
     @property
     def contract(self) -> Contract:
@@ -121,24 +120,18 @@ class Sides:
             return questions, passages
         return self.questions(batch.queries), self.passages(batch.passages)
 
-    @contextmanager
-    def still(self) -> Iterator[None]:
-        """Switch gradients and dropout off, and count no tokens, for a look."""
+    def embed(self, batch: Questions) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return what a call does, without dropout and gradients, in little memory; no tokens are counted."""
         models = (self.questions.model, self.passages.model)
         modes = [model.training for model in models]
         with torch.no_grad(), self.questions.meter.resting():
-            for model in models:
-                model.train(False)
             try:
-                yield
+                for model in models:
+                    model.train(False)
+                return _in_pieces(self.questions, batch.queries), _in_pieces(self.passages, batch.passages)
             finally:
                 for model, mode in zip(models, modes, strict=True):
                     model.train(mode)
-
-    def looked(self, batch: Questions) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return what a call does, without dropout and gradients, in little memory."""
-        with self.still():
-            return _in_pieces(self.questions, batch.queries), _in_pieces(self.passages, batch.passages)
 
     def finish(self, out: Path) -> None:
         """Write the encoder of passages where it is another one (the loop wrote that of questions), and contracts."""
@@ -161,10 +154,10 @@ class LearnedScale(nn.Module):
 class FineTuningObjective:
     """Loss and measures of a fine-tuning."""
 
-    def __init__(self, config: FineTuningConfig, sides: Sides) -> None:
-        self.config, self.sides = config, sides
-        self.scale = LearnedScale(config.scale).to(sides.questions.device) if config.loss == "xtreme-r" else None
-        untied = {} if sides.tied else {"passages": sides.passages.model}
+    def __init__(self, config: FineTuningConfig, encoders: DualEncoder) -> None:
+        self.config, self.encoders = config, encoders
+        self.scale = LearnedScale(config.scale).to(encoders.questions.device) if config.loss == "xtreme-r" else None
+        untied = {} if encoders.tied else {"passages": encoders.passages.model}
         self.modules = nn.ModuleDict({**untied, **({} if self.scale is None else {"scale": self.scale})})
 
     def loss(self, encode: TrainableEncoder, batch: Questions) -> tuple[torch.Tensor, Mapping[str, float]]:
@@ -173,7 +166,7 @@ class FineTuningObjective:
         That is `accuracy`, the share of questions whose passage scores highest (ties are misses); `duplicates`, how
         often another passage has the text of a question's own; and the scale, where there is one.
         """
-        queries, passages = self.sides(batch)  # [n, d], [m, d]
+        queries, passages = self.encoders(batch)  # [n, d], [m, d]
         device = queries.device
         positives, texts = (torch.from_numpy(values).to(device) for values in (batch.positives, batch.texts))
         if self.config.gather_negatives and world_size() > 1:
@@ -181,7 +174,7 @@ class FineTuningObjective:
             passages, texts = gather(passages), gather(texts)
         twins = copies(texts, positives)
         value = self.objective(queries, passages, positives, twins if self.config.mask_duplicates else None)
-        above = rivals(queries.detach(), passages.detach(), positives, self.sides.contract.similarity)
+        above = rivals(queries.detach(), passages.detach(), positives, self.encoders.contract.similarity)
         metrics = {"accuracy": float((above == 0).float().mean()), "duplicates": float(twins.sum())}
         if self.scale is not None:
             metrics["scale"] = float(self.scale.value.detach())
@@ -197,30 +190,30 @@ class FineTuningObjective:
         """Return the config's loss of vectors `[n, d]` and `[m, d]`, a scalar."""
         if self.scale is not None:
             return xtreme_r(queries, passages, self.scale.value, positives, forbidden=forbidden)
-        similarity, temperature = self.sides.contract.similarity, self.config.temperature
+        similarity, temperature = self.encoders.contract.similarity, self.config.temperature
         return info_nce(
             queries, passages, positives, temperature=temperature, similarity=similarity, forbidden=forbidden
         )  # DPR's, where the similarity is the dot product and the temperature 1
 
     def probe(self, held_out: Questions) -> dict[str, float]:
         """Probe held-out questions, each with its own passage, and their loss; as `bench.training.loop.Probe`."""
-        queries, passages = self.sides.looked(held_out)
+        queries, passages = self.encoders.embed(held_out)
         positives = torch.from_numpy(held_out.positives).to(queries.device)
         metrics = collapse_metrics(queries, passages[positives]) if len(held_out) > 1 else {}
         return {**metrics, "dev_loss": self._mean_loss(held_out, queries, passages)}
 
     def dev_loss(self, held_out: Questions) -> float:
         """Return the mean loss of held-out questions, in batches as large as those of the training at most."""
-        return self._mean_loss(held_out, *self.sides.looked(held_out))
+        return self._mean_loss(held_out, *self.encoders.embed(held_out))
 
     def dev_rank(self, held_out: Questions) -> float:
         """Return a question's mean number of held-out passages at least as similar as its own (DPR)."""
-        queries, passages = self.sides.looked(held_out)
+        queries, passages = self.encoders.embed(held_out)
         positives = torch.from_numpy(held_out.positives).to(queries.device)
         ranks = []
         for start in range(0, len(queries), self.config.pairs):
             some = slice(start, start + self.config.pairs)
-            ranks.append(rivals(queries[some], passages, positives[some], self.sides.contract.similarity))
+            ranks.append(rivals(queries[some], passages, positives[some], self.encoders.contract.similarity))
         return float(in_float64(torch.cat(ranks)).mean())
 
     def _mean_loss(self, held_out: Questions, queries: torch.Tensor, passages: torch.Tensor) -> float:

@@ -106,8 +106,8 @@ _PAIR_EPS = 1e-12
 class HeadPair(nn.Module):
     """Linear without bias → batch norm → ReLU → linear without bias → batch norm without scale, twice.
 
-    Heads are `separate` (`alike` at first), or one module `shared` by both; `none` leaves vectors as they are. Source:
-    shunyuzh/MSM.
+    Heads are `separate` (`identical` at first), or one module `shared` by both; `none` leaves vectors as they are.
+    Source: shunyuzh/MSM.
     """
 
     def __init__(self, kind: Heads, width: int, sync: bool = False, identical: bool = False) -> None:

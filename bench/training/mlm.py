@@ -63,15 +63,12 @@ class Masking:
             owners.append(np.full(count, number, np.int64))
             places.append(places_of)
             targets.append(ids[places_of])
-            ids[places_of] = self._replaced(ids[places_of], rng)
+            lot = rng.random(count)
+            random_ids = self.pool[rng.integers(len(self.pool), size=count)]
+            hidden = np.where(lot < self.keep + self.random, random_ids, self.mask)
+            ids[places_of] = np.where(lot < self.keep, ids[places_of], hidden)
             inputs.append(ids)
         return Masked(inputs, np.concatenate(owners), np.concatenate(places), np.concatenate(targets))
-
-    def _replaced(self, ids: npt.NDArray[np.int64], rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        """Return what replaces the chosen ids `[m]`."""
-        lot = rng.random(len(ids))
-        replacements = self.pool[rng.integers(len(self.pool), size=len(ids))]
-        return np.where(lot < self.keep, ids, np.where(lot < self.keep + self.random, replacements, self.mask))
 
 
 MlmReduction = Literal["token_mean", "sentence_sum"]

@@ -134,10 +134,13 @@ class PairBatches:
 
     def __init__(self, reader: PairReader, numbers: Numbers, seed: int) -> None:
         self._reader, self._numbers, self._seed, self._config = reader, numbers, seed, reader.config
-        self._groups = self._grouped()
+        least, groups = 2 * world_size(), [numbers]
+        if self._config.language_pure:
+            groups = [np.intersect1d(numbers, reader.pairs.of(language)) for language in reader.pairs.languages]
+        self._groups = [group for group in groups if len(group) >= least]  # each of pairs that may share a batch
         if not self._groups:
             raise UsageError(
-                f"found {len(numbers)} training pairs, expected at least {2 * world_size()}"
+                f"found {len(numbers)} training pairs, expected at least {least}"
                 + (" of one language" if self._config.language_pure else "")
                 + ": a question's negatives are the passages of others; lower tune.dev_share, or give more pairs"
             )
@@ -155,7 +158,7 @@ class PairBatches:
         return sum(math.ceil(len(group) / self._size(group)) for group in self._groups)
 
     @property
-    def used(self) -> int:
+    def pair_count(self) -> int:
         """Number of pairs in an epoch: all, but for those of languages with too few to make a batch."""
         return sum(map(len, self._groups))
 
@@ -167,7 +170,7 @@ class PairBatches:
         self._at += 1
         per_rank = len(batch) // world_size()
         numbers = batch[rank() * per_rank : (rank() + 1) * per_rank].tolist()
-        return self._reader.read(numbers, [self._chosen(number) for number in numbers], seen=True)
+        return self._reader.read(numbers, [self._passages_of(number) for number in numbers], seen=True)
 
     def held_out(self) -> Sequence[PairBatch]:
         """Return none: what is held out is looked at with both encoders (`bench.training.fine_tuning`)."""
@@ -180,14 +183,6 @@ class PairBatches:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on where `state` was taken."""
         self._epoch, self._at = int(state["epoch"]), int(state["at"])
-
-    def _grouped(self) -> list[Numbers]:
-        """Return the groups of pairs that may share a batch, without groups that are too small."""
-        groups = [self._numbers]
-        if self._config.language_pure:
-            pairs = self._reader.pairs
-            groups = [np.intersect1d(self._numbers, pairs.of(language)) for language in pairs.languages]
-        return [group for group in groups if len(group) >= 2 * world_size()]
 
     def _size(self, group: Numbers) -> int:
         """Questions in a batch of all processes: as many for each, and none twice."""
@@ -208,7 +203,7 @@ class PairBatches:
             self._order = (epoch, batches)
         return self._order[1]
 
-    def _chosen(self, number: int) -> list[tuple[int, int]]:
+    def _passages_of(self, number: int) -> list[tuple[int, int]]:
         """Draw the passages of a question for this epoch, its positive first."""
         config, chance = self._config, np.random.default_rng([self._seed, _DRAW, self._epoch, number])
         first, available = int(self._reader.pairs.positives[number]), int(self._reader.pairs.negatives[number])
@@ -219,10 +214,10 @@ class PairBatches:
         hard = chance.choice(available, count, replace=False).tolist() if config.negatives == "drawn" else range(count)
         passages = [(number, positive), *((number, first + int(at)) for at in hard)]
         if config.hard_share < 1:
-            passages += [self._other(number, chance) for _ in range(slots - count)]
+            passages += [self._random_negative(number, chance) for _ in range(slots - count)]
         return passages
 
-    def _other(self, number: int, chance: np.random.Generator) -> tuple[int, int]:
+    def _random_negative(self, number: int, chance: np.random.Generator) -> tuple[int, int]:
         """Draw a positive of another pair of the training: a negative that nobody mined."""
         at = int(chance.integers(len(self._numbers) - 1))
         pair = int(self._numbers[at + (at >= int(np.searchsorted(self._numbers, number)))])

@@ -141,19 +141,19 @@ class Documents(Epochs):
 
     def held_out(self) -> list[PairBatch]:
         """Return two neighbouring sentences of each held-out document, whatever the method, a batch a language."""
-        rng = np.random.default_rng(0)
-        return [self._neighbours(documents, rng) for documents in self.held.values()]
-
-    def _neighbours(self, documents: Sequence[int], rng: np.random.Generator) -> PairBatch:
-        places = [int(rng.integers(self._shards.sentence_count(document) - 1)) for document in documents]
-        left, right = (
-            [
-                read_segment(self._shards, row, (at + next_, at + next_ + 1), self._config.sentence_tokens, seen=False)
-                for row, at in zip(documents, places, strict=True)
-            ]
-            for next_ in (0, 1)
-        )
-        return PairBatch(left, right, np.asarray(documents, np.int64), tuple(map(self._shards.language_of, documents)))
+        rng, most, batches = np.random.default_rng(0), self._config.sentence_tokens, []
+        for documents in self.held.values():
+            places = [int(rng.integers(self._shards.sentence_count(document) - 1)) for document in documents]
+            left, right = (
+                [
+                    read_segment(self._shards, document, (at + next_, at + next_ + 1), most, seen=False)
+                    for document, at in zip(documents, places, strict=True)
+                ]
+                for next_ in (0, 1)
+            )
+            languages = tuple(map(self._shards.language_of, documents))
+            batches.append(PairBatch(left, right, np.asarray(documents, np.int64), languages))
+        return batches
 
     def _of(self, language: str, count: int) -> list[int]:
         """Return `count` different documents of a language, all there are where it has fewer."""
@@ -167,9 +167,7 @@ class Documents(Epochs):
         epoch, position = self._places[language]
         while len(documents) < count:
             order = self._order(language, epoch)
-            if position == len(
-                order
-            ):  # what still waits are blocks of a document that has more than an epoch has batches
+            if position == len(order):  # what still waits are blocks of a document with more than there are batches
                 epoch, position, later = epoch + 1, 0, []
                 continue
             document, position = int(order[position]), position + 1

@@ -15,7 +15,7 @@ from typing import Literal
 
 from bench import Json, UsageError, unknown
 from methods.bm25 import words
-from methods.bm25.languages import SEVERAL, SNOWBALL, UNSPACED, language_code
+from methods.bm25.words import SEVERAL, SNOWBALL, UNSPACED, language_code
 
 AUTO = "auto"
 """The name that leaves the choice to the corpus's language."""

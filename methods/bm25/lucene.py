@@ -50,17 +50,12 @@ class Formula:
 
     def shares(self, postings: Postings, lengths: Numbers, frequencies: Numbers) -> Scores:
         """Compute the shares of a shard, one a posting, as bm25s does: the idf rounded first, all else last."""
-        idf = np.repeat(self._idf(frequencies), postings.frequencies)
+        distinct, place = np.unique(frequencies, return_inverse=True)  # few, so the logarithm can be the C library's
+        weights = [math.log(1 + (self.documents - df + 0.5) / (df + 0.5)) for df in distinct.tolist()]
+        idf = np.repeat(np.array(weights, self.dtype)[place], postings.frequencies)
         norms = self.k1 * ((1 - self.b) + self.b * lengths / self.mean)
         shares: Scores = (idf * (postings.counts / (norms[postings.documents] + postings.counts))).astype(self.dtype)
         return shares
-
-    def _idf(self, frequencies: Numbers) -> Scores:
-        """Return the idf of terms; few frequencies are different, so the logarithm can be the C library's."""
-        different, place = np.unique(frequencies, return_inverse=True)
-        weights = [math.log(1 + (self.documents - df + 0.5) / (df + 0.5)) for df in different.tolist()]
-        idf: Scores = np.array(weights, self.dtype)[place]
-        return idf
 
 
 @dataclass(frozen=True)

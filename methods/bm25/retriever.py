@@ -34,10 +34,8 @@ if TYPE_CHECKING:
     from methods.bm25.lucene import Lucene
     from methods.bm25.okapi import Okapi
 
-_BLOCK, _MAX_CACHED_IDS = (
-    256,
-    1 << 20,
-)  # queries that are scored before any is ranked, which caches reward; and their documents
+_BLOCK = 256  # queries that are scored before any is ranked, which caches reward
+_MAX_CACHED_IDS = 1 << 20
 _METADATA, _IDS, _TERMS = "index.json", "ids", "terms"
 
 

@@ -66,22 +66,17 @@ def number_terms(shards: Iterable[Shard], work: Path, out: Path, name: str) -> V
     """
     sizes = []
     for number, shard in enumerate(shards):
-        _write_run(_run(work, number), shard)
+        counts = shard.postings().frequencies.tolist()
+        with _run(work, number).open("w", encoding="utf-8", newline="\n") as stream:  # no term has a blank or line feed
+            stream.writelines(f"{term} {count}\n" for term, count in zip(shard.terms, counts, strict=True))
         sizes.append(len(shard.terms))
     frequencies = array("i")
     write_strings(out, name, _merged(len(sizes), work, frequencies))
     return Vocabulary(np.frombuffer(frequencies, np.int32), tuple(sizes), work)
 
 
-def _write_run(path: Path, shard: Shard) -> None:
-    """Write the sorted terms of a shard with their frequencies there; a term holds neither blank nor line feed."""
-    frequencies = shard.postings().frequencies.tolist()
-    with path.open("w", encoding="utf-8", newline="\n") as stream:
-        stream.writelines(f"{term} {count}\n" for term, count in zip(shard.terms, frequencies, strict=True))
-
-
 def _entries(path: Path, shard: int) -> Iterator[Entry]:
-    """Yield what `_write_run` wrote."""
+    """Yield the sorted terms of a shard, with their frequencies there."""
     with path.open(encoding="utf-8", newline="\n") as lines:
         for line in lines:
             term, _, count = line.rpartition(" ")

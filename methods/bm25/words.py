@@ -1,18 +1,47 @@
-r"""Where words begin and end, read from Unicode's character classes, without any extra library.
+r"""Languages and their words: which codes there are, and where words begin and end, without any extra library.
+
+Boundaries are read from Unicode's character classes.
 
 A word is made of letters, marks, digits and underscores. Marks matter: Python's own `\w` leaves them out, and so would
 cut Hindi, Bengali, Telugu or Thai words at every vowel sign. What counts as a mark is asked of `unicodedata`, so the
 answer depends on Python's Unicode version (`unicodedata.unidata_version`), which every index records.
 """
 
+import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from importlib.resources import files
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from methods.bm25.languages import TABLES
+TABLES = json.loads(files("methods.bm25").joinpath("languages.json").read_bytes())
+"""`stemmed`: codes of a language (ISO 639-1 first) and its Snowball stemmer in PyStemmer 3. `unspaced`: languages that
+part no words by blanks, or (Korean) glue particles to them: pairs of letters serve them better. `plain`: languages of
+the suites that part words by blanks (Vietnamese: syllables) and have no stemmer; that of a relative (Arabic's for
+Egyptian, Indonesian's for Malay, Serbian's for Croatian) is not borrowed: it was written for other endings. The others
+are ranges of characters with what they are."""
+
+SNOWBALL: Mapping[str, str] = {codes.split()[0]: name for codes, name in TABLES["stemmed"].items()}
+"""Language → its Snowball stemmer."""
+
+UNSPACED = frozenset(codes.split()[0] for codes in TABLES["unspaced"])
+"""Languages that are served by pairs of letters."""
+
+PLAIN: Mapping[str, str] = {codes.split()[0]: name for codes, name in TABLES["plain"].items()}
+"""Language → its name, of those that are served by words alone, by decision."""
+
+SEVERAL = frozenset({"", "mul"})
+"""What a corpus says that holds several languages, or does not say its own. One analyzer must do for all of them: pairs
+of letters where words are not parted by blanks, words elsewhere."""
+
+_FIRST: Mapping[str, str] = {
+    code: codes.split()[0]
+    for kind in ("stemmed", "unspaced", "plain")
+    for codes in TABLES[kind]
+    for code in codes.split()
+}
 
 _INVISIBLE = dict.fromkeys(
     code for first, last, _ in TABLES["invisible"] for code in range(int(first, 16), int(last, 16) + 1)
@@ -22,6 +51,12 @@ without blanks use it to part words."""
 
 _UNSPACED = "".join(f"{chr(int(first, 16))}-{chr(int(last, 16))}" for first, last, _ in TABLES["unspaced_scripts"])
 """Scripts whose runs are cut into bigrams, as the inside of a regular expression's class."""
+
+
+def language_code(language: str) -> str:
+    """Return the code in these tables of an ISO 639 code (`zh_cn`, `pt-BR`, or empty), else its first subtag."""
+    code = language.strip().lower().replace("_", "-").partition("-")[0]
+    return _FIRST.get(code, code)
 
 
 class _Patterns(NamedTuple):

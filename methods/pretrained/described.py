@@ -25,7 +25,12 @@ _OFFSET = ("camembert", "roberta", "xlm-roberta", "xlm-roberta-xl")
 _MODES: Mapping[str, Literal["cls", "mean"]] = {"cls": "cls", "mean": "mean"}
 _ALWAYS, _PERHAPS = ["Transformer", "Pooling"], ["Dense", "Normalize"]
 _ORDER = [*_ALWAYS, *_PERHAPS]
-_SIMILARITIES = {None: "cos", "cosine": "cos", "dot": "dot", "dot_product": "dot"}
+_SIMILARITIES: Mapping[str | None, Literal["cos", "dot"]] = {
+    None: "cos",
+    "cosine": "cos",
+    "dot": "dot",
+    "dot_product": "dot",
+}
 _LONGEST = 512  # tokens kept where the files say nothing: what such models are trained on at most
 
 
@@ -58,6 +63,9 @@ def contract(model: str) -> Contract:
     prompts = model_json(folder / PROMPTS_FILE) if (folder / PROMPTS_FILE).is_file() else {}
     query, passage = declared_prompts(prompts)
     pooling = _pooling(model, model_json(folder / modules[1].path / "config.json"), prompted=bool(query or passage))
+    similarity = prompts.get("similarity_fn_name")  # sentence-transformers compares by cosine where nothing is said
+    if not isinstance(similarity, str | None) or similarity not in _SIMILARITIES:
+        raise UsageError(f"model {model}: found similarity {similarity!s:.80}, expected cosine or dot")
     length = sizes.max_seq_length or tokens
     dense = dense_module(folder) is not None
     if dense and pooling != "cls":
@@ -65,7 +73,7 @@ def contract(model: str) -> Contract:
     return Contract(
         pooling="pooler" if dense else pooling,
         normalise="Normalize" in kinds,
-        similarity=_similarity(model, prompts.get("similarity_fn_name")),
+        similarity=_SIMILARITIES[similarity],
         query_prompt=query,
         passage_prompt=passage,
         query_length=length,
@@ -86,13 +94,6 @@ def _pooling(model: str, config: Mapping[str, Any], *, prompted: bool) -> Litera
     if prompted and config.get("include_prompt") is False and modes[0] == "mean":
         raise UsageError(f"model {model}: found a mean that leaves the prompt out, expected one over all tokens")
     return _MODES[modes[0]]
-
-
-def _similarity(model: str, name: str | None) -> Any:
-    """Return our name of a similarity; sentence-transformers compares by cosine where nothing is said."""
-    if not isinstance(name, str | None) or name not in _SIMILARITIES:
-        raise UsageError(f"model {model}: found similarity {name!s:.80}, expected cosine or dot")
-    return _SIMILARITIES[name]
 
 
 def _positions(config: Mapping[str, Any]) -> int | None:

@@ -20,7 +20,7 @@ from bench.retrieval.encoder import Reader
 from bench.retrieval.packed import Ids
 from bench.training.distributed import GradientAverage, all_reduce_sum, rank, world_size
 from bench.training.encoder import TrainableEncoder
-from bench.training.fine_tuning import FineTuningObjective, Sides, fine_tune, rivals
+from bench.training.fine_tuning import DualEncoder, FineTuningObjective, fine_tune, rivals
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.training.losses import copies, info_nce, xtreme_r
 from bench.training.pair_batches import PairBatches, PairReader, Questions
@@ -129,14 +129,14 @@ def computed(name: str, start: str, pairs: str, size: int) -> dict[str, Any]:
         return Plain(loaded.model.double(), folder, config.contract(loaded.contract))
 
     questions = plain()
-    sides = Sides(questions, questions if config.tied else plain())
-    tuning = FineTuningObjective(config, sides)
+    encoders = DualEncoder(questions, questions if config.tied else plain())
+    tuning = FineTuningObjective(config, encoders)
     tuning.modules.double()
-    reader = PairReader(StoredPairs(Path(pairs)), Reader(tokenizer.load(folder), sides.contract), config)
+    reader = PairReader(StoredPairs(Path(pairs)), Reader(tokenizer.load(folder), encoders.contract), config)
     batch = PairBatches(reader, np.arange(12), 1).batch(np.random.default_rng(0))
     value, values = tuning.loss(questions, batch)
     value.backward()
-    trained = {id(one): cast(nn.Parameter, one.embeddings) for one in (questions, sides.passages)}
+    trained = {id(one): cast(nn.Parameter, one.embeddings) for one in (questions, encoders.passages)}
     weights = [*trained.values(), *([] if tuning.scale is None else tuning.scale.parameters())]
     GradientAverage(weights).average()
     return {
@@ -253,7 +253,7 @@ def test_held_out_measures(tmp_path: Path, start: Path) -> None:
     config = config_of(pairs=5)
     loaded = TrainableEncoder.load(start, "cpu")
     encoder = replace(loaded, contract=config.contract(loaded.contract))
-    tuning = FineTuningObjective(config, Sides(encoder, encoder))
+    tuning = FineTuningObjective(config, DualEncoder(encoder, encoder))
     reader = PairReader(
         StoredPairs(pairs_in(tmp_path / "pairs")), Reader(tokenizer.load(start), encoder.contract), config
     )
