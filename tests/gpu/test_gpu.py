@@ -57,16 +57,16 @@ def train(tmp_path: Path, corpus: Path, calm: Callable[[Contract], Path]) -> Tra
         name: str, device: str, steps: int, folder: str = "", kill: int | None = None, **changed: Any
     ) -> tuple[Path, dict[str, Any], list[dict[str, Any]]]:
         values: Any = resolve([METHODS[name]], RunConfig, profile=PROFILES["mini"])[name].method
-        own = {**values.model_dump(), **SMALL, **changed}
-        own |= {key: 0.0 for key in ("projection_dropout", "dropout") if key in own}
-        config: Any = METHODS[name].config.model_validate(own)
+        settings = {**values.model_dump(), **SMALL, **changed}
+        settings |= {key: 0.0 for key in ("projection_dropout", "dropout") if key in settings}
+        config: Any = METHODS[name].config.model_validate(settings)
         out = tmp_path / (folder or f"{name}-{device}") / "out"
         out.mkdir(parents=True, exist_ok=True)
-        seen: list[float] = []
+        advanced: list[float] = []
 
         def advance(units: float) -> None:
-            seen.append(units)
-            if len(seen) == kill:
+            advanced.append(units)
+            if len(advanced) == kill:
                 raise InterruptedError
 
         job = TrainingJob(tokens=0, seed=1, device=device, threads=1, steps=steps)
@@ -82,10 +82,10 @@ def train(tmp_path: Path, corpus: Path, calm: Callable[[Contract], Path]) -> Tra
 def test_a_step_is_that_of_the_processor(name: str, train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
     """Loss and length of the gradient of three steps, in float32 without TF32: within a thousandth."""
     monkeypatch.setattr(loop, "tensor_cores", lambda _: nullcontext())
-    (_, _, expected), (_, _, found) = train(name, "cpu", 3), train(name, DEVICE, 3)
-    for one, other in zip(expected[1:], found[1:], strict=True):
-        assert other["loss"] == pytest.approx(one["loss"], rel=1e-3)
-        assert other["gradient_norm"] == pytest.approx(one["gradient_norm"], rel=1e-2)
+    (_, _, expected), (_, _, log) = train(name, "cpu", 3), train(name, DEVICE, 3)
+    for expected_line, line in zip(expected[1:], log[1:], strict=True):
+        assert line["loss"] == pytest.approx(expected_line["loss"], rel=1e-3)
+        assert line["gradient_norm"] == pytest.approx(expected_line["gradient_norm"], rel=1e-2)
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
@@ -103,15 +103,15 @@ def test_bfloat16_and_tf32_drift_little(name: str, train: Train, monkeypatch: py
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_a_killed_training_goes_on(name: str, train: Train) -> None:
     """Killed after its fourth step of six: the same number of tokens, and about the same weights."""
-    given: dict[str, Any] = {"checkpoint_tokens": 1}
-    out, facts, _ = train(name, DEVICE, 6, folder="whole", **given)
+    options: dict[str, Any] = {"checkpoint_tokens": 1}
+    out, facts, _ = train(name, DEVICE, 6, folder="whole", **options)
     with pytest.raises(InterruptedError):
-        train(name, DEVICE, 6, folder="killed", kill=4, **given)
-    again, resumed, _ = train(name, DEVICE, 6, folder="killed", **given)
+        train(name, DEVICE, 6, folder="killed", kill=4, **options)
+    resumed_out, resumed, _ = train(name, DEVICE, 6, folder="killed", **options)
     assert resumed["tokens"] == facts["tokens"]
-    weights, found = (load_file(one / "encoder" / "model.safetensors") for one in (out, again))
+    weights, resumed_weights = (load_file(folder / "encoder" / "model.safetensors") for folder in (out, resumed_out))
     for key, weight in weights.items():
-        torch.testing.assert_close(found[key], weight, atol=1e-2, rtol=1e-2)
+        torch.testing.assert_close(resumed_weights[key], weight, atol=1e-2, rtol=1e-2)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -124,15 +124,15 @@ def test_recomputed_dropout_is_that_of_the_first_pass(start: Path, precision: An
         torch.manual_seed(3)
         vectors = make()
         info_nce(vectors[::2], vectors[1::2], temperature=0.2, similarity="cos").backward()
-        return torch.cat([one.grad.flatten() for one in encode.model.parameters() if one.grad is not None])
+        return torch.cat([weight.grad.flatten() for weight in encode.model.parameters() if weight.grad is not None])
 
     def by_hand() -> torch.Tensor:
         batches = budget([len(row) for row in ROWS], 20)
         order = torch.tensor([at for batch in batches for at in batch]).argsort()
         return torch.cat([encode([ROWS[at] for at in batch]) for batch in batches])[order.to(encode.device)]
 
-    found, expected = gradients(lambda: replace(encode, chunk_tokens=20)(ROWS)), gradients(by_hand)
-    assert float(torch.cosine_similarity(found, expected, dim=0)) > 0.999
+    chunked, expected = gradients(lambda: replace(encode, chunk_tokens=20)(ROWS)), gradients(by_hand)
+    assert float(torch.cosine_similarity(chunked, expected, dim=0)) > 0.999
 
 
 @pytest.mark.parametrize(("precision", "bound"), [("float32", 1e-4), ("bfloat16", 0.05)])
@@ -141,11 +141,11 @@ def test_vectors_are_those_of_the_processor(start: Path, precision: Any, bound: 
     rng = np.random.default_rng(0)
     items = [Item(str(at), " ".join(f"w{word}" for word in rng.integers(5, 125, 1 + at % 40))) for at in range(200)]
     contract = replace(Contract.load(start), dtype=precision)
-    expected, found = (
-        inference.load(start, device, contract=one).encode(items, "passage")
-        for device, one in (("cpu", Contract.load(start)), (DEVICE, contract))
+    expected, vectors = (
+        inference.load(start, device, contract=contract_of_device).encode(items, "passage")
+        for device, contract_of_device in (("cpu", Contract.load(start)), (DEVICE, contract))
     )
-    assert np.abs(found - expected).max() < bound
+    assert np.abs(vectors - expected).max() < bound
 
 
 @pytest.mark.parametrize("similarity", ["dot", "cos"])
@@ -156,10 +156,10 @@ def test_rankings_are_those_of_the_processor(similarity: Any) -> None:
     passages[1000:1100] = passages[0]  # ties
     queries = VectorBlock([f"q{at}" for at in range(50)], rng.normal(size=(50, 32)).astype(np.float32))
     rows = VectorBlock([f"p{at}" for at in range(len(passages))], passages)
-    found, expected = (
+    rankings, expected = (
         list(search(queries, rows, 100, "trec", similarity, "torch", device)) for device in (DEVICE, "cpu")
     )
-    assert found == expected
+    assert rankings == expected
 
 
 def test_chunks_bound_the_memory(start: Path) -> None:

@@ -18,6 +18,6 @@ SILENT = {"cmlm", "mlm", "simcse"}
 def test_every_promise_is_kept(name: str, tmp_path: Path) -> None:
     """None is broken, and the one that three methods do not make is said to be theirs not to make."""
     verdicts = list(run(name, tmp_path, plugins=PLUGINS))
-    assert [f"{one.check.name}: {one.reason}" for one in verdicts if one.state == "broken"] == []
-    left_out = [one.check.name for one in verdicts if one.state == "not applicable"]
+    assert [f"{verdict.check.name}: {verdict.reason}" for verdict in verdicts if verdict.state == "broken"] == []
+    left_out = [verdict.check.name for verdict in verdicts if verdict.state == "not applicable"]
     assert left_out == (["learns-planted-corpus"] if name in SILENT else [])

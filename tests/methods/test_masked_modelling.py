@@ -13,48 +13,48 @@ from methods.mlm import MlmMethodConfig
 from methods.mlm.trainer import MlmTrainer
 from tests.methods.conftest import EncoderFor
 
-LEFT, RIGHT = [[1, 10, 11, 12, 2], [1, 20, 2]], [[1, 13, 14, 2], [1, 21, 22, 2]]
+FIRSTS, SECONDS = [[1, 10, 11, 12, 2], [1, 20, 2]], [[1, 13, 14, 2], [1, 21, 22, 2]]
 
 
-def batch(left: list[list[int]]) -> PairsAndMasks:
+def batch(firsts: list[list[int]]) -> PairsAndMasks:
     """Two pairs, the first word of each second sentence hidden."""
     masked = Masked(
         [np.array([1, 3, 14, 2]), np.array([1, 3, 22, 2])], np.arange(2), np.ones(2, np.int64), np.array([13, 21])
     )
-    return PairsAndMasks(PairBatch(left, RIGHT, np.arange(2), ("en", "en")), masked)
+    return PairsAndMasks(PairBatch(firsts, SECONDS, np.arange(2), ("en", "en")), masked)
 
 
 @pytest.fixture
 def encode(encoder_for: EncoderFor) -> TrainableEncoder:
     """The tiny encoder with embeddings large enough to tell words apart."""
-    made = encoder_for(CmlmConfig())
+    encoder = encoder_for(CmlmConfig())
     with torch.no_grad():
-        made.embeddings.mul_(20)
-    return made
+        encoder.embeddings.mul_(20)
+    return encoder
 
 
 def test_the_first_projection_is_the_vector_itself() -> None:
     """Of every vector; one projection has no layers; multiply-adds by hand."""
     vectors = torch.randn(4, 6)
-    made = Projections(6, 5)
-    assert made(vectors).shape == (4, 5, 6)
-    torch.testing.assert_close(made(vectors)[:, 0], vectors, rtol=0, atol=0)
-    assert not torch.allclose(made(vectors)[:, 1], made(vectors)[:, 2])
-    assert made.operations(4) == 4 * (36 + 36 + 6 * 24)
-    lone = Projections(6, 1)
-    torch.testing.assert_close(lone(vectors), vectors[:, None], rtol=0, atol=0)
-    assert lone.operations(4) == 0
+    projections = Projections(6, 5)
+    assert projections(vectors).shape == (4, 5, 6)
+    torch.testing.assert_close(projections(vectors)[:, 0], vectors, rtol=0, atol=0)
+    assert not torch.allclose(projections(vectors)[:, 1], projections(vectors)[:, 2])
+    assert projections.operations(4) == 4 * (36 + 36 + 6 * 24)
+    single = Projections(6, 1)
+    torch.testing.assert_close(single(vectors), vectors[:, None], rtol=0, atol=0)
+    assert single.operations(4) == 0
 
 
 def test_the_loss_written_out(encode: TrainableEncoder) -> None:
     """The model over word vectors with the projected ones in front; the hidden token is three places further on."""
     head, projections = MlmHead.for_(encode), Projections(16, 3)
-    given = batch(LEFT)
-    assert given.masked is not None
+    pairs = batch(FIRSTS)
+    assert pairs.masked is not None
     losses = []
     with torch.no_grad():
-        for left, sequence, target in zip(LEFT, given.masked.inputs, given.masked.targets, strict=True):
-            front = projections(encode([left]))[0]
+        for first, sequence, target in zip(FIRSTS, pairs.masked.inputs, pairs.masked.targets, strict=True):
+            front = projections(encode([first]))[0]
             ids = encode.rows(np.array([2, 2, 2, *sequence]))
             words = encode.embeddings[torch.from_numpy(ids)]
             words[:3] = front
@@ -65,25 +65,25 @@ def test_the_loss_written_out(encode: TrainableEncoder) -> None:
             torch.testing.assert_close(states, plain, rtol=0, atol=1e-6)
             logits = head(plain[4]) @ encode.embeddings.T + head.bias
             losses.append(float(logits.logsumexp(0) - logits[int(encode.rows(np.array([target]))[0])]))
-        found, _ = CmlmTrainer(CmlmConfig()).loss(head, projections, encode, given)
-    assert float(found) == pytest.approx(sum(losses) / 2, abs=1e-5)
+        loss, _ = CmlmTrainer(CmlmConfig()).loss(head, projections, encode, pairs)
+    assert float(loss) == pytest.approx(sum(losses) / 2, abs=1e-5)
 
 
 def test_the_sentence_before_matters_learns_and_counts(encode: TrainableEncoder) -> None:
     """Another changes the loss, gradients reach its words; both passes count, with three places in front."""
     head, projections = MlmHead.for_(encode), Projections(16, 3)
     trainer = CmlmTrainer(CmlmConfig())
-    loss, _ = trainer.loss(head, projections, encode, batch(LEFT))
-    other, _ = trainer.loss(head, projections, encode, batch([[1, 40, 41, 2], LEFT[1]]))
-    assert abs(float(loss.detach() - other.detach())) > 1e-6
+    loss, _ = trainer.loss(head, projections, encode, batch(FIRSTS))
+    other_loss, _ = trainer.loss(head, projections, encode, batch([[1, 40, 41, 2], FIRSTS[1]]))
+    assert abs(float(loss.detach() - other_loss.detach())) > 1e-6
     head.requires_grad_(requires_grad=False)
     vectors: list[torch.Tensor] = []
-    projections.register_forward_hook(lambda _module, given, _made: vectors.append(given[0]))
-    loss, _ = trainer.loss(head, projections, encode, batch(LEFT))
+    projections.register_forward_hook(lambda _module, inputs, _output: vectors.append(inputs[0]))
+    loss, _ = trainer.loss(head, projections, encode, batch(FIRSTS))
     grads = torch.autograd.grad(loss, vectors[-1])
     assert bool(grads[0].abs().sum(1).all())
     before = encode.meter.tokens, encode.meter.passes
-    trainer.loss(head, projections, encode, batch(LEFT))
+    trainer.loss(head, projections, encode, batch(FIRSTS))
     assert (encode.meter.tokens - before[0], encode.meter.passes - before[1]) == (8 + 8 + 6, 2)
 
 
@@ -102,6 +102,6 @@ def test_the_loss_of_mlm_is_the_mean_over_hidden_tokens(encoder_for: EncoderFor)
             logits = head(states) @ encode.embeddings.T + head.bias
             row = logits[packed.starts[0] + int(place)]
             losses.append(float(row.logsumexp(0) - row[int(encode.rows(np.array([target]))[0])]))
-        found, seen = MlmTrainer(config).loss(head, encode, masked)
-    assert float(found) == pytest.approx(sum(losses) / 2, abs=1e-5)
-    assert seen == {"hidden": 2.0}
+        loss, metrics = MlmTrainer(config).loss(head, encode, masked)
+    assert float(loss) == pytest.approx(sum(losses) / 2, abs=1e-5)
+    assert metrics == {"hidden": 2.0}

@@ -31,12 +31,12 @@ PRESETS = json.loads((FIXTURES / "presets.json").read_text(encoding="utf-8"))
 @pytest.mark.parametrize(("name", "preset", "values"), PRESETS)
 def test_presets_as_printed(name: str, preset: str, values: dict[str, object]) -> None:
     """What a config has when the preset is named."""
-    given = resolve([METHODS[name]], profile=None, preset=preset)[name].method.model_dump()
+    config = resolve([METHODS[name]], profile=None, preset=preset)[name].method.model_dump()
     for key, value in values.items():
-        found = given
+        setting = config
         for part in key.split("."):
-            found = found[part]
-        assert found == value, key
+            setting = setting[part]
+        assert setting == value, key
 
 
 @pytest.mark.parametrize("grid", ["queue", "negatives"])
@@ -83,7 +83,7 @@ def test_a_card_describes_every_setting_and_preset(name: str) -> None:
 def test_a_wrong_setting_is_refused(name: str, sets: str, message: str) -> None:
     """The error says what is allowed, before anything starts."""
     with pytest.raises(ConfigError, match=message):
-        resolve([METHODS[name]], sets=[f"method.{one}" for one in sets.split()])
+        resolve([METHODS[name]], sets=[f"method.{setting}" for setting in sets.split()])
 
 
 @pytest.mark.parametrize("name", TRAINED)
@@ -94,9 +94,9 @@ def test_what_its_paper_prints_is_a_preset(name: str) -> None:
     assert paper.source
     assert check_preset(method.config, paper.values) == []
     for size in ("small", "paper"):
-        given = resolve([method], profile=profile(size))[name]
-        assert all(given.origins[f"method.{key}"] == f"profile {size}" for key in paper.values)
-        assert getattr(given.method, "learning_rate", 0) <= 5e-4  # weights that were trained before want small steps
+        resolved = resolve([method], profile=profile(size))[name]
+        assert all(resolved.origins[f"method.{key}"] == f"profile {size}" for key in paper.values)
+        assert getattr(resolved.method, "learning_rate", 0) <= 5e-4  # weights that were trained before want small steps
 
 
 def test_a_named_preset_replaces_that_of_the_profile() -> None:
@@ -106,5 +106,5 @@ def test_a_named_preset_replaces_that_of_the_profile() -> None:
     assert resolve([ccp], profile=size, preset="paper")["ccp"].origins["method.bank.capacity"] == "preset paper"
     plain = resolve([ccp], profile=None)["ccp"]
     assert "method.bank.capacity" not in plain.origins
-    named = resolve([METHODS["contriever"]], profile=size, preset="mcontriever")["contriever"]
-    assert named.origins["method.queue"] == "preset mcontriever"
+    replaced = resolve([METHODS["contriever"]], profile=size, preset="mcontriever")["contriever"]
+    assert replaced.origins["method.queue"] == "preset mcontriever"

@@ -36,7 +36,7 @@ from tests.conftest import TwoProcesses, present
 from tests.methods.test_trainings import TABLES, KilledError, killer
 
 OFTEN = {"learning_rate": 5e-3, "probe_pairs": 4, "checkpoint_tokens": 500}
-OTHERS = [pytest.param(one, marks=pytest.mark.slow) for one in sorted({*TABLES["small"]} - {"contriever"})]
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in sorted({*TABLES["small"]} - {"contriever"})]
 JOB = TrainingJob(tokens=3000, seed=1, device="cpu", threads=1)
 
 
@@ -55,11 +55,11 @@ def both(name: str, start: str, shards: str, place: str) -> dict[str, Any]:
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir(parents=True)
         if rank():
-            own = folder / f"{kind}-{rank()}-parts"
-            shutil.rmtree(own, ignore_errors=True)
+            copied_parts = folder / f"{kind}-{rank()}-parts"
+            shutil.rmtree(copied_parts, ignore_errors=True)
             if parts.is_dir():
-                shutil.copytree(parts, own)
-            parts = own
+                shutil.copytree(parts, copied_parts)
+            parts = copied_parts
         dist.barrier()
         with reproducible(JOB), patch.object(TrainableEncoder, "save", lambda self, _: saved.append(_digest(self))):
             return dict(trainer.train(Path(start), Path(shards), JOB, Workspace(out, Parts(parts), advance)))
@@ -74,7 +74,7 @@ def both(name: str, start: str, shards: str, place: str) -> dict[str, Any]:
     return {"saved": saved} | {name: facts[name] for name in ("tokens", "steps", "pairs", "distinct_tokens", "loss")}
 
 
-@pytest.mark.parametrize("name", ["contriever", *OTHERS])
+@pytest.mark.parametrize("name", ["contriever", *SLOW])
 def test_both_processes_have_one_encoder(
     name: str, tmp_path: Path, corpus: Path, start_of: Any, two_processes: TwoProcesses
 ) -> None:
@@ -103,9 +103,9 @@ def test_the_launcher_starts_watches_and_ends_them(tmp_path: Path, corpus: Path,
         work = Workspace(out, Parts(tmp_path / f"{kind}-parts"), advance, lines.append)
         return out, dict(train_on_several("methods.crop.trainer:CropTrainer", config, folders, JOB, work, 2))
 
-    whole, facts = train("whole", units.append)
+    expected, facts = train("whole", units.append)
     assert (facts["processes"], sum(units)) == (2, facts["tokens"])
-    assert "".join(map(log_line, lines)) == (whole / "log.jsonl").read_text(encoding="utf-8")
+    assert "".join(map(log_line, lines)) == (expected / "log.jsonl").read_text(encoding="utf-8")
     with pytest.raises(KilledError):
         train("stopped", killer(1500))
 
@@ -125,7 +125,7 @@ def test_the_launcher_starts_watches_and_ends_them(tmp_path: Path, corpus: Path,
     assert [worker.returncode for worker in workers] == [-signal.SIGKILL] * 2
     stopped, _ = train("stopped", noop)
     for path in ("encoder/model.safetensors", "log.jsonl"):
-        assert (stopped / path).read_bytes() == (whole / path).read_bytes()
+        assert (stopped / path).read_bytes() == (expected / path).read_bytes()
 
 
 @pytest.mark.slow
@@ -191,21 +191,26 @@ def test_no_process_outlives_the_one_that_started_it(tmp_path: Path) -> None:
         time.sleep(0.05)
 
 
-def drawn(shards: str, pure: bool) -> list[tuple[list[int], list[str], float]]:
+def ten_batches(shards: str, pure: bool) -> list[tuple[list[int], list[str], float]]:
     """Return what a process draws in ten batches, the languages of these documents, and its next own number."""
     corpus, rng = Shards(Path(shards)), np.random.default_rng(5 + rank())
     config = CropConfig.model_validate({"probe_pairs": 2, "language_pure": pure})
     source = Documents(corpus, config, least=1, seed=3)
-    found = [(source.draw(4, rng), float(rng.random())) for _ in range(10)]
-    return [(documents, [corpus.language_of(one) for one in documents], own) for documents, own in found]
+    batches = [(source.draw(4, rng), float(rng.random())) for _ in range(10)]
+    return [
+        (documents, [corpus.language_of(document) for document in documents], next_number)
+        for documents, next_number in batches
+    ]
 
 
 @pytest.mark.parametrize("pure", [True, False])
 def test_each_draws_its_own_documents_of_one_language(pure: bool, corpus: Path, two_processes: TwoProcesses) -> None:
     """Four each, none twice, views by chances of its own; the first process's generator counts."""
-    first, second = two_processes(drawn, str(corpus), pure)
-    for (mine, languages, own), (others, their, other) in zip(first, second, strict=True):
-        assert len({*mine, *others}) == 8
-        assert own != other
-        assert not pure or len({*languages, *their}) == 1
-    assert len({languages[0] for _, languages, _ in first}) > 1
+    first, second = two_processes(ten_batches, str(corpus), pure)
+    for (first_documents, first_languages, first_number), (second_documents, second_languages, second_number) in zip(
+        first, second, strict=True
+    ):
+        assert len({*first_documents, *second_documents}) == 8
+        assert first_number != second_number
+        assert not pure or len({*first_languages, *second_languages}) == 1
+    assert len({first_languages[0] for _, first_languages, _ in first}) > 1

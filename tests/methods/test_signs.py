@@ -16,6 +16,6 @@ def test_signs(healthy: str | dict[str, float], changed: dict[str, float], sente
     """Each value shows by itself; healthy ones say nothing."""
     values = SIGNS["healthy"][healthy] if isinstance(healthy, str) else healthy
     assert signs(values) == []
-    found = signs({**values, **changed})
-    assert len(found) == bool(sentence)
-    assert all(sentence in one for one in found)
+    warnings = signs({**values, **changed})
+    assert len(warnings) == bool(sentence)
+    assert all(sentence in warning for warning in warnings)

@@ -30,11 +30,11 @@ class KilledError(RuntimeError):
 
 def killer(tokens: int) -> Callable[[float], None]:
     """Return a progress hook that raises after so many tokens."""
-    left = [float(tokens)]
+    remaining = [float(tokens)]
 
     def advance(count: float) -> None:
-        left[0] -= count
-        if left[0] <= 0:
+        remaining[0] -= count
+        if remaining[0] <= 0:
             raise KilledError
 
     return advance
@@ -52,8 +52,8 @@ Run = Callable[..., Any]
 def run(train_method: Run) -> Run:
     """Train a method with a config; `folder` names the training."""
 
-    def make(folder: str, name: str, config: Any, **given: Any) -> Any:
-        return train_method(folder, METHODS[name].build_trainer(config), config.contract(), **given)
+    def make(folder: str, name: str, config: Any, **options: Any) -> Any:
+        return train_method(folder, METHODS[name].build_trainer(config), config.contract(), **options)
 
     return make
 
@@ -76,23 +76,25 @@ def test_a_killed_training_ends_with_the_same_bytes(
     Every weight learns, all logged numbers are finite, and another seed gives other weights.
     """
     config = config_of(name, **values, checkpoint_tokens=200)
-    whole = run("whole", name, config)
+    expected = run("whole", name, config)
     with pytest.raises(KilledError):
         run("killed", name, config, advance=killer(700))
-    again = run("killed", name, config)
-    assert [*again.parts.glob("checkpoint-*.json")]
-    assert again.files() == whole.files()
-    assert again.facts["distinct_tokens"] == whole.facts["distinct_tokens"]
+    resumed = run("killed", name, config)
+    assert [*resumed.parts.glob("checkpoint-*.json")]
+    assert resumed.files() == expected.files()
+    assert resumed.facts["distinct_tokens"] == expected.facts["distinct_tokens"]
     start = load_file(start_of(config.contract()) / "model.safetensors")
-    exported = load_file(whole.out / "encoder" / "model.safetensors")
-    assert {key: one.shape for key, one in exported.items()} == {key: one.shape for key, one in start.items()}
-    assert not (whole.out / "encoder" / "mlm_head.safetensors").exists()
-    assert Contract.load(whole.out / "encoder") == config.contract()
-    assert [one for one in whole.facts["without_gradient"] if "pooler" not in one] == []
-    assert all(np.isfinite(value) for line in whole.log for value in line.values() if isinstance(value, float))
-    assert set(logged) <= {key for line in whole.log for key in line}
-    other = run("other", name, config, seed=2)
-    assert other.files()["encoder/model.safetensors"] != whole.files()["encoder/model.safetensors"]
+    exported = load_file(expected.out / "encoder" / "model.safetensors")
+    assert {key: tensor.shape for key, tensor in exported.items()} == {
+        key: tensor.shape for key, tensor in start.items()
+    }
+    assert not (expected.out / "encoder" / "mlm_head.safetensors").exists()
+    assert Contract.load(expected.out / "encoder") == config.contract()
+    assert [tensor for tensor in expected.facts["without_gradient"] if "pooler" not in tensor] == []
+    assert all(np.isfinite(value) for line in expected.log for value in line.values() if isinstance(value, float))
+    assert set(logged) <= {key for line in expected.log for key in line}
+    other_seed = run("other", name, config, seed=2)
+    assert other_seed.files()["encoder/model.safetensors"] != expected.files()["encoder/model.safetensors"]
 
 
 @pytest.mark.parametrize(
@@ -102,8 +104,8 @@ def test_a_killed_training_ends_with_the_same_bytes(
 def test_it_learns(name: str, values: dict[str, Any], tokens: int, factor: float, metric: str, run: Run) -> None:
     """The loss falls on a planted corpus, and held-out pairs are found better than at the start."""
     log = run("one", name, config_of(name, **values, probe_every=50), tokens=tokens).log
-    found = [line[metric] for line in log[1:] if metric in line]
-    assert np.mean(found[-5:]) < factor * np.mean(found[:5])
+    curve = [line[metric] for line in log[1:] if metric in line]
+    assert np.mean(curve[-5:]) < factor * np.mean(curve[:5])
     first, last = log[0]["probe"], log[-1]["probe"]
     if name == "msm":
         assert last["context_accuracy"] > 1.5 * last["context_chance"]

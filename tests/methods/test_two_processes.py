@@ -33,14 +33,14 @@ def part(batch: Any, mine: slice) -> Any:
         return PairsAndMasks(part(batch.pairs, mine), None)
     if isinstance(batch, Blocks):
         units = np.split(np.arange(len(batch.units)), np.cumsum(batch.sizes)[:-1])[mine]
-        kept = [batch.units[at] for unit in units for at in unit[:2]]
-        return Blocks(kept, np.full(len(units), 2), batch.documents[mine], batch.languages[mine])
+        sentences = [batch.units[at] for unit in units for at in unit[:2]]
+        return Blocks(sentences, np.full(len(units), 2), batch.documents[mine], batch.languages[mine])
     if isinstance(batch, Runs):
         mine = slice(2 * (mine.start or 0), None if mine.stop is None else 2 * mine.stop)
     return replace(batch, **{field.name: getattr(batch, field.name)[mine] for field in fields(batch)})
 
 
-def begun(name: str, settings: dict[str, Any], start: str, corpus: str) -> tuple[Any, ...]:
+def training_of(name: str, settings: dict[str, Any], start: str, corpus: str) -> tuple[Any, ...]:
     """Let a method make loss, source and modules, in float64; return them, the encoder and what follows a step."""
     method: Any = load().methods[name].value
     config = method.config.model_validate({"pairs": 6, "pooling": "mean", "probe_pairs": 4, **settings})
@@ -60,40 +60,40 @@ def begun(name: str, settings: dict[str, Any], start: str, corpus: str) -> tuple
 
 def computed(name: str, settings: dict[str, Any], cut: int, start: str, corpus: str) -> dict[str, Any]:
     """Compute loss, averaged gradients and what is kept of this process's part of a batch."""
-    loss, source, encode, modules, after_step = begun(name, settings, start, corpus)
+    loss, source, encode, modules, after_step = training_of(name, settings, start, corpus)
     mine = slice(None) if world_size() == 1 else slice(0, cut) if rank() == 0 else slice(cut, None)
     with mock.patch("torch.distributed.is_initialized", return_value=False):  # each draws the whole batch
         batch = source.batch(np.random.default_rng(0))
     value, _ = loss(encode, part(batch, mine))
     value.backward()
-    weights = [*encode.model.parameters(), *(one for one in modules.parameters() if one.requires_grad)]
+    weights = [*encode.model.parameters(), *(weight for weight in modules.parameters() if weight.requires_grad)]
     GradientAverage(weights).average()
     if after_step is not None:
         after_step(1)
     return {
         "loss": all_reduce_sum(value.detach()) / world_size(),
-        "gradients": [one.grad for one in weights if one.grad is not None and bool(one.grad.any())],
+        "gradients": [weight.grad for weight in weights if weight.grad is not None and bool(weight.grad.any())],
         "kept": [value for value in modules.state_dict().values() if value.is_floating_point()],
     }
 
 
-def same(found: dict[str, Any], expected: dict[str, Any]) -> None:
+def assert_equal(result: dict[str, Any], expected: dict[str, Any]) -> None:
     """Compare two results, to 1e-9."""
-    torch.testing.assert_close(found["loss"], expected["loss"], rtol=0, atol=1e-9)
+    torch.testing.assert_close(result["loss"], expected["loss"], rtol=0, atol=1e-9)
     for name in ("gradients", "kept"):
-        assert len(found[name]) == len(expected[name])
-        for one, other in zip(found[name], expected[name], strict=True):
-            torch.testing.assert_close(one, other, rtol=0, atol=1e-9)
+        assert len(result[name]) == len(expected[name])
+        for tensor, expected_tensor in zip(result[name], expected[name], strict=True):
+            torch.testing.assert_close(tensor, expected_tensor, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_two_processes_are_one(case: str, two_processes: TwoProcesses, start_of: Start, corpus: Path) -> None:
     """Mean loss, averaged gradients, statistics and queue; batches of different size where that may be."""
-    given = (*CASES[case], str(start_of(Contract(pooling="mean"))), str(corpus))
-    alone = computed(*given)
-    assert alone["gradients"]
-    for one in two_processes(computed, *given):
-        same(one, alone)
+    arguments = (*CASES[case], str(start_of(Contract(pooling="mean"))), str(corpus))
+    single = computed(*arguments)
+    assert single["gradients"]
+    for result in two_processes(computed, *arguments):
+        assert_equal(result, single)
 
 
 @pytest.mark.slow
@@ -102,9 +102,9 @@ def test_statistics_are_each_process_s_own(
     heads: str, two_processes: TwoProcesses, start_of: Start, corpus: Path
 ) -> None:
     """Msm without `sync_bn`: halves normalised by themselves, negatives of both; not as one batch."""
-    given = ("msm", {**CASES["msm"][1], "heads": heads}, 2, str(start_of(Contract(pooling="mean"))), str(corpus))
-    _, source, encode, modules, _ = begun(*given[:2], *given[3:])
-    config = MsmConfig.model_validate({**given[1], "pooling": "mean"})
+    arguments = ("msm", {**CASES["msm"][1], "heads": heads}, 2, str(start_of(Contract(pooling="mean"))), str(corpus))
+    _, source, encode, modules, _ = training_of(*arguments[:2], *arguments[3:])
+    config = MsmConfig.model_validate({**arguments[1], "pooling": "mean"})
     batch = source.batch(np.random.default_rng(0))
     halves = [part(batch, mine) for mine in (slice(0, 2), slice(2, None))]
     rows = [MsmTrainer(config).projected(encode, modules["msm"], half) for half in halves]
@@ -113,7 +113,7 @@ def test_statistics_are_each_process_s_own(
     value = msm_loss(queries, keys, documents, temperature=config.temperature, mu=config.mu, mode=config.loss.mode)
     value.backward()
     weights = [*encode.model.parameters(), *modules.parameters()]
-    expected = [one.grad for one in weights if one.grad is not None and bool(one.grad.any())]
-    for found in two_processes(computed, *given):
-        same({**found, "kept": []}, {"loss": value.detach(), "gradients": expected, "kept": []})
-    assert abs(float(computed(*given)["loss"] - value.detach())) > 1e-3
+    expected = [weight.grad for weight in weights if weight.grad is not None and bool(weight.grad.any())]
+    for result in two_processes(computed, *arguments):
+        assert_equal({**result, "kept": []}, {"loss": value.detach(), "gradients": expected, "kept": []})
+    assert abs(float(computed(*arguments)["loss"] - value.detach())) > 1e-3

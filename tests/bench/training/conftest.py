@@ -56,7 +56,7 @@ def train(tmp_path: Path, corpus: Path, start: Path, trained: Callable[[Path, Pa
         scale: Mapping[int, float] = MappingProxyType({}),
         flops: float | None = None,
         idle_layer: bool = False,
-        seen: Callable[[], Mapping[str, float]] | None = None,
+        log_values: Callable[[], Mapping[str, float]] | None = None,
         **changed: Any,
     ) -> Any:
         folder, config = tmp_path / name, config_of(**changed)
@@ -68,9 +68,9 @@ def train(tmp_path: Path, corpus: Path, start: Path, trained: Callable[[Path, Pa
             head, source = Head(idle_layer), SentencePairs(Shards(corpus), config, seed, two_sentences)
 
             def loss(encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Any]:
-                left, right = map(head.layer, encode.encode_views(pairs))
-                value = info_nce(left, right, temperature=config.temperature, similarity="cos", symmetric=True)
-                return value * scale.get(int(head.steps) + 1, 1.0), seen or {"accuracy": accuracy(left, right)}
+                queries, keys = map(head.layer, encode.encode_views(pairs))
+                value = info_nce(queries, keys, temperature=config.temperature, similarity="cos", symmetric=True)
+                return value * scale.get(int(head.steps) + 1, 1.0), log_values or {"accuracy": accuracy(queries, keys)}
 
             def after(step: int) -> None:
                 head.steps += 1

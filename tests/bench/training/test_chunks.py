@@ -55,32 +55,34 @@ def test_an_epoch_cuts_the_stream_once_through(corpus: Path, rng: np.random.Gene
             assert chunk.length == length
             starts[chunk.language].append(chunk.start)
             sizes[chunk.language] = len(chunk.stream)
-    for language, found in starts.items():
-        size, offset = sizes[language], found[0] % length
+    for language, language_starts in starts.items():
+        size, offset = sizes[language], language_starts[0] % length
         count = (size - offset) // length
-        assert len(found) > count, "the test needs more than an epoch"
-        assert sorted(found[:count]) == [offset + at * length for at in range(count)]
-        assert found[:count] != sorted(found[:count])
-        assert found[count] % length != offset
-    assert len({found[0] % length for found in starts.values()}) > 1
+        assert len(language_starts) > count, "the test needs more than an epoch"
+        assert sorted(language_starts[:count]) == [offset + at * length for at in range(count)]
+        assert language_starts[:count] != sorted(language_starts[:count])
+        assert language_starts[count] % length != offset
+    assert len({language_starts[0] % length for language_starts in starts.values()}) > 1
 
 
-def drawn(chunks: Chunks, count: int, seed: int) -> list[tuple[str, int]]:
+def next_chunks(chunks: Chunks, count: int, seed: int) -> list[tuple[str, int]]:
     """Language and start of the next chunks."""
     return [(chunk.language, chunk.start) for chunk in chunks.draw(count, np.random.default_rng(seed))]
 
 
 def test_the_seed_and_the_state_decide_the_order(corpus: Path) -> None:
     """Equal seeds give equal chunks, others other offsets in the same languages; the state goes on in an epoch."""
-    first, again, other = (drawn(Chunks(Shards(corpus), config_of(), 16, seed), 12, 0) for seed in (1, 1, 2))
-    assert first == again != other
-    assert [language for language, _ in first] == [language for language, _ in other]
-    one, twin = (Chunks(Shards(corpus), config_of(), 16, 1) for _ in range(2))
+    first, same_seed, other_seed = (
+        next_chunks(Chunks(Shards(corpus), config_of(), 16, seed), 12, 0) for seed in (1, 1, 2)
+    )
+    assert first == same_seed != other_seed
+    assert [language for language, _ in first] == [language for language, _ in other_seed]
+    chunks, restored = (Chunks(Shards(corpus), config_of(), 16, 1) for _ in range(2))
     for at in range(11):
-        drawn(one, 7, at)
-    twin.restore(one.state())
+        next_chunks(chunks, 7, at)
+    restored.restore(chunks.state())
     for at in range(20):
-        assert drawn(twin, 7, at) == drawn(one, 7, at)
+        assert next_chunks(restored, 7, at) == next_chunks(chunks, 7, at)
 
 
 def test_languages_are_drawn_alike_each_by_itself(corpus: Path) -> None:
@@ -100,11 +102,11 @@ def test_languages_are_drawn_alike_each_by_itself(corpus: Path) -> None:
 def test_held_out_documents_are_in_no_chunk(shards: Shards) -> None:
     """Read all of an epoch and more: no sentence of a held-out document is seen, nearly all others are."""
     chunks, rng = Chunks(shards, config_of(), 16, 1), np.random.default_rng(0)
-    held = {int(document) for pairs in chunks.held_out() for document in pairs.documents}
-    assert len(held) == 8
+    held_out = {int(document) for pairs in chunks.held_out() for document in pairs.documents}
+    assert len(held_out) == 8
     for _ in range(400):
         for chunk in chunks.draw(10, rng):
             chunk.read(slice(0, chunk.length))
     total = sum(shards.tokens_of(language) for language in shards.languages)
-    of_held = sum(len(shards.sentence(d, at)) for d in held for at in range(shards.sentence_count(d)))
-    assert shards.distinct_tokens == total - of_held
+    held_out_tokens = sum(len(shards.sentence(d, at)) for d in held_out for at in range(shards.sentence_count(d)))
+    assert shards.distinct_tokens == total - held_out_tokens

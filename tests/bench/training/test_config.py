@@ -19,7 +19,7 @@ from methods.crop import CROP
 from tests.conftest import cases
 
 ROLES: dict[str, Any] = {"query_prompt": "ask: ", "passage_prompt": "text: ", "query_length": 20, "passage_length": 30}
-OWN = Contract(pooling="mean", layer=7, normalise=True, similarity="cos", title=": ", **ROLES)
+CONTRACT = Contract(pooling="mean", layer=7, normalise=True, similarity="cos", title=": ", **ROLES)
 
 
 @pytest.mark.parametrize("config", [TrainingConfig, FineTuningConfig, CrossConfig])
@@ -41,23 +41,25 @@ def test_large_models_are_saved_less_often() -> None:
     """The profiles of real backbones, for pretraining, fine-tuning and re-rankers; a method without the setting too."""
     methods = [CROP, BM25]
     for profile, seconds in (("mini", 60.0), ("small", 900.0), ("paper", 900.0)):
-        found = resolve(methods, RunConfig, profile=PROFILES[profile])
-        own: Any = found["crop"].method
-        run: Any = found["crop"].run
-        assert own.checkpoint_seconds == run.tune.checkpoint_seconds == run.rerank.train.checkpoint_seconds == seconds
+        resolved = resolve(methods, RunConfig, profile=PROFILES[profile])
+        method: Any = resolved["crop"].method
+        run: Any = resolved["crop"].run
+        assert (
+            method.checkpoint_seconds == run.tune.checkpoint_seconds == run.rerank.train.checkpoint_seconds == seconds
+        )
 
 
 def test_how_a_tuned_encoder_reads() -> None:
     """As its settings say, else as before; a question mark goes unless kept; XTREME-R compares by cosine."""
-    assert FineTuningConfig(question_mark=False).contract(OWN) == OWN
-    dropped = FineTuningConfig().contract(OWN)
-    assert dropped == replace(OWN, question_mark=False)
+    assert FineTuningConfig(question_mark=False).contract(CONTRACT) == CONTRACT
+    dropped = FineTuningConfig().contract(CONTRACT)
+    assert dropped == replace(CONTRACT, question_mark=False)
     assert FineTuningConfig(question_mark=False).contract(dropped).question_mark
-    said: dict[str, Any] = {"pooling": "cls", "similarity": "dot", "title": " [SEP] "}
-    found = FineTuningConfig(**said, query_tokens=9, passage_tokens=10).contract(OWN)
-    last = replace(OWN, **said, layer=-1, normalise=False)  # a pooling is of the last layer
-    assert found == replace(last, query_length=9, passage_length=10, question_mark=False)
-    assert FineTuningConfig(titles=False).contract(OWN).title is None
-    assert FineTuningConfig(precision="bfloat16").contract(OWN).dtype == "bfloat16"
+    reading: dict[str, Any] = {"pooling": "cls", "similarity": "dot", "title": " [SEP] "}
+    contract = FineTuningConfig(**reading, query_tokens=9, passage_tokens=10).contract(CONTRACT)
+    last = replace(CONTRACT, **reading, layer=-1, normalise=False)  # a pooling is of the last layer
+    assert contract == replace(last, query_length=9, passage_length=10, question_mark=False)
+    assert FineTuningConfig(titles=False).contract(CONTRACT).title is None
+    assert FineTuningConfig(precision="bfloat16").contract(CONTRACT).dtype == "bfloat16"
     tuned = FineTuningConfig(loss="xtreme-r").contract(Contract(similarity="dot", normalise=False))
     assert (tuned.similarity, tuned.normalise) == ("cos", True)

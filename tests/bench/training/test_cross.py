@@ -35,10 +35,10 @@ IS = ("red", "old", "cold")
 def pair_of(number: int, hard: bool = True) -> TrainingPair:
     """What does it do? A passage that tells what it does is right; hard negatives tell what it is, worded alike."""
     at, more = number % len(NAMES), "now " * (number % 3)
-    others = [Item(f"n{number}-{how}", f"the {NAMES[at]} {how} {more}", "Beasts") for how in IS]
+    negatives = [Item(f"n{number}-{adjective}", f"the {NAMES[at]} {adjective} {more}", "Beasts") for adjective in IS]
     positive = Item(f"p{number}", f"the {NAMES[at]} {DOES[at]} {more}", "Beasts")
     return TrainingPair(
-        Item(f"q{number}", f"what {NAMES[at]}"), (positive,), tuple(others) if hard else (), "made here"
+        Item(f"q{number}", f"what {NAMES[at]}"), (positive,), tuple(negatives) if hard else (), "made here"
     )
 
 
@@ -51,8 +51,8 @@ QUICK: dict[str, Any] = {"queries": 4, "negatives": 3, "learning_rate": 3e-3, "l
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An encoder of the house with random weights, and the tokenizer of a few sentences."""
     path = tmp_path_factory.mktemp("encoder")
-    said = [f"Beasts {text}" for text in (*NAMES, *DOES, *IS, "the", "what", "now")] * 3
-    tokenizer.save(tokenizer.train({"en": said}, 512), path / "tokenizer", 512)
+    texts = [f"Beasts {text}" for text in (*NAMES, *DOES, *IS, "the", "what", "now")] * 3
+    tokenizer.save(tokenizer.train({"en": texts}, 512), path / "tokenizer", 512)
     work = Workspace(path / "start", Parts(path / "parts"))
     work.out.mkdir()
     init.run(work, "scratch:2x32", path / "tokenizer", Contract(), 7)
@@ -90,8 +90,8 @@ def fit(tmp_path: Path, folder: Path, trained: Callable[..., Any]) -> Fit:
             facts = cross.fit(work, start, pairs, config, job)
         else:
             write_pairs(tmp_path, pairs)
-            given: Any = {"pairs": None, "start": None, "of": ""}  # the pairs are there
-            stage = TrainCross(config=config, seed=seed, compute=compute, backbone=str(start), **given)
+            inputs: Any = {"pairs": None, "start": None, "of": ""}  # the pairs are there
+            stage = TrainCross(config=config, seed=seed, compute=compute, backbone=str(start), **inputs)
             facts = dict(stage.run(work, {"pairs": tmp_path}))
         return trained(out, parts, {**facts, "advanced": sum(advanced)})
 
@@ -115,20 +115,22 @@ def test_groups_are_positive_hard_ones_and_others() -> None:
         queries, passages = zip(*groups[place], strict=True)
         name = queries[0].removeprefix("what ")
         assert set(queries) == {f"what {name}"}
-        own, hard, others = passages[0], passages[1:4], passages[4:]
+        positive, hard, fillers = passages[0], passages[1:4], passages[4:]
         begin = f"Beasts the {name} {DOES[NAMES.index(name)]} "
-        assert own.startswith(begin)
-        assert sorted(hard) == sorted(f"Beasts the {name} {how} {own.removeprefix(begin)}" for how in IS)
-        assert len(others) == 2
-        assert own not in others
-        assert all(any(f" {verb} " in other for verb in DOES) for other in others)
+        assert positive.startswith(begin)
+        assert sorted(hard) == sorted(
+            f"Beasts the {name} {adjective} {positive.removeprefix(begin)}" for adjective in IS
+        )
+        assert len(fillers) == 2
+        assert positive not in fillers
+        assert all(any(f" {verb} " in filler for verb in DOES) for filler in fillers)
         assert groups[place] == cross.QuestionGroups(PAIRS, 5, 3)[place]
-    few = cross.QuestionGroups(PAIRS, 2, 3)
-    drawn = {frozenset(few[place][1:]) for place in range(240)}
-    assert len(drawn) == 3 * 12  # every two of three, of each animal in each wording
+    two_negatives = cross.QuestionGroups(PAIRS, 2, 3)
+    negatives = {frozenset(two_negatives[place][1:]) for place in range(240)}
+    assert len(negatives) == 3 * 12  # every two of three, of each animal in each wording
     numbered = [TrainingPair(Item(str(at), str(at)), (Item("p", f"p{at}"),)) for at in range(24)]
-    one = cross.QuestionGroups(numbered, 1, 0)
-    epochs = [[one[place][0][0] for place in range(start, start + 24)] for start in (0, 24)]
+    one_negative = cross.QuestionGroups(numbered, 1, 0)
+    epochs = [[one_negative[place][0][0] for place in range(start, start + 24)] for start in (0, 24)]
     assert all(sorted(epoch) == sorted(map(str, range(24))) for epoch in epochs)
     assert epochs[0] != epochs[1]
 
@@ -137,7 +139,7 @@ def test_it_learns_which_passage_answers_and_goes_on(fit: Fit, folder: Path) -> 
     """From one in four to nearly all, on other wordings too; a training that begins with it keeps its head."""
     learnt = fit("learns", epochs=10.0)
     lines, facts, model = learnt.log, learnt.facts, scoring.load(learnt.out / MODEL, threads=1)
-    unseen = [f"Beasts the cod {how} now now now" for how in (*DOES, *IS)]
+    unseen = [f"Beasts the cod {word} now now now" for word in (*DOES, *IS)]
     scores = model.scores([("what owl", passage) for passage in unseen])
     assert scores[:4].min() > scores[4:].max()
     assert lines[0]["loss"] > 1.1
@@ -154,16 +156,16 @@ def test_it_learns_which_passage_answers_and_goes_on(fit: Fit, folder: Path) -> 
 
 def test_a_killed_training_ends_with_the_same_bytes(fit: Fit) -> None:
     """Killed at several steps, dropout on, or never saved: the same bytes; another seed gives other weights."""
-    whole = fit("whole")
-    assert whole.facts["steps"] == 12
+    expected = fit("whole")
+    assert expected.facts["steps"] == 12
     for step in (1, 2, 5, 11):
         with pytest.raises(InterruptedError):
             fit(f"killed{step}", kill=step)
-        again = fit(f"killed{step}")
-        assert again.files() == whole.files(), step
-        assert again.facts["advanced"] == whole.facts["questions"] == 48
-        assert again.facts["loss"] == whole.facts["loss"]
-    first, weights = whole.files(), f"{MODEL}/model.safetensors"
+        resumed = fit(f"killed{step}")
+        assert resumed.files() == expected.files(), step
+        assert resumed.facts["advanced"] == expected.facts["questions"] == 48
+        assert resumed.facts["loss"] == expected.facts["loss"]
+    first, weights = expected.files(), f"{MODEL}/model.safetensors"
     assert fit("second", checkpoint_steps=None).files() == first
     assert fit("third", seed=4).files()[weights] != first[weights]
 
@@ -182,9 +184,9 @@ def test_activations_of_fewer_queries_give_the_same_gradient(
     monkeypatch.setattr(loop, "clip", clip)
     for together in (None, 1, 3):
         fit(f"at once {together}", start=still, steps=1, together=together)
-    whole, *others = gradients
-    assert whole.norm() > 0
-    assert all((other - whole).norm() < 1e-4 * whole.norm() for other in others)
+    expected, *chunked = gradients
+    assert expected.norm() > 0
+    assert all((gradient - expected).norm() < 1e-4 * expected.norm() for gradient in chunked)
 
 
 def crossed(start: str, folder: str, queries: int) -> dict[str, Any]:
@@ -198,19 +200,19 @@ def crossed(start: str, folder: str, queries: int) -> dict[str, Any]:
         patch.object(backbones, "save", lambda model, *_: weights.update(model.state_dict())),
     ):
         facts = cross.fit(Workspace(out, Parts(out / "parts")), Path(start), PAIRS, config, JOB)
-    said = {name: facts[name] for name in ("steps", "questions")}
-    return {**said, "log": (out / "log.jsonl").read_text(), "saves": len([*out.glob("parts/*.json")]), **weights}
+    counts = {name: facts[name] for name in ("steps", "questions")}
+    return {**counts, "log": (out / "log.jsonl").read_text(), "saves": len([*out.glob("parts/*.json")]), **weights}
 
 
 def test_two_processes_are_one(two_processes: TwoProcesses, folder: Path, tmp_path: Path) -> None:
     """Four questions each are eight in one, step by step to the end, in float64; the first alone writes checkpoints."""
-    given = str(without_dropout(folder, tmp_path / "still")), str(tmp_path / "trained")
-    alone, (first, second) = crossed(*given, 8), two_processes(crossed, *given, 4)
-    assert (alone["steps"], alone["questions"], alone["saves"]) == (6, 48, 2)
-    assert (first.pop("saves"), second.pop("saves"), alone.pop("saves")) == (2, 0, 2)
-    for one in (first, second):
-        assert one.pop("log") == alone["log"]
-        torch.testing.assert_close(one, {name: alone[name] for name in one}, atol=1e-9, rtol=0)
+    folders = str(without_dropout(folder, tmp_path / "still")), str(tmp_path / "trained")
+    single, (first, second) = crossed(*folders, 8), two_processes(crossed, *folders, 4)
+    assert (single["steps"], single["questions"], single["saves"]) == (6, 48, 2)
+    assert (first.pop("saves"), second.pop("saves"), single.pop("saves")) == (2, 0, 2)
+    for result in (first, second):
+        assert result.pop("log") == single["log"]
+        torch.testing.assert_close(result, {name: single[name] for name in result}, atol=1e-9, rtol=0)
 
 
 def test_the_stage_trains_on_stored_pairs(fit: Fit) -> None:
@@ -224,12 +226,12 @@ def test_the_stage_trains_on_stored_pairs(fit: Fit) -> None:
 def test_processes_that_were_killed_end_with_the_same_bytes(fit: Fit) -> None:
     """Started, stopped after three of six steps, and started again, dropout on."""
     two = Compute("cpu", 1, 2)
-    whole = fit("whole", compute=two)
+    expected = fit("whole", compute=two)
     with pytest.raises(InterruptedError):
         fit("stopped", kill=6, compute=two)
-    again = fit("stopped", compute=two)
-    assert again.files() == whole.files() != fit("alone").files()
-    assert again.facts["advanced"] == whole.facts["advanced"] == 48
+    resumed = fit("stopped", compute=two)
+    assert resumed.files() == expected.files() != fit("alone").files()
+    assert resumed.facts["advanced"] == expected.facts["advanced"] == 48
 
 
 def test_what_cannot_be_trained_is_refused(fit: Fit) -> None:

@@ -39,12 +39,12 @@ def test_everything_is_put_back() -> None:
 
 def test_the_seed_decides_and_chance_survives_json() -> None:
     """The same seed gives the same numbers, another others; generators go on where they were, half a pair included."""
-    found = []
+    numbers = []
     for seed in (1, 1, 2):
         with reproducible(TrainingJob(1, seed, "cpu", 1)):
-            found.append(draws())
-    assert found[0] == found[1]
-    assert all(a != b for a, b in zip(found[0], found[2], strict=True))
+            numbers.append(draws())
+    assert numbers[0] == numbers[1]
+    assert all(a != b for a, b in zip(numbers[0], numbers[2], strict=True))
     with reproducible(TrainingJob(1, 3, "cpu", 1)):
         np.random.randn()
         random.gauss(0, 1)

@@ -33,28 +33,28 @@ ROWS = [[1.0, -2.0], [0.5, 3.0], [-1.0, 0.25], [2.0, 2.0], [0.0, -0.5]]
 CUT = 2  # the first process has two rows, the second three
 
 
-def own(rows: torch.Tensor) -> torch.Tensor:
+def rank_rows(rows: torch.Tensor) -> torch.Tensor:
     return rows[:CUT] if rank() == 0 else rows[CUT:]
 
 
 def averaged(rows: torch.Tensor) -> list[torch.Tensor | None]:
     """Average the gradients of a weight that both have, one that the first alone has, and one that none has."""
     weights = [nn.Parameter(torch.ones(2, dtype=torch.float64)) for _ in range(3)]
-    (own(rows).mean(0) * weights[0]).sum().backward()
+    (rank_rows(rows).mean(0) * weights[0]).sum().backward()
     if rank() == 0:
         (weights[1] * 4).sum().backward()
     GradientAverage(weights).average()
-    return [one.grad for one in weights]
+    return [weight.grad for weight in weights]
 
 
 def gathered(rows: torch.Tensor, numbers: torch.Tensor, factors: torch.Tensor) -> dict[str, Any]:
     """Gather floats and numbers; take each process's loss of all rows, with its own factors, back to its own."""
-    mine = own(rows).clone().requires_grad_()
-    every = gather(mine)
-    (every.square() * factors[rank()]).sum().backward()
+    mine = rank_rows(rows).clone().requires_grad_()
+    all_rows = gather(mine)
+    (all_rows.square() * factors[rank()]).sum().backward()
     return {
-        "every": every.detach(),
-        "numbers": gather(own(numbers)),
+        "every": all_rows.detach(),
+        "numbers": gather(rank_rows(numbers)),
         "offset": offset(len(mine)),
         "sizes": sizes(len(mine)),
         "grad": mine.grad,
@@ -68,16 +68,16 @@ def test_unequal_rows_are_gathered_in_order_with_their_gradients(two_processes: 
     """Two and three rows: both see all five; gradients of a row are summed, of a weight averaged."""
     rows, numbers = torch.tensor(ROWS, dtype=torch.float64), torch.arange(5) * 10
     factors = torch.tensor([1.0, 10.0], dtype=torch.float64)
-    found = two_processes(gathered, rows, numbers, factors)
-    for one in found:
-        torch.testing.assert_close(one["every"], rows, rtol=0, atol=0)
-        assert one["numbers"].tolist() == [0, 10, 20, 30, 40]
-        assert one["sizes"] == [2, 3]
-        assert float(one["total"]) == 5
-    assert [one["offset"] for one in found] == [0, 2]
-    torch.testing.assert_close(torch.cat([one["grad"] for one in found]), 2 * rows * 11, rtol=0, atol=1e-12)
-    assert [one["weight"] for one in found] == [2 * 2 / 5, 3 * 2 / 5]
-    for first, second, third in (one["averaged"] for one in found):
+    results = two_processes(gathered, rows, numbers, factors)
+    for result in results:
+        torch.testing.assert_close(result["every"], rows, rtol=0, atol=0)
+        assert result["numbers"].tolist() == [0, 10, 20, 30, 40]
+        assert result["sizes"] == [2, 3]
+        assert float(result["total"]) == 5
+    assert [result["offset"] for result in results] == [0, 2]
+    torch.testing.assert_close(torch.cat([result["grad"] for result in results]), 2 * rows * 11, rtol=0, atol=1e-12)
+    assert [result["weight"] for result in results] == [2 * 2 / 5, 3 * 2 / 5]
+    for first, second, third in (result["averaged"] for result in results):
         torch.testing.assert_close(first, (rows[:CUT].mean(0) + rows[CUT:].mean(0)) / 2, rtol=0, atol=1e-15)
         assert second.tolist() == [2.0, 2.0]
         assert third is None
@@ -93,9 +93,9 @@ def trained(sent_early: bool) -> tuple[list[torch.Tensor], list[str]]:
     weights, events, send = list(layers.parameters()), list[str](), dist.all_reduce
     weights[0].register_post_accumulate_grad_hook(lambda _: events.append("first layer"))
 
-    def sending(tensor: torch.Tensor, *how: Any, **more: Any) -> Any:
-        events.extend(["sent"] * ("async_op" in more))
-        return send(tensor, *how, **more)
+    def sending(tensor: torch.Tensor, *args: Any, **options: Any) -> Any:
+        events.extend(["sent"] * ("async_op" in options))
+        return send(tensor, *args, **options)
 
     with patch.object(distributed, "_BUCKET", 20), patch.object(dist, "all_reduce", sending):
         average, optimiser = GradientAverage(weights), torch.optim.AdamW(weights, lr=0.1)
@@ -111,10 +111,10 @@ def trained(sent_early: bool) -> tuple[list[torch.Tensor], list[str]]:
                 loss = loss if rank() else loss + layers[3](hidden.detach()).square().mean()
                 average.backward(loss, last=last) if sent_early else loss.backward()
             for weight in () if sent_early else weights:
-                own = torch.zeros_like(weight) if weight.grad is None else weight.grad
+                gradient = torch.zeros_like(weight) if weight.grad is None else weight.grad
                 (some,) = sums([weight.grad is not None])
-                dist.all_reduce(own)
-                weight.grad = own / 2 if some else None
+                dist.all_reduce(gradient)
+                weight.grad = gradient / 2 if some else None
             optimiser.step()
     return [weight.detach() for weight in weights], events
 
@@ -142,10 +142,10 @@ def test_one_process_does_nothing() -> None:
 def test_a_launched_process_that_fails_or_is_missing_before_all_meet(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it raised is raised by the first, and the next training goes on; one that says nothing is named, soon."""
 
-    def run_worker(asked: dict[str, Any], rank: int, *given: Any) -> dict[str, Any]:
-        if rank in asked["failing"]:
+    def run_worker(request: dict[str, Any], rank: int, *args: Any) -> dict[str, Any]:
+        if rank in request["failing"]:
             raise UsageError("no GPU here")
-        given[-1]()  # it is ready
+        args[-1]()  # it is ready
         return {"rank": rank}
 
     with socket.socket() as free:

@@ -37,19 +37,19 @@ def test_vectors_are_means_of_the_plain_model(encode: TrainableEncoder, start: P
         assert set(grad.abs().sum(1).nonzero()[:, 0].tolist()) == {1, 2, word}
     plain = AutoModel.from_pretrained(start, add_pooling_layer=False).eval()
     with torch.no_grad():
-        found = encode(SENTENCES)
-        for vector, ids in zip(found, SENTENCES, strict=True):
+        vectors = encode(SENTENCES)
+        for vector, ids in zip(vectors, SENTENCES, strict=True):
             expected = plain(input_ids=torch.tensor([ids])).last_hidden_state[0].mean(0)
             assert torch.allclose(vector, expected, atol=1e-5)
         first, second = encode.encode_views([SENTENCES[:1], SENTENCES[1:]])
-    assert torch.allclose(torch.cat([first, second]), found, atol=1e-6)
+    assert torch.allclose(torch.cat([first, second]), vectors, atol=1e-6)
 
 
 def test_dropout_is_on_and_tokens_are_counted(encode: TrainableEncoder) -> None:
     """Two passes differ and each adds its tokens, those in front too; more tokens than positions are refused."""
-    one = encode(SENTENCES)
+    vectors = encode(SENTENCES)
     with torch.no_grad():
-        assert not torch.equal(one, encode(SENTENCES))
+        assert not torch.equal(vectors, encode(SENTENCES))
     assert encode.meter.tokens == 2 * (5 + 3 + 4)
     encode.hidden([[1, 10, 2], [1, 11, 12, 2]], before=torch.zeros(2, 3, 16))
     assert (encode.meter.tokens, encode.meter.passes) == (2 * (5 + 3 + 4) + 7 + 6, 3)
@@ -68,9 +68,9 @@ def test_words_after_what_is_in_front_are_scaled_as_the_model_scales_them(encode
     scaled.weight = torch.nn.Parameter(encode.embeddings.detach())
     encode.model.set_input_embeddings(scaled)
     encode.model.eval()
-    whole, _ = encode.hidden([[1, 10, 2]])
-    found, _ = encode.hidden([[10, 2]], before=scaled(torch.tensor([[1]])))
-    torch.testing.assert_close(found, whole, rtol=0, atol=1e-6)
+    expected, _ = encode.hidden([[1, 10, 2]])
+    states, _ = encode.hidden([[10, 2]], before=scaled(torch.tensor([[1]])))
+    torch.testing.assert_close(states, expected, rtol=0, atol=1e-6)
 
 
 # Activations thrown away and computed again give the gradient of the whole batch, with dropout on.
@@ -93,12 +93,12 @@ def gradients(wide: TrainableEncoder, make: Callable[[TrainableEncoder], torch.T
     return [weight.grad.clone() for weight in wide.model.parameters() if weight.grad is not None]
 
 
-def assert_equal(found: list[torch.Tensor], expected: list[torch.Tensor]) -> None:
+def assert_equal(gradients: list[torch.Tensor], expected: list[torch.Tensor]) -> None:
     """Gradients agree to 1e-10, and are there."""
-    assert len(found) == len(expected) > 10
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-10, rtol=0)
-    assert max(float(one.abs().max()) for one in found) > 1e-3
+    assert len(gradients) == len(expected) > 10
+    for gradient, expected_gradient in zip(gradients, expected, strict=True):
+        torch.testing.assert_close(gradient, expected_gradient, atol=1e-10, rtol=0)
+    assert max(float(gradient.abs().max()) for gradient in gradients) > 1e-3
 
 
 def by_hand(wide: TrainableEncoder, chunk_tokens: int, loss: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
@@ -119,8 +119,8 @@ def in_batch(vectors: torch.Tensor) -> torch.Tensor:
 def test_the_gradient_is_that_of_the_whole_batch(wide: TrainableEncoder, chunk_tokens: int) -> None:
     """1e-10 in float64, chunks of one sequence, of some and of all."""
     chunked = replace(wide, chunk_tokens=chunk_tokens)
-    found = gradients(chunked, lambda one: in_batch(one(ROWS)))
-    assert_equal(found, gradients(wide, lambda one: by_hand(one, chunk_tokens, in_batch)))
+    chunked_gradients = gradients(chunked, lambda encoder: in_batch(encoder(ROWS)))
+    assert_equal(chunked_gradients, gradients(wide, lambda encoder: by_hand(encoder, chunk_tokens, in_batch)))
 
 
 def test_dropout_is_the_same_on_a_device_that_torch_must_find(
@@ -128,23 +128,23 @@ def test_dropout_is_the_same_on_a_device_that_torch_must_find(
 ) -> None:
     """Torch restores the generators of those devices on which it finds tensors, but that of the processor always."""
 
-    def as_on_a_gpu(function: Callable[..., Any], *given: Any, use_reentrant: bool) -> Any:
-        found = any(isinstance(leaf, torch.Tensor) for leaf in tree_leaves(given))
-        return checkpoint(function, *given, use_reentrant=use_reentrant, preserve_rng_state=found)
+    def as_on_a_gpu(function: Callable[..., Any], *args: Any, use_reentrant: bool) -> Any:
+        has_tensor = any(isinstance(leaf, torch.Tensor) for leaf in tree_leaves(args))
+        return checkpoint(function, *args, use_reentrant=use_reentrant, preserve_rng_state=has_tensor)
 
-    expected = gradients(wide, lambda one: by_hand(one, 20, in_batch))
+    expected = gradients(wide, lambda encode: by_hand(encode, 20, in_batch))
     monkeypatch.setattr(encoder, "checkpoint", as_on_a_gpu)
-    assert_equal(gradients(replace(wide, chunk_tokens=20), lambda one: in_batch(one(ROWS))), expected)
+    assert_equal(gradients(replace(wide, chunk_tokens=20), lambda encode: in_batch(encode(ROWS))), expected)
 
 
 def test_without_dropout_chunks_change_nothing(wide: TrainableEncoder) -> None:
     """Vectors, early and last states in the packed order, and gradients; a pass is counted once in tokens."""
     wide.model.eval()
-    found = gradients(replace(wide, chunk_tokens=12), lambda one: in_batch(one(ROWS)))
-    assert_equal(found, gradients(wide, lambda one: in_batch(one(ROWS))))
+    chunked_gradients = gradients(replace(wide, chunk_tokens=12), lambda encode: in_batch(encode(ROWS)))
+    assert_equal(chunked_gradients, gradients(wide, lambda encode: in_batch(encode(ROWS))))
 
-    def value(one: TrainableEncoder) -> torch.Tensor:
-        (early, late), packed = one.layers(ROWS, (1, -1))
+    def value(encode: TrainableEncoder) -> torch.Tensor:
+        (early, late), packed = encode.layers(ROWS, (1, -1))
         weights = torch.arange(1, len(early) + 1, dtype=torch.float64)[:, None]
         assert len(early) == len(packed.ids) == sum(map(len, ROWS))
         return (weights * early.square()).mean() + (late * weights.sqrt() * torch.linspace(-1, 1, 16)).square().mean()
@@ -152,9 +152,9 @@ def test_without_dropout_chunks_change_nothing(wide: TrainableEncoder) -> None:
     assert_equal(gradients(replace(wide, chunk_tokens=12), value), gradients(wide, value))
     (early, late), packed = wide.layers(ROWS, (1, -1))
     for layer, states in ((1, early), (-1, late)):
-        alone, same = wide.hidden(ROWS, layer)
-        assert torch.equal(states, alone)
-        assert torch.equal(packed.starts, same.starts)
+        expected, expected_packed = wide.hidden(ROWS, layer)
+        assert torch.equal(states, expected)
+        assert torch.equal(packed.starts, expected_packed.starts)
     before = wide.meter.tokens
     replace(wide, chunk_tokens=12).layers(ROWS, (1, -1))
     assert wide.meter.tokens - before == sum(map(len, ROWS))

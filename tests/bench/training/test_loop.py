@@ -36,64 +36,66 @@ def killer(step: int) -> Callable[[int], None]:
 
 def test_a_killed_training_ends_with_the_same_bytes(train: Train) -> None:
     """Killed at several steps, once or again and again, dropout on: files and facts; progress adds up."""
-    whole = train("whole")
-    assert whole.facts["steps"] > 12
-    assert any("probe" in line for line in whole.log[1:])
-    for step in (1, 2, 5, 8, whole.facts["steps"]):
+    expected = train("whole")
+    assert expected.facts["steps"] > 12
+    assert any("probe" in line for line in expected.log[1:])
+    for step in (1, 2, 5, 8, expected.facts["steps"]):
         with pytest.raises(InterruptedError):
             train(f"killed{step}", after_step=killer(step))
-        assert train(f"killed{step}").files() == whole.files(), step
+        assert train(f"killed{step}").files() == expected.files(), step
     for step in (4, 9, 10):
         with pytest.raises(InterruptedError):
             train("often", after_step=killer(step))
     advanced: list[float] = []
     often = train("often", advance=advanced.append)
-    assert often.files() == whole.files()
+    assert often.files() == expected.files()
     timeless = ("tokens", "steps", "pairs", "loss", "warnings")
-    assert [often.facts[name] for name in timeless] == [whole.facts[name] for name in timeless]
-    assert sum(advanced) == whole.facts["tokens"]
+    assert [often.facts[name] for name in timeless] == [expected.facts[name] for name in timeless]
+    assert sum(advanced) == expected.facts["tokens"]
 
 
 def test_bfloat16_resumes_exactly_too(train: Train) -> None:
     """Weights stay float32, so nothing is lost between two steps."""
-    whole = train("whole", precision="bfloat16")
+    expected = train("whole", precision="bfloat16")
     with pytest.raises(InterruptedError):
         train("killed", precision="bfloat16", after_step=killer(6))
-    assert train("killed", precision="bfloat16").files() == whole.files()
-    assert all(tensor.dtype == torch.float32 for tensor in load_file(whole.out / "encoder/model.safetensors").values())
+    assert train("killed", precision="bfloat16").files() == expected.files()
+    assert all(
+        tensor.dtype == torch.float32 for tensor in load_file(expected.out / "encoder/model.safetensors").values()
+    )
 
 
 def test_a_damaged_checkpoint_is_passed_over(train: Train) -> None:
     """The one before it serves; the bytes are the same."""
-    whole = train("whole")
+    expected = train("whole")
     with pytest.raises(InterruptedError):
         train("damaged", after_step=killer(9))
-    newest = max((whole.parts.parent.parent / "damaged" / "parts").glob("checkpoint-*.safetensors"))
+    newest = max((expected.parts.parent.parent / "damaged" / "parts").glob("checkpoint-*.safetensors"))
     raw = bytearray(newest.read_bytes())
     raw[-1] ^= 1
     newest.write_bytes(raw)
-    seen: list[int] = []
-    again = train("damaged", after_step=seen.append)
-    assert again.files() == whole.files()
-    assert seen[0] < int(newest.stem.removeprefix("checkpoint-")) + 1
+    steps: list[int] = []
+    resumed = train("damaged", after_step=steps.append)
+    assert resumed.files() == expected.files()
+    assert steps[0] < int(newest.stem.removeprefix("checkpoint-")) + 1
 
 
 def test_the_last_two_checkpoints_are_kept_without_pickles(train: Train) -> None:
     """JSON and safetensors, each with its checksum; nothing else grows but the log."""
-    done = train("one", checkpoint_tokens=1)
-    names = sorted(path.name for path in done.parts.iterdir())
-    kept = [name for name in names if name.startswith("checkpoint-")]
-    steps = done.facts["steps"]
-    assert kept == [
+    training = train("one", checkpoint_tokens=1)
+    names = sorted(path.name for path in training.parts.iterdir())
+    checkpoints = [name for name in names if name.startswith("checkpoint-")]
+    steps = training.facts["steps"]
+    assert checkpoints == [
         f"checkpoint-{step:010d}.{kind}{end}"
         for step in (steps - 2, steps - 1)
         for kind in ("json", "safetensors")
         for end in ("", ".sha256")
     ]
-    assert all(name.startswith("log-") for name in set(names) - set(kept))
-    state = json.loads((done.parts / kept[0]).read_bytes())
+    assert all(name.startswith("log-") for name in set(names) - set(checkpoints))
+    state = json.loads((training.parts / checkpoints[0]).read_bytes())
     assert {"torch", "numpy", "python"} <= set(state["chance"])
-    tensors = load_file(done.parts / f"checkpoint-{steps - 1:010d}.safetensors")
+    tensors = load_file(training.parts / f"checkpoint-{steps - 1:010d}.safetensors")
     assert {name.partition("/")[0] for name in tensors} == {"weights", "buffers", "optimiser", "seen"}
     assert int(tensors["buffers/method.steps"]) == steps - 1
     assert not any("position_ids" in name for name in tensors)  # which the model makes itself
@@ -115,18 +117,18 @@ def test_one_seed_one_result(train: Train) -> None:
 def test_the_budget_is_spent_and_hardly_more(train: Train) -> None:
     """At most one batch too many (12 sentences of up to 8 tokens), or two accumulated ones; or operations."""
     advanced: list[float] = []
-    done = train("one", tokens=1000, advance=advanced.append)
-    assert 1000 <= done.facts["tokens"] < 1000 + 12 * 8
-    assert sum(advanced) == done.facts["tokens"]
-    assert done.facts["pairs"] == 6 * done.facts["steps"]
+    training = train("one", tokens=1000, advance=advanced.append)
+    assert 1000 <= training.facts["tokens"] < 1000 + 12 * 8
+    assert sum(advanced) == training.facts["tokens"]
+    assert training.facts["pairs"] == 6 * training.facts["steps"]
     steps: list[int] = []
-    done = train("two", accumulate=2, after_step=steps.append)
-    assert done.facts["pairs"] == 12 * done.facts["steps"]
-    assert steps == list(range(1, done.facts["steps"] + 1))
-    done = train("three", tokens=1, flops=5e7, log_every=1)
-    assert 5e7 <= done.facts["flops"] < 1.2 * 5e7
-    assert done.facts["steps"] > 3
-    assert done.log[-1]["learning_rate"] < 0.3 * max(line["learning_rate"] for line in done.log[1:])
+    training = train("two", accumulate=2, after_step=steps.append)
+    assert training.facts["pairs"] == 12 * training.facts["steps"]
+    assert steps == list(range(1, training.facts["steps"] + 1))
+    training = train("three", tokens=1, flops=5e7, log_every=1)
+    assert 5e7 <= training.facts["flops"] < 1.2 * 5e7
+    assert training.facts["steps"] > 3
+    assert training.log[-1]["learning_rate"] < 0.3 * max(line["learning_rate"] for line in training.log[1:])
 
 
 def test_the_rate_rises_and_falls(train: Train) -> None:
@@ -152,31 +154,31 @@ def test_it_learns_what_is_planted(train: Train) -> None:
 
 def test_what_is_left_is_an_encoder_and_no_more(train: Train, start: Path) -> None:
     """The start's tensors with other values, and its other files; a layer that the loss does not use is named."""
-    done = train("one")
-    new, old = load_file(done.out / "encoder/model.safetensors"), load_file(start / "model.safetensors")
+    training = train("one")
+    new, old = load_file(training.out / "encoder/model.safetensors"), load_file(start / "model.safetensors")
     assert {name: tensor.shape for name, tensor in new.items()} == {name: tensor.shape for name, tensor in old.items()}
     assert any(not torch.equal(new[name], old[name]) for name in new)
     for path in start.iterdir():
         if path.name != "model.safetensors":
-            assert (done.out / "encoder" / path.name).read_bytes() == path.read_bytes()
-    assert not load_model(done.out / "encoder").training
-    assert done.facts["without_gradient"] == []
+            assert (training.out / "encoder" / path.name).read_bytes() == path.read_bytes()
+    assert not load_model(training.out / "encoder").training
+    assert training.facts["without_gradient"] == []
     assert train("two", idle_layer=True).facts["without_gradient"] == ["method.idle.bias", "method.idle.weight"]
 
 
 def test_a_loss_that_is_no_number_is_a_sentence(train: Train) -> None:
     """Step, value, and what to lower; the checkpoints stay."""
-    whole = train("whole")
+    expected = train("whole")
     for bad in ("nan", "inf"):
         with pytest.raises(UsageError, match=rf"step 7 is {bad}; lower method\.learning_rate.*0\.005"):
             train(bad, scale={7: float(bad)})
-        assert train(bad).files() == whole.files()
+        assert train(bad).files() == expected.files()
 
 
 def test_the_cost_is_told(train: Train, start: Path) -> None:
     """Passes, operations and distinct tokens against what they must be; a killed training tells the same."""
-    done = train("one", tokens=1000)
-    facts = done.facts
+    training = train("one", tokens=1000)
+    facts = training.facts
     assert facts["passes"] == facts["steps"]
     model = load_model(start)
     weights = sum(value.numel() for name, value in model.named_parameters() if "embeddings" not in name)
@@ -187,9 +189,9 @@ def test_the_cost_is_told(train: Train, start: Path) -> None:
     assert facts["device_seconds"] > 0
     with pytest.raises(InterruptedError):
         train("killed", tokens=1000, after_step=killer(5))
-    again = train("killed", tokens=1000).facts
+    resumed = train("killed", tokens=1000).facts
     for name in ("tokens", "distinct_tokens", "flops", "passes", "steps", "pairs", "loss", "without_gradient"):
-        assert again[name] == facts[name], name
+        assert resumed[name] == facts[name], name
 
 
 def test_batches_are_drawn_while_the_device_computes(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,18 +199,18 @@ def test_batches_are_drawn_while_the_device_computes(train: Train, monkeypatch: 
     events: list[str] = []
     batch, save = SentencePairs.batch, checkpoint.save
 
-    def drawn(self: SentencePairs, rng: np.random.Generator) -> PairBatch:
+    def draw_batch(self: SentencePairs, rng: np.random.Generator) -> PairBatch:
         events.append("draw")
         return batch(self, rng)
 
-    def saved(*given: Any) -> None:
+    def saved(*args: Any) -> None:
         events.append("save")
-        save(*given)
+        save(*args)
 
-    monkeypatch.setattr(SentencePairs, "batch", drawn)
+    monkeypatch.setattr(SentencePairs, "batch", draw_batch)
     monkeypatch.setattr(checkpoint, "save", saved)
-    done = train("one", tokens=400, after_step=lambda _: events.append("step"))
-    assert events.count("draw") == events.count("step") == done.facts["steps"]
+    training = train("one", tokens=400, after_step=lambda _: events.append("step"))
+    assert events.count("draw") == events.count("step") == training.facts["steps"]
     assert events[:3] == ["draw", "draw", "step"]
     for at in (at for at, event in enumerate(events) if event == "save"):
         assert events[:at].count("draw") == events[:at].count("step")
@@ -219,8 +221,8 @@ def test_checkpoints_take_a_twentieth_of_the_time(train: Train, monkeypatch: pyt
     """One that took ten seconds is followed by none for two hundred, though the setting says one second."""
     clock, saves, save = [0.0], list[float](), checkpoint.save
 
-    def saved(*given: Any) -> None:
-        save(*given)
+    def saved(*args: Any) -> None:
+        save(*args)
         saves.append(clock[0])
         clock[0] += 10
 
@@ -230,8 +232,8 @@ def test_checkpoints_take_a_twentieth_of_the_time(train: Train, monkeypatch: pyt
     def five_seconds(step: int) -> None:
         clock[0] += 5
 
-    done = train("one", tokens=5000, checkpoint_seconds=1.0, checkpoint_tokens=None, after_step=five_seconds)
-    assert done.facts["steps"] > 45
+    training = train("one", tokens=5000, checkpoint_seconds=1.0, checkpoint_tokens=None, after_step=five_seconds)
+    assert training.facts["steps"] > 45
     assert saves[0] <= 10
     assert all(later - earlier >= 210 for earlier, later in pairwise(saves))
     assert len(saves) > 1
@@ -239,33 +241,33 @@ def test_checkpoints_take_a_twentieth_of_the_time(train: Train, monkeypatch: pyt
 
 def test_weights_are_asked_for_a_gradient_until_they_had_one(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where two weights never get one, the device is not asked about all others at every step."""
-    asked: list[int] = []
-    some = torch.Tensor.any
+    dimensions: list[int] = []
+    tensor_any = torch.Tensor.any
 
-    def seen(tensor: torch.Tensor, *given: Any, **named: Any) -> torch.Tensor:
-        asked.append(tensor.ndim)
-        return some(tensor, *given, **named)
+    def counting_any(tensor: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
+        dimensions.append(tensor.ndim)
+        return tensor_any(tensor, *args, **options)
 
-    monkeypatch.setattr(torch.Tensor, "any", seen)
-    done = train("one", idle_layer=True, probe_every=10_000)
-    weights = len(load_file(done.out / "encoder/model.safetensors")) + 2
-    assert len(asked) < weights * 2 < weights * done.facts["steps"]
+    monkeypatch.setattr(torch.Tensor, "any", counting_any)
+    training = train("one", idle_layer=True, probe_every=10_000)
+    weights = len(load_file(training.out / "encoder/model.safetensors")) + 2
+    assert len(dimensions) < weights * 2 < weights * training.facts["steps"]
 
 
 def test_what_the_log_has(train: Train) -> None:
     """Values that cost are made on logged steps alone; small languages are noted in its first line, a warning."""
     calls: list[int] = []
 
-    def seen() -> dict[str, float]:
+    def log_values() -> dict[str, float]:
         calls.append(1)
         return {"dear": 2.0}
 
-    log = train("one", log_every=3, probe_every=4, seen=seen).log[1:]
+    log = train("one", log_every=3, probe_every=4, log_values=log_values).log[1:]
     assert [line["dear"] for line in log] == [2.0] * len(calls)
     assert log[-1]["step"] > 2 * len(calls) - 2
-    done = train("small", pairs=64, tokens=100)
-    assert "fi 56, sw 27" in done.log[0]["notes"][0]
-    assert done.facts["warnings"] == 1 + sum(len(line.get("warnings", [])) for line in done.log)
+    training = train("small", pairs=64, tokens=100)
+    assert "fi 56, sw 27" in training.log[0]["notes"][0]
+    assert training.facts["warnings"] == 1 + sum(len(line.get("warnings", [])) for line in training.log)
     assert "notes" not in train("two", tokens=100).log[0]
 
 

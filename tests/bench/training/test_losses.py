@@ -27,16 +27,16 @@ def test_negatives_and_label_smoothing() -> None:
     queries, keys, queue = vectors(3, 4), vectors(3, 4, seed=1), vectors(5, 4, seed=2)
     forth = by_hand(torch.cat([queries @ keys.T, queries @ queue.T], 1) / 0.5, [0, 1, 2])
     back = by_hand(keys @ queries.T / 0.5, [0, 1, 2])
-    one = info_nce(queries, keys, temperature=0.5, negatives=queue, reduction="none")
+    forward = info_nce(queries, keys, temperature=0.5, negatives=queue, reduction="none")
     both = info_nce(queries, keys, temperature=0.5, negatives=queue, symmetric=True, reduction="none")
-    assert one.tolist() == pytest.approx(forth, abs=1e-12)
+    assert forward.tolist() == pytest.approx(forth, abs=1e-12)
     assert both.tolist() == pytest.approx([(a + b) / 2 for a, b in zip(forth, back, strict=True)], abs=1e-12)
     queries, keys = vectors(4, 3), vectors(4, 3, seed=1)
-    logits, own = queries @ keys.T, torch.arange(4)
-    expected = [torch.nn.functional.cross_entropy(one, own, label_smoothing=0.2) for one in (logits, logits.T)]
+    logits, places = queries @ keys.T, torch.arange(4)
+    expected = [torch.nn.functional.cross_entropy(scores, places, label_smoothing=0.2) for scores in (logits, logits.T)]
     assert float(info_nce(queries, keys, label_smoothing=0.2)) == pytest.approx(float(expected[0]), abs=1e-12)
-    found = info_nce(queries, keys, label_smoothing=0.2, symmetric=True)
-    assert float(found) == pytest.approx(float(sum(expected)) / 2, abs=1e-12)
+    symmetric = info_nce(queries, keys, label_smoothing=0.2, symmetric=True)
+    assert float(symmetric) == pytest.approx(float(sum(expected)) / 2, abs=1e-12)
     with pytest.raises(ValueError, match=r"label smoothing 0\.2 with forbidden keys"):
         info_nce(queries, keys, label_smoothing=0.2, forbidden=torch.zeros(4, 4, dtype=torch.bool))
 
@@ -51,12 +51,12 @@ def test_forbidden_keys_and_the_order_of_keys_count_nothing() -> None:
     assert keys.grad is not None
     assert keys.grad[2].tolist() == [0, 0, 0]
     assert torch.isfinite(keys.grad).all()
-    queries, others = vectors(4, 3), vectors(6, 3, seed=1)
+    queries, keys = vectors(4, 3), vectors(6, 3, seed=1)
     order = torch.tensor([3, 5, 0, 1, 4, 2])
     places = torch.argsort(order)[:4]
-    first, second = info_nce(queries, others), info_nce(queries, others[order], places)
+    first, second = info_nce(queries, keys), info_nce(queries, keys[order], places)
     assert float(first) == pytest.approx(float(second), abs=1e-12)
-    assert float(info_nce(queries, others, reduction="sum")) == pytest.approx(4 * float(first), abs=1e-12)
+    assert float(info_nce(queries, keys, reduction="sum")) == pytest.approx(4 * float(first), abs=1e-12)
 
 
 def test_gradients_reach_both_sides_and_are_right() -> None:
@@ -104,6 +104,6 @@ def test_extreme_rows() -> None:
 )
 def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> None:
     """Both sizes are named."""
-    given: dict[str, Any] = {"queries": vectors(3, 4), "keys": vectors(3, 4, seed=1), **change}
+    arguments: dict[str, Any] = {"queries": vectors(3, 4), "keys": vectors(3, 4, seed=1), **change}
     with pytest.raises(ValueError, match=message):
-        info_nce(**given)
+        info_nce(**arguments)

@@ -20,9 +20,9 @@ def model() -> BertModel:
     torch.manual_seed(0)
     sizes = tiny(WIDTH, LAYERS, vocab_size=50, intermediate_size=256)
     config = BertConfig(**sizes, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    made = BertModel(config, add_pooling_layer=False)
-    enable(made)
-    return made
+    encoder = BertModel(config, add_pooling_layer=False)
+    enable(encoder)
+    return encoder
 
 
 def test_a_forward_pass_by_hand(model: BertModel) -> None:
@@ -38,24 +38,24 @@ def test_torch_counts_about_the_same(model: BertModel, lengths: list[int]) -> No
     sequences = [[(7 * at) % 50 for at in range(length)] for length in lengths]
     packed = pack(sequences, first_position(model))
     plain = sdpa_kernel(SDPBackend.MATH)  # the counter knows products, not the processor's fused attention
-    with plain, torch.no_grad(), FlopCounterMode(display=False) as one:
+    with plain, torch.no_grad(), FlopCounterMode(display=False) as forward_counter:
         forward(model, packed)
-    assert forward_flops(model, packed) == pytest.approx(one.get_total_flops(), rel=0.04)
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as both:
+    assert forward_flops(model, packed) == pytest.approx(forward_counter.get_total_flops(), rel=0.04)
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         forward(model, packed).sum().backward()
     meter = Meter()
     meter.encoded(model, packed, gradients=True)
-    assert meter.flops == pytest.approx(both.get_total_flops(), rel=0.04)
+    assert meter.flops == pytest.approx(counter.get_total_flops(), rel=0.04)
 
 
 def test_passes_heads_and_rests(model: BertModel) -> None:
     """One forward without gradients, three with, four computed again; a head's multiply-adds count six times."""
     packed = pack([[1, 2, 3], [4, 5]], first_position(model))
-    one = forward_flops(model, packed)
-    for gradients, again, times in ((False, False, 1), (True, False, 3), (True, True, 4)):
+    forward_pass = forward_flops(model, packed)
+    for gradients, recomputed, times in ((False, False, 1), (True, False, 3), (True, True, 4)):
         meter = Meter()
-        meter.encoded(model, packed, gradients=gradients, recomputed=again)
-        assert (meter.tokens, meter.passes, meter.flops) == (5, 1, times * one)
+        meter.encoded(model, packed, gradients=gradients, recomputed=recomputed)
+        assert (meter.tokens, meter.passes, meter.flops) == (5, 1, times * forward_pass)
     meter = Meter()
     meter.multiplied(100)
     assert meter.flops == 600

@@ -69,13 +69,13 @@ def saved(tmp_path: Path, corpus: Path) -> Saved:
 
 def restored(masked: Masked) -> list[list[int]]:
     """The sequences with the hidden tokens in their places again."""
-    whole = [np.array(sequence) for sequence in masked.inputs]
+    sequences = [np.array(sequence) for sequence in masked.inputs]
     for number, place, target in zip(masked.sequence, masked.place, masked.targets, strict=True):
-        whole[number][place] = target
-    return [sequence.tolist() for sequence in whole]
+        sequences[number][place] = target
+    return [sequence.tolist() for sequence in sequences]
 
 
-def begun(backbone: Path, folder: Path, corpus: Path, **changed: Any) -> TrainableEncoder:
+def encoder_of(backbone: Path, folder: Path, corpus: Path, **changed: Any) -> TrainableEncoder:
     folder.mkdir()
     init.run(Workspace(folder, Parts(folder.with_name("parts"))), str(backbone), None, Contract(), 0)
     encoder = TrainableEncoder.begin(folder, Shards(corpus), TrainingConfig(**changed), JOB)
@@ -109,11 +109,11 @@ def own_loss(model: PreTrainedModel, masked: Masked) -> torch.Tensor:
 def test_a_backbones_own_head_goes_on(saved: Saved, family: str, tmp_path: Path, corpus: Path) -> None:
     """Logits at the masked rows alone give the loss that the language model has with its full logits."""
     backbone, model = saved(family)
-    encoder = begun(backbone, tmp_path / "start", corpus, vocabulary="whole")
+    encoder = encoder_of(backbone, tmp_path / "start", corpus, vocabulary="whole")
     head = MlmHead.for_(encoder)
     with torch.no_grad():
-        found, expected = mlm_loss(encoder, head, MASKED), own_loss(model, MASKED)
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+        loss, expected = mlm_loss(encoder, head, MASKED), own_loss(model, MASKED)
+    torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-5)
     (tmp_path / "saved").mkdir()
     encoder.save(tmp_path / "saved")
     assert (tmp_path / "start" / lm_heads.FILE).is_file()
@@ -123,16 +123,16 @@ def test_a_backbones_own_head_goes_on(saved: Saved, family: str, tmp_path: Path,
 def test_the_decoders_bias_is_cropped_with_the_vocabulary(saved: Saved, tmp_path: Path, corpus: Path) -> None:
     """The loss is the softmax over the ids that are left, each with its own bias."""
     backbone, model = saved("bert")
-    encoder = begun(backbone, tmp_path / "start", corpus)
-    kept = present(encoder.vocabulary)
-    assert len(kept.ids) < 125
+    encoder = encoder_of(backbone, tmp_path / "start", corpus)
+    vocabulary = present(encoder.vocabulary)
+    assert len(vocabulary.ids) < 125
     ids = torch.tensor([[1, 3, 11, 12, 2]])
     with torch.no_grad():
         logits = model(input_ids=ids).logits[0, 1].double()
-        one = Masked([ids[0].numpy()], np.array([0]), np.array([1]), np.array([10]))
-        found = mlm_loss(encoder, MlmHead.for_(encoder), one)
-    expected = logits[torch.from_numpy(kept.ids)].logsumexp(0) - logits[10]
-    assert float(found) == pytest.approx(float(expected), abs=1e-5)
+        masked = Masked([ids[0].numpy()], np.array([0]), np.array([1]), np.array([10]))
+        loss = mlm_loss(encoder, MlmHead.for_(encoder), masked)
+    expected = logits[torch.from_numpy(vocabulary.ids)].logsumexp(0) - logits[10]
+    assert float(loss) == pytest.approx(float(expected), abs=1e-5)
 
 
 def test_random_weights_where_the_backbone_has_no_head(encoder: TrainableEncoder) -> None:
@@ -155,8 +155,8 @@ def test_sums_by_sentence_count_sentences_without_hidden_tokens() -> None:
     rows, decoder, bias = torch.randn(2, 3), torch.randn(5, 3), torch.zeros(5)
     targets, sentence = torch.tensor([1, 4]), torch.tensor([0, 1])
     losses = torch.nn.functional.cross_entropy(rows @ decoder.T, targets, reduction="sum")
-    found = masked_prediction(rows, targets, decoder, bias, sentence=sentence, sentences=3, reduction="sentence_sum")
-    torch.testing.assert_close(found, losses / 3)
+    loss = masked_prediction(rows, targets, decoder, bias, sentence=sentence, sentences=3, reduction="sentence_sum")
+    torch.testing.assert_close(loss, losses / 3)
     assert float(masked_prediction(rows[:0], targets[:0], decoder, bias)) == 0
     with pytest.raises(ValueError, match="found no sentence numbers"):
         masked_prediction(rows, targets, decoder, bias, vectors=rows)
@@ -165,20 +165,22 @@ def test_sums_by_sentence_count_sentences_without_hidden_tokens() -> None:
 def test_the_loss_reads_the_last_layer_and_what_is_in_front(encoder: TrainableEncoder) -> None:
     """With embeddings in front it is that of longer sequences; the layer of the contract changes nothing."""
     head = MlmHead.for_(encoder)
-    longer = Masked([np.r_[50, 51, one] for one in MASKED.inputs], MASKED.sequence, MASKED.place + 2, MASKED.targets)
+    longer = Masked(
+        [np.r_[50, 51, sequence] for sequence in MASKED.inputs], MASKED.sequence, MASKED.place + 2, MASKED.targets
+    )
     with torch.no_grad():
         before = encoder.embeddings[torch.from_numpy(encoder.rows(np.array([50, 51])))].expand(3, 2, -1)
-        found, expected = mlm_loss(encoder, head, MASKED, before=before), mlm_loss(encoder, head, longer)
-        other = mlm_loss(encoder, head, MASKED)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
-    assert float(other) != pytest.approx(float(found), abs=1e-6)
+        loss, expected = mlm_loss(encoder, head, MASKED, before=before), mlm_loss(encoder, head, longer)
+        without_front = mlm_loss(encoder, head, MASKED)
+    torch.testing.assert_close(loss, expected, rtol=0, atol=1e-6)
+    assert float(without_front) != pytest.approx(float(loss), abs=1e-6)
     early = replace(encoder, contract=Contract(layer=1))
     torch.testing.assert_close(mlm_loss(early, head, MASKED), mlm_loss(encoder, head, MASKED), rtol=0, atol=0)
 
 
 def test_gradients_are_those_of_a_plain_lookup(encoder: TrainableEncoder) -> None:
     """Bit for bit, of ids that occur several times and of none; the first gradient of the embeddings is sparse."""
-    head, seen = MlmHead.for_(encoder), list[bool]()
+    head, sparse = MlmHead.for_(encoder), list[bool]()
     weights = [encoder.embeddings, *head.parameters(), *encoder.model.parameters()]
     hidden, packed = encoder.hidden(MASKED.inputs, -1)
     rows = hidden[packed.starts[torch.from_numpy(MASKED.sequence)] + torch.from_numpy(MASKED.place)]
@@ -186,13 +188,16 @@ def test_gradients_are_those_of_a_plain_lookup(encoder: TrainableEncoder) -> Non
     plain = masked_prediction(rows, targets, encoder.embeddings, head.bias, head=head)
     lookup = encoder.model.get_input_embeddings()
     assert isinstance(lookup, torch.nn.Embedding)
-    lookup.register_forward_hook(lambda *_: seen.append(lookup.sparse))
+    lookup.register_forward_hook(lambda *_: sparse.append(lookup.sparse))
     for loss in (mlm_loss(encoder, head, MASKED), mlm_loss(encoder, head, MASKED, before=torch.zeros(3, 0, 16))):
-        found, expected = (
-            torch.autograd.grad(one, weights, retain_graph=True, allow_unused=True) for one in (loss, plain)
+        gradients, expected = (
+            torch.autograd.grad(value, weights, retain_graph=True, allow_unused=True) for value in (loss, plain)
         )
-        assert all(one is None or torch.equal(one, other) for one, other in zip(found, expected, strict=True))
-    assert [*seen, lookup.sparse] == [True, True, False]
+        assert all(
+            value is None or torch.equal(value, expected_value)
+            for value, expected_value in zip(gradients, expected, strict=True)
+        )
+    assert [*sparse, lookup.sparse] == [True, True, False]
 
 
 @pytest.mark.parametrize("reduction", ["token_mean", "sentence_sum"])
@@ -207,25 +212,25 @@ def test_chunks_bound_the_pass_and_change_no_number(
     before = torch.randn(3, front, 16, dtype=torch.float64, requires_grad=True) if front else None
     leaves = [vectors, *([] if before is None else [before]), *head.parameters(), *encoder.model.parameters()]
 
-    def made(chunk_tokens: int | None) -> list[torch.Tensor]:
+    def loss_and_gradients(chunk_tokens: int | None) -> list[torch.Tensor]:
         encode = replace(encoder, chunk_tokens=chunk_tokens)
         loss = mlm_loss(encode, head, MASKED, vectors=vectors, before=before, reduction=reduction)
         return [loss, *torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True)]
 
     sizes, flops, layers = [], encoder.meter.flops, TrainableEncoder._layers
-    expected = made(None)
-    whole = encoder.meter.flops - flops
+    expected = loss_and_gradients(None)
+    full_flops = encoder.meter.flops - flops
 
-    def seen(self: TrainableEncoder, packed: Packed, *given: Any) -> Any:
+    def counted_layers(self: TrainableEncoder, packed: Packed, *args: Any) -> Any:
         sizes.append(len(packed.ids))
-        return layers(self, packed, *given)
+        return layers(self, packed, *args)
 
-    monkeypatch.setattr(TrainableEncoder, "_layers", seen)
-    found = made(8)
+    monkeypatch.setattr(TrainableEncoder, "_layers", counted_layers)
+    chunked = loss_and_gradients(8)
     assert max(sizes) <= 8 < sum(map(len, MASKED.inputs)) + 3 * front
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=1e-6)
-    assert encoder.meter.flops - flops - whole == pytest.approx(4 / 3 * whole)
+    for value, expected_value in zip(chunked, expected, strict=True):
+        torch.testing.assert_close(value, expected_value, rtol=0, atol=1e-6)
+    assert encoder.meter.flops - flops - full_flops == pytest.approx(4 / 3 * full_flops)
 
 
 def test_blocks_are_ends_of_documents(shards: Shards, rng: np.random.Generator) -> None:
@@ -234,18 +239,18 @@ def test_blocks_are_ends_of_documents(shards: Shards, rng: np.random.Generator) 
     blocks = MaskedBlocks(shards, config, BlocksConfig(tokens=12, sequences=6), 3)
     ends = [
         {
-            tuple(np.concatenate([shards.sentence(one, at) for at in range(first, count)]).tolist())[:10]
-            for one in shards.documents(language)
-            for count in [shards.sentence_count(one)]
+            tuple(np.concatenate([shards.sentence(document, at) for at in range(first, count)]).tolist())[:10]
+            for document in shards.documents(language)
+            for count in [shards.sentence_count(document)]
             for first in range(count)
         }
         for language in shards.languages
     ]
     for _ in range(20):
-        whole = restored(blocks.batch(rng))
-        found = {tuple(sequence[1:-1]) for sequence in whole}
-        assert sum(found <= of_language for of_language in ends) == 1
-        assert all(len(sequence) <= 12 and sequence[0] == 1 and sequence[-1] == 2 for sequence in whole)
+        sequences = restored(blocks.batch(rng))
+        texts = {tuple(sequence[1:-1]) for sequence in sequences}
+        assert sum(texts <= of_language for of_language in ends) == 1
+        assert all(len(sequence) <= 12 and sequence[0] == 1 and sequence[-1] == 2 for sequence in sequences)
     assert shards.distinct_tokens > 0
     assert [len(pairs) for pairs in blocks.held_out()] == [len(pairs) for pairs in blocks.held_out()]
 
@@ -260,10 +265,10 @@ def test_pairs_stay_as_they_are_whatever_is_hidden(shards: Shards, sides: Any, c
     batch = source.batch(np.random.default_rng(0))
     assert batch.masked is not None
     assert (len(batch), len(batch.masked)) == (4, count)
-    left, right = batch.pairs
-    expected = {"both": [*left, *right], "left": [*left], "right": [*right]}[sides]
-    assert restored(batch.masked) == [list(one) for one in expected]
-    assert not any(shards.special["mask"] in np.asarray(one) for one in (*left, *right))
+    lefts, rights = batch.pairs
+    expected = {"both": [*lefts, *rights], "left": [*lefts], "right": [*rights]}[sides]
+    assert restored(batch.masked) == [list(sequence) for sequence in expected]
+    assert not any(shards.special["mask"] in np.asarray(sequence) for sequence in (*lefts, *rights))
     assert source.shards is shards
     plain = MaskedPairs(SentencePairs(shards, config, 1, two_sentences), None, sides)
     assert plain.batch(np.random.default_rng(0)).masked is None
@@ -279,20 +284,20 @@ def masking(share: float = 0.15, keep: float = 0.1, random: float = 0.1) -> Mask
 
 def test_the_rates_are_those_asked_for() -> None:
     """χ² over 10,000 chosen tokens: 80 % masked, 10 % kept, 10 % of the pool (a hundredth of which is the token)."""
-    rng, counts, seen = np.random.default_rng(0), np.zeros(3), 0
-    drawn = []
+    rng, counts, tokens = np.random.default_rng(0), np.zeros(3), 0
+    random_ids = []
     while counts.sum() < 10_000:
         sequence = np.concatenate([[1], rng.integers(5, 105, 100), [2]])
-        made = masking()([sequence], rng)
-        placed = np.asarray(made.inputs[0])[made.place]
-        kept, hidden = placed == made.targets, placed == MASK
-        counts += [hidden.sum(), kept.sum(), (~kept & ~hidden).sum()]
-        drawn += np.asarray(placed)[~kept & ~hidden].tolist()
-        seen += 100
+        masked = masking()([sequence], rng)
+        placed = np.asarray(masked.inputs[0])[masked.place]
+        unchanged, hidden = placed == masked.targets, placed == MASK
+        counts += [hidden.sum(), unchanged.sum(), (~unchanged & ~hidden).sum()]
+        random_ids += np.asarray(placed)[~unchanged & ~hidden].tolist()
+        tokens += 100
     expected = np.array([0.8, 0.101, 0.099]) * counts.sum()
     assert ((counts - expected) ** 2 / expected).sum() < LIMIT
-    assert counts.sum() / seen == pytest.approx(0.15, abs=1e-3)
-    assert len(set(drawn)) > 95  # the whole pool
+    assert counts.sum() / tokens == pytest.approx(0.15, abs=1e-3)
+    assert len(set(random_ids)) > 95  # the whole pool
 
 
 def test_the_share_is_rounded_at_random_and_all_else_stays() -> None:
@@ -306,11 +311,11 @@ def test_the_share_is_rounded_at_random_and_all_else_stays() -> None:
     assert len(masking()([np.array([1, 4, 2])], rng).targets) == 0  # an unknown token is special
     sequences = [np.r_[1, rng.integers(5, 105, size), 2] for size in (3, 40, 7)]
     before = [sequence.copy() for sequence in sequences]
-    made = masking(share=0.4)(sequences, rng)
-    assert len(made) == 3
-    assert (np.diff(made.sequence) >= 0).all()
-    assert not SPECIAL.intersection(made.targets.tolist())
-    assert restored(made) == [one.tolist() for one in before] == [one.tolist() for one in sequences]
+    masked = masking(share=0.4)(sequences, rng)
+    assert len(masked) == 3
+    assert (np.diff(masked.sequence) >= 0).all()
+    assert not SPECIAL.intersection(masked.targets.tolist())
+    assert restored(masked) == [row.tolist() for row in before] == [row.tolist() for row in sequences]
     sequence = np.r_[1, np.full(50, 7), 2]
     np.testing.assert_array_equal(masking(share=1.0, keep=1.0, random=0.0)([sequence], rng).inputs[0], sequence)
     replaced = masking(share=1.0, keep=0.0, random=1.0)([sequence], rng).inputs[0]
@@ -320,9 +325,14 @@ def test_the_share_is_rounded_at_random_and_all_else_stays() -> None:
 
 def test_masking_of_a_corpus(corpus: Path, shards: Shards) -> None:
     """The pool is the corpus without special tokens; what cannot be masked is refused."""
-    made = Masking.of(shards, MlmConfig(mask=0.3, keep=0.2, random=0.3))
-    assert set(made.pool.tolist()) == set(shards.used_ids().tolist()) - set(shards.special.values())
-    assert (made.mask, made.share, made.keep, made.random) == (shards.special["mask"], 0.3, 0.2, 0.3)
+    corpus_masking = Masking.of(shards, MlmConfig(mask=0.3, keep=0.2, random=0.3))
+    assert set(corpus_masking.pool.tolist()) == set(shards.used_ids().tolist()) - set(shards.special.values())
+    assert (corpus_masking.mask, corpus_masking.share, corpus_masking.keep, corpus_masking.random) == (
+        shards.special["mask"],
+        0.3,
+        0.2,
+        0.3,
+    )
     shards = Shards(corpus)
     shards.special = {name: at for name, at in shards.special.items() if name != "mask"}
     with pytest.raises(UsageError, match="has no mask token"):

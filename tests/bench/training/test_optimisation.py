@@ -53,34 +53,34 @@ def test_only_matrices_decay_and_clipping_keeps_the_direction() -> None:
 
 def layer() -> nn.Linear:
     """Weights (3, −4), bias 2, gradients (0.5, 0.25) and −2, in float64."""
-    made = nn.Linear(2, 1).double()
+    linear = nn.Linear(2, 1).double()
     with torch.no_grad():
-        made.weight.copy_(torch.tensor([[3.0, -4.0]]))
-        made.bias.fill_(2.0)
-    made.weight.grad = torch.tensor([[0.5, 0.25]], dtype=torch.float64)
-    made.bias.grad = torch.tensor([-2.0], dtype=torch.float64)
-    return made
+        linear.weight.copy_(torch.tensor([[3.0, -4.0]]))
+        linear.bias.fill_(2.0)
+    linear.weight.grad = torch.tensor([[0.5, 0.25]], dtype=torch.float64)
+    linear.bias.grad = torch.tensor([-2.0], dtype=torch.float64)
+    return linear
 
 
 def test_it_climbs_by_the_sizes_of_weights_and_comes_back() -> None:
     """`ρ·T²g / ‖Tg‖`, T = |w| + η or 1 for biases, by hand; back to the same bits; without gradients nothing moves."""
-    made = layer()
-    Asam(made, rho=0.5, eta=1.0).perturb()
+    linear = layer()
+    Asam(linear, rho=0.5, eta=1.0).perturb()
     # T = (4, 5) and 1; Tg = (2, 1.25) and −2; ‖Tg‖² = 4 + 1.5625 + 4 = 9.5625; T²g = (8, 6.25) and −2
     step = 0.5 / math.sqrt(9.5625)
-    np.testing.assert_allclose(made.weight.detach().numpy(), [[3 + 8 * step, -4 + 6.25 * step]], atol=1e-12)
-    np.testing.assert_allclose(made.bias.detach().numpy(), [2 - 2 * step], atol=1e-12)
-    made = layer().float()
-    before = [weight.detach().clone() for weight in made.parameters()]
-    asam = Asam(made, rho=0.3)
+    np.testing.assert_allclose(linear.weight.detach().numpy(), [[3 + 8 * step, -4 + 6.25 * step]], atol=1e-12)
+    np.testing.assert_allclose(linear.bias.detach().numpy(), [2 - 2 * step], atol=1e-12)
+    linear = layer().float()
+    before = [weight.detach().clone() for weight in linear.parameters()]
+    asam = Asam(linear, rho=0.3)
     asam.perturb()
-    made.weight.grad = torch.tensor([[7.0, 8.0]])
+    linear.weight.grad = torch.tensor([[7.0, 8.0]])
     asam.restore()
-    assert all(torch.equal(old, new) for old, new in zip(before, made.parameters(), strict=True))
-    assert made.weight.grad.tolist() == [[7.0, 8.0]]
-    made.weight.grad, made.bias.grad = None, torch.zeros(1)
+    assert all(torch.equal(old, new) for old, new in zip(before, linear.parameters(), strict=True))
+    assert linear.weight.grad.tolist() == [[7.0, 8.0]]
+    linear.weight.grad, linear.bias.grad = None, torch.zeros(1)
     asam.perturb()  # a missing gradient and zeros: no division by 0
-    assert all(torch.equal(old, new) for old, new in zip(before, made.parameters(), strict=True))
+    assert all(torch.equal(old, new) for old, new in zip(before, linear.parameters(), strict=True))
 
 
 class Bend(nn.Module):
@@ -102,8 +102,8 @@ def test_a_step_climbs_once_for_all_its_batches(tmp_path: Path, corpus: Path, st
     def loss(encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Mapping[str, float]]:
         bend.seen.append(bend.weight.detach().tolist())
         sizes.append(int(sum(map(int, pairs.documents))))
-        own = (bend.weight**2).sum() * (1 + len(sizes) % accumulate)  # other gradients for other batches
-        return own + 0 * encode(pairs.left).sum(), {"told": 1.0}
+        value = (bend.weight**2).sum() * (1 + len(sizes) % accumulate)  # other gradients for other batches
+        return value + 0 * encode(pairs.left).sum(), {"told": 1.0}
 
     (tmp_path / "out").mkdir()
     job = TrainingJob(tokens=0, seed=1, device="cpu", threads=1, steps=2)

@@ -18,11 +18,11 @@ from bench.training.views import SentencePairs, two_sentences
 def test_equal_rows_are_one_point() -> None:
     """Cosine 1, no deviation, no rank; ties are misses, so accuracy is 0."""
     rows = torch.tensor([[3.0, 4.0]]).repeat(5, 1)
-    found = probes.collapse_metrics(rows, rows)
-    assert found["cosine"] == pytest.approx(1)
-    assert found["deviation"] == pytest.approx(0, abs=1e-9)
-    assert (found["accuracy"], found["rank"], found["chance"]) == (0, 0, 0.2)
-    (first, second) = probes.signs(found)
+    metrics = probes.collapse_metrics(rows, rows)
+    assert metrics["cosine"] == pytest.approx(1)
+    assert metrics["deviation"] == pytest.approx(0, abs=1e-9)
+    assert (metrics["accuracy"], metrics["rank"], metrics["chance"]) == (0, 0, 0.2)
+    (first, second) = probes.signs(metrics)
     assert "one point" in first
     assert "0.200" in first
     assert "few dimensions" in second
@@ -31,18 +31,18 @@ def test_equal_rows_are_one_point() -> None:
 def test_what_is_healthy_raises_no_alarm() -> None:
     """Unit vectors of all axes (deviation √(1/d − 1/d²)), a high cosine alone, a first loss that is low by chance."""
     rows = torch.eye(4)
-    found = probes.collapse_metrics(rows, rows)
-    assert found["accuracy"] == 1
-    assert found["cosine"] == pytest.approx(0)
-    assert found["deviation"] == pytest.approx(math.sqrt(1 / 4 - 1 / 16))
-    assert found["rank"] == pytest.approx(3)
-    assert found["full_rank"] == 3
-    assert probes.signs(found) == []
+    metrics = probes.collapse_metrics(rows, rows)
+    assert metrics["accuracy"] == 1
+    assert metrics["cosine"] == pytest.approx(0)
+    assert metrics["deviation"] == pytest.approx(math.sqrt(1 / 4 - 1 / 16))
+    assert metrics["rank"] == pytest.approx(3)
+    assert metrics["full_rank"] == 3
+    assert probes.signs(metrics) == []
     rows = torch.eye(8) + 5  # the specification's false alarm
-    found = probes.collapse_metrics(rows, rows)
-    assert found["cosine"] > probes.COSINE
-    assert found["accuracy"] == 1
-    assert probes.signs(found) == []
+    metrics = probes.collapse_metrics(rows, rows)
+    assert metrics["cosine"] > probes.COSINE
+    assert metrics["accuracy"] == 1
+    assert probes.signs(metrics) == []
     assert probes.signs({"loss": 5.0, "first_loss": 0.0}) == []
     (sentence,) = probes.signs({"loss": 100.0, "first_loss": 0.0})
     assert "the training diverges: loss 100" in sentence
@@ -64,10 +64,10 @@ def test_rank_cosine_and_accuracy_by_hand() -> None:
 def test_measuring_leaves_no_trace(corpus: Path, start: Path) -> None:
     """Same values twice although the model has dropout; training mode, tokens and chance stay as they were."""
     encoder = TrainableEncoder.load(start, "cpu")
-    held = SentencePairs(Shards(corpus), TrainingConfig(probe_pairs=4), 1, two_sentences).held_out()
+    held_out = SentencePairs(Shards(corpus), TrainingConfig(probe_pairs=4), 1, two_sentences).held_out()
     before, encoder.meter.tokens = torch.get_rng_state(), 7
-    first = probes.evaluate_probes(encoder, held)
-    assert probes.evaluate_probes(encoder, held) == first
+    first = probes.evaluate_probes(encoder, held_out)
+    assert probes.evaluate_probes(encoder, held_out) == first
     assert encoder.meter.tokens == 7
     assert encoder.model.training
     assert torch.equal(torch.get_rng_state(), before)
@@ -79,10 +79,10 @@ class OnMps(torch.Tensor):
 
     device = torch.device("mps")
 
-    def double(self, *given: Any) -> torch.Tensor:
+    def double(self, *args: Any) -> torch.Tensor:
         raise TypeError("Cannot convert a MPS Tensor to float64 dtype")
 
-    def cpu(self, *given: Any) -> torch.Tensor:
+    def cpu(self, *args: Any) -> torch.Tensor:
         return self.as_subclass(torch.Tensor)
 
 
@@ -91,5 +91,5 @@ def test_values_are_measured_in_float64(function: Callable[[torch.Tensor], float
     """Long vectors in bfloat16 do not overflow; those on a device without float64 have the same value."""
     rows = torch.eye(4, dtype=torch.bfloat16) * 1e30
     assert math.isfinite(function(rows))
-    drawn = torch.randn(4, 3)
-    assert function(drawn.as_subclass(OnMps)) == function(drawn)
+    vectors = torch.randn(4, 3)
+    assert function(vectors.as_subclass(OnMps)) == function(vectors)

@@ -41,14 +41,14 @@ def test_the_order_of_contexts_is_irrelevant(loss: str) -> None:
     queries, contexts, positives = rows(4, 5), rows(9, 5), torch.tensor([0, 2, 4, 6])
     scale = torch.tensor(20.0, dtype=torch.float64)
 
-    def computed(given: torch.Tensor, places: torch.Tensor) -> list[torch.Tensor]:
-        value = info_nce(queries, given, places) if loss == "dpr" else xtreme_r(queries, given, scale, places)
+    def computed(passages: torch.Tensor, places: torch.Tensor) -> list[torch.Tensor]:
+        value = info_nce(queries, passages, places) if loss == "dpr" else xtreme_r(queries, passages, scale, places)
         return [value, *torch.autograd.grad(value, (queries, contexts))]
 
     order = torch.from_numpy(RNG.permutation(9))
     moved = computed(contexts[order], order.argsort()[positives])
-    for found, expected in zip(moved, computed(contexts, positives), strict=True):
-        torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    for value, expected in zip(moved, computed(contexts, positives), strict=True):
+        torch.testing.assert_close(value, expected, rtol=0, atol=1e-12)
 
 
 def test_the_scale_learns_and_half_precision_is_widened() -> None:
@@ -63,15 +63,15 @@ def test_the_scale_learns_and_half_precision_is_widened() -> None:
     assert float(slope) == pytest.approx((high - low) / 2e-4, rel=1e-6)
     by_temperature = info_nce(queries, passages, temperature=1 / 7, similarity="cos")
     torch.testing.assert_close(xtreme_r(queries, passages, scale), by_temperature, rtol=0, atol=1e-12)
-    scale, half, other = torch.tensor(100.0), *(rows(3, 4).detach().bfloat16() for _ in range(2))
-    found = xtreme_r(half, other, scale)
-    torch.testing.assert_close(found, xtreme_r(half.float(), other.float(), scale))
+    scale, half_queries, half_passages = torch.tensor(100.0), *(rows(3, 4).detach().bfloat16() for _ in range(2))
+    loss = xtreme_r(half_queries, half_passages, scale)
+    torch.testing.assert_close(loss, xtreme_r(half_queries.float(), half_passages.float(), scale))
 
 
 def test_copies_and_rivals_by_hand() -> None:
     """Texts 5, 6, 5, 7, 6 and positives 0, 3, 1; rivals score at least as high, by dot product and by cosine."""
-    found = copies(torch.tensor([5, 6, 5, 7, 6]), torch.tensor([0, 3, 1]))
-    assert found.int().tolist() == [[0, 0, 1, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 1]]
+    duplicates = copies(torch.tensor([5, 6, 5, 7, 6]), torch.tensor([0, 3, 1]))
+    assert duplicates.int().tolist() == [[0, 0, 1, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 1]]
     queries = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     passages = torch.tensor([[1.0, 0.0], [5.0, 5.0], [0.0, 2.0], [1.0, 0.0]])
     assert rivals(queries, passages, torch.tensor([0, 2]), "dot").tolist() == [2, 1]
@@ -106,8 +106,8 @@ def pairs_in(folder: Path, count: int = 12) -> Path:
 
 
 def config_of(**changed: Any) -> FineTuningConfig:
-    given: dict[str, Any] = {"hard_negatives": 1, "dev_share": 0.0, "similarity": "dot", "temperature": 0.5}
-    return FineTuningConfig(**{**given, **changed})
+    values: dict[str, Any] = {"hard_negatives": 1, "dev_share": 0.0, "similarity": "dot", "temperature": 0.5}
+    return FineTuningConfig(**{**values, **changed})
 
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -136,7 +136,7 @@ def computed(name: str, start: str, pairs: str, size: int) -> dict[str, Any]:
     batch = PairBatches(reader, np.arange(12), 1).batch(np.random.default_rng(0))
     value, values = tuning.loss(questions, batch)
     value.backward()
-    trained = {id(one): cast(nn.Parameter, one.embeddings) for one in (questions, encoders.passages)}
+    trained = {id(encoder): cast(nn.Parameter, encoder.embeddings) for encoder in (questions, encoders.passages)}
     weights = [*trained.values(), *([] if tuning.scale is None else tuning.scale.parameters())]
     GradientAverage(weights).average()
     return {
@@ -152,14 +152,14 @@ def all_computed(start: str, pairs: str, size: int) -> dict[str, dict[str, Any]]
 
 def test_two_processes_are_one(tmp_path: Path, two_processes: TwoProcesses, start_of: Start) -> None:
     """The same batch in halves, with other numbers of passages in each: loss, gradients, duplicates to 1e-9."""
-    given = str(start_of(Contract(pooling="mean"))), str(pairs_in(tmp_path / "pairs"))
-    alone, both = all_computed(*given, 12), two_processes(all_computed, *given, 6)
-    for name, expected in alone.items():
-        for one in (made[name] for made in both):
-            torch.testing.assert_close(one["loss"], expected["loss"], rtol=0, atol=1e-9)
-            for found, wanted in zip(one["gradients"], expected["gradients"], strict=True):
-                torch.testing.assert_close(found, wanted, rtol=0, atol=1e-9)
-            assert one["duplicates"] == expected["duplicates"] == 6, name  # three passages, each with two others
+    folders = str(start_of(Contract(pooling="mean"))), str(pairs_in(tmp_path / "pairs"))
+    single, ranks = all_computed(*folders, 12), two_processes(all_computed, *folders, 6)
+    for name, expected in single.items():
+        for result in (results[name] for results in ranks):
+            torch.testing.assert_close(result["loss"], expected["loss"], rtol=0, atol=1e-9)
+            for gradient, expected_gradient in zip(result["gradients"], expected["gradients"], strict=True):
+                torch.testing.assert_close(gradient, expected_gradient, rtol=0, atol=1e-9)
+            assert result["duplicates"] == expected["duplicates"] == 6, name  # three passages, each with two others
         assert all(float(gradient.abs().sum()) > 0 for gradient in expected["gradients"])
 
 
@@ -170,14 +170,16 @@ def test_masked_duplicates_are_no_candidates(tmp_path: Path, start: Path) -> Non
     reader = PairReader(StoredPairs(Path(pairs)), Reader(tokenizer.load(start), loaded.contract), config_of())
     batch = reader.fixed(list(range(12)))  # as every question has one positive and at most one negative
     matrix = loaded.embeddings.detach().double().numpy()
-    queries, passages = (np.stack([matrix[one].mean(0) for one in part]) for part in (batch.queries, batch.passages))
+    queries, passages = (
+        np.stack([matrix[sequence].mean(0) for sequence in part]) for part in (batch.queries, batch.passages)
+    )
     scores = queries @ passages.T / 0.5
-    own = scores[np.arange(12), batch.positives]
-    same = batch.texts[batch.positives][:, None] == batch.texts
-    same[np.arange(12), batch.positives] = False
-    assert same.sum() == 6
-    for name, there in (("dpr", np.ones_like(same)), ("masked", ~same)):
-        expected = np.mean(np.log((np.exp(scores) * there).sum(1)) - own)
+    positive = scores[np.arange(12), batch.positives]
+    duplicates = batch.texts[batch.positives][:, None] == batch.texts
+    duplicates[np.arange(12), batch.positives] = False
+    assert duplicates.sum() == 6
+    for name, candidates in (("dpr", np.ones_like(duplicates)), ("masked", ~duplicates)):
+        expected = np.mean(np.log((np.exp(scores) * candidates).sum(1)) - positive)
         assert float(computed(name, str(start), pairs, 12)["loss"]) == pytest.approx(expected, abs=1e-9)
 
 
@@ -206,18 +208,18 @@ def test_a_tuning_on_two_processes_is_one_on_one(
     optimiser: str, tmp_path: Path, two_processes: TwoProcesses, start: Path
 ) -> None:
     """All of it, with accumulated batches and clipped gradients, in float32: the vectors of the tuned encoder."""
-    given = (
+    arguments = (
         optimiser,
         str(without_dropout(start, tmp_path / "calm")),
         str(pairs_in(tmp_path / "pairs")),
         str(tmp_path / "tuned"),
     )
-    alone = tuned(*given, 6)
-    moved = float((alone["vectors"] - some_vectors(tmp_path / "calm")).abs().max())
-    first, second = two_processes(tuned, *given, 3)
-    for one in (first, second):
-        assert (one["steps"], one["epochs"]) == (alone["steps"], alone["epochs"]) == (5, 5.0)
-    assert float((first["vectors"] - alone["vectors"]).abs().max()) < 1e-3 * moved
+    single = tuned(*arguments, 6)
+    moved = float((single["vectors"] - some_vectors(tmp_path / "calm")).abs().max())
+    first, second = two_processes(tuned, *arguments, 3)
+    for facts in (first, second):
+        assert (facts["steps"], facts["epochs"]) == (single["steps"], single["epochs"]) == (5, 5.0)
+    assert float((first["vectors"] - single["vectors"]).abs().max()) < 1e-3 * moved
 
 
 def test_contradictions_are_refused(tmp_path: Path, start: Path) -> None:
@@ -240,10 +242,10 @@ def test_own_dev_pairs_leave_all_pairs_to_learn_from(
     tmp_path: Path, start: Path, dev: int, changed: dict[str, Any], expected: tuple[int, int, str]
 ) -> None:
     """All twelve are trained on, whatever share would be held out; the facts say by what weights were chosen."""
-    own = pairs_in(tmp_path / "dev", dev) if dev else None
+    dev_pairs = pairs_in(tmp_path / "dev", dev) if dev else None
     config = config_of(**{"pairs": 4, "steps": 2, "selection": "dev-rank", "evaluate_every": 1, **changed})
     work = Workspace(tmp_path, Parts(tmp_path / "parts"))
-    facts: dict[str, Any] = fine_tune(work, start, pairs_in(tmp_path / "pairs"), config, JOB, dev=own)
+    facts: dict[str, Any] = fine_tune(work, start, pairs_in(tmp_path / "pairs"), config, JOB, dev=dev_pairs)
     assert (facts["training_pairs"], facts["dev_pairs"], facts["dev"]) == expected
     assert (facts["selection"]["rule"], facts["selection"]["evaluations"]) == ("dev-rank", 2)
 
@@ -257,23 +259,23 @@ def test_held_out_measures(tmp_path: Path, start: Path) -> None:
     reader = PairReader(
         StoredPairs(pairs_in(tmp_path / "pairs")), Reader(tokenizer.load(start), encoder.contract), config
     )
-    held: Questions = reader.fixed(list(range(11)))
+    held_out: Questions = reader.fixed(list(range(11)))
     encoder.model.eval()
     with torch.no_grad():
-        queries, passages = (encoder(part).double().numpy() for part in (held.queries, held.passages))
+        queries, passages = (encoder(part).double().numpy() for part in (held_out.queries, held_out.passages))
     encoder.model.train()
     before = encoder.meter.tokens
     losses = []
     for start_, end in ((0, 4), (4, 7), (7, 11)):  # 11 questions in three batches of at most five
-        part = held.part(start_, end)
-        first = int(held.positives[start_])
+        part = held_out.part(start_, end)
+        first = int(held_out.positives[start_])
         scores = queries[start_:end] @ passages[first : first + len(part.passages)].T / 0.5
-        own = scores[np.arange(end - start_), part.positives]
-        losses += (np.log(np.exp(scores).sum(1)) - own).tolist()
-    assert tuning.dev_loss(held) == pytest.approx(math.fsum(losses) / 11, rel=1e-5)
+        positive = scores[np.arange(end - start_), part.positives]
+        losses += (np.log(np.exp(scores).sum(1)) - positive).tolist()
+    assert tuning.dev_loss(held_out) == pytest.approx(math.fsum(losses) / 11, rel=1e-5)
     scores = queries @ passages.T
-    own = scores[np.arange(11), held.positives]
-    above = (scores > own[:, None] + 1e-6).sum() + 6  # equal texts have equal scores: three with two others each
-    assert tuning.dev_rank(held) == pytest.approx(above / 11, abs=1e-12)
+    positive = scores[np.arange(11), held_out.positives]
+    above = (scores > positive[:, None] + 1e-6).sum() + 6  # equal texts have equal scores: three with two others each
+    assert tuning.dev_rank(held_out) == pytest.approx(above / 11, abs=1e-12)
     assert encoder.model.training
     assert encoder.meter.tokens == before

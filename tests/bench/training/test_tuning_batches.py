@@ -34,8 +34,8 @@ def planted(count: int = COUNT, negatives: int = 3, positives: int = 2) -> list[
         language = "fi" if at % 3 == 0 else "en"
         return TrainingPair(
             Item(f"q{at}", words(at, at) + "?", language=language),
-            tuple(Item(f"p{at}.{one}", words(at, 50 + one), words(90)) for one in range(positives)),
-            tuple(Item(f"n{at}.{one}", words(at, 60 + one)) for one in range(negatives)),
+            tuple(Item(f"p{at}.{number}", words(at, 50 + number), words(90)) for number in range(positives)),
+            tuple(Item(f"n{at}.{number}", words(at, 60 + number)) for number in range(negatives)),
         )
 
     return [pair(at) for at in range(count)]
@@ -60,13 +60,13 @@ def make(tmp_path: Path, corpus: Path) -> Make:
     return batches
 
 
-def asked(batch: Questions) -> list[int]:
+def questions_of(batch: Questions) -> list[int]:
     """The numbers of the pairs that are asked: the words of the question say it."""
     assert all(len(query) == 2 for query in batch.queries)  # two words: the planted tokenizer adds nothing
     return [int(query[0]) - 5 for query in batch.queries]
 
 
-def stood(batch: Questions) -> list[list[tuple[int, int]]]:
+def passages_of(batch: Questions) -> list[list[tuple[int, int]]]:
     """Of each question its passages: whose words they hold, and which text it is (0.. positives, 10.. negatives)."""
     ends = [*batch.positives.tolist(), len(batch.passages)]
     rows = []
@@ -84,10 +84,10 @@ def test_an_epoch_asks_everything_once(make: Make, pairs: int) -> None:
     assert source.per_epoch == -(-COUNT // size)
     orders = []
     for _ in range(2):
-        batches = [asked(source.batch(RNG)) for _ in range(source.per_epoch)]
+        batches = [questions_of(source.batch(RNG)) for _ in range(source.per_epoch)]
         assert {len(batch) for batch in batches} == {size}
         assert all(len(set(batch)) == size for batch in batches)
-        order = [one for batch in batches for one in batch]
+        order = [number for batch in batches for number in batch]
         assert sorted(order[:COUNT]) == list(range(COUNT))
         assert order[COUNT:] == order[: len(order) - COUNT]
         orders.append(order)
@@ -96,39 +96,39 @@ def test_an_epoch_asks_everything_once(make: Make, pairs: int) -> None:
 
 def test_it_goes_on_where_it_was(make: Make) -> None:
     """In the middle of an epoch and at its end, with the same passages; another seed gives another order."""
-    whole = make(hard_negatives=2)
+    source = make(hard_negatives=2)
     states, batches = [], []
     for _ in range(9):
-        states.append(whole.state())
-        batches.append(whole.batch(RNG))
+        states.append(source.state())
+        batches.append(source.batch(RNG))
     for at in (0, 2, 4, 8):
-        other = make(hard_negatives=2)
-        other.restore(states[at])
-        found = other.batch(np.random.default_rng(5))
-        assert [list(one) for one in found.passages] == [list(one) for one in batches[at].passages]
-        assert asked(found) == asked(batches[at])
-    assert [asked(make(seed=2).batch(RNG))] != [asked(batches[0])]
+        restored = make(hard_negatives=2)
+        restored.restore(states[at])
+        batch = restored.batch(np.random.default_rng(5))
+        assert [list(passage) for passage in batch.passages] == [list(passage) for passage in batches[at].passages]
+        assert questions_of(batch) == questions_of(batches[at])
+    assert [questions_of(make(seed=2).batch(RNG))] != [questions_of(batches[0])]
 
 
 def test_each_question_has_its_own_passages(make: Make) -> None:
     """Its positive first, then its hard negatives, none twice; over epochs all of them, by `first` the same."""
     batch = make(hard_negatives=2).batch(RNG)
-    for number, row in zip(asked(batch), stood(batch), strict=True):
-        assert {whose for whose, _ in row} == {number}
+    for number, row in zip(questions_of(batch), passages_of(batch), strict=True):
+        assert {owner for owner, _ in row} == {number}
         kinds = [kind for _, kind in row]
         assert kinds[0] in (0, 1)
         assert len(set(kinds[1:])) == 2
         assert set(kinds[1:]) <= {10, 11, 12}
-    own = [" ".join(f"w{token}" for token in passage) for passage in batch.passages]
-    assert batch.texts.tolist() == hashed(own).astype(np.int64).tolist()
+    texts = [" ".join(f"w{token}" for token in passage) for passage in batch.passages]
+    assert batch.texts.tolist() == hashed(texts).astype(np.int64).tolist()
 
-    def drawn(**changed: Any) -> Counter[int]:
+    def kind_counts(**changed: Any) -> Counter[int]:
         source = make(hard_negatives=1, **changed)
         batches = [source.batch(RNG) for _ in range(20 * source.per_epoch)]
-        return Counter(kind for batch in batches for row in stood(batch) for _, kind in row)
+        return Counter(kind for batch in batches for row in passages_of(batch) for _, kind in row)
 
-    assert set(drawn()) == {0, 1, 10, 11, 12}
-    assert set(drawn(positives="first", negatives="first")) == {0, 10}
+    assert set(kind_counts()) == {0, 1, 10, 11, 12}
+    assert set(kind_counts(positives="first", negatives="first")) == {0, 10}
 
 
 def test_a_share_of_the_negatives_is_hard(make: Make) -> None:
@@ -138,20 +138,20 @@ def test_a_share_of_the_negatives_is_hard(make: Make) -> None:
         (number, row)
         for _ in range(60 * source.per_epoch)
         for batch in [source.batch(RNG)]
-        for number, row in zip(asked(batch), stood(batch), strict=True)
+        for number, row in zip(questions_of(batch), passages_of(batch), strict=True)
     ]
     assert {len(row) for _, row in rows} == {3}
-    hard = [(number, whose) for number, row in rows for whose, kind in row[1:] if kind >= 10]
-    drawn = [(number, whose) for number, row in rows for whose, kind in row[1:] if kind < 10]
-    assert all(number == whose for number, whose in hard)
-    assert all(number != whose for number, whose in drawn)
-    draws = len(hard) + len(drawn)
+    hard = [(number, owner) for number, row in rows for owner, kind in row[1:] if kind >= 10]
+    random_negatives = [(number, owner) for number, row in rows for owner, kind in row[1:] if kind < 10]
+    assert all(number == owner for number, owner in hard)
+    assert all(number != owner for number, owner in random_negatives)
+    draws = len(hard) + len(random_negatives)
     assert abs(len(hard) / draws - 0.25) < 4 * (0.25 * 0.75 / draws) ** 0.5
-    assert {whose for _, whose in drawn} == set(range(COUNT))
+    assert {owner for _, owner in random_negatives} == set(range(COUNT))
     bare = make(planted(negatives=0), hard_negatives=2, hard_share=0.25).batch(RNG)
-    assert {len(row) for row in stood(bare)} == {3}
+    assert {len(row) for row in passages_of(bare)} == {3}
     lacking = make(planted(negatives=1), hard_negatives=2).batch(RNG)
-    assert {len(row) for row in stood(lacking)} == {2}
+    assert {len(row) for row in passages_of(lacking)} == {2}
 
 
 def test_a_batch_may_be_of_one_language(make: Make) -> None:
@@ -159,7 +159,7 @@ def test_a_batch_may_be_of_one_language(make: Make) -> None:
     source = make(language_pure=True, pairs=3)
     batches = [source.batch(RNG) for _ in range(source.per_epoch)]
     assert {len(set(batch.languages)) for batch in batches} == {1}
-    assert {one for batch in batches for one in asked(batch)} == set(range(COUNT))
+    assert {number for batch in batches for number in questions_of(batch)} == set(range(COUNT))
     assert [batch.languages[0] for batch in batches] != sorted(batch.languages[0] for batch in batches)
     mixed = make(pairs=8).batch(RNG)
     assert set(mixed.languages) == {"en", "fi"}
@@ -173,14 +173,14 @@ def test_texts_are_read_as_the_contract_says(make: Make) -> None:
     """Prompt, title, length; one question mark goes, or stays; what is said twice loses one."""
     contract = Contract(query_prompt="w7 ", passage_prompt="w8 ", title=" w9 ", passage_length=4)
     record = TrainingPair(Item("q", "w20 w21??"), (Item("p", "w30 w31 w32", "w40"),))
-    other = TrainingPair(Item("r", "w22 w23"), (Item("s", "w33"),))
-    batch = make([record, other], contract=contract).batch(RNG)
+    untitled = TrainingPair(Item("r", "w22 w23"), (Item("s", "w33"),))
+    batch = make([record, untitled], contract=contract).batch(RNG)
     assert {tuple(query) for query in batch.queries} == {(7, 20, 4), (7, 22, 23)}  # w21? is unknown
     assert {tuple(passage) for passage in batch.passages} == {(8, 40, 9, 30), (8, 33)}
-    asked_so = [TrainingPair(Item(name, "w20 ?"), (Item(name, "w30"),)) for name in "ab"]
-    assert {tuple(query) for query in make(asked_so).batch(RNG).queries} == {(20,)}
-    kept = make(asked_so, question_mark=False).batch(RNG)
-    assert {tuple(query) for query in kept.queries} == {(20, 4)}  # the planted tokenizer knows no such mark
+    marked = [TrainingPair(Item(name, "w20 ?"), (Item(name, "w30"),)) for name in "ab"]
+    assert {tuple(query) for query in make(marked).batch(RNG).queries} == {(20,)}
+    unchanged = make(marked, question_mark=False).batch(RNG)
+    assert {tuple(query) for query in unchanged.queries} == {(20, 4)}  # the planted tokenizer knows no such mark
 
 
 def test_what_was_seen_is_counted_once(make: Make) -> None:
@@ -193,23 +193,23 @@ def test_what_was_seen_is_counted_once(make: Make) -> None:
     for _ in range(source.per_epoch):
         source.batch(RNG)
     assert source.shards.distinct_tokens == expected
-    other = make()
-    other.shards.see(source.shards.seen())
-    assert other.shards.distinct_tokens == expected
+    restored = make()
+    restored.shards.see(source.shards.seen())
+    assert restored.shards.distinct_tokens == expected
     with pytest.raises(ValueError, match="bytes of seen texts"):
-        other.shards.see(np.zeros(3, np.uint8))
+        restored.shards.see(np.zeros(3, np.uint8))
 
 
 def test_parts_of_a_batch(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut anywhere, put together again; two processes with half the size take what one takes, one after the other."""
     batch = make(hard_negatives=2, pairs=6).batch(RNG)
     parts = [batch.part(0, 1), batch.part(1, 4), batch.part(4, 6)]
-    assert [one for part in parts for one in stood(part)] == stood(batch)
-    assert [one for part in parts for one in asked(part)] == asked(batch)
+    assert [item for part in parts for item in passages_of(part)] == passages_of(batch)
+    assert [item for part in parts for item in questions_of(part)] == questions_of(batch)
     assert np.concatenate([part.texts for part in parts]).tolist() == batch.texts.tolist()
-    alone = make(pairs=6, hard_negatives=2)
-    batches = alone.per_epoch
-    whole = [alone.batch(RNG) for _ in range(batches)]
+    single = make(pairs=6, hard_negatives=2)
+    batches = single.per_epoch
+    expected = [single.batch(RNG) for _ in range(batches)]
     monkeypatch.setattr(pair_batches, "world_size", lambda: 2)
     halves = []
     for rank in (0, 1):
@@ -217,16 +217,16 @@ def test_parts_of_a_batch(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
         source = make(pairs=3, hard_negatives=2)
         assert source.per_epoch == batches
         halves.append([source.batch(RNG) for _ in range(batches)])
-    for both, first, second in zip(whole, *halves, strict=True):
-        assert asked(first) + asked(second) == asked(both)
-        assert stood(first) + stood(second) == stood(both)
+    for batch_of_both, first, second in zip(expected, *halves, strict=True):
+        assert questions_of(first) + questions_of(second) == questions_of(batch_of_both)
+        assert passages_of(first) + passages_of(second) == passages_of(batch_of_both)
 
 
-@pytest.mark.parametrize(("share", "most", "held"), [(0.1, 100, 10), (0.1, 4, 4), (0.0, 100, 0), (0.3, 100, 30)])
-def test_held_out_pairs_are_drawn_by_the_seed(share: float, most: int, held: int) -> None:
+@pytest.mark.parametrize(("share", "most", "count"), [(0.1, 100, 10), (0.1, 4, 4), (0.0, 100, 0), (0.3, 100, 30)])
+def test_held_out_pairs_are_drawn_by_the_seed(share: float, most: int, count: int) -> None:
     """As many as asked for, the same for the same seed, none on both sides."""
-    training, apart = split(100, share, most, seed=3)
-    assert len(apart) == held
-    assert sorted([*training, *apart]) == list(range(100))
-    assert split(100, share, most, seed=3)[1].tolist() == apart.tolist()
-    assert not held or split(100, share, most, seed=4)[1].tolist() != apart.tolist()
+    training, held_out = split(100, share, most, seed=3)
+    assert len(held_out) == count
+    assert sorted([*training, *held_out]) == list(range(100))
+    assert split(100, share, most, seed=3)[1].tolist() == held_out.tolist()
+    assert not count or split(100, share, most, seed=4)[1].tolist() != held_out.tolist()

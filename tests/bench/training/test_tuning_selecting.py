@@ -57,24 +57,24 @@ def test_it_stops_after_its_patience_and_knows_what_is_due(tmp_path: Path) -> No
         walk.go()
         stopped.append(walk.selection.stopped)
     assert stopped == [False, False, False, False, True]
-    chosen = WeightSelection("dev", lambda: 0.0, interval=4, begin=0.5)
-    assert [step for step in range(1, 22) if chosen.due(step, step / 21)] == [12, 16, 20, 21]
+    selection = WeightSelection("dev", lambda: 0.0, interval=4, begin=0.5)
+    assert [step for step in range(1, 22) if selection.due(step, step / 21)] == [12, 16, 20, 21]
 
 
 def test_parts_are_kept_as_long_as_a_checkpoint_leans_on_them(tmp_path: Path) -> None:
     """The two last checkpoints' and the best; without a checkpoint the best alone."""
 
-    def there(folder: Path) -> list[int]:
+    def best_steps(folder: Path) -> list[int]:
         return sorted(int(path.stem.removeprefix("best-")) for path in folder.glob("best-*.safetensors"))
 
     bare = Walk(tmp_path / "bare", [4.0, 3.0, 2.0])
     for _ in bare.values:
         bare.go()
-    assert there(tmp_path / "bare") == [3]
+    assert best_steps(tmp_path / "bare") == [3]
     saved = Walk(tmp_path / "saved", [9.0, 8.0, 7.0, 6.0])
     for expected in ([1], [1, 2], [2, 3], [3, 4]):
         saved.go(checkpoints=True)
-        assert there(tmp_path / "saved") == expected
+        assert best_steps(tmp_path / "saved") == expected
     assert len(list((tmp_path / "saved").glob("*.sha256"))) == 2
 
 
@@ -83,13 +83,13 @@ def test_state_goes_on_if_the_weights_are_there(tmp_path: Path) -> None:
     walk = Walk(tmp_path, [1.0, 2.0, 3.0, 4.0], patience=2)
     walk.go()
     walk.go(checkpoints=True)
-    again = Walk(tmp_path, walk.values, patience=2)
-    again.selection.restore(walk.selection.state())
-    again.step = walk.step
-    assert again.selection.state() == walk.selection.state()
-    again.go()
-    assert again.selection.stopped
-    assert again.best() == (1, 1)
+    restored = Walk(tmp_path, walk.values, patience=2)
+    restored.selection.restore(walk.selection.state())
+    restored.step = walk.step
+    assert restored.selection.state() == walk.selection.state()
+    restored.go()
+    assert restored.selection.stopped
+    assert restored.best() == (1, 1)
     (tmp_path / walk.selection.part[0]).write_bytes(b"no")
     with pytest.raises(FileNotFoundError, match="best-0000000001"):
         walk.best()

@@ -49,9 +49,9 @@ def test_pairs_of_places_are_drawn_alike(rng: np.random.Generator) -> None:
     assert {two_sentences(2, rng, 1) for _ in range(50)} == {(0, 1), (1, 0)}
     forth, back = {(0, 1), (1, 2), (2, 3)}, {(1, 0), (2, 1), (3, 2)}
     for expected, draw in ((forth | back, partial(in_a_window, window=2)), (forth, adjacent)):
-        found = Counter(draw(4, rng) for _ in range(1000 * len(expected)))
-        assert set(found) == expected
-        assert all(abs(count - 1000) < 150 for count in found.values())
+        frequencies = Counter(draw(4, rng) for _ in range(1000 * len(expected)))
+        assert set(frequencies) == expected
+        assert all(abs(count - 1000) < 150 for count in frequencies.values())
 
 
 @pytest.mark.parametrize(
@@ -84,36 +84,36 @@ def test_batches_are_of_one_language_and_of_different_documents(shards: Shards, 
 def test_an_epoch_has_every_document_once(shards: Shards, size: int, rng: np.random.Generator) -> None:
     """Its tail too: however batches cut it, none comes a time more than another; in another order each time."""
     documents = Documents(shards, config(pairs=size, language_exponent=1.0), least=2, seed=1)
-    every = sorted(set(shards.documents("sw")) - set(documents.held["sw"]))
-    counts, drawn = dict.fromkeys(every, 0), list[int]()
+    training = sorted(set(shards.documents("sw")) - set(documents.held["sw"]))
+    counts, order = dict.fromkeys(training, 0), list[int]()
     for _ in range(400):
         batch = documents.draw(size, rng)
         assert len(set(batch)) == size
         if shards.language_of(batch[0]) == "sw":
-            again = Documents(shards, config(pairs=size, language_exponent=1.0), least=2, seed=1)
-            again.restore(json.loads(json.dumps(documents.state())))
-            assert again.state() == documents.state()
-            drawn += batch
+            restored = Documents(shards, config(pairs=size, language_exponent=1.0), least=2, seed=1)
+            restored.restore(json.loads(json.dumps(documents.state())))
+            assert restored.state() == documents.state()
+            order += batch
             for document in batch:
                 counts[document] += 1
             assert max(counts.values()) - min(counts.values()) <= 1
     assert min(counts.values()) > 5
-    orders = {tuple(drawn[at : at + len(every)]) for at in range(0, 3 * len(every), len(every))}
+    orders = {tuple(order[at : at + len(training)]) for at in range(0, 3 * len(training), len(training))}
     assert len(orders) == 3
 
 
 def test_long_documents_come_as_often_as_they_have_blocks(shards: Shards, rng: np.random.Generator) -> None:
     """Three times the sentences, three times as often, within a tenth; never twice in a batch; other keys."""
     documents = Documents(shards, config(language_exponent=1.0, sampling="blocks"), least=1, seed=1)
-    drawn: Counter[int] = Counter()
+    frequencies: Counter[int] = Counter()
     for _ in range(4000):
         batch = documents.draw(6, rng)
         assert len(set(batch)) == 6
-        drawn.update(batch if shards.language_of(batch[0]) == "en" else [])
-    each = {one: drawn[one] / shards.sentence_count(one) for one in drawn}
-    mean = sum(drawn.values()) / sum(map(shards.sentence_count, drawn))
-    assert all(abs(often / mean - 1) < 0.1 for often in each.values())
-    assert len({shards.sentence_count(one) for one in drawn}) == 4
+        frequencies.update(batch if shards.language_of(batch[0]) == "en" else [])
+    per_sentence = {document: frequencies[document] / shards.sentence_count(document) for document in frequencies}
+    mean = sum(frequencies.values()) / sum(map(shards.sentence_count, frequencies))
+    assert all(abs(often / mean - 1) < 0.1 for often in per_sentence.values())
+    assert len({shards.sentence_count(document) for document in frequencies}) == 4
     assert "sampling" not in identity(config())
     assert identity(config(sampling="blocks"))["sampling"] == "blocks"
 
@@ -131,37 +131,37 @@ def test_languages_are_drawn_by_the_exponent_or_mixed(shards: Shards) -> None:
     """As tokens^α, or each document by itself: 4,000 draws within 4σ; no document twice in a batch."""
     for exponent in (0.0, 0.5, 1.0):
         documents, rng = Documents(shards, config(language_exponent=exponent), 2, seed=1), np.random.default_rng(0)
-        drawn = Counter(shards.language_of(documents.draw(2, rng)[0]) for _ in range(4000))
+        frequencies = Counter(shards.language_of(documents.draw(2, rng)[0]) for _ in range(4000))
         weights = {language: shards.tokens_of(language) ** exponent for language in shards.languages}
         for language, weight in weights.items():
             share = weight / sum(weights.values())
-            assert abs(drawn[language] - 4000 * share) < 4 * math.sqrt(4000 * share * (1 - share))
+            assert abs(frequencies[language] - 4000 * share) < 4 * math.sqrt(4000 * share * (1 - share))
     documents = Documents(shards, config(language_pure=False, language_exponent=0.0), least=2, seed=1)
     batches = [documents.draw(20, rng) for _ in range(200)]
     assert all(len(set(batch)) == 20 for batch in batches)
-    drawn = Counter(shards.language_of(document) for batch in batches for document in batch)
+    frequencies = Counter(shards.language_of(document) for batch in batches for document in batch)
     for language in shards.languages:
-        assert abs(drawn[language] - 4000 / 3) < 4 * math.sqrt(4000 * 2 / 9)
+        assert abs(frequencies[language] - 4000 / 3) < 4 * math.sqrt(4000 * 2 / 9)
     first = [shards.language_of(batch[0]) for batch in batches]
     assert len(set(first)) == 3  # in no fixed order
 
 
 def test_held_out_pairs_are_neighbours_and_never_drawn(shards: Shards, rng: np.random.Generator) -> None:
     """The same for every method and seed, not counted as seen; of few languages, they are the largest ones'."""
-    found = [Documents(shards, config(), least=least, seed=least).held_out() for least in (1, 2)]
-    for one, other in zip(*found, strict=True):
-        assert [list(map(list, view)) for view in one] == [list(map(list, view)) for view in other]
-        for row, document in enumerate(one.documents.tolist()):
+    held_out_batches = [Documents(shards, config(), least=least, seed=least).held_out() for least in (1, 2)]
+    for batch, other_batch in zip(*held_out_batches, strict=True):
+        assert [list(map(list, view)) for view in batch] == [list(map(list, view)) for view in other_batch]
+        for row, document in enumerate(batch.documents.tolist()):
             sentences = [[1, *shards.sentence(document, i).tolist(), 2] for i in range(shards.sentence_count(document))]
-            left, right = (list(view[row]) for view in one)
-            assert any(left == a and right == b for a, b in itertools.pairwise(sentences))
+            query, key = (list(view[row]) for view in batch)
+            assert any(query == a and key == b for a, b in itertools.pairwise(sentences))
     assert shards.distinct_tokens == 0
     first, second = (Documents(shards, config(), least=2, seed=seed) for seed in (1, 2))
     assert first.held == second.held
-    assert {language: len(held) for language, held in first.held.items()} == {"en": 4, "fi": 4, "sw": 3}
-    held = set(itertools.chain(*first.held.values()))
-    drawn = {document for _ in range(300) for document in first.draw(6, rng)}
-    assert drawn == set(range(180)) - held
+    assert {language: len(held_out) for language, held_out in first.held.items()} == {"en": 4, "fi": 4, "sw": 3}
+    held_out = set(itertools.chain(*first.held.values()))
+    training = {document for _ in range(300) for document in first.draw(6, rng)}
+    assert training == set(range(180)) - held_out
     assert set(Documents(shards, config(probe_languages=2), least=2, seed=1).held) == {"en", "fi"}
 
 
@@ -173,10 +173,10 @@ def test_both_views_come_from_one_document(shards: Shards, rng: np.random.Genera
         for document in range(180)
         for i in range(shards.sentence_count(document))
     }
-    for left, right in [*(pairs.batch(rng) for _ in range(20)), *pairs.held_out()]:
-        assert len(left) == len(right) > 1
-        for one, other in zip(left, right, strict=True):
-            places = [{at for at, text in sentences.items() if text == list(view)} for view in (one, other)]
+    for queries, keys in [*(pairs.batch(rng) for _ in range(20)), *pairs.held_out()]:
+        assert len(queries) == len(keys) > 1
+        for query, key in zip(queries, keys, strict=True):
+            places = [{at for at, text in sentences.items() if text == list(view)} for view in (query, key)]
             assert any(a[0] == b[0] and a[1] != b[1] for a in places[0] for b in places[1])
 
 
@@ -187,12 +187,12 @@ def test_state_goes_on_where_it_was(shards: Shards, rng: np.random.Generator) ->
         pairs.batch(rng)
     state, chance = pairs.state(), rng.bit_generator.state
     follow = [pairs.batch(rng) for _ in range(40)]
-    again, rng2 = SentencePairs(shards, config(), 1, two_sentences), np.random.default_rng(5)
-    again.restore(state)
+    restored, rng2 = SentencePairs(shards, config(), 1, two_sentences), np.random.default_rng(5)
+    restored.restore(state)
     rng2.bit_generator.state = chance
     for pairs_before in follow:
-        for one, other in zip(pairs_before, again.batch(rng2), strict=True):
-            assert list(map(list, one)) == list(map(list, other))
+        for view, expected_view in zip(pairs_before, restored.batch(rng2), strict=True):
+            assert list(map(list, view)) == list(map(list, expected_view))
 
 
 def test_crops_have_lengths_within_the_shares_and_any_start(rng: np.random.Generator) -> None:
@@ -238,12 +238,12 @@ def test_sentences_are_packed_and_framed() -> None:
 def test_counts_are_those_of_packing_each_document(shards: Shards, room: int) -> None:
     """All documents at once, against one by one; every sentence is in exactly one unit."""
     for language in shards.languages:
-        each = []
+        counts = []
         for document in shards.documents(language):
             units = segments(shards, document, room + 2)
             assert [at for unit in units for at in range(*unit)] == list(range(shards.sentence_count(document)))
-            each.append(len(units))
-        assert segment_counts(shards, language, room + 2).tolist() == each
+            counts.append(len(units))
+        assert segment_counts(shards, language, room + 2).tolist() == counts
 
 
 def test_a_unit_is_framed_cut_and_seen(shards: Shards) -> None:

@@ -71,11 +71,11 @@ def test_where_every_id_is_used_nothing_is_cropped(start: Path, corpus: Path, tm
     """The same log, loss for loss, and the same bytes."""
     shards = saying(corpus, tmp_path / "all", range(5, 125))
     facts, log = trained(start, shards, tmp_path / "cropped", vocabulary="cropped")
-    others, other = trained(start, shards, tmp_path / "whole", vocabulary="whole")
+    whole_facts, whole_log = trained(start, shards, tmp_path / "whole", vocabulary="whole")
     assert len(log) > 5
-    assert log == other
+    assert log == whole_log
     assert facts["vocabulary"] is None
-    assert others["vocabulary"] is None
+    assert whole_facts["vocabulary"] is None
     torch.testing.assert_close(matrix(tmp_path / "cropped"), matrix(tmp_path / "whole"), rtol=0, atol=0)
 
 
@@ -83,19 +83,19 @@ def test_rows_of_other_ids_come_back_bit_for_bit(start: Path, less: Path, tmp_pa
     """The corpus's own do not; the export has the whole matrix and its size, a checkpoint the ids of its rows."""
     facts, _ = trained(start, less, tmp_path / "run")
     before, after = load_file(start / "model.safetensors")[EMBEDDINGS], matrix(tmp_path / "run")
-    used = Shards(less).used_ids()
-    other = np.setdiff1d(np.arange(len(before)), np.r_[used, 0:5])
-    assert len(other) > 30
-    assert facts["vocabulary"] == {"kept": len(before) - len(other), "of": len(before)}
-    torch.testing.assert_close(after[other], before[other], rtol=0, atol=0)
+    corpus_ids = Shards(less).used_ids()
+    other_ids = np.setdiff1d(np.arange(len(before)), np.r_[corpus_ids, 0:5])
+    assert len(other_ids) > 30
+    assert facts["vocabulary"] == {"kept": len(before) - len(other_ids), "of": len(before)}
+    torch.testing.assert_close(after[other_ids], before[other_ids], rtol=0, atol=0)
     changed = (after != before).any(1).numpy()
-    assert changed[used].all()
-    said = json.loads((tmp_path / "run/out/encoder/config.json").read_text(encoding="utf-8"))
-    assert said["vocab_size"] == len(before)
-    found = present(checkpoint.newest(Parts(tmp_path / "run/parts")))
-    kept = np.union1d(Shards(less).used_ids(), np.arange(5))
-    np.testing.assert_array_equal(found[0]["vocabulary"].numpy(), kept)
-    assert len(found[0][f"weights/encoder.{EMBEDDINGS}"]) == len(kept)
+    assert changed[corpus_ids].all()
+    model_config = json.loads((tmp_path / "run/out/encoder/config.json").read_text(encoding="utf-8"))
+    assert model_config["vocab_size"] == len(before)
+    tensors = present(checkpoint.newest(Parts(tmp_path / "run/parts")))
+    cropped_ids = np.union1d(Shards(less).used_ids(), np.arange(5))
+    np.testing.assert_array_equal(tensors[0]["vocabulary"].numpy(), cropped_ids)
+    assert len(tensors[0][f"weights/encoder.{EMBEDDINGS}"]) == len(cropped_ids)
 
 
 def test_vectors_are_the_same_cropped_and_exported(start: Path, less: Path, tmp_path: Path) -> None:
@@ -109,9 +109,9 @@ def test_vectors_are_the_same_cropped_and_exported(start: Path, less: Path, tmp_
         (tmp_path / "saved").mkdir()
         encoder.save(tmp_path / "saved")
         after = encoder(sentences)
-        again = TrainableEncoder.load(tmp_path / "saved", "cpu")
-        again.model.eval()
-        outside = again(sentences)
+        exported = TrainableEncoder.load(tmp_path / "saved", "cpu")
+        exported.model.eval()
+        outside = exported(sentences)
     torch.testing.assert_close(outside, inside, rtol=0, atol=0)
     torch.testing.assert_close(after, inside, rtol=0, atol=0)  # saving leaves it as it was
     assert len(encoder.embeddings) == len(present(encoder.vocabulary).ids)
@@ -127,6 +127,6 @@ def test_padding_keeps_its_number(less: Path) -> None:
     ids = torch.tensor([[2, 10, 11, 3]])
     with torch.no_grad():
         before = model(ids).last_hidden_state
-        kept = present(crop(model, Shards(less)))
-        after = model(torch.from_numpy(kept.rows(ids.numpy()))).last_hidden_state
+        vocabulary = present(crop(model, Shards(less)))
+        after = model(torch.from_numpy(vocabulary.rows(ids.numpy()))).last_hidden_state
     torch.testing.assert_close(after, before, rtol=0, atol=0)

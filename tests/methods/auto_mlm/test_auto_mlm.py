@@ -16,18 +16,18 @@ from methods.auto_mlm.config import AutoMlmConfig
 from methods.auto_mlm.trainer import AutoMlmTrainer, user_and_agent
 from tests.conftest import present
 
-LEFT = [[1, 10, 11, 12, 2], [1, 20, 21, 2], [1, 30, 2]]
-RIGHT = [[1, 13, 14, 2], [1, 22, 23, 24, 2], [1, 31, 32, 2]]
+QUERIES = [[1, 10, 11, 12, 2], [1, 20, 21, 2], [1, 30, 2]]
+KEYS = [[1, 13, 14, 2], [1, 22, 23, 24, 2], [1, 31, 32, 2]]
 Encoders = Callable[..., tuple[TrainableEncoder, MlmHead]]
 
 
 def batch(sides: str = "both") -> PairsAndMasks:
     """Three pairs; the second token of every sequence is hidden."""
-    pairs = PairBatch(LEFT, RIGHT, np.arange(3), ("en",) * 3)
-    every = [*LEFT, *RIGHT] if sides == "both" else LEFT
-    inputs = [np.array([one[0], 3, *one[2:]]) for one in every]
-    places = np.ones(len(every), np.int64)
-    masked = Masked(inputs, np.arange(len(every)), places, np.array([one[1] for one in every]))
+    pairs = PairBatch(QUERIES, KEYS, np.arange(3), ("en",) * 3)
+    sequences = [*QUERIES, *KEYS] if sides == "both" else QUERIES
+    inputs = [np.array([sequence[0], 3, *sequence[2:]]) for sequence in sequences]
+    places = np.ones(len(sequences), np.int64)
+    masked = Masked(inputs, np.arange(len(sequences)), places, np.array([sequence[1] for sequence in sequences]))
     return PairsAndMasks(pairs, masked)
 
 
@@ -46,9 +46,9 @@ def encoders(encoder_for: Callable[[AutoMlmConfig], TrainableEncoder]) -> Encode
     return make
 
 
-def value(encode: TrainableEncoder, head: MlmHead | None, given: PairsAndMasks, **changed: Any) -> float:
+def value(encode: TrainableEncoder, head: MlmHead | None, pairs: PairsAndMasks, **changed: Any) -> float:
     """The loss with some settings changed."""
-    loss, _ = AutoMlmTrainer(AutoMlmConfig(**changed)).loss(head, encode, given)
+    loss, _ = AutoMlmTrainer(AutoMlmConfig(**changed)).loss(head, encode, pairs)
     return float(loss.detach())
 
 
@@ -73,33 +73,33 @@ def test_without_a_vector_it_is_plain_masked_prediction(encoders: Encoders) -> N
     config = AutoMlmConfig(ctl=False, automlm_side="query")
     loss, _ = AutoMlmTrainer(config).loss(head, encode, batch("query"))
     masked = present(batch("query").masked)
-    torch.testing.assert_close(loss, mlm_loss(encode, head, masked, vectors=encode(LEFT)), rtol=0, atol=1e-6)
+    torch.testing.assert_close(loss, mlm_loss(encode, head, masked, vectors=encode(QUERIES)), rtol=0, atol=1e-6)
 
 
 def test_the_first_pass_reads_no_mask_and_the_second_no_vector(encoders: Encoders) -> None:
     """The sequences of both passes as the encoder gets them."""
     encode, head = encoders(AutoMlmConfig())
-    seen: list[list[list[int]]] = []
+    passes: list[list[list[int]]] = []
     inner = encode.packed
 
-    def packed(sequences: Any, *given: Any) -> Any:
-        seen.append([[int(token) for token in one] for one in sequences])
-        return inner(sequences, *given)
+    def packed(sequences: Any, *args: Any) -> Any:
+        passes.append([[int(token) for token in sequence] for sequence in sequences])
+        return inner(sequences, *args)
 
     object.__setattr__(encode, "packed", packed)
     value(encode, head, batch())
-    assert len(seen) == 2
-    assert not any(3 in one for one in seen[0])
-    assert all(3 in one for one in seen[1])
-    assert seen[0] == [*LEFT, *RIGHT]
+    assert len(passes) == 2
+    assert not any(3 in sequence for sequence in passes[0])
+    assert all(3 in sequence for sequence in passes[1])
+    assert passes[0] == [*QUERIES, *KEYS]
 
 
 def test_a_hidden_token_reaches_the_vector_and_not_the_states(encoders: Encoders) -> None:
     """Changing it changes v; the second pass's input is the same, so that only v and the target can tell."""
     encode, head = encoders(AutoMlmConfig())
-    other = [[1, 15, 11, 12, 2], *LEFT[1:]]
+    changed_queries = [[1, 15, 11, 12, 2], *QUERIES[1:]]
     with torch.no_grad():
-        before, after = encode(LEFT), encode(other)
+        before, after = encode(QUERIES), encode(changed_queries)
         masked = present(batch("query").masked)
         hidden = [mlm_loss(encode, head, masked, vectors=torch.zeros(3, 16)) for _ in range(2)]
         first, second = (mlm_loss(encode, head, masked, vectors=v) for v in (before, after))
@@ -112,17 +112,17 @@ def test_a_hidden_token_reaches_the_vector_and_not_the_states(encoders: Encoders
 def test_the_vector_is_added_to_the_hidden_rows_before_the_head(encoders: Encoders) -> None:
     """Written out with full logits: `decoder(head(H_t + v))`, v not normalised, averaged over tokens."""
     encode, head = encoders(AutoMlmConfig())
-    given = batch()
-    assert given.masked is not None
+    pairs = batch()
+    assert pairs.masked is not None
     with torch.no_grad():
-        v = encode([*LEFT, *RIGHT])
+        v = encode([*QUERIES, *KEYS])
         losses = []
-        for row, sequence in enumerate(given.masked.inputs):
+        for row, sequence in enumerate(pairs.masked.inputs):
             states, packed = encode.hidden([sequence])
             logits = head(states[packed.starts[0] + 1] + v[row]) @ encode.embeddings.T + head.bias
-            target = int(encode.rows(given.masked.targets[row : row + 1])[0])
+            target = int(encode.rows(pairs.masked.targets[row : row + 1])[0])
             losses.append(logits.logsumexp(0) - logits[target])
-    assert value(encode, head, given, ctl=False) == pytest.approx(float(torch.stack(losses).mean()), abs=1e-5)
+    assert value(encode, head, pairs, ctl=False) == pytest.approx(float(torch.stack(losses).mean()), abs=1e-5)
 
 
 def test_weight_nought_trains_no_head_and_the_parts_add_up(encoders: Encoders) -> None:
@@ -161,7 +161,7 @@ def test_gradients_flow_through_both_passes(encoders: Encoders, detach: bool) ->
 
 def test_both_passes_count(encoders: Encoders) -> None:
     """Tokens of the sentences twice; of a training without one of the passes, once."""
-    tokens = sum(map(len, [*LEFT, *RIGHT]))
+    tokens = sum(map(len, [*QUERIES, *KEYS]))
     plain = {"ctl": False, "automlm": False, "mlm": True}
     ways: list[tuple[dict[str, Any], int]] = [({}, 2), ({"automlm": False}, 1), (plain, 1)]
     for changed, times in ways:
@@ -177,6 +177,6 @@ def test_the_vector_gives_hidden_tokens_away(train_method: Callable[..., Any]) -
     common |= {"log_every": 20, "probe_every": 1000, "probe_pairs": 4}
     auto = AutoMlmConfig(**common)
     plain = AutoMlmConfig(**common, automlm=False, mlm=True)
-    found = train_method("auto", AutoMlmTrainer(auto), auto.contract(), tokens=24_000).log[-1]["automlm"]
-    other = train_method("plain", AutoMlmTrainer(plain), plain.contract(), tokens=12_000).log[-1]["mlm"]
-    assert found < other - 0.3
+    with_vector = train_method("auto", AutoMlmTrainer(auto), auto.contract(), tokens=24_000).log[-1]["automlm"]
+    without_vector = train_method("plain", AutoMlmTrainer(plain), plain.contract(), tokens=12_000).log[-1]["mlm"]
+    assert with_vector < without_vector - 0.3

@@ -51,10 +51,10 @@ def corpus_of() -> CorpusOf:
 @pytest.fixture
 def index_of(tmp_path: Path, corpus_of: CorpusOf) -> IndexOf:
     """Index texts, or a corpus, under a config given by its keys."""
-    made = iter(range(1000))
+    numbers = iter(range(1000))
 
     def make(texts: Iterable[str | Item] | Corpus, language: str = "", **config: Any) -> Indexed:
-        folder = tmp_path / f"index{next(made)}"
+        folder = tmp_path / f"index{next(numbers)}"
         (folder / "out").mkdir(parents=True)
         retriever = BM25Retriever(BM25Config(**config))
         corpus = texts if isinstance(texts, Corpus) else corpus_of(texts, language)

@@ -40,8 +40,8 @@ def test_what_is_recorded_holds_every_version() -> None:
     assert set(ANALYZERS["jieba"].libraries) == {"rjieba"}
     auto: dict[str, Any] = dict(BM25.resolve(BM25Config(), "fi"))
     assert (auto["analyzer"], set(auto["libraries"])) == ("fi-snowball", {"PyStemmer"})
-    named = BM25Config(analyzer="words")
-    assert BM25.resolve(named, "fi") == BM25.resolve(named, "")
+    config = BM25Config(analyzer="words")
+    assert BM25.resolve(config, "fi") == BM25.resolve(config, "")
 
 
 @pytest.mark.parametrize("name", ANALYZERS)
@@ -50,14 +50,14 @@ def test_every_analyzer_gives_tokens_that_an_index_can_hold(name: str, monkeypat
     monkeypatch.setattr(analyzers, "_REMEMBERED", 2)
     for library in ANALYZERS[name].libraries:
         version(library)  # the extra is part of the test environment
-    tokenise, again = ANALYZERS[name].build(), ANALYZERS[name].build()
+    tokenise, second = ANALYZERS[name].build(), ANALYZERS[name].build()
 
     @settings(max_examples=100, deadline=None)
     @given(st.text(st.characters(codec="utf-8")) | st.text("aeiouystn's’.الكتابةहिंदीภาษา東京 ", max_size=30))
     def check(text: str) -> None:
         tokens = tokenise(text)
         assert all(token and not any(letter.isspace() for letter in token) for token in tokens)
-        assert again(text) == tokens
+        assert second(text) == tokens
 
     check()
 
@@ -69,9 +69,9 @@ AUTO |= {"bigrams": ["ja", "zh_cn", "cmn", "th", "km", "", "mul"], "words": ["bn
 @pytest.mark.parametrize(("language", "name"), [(code, name) for name, codes in AUTO.items() for code in codes])
 def test_auto_chooses_by_language_and_needs_no_extra(language: str, name: str) -> None:
     """The default of a language, also by its three-letter code or with a region."""
-    chosen = choose("auto", language)
-    assert chosen.name == name
-    assert set(chosen.libraries) <= {"PyStemmer"}
+    analyzer = choose("auto", language)
+    assert analyzer.name == name
+    assert set(analyzer.libraries) <= {"PyStemmer"}
 
 
 def test_every_language_has_what_there_is() -> None:
@@ -79,9 +79,9 @@ def test_every_language_has_what_there_is() -> None:
     plain = [code for code in SNOWBALL if for_language(code).name == "words"]
     assert plain == []
     assert not set(SNOWBALL) & UNSPACED
-    known = set(Stemmer.algorithms(aliases=True))
-    assert not [code for code in PLAIN if code in known]
-    assert not {name.lower() for name in PLAIN.values()} & known
+    algorithms = set(Stemmer.algorithms(aliases=True))
+    assert not [code for code in PLAIN if code in algorithms]
+    assert not {name.lower() for name in PLAIN.values()} & algorithms
     assert {for_language(code).name for code in PLAIN} == {"words"}
     for code in SEVERAL:
         assert for_language(code).build()("東京都 Kyiv місто") == ["東京", "京都", "kyiv", "місто"]

@@ -25,7 +25,7 @@ def by_hand(query: Sequence[int], documents: Sequence[Sequence[int]], k1: float,
     for document in documents:
         score = 0.0
         for term in query:
-            df = sum(term in one for one in documents)
+            df = sum(term in text for text in documents)
             idf = math.log(1 + (len(documents) - df + 0.5) / (df + 0.5))
             tf = document.count(term)
             score += idf * tf / (tf + k1 * (1 - b + b * len(document) / mean)) if tf else 0.0
@@ -51,11 +51,11 @@ def test_the_formula_by_hand(documents: list[list[int]], query: list[int], k1: f
 def test_contenders_miss_nobody(length: int, levels: int, k: int, seed: int) -> None:
     """Every positive score that is at least the k-th best is among them, also with ties; they lie in corpus order."""
     scores = np.random.default_rng(seed).integers(0, levels, length).astype(np.float32)
-    found = contenders(scores, k)
-    needed = {int(at) for at in top_k_positions(scores, k) if scores[at] > 0}
-    assert needed <= set(found.tolist())
-    assert (scores[found] > 0).all()
-    assert (np.diff(found) > 0).all()
+    positions = contenders(scores, k)
+    top = {int(at) for at in top_k_positions(scores, k) if scores[at] > 0}
+    assert top <= set(positions.tolist())
+    assert (scores[positions] > 0).all()
+    assert (np.diff(positions) > 0).all()
 
 
 def test_contenders_are_few_where_blocks_allow() -> None:

@@ -34,9 +34,9 @@ TOLERANCE = 0.02
 @pytest.mark.parametrize(("language", "name", "text", "tokens"), TOKENS["plain"])
 def test_plain_by_language(language: str, name: str, text: str, tokens: list[str]) -> None:
     """Three kinds of languages; marks are apart in pairs, and stay on their letters in words."""
-    chosen = choose("plain", language)
-    assert chosen.name == name
-    assert chosen.build()(text) == tokens
+    analyzer = choose("plain", language)
+    assert analyzer.name == name
+    assert analyzer.build()(text) == tokens
 
 
 def test_the_index_remembers_what_plain_was(index_of: IndexOf) -> None:
@@ -52,33 +52,33 @@ def test_the_index_remembers_what_plain_was(index_of: IndexOf) -> None:
     assert set(ANALYZERS) >= {"en-plain", "pairs", "words"}
 
 
-def _leg(where: str, request: DataRequest) -> Leg:
-    suite, _, name = where.partition("/")
+def _leg(task: str, request: DataRequest) -> Leg:
+    suite, _, name = task.partition("/")
     if suite == "beir":
         assert request.data_dir
-        folder = request.data_dir / where
-        return Leg("", beir.queries(folder), beir.qrels(folder, "test"), Corpus(where, beir.corpus(folder), "en"))
-    one = {each.name: each for each in (mrtydi.GOLDP, mrtydi.NATIVE, askubuntu.THREADS)}[suite]
-    return one.benchmark().load(name, request).legs[0]
+        folder = request.data_dir / task
+        return Leg("", beir.queries(folder), beir.qrels(folder, "test"), Corpus(task, beir.corpus(folder), "en"))
+    suite_of_task = {candidate.name: candidate for candidate in (mrtydi.GOLDP, mrtydi.NATIVE, askubuntu.THREADS)}[suite]
+    return suite_of_task.benchmark().load(name, request).legs[0]
 
 
-@pytest.mark.parametrize(("where", "measure", "figure"), FIGURES, ids=[where for where, *_ in FIGURES])
-def test_the_check_figures(index_of: IndexOf, where: str, measure: str, figure: float) -> None:
+@pytest.mark.parametrize(("task", "measure", "figure"), FIGURES, ids=[task for task, *_ in FIGURES])
+def test_the_check_figures(index_of: IndexOf, task: str, measure: str, figure: float) -> None:
     """Means over all questions, as pytrec_eval has them, within 0.02 of what was measured elsewhere."""
     folder = os.environ.get("BENCH_DATA")
-    if not folder or not (Path(folder) / where.partition("/")[0]).is_dir():
-        pytest.skip(f"BENCH_DATA is not set, or holds no {where.partition('/')[0]}/: no real data")
-    leg = _leg(where, DataRequest("official", Path(folder)))
-    made = index_of(leg.corpus, analyzer="plain")
+    if not folder or not (Path(folder) / task.partition("/")[0]).is_dir():
+        pytest.skip(f"BENCH_DATA is not set, or holds no {task.partition('/')[0]}/: no real data")
+    leg = _leg(task, DataRequest("official", Path(folder)))
+    indexed = index_of(leg.corpus, analyzer="plain")
     grades: dict[str, dict[str, int]] = {}
     for row in present(leg.qrels).read():
         grades.setdefault(row.query, {})[row.document] = row.grade
     queries = [query for query in leg.queries.read() if query.id in grades]
     run = {
         ranking.query: dict(zip(ranking.documents, map(float, ranking.scores), strict=True))
-        for ranking in made.retriever.search(made.folder, queries, 100, "trec")
+        for ranking in indexed.retriever.search(indexed.folder, queries, 100, "trec")
     }
-    asked = {"RR": "recip_rank", "nDCG": "ndcg_cut.10"}[measure]
-    values = pytrec_eval.RelevanceEvaluator(grades, {asked}).evaluate(run)
-    mean = sum(value[asked.replace(".", "_")] for value in values.values()) / len(grades)
+    trec_measure = {"RR": "recip_rank", "nDCG": "ndcg_cut.10"}[measure]
+    values = pytrec_eval.RelevanceEvaluator(grades, {trec_measure}).evaluate(run)
+    mean = sum(value[trec_measure.replace(".", "_")] for value in values.values()) / len(grades)
     assert mean == pytest.approx(figure, abs=TOLERANCE)

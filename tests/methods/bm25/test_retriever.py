@@ -45,18 +45,18 @@ def index(corpus: Corpus, folder: Path, **config: Any) -> dict[str, bytes]:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_finds_what_shares_words_and_nothing_else(index_of: IndexOf, variant: str) -> None:
     """The document with both words first, documents with neither left out, unknown words without effect."""
-    made = index_of(["red green", "red blue", "black", "grey", "white", ""], variant=variant)
-    assert [name for name, _ in made.search("green red unknown")] == ["d0", "d1"]
-    assert made.search("green red unknown") == made.search("green red")
-    assert made.search("unknown") == made.search("") == made.search("!") == []
-    assert made.facts == {"documents": 6, "terms": 6, "tokens": 7, "analyzer": "bigrams"}
+    indexed = index_of(["red green", "red blue", "black", "grey", "white", ""], variant=variant)
+    assert [name for name, _ in indexed.search("green red unknown")] == ["d0", "d1"]
+    assert indexed.search("green red unknown") == indexed.search("green red")
+    assert indexed.search("unknown") == indexed.search("") == indexed.search("!") == []
+    assert indexed.facts == {"documents": 6, "terms": 6, "tokens": 7, "analyzer": "bigrams"}
 
 
 def test_what_is_searched(index_of: IndexOf) -> None:
     """Words as often as they come, titles unless left out, in the corpus's language, in the index asked for."""
-    made = index_of(["red red", "green"])
-    ((_, once),), ((_, twice),) = made.search("red"), made.search("red red")
-    assert twice == pytest.approx(2 * once)
+    indexed = index_of(["red red", "green"])
+    ((_, single),), ((_, double),) = indexed.search("red"), indexed.search("red red")
+    assert double == pytest.approx(2 * single)
     items = [Item("a", "text", title="heading"), Item("b", "other")]
     assert [name for name, _ in index_of(items).search("heading text")] == ["a"]
     assert index_of(items, title=False).search("heading") == []
@@ -78,8 +78,8 @@ def test_ties_at_the_cut_follow_the_task(index_of: IndexOf, variant: str, tie: T
     """Of 200 equal documents after one better one, the tie rule says which are kept."""
     ids = ["best", *sorted(f"d{at}" for at in range(200))]
     items = [Item(name, "red" if name != "best" else "red red red") for name in ids]
-    made = index_of([*items, *(Item(f"x{at}", "blue") for at in range(250))], variant=variant)
-    assert [name for name, _ in made.search("red", k=5, tie=tie)] == ["best", *expected]
+    indexed = index_of([*items, *(Item(f"x{at}", "blue") for at in range(250))], variant=variant)
+    assert [name for name, _ in indexed.search("red", k=5, tie=tie)] == ["best", *expected]
 
 
 @settings(max_examples=25, deadline=None)
@@ -88,27 +88,27 @@ def test_rank_bm25_ranks_as_the_library(texts: list[list[str]], data: st.DataObj
     """The first k by the library's own scores, among the documents that hold a word of the query."""
     query = data.draw(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=4))
     scores = BM25Okapi(texts).get_scores(query)
-    held = [at for at, text in enumerate(texts) if set(text) & set(query)]
-    expected = best("q", [f"d{at}" for at in held], scores[held], 3, "trec") if held else None
+    matching = [at for at, text in enumerate(texts) if set(text) & set(query)]
+    expected = best("q", [f"d{at}" for at in matching], scores[matching], 3, "trec") if matching else None
     items = [Item(f"d{at}", " ".join(text)) for at, text in enumerate(texts)]
     corpus = Corpus("test", Source("test", "test/1", (), lambda: iter(items)))
     with tempfile.TemporaryDirectory() as folder:
         index(corpus, Path(folder) / "x", **BM25.presets["rank-bm25"].values)
         retriever = BM25Retriever(BM25Config())  # an index says itself what it is
-        (found,) = retriever.search(Path(folder) / "x" / "out", [Item("q", " ".join(query))], 3, "trec")
-    assert found.documents == (expected.documents if expected else ())
-    assert found.scores == (expected.scores if expected else ())
+        (ranking,) = retriever.search(Path(folder) / "x" / "out", [Item("q", " ".join(query))], 3, "trec")
+    assert ranking.documents == (expected.documents if expected else ())
+    assert ranking.scores == (expected.scores if expected else ())
 
 
 @pytest.mark.parametrize("block", [1, 3, 256])
 def test_rankings_come_in_the_order_of_queries(index_of: IndexOf, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """One ranking a query, also for those without hits, at most k documents each, best first."""
     monkeypatch.setattr(retriever, "_BLOCK", block)
-    made = index_of(TEXTS)
+    indexed = index_of(TEXTS)
     queries = [Item("z", "red"), Item("a", "nothing"), Item("m", "blue green"), Item("b", "word7")]
-    found = list(made.retriever.search(made.folder, queries, 3, "trec"))
-    assert [(ranking.query, len(ranking.documents)) for ranking in found] == [("z", 3), ("a", 0), ("m", 3), ("b", 1)]
-    assert all(list(ranking.scores) == sorted(ranking.scores, reverse=True) for ranking in found)
+    rankings = list(indexed.retriever.search(indexed.folder, queries, 3, "trec"))
+    assert [(ranking.query, len(ranking.documents)) for ranking in rankings] == [("z", 3), ("a", 0), ("m", 3), ("b", 1)]
+    assert all(list(ranking.scores) == sorted(ranking.scores, reverse=True) for ranking in rankings)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -119,9 +119,9 @@ def test_bytes_do_not_depend_on_parts(
 ) -> None:
     """However the documents are cut into parts, the index is the same, in one shard or in several."""
     monkeypatch.setattr(tokens, "SHARD", shard)
-    whole = index(corpus_of(TEXTS), tmp_path / "whole", variant=variant)
+    expected = index(corpus_of(TEXTS), tmp_path / "whole", variant=variant)
     monkeypatch.setattr(tokens, "PART", part)
-    assert index(corpus_of(TEXTS), tmp_path / "cut", variant=variant) == whole
+    assert index(corpus_of(TEXTS), tmp_path / "cut", variant=variant) == expected
 
 
 def test_processes_do_not_show(tmp_path: Path, corpus_of: CorpusOf, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,46 +133,46 @@ def test_processes_do_not_show(tmp_path: Path, corpus_of: CorpusOf, monkeypatch:
     monkeypatch.setattr(children, "PAYS", 1)
 
     class Noted(subprocess.Popen[bytes]):
-        def __init__(self, *typed: Any, **kept: Any) -> None:
-            super().__init__(*typed, **kept)
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
             started.append("")
-            if where == "killed":
+            if case == "killed":
                 self.kill()
 
     monkeypatch.setattr(subprocess, "Popen", Noted)
-    for where in ("several", "killed"):
+    for case in ("several", "killed"):
         monkeypatch.setattr(children, "granted", partial(next, chain(repeat(3, 4), repeat(1))))  # fewer while it runs
-        if where == "killed":
+        if case == "killed":
             with pytest.raises(BenchError) as raised:
-                index(corpus, tmp_path / where)
+                index(corpus, tmp_path / case)
             assert (raised.value.found, "type the same" in raised.value.hint) == ("one killed by signal 9", True)
             monkeypatch.setattr(children, "granted", lambda: 1)
-            (tmp_path / where / "out").rmdir()
-        assert index(corpus, tmp_path / where) == expected
+            (tmp_path / case / "out").rmdir()
+        assert index(corpus, tmp_path / case) == expected
         assert started
     monkeypatch.setattr(children, "granted", lambda: 2)
-    where = "failing"
+    case = "failing"
     with pytest.raises(AttributeError, match="'int' object has no attribute 'isascii'"):
-        index(corpus_of([*TEXTS, Item("x", cast("str", 7))]), tmp_path / where)
+        index(corpus_of([*TEXTS, Item("x", cast("str", 7))]), tmp_path / case)
 
 
-@pytest.mark.parametrize("where", ["stream", "progress"])
+@pytest.mark.parametrize("case", ["stream", "progress"])
 def test_interrupted_and_run_again_gives_the_same_bytes(
-    tmp_path: Path, corpus_of: CorpusOf, monkeypatch: pytest.MonkeyPatch, where: str
+    tmp_path: Path, corpus_of: CorpusOf, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
     """Killed in the stream or between parts: the second attempt tokenises what was not finished, and no more."""
     monkeypatch.setattr(tokens, "PART", 6)
-    seen: list[str] = []
+    texts: list[str] = []
     words = ANALYZERS["words"].build()
 
     def noted(text: str) -> list[str]:
-        seen.append(text)
+        texts.append(text)
         return words(text)
 
     monkeypatch.setattr(Analyzer, "build", lambda _: noted)
     corpus = corpus_of(TEXTS)
     expected = index(corpus, tmp_path / "undisturbed")
-    seen.clear()
+    texts.clear()
 
     def broken() -> Iterator[Item]:
         for at, item in enumerate(corpus.items.read()):
@@ -191,16 +191,16 @@ def test_interrupted_and_run_again_gives_the_same_bytes(
     for out in outs:
         out.mkdir()
     retriever = BM25Retriever(BM25Config())
-    first = replace(corpus, items=replace(corpus.items, read=broken)) if where == "stream" else corpus
+    first = replace(corpus, items=replace(corpus.items, read=broken)) if case == "stream" else corpus
     with pytest.raises(KeyboardInterrupt):
-        retriever.index(first, Workspace(outs[0], parts, advance if where == "progress" else steps.append))
-    assert seen == TEXTS[:18]  # three parts of six
-    seen.clear()
+        retriever.index(first, Workspace(outs[0], parts, advance if case == "progress" else steps.append))
+    assert texts == TEXTS[:18]  # three parts of six
+    texts.clear()
     steps.clear()
-    again: list[float] = []
-    retriever.index(corpus, Workspace(outs[1], parts, again.append))
-    assert seen == TEXTS[18:]
-    assert again == [6, 6, 6, 6, 6, 6, 4]
+    advanced: list[float] = []
+    retriever.index(corpus, Workspace(outs[1], parts, advanced.append))
+    assert texts == TEXTS[18:]
+    assert advanced == [6, 6, 6, 6, 6, 6, 4]
     assert files(outs[1]) == expected
 
 
@@ -216,13 +216,13 @@ def test_a_damaged_part_is_made_again(tmp_path: Path, corpus_of: CorpusOf) -> No
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_an_index_says_how_it_was_made_and_needs_no_pickle(tmp_path: Path, corpus_of: CorpusOf, variant: str) -> None:
     """Settings and analyzer are recorded, every array loads without pickle, and no path is in it."""
-    made = index(corpus_of(TEXTS, "en"), tmp_path / "x", variant=variant, k1=1.1)
-    about = json.loads(made["index.json"])
-    assert about["config"] == BM25Config.model_validate({"variant": variant, "k1": 1.1}).model_dump()
-    assert about["analyzer"]["analyzer"] == "en-porter"
+    index_files = index(corpus_of(TEXTS, "en"), tmp_path / "x", variant=variant, k1=1.1)
+    metadata = json.loads(index_files["index.json"])
+    assert metadata["config"] == BM25Config.model_validate({"variant": variant, "k1": 1.1}).model_dump()
+    assert metadata["analyzer"]["analyzer"] == "en-porter"
     arrays = [np.load(path, allow_pickle=False) for path in (tmp_path / "x" / "out").glob("*.npy")]
     assert len(arrays) >= 4
-    assert not any(str(tmp_path).encode() in data for data in made.values())
+    assert not any(str(tmp_path).encode() in data for data in index_files.values())
 
 
 def test_nothing_to_index_is_a_sentence(index_of: IndexOf) -> None:

@@ -54,10 +54,10 @@ def test_shards_are_filled_in_order(texts: list[list[str]], part: int, size: int
             expected.append([text])
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(tokens, "SHARD", size)
-        found = list(cut(texts, part, Path(folder) / "parts").shards())
-    assert [words(shard) for shard in found] == expected
-    assert [list(shard.terms) for shard in found] == [
-        sorted({word for text in one for word in text}) for one in expected
+        shards = list(cut(texts, part, Path(folder) / "parts").shards())
+    assert [words(shard) for shard in shards] == expected
+    assert [list(shard.terms) for shard in shards] == [
+        sorted({word for text in shard_texts for word in text}) for shard_texts in expected
     ]
 
 
@@ -71,25 +71,27 @@ def test_terms_are_numbered_over_all_shards(texts: list[list[str]], size: int, w
         folder = Path(name)
         patch.setattr(tokens, "SHARD", size)
         patch.setattr(vocabulary, "_WAITING", waiting)
-        made = cut(texts, 3, folder / "parts")
+        corpus_tokens = cut(texts, 3, folder / "parts")
         (folder / "work").mkdir()
-        found = number_terms(made.shards(), folder / "work", folder, "terms")
+        numbered = number_terms(corpus_tokens.shards(), folder / "work", folder, "terms")
         assert list(StringArray(folder, "terms")) == terms
-        assert found.frequencies.tolist() == [frequencies[term] for term in terms]
-        for number, shard in enumerate(made.shards()):
-            assert [terms[at] for at in found.numbers(number)] == list(shard.terms)
-            assert found.sizes[number] == len(shard.terms)
+        assert numbered.frequencies.tolist() == [frequencies[term] for term in terms]
+        for number, shard in enumerate(corpus_tokens.shards()):
+            assert [terms[at] for at in numbered.numbers(number)] == list(shard.terms)
+            assert numbered.sizes[number] == len(shard.terms)
 
 
 @given(st.lists(st.lists(st.integers(0, 4), max_size=6), max_size=6))
 def test_postings_by_hand(documents: list[list[int]]) -> None:
     """Term by term, the documents that hold it in order, and how often."""
     flat = np.array([term for document in documents for term in document], np.int32)
-    found = Postings.of(np.array([len(document) for document in documents], np.int32), flat, 5)
-    rows = [(at, one.count(term)) for term in range(5) for at, one in enumerate(documents) if term in one]
-    assert list(zip(found.documents.tolist(), found.counts.tolist(), strict=True)) == rows
-    assert found.frequencies.tolist() == [sum(term in one for one in documents) for term in range(5)]
-    assert found.starts.tolist() == np.cumsum([0, *found.frequencies]).tolist()
+    postings = Postings.of(np.array([len(document) for document in documents], np.int32), flat, 5)
+    rows = [
+        (at, document.count(term)) for term in range(5) for at, document in enumerate(documents) if term in document
+    ]
+    assert list(zip(postings.documents.tolist(), postings.counts.tolist(), strict=True)) == rows
+    assert postings.frequencies.tolist() == [sum(term in document for document in documents) for term in range(5)]
+    assert postings.starts.tolist() == np.cumsum([0, *postings.frequencies]).tolist()
 
 
 def draw(seed: int, documents: int, terms: int) -> list[list[str]]:
@@ -99,9 +101,11 @@ def draw(seed: int, documents: int, terms: int) -> list[list[str]]:
 
 def write(texts: Sequence[Sequence[str]], folder: Path, k1: float = 0.9, b: float = 0.4) -> Path:
     folder.mkdir()
-    made = cut(texts, 64, folder / "parts")
+    corpus_tokens = cut(texts, 64, folder / "parts")
     (folder / "work").mkdir()
-    lucene.write(made, number_terms(made.shards(), folder / "work", folder, "terms"), folder, k1=k1, b=b)
+    lucene.write(
+        corpus_tokens, number_terms(corpus_tokens.shards(), folder / "work", folder, "terms"), folder, k1=k1, b=b
+    )
     return folder
 
 
@@ -113,21 +117,21 @@ def test_scores_are_those_of_bm25s(
     """Bit for bit the scores of the index that the library builds by itself, in one shard and in hundreds."""
     texts = draw(3, 300, 400)
     monkeypatch.setattr(tokens, "SHARD", size)
-    made = lucene.Lucene.load(write(texts, tmp_path / "index", k1, b))
+    index = lucene.Lucene.load(write(texts, tmp_path / "index", k1, b))
     terms = list(StringArray(tmp_path / "index", "terms"))
     documents = [[terms.index(word) for word in text] for text in texts]
     library = bm25s.BM25(k1=k1, b=b, method="lucene")
     library.scores = library.build_index_from_ids(range(len(terms)), documents, show_progress=False)
     library.vocab_dict = {}
     for query in ([0], [5, 5, 2], [7, 1, 60, 9], list(range(len(terms)))):
-        assert made.scores(query).tobytes() == library.get_scores_from_ids(query).tobytes()
+        assert index.scores(query).tobytes() == library.get_scores_from_ids(query).tobytes()
 
 
 def test_the_scorer_is_compiled_once_a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many indices are opened and processes started, but never kept where another user could put it."""
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     index = write([["a", "b"]], tmp_path / "index")
-    compiled, kept = [], tmp_path / "cache" / "numba"
+    compiled, cache = [], tmp_path / "cache" / "numba"
     for mode in (0o700, 0o700, 0o755):
         lucene._compiled.cache_clear()  # as in a new process
         for _ in range(2):
@@ -135,9 +139,9 @@ def test_the_scorer_is_compiled_once_a_machine(tmp_path: Path, monkeypatch: pyte
         adder: Any = lucene._compiled(lucene._add)
         compiled.append(sum(adder.stats.cache_misses.values()))
         assert len(adder.signatures) == 1
-        assert kept.stat().st_mode & 0o777 == mode
-        kept.chmod(0o755 if len(compiled) == 2 else 0o700)
-    assert (compiled, len([*kept.rglob("*.nbc")])) == ([1, 0, 1], 1)
+        assert cache.stat().st_mode & 0o777 == mode
+        cache.chmod(0o755 if len(compiled) == 2 else 0o700)
+    assert (compiled, len([*cache.rglob("*.nbc")])) == ([1, 0, 1], 1)
     lucene._compiled.cache_clear()
 
 
@@ -150,21 +154,21 @@ def test_many_shards_rank_as_one(
     """Documents, scores and the order of ties, at every depth; hundreds of documents tie here."""
     texts = [" ".join(text[:4]) for text in draw(4, 400, 6)]
     texts += ["", *["w1 w2"] * 30, " ".join(["w3"] * 150), "w5 w5"]
-    one = index_of(texts, variant=variant)
+    single_shard = index_of(texts, variant=variant)
     monkeypatch.setattr(tokens, "SHARD", size)
-    many = index_of(texts, variant=variant)
+    sharded = index_of(texts, variant=variant)
     for query in ("w1", "w2 w3", "w3", "w4 w0 w4 w5", "w1 w2 w3 w4 w5"):
         for k in (1, 7, 40, 1000):
-            assert many.search(query, k, tie) == one.search(query, k, tie)
+            assert sharded.search(query, k, tie) == single_shard.search(query, k, tie)
 
 
 def test_a_token_that_no_shard_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A shard without any token, and tokens beyond those of a shard, add nothing."""
     monkeypatch.setattr(tokens, "SHARD", 1)
-    made = lucene.Lucene.load(write([[], ["a", "b", "b"], [], ["c"], ["a"]], tmp_path / "index"))
-    assert np.flatnonzero(made.scores([0])).tolist() == [1, 4]
-    assert np.flatnonzero(made.scores([2])).tolist() == [3]
-    assert made.matches([2, 2], 5)[0].tolist() == [3]
+    index = lucene.Lucene.load(write([[], ["a", "b", "b"], [], ["c"], ["a"]], tmp_path / "index"))
+    assert np.flatnonzero(index.scores([0])).tolist() == [1, 4]
+    assert np.flatnonzero(index.scores([2])).tolist() == [3]
+    assert index.matches([2, 2], 5)[0].tolist() == [3]
 
 
 def test_a_column_holds_what_was_promised(tmp_path: Path) -> None:
@@ -172,8 +176,8 @@ def test_a_column_holds_what_was_promised(tmp_path: Path) -> None:
     with column(tmp_path / "x.npy", np.float32, 5) as add:
         add(np.arange(3))
         add(np.array([0.5, 1.5]))
-    found = np.load(tmp_path / "x.npy", allow_pickle=False)
-    assert (found.dtype, found.tolist()) == (np.float32, [0, 1, 2, 0.5, 1.5])
+    values = np.load(tmp_path / "x.npy", allow_pickle=False)
+    assert (values.dtype, values.tolist()) == (np.float32, [0, 1, 2, 0.5, 1.5])
     with pytest.raises(ValueError, match="found 1 values, expected 5"), column(tmp_path / "x.npy", np.int8, 5) as add:
         add(np.zeros(1))
 
@@ -195,5 +199,5 @@ def test_memory_hardly_grows_with_the_corpus(tmp_path: Path, monkeypatch: pytest
             return most()
 
     peak(1000)  # compiles, imports and caches
-    few, many = 8_192, 32_768
-    assert (peak(many) - peak(few)) / (many - few) < 16
+    small, large = 8_192, 32_768
+    assert (peak(large) - peak(small)) / (large - small) < 16

@@ -22,8 +22,8 @@ def test_marks_do_not_part_words(text: str) -> None:
 @given(st.text())
 def test_runs_hold_exactly_letters_marks_digits_and_underscores(text: str) -> None:
     """The runs are the maximal ones of the characters that Unicode puts into L, M and N, and of the underscore."""
-    kept = "".join(c if unicodedata.category(c)[0] in "LMN" or c == "_" else " " for c in text)
-    assert words.runs(text) == kept.split()
+    words_and_blanks = "".join(c if unicodedata.category(c)[0] in "LMN" or c == "_" else " " for c in text)
+    assert words.runs(text) == words_and_blanks.split()
 
 
 @given(st.text(st.characters(codec="ascii")) | st.text("aZ09_.,;'- ", max_size=20))

@@ -25,9 +25,9 @@ def test_a_ring_holds_the_last_rows_in_order(capacity: int) -> None:
         value += count
         ring.push(rows, torch.arange(count) % 3)
         expected.extend(rows[:, 0].tolist())
-        found, tags = ring.ordered()
-        assert found[:, 0].tolist() == list(expected)
-        assert len(tags) == len(found)
+        ring_rows, tags = ring.ordered()
+        assert ring_rows[:, 0].tolist() == list(expected)
+        assert len(tags) == len(ring_rows)
 
 
 @pytest.mark.parametrize("layout", ["tagged_global", "per_language"])
@@ -36,10 +36,10 @@ def test_rows_of_some_languages_alone(layout: str) -> None:
     bank = TaggedBank(6, 1, 3, "tagged_global" if layout == "tagged_global" else "per_language")
     tags = torch.tensor([0, 1, 2, 0, 1, 2, 0, 1])
     bank.push(torch.arange(8.0)[:, None], tags)
-    rows, found = bank.ordered(torch.tensor([2, 0]))
+    rows, row_tags = bank.ordered(torch.tensor([2, 0]))
     expected = {"tagged_global": [2, 3, 5, 6], "per_language": [0, 3, 6, 2, 5]}[layout]
     assert rows[:, 0].tolist() == expected
-    assert found.tolist() == tags[torch.tensor(expected)].tolist()
+    assert row_tags.tolist() == tags[torch.tensor(expected)].tolist()
     assert len(bank.ordered(torch.tensor([EMPTY]))[0]) == 0
 
 
@@ -51,20 +51,20 @@ def test_steps_of_the_mini_preset_see_rows_of_their_language(settings: dict[str,
     sets = [f"method.{key}={value}" for key, value in settings.items()]
     config = resolve([CCP], profile=PROFILES["mini"], sets=sets)["ccp"].method
     assert isinstance(config, CcpConfig)
-    bank, rng, seen = TaggedBank(config.bank.capacity, 1, 14, config.bank.layout), np.random.default_rng(0), 0
+    bank, rng, hits = TaggedBank(config.bank.capacity, 1, 14, config.bank.layout), np.random.default_rng(0), 0
     for _ in range(600):
         tag = torch.tensor(int(rng.integers(14)))
-        seen += len(bank.ordered(tag)[0]) > 0
+        hits += len(bank.ordered(tag)[0]) > 0
         bank.push(torch.zeros(2 * config.pairs, 1), tag.expand(2 * config.pairs))
-    assert seen / 600 == pytest.approx(share, abs=0.02)
+    assert hits / 600 == pytest.approx(share, abs=0.02)
 
 
 def test_nothing_in_a_bank_has_a_gradient() -> None:
     """Invariant 3: neither what was pushed with one, nor what comes back, a copy; rows of another width are refused."""
     bank, rows = TaggedBank(4, 2, 1), torch.ones(2, 2, requires_grad=True)
     bank.push(rows * 2, torch.zeros(2).long())
-    found = bank.ordered()[0]
-    assert not found.requires_grad
+    stored = bank.ordered()[0]
+    assert not stored.requires_grad
     assert not any(value.requires_grad for value in bank.state_dict().values())
     assert [*bank.parameters()] == []
     with torch.no_grad():

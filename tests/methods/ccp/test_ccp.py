@@ -74,14 +74,14 @@ def trainer(small: Small) -> CcpTrainer:
 
 def test_head_bank_and_witnesses_are_kept_in_checkpoints_alone(trainer: CcpTrainer, train_method: TrainMethod) -> None:
     """Invariant 11; and the log has both tasks and all probes."""
-    made = train_method("one", trainer, trainer.config.contract(), tokens=4000)
-    (checkpoint, *_) = sorted(made.parts.glob("checkpoint-*.safetensors"))
+    training = train_method("one", trainer, trainer.config.contract(), tokens=4000)
+    (checkpoint, *_) = sorted(training.parts.glob("checkpoint-*.safetensors"))
     modules = [key for key in safetensors.torch.load_file(checkpoint) if "method" in key and not key.startswith("opt")]
     for part in ("head.turn", "bank.rings.0.rows", "witnesses.rows", "words.bias"):
         assert any(key.endswith(part) for key in modules), part
-    tasks = [("mlm_loss" in line, "contrast_loss" in line) for line in made.log[1:]]
+    tasks = [("mlm_loss" in line, "contrast_loss" in line) for line in training.log[1:]]
     assert {(True, False), (False, True)} == set(tasks)
-    last = made.log[-1]["probe"]
+    last = training.log[-1]["probe"]
     assert {"language_accuracy", "bn_leak", "bank_agreement"} <= set(last)
     assert all(math.isfinite(value) for value in last.values())
 
@@ -98,11 +98,11 @@ window_semantics=radius window=1; abn.order=written; reduction=sum; temperature=
 def test_every_switch_changes_the_training(small: Small, train_method: TrainMethod, sets: str) -> None:
     """It trains with finite numbers, and to other weights than without (a switch without effect would be none)."""
     config = small("mlm.probability=0", *sets.split())
-    made = train_method("switched", CcpTrainer(config), config.contract(), tokens=500)
+    training = train_method("switched", CcpTrainer(config), config.contract(), tokens=500)
     plain = small("mlm.probability=0")
     base = train_method("plain", CcpTrainer(plain), plain.contract(), tokens=500)
-    assert cast("float", made.facts["loss"]) > 0
-    weights = [one.files()["encoder/model.safetensors"] for one in (made, base)]
+    assert cast("float", training.facts["loss"]) > 0
+    weights = [trained.files()["encoder/model.safetensors"] for trained in (training, base)]
     assert weights[0] != weights[1]
 
 
@@ -132,13 +132,13 @@ def test_the_bank_is_fed_after_the_loss(parts: Callable[..., Parts]) -> None:
     for sets in ("bank.push=both", "bank.push=target", "bank.enabled=false"):
         trainer, modules, encode, pairs, languages = parts(sets)
         batch = pairs.batch(np.random.default_rng(3))
-        loss, seen = trainer.loss(modules, languages, encode, batch)
+        loss, metrics = trainer.loss(modules, languages, encode, batch)
         losses.append(float(loss.detach()))
-        assert seen["candidates"] == 2 * len(batch) - 1
-        held = 0 if modules.bank is None else len(modules.bank.ordered()[0])
-        assert held == {"bank.push=both": 12, "bank.push=target": 6, "bank.enabled=false": 0}[sets]
-        _, seen = trainer.loss(modules, languages, encode, batch)
-        assert seen["candidates"] == 11 + held
+        assert metrics["candidates"] == 2 * len(batch) - 1
+        bank_rows = 0 if modules.bank is None else len(modules.bank.ordered()[0])
+        assert bank_rows == {"bank.push=both": 12, "bank.push=target": 6, "bank.enabled=false": 0}[sets]
+        _, metrics = trainer.loss(modules, languages, encode, batch)
+        assert metrics["candidates"] == 11 + bank_rows
     assert losses[0] == losses[1] == losses[2]
 
 
@@ -150,47 +150,47 @@ def test_the_step_is_the_loss_of_its_parts(parts: Callable[..., Parts]) -> None:
     for _ in range(3):
         batch = pairs.batch(np.random.default_rng(3))
         assert len(set(batch.languages)) > 1
-        tags = torch.tensor([languages.index(one) for one in batch.languages]).repeat(2)
+        tags = torch.tensor([languages.index(language) for language in batch.languages]).repeat(2)
         with torch.no_grad():
-            left, right = (torch.stack([encode([text])[0] for text in view]).double() for view in batch)
+            first, second = (torch.stack([encode([text])[0] for text in view]).double() for view in batch)
         assert modules.head is not None
         turn, state = int(modules.head.turn), {k: v.clone() for k, v in modules.head.state_dict().items()}
-        z = torch.cat(modules.head(left, right))
+        z = torch.cat(modules.head(first, second))
         assert int(modules.head.turn) != turn
         modules.head.load_state_dict(state)
         rows, marks = present(modules.bank).ordered()
         expected = ccp_loss(z, torch.arange(6).repeat(2), tags, bank=rows, bank_languages=marks, temperature=0.1)
         modules.float()
-        loss, seen = trainer.loss(modules, languages, encode, batch)
+        loss, metrics = trainer.loss(modules, languages, encode, batch)
         modules.double()
         assert float(loss.detach()) == pytest.approx(float(expected.loss.detach()), abs=1e-4)
-        assert "same_language_mass" not in seen
+        assert "same_language_mass" not in metrics
 
 
 def test_spoilt_rows_of_another_language_change_nothing(parts: Callable[..., Parts]) -> None:
     """Invariant 2, through the trainer: NaN in the bank's rows of the other languages, value and gradients."""
-    found = []
+    results = []
     for spoil in (False, True):
         trainer, modules, encode, pairs, languages = parts()
         encode.model.eval()
         batch = pairs.batch(np.random.default_rng(3))
-        own = languages.index(batch.languages[0])
+        language = languages.index(batch.languages[0])
         rows = torch.randn(9, 16, generator=torch.Generator().manual_seed(1))
         tags = torch.arange(9) % 3
         if spoil:
-            rows[tags != own] = float("nan")
+            rows[tags != language] = float("nan")
         present(modules.bank).push(rows, tags)
         loss, _ = trainer.loss(modules, languages, encode, batch)
         loss.backward()
         weight = present(present(modules.head).project.first.weight.grad)
-        found.append((loss.detach(), weight))
-    assert torch.equal(found[0][0], found[1][0])
-    assert torch.equal(found[0][1], found[1][1])
+        results.append((loss.detach(), weight))
+    assert torch.equal(results[0][0], results[1][0])
+    assert torch.equal(results[0][1], results[1][1])
 
 
 def test_rows_of_a_later_step_do_not_reach_back(parts: Callable[..., Parts]) -> None:
     """Invariant 3: rows pushed after the loss, before the backward pass, change no gradient."""
-    found = []
+    gradients = []
     for later in (False, True):
         trainer, modules, encode, pairs, languages = parts()
         encode.model.eval()
@@ -198,8 +198,8 @@ def test_rows_of_a_later_step_do_not_reach_back(parts: Callable[..., Parts]) -> 
         if later:
             present(modules.bank).push(torch.full((40, 16), 3.0), torch.zeros(40).long())
         loss.backward()
-        found.append([weight.grad for weight in encode.model.parameters() if weight.grad is not None])
-    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+        gradients.append([weight.grad for weight in encode.model.parameters() if weight.grad is not None])
+    assert all(torch.equal(a, b) for a, b in zip(*gradients, strict=True))
 
 
 def test_witnesses_and_languages() -> None:

@@ -16,8 +16,8 @@ ORDERS: tuple[Literal["eval_first", "written"], ...] = ("eval_first", "written")
 def views(count: int = 6, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
     """Two views, float64, away from zero mean and unit variance, that ask for gradients."""
     generator = torch.Generator().manual_seed(seed)
-    made = [3 * torch.randn(count, 4, dtype=torch.float64, generator=generator) + 1 for _ in range(2)]
-    return made[0].requires_grad_(), made[1].requires_grad_()
+    rows = [3 * torch.randn(count, 4, dtype=torch.float64, generator=generator) + 1 for _ in range(2)]
+    return rows[0].requires_grad_(), rows[1].requires_grad_()
 
 
 def head_of(norm: Any = "asym", order: Any = "eval_first", **changed: Any) -> ViewsHead:
@@ -38,14 +38,14 @@ def statistics(head: ViewsHead) -> BatchNorm:
 
 def other_rows_matter(head: ViewsHead, view: int) -> bool:
     """Whether a row of a view, projected, depends on another row of that view (gradients, and by replacing it)."""
-    given = views()
-    again = copy.deepcopy(head)
-    made = head(*given)[view]
-    (gradient,) = torch.autograd.grad(made[0].sum(), given[view])
-    changed = [one.detach().clone() for one in given]
+    inputs = views()
+    copied = copy.deepcopy(head)
+    projected = head(*inputs)[view]
+    (gradient,) = torch.autograd.grad(projected[0].sum(), inputs[view])
+    changed = [view_rows.detach().clone() for view_rows in inputs]
     changed[view][3] += 5
-    moved = again(*changed)[view][0]
-    by_gradient, by_value = bool(gradient[1:].any()), not torch.equal(moved, made[0])
+    moved = copied(*changed)[view][0]
+    by_gradient, by_value = bool(gradient[1:].any()), not torch.equal(moved, projected[0])
     assert by_gradient == by_value
     return by_gradient
 
@@ -54,32 +54,32 @@ def other_rows_matter(head: ViewsHead, view: int) -> bool:
 def test_one_view_goes_by_its_batch_in_turns(order: str) -> None:
     """Invariants 4 and 5: (batch, running), (running, batch), …; by running statistics no row knows of another."""
     head = head_of(order=order)
-    found = []
+    turns = []
     for _ in range(4):
-        found.append([other_rows_matter(copy.deepcopy(head), view) for view in (0, 1)])
+        turns.append([other_rows_matter(copy.deepcopy(head), view) for view in (0, 1)])
         head(*views())
-    assert found == [[True, False], [False, True]] * 2
+    assert turns == [[True, False], [False, True]] * 2
 
 
 def test_the_printed_order_lets_the_batch_in() -> None:
     """As written, the second view's statistics hold a tenth of the first view's batch; else nothing of it."""
     for order in ORDERS:
-        left, right = views()
-        made = head_of(order=order)(left, right)[1]
-        (gradient,) = torch.autograd.grad(made.sum(), left, allow_unused=True)
+        first, second = views()
+        projected = head_of(order=order)(first, second)[1]
+        (gradient,) = torch.autograd.grad(projected.sum(), first, allow_unused=True)
         assert gradient is None or not gradient.any()  # statistics carry no gradient in either
-        again = head_of(order=order)(left * 2, right)[1]
-        assert torch.equal(made, again) == (order == "eval_first")
+        projected_double = head_of(order=order)(first * 2, second)[1]
+        assert torch.equal(projected, projected_double) == (order == "eval_first")
 
 
 def test_turns_survive_saving() -> None:
     """Invariant 4: the bit is a buffer, what comes next is the same; looking changes nothing; one row is refused."""
-    head, other = head_of(), head_of()
+    head, restored = head_of(), head_of()
     head(*views())
     assert "turn" in dict(head.named_buffers())
-    other.load_state_dict(head.state_dict())
-    for made, expected in zip(other(*views(seed=1)), head(*views(seed=1)), strict=True):
-        assert torch.equal(made, expected)
+    restored.load_state_dict(head.state_dict())
+    for projected, expected in zip(restored(*views(seed=1)), head(*views(seed=1)), strict=True):
+        assert torch.equal(projected, expected)
     before = {name: value.clone() for name, value in head.state_dict().items()}
     head.still(views()[0])
     assert all(torch.equal(value, before[name]) for name, value in head.state_dict().items())
@@ -95,10 +95,10 @@ def test_a_batch_updates_the_statistics_once(order: str) -> None:
     head = head_of(order=order)
     norm = statistics(head)
     for step in range(3):
-        left, right = views(seed=step)
+        first, second = views(seed=step)
         mean, variance = norm.running_mean.clone(), norm.running_var.clone()
-        head(left, right)
-        rows = head.project.first((left, right)[step % 2]).detach()
+        head(first, second)
+        rows = head.project.first((first, second)[step % 2]).detach()
         torch.testing.assert_close(norm.running_mean, 0.9 * mean + 0.1 * rows.mean(0), check_dtype=False)
         torch.testing.assert_close(norm.running_var, 0.9 * variance + 0.1 * rows.var(0), check_dtype=False)
         assert int(norm.num_batches_tracked) == step + 1
@@ -111,17 +111,17 @@ def test_gradients_are_those_of_the_statistics_used(order: str, turn: int) -> No
     start = head_of(order=order)
     start.turn.fill_(turn)
 
-    def both(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        return torch.cat(copy.deepcopy(start)(left, right))  # begins at the same statistics each time
+    def both(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        return torch.cat(copy.deepcopy(start)(first, second))  # begins at the same statistics each time
 
-    still = both(*(one.detach() for one in views()))
+    still = both(*(rows.detach() for rows in views()))
     assert still.shape == (12, 4)
-    left, right = views()
+    first, second = views()
     if order == "eval_first" or turn:  # as written, at turn 0, statistics come from the other view without a gradient
-        assert torch.autograd.gradcheck(both, (left, right))
+        assert torch.autograd.gradcheck(both, (first, second))
         return
-    frozen = left.detach()
-    assert torch.autograd.gradcheck(lambda rows: both(frozen, rows), (right,))
+    frozen = first.detach()
+    assert torch.autograd.gradcheck(lambda rows: both(frozen, rows), (second,))
 
 
 def test_the_still_view_has_the_slope_of_the_statistics_before() -> None:
@@ -129,11 +129,11 @@ def test_the_still_view_has_the_slope_of_the_statistics_before() -> None:
     norm = BatchNorm(4).double()
     norm.running_var.copy_(torch.tensor([4.0, 1.0, 9.0, 0.25]))
     expected = (norm.running_var + norm.eps).rsqrt()
-    left, right = views()
-    still = norm(left, running=True)
-    norm(right)  # updates in place
+    first, second = views()
+    still = norm(first, running=True)
+    norm(second)  # updates in place
     assert not torch.allclose((norm.running_var + norm.eps).rsqrt(), expected)
-    (slope,) = torch.autograd.grad(still.sum(), left)
+    (slope,) = torch.autograd.grad(still.sum(), first)
     torch.testing.assert_close(slope, expected.expand(6, 4), rtol=1e-12, atol=0)
 
 
@@ -145,11 +145,11 @@ def test_plain_statistics_leak_and_match_pytorch() -> None:
     theirs = torch.nn.BatchNorm1d(4).double()
     theirs.load_state_dict(statistics(head).state_dict())
     rows = views()[0]
-    mine = statistics(head)(rows)
-    other = theirs(rows)
-    torch.testing.assert_close(mine, other)
+    ours = statistics(head)(rows)
+    expected = theirs(rows)
+    torch.testing.assert_close(ours, expected)
     weights = torch.arange(24, dtype=torch.float64).reshape(6, 4).sin()
-    gradients = [torch.autograd.grad((made * weights).sum(), rows)[0] for made in (mine, other)]
+    gradients = [torch.autograd.grad((normalised * weights).sum(), rows)[0] for normalised in (ours, expected)]
     torch.testing.assert_close(*gradients)
     torch.testing.assert_close(statistics(head).running_var, theirs.running_var)
 
@@ -157,16 +157,16 @@ def test_plain_statistics_leak_and_match_pytorch() -> None:
 def test_shuffled_statistics_are_those_of_mixed_halves() -> None:
     """Each half of the mixed rows is normalised by itself, and rows come back to their places."""
     head = head_of("shuffle")
-    left, right = (one.detach() for one in views())
+    first, second = (view.detach() for view in views())
     torch.manual_seed(3)
-    made = torch.cat(head(left, right))
+    projected = torch.cat(head(first, second))
     torch.manual_seed(3)
     order = torch.randperm(12)
-    rows = head.project.first(torch.cat([left, right])).detach()
+    rows = head.project.first(torch.cat([first, second])).detach()
     norm = statistics(head)
     for half in order.split(6):
         scaled = (rows[half] - rows[half].mean(0)) / (rows[half].var(0, correction=0) + norm.eps).sqrt()
-        torch.testing.assert_close(made[half], head.project.second(scaled.relu()))
+        torch.testing.assert_close(projected[half], head.project.second(scaled.relu()))
 
 
 def test_switches_of_the_head() -> None:
@@ -175,9 +175,9 @@ def test_switches_of_the_head() -> None:
     project = head.project
     weights = {"first.weight", "second.weight", "norm.weight", "norm.bias"}
     assert set(dict(project.named_parameters())) == weights
-    left, right = (one.detach() for one in views())
-    made = head(left, right)[0]
-    rows = left @ project.first.weight.T
+    first, second = (view.detach() for view in views())
+    projected = head(first, second)[0]
+    rows = first @ project.first.weight.T
     rows = torch.tanh((rows - rows.mean(0)) / (rows.var(0, correction=0) + 1e-5).sqrt()) @ project.second.weight.T
     expected = (rows - rows.mean(0)) / (rows.var(0, correction=0) + 1e-5).sqrt()
-    torch.testing.assert_close(cast("torch.Tensor", made), expected)
+    torch.testing.assert_close(cast("torch.Tensor", projected), expected)

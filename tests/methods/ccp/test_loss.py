@@ -11,8 +11,8 @@ from tests.conftest import present
 
 def rows(count: int = 8, width: int = 5, seed: int = 0) -> torch.Tensor:
     """Random projections, float64, that ask for a gradient."""
-    made = torch.randn(count, width, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-    return made.requires_grad_()
+    projections = torch.randn(count, width, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    return projections.requires_grad_()
 
 
 WINDOWS = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3])
@@ -22,14 +22,14 @@ BANK, BANK_LANGUAGES = rows(6, seed=1).detach(), torch.tensor([0, 1, 2, 2, 1, 0]
 
 def loss_of(z: torch.Tensor, **changed: Any) -> ContrastiveOutput:
     """The loss of a batch in two languages with a bank in three."""
-    given: dict[str, Any] = {"bank": BANK, "bank_languages": BANK_LANGUAGES, "temperature": 0.5, **changed}
-    return ccp_loss(z, given.pop("windows", WINDOWS), given.pop("languages", LANGUAGES), **given)
+    arguments: dict[str, Any] = {"bank": BANK, "bank_languages": BANK_LANGUAGES, "temperature": 0.5, **changed}
+    return ccp_loss(z, arguments.pop("windows", WINDOWS), arguments.pop("languages", LANGUAGES), **arguments)
 
 
 def gradient(z: torch.Tensor, **changed: Any) -> torch.Tensor:
     """The gradient of the loss by the projections."""
-    (found,) = torch.autograd.grad(loss_of(z, **changed).loss, z)
-    return found
+    (slope,) = torch.autograd.grad(loss_of(z, **changed).loss, z)
+    return slope
 
 
 FLAGS: dict[str, Any] = {"l2_norm": False, "inbatch_cross_language": True, "bank_language_specific": False}
@@ -41,29 +41,31 @@ def test_the_loss_is_the_formula(flags: dict[str, Any]) -> None:
     """Against loops over the printed sums."""
     z = rows().detach()
     switches = {"l2_norm": True, "inbatch_cross_language": False, "bank_language_specific": True}
-    given: dict[str, Any] = {"windows": WINDOWS, **switches, **flags}
-    windows = given["windows"].tolist()
+    settings: dict[str, Any] = {"windows": WINDOWS, **switches, **flags}
+    windows = settings["windows"].tolist()
 
     def similarity(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         product = (a * b).sum()
-        return product / (a.norm() * b.norm()) if given["l2_norm"] else product
+        return product / (a.norm() * b.norm()) if settings["l2_norm"] else product
 
     terms = []
     for a in range(8):
-        own = LANGUAGES[a]
-        others = [z[k] for k in range(8) if k != a and (given["inbatch_cross_language"] or LANGUAGES[k] == own)]
-        others += [
+        language = LANGUAGES[a]
+        candidates = [
+            z[k] for k in range(8) if k != a and (settings["inbatch_cross_language"] or LANGUAGES[k] == language)
+        ]
+        candidates += [
             row
             for row, tag in zip(BANK, BANK_LANGUAGES, strict=True)
-            if tag == own or not given["bank_language_specific"]
+            if tag == language or not settings["bank_language_specific"]
         ]
-        bottom = sum(torch.exp(similarity(z[a], other) / 0.5) for other in others)
+        bottom = sum(torch.exp(similarity(z[a], candidate) / 0.5) for candidate in candidates)
         partners = [b for b in range(8) if b != a and windows[b] == windows[a]]
         terms += [-torch.log(torch.exp(similarity(z[a], z[b]) / 0.5) / bottom) for b in partners]
     expected = torch.stack(terms)
-    found = loss_of(z, **flags)
-    torch.testing.assert_close(found.terms, expected)
-    torch.testing.assert_close(found.loss, expected.sum() if flags.get("reduction") == "sum" else expected.mean())
+    output = loss_of(z, **flags)
+    torch.testing.assert_close(output.terms, expected)
+    torch.testing.assert_close(output.loss, expected.sum() if flags.get("reduction") == "sum" else expected.mean())
 
 
 def test_views_lengths_and_anchors_change_no_term() -> None:
@@ -94,9 +96,9 @@ def test_bank_rows_of_other_languages_are_never_touched(value: float) -> None:
 
 def test_bank_rows_change_terms_of_their_language_and_get_no_gradient() -> None:
     """Invariants 2 and 3: terms of language 0 do not know of rows of language 1, nor gradients of later changes."""
-    z, other = rows().detach(), BANK.clone()
-    other[BANK_LANGUAGES == 1] = 7.0
-    before, after = loss_of(z).terms, loss_of(z, bank=other).terms
+    z, changed_bank = rows().detach(), BANK.clone()
+    changed_bank[BANK_LANGUAGES == 1] = 7.0
+    before, after = loss_of(z).terms, loss_of(z, bank=changed_bank).terms
     assert torch.equal(before[LANGUAGES == 0], after[LANGUAGES == 0])
     assert not torch.isclose(before[LANGUAGES == 1], after[LANGUAGES == 1]).any()
     z, bank = rows(), BANK.clone().requires_grad_()
@@ -118,20 +120,20 @@ def test_an_empty_bank_is_none() -> None:
     empty = loss_of(z, bank=BANK[:0], bank_languages=BANK_LANGUAGES[:0])
     assert torch.equal(empty.loss, bare.loss)
     four = rows(4).detach()
-    one = {"windows": torch.tensor([0, 1, 0, 1]), "languages": torch.zeros(4).long(), "bank": None}
-    assert len(loss_of(four, **one).terms) == 4
-    assert (loss_of(four, **one).logits > float("-inf")).sum(1).tolist() == [3, 3, 3, 3]
-    made = loss_of(z.bfloat16(), bank=BANK.bfloat16(), temperature=0.001)  # bfloat16 could not tell its logits apart
-    assert made.logits.dtype == torch.float32
+    one_document = {"windows": torch.tensor([0, 1, 0, 1]), "languages": torch.zeros(4).long(), "bank": None}
+    assert len(loss_of(four, **one_document).terms) == 4
+    assert (loss_of(four, **one_document).logits > float("-inf")).sum(1).tolist() == [3, 3, 3, 3]
+    narrow = loss_of(z.bfloat16(), bank=BANK.bfloat16(), temperature=0.001)  # bfloat16 could not tell its logits apart
+    assert narrow.logits.dtype == torch.float32
     wide = loss_of(z.bfloat16().float(), bank=BANK.bfloat16().float(), temperature=0.001)
-    assert torch.equal(made.loss, wide.loss)
+    assert torch.equal(narrow.loss, wide.loss)
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.1, 0.001])
 def test_a_pair_alone_costs_nothing(temperature: float) -> None:
     """Invariant 10: one window and no bank give exactly 0, and no gradient."""
-    z, one = rows(2), {"windows": torch.tensor([0, 0]), "languages": torch.tensor([0, 0])}
-    changed = {**one, "bank": None, "bank_languages": None, "temperature": temperature}
+    z, pair = rows(2), {"windows": torch.tensor([0, 0]), "languages": torch.tensor([0, 0])}
+    changed = {**pair, "bank": None, "bank_languages": None, "temperature": temperature}
     assert loss_of(z, **changed).loss.item() == 0
     assert torch.equal(gradient(z, **changed), torch.zeros_like(z))
 
@@ -156,18 +158,18 @@ def test_masses_of_equal_rows() -> None:
     n, bank = 4, 6
     z = torch.ones(2 * n, 3)
     languages, view = torch.zeros(2 * n).long(), torch.arange(2).repeat_interleave(n)
-    found = ccp_loss(
+    output = ccp_loss(
         z, torch.arange(n).repeat(2), languages, bank=torch.ones(bank, 3), bank_languages=torch.zeros(bank).long()
     )
-    every = torch.arange(2 * n)
-    shares = softmax_mass(found.logits, 2 * n, view, languages, every)
+    anchors = torch.arange(2 * n)
+    shares = softmax_mass(output.logits, 2 * n, view, languages, anchors)
     count = 2 * n - 1 + bank
     assert shares == pytest.approx(
         {"in_batch_mass": (2 * n - 1) / count, "other_view_mass": n / count, "sharpest": 1 / count, "candidates": count}
     )
-    assert found.loss.item() == pytest.approx(torch.tensor(float(count)).log().item())
+    assert output.loss.item() == pytest.approx(torch.tensor(float(count)).log().item())
     languages = torch.tensor([0, 0, 1, 1] * 2)
     for literal in (True, False):
-        made = ccp_loss(torch.ones(8, 3), torch.arange(4).repeat(2), languages, inbatch_cross_language=literal)
-        seen = softmax_mass(made.logits, 8, view, languages, torch.arange(8))
-        assert seen.get("same_language_mass") == (pytest.approx(3 / 7) if literal else None)
+        two_languages = ccp_loss(torch.ones(8, 3), torch.arange(4).repeat(2), languages, inbatch_cross_language=literal)
+        masses = softmax_mass(two_languages.logits, 8, view, languages, torch.arange(8))
+        assert masses.get("same_language_mass") == (pytest.approx(3 / 7) if literal else None)

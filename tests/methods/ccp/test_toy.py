@@ -31,18 +31,20 @@ def trained(
     windows, views = torch.arange(pairs).repeat(2), torch.arange(2).repeat_interleave(pairs)
     losses = []
     for _ in range(steps):
-        common, *own = torch.randn(3, pairs, WIDTH)
-        left, right = head(*(encoder(correlation**0.5 * common + (1 - correlation) ** 0.5 * one) for one in own))
-        z = torch.cat([left, right])
+        common, *noises = torch.randn(3, pairs, WIDTH)
+        first, second = head(
+            *(encoder(correlation**0.5 * common + (1 - correlation) ** 0.5 * noise) for noise in noises)
+        )
+        z = torch.cat([first, second])
         rows, marks = bank.ordered()
-        found = ccp_loss(z, windows, tags, temperature=temperature, bank=rows, bank_languages=marks, l2_norm=l2)
+        output = ccp_loss(z, windows, tags, temperature=temperature, bank=rows, bank_languages=marks, l2_norm=l2)
         optimiser.zero_grad()
-        found.loss.backward()
+        output.loss.backward()
         optimiser.step()
         bank.push(z.detach(), tags)
-        losses.append(float(found.loss.detach()))
-    shares = softmax_mass(found.logits, 2 * pairs, views, tags, torch.arange(2 * pairs))
-    measured = collapse_metrics(left.detach(), right.detach())
+        losses.append(float(output.loss.detach()))
+    shares = softmax_mass(output.logits, 2 * pairs, views, tags, torch.arange(2 * pairs))
+    measured = collapse_metrics(first.detach(), second.detach())
     return {**shares, **measured, "loss": sum(losses[-20:]) / 20, "first_loss": losses[0]}
 
 
@@ -50,26 +52,26 @@ def trained(
 @pytest.mark.parametrize("temperature", [0.001, 0.01, 0.1, 1.0])
 def test_without_unit_length_and_normalisation_it_diverges(temperature: float) -> None:
     """The row `fail` of table 5 at each temperature: the loss is thousands of times its first value."""
-    found = trained("none", l2=False, temperature=temperature)
-    assert found["loss"] > 1000 * max(1.0, found["first_loss"])
-    assert any(sentence.startswith("the training diverges") for sentence in signs(found))
+    values = trained("none", l2=False, temperature=temperature)
+    assert values["loss"] > 1000 * max(1.0, values["first_loss"])
+    assert any(sentence.startswith("the training diverges") for sentence in signs(values))
 
 
 @pytest.mark.parametrize("norm", ["asym", "none", "train"])
 def test_with_unit_length_it_is_healthy(norm: str) -> None:
     """Pairs are told apart far above chance, below chance's loss, and nothing is said."""
-    found = trained(norm)
-    assert found["loss"] < math.log(2 * 16 - 1 + BANK) - 1
-    assert found["accuracy"] > 0.4
-    assert signs(found) == []
+    values = trained(norm)
+    assert values["loss"] < math.log(2 * 16 - 1 + BANK) - 1
+    assert values["accuracy"] > 0.4
+    assert signs(values) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("norm", ["asym", "none", "train"])
 def test_of_noise_nothing_is_learnt(norm: str) -> None:
     """Independent pairs: loss and masses stay at chance, log(2N − 1 + b), so no statistics give the pairs away."""
-    found = trained(norm, correlation=0.0, pairs=8, steps=400)
+    values = trained(norm, correlation=0.0, pairs=8, steps=400)
     candidates = 2 * 8 - 1 + BANK
-    assert found["loss"] == pytest.approx(math.log(candidates), abs=0.3)
-    assert found["in_batch_mass"] == pytest.approx(15 / candidates, abs=0.05)
-    assert found["other_view_mass"] == pytest.approx(8 / candidates, abs=0.04)
+    assert values["loss"] == pytest.approx(math.log(candidates), abs=0.3)
+    assert values["in_batch_mass"] == pytest.approx(15 / candidates, abs=0.05)
+    assert values["other_view_mass"] == pytest.approx(8 / candidates, abs=0.04)

@@ -84,8 +84,8 @@ def test_it_is_the_reference_step_by_step(encoder: TrainableEncoder, batches: Ba
         assert float(loss.detach()) == float(expected.detach()), step
         assert torch.equal(moco.queue.rows, queue)
         assert int(moco.queue.pointer) == pointer
-        for ours, other in zip(encoder.model.parameters(), fast.parameters(), strict=True):
-            assert torch.equal(ours, other)
+        for ours, theirs_weight in zip(encoder.model.parameters(), fast.parameters(), strict=True):
+            assert torch.equal(ours, theirs_weight)
 
 
 def test_keys_of_a_step_are_negatives_from_the_next_on(encoder: TrainableEncoder, batches: Batches) -> None:
@@ -110,14 +110,14 @@ def test_the_queue_begins_with_random_directions(encoder: TrainableEncoder, batc
     moco = Moco(config_of(), encoder, LANGUAGES)
     torch.testing.assert_close(moco.queue.rows.norm(dim=1), torch.ones(12))
     assert len(moco.queue.rows.unique(dim=0)) == 12
-    _, found = moco.queue.ordered()
-    assert len(found) == 12
-    seen = [moco.probe()["queue_filled"]]
+    _, tags = moco.queue.ordered()
+    assert len(tags) == 12
+    filled = [moco.probe()["queue_filled"]]
     for step, pairs in enumerate(batches(3), start=1):
         moco.loss(encoder, pairs)
         moco.after_step(step)
-        seen.append(moco.probe()["queue_filled"])
-    assert seen == pytest.approx([0, 1 / 3, 2 / 3, 1])
+        filled.append(moco.probe()["queue_filled"])
+    assert filled == pytest.approx([0, 1 / 3, 2 / 3, 1])
 
 
 def test_accumulated_batches_move_and_push_once(encoder: TrainableEncoder, batches: Batches) -> None:
@@ -136,8 +136,8 @@ def test_accumulated_batches_move_and_push_once(encoder: TrainableEncoder, batch
             weight.add_(1.0)
     moco.after_step(1)
     torch.testing.assert_close(moco.queue.rows[:8], torch.cat(keys).detach())
-    for now, old, fast in zip(moco.key.model.parameters(), slow, encoder.model.parameters(), strict=True):
-        torch.testing.assert_close(now, 0.5 * old + 0.5 * fast)
+    for moved, old, fast in zip(moco.key.model.parameters(), slow, encoder.model.parameters(), strict=True):
+        torch.testing.assert_close(moved, 0.5 * old + 0.5 * fast)
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9, 0.9995, 1.0])
@@ -167,9 +167,9 @@ def test_the_slow_copy_never_learns(encoder: TrainableEncoder, batches: Batches)
     assert all(not weight.requires_grad and weight.grad is None for weight in slow)
     assert all(weight.grad is not None for weight in encoder.model.parameters())
     modules = torch.nn.ModuleDict({"encoder": encoder.model, "method": moco.modules})
-    held = {id(one) for group in adamw(modules, config_of()).param_groups for one in group["params"]}
-    assert not held & {id(weight) for weight in slow}
-    assert held == {id(weight) for weight in encoder.model.parameters()}
+    optimised = {id(weight) for group in adamw(modules, config_of()).param_groups for weight in group["params"]}
+    assert not optimised & {id(weight) for weight in slow}
+    assert optimised == {id(weight) for weight in encoder.model.parameters()}
     assert moco.queue.rows.grad_fn is None
     queries, keys, queue = (torch.randn(n, 5, dtype=torch.float64, requires_grad=True) for n in (3, 3, 7))
     moco_loss(queries, keys, queue, temperature=0.05).backward()
@@ -181,12 +181,12 @@ def test_the_slow_copy_never_learns(encoder: TrainableEncoder, batches: Batches)
 def test_keys_have_dropout_if_wanted(encoder: TrainableEncoder, batches: Batches) -> None:
     """As the reference has it by mistake: two passes differ; without it they do not."""
     (pairs,) = batches(1)
-    for wanted in (True, False):
-        moco = Moco(config_of(key_dropout=wanted), encoder, LANGUAGES)
+    for dropout in (True, False):
+        moco = Moco(config_of(key_dropout=dropout), encoder, LANGUAGES)
         for _ in range(2):
             moco.loss(encoder, pairs)
-        (one, _), (two, _) = moco._fresh
-        assert torch.equal(one, two) != wanted
+        (first, _), (second, _) = moco._fresh
+        assert torch.equal(first, second) != dropout
 
 
 def test_other_keys_of_the_batch_are_no_negatives() -> None:
@@ -194,10 +194,10 @@ def test_other_keys_of_the_batch_are_no_negatives() -> None:
     torch.manual_seed(0)
     queries, keys, queue = (torch.randn(n, 5, dtype=torch.float64) for n in (3, 3, 7))
     first = moco_loss(queries[:1], keys[:1], queue, temperature=0.5)
-    others = ~torch.eye(3, dtype=torch.bool)
-    every = info_nce(queries, keys, temperature=0.5, negatives=queue, forbidden=others, reduction="none")
-    assert float(first) == pytest.approx(float(every[0]), abs=1e-12)
-    assert float(moco_loss(queries, keys, queue, temperature=0.5)) == pytest.approx(float(every.mean()), abs=1e-12)
+    forbidden = ~torch.eye(3, dtype=torch.bool)
+    losses = info_nce(queries, keys, temperature=0.5, negatives=queue, forbidden=forbidden, reduction="none")
+    assert float(first) == pytest.approx(float(losses[0]), abs=1e-12)
+    assert float(moco_loss(queries, keys, queue, temperature=0.5)) == pytest.approx(float(losses.mean()), abs=1e-12)
     with pytest.raises(ValueError, match="expected a key a query"):
         moco_logits(torch.ones(3, 2), torch.ones(2, 2), torch.ones(4, 2), temperature=1.0)
     with pytest.raises(ValueError, match="found temperature 0"):
@@ -231,21 +231,23 @@ def trained_config(**changed: Any) -> ContrieverConfig:
 def test_the_query_encoder_alone_is_exported(train_method: Callable[..., Any]) -> None:
     """Not the slow copy; keys cost tokens and passes; the contract is the paper's; in batch any queue will do."""
     config = trained_config(checkpoint_tokens=1)
-    found = train_method("one", ContrieverTrainer(config), config.contract(), tokens=2500)
-    with safe_open(found.out / "encoder" / "model.safetensors", "pt") as file:
+    training = train_method("one", ContrieverTrainer(config), config.contract(), tokens=2500)
+    with safe_open(training.out / "encoder" / "model.safetensors", "pt") as file:
         names = set(file.keys())
     assert not any("queue" in name or name.startswith(("key", "method")) for name in names)
-    kept = load_file(found.parts / max(path.name for path in found.parts.glob("checkpoint-*.safetensors")))
-    assert {"buffers/method.queue.rows", "buffers/method.queue.pointer"} <= set(kept)
-    assert not any("optimiser/method" in key for key in kept)
-    exported = load_file(found.out / "encoder" / "model.safetensors")
+    checkpoint = load_file(training.parts / max(path.name for path in training.parts.glob("checkpoint-*.safetensors")))
+    assert {"buffers/method.queue.rows", "buffers/method.queue.pointer"} <= set(checkpoint)
+    assert not any("optimiser/method" in key for key in checkpoint)
+    exported = load_file(training.out / "encoder" / "model.safetensors")
     some = next(name for name in names if name.endswith("query.weight"))
-    slow = next(value for key, value in kept.items() if key.startswith("weights/method.key.") and key.endswith(some))
-    fast = kept[f"weights/encoder.{some}"]
+    slow = next(
+        value for key, value in checkpoint.items() if key.startswith("weights/method.key.") and key.endswith(some)
+    )
+    fast = checkpoint[f"weights/encoder.{some}"]
     assert (exported[some] - fast).norm() < (exported[some] - slow).norm()
-    assert found.facts["passes"] == 2 * found.facts["steps"]
-    assert found.facts["pairs"] == 8 * found.facts["steps"]
-    assert "drift" in found.log[-1]["probe"]
+    assert training.facts["passes"] == 2 * training.facts["steps"]
+    assert training.facts["pairs"] == 8 * training.facts["steps"]
+    assert "drift" in training.log[-1]["probe"]
     assert trained_config(loss="in-batch", queue=7).queue == 7
     contract = ContrieverConfig().contract()
     assert (contract.pooling, contract.normalise, contract.similarity) == ("mean", False, "dot")

@@ -38,35 +38,35 @@ def text(tokens: Any) -> str:
 def test_crops_are_independent_pieces_of_the_stream(shards: Shards) -> None:
     """5 to 50 % of 32 tokens, framed, languages mixed; lengths of the two do not go together (5σ)."""
     source, rng = CroppedPairs(shards, config_of(), 1), np.random.default_rng(0)
-    held = {int(document) for pairs in source.held_out() for document in pairs.documents}
-    streams = {language: stream(shards, language, held) for language in shards.languages}
+    held_out = {int(document) for pairs in source.held_out() for document in pairs.documents}
+    streams = {language: stream(shards, language, held_out) for language in shards.languages}
     lengths = set()
     for _ in range(40):
         pairs = source.batch(rng)
         assert len(pairs) == 8
-        for left, right, language in zip(*pairs, pairs.languages, strict=True):
-            for view in (left, right):
+        for query, key, language in zip(*pairs, pairs.languages, strict=True):
+            for view in (query, key):
                 assert (view[0], view[-1]) == (shards.special["cls"], shards.special["sep"])
                 assert text(view[1:-1]) in streams[language]
                 lengths.add(len(view) - 2)
     assert (min(lengths), max(lengths)) == (1, 15)
     views = [pair for _ in range(100) for pair in zip(*source.batch(rng), strict=True)]
-    sizes = np.array([[len(left), len(right)] for left, right in views], float)
+    sizes = np.array([[len(query), len(key)] for query, key in views], float)
     assert abs(np.corrcoef(sizes.T)[0, 1]) < 5 / np.sqrt(len(views))
-    assert any(text(left[1:-1]) in text(right[1:-1]) for left, right in views if len(left) > 5)
+    assert any(text(query[1:-1]) in text(key[1:-1]) for query, key in views if len(query) > 5)
 
 
 def test_the_rest_of_a_chunk_is_the_other_view(shards: Shards) -> None:
     """views=ict: what is before and after the crop, 32 tokens in all; one part at an end, none of the whole."""
     source, rng = CroppedPairs(shards, config_of(views="ict"), 1), np.random.default_rng(0)
-    held = {int(document) for pairs in source.held_out() for document in pairs.documents}
+    held_out = {int(document) for pairs in source.held_out() for document in pairs.documents}
     for _ in range(20):
         pairs = source.batch(rng)
-        for left, right, language in zip(*pairs, pairs.languages, strict=True):
-            assert len(left) + len(right) - 4 == 32
-            crop, rest = left[1:-1], right[1:-1]
-            whole = (np.concatenate([rest[:at], crop, rest[at:]]) for at in range(len(rest) + 1))
-            assert any(text(tokens) in stream(shards, language, held) for tokens in whole)
+        for query, key, language in zip(*pairs, pairs.languages, strict=True):
+            assert len(query) + len(key) - 4 == 32
+            crop, remainder = query[1:-1], key[1:-1]
+            chunks = (np.concatenate([remainder[:at], crop, remainder[at:]]) for at in range(len(remainder) + 1))
+            assert any(text(tokens) in stream(shards, language, held_out) for tokens in chunks)
     assert complement(10, slice(3, 5)) == [slice(0, 3), slice(5, 10)]
     assert complement(10, slice(0, 5)) == [slice(5, 10)]
     assert complement(10, slice(5, 10)) == [slice(0, 5)]
@@ -84,16 +84,16 @@ def test_what_is_read_is_what_counts_as_seen(shards: Shards) -> None:
 def test_tokens_are_deleted(corpus: Path, probability: float) -> None:
     """The rest keeps its order, the share is the probability (5σ); though nearly every one goes, one is always left."""
     augment, rng, tokens = Augmentation(Shards(corpus), "delete", probability), np.random.default_rng(0), np.arange(50)
-    left = [augment(tokens, rng) for _ in range(200)]
-    assert all((np.diff(kept) > 0).all() for kept in left)
-    deleted, bound = 10_000 - sum(map(len, left)), 5 * np.sqrt(10_000 * probability * (1 - probability))
+    views = [augment(tokens, rng) for _ in range(200)]
+    assert all((np.diff(view) > 0).all() for view in views)
+    deleted, bound = 10_000 - sum(map(len, views)), 5 * np.sqrt(10_000 * probability * (1 - probability))
     assert abs(deleted - 10_000 * probability) <= bound
     augment = Augmentation(Shards(corpus), "delete", 0.999)
-    left = [augment(np.array([7, 8, 9]), rng) for _ in range(300)]
-    assert {len(kept) for kept in left} >= {1}
-    assert min(map(len, left)) == 1
-    assert {kept.dtype for kept in left} == {np.dtype(np.int64)}
-    assert {int(kept[0]) for kept in left} == {7, 8, 9}
+    views = [augment(np.array([7, 8, 9]), rng) for _ in range(300)]
+    assert {len(view) for view in views} >= {1}
+    assert min(map(len, views)) == 1
+    assert {view.dtype for view in views} == {np.dtype(np.int64)}
+    assert {int(view[0]) for view in views} == {7, 8, 9}
 
 
 @pytest.mark.parametrize("kind", ["replace", "mask", "none"])
@@ -102,16 +102,16 @@ def test_tokens_are_replaced(shards: Shards, kind: str) -> None:
     augment, rng, tokens = Augmentation(shards, kind, 0.3), np.random.default_rng(0), np.full(5000, 6)
     changed = augment(tokens, rng)
     assert len(changed) == 5000
-    others = changed[changed != 6]
+    replaced = changed[changed != 6]
     if kind == "none":
-        assert not len(others)
+        assert not len(replaced)
         return
-    assert abs(len(others) - 1500) < 5 * np.sqrt(5000 * 0.3 * 0.7) + 15  # a random id may be the same again
+    assert abs(len(replaced) - 1500) < 5 * np.sqrt(5000 * 0.3 * 0.7) + 15  # a random id may be the same again
     if kind == "mask":
-        assert set(others.tolist()) == {shards.special["mask"]}
+        assert set(replaced.tolist()) == {shards.special["mask"]}
     else:
-        assert len(set(others.tolist())) > 50
-        assert not set(others.tolist()) & set(shards.special.values())
+        assert len(set(replaced.tolist())) > 50
+        assert not set(replaced.tolist()) & set(shards.special.values())
 
 
 def test_masking_needs_a_mask(corpus: Path, tmp_path: Path) -> None:

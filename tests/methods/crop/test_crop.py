@@ -43,14 +43,14 @@ def test_the_loss_is_that_of_both_directions(encoder_for: EncoderFor, corpus: Pa
     encode = encoder_for(config)
     views, heads = CropViews(Shards(corpus), config, 1).batch(np.random.default_rng(0)), CropModules(config, encode)
     loss, metrics = CropTrainer(config).loss(heads, encode, views)
-    left, right = (torch.nn.functional.normalize(encode(view).detach().double(), dim=1) for view in views)
-    logits = left @ right.T / 0.2
-    own = logits.diagonal()
-    expected = (logits.logsumexp(0) + logits.logsumexp(1) - 2 * own).mean() / 2
+    queries, keys = (torch.nn.functional.normalize(encode(view).detach().double(), dim=1) for view in views)
+    logits = queries @ keys.T / 0.2
+    positives = logits.diagonal()
+    expected = (logits.logsumexp(0) + logits.logsumexp(1) - 2 * positives).mean() / 2
     assert float(loss.detach()) == pytest.approx(float(expected), abs=1e-5)
     assert metrics["accuracy"] == pytest.approx(float((logits.argmax(1) == torch.arange(8)).double().mean()))
     one_way, _ = CropTrainer(config.model_copy(update={"symmetric": False})).loss(heads, encode, views)
-    assert float(one_way.detach()) == pytest.approx(float((logits.logsumexp(1) - own).mean()), abs=1e-5)
+    assert float(one_way.detach()) == pytest.approx(float((logits.logsumexp(1) - positives).mean()), abs=1e-5)
 
 
 def test_spans_are_disjoint_and_of_one_document(shards: Shards) -> None:
@@ -59,17 +59,20 @@ def test_spans_are_disjoint_and_of_one_document(shards: Shards) -> None:
     for _ in range(20):
         pairs = source.batch(rng)
         assert len(set(pairs.documents.tolist())) == len(pairs) == 6
-        for left, right, document in zip(pairs.left, pairs.right, pairs.documents.tolist(), strict=True):
-            every = np.concatenate([shards.sentence(document, at) for at in range(shards.sentence_count(document))])
+        for query, key, document in zip(pairs.left, pairs.right, pairs.documents.tolist(), strict=True):
+            tokens = np.concatenate([shards.sentence(document, at) for at in range(shards.sentence_count(document))])
             places = [
                 [
                     (at, at + len(view) - 2)
-                    for at in range(len(every))
-                    if np.array_equal(every[at:][: len(view) - 2], view[1:-1])
+                    for at in range(len(tokens))
+                    if np.array_equal(tokens[at:][: len(view) - 2], view[1:-1])
                 ]
-                for view in (left, right)
+                for view in (query, key)
             ]
-            assert any(one[1] <= other[0] or other[1] <= one[0] for one, other in product(*places))
+            assert any(
+                query_place[1] <= key_place[0] or key_place[1] <= query_place[0]
+                for query_place, key_place in product(*places)
+            )
     with pytest.raises(UsageError, match=r"two spans of up to 64 tokens.*lower method\.span\.tokens"):
         CropViews(shards, config_of(variant="span", span={"tokens": 64}), seed=1)
 
@@ -81,9 +84,9 @@ def test_crops_are_contiguous_and_as_long_as_asked(shards: Shards) -> None:
     for _ in range(20):
         pairs = source.batch(rng)
         for view, document in zip([*pairs.left, *pairs.right], [*pairs.documents, *pairs.documents], strict=True):
-            every = np.concatenate([shards.sentence(document, at) for at in range(shards.sentence_count(document))])
+            tokens = np.concatenate([shards.sentence(document, at) for at in range(shards.sentence_count(document))])
             inside = view[1:-1]
-            assert any(np.array_equal(every[at : at + len(inside)], inside) for at in range(len(every)))
+            assert any(np.array_equal(tokens[at : at + len(inside)], inside) for at in range(len(tokens)))
             lengths.add(len(inside))
     assert lengths == {1, 2, 3, 4, 5}  # the share stays below a half, and lengths are cut down to whole tokens
 
@@ -94,26 +97,26 @@ def test_pairs_of_a_document_are_masked_or_counted(encoder_for: EncoderFor, corp
     encode = encoder_for(config)
     pairs = CropViews(Shards(corpus), config, seed=1).batch(np.random.default_rng(0))
     assert pairs.documents.tolist() == np.repeat(pairs.documents[::2], 2).tolist()
-    left, right = (torch.nn.functional.normalize(encode(view).detach().double(), dim=1) for view in pairs)
-    logits = left @ right.T / 0.5
-    same = torch.from_numpy(pairs.documents[:, None] == pairs.documents[None])
-    masked = logits.masked_fill(same & ~torch.eye(6, dtype=torch.bool), -torch.inf)
-    for mode, held in (("mask", masked), ("count", logits)):
+    queries, keys = (torch.nn.functional.normalize(encode(view).detach().double(), dim=1) for view in pairs)
+    logits = queries @ keys.T / 0.5
+    same_document = torch.from_numpy(pairs.documents[:, None] == pairs.documents[None])
+    masked = logits.masked_fill(same_document & ~torch.eye(6, dtype=torch.bool), -torch.inf)
+    for mode, expected_logits in (("mask", masked), ("count", logits)):
         changed = config.model_copy(update={"inbatch_mode": mode})
-        own = CropModules(changed, encode)
-        found, _ = CropTrainer(changed).loss(own, encode, pairs)
-        expected = (held.logsumexp(1) - held.diagonal()).mean()
-        assert float(found.detach()) == pytest.approx(float(expected), abs=1e-5)
+        modules = CropModules(changed, encode)
+        loss, _ = CropTrainer(changed).loss(modules, encode, pairs)
+        expected = (expected_logits.logsumexp(1) - expected_logits.diagonal()).mean()
+        assert float(loss.detach()) == pytest.approx(float(expected), abs=1e-5)
 
 
 def test_the_parts_of_the_span_loss(encoder_for: EncoderFor, corpus: Path) -> None:
     """Contrast of masked spans, the head's and the late prediction, each computed apart, add up."""
     config = config_of(**SPAN)
     encode, shards = encoder_for(config), Shards(corpus)
-    own = CropModules(config, encode).eval()
+    modules = CropModules(config, encode).eval()
     spans = SpanSource(CropViews(shards, config, 1), Masking.of(shards, config.mlm)).batch(np.random.default_rng(0))
     assert len(spans) == 6
-    loss, parts = CropTrainer(config).loss(own, encode, spans)
+    loss, parts = CropTrainer(config).loss(modules, encode, spans)
     masked = spans.masked
     vectors = encode(masked.inputs)  # of the masked text
     contrast = paired_info_nce(vectors, temperature=config.temperature, similarity="cos")
@@ -124,14 +127,16 @@ def test_the_parts_of_the_span_loss(encoder_for: EncoderFor, corpus: Path) -> No
 
     late, mixed = [], []
     for sequence, place in zip(masked.sequence.tolist(), masked.place.tolist(), strict=True):
-        alone = [encode.hidden([masked.inputs[sequence]], layer)[0] for layer in (-1, 1)]  # layer 1 of 2 is the middle
-        states = torch.cat([alone[0][:1], alone[1][1:]])[None]
-        for layer in own.spans.condenser.layers:
+        states_by_layer = [
+            encode.hidden([masked.inputs[sequence]], layer)[0] for layer in (-1, 1)
+        ]  # layer 1 of 2 is the middle
+        states = torch.cat([states_by_layer[0][:1], states_by_layer[1][1:]])[None]
+        for layer in modules.spans.condenser.layers:
             states = layer(states, states, None)
-        late.append(alone[0][place])
+        late.append(states_by_layer[0][place])
         mixed.append(states[0, place])
-    expected = {"contrast": contrast, "late_mlm_loss": predicted(late, own.spans.mlm)}
-    expected["head_mlm_loss"] = predicted(mixed, own.spans.mlm)
+    expected = {"contrast": contrast, "late_mlm_loss": predicted(late, modules.spans.mlm)}
+    expected["head_mlm_loss"] = predicted(mixed, modules.spans.mlm)
     for name, value in expected.items():
         assert parts[name] == pytest.approx(float(value.detach()), abs=1e-4), name
     assert float(loss.detach()) == pytest.approx(sum(float(value.detach()) for value in expected.values()), abs=1e-4)

@@ -36,10 +36,10 @@ def written(folder: Path, documents: list[list[int]]) -> Shards:
 def test_a_removed_sentence_leaves_its_place() -> None:
     """By hand; the block is as long as all less the sentence."""
     tokens, starts = np.arange(10), [0, 3, 7]
-    made = present(cloze(tokens, starts, 1, remove=True))
-    assert [part.tolist() for part in made] == [[3, 4, 5, 6], [0, 1, 2, 7, 8, 9]]
-    kept = present(cloze(tokens, starts, 2, remove=False))
-    assert [part.tolist() for part in kept] == [[7, 8, 9], list(range(10))]
+    removed = present(cloze(tokens, starts, 1, remove=True))
+    assert [part.tolist() for part in removed] == [[3, 4, 5, 6], [0, 1, 2, 7, 8, 9]]
+    complete = present(cloze(tokens, starts, 2, remove=False))
+    assert [part.tolist() for part in complete] == [[7, 8, 9], list(range(10))]
     assert cloze(tokens, [0], 0, remove=True) is None
     assert cloze(tokens, [0], 0, remove=False) is not None
 
@@ -52,15 +52,15 @@ def test_examples_are_sentences_of_blocks_of_whole_sentences(tmp_path: Path) -> 
     for _ in range(60):
         batch = source.batch(rng)
         for query, block, document, removed in zip(*batch, batch.documents, batch.removed, strict=True):
-            own = {int(token) for at in range(6) for token in shards.sentence(int(document), at)}
-            sentence, rest = set(query[1:-1].tolist()), block[1:-1].tolist()
+            document_tokens = {int(token) for at in range(6) for token in shards.sentence(int(document), at)}
+            sentence, block_tokens = set(query[1:-1].tolist()), block[1:-1].tolist()
             assert len(sentence) == 5
-            assert sentence <= own
-            assert set(rest) <= own
-            assert bool(sentence & set(rest)) != removed
-            whole = sorted(sentence | set(rest))
-            assert whole == list(range(whole[0], whole[-1] + 1)), "a block is one piece"
-            lengths.add((len(rest), bool(removed)))
+            assert sentence <= document_tokens
+            assert set(block_tokens) <= document_tokens
+            assert bool(sentence & set(block_tokens)) != removed
+            tokens = sorted(sentence | set(block_tokens))
+            assert tokens == list(range(tokens[0], tokens[-1] + 1)), "a block is one piece"
+            lengths.add((len(block_tokens), bool(removed)))
             assert (query[0], query[-1], block[0], block[-1]) == (0, 1, 0, 1)
     assert lengths == {(15, True), (20, False), (5, True), (10, False)}  # blocks of four, and of two
 
@@ -69,14 +69,14 @@ def test_a_tenth_of_the_sentences_stays(tmp_path: Path) -> None:
     """Within three standard deviations over 10,000; every sentence of a block is as likely."""
     shards = written(tmp_path, [[2, 2, 2, 2] for _ in range(200)])
     source, rng = SentencesOfBlocks(shards, config_of(pairs=100), 1), np.random.default_rng(5)
-    kept, total, places = 0, 0, np.zeros(4)
+    unremoved, total, places = 0, 0, np.zeros(4)
     for _ in range(100):
         batch = source.batch(rng)
-        kept, total = kept + int((~batch.removed).sum()), total + len(batch)
+        unremoved, total = unremoved + int((~batch.removed).sum()), total + len(batch)
         for query, document in zip(batch.left, batch.documents, strict=True):
             places[(int(query[1]) - 10 - 8 * int(document)) // 2] += 1
     assert total == 10_000
-    assert abs(kept / total - 0.1) < 3 * math.sqrt(0.1 * 0.9 / total)
+    assert abs(unremoved / total - 0.1) < 3 * math.sqrt(0.1 * 0.9 / total)
     assert np.abs(places / total - 0.25).max() < 4 * math.sqrt(0.25 * 0.75 / total)
 
 
@@ -86,9 +86,9 @@ def test_a_block_of_one_sentence_survives_where_it_is_kept(tmp_path: Path) -> No
     source, rng = SentencesOfBlocks(shards, config_of(pairs=20), 1), np.random.default_rng(0)
     batches = [source.batch(rng) for _ in range(100)]
     short = [
-        bool(gone)
+        bool(removed)
         for batch in batches
-        for row, gone in zip(batch.documents, batch.removed, strict=True)
+        for row, removed in zip(batch.documents, batch.removed, strict=True)
         if row % 2 == 0
     ]
     assert short
@@ -139,13 +139,13 @@ def test_the_projection_and_accuracies() -> None:
     rows = torch.randn(5, 16)
     assert bool((head(rows) == 0).any())
     head.eval()
-    made = head(rows)
-    assert made.shape == (5, 128)
-    torch.testing.assert_close(made.mean(1), torch.zeros(5), atol=1e-5, rtol=0)
-    torch.testing.assert_close(made.var(1, correction=0), torch.ones(5), atol=1e-3, rtol=0)
+    projected = head(rows)
+    assert projected.shape == (5, 128)
+    torch.testing.assert_close(projected.mean(1), torch.zeros(5), atol=1e-5, rtol=0)
+    torch.testing.assert_close(projected.var(1, correction=0), torch.ones(5), atol=1e-3, rtol=0)
     blocks = torch.eye(4)
     sentences = torch.tensor([[0.9, 0, 0, 0], [0, 0.5, 0.6, 0], [0, 0, 1.0, 0]])
-    found = accuracies(sentences, blocks, torch.arange(3), torch.tensor([True, True, False]))
-    assert found == {"masked_accuracy": 0.5, "unmasked_accuracy": 1.0, "block_chance": 0.25}
+    metrics = accuracies(sentences, blocks, torch.arange(3), torch.tensor([True, True, False]))
+    assert metrics == {"masked_accuracy": 0.5, "unmasked_accuracy": 1.0, "block_chance": 0.25}
     tie = accuracies(torch.ones(1, 4), blocks, torch.tensor([2]), torch.tensor([True]))
     assert tie == {"masked_accuracy": 0.0, "block_chance": 0.25}

@@ -37,30 +37,32 @@ def test_short_documents_are_left_out(shards: Shards) -> None:
     source = DocumentBlocks(shards, config_of(pack=True, sentence_tokens=12, documents=4), seed=1)
     for _ in range(20):
         blocks = source.batch(rng)
-        assert all(len(segments(shards, one, 12)) >= 2 for one in blocks.documents.tolist())
+        assert all(len(segments(shards, document, 12)) >= 2 for document in blocks.documents.tolist())
         assert max(map(len, blocks.units)) <= 12
 
 
 def test_a_batch_is_of_one_language_and_one_block_a_document(shards: Shards, rng: np.random.Generator) -> None:
     """Consecutive units of one document, in order, none held out; held blocks are of held documents, and unseen."""
     source = DocumentBlocks(shards, config_of(), seed=1)
-    held = {int(document) for pairs in source.held_out() for document in pairs.documents}
+    held_out = {int(document) for pairs in source.held_out() for document in pairs.documents}
     batches = source.held_blocks()
     assert batches
-    assert held
-    assert {int(one) for blocks in batches for one in blocks.documents} <= held
+    assert held_out
+    assert {int(number) for blocks in batches for number in blocks.documents} <= held_out
     assert shards.distinct_tokens == 0
     sizes: set[int] = set()
     for _ in range(30):
         blocks = source.batch(rng)
         assert len(blocks) == len(set(blocks.documents.tolist())) == 6
         assert len(set(blocks.languages)) == 1
-        assert not held & set(blocks.documents.tolist())
+        assert not held_out & set(blocks.documents.tolist())
         assert len(blocks.units) == blocks.sizes.sum() == len(blocks.of_units)
         at = 0
         for document, size in zip(blocks.documents.tolist(), blocks.sizes.tolist(), strict=True):
-            every = [shards.sentence(document, one).tolist() for one in range(shards.sentence_count(document))]
+            sentences = [
+                shards.sentence(document, number).tolist() for number in range(shards.sentence_count(document))
+            ]
             mine = [list(unit[1:-1]) for unit in blocks.units[at : at + size]]
-            assert mine in [every[start : start + size] for start in range(0, len(every), 3)]
+            assert mine in [sentences[start : start + size] for start in range(0, len(sentences), 3)]
             at, sizes = at + size, sizes | {size}
     assert sizes == {2, 3}

@@ -19,9 +19,9 @@ DOCUMENTS = torch.tensor([4, 4, 4, 9, 9, 2])
 def test_the_bias_levels_near_negatives_and_carries_no_gradient() -> None:
     """Softmax of adjusted logits minus the target; with μ = 1 row means are level; relations by hand."""
     logits = (3 * random(6, 6)).requires_grad_()
-    own = torch.arange(6)
-    intra, cross = relations(DOCUMENTS, DOCUMENTS, own)
-    hierarchical_nce(logits, own, intra, cross, mu=0.7).mean().backward()
+    positives = torch.arange(6)
+    intra, cross = relations(DOCUMENTS, DOCUMENTS, positives)
+    hierarchical_nce(logits, positives, intra, cross, mu=0.7).mean().backward()
     adjusted = logits.detach() - 0.7 * intra * gap(logits, intra, cross)[:, None]
     torch.testing.assert_close(present(logits.grad), (adjusted.softmax(1) - torch.eye(6, dtype=torch.float64)) / 6)
     assert gap(logits, intra, cross)[:5].abs().min() > 0.1  # so that forgetting to detach it would show
@@ -47,14 +47,14 @@ def test_order_of_documents_is_order_of_losses() -> None:
 def test_without_near_or_far_negatives_it_is_plain_contrast() -> None:
     """Documents of one sentence, or a single one, have no bias; one sentence alone no loss."""
     queries, keys = random(5, 4), random(5, 4).flip(0)
-    found = msm_loss(queries, keys, torch.arange(5), temperature=0.3, mu=0.9)
-    torch.testing.assert_close(found, info_nce(queries, keys, temperature=0.3, similarity="cos"))
+    loss = msm_loss(queries, keys, torch.arange(5), temperature=0.3, mu=0.9)
+    torch.testing.assert_close(loss, info_nce(queries, keys, temperature=0.3, similarity="cos"))
     queries, keys = queries[:3], keys[:3]
-    found = msm_loss(queries, keys, torch.zeros(3, dtype=torch.int64), mu=0.9)
-    torch.testing.assert_close(found, info_nce(queries, keys, temperature=0.1, similarity="cos"))
+    loss = msm_loss(queries, keys, torch.zeros(3, dtype=torch.int64), mu=0.9)
+    torch.testing.assert_close(loss, info_nce(queries, keys, temperature=0.1, similarity="cos"))
     assert float(msm_loss(queries[:1], keys[:1], torch.tensor([7]))) == 0
-    none = msm_loss(queries[:0].requires_grad_(), keys[:0], torch.zeros(0, dtype=torch.int64))
-    assert float(none.detach()) == 0
+    empty = msm_loss(queries[:0].requires_grad_(), keys[:0], torch.zeros(0, dtype=torch.int64))
+    assert float(empty.detach()) == 0
 
 
 def test_padding_is_neither_query_nor_key_even_if_it_is_no_number() -> None:
@@ -66,19 +66,19 @@ def test_padding_is_neither_query_nor_key_even_if_it_is_no_number() -> None:
     spoilt.requires_grad_()
     spoilt_keys = keys.clone()
     spoilt_keys[2] = torch.inf
-    found = msm_loss(spoilt, spoilt_keys, DOCUMENTS, valid=valid)
-    found.backward()
+    loss = msm_loss(spoilt, spoilt_keys, DOCUMENTS, valid=valid)
+    loss.backward()
     clean = queries[valid].requires_grad_()
     expected = msm_loss(clean, keys[valid], DOCUMENTS[valid])
     expected.backward()
-    torch.testing.assert_close(found.detach(), expected.detach())
+    torch.testing.assert_close(loss.detach(), expected.detach())
     assert spoilt.grad is not None
     torch.testing.assert_close(spoilt.grad[valid], present(clean.grad))
     assert not spoilt.grad[2].any()
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         ({"temperature": 0.0}, "found temperature 0.0"),
         ({"mode": "both"}, "found mode 'both', expected balanced or cross_only"),
@@ -86,7 +86,7 @@ def test_padding_is_neither_query_nor_key_even_if_it_is_no_number() -> None:
         ({"valid": torch.ones(6, dtype=torch.bool), "key_documents": DOCUMENTS}, "found padding with gathered keys"),
     ],
 )
-def test_a_wrong_argument_is_a_sentence(given: dict[str, object], message: str) -> None:
+def test_a_wrong_argument_is_a_sentence(arguments: dict[str, object], message: str) -> None:
     """Found and expected."""
     with pytest.raises(ValueError, match=message):
-        msm_loss(random(6, 4), random(6, 4), DOCUMENTS, **given)  # type: ignore[arg-type]  # wrong on purpose
+        msm_loss(random(6, 4), random(6, 4), DOCUMENTS, **arguments)  # type: ignore[arg-type]  # wrong on purpose

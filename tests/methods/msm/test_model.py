@@ -21,10 +21,10 @@ ROWS = sum(SIZES)
 def reader() -> DocumentEncoder:
     """A document encoder in float64 without dropout, with weights large enough to see something."""
     torch.manual_seed(1)
-    made = DocumentEncoder(SHAPE, 2, 5).double().eval()
-    for weight in made.parameters():
+    encoder = DocumentEncoder(SHAPE, 2, 5).double().eval()
+    for weight in encoder.parameters():
         torch.nn.init.normal_(weight, std=0.5)
-    return made
+    return encoder
 
 
 def sentences() -> torch.Tensor:
@@ -34,8 +34,8 @@ def sentences() -> torch.Tensor:
 def sees(reader: DocumentEncoder, copies: Copies) -> torch.Tensor:
     """Which prediction (row) depends on which sentence (column), bool `[n, n]`."""
     jacobian = torch.autograd.functional.jacobian(lambda rows: reader(rows, copies), sentences())
-    seen: torch.Tensor = jacobian.abs().amax((1, 3)) > 0
-    return seen
+    depends: torch.Tensor = jacobian.abs().amax((1, 3)) > 0
+    return depends
 
 
 def test_copies_and_operations_by_hand() -> None:
@@ -53,8 +53,8 @@ def test_copies_and_operations_by_hand() -> None:
 def test_a_prediction_sees_all_its_document_but_itself(reader: DocumentEncoder) -> None:
     """Gradients are exactly zero for itself and other documents; without masking it sees itself."""
     documents = torch.arange(4).repeat_interleave(torch.tensor(SIZES))
-    same = documents[:, None] == documents[None]
-    assert torch.equal(sees(reader, Copies.of(SIZES)), same & ~torch.eye(ROWS, dtype=torch.bool))
+    same_document = documents[:, None] == documents[None]
+    assert torch.equal(sees(reader, Copies.of(SIZES)), same_document & ~torch.eye(ROWS, dtype=torch.bool))
     assert sees(reader, Copies.of(SIZES, masked=False)).diagonal().all()
 
 
@@ -66,9 +66,9 @@ def test_what_is_masked_or_beyond_the_document_changes_nothing(reader: DocumentE
         noisy = rows.clone()
         noisy[at] = torch.nan
         assert torch.equal(reader(noisy, copies)[at], before[at])
-    whole = reader(sentences(), Copies.of(SIZES))
-    torch.testing.assert_close(reader(sentences()[:3], Copies.of([3])), whole[:3])
-    torch.testing.assert_close(reader(sentences()[8:], Copies.of([2])), whole[8:])
+    expected = reader(sentences(), Copies.of(SIZES))
+    torch.testing.assert_close(reader(sentences()[:3], Copies.of([3])), expected[:3])
+    torch.testing.assert_close(reader(sentences()[8:], Copies.of([2])), expected[8:])
 
 
 def test_order_matters_and_shuffling_keeps_the_rest(reader: DocumentEncoder) -> None:
@@ -90,52 +90,52 @@ def test_a_layer_is_that_of_torch() -> None:
     states = torch.randn(3, 4, 8, dtype=torch.float64)
     hidden = torch.tensor([[False, False, True, True], [False] * 4, [False] * 3 + [True]])
     slots = torch.tensor([1, 3, 0])
-    alone = layer(states[torch.arange(3), slots][:, None], states, hidden)[:, 0]
-    torch.testing.assert_close(alone, layer(states, states, hidden)[torch.arange(3), slots])
+    last = layer(states[torch.arange(3), slots][:, None], states, hidden)[:, 0]
+    torch.testing.assert_close(last, layer(states, states, hidden)[torch.arange(3), slots])
     theirs = torch.nn.TransformerEncoderLayer(
         8, 2, 12, 0.1, "gelu", 1e-12, batch_first=True, norm_first=False, dtype=torch.float64
     ).eval()
     theirs.self_attn.load_state_dict(layer.attention.state_dict())
     pairs = ((theirs.linear1, layer.first), (theirs.linear2, layer.second))
-    for one, other in (*pairs, (theirs.norm1, layer.norm_attention), (theirs.norm2, layer.norm)):
-        one.load_state_dict(other.state_dict())
+    for their_module, our_module in (*pairs, (theirs.norm1, layer.norm_attention), (theirs.norm2, layer.norm)):
+        their_module.load_state_dict(our_module.state_dict())
     torch.testing.assert_close(layer(states, states, None), theirs(states))
 
 
 def test_copies_computed_again_give_the_same_gradient(reader: DocumentEncoder) -> None:
     """In parts of three copies; 1e-10."""
     copies = Copies.of(SIZES)
-    found = []
+    gradients = []
     for at_once in (None, 3):
         reader.zero_grad()
         rows = sentences().requires_grad_()
         reader(rows, copies, at_once).square().sum().backward()
-        found.append([present(rows.grad), *(weight.grad for weight in reader.parameters())])
-    for one, other in zip(*found, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-10, rtol=0)
+        gradients.append([present(rows.grad), *(weight.grad for weight in reader.parameters())])
+    for gradient, recomputed in zip(*gradients, strict=True):
+        torch.testing.assert_close(gradient, recomputed, atol=1e-10, rtol=0)
 
 
 @pytest.mark.parametrize(
-    ("given", "encoders", "heads"),
+    ("sharing", "encoders", "heads"),
     [
         ("all", {"all"}, {"all"}),
         ("sep_en", {"english", "others"}, {"all"}),
         ("sep_en_head", {"english", "others"}, {"english", "others"}),
     ],
 )
-def test_english_has_its_own_where_asked(given: Any, encoders: set[str], heads: set[str]) -> None:
+def test_english_has_its_own_where_asked(sharing: Any, encoders: set[str], heads: set[str]) -> None:
     """Which modules there are, and that Finnish and Swahili share them."""
-    own = MsmModules(MsmConfig(share_doc_encoder=given), SHAPE)
-    assert set(own.documents) == encoders
-    assert set(own.heads) == heads
-    assert own.encoder_for("fi") is own.encoder_for("sw")
-    assert (own.encoder_for("en") is own.encoder_for("fi")) == (given == "all")
-    assert (own.heads_for("en") is own.heads_for("fi")) == (given != "sep_en_head")
+    modules = MsmModules(MsmConfig(share_doc_encoder=sharing), SHAPE)
+    assert set(modules.documents) == encoders
+    assert set(modules.heads) == heads
+    assert modules.encoder_for("fi") is modules.encoder_for("sw")
+    assert (modules.encoder_for("en") is modules.encoder_for("fi")) == (sharing == "all")
+    assert (modules.heads_for("en") is modules.heads_for("fi")) == (sharing != "sep_en_head")
 
 
 def test_heads_are_two_one_or_none() -> None:
     """Separate ones share no weight, but may begin alike; then every attention adds the mean of what it reads."""
-    separate, shared, none = (
+    separate, shared, identity = (
         MsmModules(MsmConfig(heads=kind, begin="normal"), SHAPE).heads_for("en")
         for kind in ("separate", "shared", "none")
     )
@@ -145,17 +145,17 @@ def test_heads_are_two_one_or_none() -> None:
     }
     assert shared.query is shared.key
     rows = torch.randn(4, 8)
-    assert all(torch.equal(one, rows) for one in none(rows, rows))
+    assert all(torch.equal(vectors, rows) for vectors in identity(rows, rows))
     query, key = copy.deepcopy(separate)(rows, rows)
     assert not torch.allclose(query, key)
     torch.testing.assert_close(query.mean(0), torch.zeros(8), atol=1e-5, rtol=0)  # normalised at the end
     torch.manual_seed(0)
-    own = MsmModules(MsmConfig(begin="average"), SHAPE).eval()
-    heads = own.heads_for("en")
+    modules = MsmModules(MsmConfig(begin="average"), SHAPE).eval()
+    heads = modules.heads_for("en")
     assert heads.query is not heads.key
-    for one, other in zip(heads.query.parameters(), heads.key.parameters(), strict=True):
-        assert torch.equal(one, other)
-        assert one is not other
+    for query_weight, key_weight in zip(heads.query.parameters(), heads.key.parameters(), strict=True):
+        assert torch.equal(query_weight, key_weight)
+        assert query_weight is not key_weight
     layer = Layer(SHAPE).eval()
     layer.begin_as_average()
     with torch.no_grad():

@@ -42,10 +42,10 @@ def test_the_look_changes_nothing(encoder_for: Callable[[MsmConfig], TrainableEn
     """Heads' running statistics stay, and the same is seen again."""
     config = config_of()
     encode = encoder_for(config)
-    own = MsmModules(config, Shape.of(encode.model.config))
-    before = {name: value.clone() for name, value in own.state_dict().items()}
-    probe = partial(MsmTrainer(config).probe, encode, own, DocumentBlocks(Shards(corpus), config, 1))
+    modules = MsmModules(config, Shape.of(encode.model.config))
+    before = {name: value.clone() for name, value in modules.state_dict().items()}
+    probe = partial(MsmTrainer(config).probe, encode, modules, DocumentBlocks(Shards(corpus), config, 1))
     with torch.no_grad():
         assert probe() == probe()
-    assert own.training
-    assert all(torch.equal(value, before[name]) for name, value in own.state_dict().items())
+    assert modules.training
+    assert all(torch.equal(value, before[name]) for name, value in modules.state_dict().items())

@@ -33,14 +33,14 @@ MEAN = {"word_embedding_dimension": 8, "pooling_mode_cls_token": False, "pooling
 CLS = {"word_embedding_dimension": 8, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
 PLAIN = Contract(similarity="cos", query_length=38, passage_length=38)
 
-Said = dict[str, Any]
+Fields = dict[str, Any]
 
 
 def contract(model: Path | str, **values: Any) -> Contract:
     return present(PRETRAINED.contract)(PretrainedConfig(model=str(model), **values))
 
 
-def put(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value), "utf-8")
 
@@ -66,13 +66,13 @@ def model(tmp_path: Path) -> Path:
 
 
 def as_sentence_transformer(
-    folder: Path, modules: list[Said], pooling: Said, said: Said | None = None, sizes: Said | None = None
+    folder: Path, modules: list[Fields], pooling: Fields, declared: Fields | None = None, sizes: Fields | None = None
 ) -> Path:
     """Add the files of sentence-transformers."""
-    put(folder / "modules.json", modules)
-    put(folder / "1_Pooling" / "config.json", pooling)
-    put(folder / "config_sentence_transformers.json", said or {"prompts": {}})
-    put(folder / "sentence_bert_config.json", sizes or {"max_seq_length": 30, "do_lower_case": False})
+    write_json(folder / "modules.json", modules)
+    write_json(folder / "1_Pooling" / "config.json", pooling)
+    write_json(folder / "config_sentence_transformers.json", declared or {"prompts": {}})
+    write_json(folder / "sentence_bert_config.json", sizes or {"max_seq_length": 30, "do_lower_case": False})
     return folder
 
 
@@ -80,8 +80,8 @@ def test_a_preset_says_all_and_reaches_for_nothing(monkeypatch: pytest.MonkeyPat
     """Contracts are there without a file; pinned revisions are whole hashes, and the others say that they move."""
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: pytest.fail("it was fetched"))
     for name, preset in PRETRAINED.presets.items():
-        found = contract(**preset.values)
-        assert found.query_length <= found.passage_length, name
+        preset_contract = contract(**preset.values)
+        assert preset_contract.query_length <= preset_contract.passage_length, name
         revision = preset.values["model"].partition("@")[2]
         assert len(revision) == 40 or "`main`" in preset.source, name
         row = PRETRAINED.card().split(f"| `{name}` |")[1].splitlines()[0]
@@ -89,8 +89,8 @@ def test_a_preset_says_all_and_reaches_for_nothing(monkeypatch: pytest.MonkeyPat
         assert row.endswith(f"| {'yes' if revision else 'no'} |")
     rows = [line for line in PRETRAINED.card().splitlines() if line.endswith(("| yes |", "| no |"))]
     assert len(rows) == len(PRETRAINED.presets)
-    given: dict[str, Any] = {"query_prompt": "query: ", "passage_prompt": "passage: ", "similarity": "cos"}
-    expected = Contract(pooling="mean", normalise=True, query_length=512, passage_length=512, **given)
+    values: dict[str, Any] = {"query_prompt": "query: ", "passage_prompt": "passage: ", "similarity": "cos"}
+    expected = Contract(pooling="mean", normalise=True, query_length=512, passage_length=512, **values)
     assert contract(**PRETRAINED.presets["me5-base"].values) == expected
 
 
@@ -101,18 +101,18 @@ def test_a_plain_folder(model: Path) -> None:
 
 def test_our_own_encoders_say_it_themselves(model: Path) -> None:
     """A folder with a contract is read as that says."""
-    own = Contract(pooling="cls", query_length=7, passage_length=9, normalise=True)
-    (model / CONTRACT).write_bytes(canonical(own.dump()))
-    assert contract(model) == own
+    saved = Contract(pooling="cls", query_length=7, passage_length=9, normalise=True)
+    (model / CONTRACT).write_bytes(canonical(saved.dump()))
+    assert contract(model) == saved
 
 
 def test_settings_go_over_the_files(model: Path) -> None:
     """Each of them, an empty prompt included."""
     as_sentence_transformer(model, [TRANSFORMER, POOLING], MEAN, {"prompts": {"query": "q: ", "passage": "p: "}})
-    given: dict[str, Any] = {"pooling": "cls", "layer": 1, "normalise": True, "similarity": "dot", "query_prompt": ""}
-    found = contract(model, **given, query_tokens=5, title=False, precision="bfloat16")
-    assert found == Contract(
-        **given, passage_prompt="p: ", query_length=5, passage_length=30, title=None, dtype="bfloat16"
+    values: dict[str, Any] = {"pooling": "cls", "layer": 1, "normalise": True, "similarity": "dot", "query_prompt": ""}
+    merged = contract(model, **values, query_tokens=5, title=False, precision="bfloat16")
+    assert merged == Contract(
+        **values, passage_prompt="p: ", query_length=5, passage_length=30, title=None, dtype="bfloat16"
     )
 
 
@@ -126,7 +126,7 @@ Q_AND_P, BOTH = {"query": "q: ", "passage": "p: "}, {"query": "q: ", "document":
 
 
 @pytest.mark.parametrize(
-    ("modules", "pooling", "said", "expected"),
+    ("modules", "pooling", "declared", "expected"),
     [
         (PLAIN_MODULES, MEAN, {}, {"pooling": "mean"}),
         ([*PLAIN_MODULES, NORMALIZE], CLS, {}, {"pooling": "cls", "normalise": True}),
@@ -139,16 +139,16 @@ Q_AND_P, BOTH = {"query": "q: ", "passage": "p: "}, {"query": "q: ", "document":
     ],
 )
 def test_a_folder_of_sentence_transformers(
-    model: Path, modules: list[Said], pooling: Said, said: Said, expected: Said
+    model: Path, modules: list[Fields], pooling: Fields, declared: Fields, expected: Fields
 ) -> None:
     """Modules, prompts, similarity and length are read."""
-    as_sentence_transformer(model, modules, pooling, said)
+    as_sentence_transformer(model, modules, pooling, declared)
     usual = Contract(similarity="cos", query_length=30, passage_length=30)
     assert contract(model) == Contract(**{**usual.dump(), **expected})
 
 
 @pytest.mark.parametrize(
-    ("modules", "pooling", "said", "sizes", "message"),
+    ("modules", "pooling", "declared", "sizes", "message"),
     [
         ([*LABSE[:2], NORMALIZE, DENSE], CLS, {}, None, "modules Transformer, Pooling, Normalize, Dense, exp"),
         ([TRANSFORMER, POOLING, DENSE, DENSE], CLS, {}, None, "a dense layer of 8 to 8 .*and 1 more"),
@@ -163,11 +163,11 @@ def test_a_folder_of_sentence_transformers(
     ],
 )
 def test_what_a_contract_cannot_hold(
-    model: Path, modules: list[Said], pooling: Said, said: Said, sizes: Said | None, message: str
+    model: Path, modules: list[Fields], pooling: Fields, declared: Fields, sizes: Fields | None, message: str
 ) -> None:
     """Is refused rather than read wrongly."""
-    as_sentence_transformer(model, modules, pooling, said, sizes)
-    put(model / "2_Dense" / "config.json", TANH)
+    as_sentence_transformer(model, modules, pooling, declared, sizes)
+    write_json(model / "2_Dense" / "config.json", TANH)
     with pytest.raises(UsageError, match=message):
         contract(model)
 
@@ -176,7 +176,7 @@ def test_what_a_contract_cannot_hold(
 def test_other_dense_layers(model: Path, change: dict[str, Any], message: str) -> None:
     """What is not BERT's pooler is refused, and the message says how it differs."""
     as_sentence_transformer(model, [TRANSFORMER, POOLING, DENSE], CLS)
-    put(model / "2_Dense" / "config.json", {**TANH, **change})
+    write_json(model / "2_Dense" / "config.json", {**TANH, **change})
     with pytest.raises(UsageError, match=message):
         contract(model)
 
@@ -204,19 +204,19 @@ def vectors(model: Path, folder: Path, items: list[Item], role: Any, **values: A
 
 def test_from_a_folder_to_vectors(model: Path, tmp_path: Path) -> None:
     """The vector of a query is that of transformers for prompt and text, pooled and scaled by hand."""
-    said = {"prompts": {"query": "q: ", "passage": "p: "}}
-    as_sentence_transformer(model, [TRANSFORMER, POOLING, NORMALIZE], MEAN, said)
-    (found,) = vectors(model, tmp_path / "encoder", [Item("q", "who is this")], "query")
+    prompts = {"prompts": {"query": "q: ", "passage": "p: "}}
+    as_sentence_transformer(model, [TRANSFORMER, POOLING, NORMALIZE], MEAN, prompts)
+    (vector,) = vectors(model, tmp_path / "encoder", [Item("q", "who is this")], "query")
     ids = AutoTokenizer.from_pretrained(model)("q: who is this", return_tensors="pt")
     with torch.no_grad():
         state = AutoModel.from_pretrained(model).train(False)(**ids).last_hidden_state[0].mean(0).numpy()
-    np.testing.assert_allclose(found, state / np.linalg.norm(state), atol=1e-5)
+    np.testing.assert_allclose(vector, state / np.linalg.norm(state), atol=1e-5)
 
 
 def as_labse(model: Path, weights: str = "model.safetensors") -> torch.nn.Linear:
     """Add the files of LaBSE: first token, a dense layer with tanh whose weights are returned, unit length."""
     as_sentence_transformer(model, LABSE, CLS)
-    put(model / "2_Dense" / "config.json", TANH)
+    write_json(model / "2_Dense" / "config.json", TANH)
     torch.manual_seed(1)
     layer = torch.nn.Linear(8, 8)
     tensors = {f"linear.{name}": tensor.detach() for name, tensor in layer.named_parameters()}
@@ -234,32 +234,36 @@ def test_a_folder_like_labse(model: Path, tmp_path: Path, weights: str) -> None:
     layer = as_labse(model, weights)
     assert contract(model) == replace(PLAIN, pooling="pooler", normalise=True, query_length=30, passage_length=30)
     texts = ["who is this", "a", "the quick brown fox jumps over"]
-    found = vectors(model, tmp_path / "encoder", [Item(f"d{at}", text) for at, text in enumerate(texts)], "passage")
-    whole, words = AutoModel.from_pretrained(model).train(False), AutoTokenizer.from_pretrained(model)
-    assert not torch.equal(whole.pooler.dense.weight, layer.weight)
-    for text, vector in zip(texts, found, strict=True):
+    passage_vectors = vectors(
+        model, tmp_path / "encoder", [Item(f"d{at}", text) for at, text in enumerate(texts)], "passage"
+    )
+    encoder, words = AutoModel.from_pretrained(model).train(False), AutoTokenizer.from_pretrained(model)
+    assert not torch.equal(encoder.pooler.dense.weight, layer.weight)
+    for text, vector in zip(texts, passage_vectors, strict=True):
         with torch.no_grad():
             ids = words(text, return_tensors="pt", truncation=True, max_length=30)
-            expected = torch.tanh(layer(whole(**ids).last_hidden_state[0, 0])).numpy()
+            expected = torch.tanh(layer(encoder(**ids).last_hidden_state[0, 0])).numpy()
         np.testing.assert_allclose(vector, expected / np.linalg.norm(expected), atol=1e-5)
-    kept = AutoModel.from_pretrained(tmp_path / "encoder")
-    assert torch.equal(kept.pooler.dense.weight, layer.weight)
-    assert torch.equal(kept.pooler.dense.bias, layer.bias)
+    exported = AutoModel.from_pretrained(tmp_path / "encoder")
+    assert torch.equal(exported.pooler.dense.weight, layer.weight)
+    assert torch.equal(exported.pooler.dense.bias, layer.bias)
 
 
 def test_the_models_own_pooler(model: Path, tmp_path: Path) -> None:
     """Asked for in a plain folder, it gives what transformers calls the pooler's output; without weights it is none."""
     text = "who is this"
-    given: dict[str, Any] = {"pooling": "pooler"}
-    (found,) = vectors(model, tmp_path / "encoder", [Item("q", text)], "query", **given)
+    values: dict[str, Any] = {"pooling": "pooler"}
+    (vector,) = vectors(model, tmp_path / "encoder", [Item("q", text)], "query", **values)
     with torch.no_grad():
         ids = AutoTokenizer.from_pretrained(model)(text, return_tensors="pt")
         expected = AutoModel.from_pretrained(model).train(False)(**ids).pooler_output[0].numpy()
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(vector, expected, atol=1e-5)
     path = model / "model.safetensors"
-    save_file({name: one for name, one in load_file(path).items() if "pooler" not in name}, path, {"format": "pt"})
+    save_file(
+        {name: tensor for name, tensor in load_file(path).items() if "pooler" not in name}, path, {"format": "pt"}
+    )
     with pytest.raises(UsageError, match=r"no weights of a pooler, expected .*; choose the pooling cls or mean"):
-        vectors(model, tmp_path / "none", [Item("q", text)], "query", **given)
+        vectors(model, tmp_path / "none", [Item("q", text)], "query", **values)
 
 
 def test_dense_layers_that_cannot_be_read(model: Path, tmp_path: Path) -> None:
@@ -284,7 +288,7 @@ def test_dense_layers_that_cannot_be_read(model: Path, tmp_path: Path) -> None:
     ("modules", "pooling"), [([TRANSFORMER, POOLING, NORMALIZE], MEAN), ([TRANSFORMER, POOLING], CLS), (LABSE, CLS)]
 )
 def test_vectors_are_those_of_sentence_transformers(
-    model: Path, tmp_path: Path, modules: list[Said], pooling: Said
+    model: Path, tmp_path: Path, modules: list[Fields], pooling: Fields
 ) -> None:
     """The library itself, on the same folder: queries and passages of any length, to 1e-5."""
     library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
@@ -295,5 +299,5 @@ def test_vectors_are_those_of_sentence_transformers(
     theirs = library.SentenceTransformer(str(model), device="cpu")
     items = [Item(f"d{at}", text) for at, text in enumerate(texts)]
     for role, encode in (("query", theirs.encode_query), ("passage", theirs.encode_document)):
-        found = vectors(model, tmp_path / role, items, role)
-        np.testing.assert_allclose(found, encode(texts, show_progress_bar=False), atol=1e-5)
+        encoded = vectors(model, tmp_path / role, items, role)
+        np.testing.assert_allclose(encoded, encode(texts, show_progress_bar=False), atol=1e-5)

@@ -28,14 +28,14 @@ def test_neighbours_and_the_loss_written_out() -> None:
     documents = torch.tensor([0, 0, 0, 7, 7])
     near = {0: [1], 1: [0, 2], 2: [1], 3: [4], 4: [3]}
     total = 0.0
-    for i, others in near.items():
+    for i, neighbours_of_i in near.items():
         scores = (g @ f[i] / 0.5).clone()
         scores[i] = 0
-        total -= sum(float(scores[j] - scores.logsumexp(0)) for j in others) / len(others) / 5
+        total -= sum(float(scores[j] - scores.logsumexp(0)) for j in neighbours_of_i) / len(neighbours_of_i) / 5
     assert float(quickthought(f, g, documents=documents, temperature=0.5)) == pytest.approx(total, abs=1e-12)
     moved = g.clone()
     moved[2] += 3 * torch.ones(4, dtype=torch.float64)
-    before, after = (float(quickthought(f, one, documents=documents)) for one in (g, moved))
+    before, after = (float(quickthought(f, vectors, documents=documents)) for vectors in (g, moved))
     assert after != pytest.approx(before)
     with pytest.raises(ValueError, match="found a sentence without a neighbour"):
         quickthought(torch.ones(3, 2), torch.ones(3, 2), documents=torch.tensor([0, 0, 1]))
@@ -46,27 +46,27 @@ def test_runs_are_consecutive_sentences(shards: Shards, rng: np.random.Generator
     runs = RunsOfSentences(shards, QuickThoughtConfig(pairs=4), 3, 1)
     for _ in range(20):
         batch = runs.batch(rng)
-        assert len({shards.language_of(int(one)) for one in batch.documents}) == 1
+        assert len({shards.language_of(int(document)) for document in batch.documents}) == 1
         for document in dict.fromkeys(batch.documents.tolist()):
             mine = np.flatnonzero(batch.documents == document)
             assert 2 <= len(mine) <= 3
             assert (np.diff(mine) == 1).all()
-            own = [shards.sentence(document, at).tolist() for at in range(shards.sentence_count(document))]
-            said = [np.asarray(batch.sentences[at])[1:-1].tolist() for at in mine.tolist()]
-            assert any(own[at : at + len(said)] == said for at in range(len(own)))
+            sentences = [shards.sentence(document, at).tolist() for at in range(shards.sentence_count(document))]
+            run = [np.asarray(batch.sentences[at])[1:-1].tolist() for at in mine.tolist()]
+            assert any(sentences[at : at + len(run)] == run for at in range(len(sentences)))
 
 
 def test_f_is_exported_and_g_is_trained_with_it(train_method: Callable[..., Any]) -> None:
     """Both move, apart from each other; the export has one encoder; both passes count."""
     config = QuickThoughtConfig(**SMALL, checkpoint_tokens=300)
-    done = train_method("two", QuickThoughtTrainer(config), config.contract(), tokens=3000)
-    exported = load_file(done.out / "encoder/model.safetensors")
+    two_encoders = train_method("two", QuickThoughtTrainer(config), config.contract(), tokens=3000)
+    exported = load_file(two_encoders.out / "encoder/model.safetensors")
     assert all(key.startswith(("embeddings.", "encoder.")) for key in exported)
-    newest = load_file(sorted(done.parts.glob("checkpoint-*.safetensors"))[-1])
+    newest = load_file(sorted(two_encoders.parts.glob("checkpoint-*.safetensors"))[-1])
     name = "encoder.layer.0.output.dense.weight"
     f, g = newest[f"weights/encoder.{name}"], newest[f"weights/method.{name}"]
     assert not torch.allclose(f, g, atol=1e-4)
-    one = QuickThoughtConfig(**SMALL, encoders="one")
-    single = train_method("one", QuickThoughtTrainer(one), one.contract(), tokens=3000)
-    assert done.facts["passes"] == 2 * done.facts["steps"]
+    config_of_one = QuickThoughtConfig(**SMALL, encoders="one")
+    single = train_method("one", QuickThoughtTrainer(config_of_one), config_of_one.contract(), tokens=3000)
+    assert two_encoders.facts["passes"] == 2 * two_encoders.facts["steps"]
     assert single.facts["passes"] == single.facts["steps"]

@@ -25,10 +25,10 @@ def test_both_views_are_the_same_sentence(shards: Shards) -> None:
         pairs = source.batch(rng)
         assert len(set(pairs.languages)) == 1
         assert len(set(pairs.documents.tolist())) == 8
-        for left, right, document in zip(*pairs, pairs.documents.tolist(), strict=True):
-            assert left.tolist() == right.tolist()
+        for first, second, document in zip(*pairs, pairs.documents.tolist(), strict=True):
+            assert first.tolist() == second.tolist()
             sentences = [shards.sentence(document, at).tolist() for at in range(shards.sentence_count(document))]
-            places.add(sentences.index(left[1:-1].tolist()))
+            places.add(sentences.index(first[1:-1].tolist()))
     assert len(places) > 3
 
 
@@ -53,8 +53,8 @@ def test_dropout_tells_the_two_passes_apart(corpus: Path, encoder_for: EncoderFo
     encode = encoder_for(config)
     encode.model.train()
     pairs = SentencesTwice(Shards(corpus), config, 1).batch(np.random.default_rng(0))
-    left, right = encode.encode_views(pairs)
-    assert bool((left != right).any(dim=1).all())
+    first, second = encode.encode_views(pairs)
+    assert bool((first != second).any(dim=1).all())
     encode.model.eval()
-    left, right = encode.encode_views(pairs)
-    torch.testing.assert_close(left, right)
+    first, second = encode.encode_views(pairs)
+    torch.testing.assert_close(first, second)
