@@ -76,14 +76,17 @@ def _invented(
     """Publish one result; the system with the harmful name has harmful settings, too."""
     harm = {"key": "method.note", "value": f"</script>{HOSTILE}", "origin": "--set", "default": "", "source": HOSTILE}
     suite = {"name": name, "version": "1", "title": name.capitalize(), "primary": "RR@100", "stands_for": stands_for}
-    tasks = {f"{name}/{one}": {"": _drawn(f"{name}/{one}", setting, label, seed, skill)} for one in languages}
-    whole = LANGUAGES if name == "made-up" else languages  # a system that lacks some of it has no average
+    tasks = {
+        f"{name}/{language}": {"": _sampled(f"{name}/{language}", setting, label, seed, skill)}
+        for language in languages
+    }
+    averaged = LANGUAGES if name == "made-up" else languages  # a system that lacks some of it has no average
     queries = [f"{HOSTILE} q{number}" if number == 0 else f"q{number:02}" for number in range(QUERIES)]
     SyntheticResult(
         label,
         tasks,
         seed=seed,
-        macros=(Macro("Avg.", tuple(f"{name}/{language}" for language in whole)),),
+        macros=(Macro("Avg.", tuple(f"{name}/{language}" for language in averaged)),),
         system={"method": "invented", "settings": [harm] if label == HOSTILE else []},
         heading={"suite": suite, "setting": setting, "profile": "small"},
         leg={
@@ -95,11 +98,11 @@ def _invented(
     ).publish(root, results)
 
 
-def _drawn(task: str, setting: str, label: str, seed: int, skill: float) -> dict[str, list[float]]:
+def _sampled(task: str, setting: str, label: str, seed: int, skill: float) -> dict[str, list[float]]:
     """Values drawn round a skill; questions are as hard for one system as for the other."""
     hard = np.random.default_rng(int(digest([task, setting])[:8], 16)).normal(0, 0.2, QUERIES)
-    own = np.random.default_rng(int(digest([label, task, setting, seed])[:8], 16)).normal(0, 0.08, QUERIES)
-    values = np.clip(skill + hard + own, 0, 1).round(6).tolist()
+    noise = np.random.default_rng(int(digest([label, task, setting, seed])[:8], 16)).normal(0, 0.08, QUERIES)
+    values = np.clip(skill + hard + noise, 0, 1).round(6).tolist()
     return {"RR@100": values, "R@100": [min(1.0, 1.4 * value) for value in values]}
 
 
@@ -128,8 +131,8 @@ def run(*arguments: str) -> None:
     """Run `bench` with what it prints kept for a failure."""
     from click.testing import CliRunner
 
-    done = CliRunner().invoke(bench, list(arguments))
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(bench, list(arguments))
+    assert result.exit_code == 0, result.output
 
 
 def csv_rows(text: str) -> list[dict[str, str]]:
@@ -172,23 +175,23 @@ class Visit:
 
     def __post_init__(self) -> None:
         """Listen."""
-        self.page.on("console", self._said)
+        self.page.on("console", self._record_console)
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
-        self.page.on("request", self._asked)
-        self.page.on("requestfailed", lambda asked: self.faults.append(f"could not load {asked.url[:200]}"))
-        self.page.on("dialog", self._asked_a_person)
+        self.page.on("request", self._record_request)
+        self.page.on("requestfailed", lambda request: self.faults.append(f"could not load {request.url[:200]}"))
+        self.page.on("dialog", self._record_dialog)
 
-    def _said(self, said: ConsoleMessage) -> None:
-        if said.type in {"error", "warning"}:
-            self.faults.append(said.text)
+    def _record_console(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.faults.append(message.text)
 
-    def _asked_a_person(self, dialog: Dialog) -> None:
+    def _record_dialog(self, dialog: Dialog) -> None:
         self.faults.append(f"a dialog: {dialog.message}")
         dialog.dismiss()
 
-    def _asked(self, asked: Request) -> None:
-        if not asked.url.startswith((self.home, "data:", "blob:")):
-            self.faults.append(f"asked for {asked.url[:200]}")
+    def _record_request(self, request: Request) -> None:
+        if not request.url.startswith((self.home, "data:", "blob:")):
+            self.faults.append(f"asked for {request.url[:200]}")
 
     def go(self, name: str) -> Page:
         """Open a page of the site in the same tab; `name` may end in a fragment."""
@@ -223,10 +226,10 @@ class Visitor:
             permissions=["clipboard-read", "clipboard-write"],
         )
         self._open.append(context)
-        seen = Visit(context.new_page(), self._home)
+        visit = Visit(context.new_page(), self._home)
         if name:
-            seen.go(name)
-        return seen
+            visit.go(name)
+        return visit
 
     def close(self) -> None:
         for context in self._open:

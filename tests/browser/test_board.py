@@ -27,11 +27,11 @@ def test_they_are_small() -> None:
 def test_they_are_what_they_say(archive: Path, tmp_path: Path) -> None:
     """Every checksum and seal fits, all are of the embedded world, and they pass as anybody's results must."""
     unpack(archive, tmp_path / "results")
-    found = result_files(tmp_path / "results")
-    assert found
-    assert [fault for path in found for fault in faults(path)] == []
-    assert {path.relative_to(tmp_path / "results").parts[0] for path in found} == {"mini"}
+    files = result_files(tmp_path / "results")
+    assert files
+    assert [fault for path in files for fault in faults(path)] == []
+    assert {path.relative_to(tmp_path / "results").parts[0] for path in files} == {"mini"}
     folders = ["--results", str(tmp_path / "none"), "--store", str(tmp_path / "store")]
-    done = CliRunner().invoke(bench, ["leaderboard", "check", str(archive), "--strict", "--json", *folders])
-    assert done.exit_code == 0, done.output
-    assert len(json.loads(done.stdout)["results"]) == len(found)
+    result = CliRunner().invoke(bench, ["leaderboard", "check", str(archive), "--strict", "--json", *folders])
+    assert result.exit_code == 0, result.output
+    assert len(json.loads(result.stdout)["results"]) == len(files)

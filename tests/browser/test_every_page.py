@@ -27,37 +27,37 @@ def test_the_site_has_all_kinds_of_pages(html: list[str]) -> None:
     """What follows looks at every page; here it is said which there must be."""
     kinds = {"index", "suites", "methods", "runs", "compare", "cost"}
     shared = {"reported", "protocols", "ablations"}
-    expected = kinds | shared | {f"mini-{one}" for one in kinds} | {"substitutes-suites", "substitutes-index"}
+    expected = kinds | shared | {f"mini-{name}" for name in kinds} | {"substitutes-suites", "substitutes-index"}
     assert expected <= {kind(name) for name in html}
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_pages_are_quiet_quick_and_accessible(visit: Any, html: list[str], axe: str, width: int) -> None:
     """No error, no request but for own files, in a second, nothing that axe-core calls serious; no wider than it is."""
-    found = []
-    seen = visit(width=width)
+    faults = []
+    page_visit = visit(width=width)
     for name in html:
-        page = seen.go(name)
+        page = page_visit.go(name)
         took = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
         if took > 1000 * SECONDS * SLACK:
-            found.append(f"{name}: loaded in {took:.0f} ms")
+            faults.append(f"{name}: loaded in {took:.0f} ms")
         wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         if wide > 0:
-            found.append(f"{name}: {wide} pixels wider than a window of {width}")
+            faults.append(f"{name}: {wide} pixels wider than a window of {width}")
         page.evaluate(axe)
-        found += [f"{name}: {fault}" for fault in serious(page, RULES)]
+        faults += [f"{name}: {fault}" for fault in serious(page, RULES)]
         page.emulate_media(color_scheme="dark")  # changes colours alone
-        found += [f"{name}, dark: {fault}" for fault in serious(page, CONTRAST)]
+        faults += [f"{name}, dark: {fault}" for fault in serious(page, CONTRAST)]
         page.emulate_media(color_scheme="light")
-    assert found + seen.faults == []
+    assert faults + page_visit.faults == []
 
 
 def serious(page: Any, rules: Mapping[str, Any]) -> list[str]:
     report = page.evaluate("rules => axe.run(document, {resultTypes: ['violations'], preload: false, ...rules})", rules)
     return [
-        f"{one['id']}: {one['help']}: {'; '.join(node['html'][:160] for node in one['nodes'][:3])}"
-        for one in report["violations"]
-        if one["impact"] in {"serious", "critical"}
+        f"{violation['id']}: {violation['help']}: {'; '.join(node['html'][:160] for node in violation['nodes'][:3])}"
+        for violation in report["violations"]
+        if violation["impact"] in {"serious", "critical"}
     ]
 
 
@@ -68,17 +68,17 @@ def test_pictures_for_a_person(visit: Any, html: list[str], pictures: Path, widt
     for name in html:
         kinds.setdefault(kind(name), name)
     for dark in (False, True):
-        seen = visit(width=width, dark=dark)
-        for one, name in kinds.items():
-            target = pictures / f"{one}-{width}-{'dark' if dark else 'light'}.png"
-            seen.go(name).screenshot(path=target, full_page=width < 1000)
+        page_visit = visit(width=width, dark=dark)
+        for title, name in kinds.items():
+            target = pictures / f"{title}-{width}-{'dark' if dark else 'light'}.png"
+            page_visit.go(name).screenshot(path=target, full_page=width < 1000)
             assert target.stat().st_size > 2000
 
 
 def test_pages_are_whole_without_javascript(visit: Any, html: list[str]) -> None:
     """Tables are there, and no control that does nothing."""
-    seen = visit(script=False)
+    page_visit = visit(script=False)
     for name in html:
-        page = seen.go(name)
+        page = page_visit.go(name)
         assert page.locator("main").inner_text().strip(), name
         assert page.locator("button:visible, select:visible, input:visible").count() == 0, name

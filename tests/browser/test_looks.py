@@ -23,10 +23,10 @@ PAGES = (
 )
 
 
-def count(what: str, where: str) -> str:
+def count(expression: str, condition: str) -> str:
     """A script that counts elements by a condition on `one` and its `style`."""
-    test = f"one => {{ const style = getComputedStyle(one); return {where}; }}"
-    return f"[...document.querySelectorAll('{what}')].filter({test}).length"
+    test = f"one => {{ const style = getComputedStyle(one); return {condition}; }}"
+    return f"[...document.querySelectorAll('{expression}')].filter({test}).length"
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -79,13 +79,13 @@ def test_forced_colours(visit: Any) -> None:
 @pytest.mark.parametrize("width", [320, 400])
 def test_a_large_zoom(visit: Any, width: int) -> None:
     """400 % of a window of 1,280: the page flows, only tables scroll, and no column is locked there."""
-    seen = visit(width=width)
+    page_visit = visit(width=width)
     for name in PAGES:
-        page = seen.go(name)
+        page = page_visit.go(name)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
         locked = page.evaluate(count("table *", "style.position === 'sticky' && one.tagName !== 'CAPTION'"))
         assert (locked == 0) or width > 320, name
-    assert seen.faults == []
+    assert page_visit.faults == []
 
 
 def test_targets_are_large_and_nothing_moves(visit: Any) -> None:

@@ -19,8 +19,8 @@ PAIR = "compare/made-up-unsupervised.html"
 
 
 def row_page(html: list[str], start: str) -> str:
-    (found,) = [name for name in html if name.startswith(start)]
-    return found
+    (page_name,) = [name for name in html if name.startswith(start)]
+    return page_name
 
 
 def sign(value: float) -> str:
@@ -30,26 +30,26 @@ def sign(value: float) -> str:
 def test_values_of_queries_come_on_request(visit: Any, html: list[str], site: Path) -> None:
     """Nothing is there until it is asked for; then the lowest first, as the CSV beside it has them; it goes again."""
     name = row_page(html, "mini/runs/mrtydi-unsupervised-bm25")
-    seen = visit(name)
-    page = seen.page
+    page_visit = visit(name)
+    page = page_visit.page
     item = page.locator(".queries li").first
     assert item.locator("table").count() == 0
     item.get_by_role("button", name="Show values").click()
     item.locator("table").wait_for()
     assert item.get_by_role("button").get_attribute("aria-expanded") == "true"
     beside = (site / name).parent / str(item.get_by_role("link", name="CSV").get_attribute("href"))
-    told = csv_rows(beside.resolve().read_text())
+    csv_values = csv_rows(beside.resolve().read_text())
     heads = item.locator("thead th").all_inner_texts()
     cells = [row.locator("th, td").all_inner_texts() for row in item.locator("tbody tr").all()]
-    assert len(cells) == len(told) == 60
+    assert len(cells) == len(csv_values) == 60
     values = [float(row[1]) for row in cells]
     assert values == sorted(values)
-    by_id = {row["query"]: row for row in told}
+    by_id = {row["query"]: row for row in csv_values}
     for query, *shown in cells:
         assert shown == [f"{100 * float(by_id[query][measure]):.1f}" for measure in heads[1:]]
     item.get_by_role("button").click()
     assert item.locator("table").is_hidden()
-    assert seen.faults == []
+    assert page_visit.faults == []
 
 
 def test_the_command_can_be_copied(visit: Any, html: list[str]) -> None:
@@ -64,17 +64,17 @@ def test_the_command_can_be_copied(visit: Any, html: list[str]) -> None:
 
 def test_a_pair_as_its_address_says(visit: Any, site: Path) -> None:
     """The verdict has the numbers of the table of all pairs; the other way round every sign turns."""
-    seen = visit(f"{PAIR}#a=invented-last&b=invented-best")
-    page = seen.page
+    page_visit = visit(f"{PAIR}#a=invented-last&b=invented-best")
+    page = page_visit.page
     lead = page.locator("#pair .lead")
     assert lead.inner_text().startswith("invented-best is significantly better than invented-last")
     lost = difference(page)
-    (told,) = [
+    (csv_row,) = [
         row
         for row in csv_rows((site / PAIR).with_suffix(".csv").read_text())
         if not row["task"] and {row["system"], row["other"]} == {"invented-best", "invented-last"}
     ]
-    value = 100 * float(told["difference"]) * (1 if told["system"] == "invented-last" else -1)
+    value = 100 * float(csv_row["difference"]) * (1 if csv_row["system"] == "invented-last" else -1)
     assert lost == sign(value)
     assert value < 0
     page.evaluate("location.hash = '#a=invented-best&b=invented-last'")
@@ -82,13 +82,13 @@ def test_a_pair_as_its_address_says(visit: Any, site: Path) -> None:
     wait_until(page, "document.querySelector('#pair .lead').textContent.includes(': +')")
     assert difference(page) == sign(-value)
     assert page.locator("#pair svg.forest circle").count() == 11
-    assert seen.faults == []
+    assert page_visit.faults == []
 
 
 def difference(page: Page) -> str:
-    found = re.search(r": ([+−]?[\d.]+) RR@100 points", page.locator("#pair .lead").inner_text())
-    assert found
-    return found[1]
+    match = re.search(r": ([+−]?[\d.]+) RR@100 points", page.locator("#pair .lead").inner_text())
+    assert match
+    return match[1]
 
 
 def test_a_pair_of_one_s_own_choice(visit: Any) -> None:
@@ -106,8 +106,8 @@ def test_a_pair_of_one_s_own_choice(visit: Any) -> None:
 
 def test_queries_gained_and_lost(visit: Any) -> None:
     """On request: gains from above, then losses, each the difference of its two values."""
-    seen = visit(f"{PAIR}#a=invented-tied&b=invented-best")
-    page = seen.page
+    page_visit = visit(f"{PAIR}#a=invented-tied&b=invented-best")
+    page = page_visit.page
     page.get_by_role("button", name="Show queries gained and lost").click()
     table = page.locator("table", has_text="gains most")
     table.wait_for()
@@ -118,8 +118,10 @@ def test_queries_gained_and_lost(visit: Any) -> None:
     gaps = [float(row[-1]) for row in rows]
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[0] > 0 > gaps[-1]
-    assert all(abs(float(one) - float(other) - gap) < 0.11 for (one, other, _), gap in zip(rows, gaps, strict=True))
-    assert seen.faults == []
+    assert all(
+        abs(float(first) - float(second) - gap) < 0.11 for (first, second, _), gap in zip(rows, gaps, strict=True)
+    )
+    assert page_visit.faults == []
 
 
 def test_grids_sort(visit: Any) -> None:

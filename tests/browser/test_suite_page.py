@@ -26,15 +26,15 @@ BUILT = ["invented-best", "invented-tied", "invented-middle", "<img", "invented-
 @pytest.fixture
 def board(visit: Any) -> Iterator[Page]:
     """The page, which must not have complained when the test is over."""
-    seen = visit(f"{SUITE}.html")
-    yield seen.page
-    assert seen.faults == []
+    page_visit = visit(f"{SUITE}.html")
+    yield page_visit.page
+    assert page_visit.faults == []
 
 
 def names(page: Page, table: str = "board") -> list[str]:
     """What visible rows are called, shortened to what tells them apart."""
-    found = page.locator(f"#{table} tbody tr[data-id]:visible th").all_inner_texts()
-    return [re.sub(r"^[☆★]\s*|\s*●.*$", "", name).split()[0] for name in found]
+    row_names = page.locator(f"#{table} tbody tr[data-id]:visible th").all_inner_texts()
+    return [re.sub(r"^[☆★]\s*|\s*●.*$", "", name).split()[0] for name in row_names]
 
 
 def column(page: Page, key: str, table: str = "board") -> list[str]:
@@ -121,8 +121,8 @@ def test_pin(board: Page) -> None:
     assert "invented-middle" in head(board, "score").inner_text()
     gaps = dict(zip(names(board), column(board, "score"), strict=False))
     assert gaps["invented-middle"] == "0.0"
-    told = csv_rows((Path(board.url.partition("#")[0].removeprefix("file://")).with_suffix(".csv")).read_text())
-    score = {row["system"].split()[0].lstrip("'"): float(row["score"] or "nan") for row in told}
+    csv_values = csv_rows((Path(board.url.partition("#")[0].removeprefix("file://")).with_suffix(".csv")).read_text())
+    score = {row["system"].split()[0].lstrip("'"): float(row["score"] or "nan") for row in csv_values}
     for name in ("invented-best", "invented-last"):
         gap = 100 * (score[name] - score["invented-middle"])
         assert gaps[name] == f"{gap:+.1f}".replace("-", "−")
@@ -142,11 +142,13 @@ def test_measure_switch(board: Page) -> None:
     """Scores of the other measure, which has no test: no interval, and the page says whose the ranks are."""
     before = column(board, "score")
     board.locator("#measure").select_option("R@100")
-    told = json.loads((Path(board.url.partition("#")[0].removeprefix("file://")).with_suffix(".json")).read_text())
+    json_board = json.loads(
+        (Path(board.url.partition("#")[0].removeprefix("file://")).with_suffix(".json")).read_text()
+    )
     assert all(float(new) > float(old) for new, old in zip(column(board, "score"), before, strict=True))
     assert set(column(board, "interval")) == {"—"}
     assert "are of RR@100" in board.locator("#count").inner_text()
-    assert told["measure"] == "RR@100"
+    assert json_board["measure"] == "RR@100"
     board.locator("#measure").select_option("RR@100")
     assert column(board, "score") == before
 
@@ -221,9 +223,9 @@ def test_state_lies_in_the_fragment(board: Page, visit: Any) -> None:
     board.locator("#abs").click()
     fragment = board.url.partition("#")[2]
     assert set(fragment.split("&")) == {"sort=-seeds", "q=invented", "pin=invented-last", "view=abs"}
-    seen = names(board)
+    row_names = names(board)
     board.reload()
-    assert names(board) == seen
+    assert names(board) == row_names
     assert visit(f"{SUITE}.html#{fragment}").page.locator("#q").input_value() == "invented"
     board.evaluate("location.hash = '#sort=-score&pin=nobody,invented-tied&base=none&nothing=1&measure=XX&sort=<b>'")
     wait_until(board, "document.querySelector('#q').value === ''")
@@ -270,11 +272,11 @@ def test_downloads_hold_the_numbers_of_the_table(visit: Any, site: Path, stem: s
         page.locator("#files").get_by_role("link", name="CSV", exact=True).click()
     text = Path(waiting.value.path()).read_text(encoding="utf-8")
     assert text == (site / f"{stem}.csv").read_text(encoding="utf-8")
-    told = csv_rows(text)
-    assert [f"{100 * float(row['score']):.1f}" for row in told if row["score"]] == column(page, "score")
+    csv_values = csv_rows(text)
+    assert [f"{100 * float(row['score']):.1f}" for row in csv_values if row["score"]] == column(page, "score")
     scores, cells = column(page, "score"), page.locator("#heat tbody td:last-child i").all_text_contents()
-    task = list(told[0])[-1]
-    assert [f"{100 * float(row[task]):.1f}" for row in told if row[task]] == cells
+    task = list(csv_values[0])[-1]
+    assert [f"{100 * float(row[task]):.1f}" for row in csv_values if row[task]] == cells
     page.locator("#files").get_by_role("link", name="JSON", exact=True).click()  # shown, where it is a file: address
     rows = json.loads(page.locator("pre").inner_text())["rows"]
     assert [f"{100 * row['score']:.1f}" for row in rows if row["score"] is not None] == scores
@@ -288,16 +290,16 @@ def tab(page: Page, until: str, key: str = "Tab") -> None:
             break
     else:
         pytest.fail(f"the keyboard does not come to {until}")
-    seen = page.evaluate(
+    focused = page.evaluate(
         """() => {
             const one = document.activeElement, box = one.getBoundingClientRect(), style = getComputedStyle(one);
             const middle = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
             return [style.outlineStyle, parseFloat(style.outlineWidth), one.contains(middle) || one === middle];
         }"""
     )
-    assert seen[0] != "none", until
-    assert seen[1] >= 2, until
-    assert seen[2], f"something lies over {until}"
+    assert focused[0] != "none", until
+    assert focused[1] >= 2, until
+    assert focused[2], f"something lies over {until}"
 
 
 def test_keyboard(board: Page) -> None:
@@ -326,7 +328,7 @@ def test_the_head_of_a_low_table_hides_no_row(board: Page) -> None:
     """Back from the end of the table, what has the focus stands below the sticky header and beside the first column."""
     board.set_viewport_size({"width": 700, "height": 300})
     board.locator("#base").focus()
-    found = 0
+    tables = 0
     for _ in range(40):
         board.keyboard.press("Shift+Tab")
         clear = board.evaluate(
@@ -337,6 +339,6 @@ def test_the_head_of_a_low_table_hides_no_row(board: Page) -> None:
             }"""
         )
         if clear is not None:
-            found += 1
+            tables += 1
             assert clear >= 0
-    assert found >= 10
+    assert tables >= 10

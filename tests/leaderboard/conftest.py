@@ -31,8 +31,8 @@ def values(level: float, seed: int, n: int = 40) -> list[float]:
 
 def site_of(results: Path, shown: Catalogue | None = None) -> Site:
     """The site of a results folder, which may be absent."""
-    found = tuple(read_results(results)) if results.exists() else ()
-    return Site(found, tuple(boards(found)), shown or Catalogue())
+    checked_results = tuple(read_results(results)) if results.exists() else ()
+    return Site(checked_results, tuple(boards(checked_results)), shown or Catalogue())
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Bundle:
         change(content)
         write_sealed(self.path, content)
 
-    def put(self, name: str, data: bytes) -> None:
+    def replace_file(self, name: str, data: bytes) -> None:
         (self.folder / name).write_bytes(data)
         self.rewrite(lambda content: content["files"].update({name: sha256_file(self.folder / name)}))
 
@@ -64,8 +64,8 @@ class Bundle:
 
     @property
     def leg(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.content["tasks"][self.task][""]
-        return found
+        leg: dict[str, Any] = self.content["tasks"][self.task][""]
+        return leg
 
     @property
     def run_name(self) -> str:
@@ -79,12 +79,12 @@ class Bundle:
 
     def edit_run(self, change: Callable[[list[str]], list[str]]) -> None:
         lines = gzip.decompress((self.folder / self.run_name).read_bytes()).decode().splitlines(keepends=True)
-        self.put(self.run_name, gzip.compress("".join(change(lines)).encode(), mtime=0))
+        self.replace_file(self.run_name, gzip.compress("".join(change(lines)).encode(), mtime=0))
 
     def edit_values(self, change: Callable[[dict[str, Any]], object]) -> None:
         table = json.loads(gzip.decompress((self.folder / self.values_name).read_bytes()))
         change(table)
-        self.put(self.values_name, gzip.compress(canonical(table), mtime=0))
+        self.replace_file(self.values_name, gzip.compress(canonical(table), mtime=0))
 
 
 @pytest.fixture
@@ -96,8 +96,8 @@ def results(tmp_path: Path) -> Path:
 def publish_result(tmp_path: Path, results: Path) -> Publisher:
     """Publish a result through the real store of results; returns the result file."""
 
-    def call(label: str, tasks: Mapping[str, Legs], **given: Any) -> Path:
-        return SyntheticResult(label, tasks, **given).publish(tmp_path / "scratch", results)
+    def call(label: str, tasks: Mapping[str, Legs], **options: Any) -> Path:
+        return SyntheticResult(label, tasks, **options).publish(tmp_path / "scratch", results)
 
     return call
 

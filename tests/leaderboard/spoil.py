@@ -16,11 +16,11 @@ from tests.leaderboard.conftest import Bundle
 NDCG, HEADLINE = "nDCG@10", ("tasks", "beir/tiny-beir", "", "measures", "nDCG@10")
 
 
-def content(given: Any) -> Any:
+def content(short_form: Any) -> Any:
     """Return what a table's short form stands for."""
-    match given:
-        case {"$times": [one, count]}:
-            return content(one) * count
+    match short_form:
+        case {"$times": [repeated, count]}:
+            return content(repeated) * count
         case {"$hex": text}:
             return bytes.fromhex(text)
         case {"$random": count}:
@@ -28,30 +28,30 @@ def content(given: Any) -> Any:
         case {"$gzip": inner}:
             return gzip.compress(raw(inner), mtime=0)
         case dict():
-            return {name: content(one) for name, one in given.items()}
+            return {name: content(item) for name, item in short_form.items()}
         case list():
-            return [content(one) for one in given]
-    return given
+            return [content(item) for item in short_form]
+    return short_form
 
 
-def raw(given: Any) -> bytes:
+def raw(short_form: Any) -> bytes:
     """Return the bytes of a file: a text as it is, other JSON in canonical form."""
-    made = content(given)
-    return made if isinstance(made, bytes) else made.encode() if isinstance(made, str) else canonical(made)
+    value = content(short_form)
+    return value if isinstance(value, bytes) else value.encode() if isinstance(value, str) else canonical(value)
 
 
 def spoil(bundle: Bundle, changes: list[list[Any]]) -> None:
-    for name, *given in changes:
-        CHANGES[name](bundle, *given)
+    for name, *arguments in changes:
+        CHANGES[name](bundle, *arguments)
 
 
-def put(bundle: Bundle, place: list[str], value: Any) -> None:
+def set_value(bundle: Bundle, place: list[str], value: Any) -> None:
     """Put a value at a place of the result, below objects that may not be there."""
 
-    def change(whole: Any) -> None:
+    def change(part: Any) -> None:
         for key in place[:-1]:
-            whole = whole[int(key)] if isinstance(whole, list) else whole.setdefault(key, {})
-        whole[int(place[-1]) if isinstance(whole, list) else place[-1]] = content(value)
+            part = part[int(key)] if isinstance(part, list) else part.setdefault(key, {})
+        part[int(place[-1]) if isinstance(part, list) else place[-1]] = content(value)
 
     bundle.rewrite(change)
 
@@ -59,10 +59,10 @@ def put(bundle: Bundle, place: list[str], value: Any) -> None:
 def drop(bundle: Bundle, *place: str) -> None:
     """Leave out what the result has at a place."""
 
-    def change(whole: dict[str, Any]) -> None:
+    def change(part: dict[str, Any]) -> None:
         for key in place[:-1]:
-            whole = whole[key]
-        del whole[place[-1]]
+            part = part[key]
+        del part[place[-1]]
 
     bundle.rewrite(change)
 
@@ -70,31 +70,31 @@ def drop(bundle: Bundle, *place: str) -> None:
 def rehash(bundle: Bundle) -> None:
     """Make the system's hash fit its method, version and graph."""
 
-    def change(whole: Any) -> None:
-        system = whole["system"]
+    def change(result: Any) -> None:
+        system = result["system"]
         system["hash"] = system_hash(system["method"], system["version"], system["graph"])
 
     bundle.rewrite(change)
 
 
-def write(bundle: Bundle, name: str, given: Any) -> None:
+def write(bundle: Bundle, name: str, short_form: Any) -> None:
     (bundle.folder / name).parent.mkdir(parents=True, exist_ok=True)
-    (bundle.folder / name).write_bytes(raw(given))
+    (bundle.folder / name).write_bytes(raw(short_form))
 
 
-def add(bundle: Bundle, name: str, given: Any) -> None:
+def add(bundle: Bundle, name: str, short_form: Any) -> None:
     """Write a file, and its checksum into the result."""
-    write(bundle, name, given)
-    bundle.rewrite(lambda whole: whole["files"].update({name: sha256_file(bundle.folder / name)}))
+    write(bundle, name, short_form)
+    bundle.rewrite(lambda result: result["files"].update({name: sha256_file(bundle.folder / name)}))
 
 
 def lines(bundle: Bundle, start: int | None, end: int | None, *words: list[str]) -> None:
     """Exchange lines of the run for others, words by words; `""` keeps the word that stood there."""
 
     def change(old: list[str]) -> list[str]:
-        kept = [line.split() for line in old[start:end]]
+        old_words = [line.split() for line in old[start:end]]
         new = [
-            [one or kept[at][place] for place, one in enumerate(line)] if at < len(kept) else line
+            [word or old_words[at][place] for place, word in enumerate(line)] if at < len(old_words) else line
             for at, line in enumerate(content([*words]))
         ]
         return old[:start] + [" ".join(line) + "\n" for line in new] + (old[end:] if end is not None else [])
@@ -105,47 +105,51 @@ def lines(bundle: Bundle, start: int | None, end: int | None, *words: list[str])
 def perfect(bundle: Bundle, values: list[float]) -> None:
     def change(table: dict[str, Any]) -> None:
         table["measures"][NDCG] = (values * len(table["queries"]))[: len(table["queries"])]
-        put(bundle, [*HEADLINE], sum(table["measures"][NDCG]) / len(table["queries"]))
+        set_value(bundle, [*HEADLINE], sum(table["measures"][NDCG]) / len(table["queries"]))
 
     bundle.edit_values(change)
 
 
 def leave_out(bundle: Bundle) -> None:
     """Drop a query everywhere, with its lines of the run and its share of the means."""
-    kept: dict[str, Any] = {}
+    removed: dict[str, Any] = {}
 
     def values(table: dict[str, Any]) -> None:
-        kept["query"] = table["queries"].pop()
+        removed["query"] = table["queries"].pop()
         table.pop("evidence", None)
         for column in table["measures"].values():
             column.pop()
-        kept["leg"] = {"measures": {name: sum(one) / len(one) for name, one in table["measures"].items()}}
-        kept["leg"]["queries"] = len(table["queries"])
+        removed["leg"] = {
+            "measures": {
+                name: sum(column_values) / len(column_values) for name, column_values in table["measures"].items()
+            }
+        }
+        removed["leg"]["queries"] = len(table["queries"])
 
     bundle.edit_values(values)
-    bundle.edit_run(lambda lines: [line for line in lines if line.split()[0] != kept["query"]])
-    bundle.rewrite(lambda c: c["tasks"][bundle.task][""].update(kept["leg"]))
+    bundle.edit_run(lambda lines: [line for line in lines if line.split()[0] != removed["query"]])
+    bundle.rewrite(lambda c: c["tasks"][bundle.task][""].update(removed["leg"]))
 
 
-def value(bundle: Bundle, place: list[Any], given: Any) -> None:
+def value(bundle: Bundle, place: list[Any], new_value: Any) -> None:
     """Put something at a place of the values per query; nothing takes away what is there."""
 
     def change(table: Any) -> None:
         for key in place[:-1]:
             table = table[key]
-        if given is None:
+        if new_value is None:
             table.pop(place[-1])
         else:
-            table[place[-1]] = content(given)
+            table[place[-1]] = content(new_value)
 
     bundle.edit_values(change)
 
 
 CHANGES: dict[str, Callable[..., object]] = {
-    "set": put,
+    "set": set_value,
     "drop": drop,
     "rehash": rehash,
-    "raw": lambda bundle, given: bundle.path.write_bytes(raw(given)),
+    "raw": lambda bundle, short_form: bundle.path.write_bytes(raw(short_form)),
     "unsealed": lambda bundle, old, new: bundle.path.write_text(bundle.path.read_text().replace(old, new)),
     "write": write,
     "add": add,

@@ -32,9 +32,9 @@ def site(results: Path, preset: Preset = GRID) -> Site:
     return site_of(results, Catalogue({"m": method}, {}))
 
 
-def built(one: Site) -> dict[str, str]:
-    found = dict(ablations.files(one, Renderer(one)))
-    return {name: html.unescape(resolve_links(name, content, found).decode()) for name, content in found.items()}
+def built(source: Site) -> dict[str, str]:
+    pages = dict(ablations.files(source, Renderer(source)))
+    return {name: html.unescape(resolve_links(name, content, pages).decode()) for name, content in pages.items()}
 
 
 def publish(publish_result: Publisher, ours: Mapping[str, float], data: str = "mini", seed: int = 0) -> None:
@@ -67,15 +67,15 @@ def test_mini_and_official_lie_apart(publish_result: Publisher, results: Path) -
     """A page for each, the mini one with its banner; neither has a number of the other."""
     publish(publish_result, {"a,1": 0.123, "b,1": 0.234})
     publish(publish_result, {"a,1": 0.345, "b,1": 0.456}, data="official")
-    found = built(site(results))
-    assert set(found) == {"ablations/index.html", "ablations/m-t5.html", "mini/ablations/m-t5.html"}
-    assert "12.3" in found["mini/ablations/m-t5.html"]
-    assert BANNERS["mini"] in found["mini/ablations/m-t5.html"]
-    assert "34.5" not in found["mini/ablations/m-t5.html"]
-    assert "34.5" in found["ablations/m-t5.html"]
-    assert "12.3" not in found["ablations/m-t5.html"]
-    assert BANNERS["mini"] not in found["ablations/m-t5.html"]
-    assert "not run" in found["ablations/m-t5.html"]
+    pages = built(site(results))
+    assert set(pages) == {"ablations/index.html", "ablations/m-t5.html", "mini/ablations/m-t5.html"}
+    assert "12.3" in pages["mini/ablations/m-t5.html"]
+    assert BANNERS["mini"] in pages["mini/ablations/m-t5.html"]
+    assert "34.5" not in pages["mini/ablations/m-t5.html"]
+    assert "34.5" in pages["ablations/m-t5.html"]
+    assert "12.3" not in pages["ablations/m-t5.html"]
+    assert BANNERS["mini"] not in pages["ablations/m-t5.html"]
+    assert "not run" in pages["ablations/m-t5.html"]
 
 
 def test_other_systems_are_no_cells(publish_result: Publisher, results: Path) -> None:
@@ -91,10 +91,10 @@ def test_cells_that_fail_or_have_no_number(publish_result: Publisher, results: P
     """The paper's failure stands as a word and below every number; cells without a number are dashes."""
     cells = (*GRID.cells, GridCell("c,1", {}, fails=True), GridCell("c,2", {}))
     publish(publish_result, {"b,2": 0.5, "c,1": 0.6, "c,2": 0.7})
-    one = site(results, replace(GRID, cells=cells))
-    ((run,),) = [grid.runs for grid in grids(one)]
+    source = site(results, replace(GRID, cells=cells))
+    ((run,),) = [grid.runs for grid in grids(source)]
     assert (run.direction.alike, run.direction.pairs) == (0, 1)
-    text = built(one)["mini/ablations/m-t5.html"]
+    text = built(source)["mini/ablations/m-t5.html"]
     assert '<tr><th scope="row">c</th><td class="n">fails</td><td class="n">—<span' in text
 
 
@@ -113,5 +113,5 @@ def test_the_shape_of_a_table() -> None:
 
 def test_no_grids_no_pages(results: Path) -> None:
     """Presets without cells are no grids."""
-    one = Site((), (), Catalogue({"m": MethodCard("m", "1", "", "", "", {"plain": Preset({}, "", "")})}, {}))
-    assert built(one) == {}
+    source = Site((), (), Catalogue({"m": MethodCard("m", "1", "", "", "", {"plain": Preset({}, "", "")})}, {}))
+    assert built(source) == {}

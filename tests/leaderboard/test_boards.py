@@ -47,11 +47,13 @@ def test_numbers_are_those_of_the_results(publish_result: Publisher, results: Pa
     assert best.tasks == {"made/a": pytest.approx(mean(a)), "made/b": pytest.approx(mean(b))}
     assert best.score == best.averages["Avg. (2)"] == pytest.approx((mean(a) + mean(b)) / 2)
     assert (best.low, best.high) == pytest.approx(intervals({"": Sample({"a": a, "b": b})}, {"a": 1.0, "b": 1.0})[""])
-    other = board.best_against["mid"]
-    alone = stratified({"a": (a, values(0.4, 1, 60)), "b": (b, values(0.4, 2, 25))})
-    assert (other.difference, other.low, other.wins) == pytest.approx((alone.difference, alone.low, alone.wins))
-    assert other.p == pytest.approx(alone.p)
-    assert alone.p <= other.adjusted <= 3 * alone.p, "the clearest of three pairs"
+    comparison = board.best_against["mid"]
+    pair = stratified({"a": (a, values(0.4, 1, 60)), "b": (b, values(0.4, 2, 25))})
+    assert (comparison.difference, comparison.low, comparison.wins) == pytest.approx(
+        (pair.difference, pair.low, pair.wins)
+    )
+    assert comparison.p == pytest.approx(pair.p)
+    assert pair.p <= comparison.adjusted <= 3 * pair.p, "the clearest of three pairs"
     assert {row.name: (row.ranks, row.tied) for row in board.rows} == {
         "best": ((1, 1), True),
         "mid": ((2, 3), False),
@@ -126,12 +128,19 @@ def test_other_tasks_are_drawn_apart_from_the_tests(publish_result: Publisher, r
         tasks = {f"made/{task}": {"": [level, level / 2]} for task in "ab"} | {"made/c": {"p": [level], "q": [0.0]}}
         publish_result(label, tasks)
     board = only(results)
-    assert {name: (one.kept, one.first, one.rank, one.wins, one.places) for name, one in board.across.items()} == {
+    assert {
+        name: (across.kept, across.first, across.rank, across.wins, across.places)
+        for name, across in board.across.items()
+    } == {
         "x": (1.0, 1.0, 1.0, 1.0, (1, 1)),
         "y": (1.0, 0.0, 2.0, 0.0, (2, 2)),
     }
     last = TableRow(board, board.rows[1])
-    assert [one.cell(last) for one in columns(board, View.PAGE) if one.css == "across"] == ["100%", "2.0", "0%"]
+    assert [across.cell(last) for across in columns(board, View.PAGE) if across.css == "across"] == [
+        "100%",
+        "2.0",
+        "0%",
+    ]
 
 
 def test_seeds_are_averaged_per_query(publish_result: Publisher, results: Path) -> None:
@@ -198,8 +207,8 @@ def test_members_give_nested_weights(publish_result: Publisher, results: Path) -
     publish_result("x", {f"made/{name}": {"": [0.5]} for name in ("a", "f/x", "f/y")})
     (result,) = read_results(results)
     average = Average(name="A", measures={}, members=["made/a", ["made/f/x", "made/f/y"]])
-    told = result.content.model_copy(update={"macro": [average]})
-    system = System("x", (type(result)(result.path, told),))
+    content = result.content.model_copy(update={"macro": [average]})
+    system = System("x", (type(result)(result.path, content),))
     assert system.headline_weights([column.task for column in only(results).columns], "A") == {
         ("made/a", ""): 0.5,
         ("made/f/x", ""): 0.25,
@@ -213,18 +222,18 @@ def test_kinds_of_data_and_settings_stand_apart(publish_result: Publisher, resul
     for data, task in kinds.items():
         publish_result("x", {task: {"": [0.5]}}, data=data)
     publish_result("x", {"made/a": {"": [0.5]}}, heading={"setting": "english"})
-    found = [(board.data, board.setting) for board in boards(read_results(results))]
+    shown = [(board.data, board.setting) for board in boards(read_results(results))]
     unsupervised = [(data, "unsupervised") for data in ("official", "mini", "mini-few-names", "local")]
-    assert found == [("official", "english"), *unsupervised]
+    assert shown == [("official", "english"), *unsupervised]
     assert {column.name for board in boards(read_results(results)) for column in board.columns} == {"a"}
 
 
-@pytest.mark.parametrize(("other", "found"), cases("what-must-not-be-paired"))
-def test_what_must_not_be_paired(publish_result: Publisher, results: Path, other: dict[str, Any], found: str) -> None:
+@pytest.mark.parametrize(("options", "fault"), cases("what-must-not-be-paired"))
+def test_what_must_not_be_paired(publish_result: Publisher, results: Path, options: dict[str, Any], fault: str) -> None:
     """As many other questions, or another version of the suite, which may score otherwise."""
     publish_result("x", {"made/a": {"": [0.5, 0.6]}})
-    publish_result("y", {"made/a": {"": [0.5, 0.6]}}, **other)
-    with pytest.raises(StoreError, check=fields(found=found)):
+    publish_result("y", {"made/a": {"": [0.5, 0.6]}}, **options)
+    with pytest.raises(StoreError, check=fields(found=fault)):
         boards(read_results(results))
 
 

@@ -19,7 +19,7 @@ from tests.leaderboard.conftest import Bundle, Publisher
 
 
 @pytest.fixture(autouse=True)
-def one(publish_result: Publisher) -> None:
+def lexical_row(publish_result: Publisher) -> None:
     publish_result("bm25", {"made/a": {"": [0.5, 0.7, 0.1]}})
 
 
@@ -36,10 +36,10 @@ def test_the_same_bytes_and_no_leavings(results: Path, tmp_path: Path) -> None:
 
 def test_a_page_that_has_gone_leaves_the_site(publish_result: Publisher, results: Path, tmp_path: Path) -> None:
     """The new site takes the old one's place as a whole."""
-    gone = publish_result("bm25", {"gone/a": {"": [0.5]}}, suite="gone")
+    removed = publish_result("bm25", {"gone/a": {"": [0.5]}}, suite="gone")
     build(results, tmp_path / "site")
     assert (tmp_path / "site" / "suites" / "gone" / "unsupervised.html").exists()
-    gone.unlink()
+    removed.unlink()
     build(results, tmp_path / "site")
     assert not (tmp_path / "site" / "suites" / "gone" / "unsupervised.html").exists()
 
@@ -118,11 +118,11 @@ def test_the_command(results: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "suites/made/unsupervised.html" in printed
     with pytest.raises(SystemExit, match="0"):
         main([*typed, "--json"])
-    told = json.loads(capsys.readouterr().out)
-    about = {"suite": "made", "stands_for": None, "setting": "unsupervised", "data": "official", "measure": "RR@100"}
-    assert told["pages"] == [{"page": "suites/made/unsupervised.html", **about, "systems": 1, "best": []}]
-    assert told["site"] == str((tmp_path / "site" / "index.html").resolve())
-    assert told["files"] == len(tree(tmp_path / "site"))
+    report = json.loads(capsys.readouterr().out)
+    listing = {"suite": "made", "stands_for": None, "setting": "unsupervised", "data": "official", "measure": "RR@100"}
+    assert report["pages"] == [{"page": "suites/made/unsupervised.html", **listing, "systems": 1, "best": []}]
+    assert report["site"] == str((tmp_path / "site" / "index.html").resolve())
+    assert report["files"] == len(tree(tmp_path / "site"))
 
 
 def test_the_command_leaves_out_what_cannot_be_trusted(
@@ -140,12 +140,15 @@ def test_the_command_leaves_out_what_cannot_be_trusted(
     assert "crop" not in (tmp_path / "site" / "suites" / "made" / "unsupervised.csv").read_text()
 
 
-MANY = [{"key": f"k{at}", "value": "x" * 99, "origin": ""} for at in range(9000)]
+LONG_SETTINGS = [{"key": f"k{at}", "value": "x" * 99, "origin": ""} for at in range(9000)]
 HARMS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "another version of the suite": (lambda one: one["suite"].update(version="99"), "versions 1 and 99"),
-    "a headline that no task has": (lambda one: one["suite"].update(primary="nDCG@7"), "no task with a nDCG@7"),
-    "settings beyond the size of a page": (lambda one: one["system"].update(settings=MANY), "expected at most"),
-    "curves that are none": (lambda one: one["files"].update({"curves.json": sha256(b"[1]").hexdigest()}), "curves"),
+    "another version of the suite": (lambda content: content["suite"].update(version="99"), "versions 1 and 99"),
+    "a headline that no task has": (lambda content: content["suite"].update(primary="nDCG@7"), "no task with a nDCG@7"),
+    "settings beyond the size of a page": (
+        lambda content: content["system"].update(settings=LONG_SETTINGS),
+        "expected at most",
+    ),
+    "curves that are none": (lambda content: content["files"].update({"curves.json": sha256(b"[1]").hexdigest()}), "curves"),
 }
 
 
@@ -159,9 +162,9 @@ def test_one_bad_bundle_stops_nothing(publish_result: Publisher, results: Path, 
     (path.parent / "curves.json").write_bytes(b"[1]")
     change, why = HARMS[harm]
     Bundle(path.parent).rewrite(change)
-    (left,) = build(results, tmp_path / "site").omitted
-    assert left.folder == path.parent.relative_to(results).as_posix()
-    assert why in left.reason
+    (omitted,) = build(results, tmp_path / "site").omitted
+    assert omitted.folder == path.parent.relative_to(results).as_posix()
+    assert why in omitted.reason
     page = "suites/made/unsupervised.html"
     assert (tmp_path / "site" / page).read_bytes() == (tmp_path / "without" / page).read_bytes()
 

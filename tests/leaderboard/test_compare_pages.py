@@ -17,57 +17,59 @@ LEVELS = {"best": 0.7, "good": 0.69, "bad": 0.3}
 
 @pytest.fixture
 def three(publish_result: Publisher) -> dict[str, dict[str, list[float]]]:
-    found = {}
+    columns = {}
     for place, (name, level) in enumerate(LEVELS.items()):
-        found[name] = {task: values(level, 10 * place + at) for at, task in enumerate(("made/a", "made/b"))}
+        columns[name] = {task: values(level, 10 * place + at) for at, task in enumerate(("made/a", "made/b"))}
         settings = [{"key": "method.rate", "value": 0.1 * (place > 0), "origin": "--set"}]
-        about = {"method": "crop", "budget": 100 + place, "settings": settings}
-        publish_result(name, {task: {"": some} for task, some in found[name].items()}, system=about)
-    return found
+        system = {"method": "crop", "budget": 100 + place, "settings": settings}
+        publish_result(name, {task: {"": some} for task, some in columns[name].items()}, system=system)
+    return columns
 
 
-def handed(made: dict[str, bytes], name: str) -> dict[str, Any]:
-    (path,) = (path for path in made if path.startswith(f"data/pairs/made-unsupervised-{name}-"))
-    text = made[path].decode()
+def handed(pages: dict[str, bytes], name: str) -> dict[str, Any]:
+    (path,) = (path for path in pages if path.startswith(f"data/pairs/made-unsupervised-{name}-"))
+    text = pages[path].decode()
     key, value = json.loads(f"[{text.removeprefix('RB.put(').removesuffix(');' + chr(10))}]")
     assert path == f"data/pairs/{key.removeprefix('pairs-')}.js"
-    found: dict[str, Any] = value
-    return found
+    content: dict[str, Any] = value
+    return content
 
 
 def test_all_pairs_stand_in_the_page_and_in_the_csv(three: dict[str, Any], site: Build) -> None:
     """Without the script the table is whole; the CSV also has each task, whose numbers are those of the tests."""
-    made = site()
-    page, rows = made["compare/made-unsupervised.html"].decode(), _rows(made)
+    pages = site()
+    page, rows = pages["compare/made-unsupervised.html"].decode(), _rows(pages)
     assert page.count('<tr><th scope="row">') == 3
-    whole = [row for row in rows if not row["task"]]
-    assert {(row["system"], row["other"]) for row in whole} == {("best", "good"), ("best", "bad"), ("good", "bad")}
-    for row in whole:
+    headline = [row for row in rows if not row["task"]]
+    assert {(row["system"], row["other"]) for row in headline} == {("best", "good"), ("best", "bad"), ("good", "bad")}
+    for row in headline:
         assert f'<td class="n">{points(float(row["difference"]), sign=True)}</td>' in page
     for row in (row for row in rows if row["task"] == "made/a"):
-        found = stratified({"": (three[row["system"]]["made/a"], three[row["other"]]["made/a"])})
-        assert float(row["difference"]) == pytest.approx(found.difference, abs=1e-6)
-        assert int(row["wins"]) == found.wins
-        assert float(row["p"]) == pytest.approx(found.p, abs=1e-6)
-        assert found.p <= float(row["adjusted"]) + 1e-6 <= 6 * found.p + 2e-6, "corrected over three pairs on two tasks"
+        expected = stratified({"": (three[row["system"]]["made/a"], three[row["other"]]["made/a"])})
+        assert float(row["difference"]) == pytest.approx(expected.difference, abs=1e-6)
+        assert int(row["wins"]) == expected.wins
+        assert float(row["p"]) == pytest.approx(expected.p, abs=1e-6)
+        assert expected.p <= float(row["adjusted"]) + 1e-6 <= 6 * expected.p + 2e-6, (
+            "corrected over three pairs on two tasks"
+        )
     assert "2 of 3 pairs of systems differ significantly. A true difference of" in page
 
 
-def _rows(made: dict[str, bytes]) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(made["compare/made-unsupervised.csv"].decode())))
+def _rows(pages: dict[str, bytes]) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(pages["compare/made-unsupervised.csv"].decode())))
 
 
 def test_the_script_gets_the_numbers_of_the_table(three: dict[str, Any], site: Build) -> None:
     """A row's file has the pairs with the rows below it, first minus second, also where a task's order is another."""
-    made = site()
-    told = json.loads(
-        made["compare/made-unsupervised.html"].decode().partition('id="compare-data">')[2].partition("<")[0]
+    pages = site()
+    page_data = json.loads(
+        pages["compare/made-unsupervised.html"].decode().partition('id="compare-data">')[2].partition("<")[0]
     )
-    ids = {row["name"]: row["id"] for row in told["rows"]}
-    assert [row["name"] for row in told["rows"]] == ["best", "good", "bad"]
-    assert told["tasks"] == ["a", "b"]
-    rows = {(row["system"], row["other"], row["task"]): row for row in _rows(made)}
-    best = handed(made, "best")
+    ids = {row["name"]: row["id"] for row in page_data["rows"]}
+    assert [row["name"] for row in page_data["rows"]] == ["best", "good", "bad"]
+    assert page_data["tasks"] == ["a", "b"]
+    rows = {(row["system"], row["other"], row["task"]): row for row in _rows(pages)}
+    best = handed(pages, "best")
     assert best["pairs"].keys() == {ids["good"], ids["bad"]}
     difference, low, _high, chance, clear, *_, n = best["pairs"][ids["bad"]]["whole"]
     row = rows["best", "bad", ""]
@@ -75,23 +77,23 @@ def test_the_script_gets_the_numbers_of_the_table(three: dict[str, Any], site: B
     assert (chance, clear) == (chance_text(float(row["adjusted"])), 1)
     task = rows.get(("best", "bad", "made/b")) or rows["bad", "best", "made/b"]
     sign = 1 if task["system"] == "best" else -1
-    drawn = best["pairs"][ids["bad"]]["tasks"][1]
-    assert drawn[0] == sign * round(1e6 * float(task["difference"]))
-    assert drawn[5] == round(1e6 * float(task["detectable"])), "what this task's test detects, not the headline's"
-    assert handed(made, "bad")["pairs"] == {}
+    numbers = best["pairs"][ids["bad"]]["tasks"][1]
+    assert numbers[0] == sign * round(1e6 * float(task["difference"]))
+    assert numbers[5] == round(1e6 * float(task["detectable"])), "what this task's test detects, not the headline's"
+    assert handed(pages, "bad")["pairs"] == {}
 
 
 def test_settings_and_doubts_are_told(three: dict[str, Any], site: Build) -> None:
     """What differs, what makes it unfair; links from the table to pairs, rows, and back."""
-    made = site()
-    best = handed(made, "best")
+    pages = site()
+    best = handed(pages, "best")
     assert best["settings"]["method.rate"] == "0.0"
     assert best["settings"]["budget"] == "100"
     doubts = [doubt for pair in best["pairs"].values() for doubt in pair["doubts"]]
     assert "budget of pretraining (tokens): best has 100, good has 101" in doubts
-    assert b'href="../../compare/made-unsupervised.html"' in made["suites/made/unsupervised.html"]
-    assert b'href="made-unsupervised.html"' in made["compare/index.html"]
-    (row,) = (content for name, content in made.items() if name.startswith("runs/made-unsupervised-best"))
+    assert b'href="../../compare/made-unsupervised.html"' in pages["suites/made/unsupervised.html"]
+    assert b'href="made-unsupervised.html"' in pages["compare/index.html"]
+    (row,) = (content for name, content in pages.items() if name.startswith("runs/made-unsupervised-best"))
     assert b'href="../compare/made-unsupervised.html#a=best"' in row
 
 
@@ -104,10 +106,10 @@ def test_a_board_with_very_many_pairs_keeps_its_files_small(
     monkeypatch.setattr(compare, "_LISTED", 2)
     monkeypatch.setattr(compare, "LARGEST", 300)
     monkeypatch.setattr(compare, "_SHOWN", 1)
-    made = site()
-    assert {row["task"] for row in _rows(made)} == {""}
-    assert all(pair["doubts"] == pair["tasks"] == [] for pair in handed(made, "best")["pairs"].values())
-    page = made["compare/made-unsupervised.html"].decode()
+    pages = site()
+    assert {row["task"] for row in _rows(pages)} == {""}
+    assert all(pair["doubts"] == pair["tasks"] == [] for pair in handed(pages, "best")["pairs"].values())
+    page = pages["compare/made-unsupervised.html"].decode()
     assert "2 more pairs in the CSV" in page
     assert "too many pairs to check" in page
 

@@ -20,8 +20,8 @@ POINTS = st.lists(
 
 def test_the_frontier_by_hand() -> None:
     """Untrained ones cost nothing; of two at one price the better; what is dearer and no better is left out."""
-    known = {"dear": (100, 0.9), "twin": (10, 0.48), "poor": (20, 0.45), "cheap": (10, 0.5), "bm25": (None, 0.4)}
-    points = [Point(name, *about) for name, about in known.items()]
+    costs = {"dear": (100, 0.9), "twin": (10, 0.48), "poor": (20, 0.45), "cheap": (10, 0.5), "bm25": (None, 0.4)}
+    points = [Point(name, *cost_and_score) for name, cost_and_score in costs.items()]
     assert [point.name for point in frontier(points)] == ["bm25", "cheap", "dear"]
 
 
@@ -31,9 +31,9 @@ def test_nothing_beats_the_frontier(points: list[Point]) -> None:
     assert draw(points, "<told>").count("<circle") == len(points)
     best = frontier(points)
     assert all(
-        any((one.cost or 0) <= (point.cost or 0) and one.score >= point.score for one in best) for point in points
+        any((rival.cost or 0) <= (point.cost or 0) and rival.score >= point.score for rival in best) for point in points
     )
-    assert [one.score for one in best] == sorted({one.score for one in best})
+    assert [rival.score for rival in best] == sorted({rival.score for rival in best})
 
 
 def test_the_page_lists_what_it_draws(publish_result: Publisher, site: Build) -> None:
@@ -55,8 +55,8 @@ def test_the_axis_has_times_that_people_say() -> None:
     """From the last round time below to the first above, also for one point that lies on one."""
     shown = {(6_480.0, 11_160.0): ["1 h", "3 h", "10 h"], (60.0,): ["1 min", "3 min"], (4, 45): ["3 s", "10 s", "30 s"]}
     for costs, numbers in shown.items():
-        drawn = draw([Point("x", cost, 0.5) for cost in costs], "x")
-        assert re.findall(r">([\d.]+ (?:s|min|h))</text>", drawn)[: len(numbers)] == numbers
+        svg = draw([Point("x", cost, 0.5) for cost in costs], "x")
+        assert re.findall(r">([\d.]+ (?:s|min|h))</text>", svg)[: len(numbers)] == numbers
 
 
 def test_no_name_lies_on_another() -> None:

@@ -62,9 +62,9 @@ def three(publish_result: Publisher, results: Path) -> Path:
     return results
 
 
-def text(table: str, kind: str, results: Path, told: tuple[Reported, ...] = (), system: str | None = None) -> str:
+def text(table: str, kind: str, results: Path, reported: tuple[Reported, ...] = (), system: str | None = None) -> str:
     """The only file of an export."""
-    (content,) = export(table, kind, results, told, system=system).values()
+    (content,) = export(table, kind, results, reported, system=system).values()
     return content.decode()
 
 
@@ -87,42 +87,42 @@ def test_long_form_is_the_results(three: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(text("all", "csv", three))))
     assert {(row["data"], row["suite"]) for row in rows} == {("official", "made")}
     assert len(rows) == 2 * (2 + 1) * 2
-    named = {(row["system"], row["kind"], row["name"], row["measure"]): row for row in rows}
-    contents = [one.content for one in read_results(three) if one.content.suite.name == "made"]
-    seeds = [one for one in contents if one.system.label == "crop" and one.data == "official"]
-    expected = float(np.mean([one.tasks["made/ar"][""].measures["RR@100"] for one in seeds]))
-    found = named["crop", "task", "made/ar", "RR@100"]
-    assert float(found["value"]) == pytest.approx(expected, abs=1e-6)
-    assert (found["seeds"], found["queries"]) == ("0 1", "30")
-    assert named["crop", "average", "Avg. (2)", "RR@100"]["queries"] == ""
+    by_key = {(row["system"], row["kind"], row["name"], row["measure"]): row for row in rows}
+    contents = [result.content for result in read_results(three) if result.content.suite.name == "made"]
+    seeds = [result for result in contents if result.system.label == "crop" and result.data == "official"]
+    expected = float(np.mean([result.tasks["made/ar"][""].measures["RR@100"] for result in seeds]))
+    value_row = by_key["crop", "task", "made/ar", "RR@100"]
+    assert float(value_row["value"]) == pytest.approx(expected, abs=1e-6)
+    assert (value_row["seeds"], value_row["queries"]) == ("0 1", "30")
+    assert by_key["crop", "average", "Avg. (2)", "RR@100"]["queries"] == ""
 
 
-@pytest.mark.parametrize(("table", "value", "said"), cases("other-data-say-so-and-stand-alone"))
-def test_other_data_say_so_and_stand_alone(three: Path, table: str, value: str, said: str) -> None:
+@pytest.mark.parametrize(("table", "value", "mark"), cases("other-data-say-so-and-stand-alone"))
+def test_other_data_say_so_and_stand_alone(three: Path, table: str, value: str, mark: str) -> None:
     """A note in every format, and no official number in any; official tables have no such note."""
     for kind in ("csv", "json", "latex", "markdown", "mteb", "model-index"):
-        found = text(table, kind, three)
-        assert value in found or f"{100 * float(value):.1f}" in found
-        assert said in found or (kind == "json" and "not comparable with official numbers" in found)
-        assert not {one for one in ("0.111", "0.333") if one != value and one in found}
-        assert "bm25" not in found
+        exported = text(table, kind, three)
+        assert value in exported or f"{100 * float(value):.1f}" in exported
+        assert mark in exported or (kind == "json" and "not comparable with official numbers" in exported)
+        assert not {number for number in ("0.111", "0.333") if number != value and number in exported}
+        assert "bm25" not in exported
         system = "crop" if kind in ("mteb", "model-index") else None
-        assert said not in text("all", kind, three, system=system)
+        assert mark not in text("all", kind, three, system=system)
 
 
 def test_reported_tables(results: Path) -> None:
     """Long for programs, in the paper's shape for people; one table of a paper by its name."""
-    told = (ROW, replace(ROW, table="Table 2", printed="0.70", value=0.7, error="P-1", wrong="it is 0.60"))
-    rows = list(csv.DictReader(io.StringIO(text("reported/paper", "csv", results, told))))
+    reported = (ROW, replace(ROW, table="Table 2", printed="0.70", value=0.7, error="P-1", wrong="it is 0.60"))
+    rows = list(csv.DictReader(io.StringIO(text("reported/paper", "csv", results, reported))))
     assert [(row["table"], row["printed"], row["error"]) for row in rows] == [
         ("Table 1", "0.50", ""),
         ("Table 2", "0.70", "P-1"),
     ]
-    shown = text("reported/paper/table-2", "markdown", results, told)
+    shown = text("reported/paper/table-2", "markdown", results, reported)
     assert "| x | M\\_1 | 0.70 ‡ |" in shown
     assert "> ‡ P-1: it is 0.60" in shown
     assert "0.50" not in shown
-    assert r"x & M\_1 & 0.70 \ddag{} \\" in text("reported/paper/table-2", "latex", results, told)
+    assert r"x & M\_1 & 0.70 \ddag{} \\" in text("reported/paper/table-2", "latex", results, reported)
 
 
 def test_mteb_reads_it(three: Path) -> None:
@@ -130,13 +130,13 @@ def test_mteb_reads_it(three: Path) -> None:
     files = export("all", "mteb", three)
     assert {name.partition("/")[0] for name in files} == {"bm25", "crop"}
     raw = next(content for name, content in files.items() if name.startswith("crop/"))
-    found = TaskResult.model_validate_json(raw)
-    assert (found.task_name, found.dataset_revision, found.mteb_version) == ("made", "1", None)
+    task_result = TaskResult.model_validate_json(raw)
+    assert (task_result.task_name, task_result.dataset_revision, task_result.mteb_version) == ("made", "1", None)
     assert "mteb has no task of this name" in json.loads(raw)["note"]
-    assert list(found.scores) == ["test"]
-    assert [score["hf_subset"] for score in found.scores["test"]] == ["ar", "sw"]
-    assert [score["languages"] for score in found.scores["test"]] == [["ara-Arab"], ["swa-Latn"]]
-    for score in found.scores["test"]:
+    assert list(task_result.scores) == ["test"]
+    assert [score["hf_subset"] for score in task_result.scores["test"]] == ["ar", "sw"]
+    assert [score["languages"] for score in task_result.scores["test"]] == [["ara-Arab"], ["swa-Latn"]]
+    for score in task_result.scores["test"]:
         assert score["main_score"] == score["mrr_at_100"]
         assert 0 < score["recall_at_100"] <= 1
     (mini,) = export("mini/all", "mteb", three)
@@ -153,8 +153,14 @@ def test_mteb_names_its_own_tasks(publish_result: Publisher, results: Path) -> N
     legs = {leg: {"accuracy": [1.0]} for leg in ("fra-eng", "eng-fra")}
     publish_result("crop", {"tatoeba/fra-eng": legs}, heading={"suite": tatoeba})
     files = export("all", "mteb", results)
-    found = {one.task_name: one.scores["test"][0] for one in map(TaskResult.model_validate_json, files.values())}
-    shown = {name: (one["hf_subset"], one["main_score"], one["languages"]) for name, one in found.items()}
+    scores = {
+        task_result.task_name: task_result.scores["test"][0]
+        for task_result in map(TaskResult.model_validate_json, files.values())
+    }
+    shown = {
+        name: (task_result["hf_subset"], task_result["main_score"], task_result["languages"])
+        for name, task_result in scores.items()
+    }
     assert shown == {
         "SciFact": ("default", 0.5, ["eng-Latn"]),
         "beir": ("mine", 0.5, []),
@@ -168,8 +174,8 @@ def test_mteb_names_its_own_tasks(publish_result: Publisher, results: Path) -> N
 def test_names_in_mteb_are_those_of_the_same_data(tmp_path: Path) -> None:
     """By mteb itself: the task loads, with that subset, split and main measure, and as many queries and documents."""
     mteb = pytest.importorskip("mteb")
-    sizes = {one.id: one.queries + one.documents for one in beir.SETS}
-    for ours, (name, subset, split, main, *where) in MTEB.items():
+    sizes = {dataset.id: dataset.queries + dataset.documents for dataset in beir.SETS}
+    for ours, (name, subset, split, main, *hub_dataset) in MTEB.items():
         score = {"main_score": 0.5, "hf_subset": subset, "languages": ["eng-Latn"]}
         path = tmp_path / "result.json"
         path.write_text(
@@ -178,12 +184,16 @@ def test_names_in_mteb_are_those_of_the_same_data(tmp_path: Path) -> None:
                 | {"scores": {split: [score]}}
             )
         )
-        about = mteb.results.TaskResult.from_disk(path).task.metadata
-        assert where == [about.dataset["path"]] * (subset == "default")
-        held = about.descriptive_stats[split]
-        held = held if subset == "default" else held["hf_subset_descriptive_stats"][subset]
+        metadata = mteb.results.TaskResult.from_disk(path).task.metadata
+        assert hub_dataset == [metadata.dataset["path"]] * (subset == "default")
+        statistics = metadata.descriptive_stats[split]
+        statistics = statistics if subset == "default" else statistics["hf_subset_descriptive_stats"][subset]
         expected = sizes[ours] if subset == "default" else tatoeba.PAIRS[subset].sentences
-        assert (split in about.eval_splits, about.main_score, held["num_samples"]) == (True, main, expected), ours
+        assert (split in metadata.eval_splits, metadata.main_score, statistics["num_samples"]) == (
+            True,
+            main,
+            expected,
+        ), ours
 
 
 def test_the_hub_reads_it(three: Path) -> None:
@@ -191,16 +201,20 @@ def test_the_hub_reads_it(three: Path) -> None:
     block = text("all", "model-index", three, system="crop")
     index = ModelCard(f"---\n{block}---\n# x\n", ignore_metadata_errors=False).data
     assert isinstance(index, ModelCardData)
-    found = index.eval_results
+    evaluations = index.eval_results
     assert index.model_name == "crop"
-    assert found is not None
-    assert {one.task_type for one in found} == {"retrieval"}
-    assert {(one.dataset_type, one.dataset_config, one.dataset_split) for one in found} == {
+    assert evaluations is not None
+    assert {evaluation.task_type for evaluation in evaluations} == {"retrieval"}
+    assert {
+        (evaluation.dataset_type, evaluation.dataset_config, evaluation.dataset_split) for evaluation in evaluations
+    } == {
         ("made", "ar", "test"),
         ("made", "sw", "test"),
     }
-    assert {one.metric_type for one in found} == {"mrr_at_100", "recall_at_100"}
-    assert all(isinstance(one.metric_value, float) and 0 <= one.metric_value <= 1 for one in found)
+    assert {evaluation.metric_type for evaluation in evaluations} == {"mrr_at_100", "recall_at_100"}
+    assert all(
+        isinstance(evaluation.metric_value, float) and 0 <= evaluation.metric_value <= 1 for evaluation in evaluations
+    )
     mini = text("mini/all", "model-index", three)
     assert mini.startswith("# mini data: not comparable")
     assert "type: mini/made" in mini
@@ -213,11 +227,11 @@ def test_every_eval_ever(three: Path) -> None:
     (place,) = [path for path in records if "crop" in path]
     record, row = records[place], board["rows"][0]
     assert {"evaluation_id", "retrieved_timestamp", "source_metadata", "model_info", "eval_library"} <= record.keys()
-    found = {one["evaluation_name"]: one for one in record["evaluation_results"]}
-    assert all(one["metric_config"]["max_score"] == 1.0 for one in found.values())
-    interval = found["made: Avg. (2)"]["score_details"]["uncertainty"]["confidence_interval"]
+    evaluations = {evaluation["evaluation_name"]: evaluation for evaluation in record["evaluation_results"]}
+    assert all(evaluation["metric_config"]["max_score"] == 1.0 for evaluation in evaluations.values())
+    interval = evaluations["made: Avg. (2)"]["score_details"]["uncertainty"]["confidence_interval"]
     assert interval == {"lower": row["low"], "upper": row["high"], "confidence_level": 0.95}
-    detail = found["made/ar"]["score_details"]
+    detail = evaluations["made/ar"]["score_details"]
     assert (detail["score"], detail["uncertainty"]["num_samples"]) == (row["tasks"]["made/ar"], 30)
     with pytest.raises(UsageError, match="expected one board"):
         export("all", "every-eval-ever", three)
@@ -251,10 +265,10 @@ def test_parquet_or_how_to_get_it(three: Path) -> None:
     assert noted.attrs["notes"] == ["mini data"]
 
 
-@pytest.mark.parametrize(("table", "kind", "system", "said"), cases("what-is-refused"))
-def test_what_is_refused(three: Path, table: str, kind: str, system: str | None, said: str) -> None:
+@pytest.mark.parametrize(("table", "kind", "system", "message"), cases("what-is-refused"))
+def test_what_is_refused(three: Path, table: str, kind: str, system: str | None, message: str) -> None:
     """A sentence that says what there is."""
-    with pytest.raises(UsageError, match=re.escape(said)):
+    with pytest.raises(UsageError, match=re.escape(message)):
         export(table, kind, three, (ROW,), system=system)
 
 
@@ -271,7 +285,7 @@ def test_the_command(three: Path, tmp_path: Path) -> None:
     assert place.read_text(encoding="utf-8") == text("all", "markdown", three)
     refused = call("all", "--format", "mteb")
     assert refused.exit_code != 0
-    done = call("all", "--format", "mteb", "--out", str(tmp_path / "mteb"))
-    assert (done.exit_code, "mteb has no task for made/ar and made/sw:" in done.stderr) == (0, True)
+    result = call("all", "--format", "mteb", "--out", str(tmp_path / "mteb"))
+    assert (result.exit_code, "mteb has no task for made/ar and made/sw:" in result.stderr) == (0, True)
     assert len(list((tmp_path / "mteb").rglob("*.json"))) == 2
     assert "CCP,Table 4," in call("reported/ccp/table-4").stdout

@@ -23,8 +23,8 @@ def board(publish_result: Publisher, results: Path) -> Board:
     for label, a, b in (("crop", 0.8, 0.51), ("bm25", 0.4, 0.5), ("msm", 0.5, 0.3)):
         publish_result(label, {"made/a": {"": values(a, len(label))}, "made/b": {"": values(b, NOISE[label])}})
     publish_result("part", {"made/a": {"": values(0.7, 5)}})
-    (found,) = boards(read_results(results))
-    return found
+    (board,) = boards(read_results(results))
+    return board
 
 
 def test_bins() -> None:
@@ -48,26 +48,26 @@ def test_the_baseline(board: Board) -> None:
 def test_one_system_has_no_baseline(publish_result: Publisher, results: Path) -> None:
     """There is nothing to hold it against."""
     publish_result("crop", {"made/a": {"": [0.5, 0.25]}})
-    (found,) = boards(read_results(results))
-    assert heat.baseline(found) is None
-    assert heat.scale([found]).low < heat.scale([found]).high
+    (board,) = boards(read_results(results))
+    assert heat.baseline(board) is None
+    assert heat.scale([board]).low < heat.scale([board]).high
 
 
 def test_clear_differences_are_those_of_the_tests(board: Board) -> None:
     """Worked out again from the values: one family over all pairs on both tasks, the part without the second."""
     base = heat.baseline(board)
     assert base is not None
-    told = {"crop": (0.8, 4, 0.51), "msm": (0.5, 3, 0.3), "part": (0.7, 5, None), "bm25": (0.4, 4, 0.5)}
+    systems = {"crop": (0.8, 4, 0.51), "msm": (0.5, 3, 0.3), "part": (0.7, 5, None), "bm25": (0.4, 4, 0.5)}
     samples = {
         name: Sample({"a": values(a, seed)} | ({} if b is None else {"b": values(b, NOISE[name])}))
-        for name, (a, seed, b) in told.items()
+        for name, (a, seed, b) in systems.items()
     }
-    made = family(samples, {"a": {"a": 1.0}, "b": {"b": 1.0}})
+    tests = family(samples, {"a": {"a": 1.0}, "b": {"b": 1.0}})
     expected = {
         (name, f"made/{task}")
         for task in ("a", "b")
-        for name in told
-        if made.has(name, "bm25", task) and made.comparison(name, "bm25", task).decided
+        for name in systems
+        if tests.has(name, "bm25", task) and tests.comparison(name, "bm25", task).decided
     }
     assert heat.significant(board, base) == expected
     assert ("part", "made/a") in expected
@@ -83,8 +83,8 @@ MRTYDI = ("ar", "bn", "en", "fi", "id", "ja", "ko", "ru", "sw", "te", "th")
 
 def test_groups_by_hand() -> None:
     """Scripts and families of two languages or more, others together; of a pair what is not English."""
-    found = {(one.by, one.name): " ".join(one.tasks) for one in groups({name: name for name in MRTYDI})}
-    assert found == {
+    by_property = {(group.by, group.name): " ".join(group.tasks) for group in groups({name: name for name in MRTYDI})}
+    assert by_property == {
         ("Script", "Latin"): "en fi id sw",
         ("Script", "other"): "ar bn ja ko ru te th",
         ("Resource class", "4–5"): "ar en fi ja ko ru",
@@ -95,7 +95,7 @@ def test_groups_by_hand() -> None:
     }
     pairs = {name: name for name in ("eng-fra", "deu-eng", "eng-rus", "bul-eng")}
     counts = [("Cyrillic", 2), ("Latin", 2), ("3", 1), ("4–5", 3)]
-    assert [(one.name, len(one.tasks)) for one in groups(pairs)] == counts
+    assert [(group.name, len(group.tasks)) for group in groups(pairs)] == counts
     assert groups({name: name for name in ("arguana", "fiqa", "nq", "quora")}) == []
     assert groups({name: name for name in ("de", "en", "fr")}) == [], "too few"
     assert average({"a": 0.5, "b": 0.25}, ("a", "b")) == 0.375

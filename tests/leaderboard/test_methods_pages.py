@@ -58,16 +58,16 @@ def test_all_methods_learn_in_one_plot(publish_result: Publisher, site: Callable
         leg = {"keys": {"train": name}, "facts": facts}
         publish_result(name, {"made/a": {"": [0.5]}}, system={"budget": 1}, leg=leg, curves={name: curve})
     page = site()["methods/index.html"].decode()
-    drawn = page[page.index('id="learning"') :]
-    assert "probe rank against tokens: crop ends at 2; ict ends at 2; msm ends at 2" in drawn
-    assert drawn.index("<figcaption>probe rank") < drawn.index("<figcaption>own")
-    assert "<figcaption>loss" not in drawn
+    section = page[page.index('id="learning"') :]
+    assert "probe rank against tokens: crop ends at 2; ict ends at 2; msm ends at 2" in section
+    assert section.index("<figcaption>probe rank") < section.index("<figcaption>own")
+    assert "<figcaption>loss" not in section
 
 
 def test_the_mean_of_seeds_goes_as_far_as_all_do() -> None:
     """Worked out by hand: at 10 the second line is half way between 0 and 20."""
-    found = mean_line([line((0, 0), (10, 1), (40, 9)), line((0, 2), (20, 4))])
-    assert found == [(0.0, 1.0), (10.0, 2.0)]
+    mean = mean_line([line((0, 0), (10, 1), (40, 9)), line((0, 2), (20, 4))])
+    assert mean == [(0.0, 1.0), (10.0, 2.0)]
 
 
 def test_at_most_six_systems_are_drawn() -> None:
@@ -97,7 +97,7 @@ def test_curves_that_no_run_writes_are_refused(publish_result: Publisher, result
     (path.parent / CURVES).write_text(json.dumps(curves))
     with pytest.raises(StoreError, check=fields(where="curves.json", found="other bytes")):
         trainings(result)
-    Bundle(path.parent).put(CURVES, json.dumps(curves).encode())
+    Bundle(path.parent).replace_file(CURVES, json.dumps(curves).encode())
     (result,) = read_results(results)
     with pytest.raises(StoreError, check=fields(where="curves.json", found="a fault")):
         trainings(result)

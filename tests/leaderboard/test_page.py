@@ -121,21 +121,21 @@ def test_the_pages_and_files_that_there_are(built: dict[str, bytes]) -> None:
         *(f"mini/suites/made/unsupervised.{ending}" for ending in endings),
         *(f"local/suites/evil/unsupervised.{ending}" for ending in endings),
     }
-    found = 0
-    every = sheets(built)
-    for name, sheet in every.items():
+    links = 0
+    pages = sheets(built)
+    for name, sheet in pages.items():
         assert len(sheet.ids) == len(set(sheet.ids))
         for tag, link in sheet.links:
             parts = urlsplit(link)
             if parts.scheme:
                 assert (tag, parts.scheme) in {("a", "https"), ("link", "data")}
                 continue
-            meant = posixpath.normpath(posixpath.join(posixpath.dirname(name), parts.path)) if parts.path else name
-            assert meant in built, (name, link)
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), parts.path)) if parts.path else name
+            assert target in built, (name, link)
             if parts.fragment:
-                assert parts.fragment in every[meant].ids
-            found += 1
-    assert found > 20
+                assert parts.fragment in pages[target].ids
+            links += 1
+    assert links > 20
 
 
 def test_another_world_has_a_tree_of_its_own(publish_result: Publisher, site: Build) -> None:
@@ -316,16 +316,16 @@ def of_many(names: list[str], board: Board) -> Statistics:
 
 def test_tokens_that_are_not_the_official_ones_are_noted(publish_result: Publisher, site: Build) -> None:
     """R@Nkt without NLTK's model of sentences says so on the board, and in `bench compare`."""
-    about = {"name": "xor-retrieve", "version": "1", "title": "XOR-Retrieve", "primary": "R@2kt"}
+    suite = {"name": "xor-retrieve", "version": "1", "title": "XOR-Retrieve", "primary": "R@2kt"}
     for label, model, value in (("crop", "abbreviations/1", 1.0), ("bm25", "punkt_tab", 0.0)):
         leg = {"libraries": {"tokeniser": f"nltk-3:word_tokenize:{model}"}}
         tasks = {"xor-retrieve/ar": {"": {"R@2kt": [value, 1.0]}}}
-        path = publish_result(label, tasks, heading={"suite": about}, leg=leg, system={"deterministic": True})
-    said = "R@Nkt without NLTK's punkt_tab (nltk-3:word_tokenize:abbreviations/1): not the official tokens"
-    assert said in html.unescape(site()["suites/xor-retrieve/unsupervised.html"].decode())
-    given = ["bm25", "crop", "--suite", "xor-retrieve", "--results", str(path.parents[5])]
-    printed = CliRunner().invoke(command, given, catch_exceptions=False, standalone_mode=False).stdout
-    assert said in " ".join(printed.split())
+        path = publish_result(label, tasks, heading={"suite": suite}, leg=leg, system={"deterministic": True})
+    note = "R@Nkt without NLTK's punkt_tab (nltk-3:word_tokenize:abbreviations/1): not the official tokens"
+    assert note in html.unescape(site()["suites/xor-retrieve/unsupervised.html"].decode())
+    arguments = ["bm25", "crop", "--suite", "xor-retrieve", "--results", str(path.parents[5])]
+    printed = CliRunner().invoke(command, arguments, catch_exceptions=False, standalone_mode=False).stdout
+    assert note in " ".join(printed.split())
 
 
 @pytest.mark.parametrize(
@@ -335,12 +335,12 @@ def test_rows_are_cut_into_pages(tasks: int, systems: int, pages: int) -> None:
     """Fewer rows where many tasks make them wide, so that a page keeps to its bytes; every row is on one, in order."""
     row, column = SimpleNamespace(), SimpleNamespace()
     board: Any = SimpleNamespace(columns=[column] * tasks, rows=(row,) * (systems - 1), all_rows=(row,) * systems)
-    found = suites.parts(board)
-    assert len(found) == pages
-    assert sum(len(part.all_rows) for part in found) == systems
-    assert [len(part.unranked) for part in found] == [0] * (pages - 1) + [1]
-    assert [part.first for part in found] == [1 + sum(len(part.all_rows) for part in found[:n]) for n in range(pages)]
-    assert [part.suffix for part in found] == ["", "-2", "-3"][:pages]
+    parts = suites.parts(board)
+    assert len(parts) == pages
+    assert sum(len(part.all_rows) for part in parts) == systems
+    assert [len(part.unranked) for part in parts] == [0] * (pages - 1) + [1]
+    assert [part.first for part in parts] == [1 + sum(len(part.all_rows) for part in parts[:n]) for n in range(pages)]
+    assert [part.suffix for part in parts] == ["", "-2", "-3"][:pages]
 
 
 def test_every_page_of_a_long_board_has_its_baseline(
@@ -354,10 +354,10 @@ def test_every_page_of_a_long_board_has_its_baseline(
         publish_result(label, {name: {"": values(0.8 - 0.1 * at, at)} for name in ("made/a", "made/b")})
     for end, base in (("", "best"), ("-2", "bm25")):
         page = site()[f"suites/made/unsupervised{end}.html"].decode()
-        held = json.loads(page.partition('id="board-data">')[2].partition("</script>")[0])
-        assert held["base"] == base
-        assert {base, *held["clear"]} <= set(held["ids"])
-        assert (held["whole"], len(held["ids"])) == (4, 2)
+        page_data = json.loads(page.partition('id="board-data">')[2].partition("</script>")[0])
+        assert page_data["base"] == base
+        assert {base, *page_data["clear"]} <= set(page_data["ids"])
+        assert (page_data["whole"], len(page_data["ids"])) == (4, 2)
         assert "results for 4 of 4 systems are about these checkpoints" in page, "too many to be named"
 
 
@@ -369,19 +369,19 @@ def test_a_substitute_says_so_wherever_it_shows(publish_result: Publisher, site:
     for label, values_ in (("crop", [0.5, 0.7]), ("bm25", [0.25, 0.5])):
         publish_result(label, {"apes/a": {"": values_}}, heading={"suite": substitute})
     built = site()
-    said = "substitute for zoo: not comparable with published numbers"
+    mark = "substitute for zoo: not comparable with published numbers"
     page = built["substitutes/suites/apes/unsupervised.html"].decode()
-    assert f'<p class="banner" role="note">{said.capitalize()}.</p>' in page
-    assert f"RR@100, percent; Apes ({said}), unsupervised" in page
+    assert f'<p class="banner" role="note">{mark.capitalize()}.</p>' in page
+    assert f"RR@100, percent; Apes ({mark}), unsupervised" in page
     assert "official data" not in page
     lines = built["substitutes/suites/apes/unsupervised.csv"].decode().splitlines()
-    assert lines[0] == f"# {said}"
+    assert lines[0] == f"# {mark}"
     assert [row["stands_for"] for row in csv.DictReader(lines[1:])] == ["zoo", "zoo"]
-    about = json.loads(built["substitutes/suites/apes/unsupervised.json"])
-    assert (about["note"], about["suite"]["stands_for"]) == (f"{said.capitalize()}.", "zoo")
+    content = json.loads(built["substitutes/suites/apes/unsupervised.json"])
+    assert (content["note"], content["suite"]["stands_for"]) == (f"{mark.capitalize()}.", "zoo")
     assert "Apes" not in built["index.html"].decode(), "a benchmark's page never lists it"
     assert "Zoo" in built["index.html"].decode()
-    assert said in built["substitutes/index.html"].decode()
+    assert mark in built["substitutes/index.html"].decode()
     assert '<p class="banner" role="note">Substitute for other benchmarks' in built["substitutes/index.html"].decode()
     assert "ubstitute" not in built["suites/zoo/unsupervised.html"].decode()
     assert built["suites/zoo/unsupervised.csv"].decode().startswith("system,")

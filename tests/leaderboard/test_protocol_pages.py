@@ -10,15 +10,15 @@ from tests.leaderboard.conftest import Publisher, site_of
 CARD = "# Made\n\nOne **measure**, <b>not</b> two.\n\n| a | b |\n|---|---:|\n| 1 | 2 |\n"
 
 
-def built(one: Site) -> dict[str, str]:
+def built(source: Site) -> dict[str, str]:
     """The files of the family, their links settled as if every board had its page."""
-    found = dict(protocols.files(one, Renderer(one)))
-    there = {*found, *(f"{page.stem}.html" for page in pages(one.boards))}
-    return {name: resolve_links(name, content, there).decode() for name, content in found.items()}
+    family_pages = dict(protocols.files(source, Renderer(source)))
+    paths = {*family_pages, *(f"{page.stem}.html" for page in pages(source.boards))}
+    return {name: resolve_links(name, content, paths).decode() for name, content in family_pages.items()}
 
 
 def site(results: Path, *suites: SuiteCard) -> Site:
-    return site_of(results, Catalogue({}, {one.name: one for one in suites}))
+    return site_of(results, Catalogue({}, {suite.name: suite for suite in suites}))
 
 
 def test_card_licence_citation_version_and_boards(publish_result: Publisher, results: Path) -> None:
@@ -41,23 +41,23 @@ def test_card_licence_citation_version_and_boards(publish_result: Publisher, res
 
 def test_a_substitute_says_so(results: Path) -> None:
     """What it stands for, with a link where that suite has a page; no board without results."""
-    whole = SuiteCard("made", "Made", "RR@100", CARD, "")
+    benchmark = SuiteCard("made", "Made", "RR@100", CARD, "")
     part = SuiteCard("zweit", "Zweit", "RR@100", "", "", proxy_for="made")
     lost = SuiteCard("lost", "Lost", "RR@100", "", "", proxy_for="absent")
-    found = built(site(results, part, lost, whole))
-    assert '<a href="made.html">made</a>' in found["protocols/zweit.html"]
-    assert "not comparable" in found["protocols/zweit.html"]
-    assert "<dd>absent</dd>" in found["protocols/lost.html"]
-    assert "This site has no results on this suite." in found["protocols/zweit.html"]
-    assert "This suite has no card." in found["protocols/zweit.html"]
-    index = found["protocols/index.html"]
+    family_pages = built(site(results, part, lost, benchmark))
+    assert '<a href="made.html">made</a>' in family_pages["protocols/zweit.html"]
+    assert "not comparable" in family_pages["protocols/zweit.html"]
+    assert "<dd>absent</dd>" in family_pages["protocols/lost.html"]
+    assert "This site has no results on this suite." in family_pages["protocols/zweit.html"]
+    assert "This suite has no card." in family_pages["protocols/zweit.html"]
+    index = family_pages["protocols/index.html"]
     assert index.index(">Made</a>") < index.index(">Lost</a>") < index.index(">Zweit</a>")
 
 
 def test_hostile_words_and_names(results: Path) -> None:
     """Words of a suite act nowhere, and its name stays in the folder; a site without suites has no such pages."""
     evil = '<script>alert(1)</script>" onload="x'
-    found = built(site(results, SuiteCard("../up", evil, evil, evil, evil, (evil,))))
-    assert all("<script>alert" not in text and 'onload="x' not in text for text in found.values())
-    assert all(name.startswith("protocols/") and ".." not in name for name in found)
+    family_pages = built(site(results, SuiteCard("../up", evil, evil, evil, evil, (evil,))))
+    assert all("<script>alert" not in text and 'onload="x' not in text for text in family_pages.values())
+    assert all(name.startswith("protocols/") and ".." not in name for name in family_pages)
     assert built(site(results)) == {}

@@ -32,7 +32,7 @@ def table(queries: list[str], column: list[Any]) -> bytes:
 
 def test_values_come_in_the_order_of_their_ids(path: Path, results: Path) -> None:
     """Whatever the order in the file."""
-    Bundle(path.parent).put(VALUES, table(["q2", "q1"], [0.25, 0.75]))
+    Bundle(path.parent).replace_file(VALUES, table(["q2", "q1"], [0.25, 0.75]))
     (result,) = read_results(results)
     queries, values = result.values(TASK, "", "RR@100")
     assert queries == ("q1", "q2")
@@ -41,7 +41,7 @@ def test_values_come_in_the_order_of_their_ids(path: Path, results: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("where", "value", "place"),
+    ("keys", "value", "place"),
     [
         (("tasks", TASK, "", "measures", "RR@100"), 1e300, "tasks.made/a..measures.RR@100"),
         (("tasks", TASK, "", "measures", "RR@100"), -0.1, "tasks.made/a..measures.RR@100"),
@@ -65,14 +65,14 @@ def test_values_come_in_the_order_of_their_ids(path: Path, results: Path) -> Non
     ],
 )
 def test_what_no_run_writes_is_refused(
-    path: Path, results: Path, where: tuple[str, ...], value: object, place: str
+    path: Path, results: Path, keys: tuple[str, ...], value: object, place: str
 ) -> None:
     """Sealed properly and false all the same: the file and the place in it are named."""
 
     def change(content: dict[str, Any]) -> None:
-        for key in where[:-1]:
+        for key in keys[:-1]:
             content = content[key]
-        content[where[-1]] = value
+        content[keys[-1]] = value
 
     Bundle(path.parent).rewrite(change)
     with pytest.raises(StoreError) as caught:
@@ -119,7 +119,7 @@ def test_another_schema(path: Path, results: Path) -> None:
 )
 def test_values_that_cannot_be(path: Path, results: Path, data: bytes, sentence: str) -> None:
     """Each with its file and what was expected."""
-    Bundle(path.parent).put(VALUES, data)
+    Bundle(path.parent).replace_file(VALUES, data)
     (result,) = read_results(results)
     with pytest.raises(StoreError, match=sentence):
         result.values(TASK, "", "RR@100")
@@ -128,11 +128,11 @@ def test_values_that_cannot_be(path: Path, results: Path, data: bytes, sentence:
 def test_a_bomb_is_not_unpacked(path: Path, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a large file nor a small one that would become large."""
     monkeypatch.setattr(read, "LARGEST", 1 << 16)
-    Bundle(path.parent).put(VALUES, gzip.compress(b" " * (1 << 20)))
+    Bundle(path.parent).replace_file(VALUES, gzip.compress(b" " * (1 << 20)))
     (result,) = read_results(results)
     with pytest.raises(StoreError, match="found more than 65,536 bytes unpacked"):
         result.values(TASK, "", "RR@100")
-    Bundle(path.parent).put(VALUES, b" " * (1 << 17))
+    Bundle(path.parent).replace_file(VALUES, b" " * (1 << 17))
     with pytest.raises(StoreError, match="found 131,072 bytes, expected at most 65,536"):
         result.values(TASK, "", "RR@100")
 
@@ -153,11 +153,11 @@ def test_rows_of_a_substitute_say_so(publish_result: Publisher, results: Path) -
     suite = {"name": "made", "version": "1", "title": "Made", "stands_for": "mrtydi"}
     tasks = {"made/a": {"": [0.5, 0.25]}, "made/b": {"": [0.5]}}
     path = publish_result("bm25", tasks, heading={"suite": suite}, macros=(Macro("Avg. (2)", ("made/a", "made/b")),))
-    said = "substitute for mrtydi: not comparable with published numbers"
+    mark = "substitute for mrtydi: not comparable with published numbers"
     assert [(row["task"], row["note"]) for row in load_results(results).legs()] == [
-        ("made/a", said),
-        ("made/b", said),
-        ("Avg. (2)", said),
+        ("made/a", mark),
+        ("made/b", mark),
+        ("Avg. (2)", mark),
     ]
     assert read_results(results)[0].content.suite.stands_for == "mrtydi"
     Bundle(path.parent).rewrite(lambda content: content["suite"].update(stands_for="<b>mrtydi</b>"))

@@ -45,9 +45,9 @@ def tokens() -> dict[str, tuple[str, str]]:
     return {name: (light, dark) for name, light, dark in PAIR.findall(assets()[STYLE].decode())}
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(first: str, second: str) -> float:
     """Ratio of two colours as WCAG 2.2 defines it."""
-    bright, dim = sorted((luminance(one), luminance(other)), reverse=True)
+    bright, dim = sorted((luminance(first), luminance(second)), reverse=True)
     return (bright + 0.05) / (dim + 0.05)
 
 
@@ -83,23 +83,23 @@ def test_cells_can_be_read(theme: int, letter: str, fill: str, ink: str) -> None
     """All seven bins of both maps, with the ink that the style gives them."""
     style, colours = assets()[STYLE].decode(), tokens()
     for place in range(7):
-        found = re.search(rf"\.{letter}{place} {{ --{fill}: var\(--(\w+)\); --{ink}: (.*?); }}", style)
-        assert found
-        inks = re.findall(r"#[0-9a-f]{3}", found[2])
-        assert contrast(colours[found[1]][theme], inks[theme % len(inks)]) >= 4.5, (letter, place)
+        rule = re.search(rf"\.{letter}{place} {{ --{fill}: var\(--(\w+)\); --{ink}: (.*?); }}", style)
+        assert rule
+        inks = re.findall(r"#[0-9a-f]{3}", rule[2])
+        assert contrast(colours[rule[1]][theme], inks[theme % len(inks)]) >= 4.5, (letter, place)
 
 
 def test_partials_are_joined_in_order() -> None:
     """Tokens first, print last; the script's parts in one function; budgets with the others' parts."""
-    found = assets()
-    style, script = found[STYLE].decode(), found[SCRIPT].decode()
+    shared_files = assets()
+    style, script = shared_files[STYLE].decode(), shared_files[SCRIPT].decode()
     assert style.startswith(":root {\ncolor-scheme: light dark;")
     assert style.index("@media print") > style.index(".heat")
     assert script.startswith('"use strict";\n(function () {\n')
     assert script.endswith("})();\n")
     assert script.index("const $ =") < script.index("function ordered") < script.index("board-data")
-    assert len(found[STYLE]) <= 20 << 10
-    assert len(found[SCRIPT]) <= 25 << 10
+    assert len(shared_files[STYLE]) <= 20 << 10
+    assert len(shared_files[SCRIPT]) <= 25 << 10
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|new Function", script)
     # No text goes over several lines: margins are left out, which would change it.
     for part in resources.files("leaderboard").joinpath("static/js").iterdir():
@@ -113,5 +113,7 @@ def test_the_script_parses(tmp_path: Path) -> None:
     """Once joined."""
     (tmp_path / "script.js").write_bytes(assets()[SCRIPT])
     node = str(shutil.which("node"))
-    done = subprocess.run([node, "--check", str(tmp_path / "script.js")], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(
+        [node, "--check", str(tmp_path / "script.js")], capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 0, process.stderr

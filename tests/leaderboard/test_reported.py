@@ -47,15 +47,15 @@ class Tables(HTMLParser):
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
+        attributes = dict(attrs)
         if tag == "h2":
-            self.heading = given.get("id") or ""
+            self.heading = attributes.get("id") or ""
         if tag == "tr":
             self.found.setdefault(self.heading, []).append([])
         if tag in {"th", "td"}:
-            self.found[self.heading][-1].append(("", int(given.get("colspan") or 1)))
+            self.found[self.heading][-1].append(("", int(attributes.get("colspan") or 1)))
             self.inside, self.skipped = True, 0
-        elif tag in {"span", "a"} and self.inside and given.get("class") in {"hidden", "right", None}:
+        elif tag in {"span", "a"} and self.inside and attributes.get("class") in {"hidden", "right", None}:
             self.skipped += tag == "span" or self.found[self.heading][-1][-1][0] != ""
 
     def handle_endtag(self, tag: str) -> None:
@@ -75,37 +75,37 @@ def placed(rows: list[list[tuple[str, int]]]) -> Iterator[tuple[str, ...]]:
     columns: list[str] = []
     setting = ""
     for row in rows:
-        first, *others = [text.strip() for text, _ in row]
+        first, *cells = [text.strip() for text, _ in row]
         if not first:
-            groups = [text.split()[-1] for (_, width), text in zip(row[1:], others, strict=True) for _ in range(width)]
+            groups = [text.split()[-1] for (_, width), text in zip(row[1:], cells, strict=True) for _ in range(width)]
         elif first == "Model":
-            columns = others
-        elif not others:
+            columns = cells
+        elif not cells:
             setting = first
         else:
-            for group, column, text in zip(groups, columns, others, strict=True):
+            for group, column, text in zip(groups, columns, cells, strict=True):
                 if text != "—":
                     yield setting, first, group, column, text
 
 
-def shown(told: Sequence[Reported], methods: Sequence[MethodCard] = ()) -> Catalogue:
+def shown(reported: Sequence[Reported], methods: Sequence[MethodCard] = ()) -> Catalogue:
     """What plugins would tell, a suite for every one that the numbers name."""
     by_suite: dict[str, list[Reported]] = {}
-    for row in told:
+    for row in reported:
         by_suite.setdefault(row.suite or "elsewhere", []).append(row)
     suites = {
         name: SuiteCard(name, name.title(), "RR@100", "# card", "", reported=tuple(rows))
         for name, rows in by_suite.items()
     }
-    return Catalogue({one.name: one for one in methods}, suites)
+    return Catalogue({method.name: method for method in methods}, suites)
 
 
-def site(results: Path, told: Sequence[Reported], methods: Sequence[MethodCard] = ()) -> Site:
-    return site_of(results, shown(told, methods))
+def site(results: Path, reported: Sequence[Reported], methods: Sequence[MethodCard] = ()) -> Site:
+    return site_of(results, shown(reported, methods))
 
 
-def built(one: Site) -> dict[str, str]:
-    return {name: content.decode() for name, content in pages.files(one, Renderer(one))}
+def built(source: Site) -> dict[str, str]:
+    return {name: content.decode() for name, content in pages.files(source, Renderer(source))}
 
 
 @pytest.fixture(scope="module")
@@ -115,10 +115,10 @@ def printed() -> dict[str, str]:
 
 def test_every_number_stands_in_its_place_as_printed(printed: dict[str, str]) -> None:
     """All 3,090 cells, found by paper, table, setting, model, measure and column."""
-    found: Counter[tuple[str, ...]] = Counter()
+    cells: Counter[tuple[str, ...]] = Counter()
     for name, stem in stems(row.paper for row in data.rows()).items():
         for table, rows in Tables(printed[f"reported/{stem}.html"]).found.items():
-            found.update((name, table, *cell) for cell in placed(rows))
+            cells.update((name, table, *cell) for cell in placed(rows))
     expected = Counter(
         (
             row.paper,
@@ -132,12 +132,12 @@ def test_every_number_stands_in_its_place_as_printed(printed: dict[str, str]) ->
         for row in data.rows()
     )
     assert sum(expected.values()) == 3090
-    assert found == expected
+    assert cells == expected
 
 
 def test_averages_are_worked_out_again() -> None:
     """Every average that the cells of its row contradict, and no other, has the mean beside it."""
-    found = {
+    means = {
         (cell.row.paper, cell.row.table, cell.row.model, cell.row.measure, cell.row.printed): cell.mean
         for sheet in paper_tables(data.rows())
         for block in sheet.blocks
@@ -146,8 +146,8 @@ def test_averages_are_worked_out_again() -> None:
         for cell in line.cells
         if cell is not None and cell.mean
     }
-    assert MEANS.items() <= found.items()
-    assert len(found) == CONTRADICTED
+    assert MEANS.items() <= means.items()
+    assert len(means) == CONTRADICTED
     assert all(is_average(row) for row in data.rows() if row.average and row.key != "cqadupstack")
 
 
@@ -185,7 +185,7 @@ def test_settings_of_papers(setting: str, model: str, ours: str) -> None:
     assert setting_of(replace(ROW, setting=setting, model=model)) == ours
 
 
-def about(label: str, method: str, *origins: str, **more: Any) -> About:
+def system_of(label: str, method: str, *origins: str, **more: Any) -> About:
     settings = [{"key": f"method.k{at}", "value": 1, "origin": origin} for at, origin in enumerate(origins)]
     return About.model_validate(
         {"label": label, "hash": "0" * 8, "method": method, "version": "1", "settings": settings, **more}
@@ -194,23 +194,23 @@ def about(label: str, method: str, *origins: str, **more: Any) -> About:
 
 def test_names_of_systems() -> None:
     """The method and its preset; a system that was changed by hand has none."""
-    assert names_of(about("auto-mlm", "auto-mlm", "default")) == {"automlm"}
-    assert names_of(about("x", "pretrained", "preset labse", "default")) == {"pretrained", "labse"}
-    assert names_of(about("x", "contriever", "preset mcontriever")) == {"mcontriever"}
-    assert names_of(about("msm", "msm", "--set")) == set()
-    assert names_of(about("msm@init", "msm")) == set()
-    assert names_of(about("bm25+msm", "bm25")) == set()
-    assert names_of(about("ccp@table5=a", "ccp", "preset table5=a")) == set()
-    assert names_of(about("crop", "crop", readout={"layer": 3})) == set()
+    assert names_of(system_of("auto-mlm", "auto-mlm", "default")) == {"automlm"}
+    assert names_of(system_of("x", "pretrained", "preset labse", "default")) == {"pretrained", "labse"}
+    assert names_of(system_of("x", "contriever", "preset mcontriever")) == {"mcontriever"}
+    assert names_of(system_of("msm", "msm", "--set")) == set()
+    assert names_of(system_of("msm@init", "msm")) == set()
+    assert names_of(system_of("bm25+msm", "bm25")) == set()
+    assert names_of(system_of("ccp@table5=a", "ccp", "preset table5=a")) == set()
+    assert names_of(system_of("crop", "crop", readout={"layer": 3})) == set()
 
 
 def values(level: float, n: int = 100) -> list[float]:
     return [1.0] * round(n * level) + [0.0] * (n - round(n * level))
 
 
-def one_pair(results: Path, *told: Reported, methods: Sequence[MethodCard] = ()) -> Pair:
-    (found,) = pairs(site(results, told, methods))
-    return found
+def one_pair(results: Path, *reported: Reported, methods: Sequence[MethodCard] = ()) -> Pair:
+    (pair,) = pairs(site(results, reported, methods))
+    return pair
 
 
 FIXED = {"deterministic": True}
@@ -250,17 +250,17 @@ SUBSTITUTE = {"suite": {"name": "made", "version": "1", "title": "Made", "stands
 
 
 @pytest.mark.parametrize(
-    ("task", "given"),
+    ("task", "options"),
     [("mini/made/a", {"data": "mini"}), ("made/a", {"data": "local"}), ("made/a", {"heading": SUBSTITUTE})],
 )
 def test_only_official_data_of_the_benchmark_itself(
-    publish_result: Publisher, results: Path, task: str, given: dict[str, Any]
+    publish_result: Publisher, results: Path, task: str, options: dict[str, Any]
 ) -> None:
     """Numbers of mini data, of the user's own and of substitutes are never shown with a paper's."""
-    publish_result("bm25", {task: {"": values(0.5)}}, **given)
-    one = site(results, [replace(ROW, task="made/a")])
-    assert pairs(one) == []
-    assert matched(one, one.boards[0], one.boards[0].rows[0]) is None
+    publish_result("bm25", {task: {"": values(0.5)}}, **options)
+    source = site(results, [replace(ROW, task="made/a")])
+    assert pairs(source) == []
+    assert matched(source, source.boards[0], source.boards[0].rows[0]) is None
 
 
 def method(name: str, presets: dict[str, Preset]) -> MethodCard:
@@ -305,26 +305,26 @@ def test_a_released_encoder_brings_its_training(publish_result: Publisher, resul
 def test_the_paper_column(publish_result: Publisher, results: Path) -> None:
     """The headline of a row under the same conditions; the method's own paper before others; nothing else."""
     publish_result("bm25", {"made/a": {"": values(0.5)}, "made/b": {"": values(0.6)}}, macros=AVERAGE)
-    other = replace(ROW, average="Avg. (2)")
-    own = replace(other, paper="BM25", table="Table 9")
-    wrong = [replace(other, measure="R@100"), replace(other, model="MSM"), replace(other, average="Avg. (3)")]
-    one = site(results, [*wrong, other, own])
-    (board,) = one.boards
-    assert matched(one, board, board.rows[0]) == own
-    one = site(results, wrong)
-    assert matched(one, board, board.rows[0]) is None
+    average = replace(ROW, average="Avg. (2)")
+    first_source = replace(average, paper="BM25", table="Table 9")
+    wrong = [replace(average, measure="R@100"), replace(average, model="MSM"), replace(average, average="Avg. (3)")]
+    source = site(results, [*wrong, average, first_source])
+    (board,) = source.boards
+    assert matched(source, board, board.rows[0]) == first_source
+    source = site(results, wrong)
+    assert matched(source, board, board.rows[0]) is None
 
 
 def test_the_page_says_what_agrees(publish_result: Publisher, results: Path) -> None:
     """Dumbbells on one axis, the sign of the difference, and hostile words of papers harmless."""
     publish_result("bm25", {"made/a": {"": values(0.5)}, "made/b": {"": values(0.6)}}, macros=AVERAGE, system=FIXED)
     evil = "<script>alert(1)</script>"
-    told = [
+    reported = [
         replace(ROW, average="Avg. (2)", printed="90.0", value=90.0),
         replace(ROW, task="made/a", key="a", dataset="a"),
         replace(ROW, paper=evil, table=evil, setting=evil, model=evil, dataset=evil, error=evil, wrong=evil),
     ]
-    page = built(site(results, told))
+    page = built(site(results, reported))
     text = page["reported.html"]
     assert "We have a number under the same conditions for 2 of them; 1 agree." in text
     assert "−35.0" in text
@@ -337,6 +337,6 @@ def test_units_and_file_names() -> None:
     """One in the last printed digit; two papers of one spelling have two files; no papers, no pages."""
     assert built(Site((), ())) == {}
     assert [printed_unit(text) for text in ("48.1", "0.566", "12")] == pytest.approx([0.1, 0.001, 1])
-    found = stems(["A b", "a-b", "C"])
-    assert found["C"] == "c"
-    assert len(set(found.values())) == 3
+    file_names = stems(["A b", "a-b", "C"])
+    assert file_names["C"] == "c"
+    assert len(set(file_names.values())) == 3

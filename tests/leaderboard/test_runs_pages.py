@@ -21,12 +21,12 @@ from tests.leaderboard.conftest import Build, Bundle, Publisher, site_of
 HOSTILE = "<script>alert(1)</script>\" onload='x' \u202e{{ 7*7 }}"
 
 
-def pages(made: dict[str, bytes], folder: str = "runs/") -> list[str]:
-    return [content.decode() for name, content in made.items() if name.startswith(folder) and name.endswith(".html")]
+def pages(files: dict[str, bytes], folder: str = "runs/") -> list[str]:
+    return [content.decode() for name, content in files.items() if name.startswith(folder) and name.endswith(".html")]
 
 
-def put(made: dict[str, bytes], path: str) -> tuple[str, Any]:
-    text = made[path].decode()
+def script_value(content: dict[str, bytes], path: str) -> tuple[str, Any]:
+    text = content[path].decode()
     key, value = json.loads(f"[{text.removeprefix('RB.put(').removesuffix(');' + chr(10))}]")
     return key, value
 
@@ -43,8 +43,8 @@ def test_a_row_says_where_it_comes_from(publish_result: Publisher, site: Build) 
     }
     publish_result("bm25@x", {"made/a": {"": [0.25, 0.5]}, "made/b": {"": [1.0, 0.0]}}, leg=leg)
     (page,) = pages(site())
-    for said in ("bench run --method bm25", "c0ffeec0ffee<", "device cuda, threads 3", "v9.9", "wiki: not audited"):
-        assert said in page, said
+    for phrase in ("bench run --method bm25", "c0ffeec0ffee<", "device cuda, threads 3", "v9.9", "wiki: not audited"):
+        assert phrase in page, phrase
     assert '<code>search.k</code></th><td class="wrap"><code>7</code></td><td>--set</td>' in page
     assert "<dt>search</dt><dd>1.5 min</dd>" in page
     assert '<th scope="row">a</th><td class="n">2</td><td class="n">75.0</td><td class="n">37.5</td>' in page
@@ -59,16 +59,16 @@ def test_values_query_by_query_are_those_of_the_bundle(publish_result: Publisher
     for seed, some in values.items():
         publish_result("crop", {"made/a": {"": some}}, seed=seed)
     publish_result("bm25", {"made/a": {"": [0.0, 1.0, 0.5]}})
-    found = site()
-    scripts = sorted(name for name in found if name.startswith("data/q/") and name.endswith(".js"))
+    content = site()
+    scripts = sorted(name for name in content if name.startswith("data/q/") and name.endswith(".js"))
     assert len(scripts) == 2
-    assert len([name for name in found if name.startswith("data/ids/")]) == 1
+    assert len([name for name in content if name.startswith("data/ids/")]) == 1
     (crop,) = (name for name in scripts if "-crop-" in name)
-    key, held = put(found, crop)
+    key, script = script_value(content, crop)
     assert crop == f"data/q/{key}.js"
-    assert held["measures"]["RR@100"] == [2000, 8000, 4000]
-    assert put(found, f"data/ids/{held['ids']}.js") == (held["ids"], ["q00000", "q00001", "q00002"])
-    rows = list(csv.DictReader(io.StringIO(found[crop.replace(".js", ".csv")].decode())))
+    assert script["measures"]["RR@100"] == [2000, 8000, 4000]
+    assert script_value(content, f"data/ids/{script['ids']}.js") == (script["ids"], ["q00000", "q00001", "q00002"])
+    rows = list(csv.DictReader(io.StringIO(content[crop.replace(".js", ".csv")].decode())))
     assert [float(row["RR@100"]) for row in rows] == pytest.approx(np.mean([*values.values()], axis=0))
     assert [row["query"] for row in rows] == ["q00000", "q00001", "q00002"]
 
@@ -78,43 +78,43 @@ def test_files_of_mini_data_and_substitutes_say_so(publish_result: Publisher, si
     publish_result("bm25", {"mini/made/a": {"": [0.5]}}, data="mini")
     suite = {"name": "made", "version": "1", "title": "M", "stands_for": "real"}
     publish_result("bm25", {"made/a": {"": [0.5]}}, heading={"suite": suite})
-    found = site()
-    tables = {name: content.decode() for name, content in found.items() if "/q/" in name and name.endswith(".csv")}
+    files = site()
+    tables = {name: content.decode() for name, content in files.items() if "/q/" in name and name.endswith(".csv")}
     assert {name.partition("data/")[0] for name in tables} == {"mini/", "substitutes/"}
     for name, text in tables.items():
-        said = "mini data: not comparable" if name.startswith("mini/") else "real"
+        mark = "mini data: not comparable" if name.startswith("mini/") else "real"
         assert text.startswith("# ")
-        assert said in text.partition("\n")[0]
+        assert mark in text.partition("\n")[0]
 
 
 def test_addresses_are_stable_and_differ(publish_result: Publisher, site: Build) -> None:
     """Two rows that look alike have two pages; other rows beside them move none."""
-    about = {"method": "bm25"}
-    publish_result("BM25 é", {"made/a": {"": [0.5]}}, system=about)
+    system = {"method": "bm25"}
+    publish_result("BM25 é", {"made/a": {"": [0.5]}}, system=system)
     first = set(site())
-    publish_result("BM25 è", {"made/a": {"": [0.5]}}, system=about)
-    publish_result("x" * 200, {"made/a": {"": [0.5]}}, system=about)
-    found = set(site())
-    assert {name for name in first if name.startswith("runs/")} < found
-    named = [name for name in found if name.startswith("runs/")]
-    assert len(named) == 3
-    assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-/.") for name in named)
+    publish_result("BM25 è", {"made/a": {"": [0.5]}}, system=system)
+    publish_result("x" * 200, {"made/a": {"": [0.5]}}, system=system)
+    paths = set(site())
+    assert {name for name in first if name.startswith("runs/")} < paths
+    run_paths = [name for name in paths if name.startswith("runs/")]
+    assert len(run_paths) == 3
+    assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-/.") for name in run_paths)
 
 
 def test_free_keys_of_a_result_cannot_act_or_break(publish_result: Publisher, site: Build) -> None:
     """What the format leaves free may hold anything: text stays text, other kinds are passed over, lists are cut."""
-    many = [{"key": f"k{at}", "value": HOSTILE * 9, "origin": "--set"} for at in range(500)]
-    free = {"compute": HOSTILE, "seconds": {HOSTILE: HOSTILE}, "settings": many, "audits": {"a": 1}}
+    settings = [{"key": f"k{at}", "value": HOSTILE * 9, "origin": "--set"} for at in range(500)]
+    free = {"compute": HOSTILE, "seconds": {HOSTILE: HOSTILE}, "settings": settings, "audits": {"a": 1}}
     leg = {"keys": {"x": HOSTILE}, "release": HOSTILE, **free}
     publish_result(HOSTILE, {"made/a": {"": [0.5, 0.5]}}, ids=HOSTILE, system={"method": "bm25"}, leg=leg)
-    found = site()
-    (page,) = pages(found)
+    files = site()
+    (page,) = pages(files)
     assert "<script>alert" not in page
     assert "\u202e" not in page
     assert "Lists are shortened" in page
     assert "bench reproduce path/to/result.json" in page
     assert len(page.encode()) <= 40 << 10
-    assert all(b"<script>alert" not in content for name, content in found.items() if name.endswith(".js"))
+    assert all(b"<script>alert" not in content for name, content in files.items() if name.endswith(".js"))
 
 
 def test_settings_that_are_none_are_refused(publish_result: Publisher, results: Path) -> None:
@@ -129,8 +129,8 @@ def test_runs_are_copied_where_asked_and_allowed(publish_result: Publisher, resu
     """The whole bundle; of the user's own folders the result file alone."""
     path = publish_result("bm25", {"made/a": {"": [0.5]}})
     publish_result("bm25", {"made/mine": {"": [0.5]}}, data="local")
-    whole = site_of(results)
-    plain, everything = files(whole), files(replace(whole, runs=True))
+    source = site_of(results)
+    plain, everything = files(source), files(replace(source, runs=True))
     copied = {name: everything[name] for name in everything.keys() - plain.keys()}
     kinds = {name.partition("runs/")[0] + name.rpartition("seed-0/")[2] for name in copied}
     bundle = {"cards.json", "per-query/made/a.json.gz", "result.json", "runs/made/a.trec.gz"}

@@ -35,13 +35,16 @@ def accept() -> Accept:
 
     def call(path: Path, why: str = "") -> None:
         content = result(path).content
-        numbers = {task: {leg: list(one.measures) for leg, one in legs.items()} for task, legs in content.tasks.items()}
-        taken = {
+        numbers = {
+            task: {leg: list(leg_content.measures) for leg, leg_content in legs.items()}
+            for task, legs in content.tasks.items()
+        }
+        reasons = {
             task: {leg: dict.fromkeys(names, why) for leg, names in legs.items()} for task, legs in numbers.items()
         }
-        about = {"schema": "retrieval-bench/accepted/1", "result": sha256_file(path), "version": "1", "when": "2026"}
-        found = {"recomputed": {} if why else numbers, "not_recomputed": taken if why else {}}
-        write_sealed(path.parent / "accepted.json", {**about, **found})
+        record = {"schema": "retrieval-bench/accepted/1", "result": sha256_file(path), "version": "1", "when": "2026"}
+        outcome = {"recomputed": {} if why else numbers, "not_recomputed": reasons if why else {}}
+        write_sealed(path.parent / "accepted.json", {**record, **outcome})
 
     return call
 
@@ -51,9 +54,9 @@ def lying(publish_result: Publisher, results: Path, accept: Accept) -> Board:
     """Two systems that were run here, and a perfect one that nobody could recompute, with a task that nobody has."""
     publish_result("good", {"made/a": {"": values(0.6, 1)}})
     publish_result("poor", {"made/a": {"": values(0.2, 1)}})
-    about = {"hash": "1a2b3c4d" * 8, "method": "liar"}
+    system = {"hash": "1a2b3c4d" * 8, "method": "liar"}
     path = publish_result(
-        "liar", {**TASKS, "made/z": {"": [1.0] * 3}}, system={**about, "budget": 1}, leg={"release": "v9"}
+        "liar", {**TASKS, "made/z": {"": [1.0] * 3}}, system={**system, "budget": 1}, leg={"release": "v9"}
     )
     accept(path, "it is of release 'v9' of the data")
     (board,) = boards(read_results(results))
@@ -71,38 +74,48 @@ def test_an_unverified_row_has_no_rank_and_changes_no_other(lying: Board, result
         False,
         None,
     )
-    honest = [one for one in read_results(results) if one.content.system.label != "liar"]
-    (alone,) = boards(honest)
-    assert (alone.rows, alone.columns, alone.headline) == (lying.rows, lying.columns, lying.headline)
+    honest = [result for result in read_results(results) if result.content.system.label != "liar"]
+    (honest_board,) = boards(honest)
+    assert (honest_board.rows, honest_board.columns, honest_board.headline) == (
+        lying.rows,
+        lying.columns,
+        lying.headline,
+    )
     assert FALSE not in f"{lying.tests.ranks.members} {lying.tests.cells.members}"
 
 
 def test_it_is_marked_wherever_it_shows(lying: Board, results: Path) -> None:
     """Every page that names it, CSV, JSON, print, and each kind of export; no ranks, costs, grids or papers."""
     site = site_of(results)
-    made = files(site)
-    for name, content in made.items():
+    site_files = files(site)
+    for name, content in site_files.items():
         shown = content.decode()
         if "liar" in shown and name.startswith((STEM, "index", "compare", "cost", "methods/liar")):
             assert FALSE in shown, name
     assert "compare" not in "".join(
-        name for name in made if "liar" in made[name].decode() and name.startswith("compare/")
+        name for name in site_files if "liar" in site_files[name].decode() and name.startswith("compare/")
     )
-    rows = {row["system"]: row for row in csv.DictReader(made[f"{STEM}.csv"].decode().splitlines())}
+    rows = {row["system"]: row for row in csv.DictReader(site_files[f"{STEM}.csv"].decode().splitlines())}
     assert (rows[FALSE]["state"], rows[FALSE]["ranks"]) == ("unverified", "")
     assert (rows["good"]["state"], rows["good"]["checked"]) == ("verified", "run here")
-    assert {row["system"]: row["state"] for row in json.loads(made[f"{STEM}.json"])["rows"]}[FALSE] == "unverified"
-    assert "| not verified |" in made[f"{STEM}.md"].decode()
-    queries = [one.decode() for name, one in made.items() if name.startswith("data/q/") and "-liar-" in name]
+    assert {row["system"]: row["state"] for row in json.loads(site_files[f"{STEM}.json"])["rows"]}[
+        FALSE
+    ] == "unverified"
+    assert "| not verified |" in site_files[f"{STEM}.md"].decode()
+    queries = [
+        script.decode() for name, script in site_files.items() if name.startswith("data/q/") and "-liar-" in name
+    ]
     assert [text.startswith("# unverified: ") for text in queries if not text.startswith("RB.")] == [True, True]
-    page = next(content.decode() for name, content in made.items() if name.startswith("runs/made-unsupervised-liar"))
+    page = next(
+        content.decode() for name, content in site_files.items() if name.startswith("runs/made-unsupervised-liar")
+    )
     assert f"{FALSE} is not ranked, because some of its numbers could not be recomputed." in page
     assert "Seed 0: unverified: its numbers could not be recomputed: it is of release" in page.replace("&#39;", "'")
     assert new_rows(site, pages(site.boards)) == []
     for kind in ("csv", "markdown", "mteb", "model-index"):
-        found = export("all", kind, results, system="liar (unverified)" if kind == "model-index" else None)
-        text = b"".join(found.values()).decode()
-        assert "liar (unverified)" in text or "liar-unverified" in "".join(found), kind
+        exported = export("all", kind, results, system="liar (unverified)" if kind == "model-index" else None)
+        text = b"".join(exported.values()).decode()
+        assert "liar (unverified)" in text or "liar-unverified" in "".join(exported), kind
         assert '"liar"' not in text
 
 
@@ -144,9 +157,9 @@ def test_recomputed_rows_say_what_that_does_not_show(publish_result: Publisher, 
     accept(publish_result("x", TASKS))
     (board,) = boards(read_results(results))
     assert [row.verification.basis for row in board.rows] == [Basis.RECOMPUTED]
-    made_ = files(site_of(results))
-    row = next(content.decode() for name, content in made_.items() if name.startswith("runs/"))
-    assert ONLY_RECOMPUTED in made_[f"{STEM}.html"].decode()
+    pages = files(site_of(results))
+    row = next(content.decode() for name, content in pages.items() if name.startswith("runs/"))
+    assert ONLY_RECOMPUTED in pages[f"{STEM}.html"].decode()
     assert ONLY_RECOMPUTED in row
 
 

@@ -22,10 +22,10 @@ NAMES = ("a", "b", "c")
 
 @pytest.fixture
 def three(publish_result: Publisher) -> dict[str, list[float]]:
-    told = {name: values(0.7 - 0.1 * place, place) for place, name in enumerate(NAMES)}
-    for name, column in told.items():
+    columns = {name: values(0.7 - 0.1 * place, place) for place, name in enumerate(NAMES)}
+    for name, column in columns.items():
         publish_result(name, {"made/x": {"": column}})
-    return told
+    return columns
 
 
 def test_pairs_are_those_of_the_library(three: dict[str, list[float]], results: Path) -> None:
@@ -34,11 +34,11 @@ def test_pairs_are_those_of_the_library(three: dict[str, list[float]], results: 
     samples = {name: Sample({"": values}) for name, values in three.items()}
     expected = family(samples, {"": {"": 1.0}})
     for pair in expected.pairs():
-        one = expected.comparison(*pair)
-        assert one.checkpoints
-        assert board.tests.ranks.comparison(*pair) == one
-        assert board.tests.cells.comparison(*pair, "made/x") == one
-        assert board.tests.ranks.comparison(*pair[::-1]) == one.turned()
+        comparison = expected.comparison(*pair)
+        assert comparison.checkpoints
+        assert board.tests.ranks.comparison(*pair) == comparison
+        assert board.tests.cells.comparison(*pair, "made/x") == comparison
+        assert board.tests.ranks.comparison(*pair[::-1]) == comparison.turned()
     assert board.tests.intervals["a"] == pytest.approx(intervals(samples, {"": 1.0})["a"])
     assert board.tests.ranks.detectable == pytest.approx(np.median(expected.table["detectable"]))
 
@@ -48,18 +48,18 @@ def test_parallel_questions_and_trainings_reach_the_tests(publish_result: Publis
     for place, name in enumerate(NAMES[:2]):
         for seed in range(3):
             shared = values(0.6 - 0.05 * place, 9 + place)
-            tasks = {f"made/{task}": {"": [one * (1 - 0.01 * seed) for one in shared]} for task in ("x", "y")}
+            tasks = {f"made/{task}": {"": [value * (1 - 0.01 * seed) for value in shared]} for task in ("x", "y")}
             publish_result(name, tasks, seed=seed, macros=(Macro("Avg.", ("made/x", "made/y")),))
-    (alone,) = boards(read_results(results))
+    (unrelated,) = boards(read_results(results))
     for path in results.rglob("result.json"):
         content = read_sealed(path)
         content["suite"]["parallel"] = "tasks"
         write_sealed(path, content)
-    (board,) = boards(read_results(results))
-    narrow, wide = (one.tests.ranks.comparison("a", "b") for one in (alone, board))
+    (parallel,) = boards(read_results(results))
+    narrow, wide = (board.tests.ranks.comparison("a", "b") for board in (unrelated, parallel))
     assert not wide.checkpoints
     assert narrow.p < wide.p
-    assert board.tests.ranks.scatter[""].freedom == 4
+    assert parallel.tests.ranks.scatter[""].freedom == 4
 
 
 def test_what_is_kept_is_not_read_again(
@@ -68,16 +68,16 @@ def test_what_is_kept_is_not_read_again(
     """The second time no per-query file is opened, and the board is the same."""
     cache = tmp_path / "cache"
     (first,) = boards(read_results(results), cache)
-    (kept,) = cache.iterdir()
+    (cached,) = cache.iterdir()
 
-    def never(*given: object) -> None:
+    def never(*arguments: object) -> None:
         raise AssertionError("read again")
 
     monkeypatch.setattr(Result, "values", never)
     (second,) = boards(read_results(results), cache)
     assert second.rows == first.rows
     assert second.best_against == first.best_against
-    kept.write_bytes(kept.read_bytes()[:100])
+    cached.write_bytes(cached.read_bytes()[:100])
     with pytest.raises(AssertionError, match="read again"):
         boards(read_results(results), cache)
 

@@ -16,9 +16,9 @@ from leaderboard.site.systems import Cost, command_line, total_cost
 from tests.leaderboard.conftest import Publisher
 
 
-def told(result: Result, legs: dict[str, dict[str, Any]]) -> Result:
+def updated(result: Result, legs: dict[str, dict[str, Any]]) -> Result:
     tasks = {
-        task: {leg: one.model_copy(update=legs[task]) for leg, one in parts.items()}
+        task: {leg: leg_content.model_copy(update=legs[task]) for leg, leg_content in parts.items()}
         for task, parts in result.content.tasks.items()
     }
     return type(result)(result.path, result.content.model_copy(update={"tasks": tasks}))
@@ -27,8 +27,8 @@ def told(result: Result, legs: dict[str, dict[str, Any]]) -> Result:
 @pytest.fixture
 def result(publish_result: Publisher, results: Path) -> Result:
     publish_result("crop", {"made/a": {"": [0.5]}, "made/b": {"": [0.5]}})
-    (found,) = read_results(results)
-    return found
+    (result,) = read_results(results)
+    return result
 
 
 def facts(seconds: float, key: str, tuned: float, tune: str) -> dict[str, Any]:
@@ -40,25 +40,25 @@ def facts(seconds: float, key: str, tuned: float, tune: str) -> dict[str, Any]:
 
 def test_shared_training_counts_once(result: Result) -> None:
     """One pretraining, two tunings: 60 + 5 + 7 seconds, 100 + 10 + 10 tokens; no operations. Then means over seeds."""
-    one = told(result, {"made/a": facts(60, "k", 5, "t1"), "made/b": facts(60, "k", 7, "t2")})
-    assert total_cost([one]) == Cost(72.0, 120.0, None)
-    one = told(result, {task: facts(60, "k", 5, "t") for task in ("made/a", "made/b")})
-    other = told(result, {task: facts(80, "l", 5, "u") for task in ("made/a", "made/b")})
-    assert total_cost([one, other]).seconds == 75.0
-    assert total_cost([one, result]) == Cost()
+    first = updated(result, {"made/a": facts(60, "k", 5, "t1"), "made/b": facts(60, "k", 7, "t2")})
+    assert total_cost([first]) == Cost(72.0, 120.0, None)
+    first = updated(result, {task: facts(60, "k", 5, "t") for task in ("made/a", "made/b")})
+    second = updated(result, {task: facts(80, "l", 5, "u") for task in ("made/a", "made/b")})
+    assert total_cost([first, second]).seconds == 75.0
+    assert total_cost([first, result]) == Cost()
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -1, True, "60", None, [1]])
 def test_what_is_no_number_of_seconds_is_not_told(result: Result, wrong: Any) -> None:
     """Results are other people's words."""
     legs = {task: {"facts": {"train": {"seconds": wrong}}, "keys": {"train": "k"}} for task in ("made/a", "made/b")}
-    assert total_cost([told(result, legs)]).seconds is None
-    none = {task: {"facts": {"train": "nonsense"}, "keys": {}} for task in ("made/a", "made/b")}
-    assert total_cost([told(result, none)]) == Cost()
+    assert total_cost([updated(result, legs)]).seconds is None
+    no_facts = {task: {"facts": {"train": "nonsense"}, "keys": {}} for task in ("made/a", "made/b")}
+    assert total_cost([updated(result, no_facts)]) == Cost()
 
 
-def words(results: Path, *, whole: bool) -> list[str]:
-    return shlex.split(command_line([one.content for one in read_results(results)], whole_suite=whole))
+def words(results: Path, *, whole_suite: bool) -> list[str]:
+    return shlex.split(command_line([result.content for result in read_results(results)], whole_suite=whole_suite))
 
 
 def setting(key: str, value: Any, origin: str) -> dict[str, Any]:
@@ -80,14 +80,14 @@ def test_tasks_seeds_and_settings(publish_result: Publisher, results: Path) -> N
         publish_result(
             "bm25@x", {"made/b": {"": [0.5]}, "made/a": {"": [0.5]}}, seed=seed, system={"settings": settings}
         )
-    found = words(results, whole=False)
-    assert " ".join(found).startswith(
+    command = words(results, whole_suite=False)
+    assert " ".join(command).startswith(
         "bench run --method bm25 --suite made --task a,b --regime unsupervised --data official --profile mini "
         "--seed 0,3 --preset bm25/lucene --set "
     )
-    assert found.count("--preset") == 1
-    given = [parse_set(value) for option, value in pairwise(found) if option == "--set"]
-    assert given == [
+    assert command.count("--preset") == 1
+    settings_given = [parse_set(value) for option, value in pairwise(command) if option == "--set"]
+    assert settings_given == [
         (("method", "name"), "1.5"),
         (("method", "words"), ["a b", "ไทย"]),
         (("method", "plain"), "it's"),
@@ -95,7 +95,7 @@ def test_tasks_seeds_and_settings(publish_result: Publisher, results: Path) -> N
     ]
     parsed = bench.get_command(click.Context(bench), "run")
     assert parsed is not None
-    parsed.make_context("run", found[2:], resilient_parsing=True)
+    parsed.make_context("run", command[2:], resilient_parsing=True)
 
 
 WORLD = {"method": "crop", "backbone": "scratch:2x128", "corpus": {"name": "mini-few-names", "digest": {}}}
@@ -109,7 +109,7 @@ DENSE = {
 
 
 @pytest.mark.parametrize(
-    ("data", "task", "about", "whole", "said"),
+    ("data", "task", "system", "whole_suite", "expected"),
     [
         ("mini", "mini/made/a", {}, True, "--suite made --regime unsupervised --data mini"),
         (
@@ -126,18 +126,24 @@ DENSE = {
     ],
 )
 def test_kinds_of_data_and_systems(
-    publish_result: Publisher, results: Path, data: str, task: str, about: dict[str, Any], whole: bool, said: str
+    publish_result: Publisher,
+    results: Path,
+    data: str,
+    task: str,
+    system: dict[str, Any],
+    whole_suite: bool,
+    expected: str,
 ) -> None:
     """A whole suite names no task; a world is a setting; nobody knows where a user's folder was; a label is kept."""
-    publish_result("mine", {task: {"": [0.5]}}, data=data, system=about)
-    assert said in " ".join(words(results, whole=whole))
+    publish_result("mine", {task: {"": [0.5]}}, data=data, system=system)
+    assert expected in " ".join(words(results, whole_suite=whole_suite))
 
 
 @pytest.mark.parametrize("label", ["$(touch x)", "; rm -rf ~", "a\nb"])
 def test_a_hostile_label_stays_one_word(publish_result: Publisher, results: Path, label: str) -> None:
     """Whoever pastes the command into a shell runs `bench` and nothing else."""
     publish_result("x", {"made/a": {"": [0.5]}}, system={"label": label})
-    line = command_line([one.content for one in read_results(results)], whole_suite=True)
+    line = command_line([result.content for result in read_results(results)], whole_suite=True)
     assert "\n" not in line
     assert shlex.split(line)[:2] == ["bench", "run"]
     assert len(shlex.split(line)) == 16

@@ -42,20 +42,20 @@ def test_numbers_and_sentences() -> None:
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "A", "..", "", "x" * 200, "CON\0", "ไทย", "a_b"])
 def test_a_file_name_cannot_leave_its_folder(name: str) -> None:
     """Only a-z, 0-9 and hyphens are left; what that loses, a hash tells apart."""
-    made = slug(name)
-    assert re.fullmatch(r"[a-z0-9-]{1,100}", made)
-    assert re.search(r"-[0-9a-f]{8}$", made)
+    file_name = slug(name)
+    assert re.fullmatch(r"[a-z0-9-]{1,100}", file_name)
+    assert re.search(r"-[0-9a-f]{8}$", file_name)
     assert slug("mrtydi-unsupervised") == "mrtydi-unsupervised"
     assert len({slug(name) for name in ("a-b", "a_b", "A-b", "a--b", "a b")}) == 5
 
 
 def test_markdown_of_a_card() -> None:
     """Headings go below the page's own, tables keep their sides without a style attribute."""
-    made = markdown("# One\n\n| a | b |\n|---|---:|\n| 1 | `2` |\n\n*x* [paper](https://example.org/a?b=1&c=2)\n")
-    assert "<h3>One</h3>" in made
-    assert '<td class="to-right"><code>2</code></td>' in made
-    assert '<em>x</em> <a href="https://example.org/a?b=1&amp;c=2">paper</a>' in made
-    assert "style=" not in made
+    html = markdown("# One\n\n| a | b |\n|---|---:|\n| 1 | `2` |\n\n*x* [paper](https://example.org/a?b=1&c=2)\n")
+    assert "<h3>One</h3>" in html
+    assert '<td class="to-right"><code>2</code></td>' in html
+    assert '<em>x</em> <a href="https://example.org/a?b=1&amp;c=2">paper</a>' in html
+    assert "style=" not in html
 
 
 def test_markdown_holds_no_html_pictures_or_foreign_links() -> None:
@@ -64,10 +64,10 @@ def test_markdown_holds_no_html_pictures_or_foreign_links() -> None:
         "<script>alert(1)</script>\n\n<img src=x onerror=alert(1)>\n\n[a](javascript:alert(1)) [b](data:text/html,x) "
         "[c](../../x.html) ![d](https://example.org/d.png)\n\n```\n</code><script>\n```\n\n[e]: file:///etc/passwd\n\n[e]"
     )
-    made = markdown(hostile)
-    tags = set(re.findall(r"<(\w+)", made))
+    html = markdown(hostile)
+    tags = set(re.findall(r"<(\w+)", html))
     assert tags <= {"p", "a", "code", "pre"}
-    assert re.findall(r'(?:href|src)="([^"]*)"', made) == ["https://example.org/d.png"], "a link, no picture"
+    assert re.findall(r'(?:href|src)="([^"]*)"', html) == ["https://example.org/d.png"], "a link, no picture"
 
 
 def test_data_in_a_page_cannot_end_their_element() -> None:

@@ -17,8 +17,8 @@ PAGE = "suites/made/unsupervised.html"
 @pytest.fixture
 def good(publish_result: Publisher, results: Path, board_pages: None) -> dict[str, bytes]:
     """A site without faults: two systems, of which one lacks a task, and names that need escapes."""
-    about = {"method": "crop"}
-    publish_result("crop & <co>", {"made/a": {"": [0.5, 0.7, 0.1]}, "made/b": {"": [0.25, 0.75, 0.5]}}, system=about)
+    system = {"method": "crop"}
+    publish_result("crop & <co>", {"made/a": {"": [0.5, 0.7, 0.1]}, "made/b": {"": [0.25, 0.75, 0.5]}}, system=system)
     publish_result(
         "=bm25", {"made/a": {"": [0.4, 0.2, 0.3]}, "made/b": {"": [0.3, 0.1, 0.2]}}, system={"method": "bm25"}
     )
@@ -33,12 +33,12 @@ def changed(files: dict[str, bytes], name: str, old: str, new: str) -> list[str]
     return list(errors({**files, name: content.replace(old, new, 1).encode()}))
 
 
-@pytest.mark.parametrize(("old", "new", "said"), cases("what-is-wrong-in-a-page"))
-def test_what_is_wrong_in_a_page(good: dict[str, bytes], old: str, new: str, said: str) -> None:
+@pytest.mark.parametrize(("old", "new", "sentence"), cases("what-is-wrong-in-a-page"))
+def test_what_is_wrong_in_a_page(good: dict[str, bytes], old: str, new: str, sentence: str) -> None:
     """A number that differs from its CSV, a filled gap, a row or link that leads nowhere, what would be fetched."""
     assert list(errors(good)) == [], "as it is built"
-    found = changed(good, PAGE, old, new)
-    assert any(said in fault for fault in found), found
+    faults = changed(good, PAGE, old, new)
+    assert any(sentence in fault for fault in faults), faults
 
 
 def test_a_rank_and_an_interval(good: dict[str, bytes]) -> None:
@@ -47,9 +47,9 @@ def test_a_rank_and_an_interval(good: dict[str, bytes]) -> None:
     lines = good[name].decode().splitlines()
     cells = lines[1].split(",")
     cells[11:14] = ["0.000001", "0.999999", "7"]
-    found = list(errors({**good, name: "\n".join([lines[0], ",".join(cells), *lines[2:]]).encode()}))
-    assert any("interval; its CSV says [0.0, 100.0]" in fault for fault in found), found
-    assert any("rank; its CSV says 7" in fault for fault in found), found
+    faults = list(errors({**good, name: "\n".join([lines[0], ",".join(cells), *lines[2:]]).encode()}))
+    assert any("interval; its CSV says [0.0, 100.0]" in fault for fault in faults), faults
+    assert any("rank; its CSV says 7" in fault for fault in faults), faults
 
 
 def test_links_of_readers_may_lead_out_and_carry_state(good: dict[str, bytes]) -> None:

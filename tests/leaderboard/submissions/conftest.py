@@ -39,12 +39,12 @@ class Ran:
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """Run the pipeline once."""
     root = tmp_path_factory.mktemp("ran")
-    found = Ran(root / "results", root / "store")
-    places = ["--store", str(found.store), "--results", str(found.results)]
+    result_folders = Ran(root / "results", root / "store")
+    places = ["--store", str(result_folders.store), "--results", str(result_folders.results)]
     for suite, task in (("beir", str(TINY)), ("mrtydi", "en")):
-        given = ["run", "--method", "bm25", "--suite", suite, "--task", task, *places]
-        assert not bench.main(args=given, prog_name="bench", standalone_mode=False)
-    return found
+        arguments = ["run", "--method", "bm25", "--suite", suite, "--task", task, *places]
+        assert not bench.main(args=arguments, prog_name="bench", standalone_mode=False)
+    return result_folders
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ from tests.leaderboard.conftest import Bundle
 from tests.leaderboard.submissions.conftest import Ran
 
 Take = Callable[..., list[Added]]
-WHEN = "2026-11-21T12:00:00+00:00"
+TIME = "2026-11-21T12:00:00+00:00"
 
 
 @pytest.fixture
@@ -38,8 +38,12 @@ def take(judges: SuiteJudges, board: Path) -> Take:
     """Look at what is handed in and add it, as the command does."""
 
     def call(*paths: Path) -> list[Added]:
-        with submissions(paths) as found:
-            return add([check_place(validate(one.folder, one.title, judges), board) for one in found], board, WHEN)
+        with submissions(paths) as submitted:
+            return add(
+                [check_place(validate(submission.folder, submission.title, judges), board) for submission in submitted],
+                board,
+                TIME,
+            )
 
     return call
 
@@ -54,7 +58,7 @@ def test_a_result_is_copied_with_a_record(take: Take, bundle: Bundle, board: Pat
     assert copied == tree(bundle.folder)
     (result,) = read_results(board)
     assert result.accepted is not None
-    assert (result.accepted.result, result.accepted.when) == (sha256_file(bundle.path), WHEN)
+    assert (result.accepted.result, result.accepted.when) == (sha256_file(bundle.path), TIME)
     assert result.accepted.said == "recomputed from its runs and the judgements"
     assert read_sealed(added.path.parent / "accepted.json")["not_recomputed"] == {}
     assert b"/tmp" not in record  # no folder of this machine
@@ -91,10 +95,10 @@ def test_markup_in_a_label_leads_nowhere(take: Take, bundle: Bundle, board: Path
 
 def test_two_of_one_kind_handed_in_together(take: Take, bundle: Bundle, board: Path, tmp_path: Path) -> None:
     """The board cannot know which is meant."""
-    other = Bundle(Path(shutil.copytree(bundle.folder, tmp_path / "other")))
-    other.rewrite(lambda content: content.update(profile="small"))
+    second = Bundle(Path(shutil.copytree(bundle.folder, tmp_path / "other")))
+    second.rewrite(lambda content: content.update(profile="small"))
     with pytest.raises(DataError, check=fields(found="another result of the same system")):
-        take(bundle.folder, other.folder)
+        take(bundle.folder, second.folder)
     assert not board.exists()
 
 
@@ -128,9 +132,9 @@ def test_the_leavings_of_a_killed_one_are_replaced(
     take: Take, bundle: Bundle, board: Path, judges: SuiteJudges
 ) -> None:
     """A folder without a result file is nobody's."""
-    found = validate(bundle.folder, "it", judges).candidate
-    assert found is not None
-    target = board / found.target
+    candidate = validate(bundle.folder, "it", judges).candidate
+    assert candidate is not None
+    target = board / candidate.target
     target.mkdir(parents=True)
     (target / "left-over").write_text("x")
     (added,) = take(bundle.folder)
@@ -149,7 +153,7 @@ def test_archives(take: Take, ran: Ran, tmp_path: Path, ending: str) -> None:
         with tarfile.open(archive, "w:gz") as packed_tar:
             packed_tar.add(ran.results, "results")
     added = take(archive)
-    assert [one.state for one in added] == ["added", "added"]
+    assert [addition.state for addition in added] == ["added", "added"]
     assert added[0].title.startswith(f"{archive}/results/local/beir")
 
 
@@ -170,8 +174,8 @@ def test_what_is_nothing(take: Take, tmp_path: Path) -> None:
 
 def test_a_file_of_a_bundle_stands_for_it(bundle: Bundle, tmp_path: Path) -> None:
     """As in a list of changed files; a bundle comes once."""
-    with submissions([bundle.folder / "cards.json", bundle.path, bundle.folder]) as found:
-        assert [one.folder.resolve() for one in found] == [bundle.folder.resolve()]
+    with submissions([bundle.folder / "cards.json", bundle.path, bundle.folder]) as submitted:
+        assert [submission.folder.resolve() for submission in submitted] == [bundle.folder.resolve()]
 
 
 def test_a_result_at_another_place(ran: Ran, judges: SuiteJudges, board: Path) -> None:
@@ -189,13 +193,13 @@ def test_a_record_of_ones_own_making(take: Take, bundle: Bundle, judges: SuiteJu
     (added,) = take(bundle.folder)
     record = added.path.parent / "accepted.json"
     assert check_place(validate(added.path.parent, "it", judges), board).accepted
-    said = read_sealed(record)
-    said["recomputed"][bundle.task][""].append("MAP@99")
-    write_sealed(record, said)
+    claim = read_sealed(record)
+    claim["recomputed"][bundle.task][""].append("MAP@99")
+    write_sealed(record, claim)
     verdict = check_place(validate(added.path.parent, "it", judges), board)
     assert "found a claim that 'MAP@99' of beir/tiny-beir was recomputed" in str(verdict.reasons[0])
     assert check_place(validate(added.path.parent, "it", judges), board, trusted=True).accepted
-    write_sealed(record, {**said, "result": "0" * 64})
+    write_sealed(record, {**claim, "result": "0" * 64})
     verdict = check_place(validate(added.path.parent, "it", judges), board)
     assert "a record of another result file" in str(verdict.reasons[0])
     assert read_results(board)[0].accepted is None
@@ -208,7 +212,7 @@ def test_a_record_of_ones_own_making(take: Take, bundle: Bundle, judges: SuiteJu
 def test_a_large_run_is_packed_by_its_address(take: Take, bundle: Bundle, tmp_path: Path) -> None:
     """The copy names it, passes, and the record says what that costs; the result's own folder stays as it is."""
     run = (bundle.folder / bundle.run_name).read_bytes() + 60_000 * gzip.compress(b"", mtime=0)  # the same, but larger
-    bundle.put(bundle.run_name, run)
+    bundle.replace_file(bundle.run_name, run)
     before = tree(bundle.folder)
     with pytest.raises(
         DataError, match=r"found 1,200,\d\d\d bytes, expected at most 1,048,576; put the run on the web"
@@ -234,7 +238,7 @@ def test_a_large_run_is_packed_by_its_address(take: Take, bundle: Bundle, tmp_pa
 
 def test_only_runs_may_lie_elsewhere(bundle: Bundle, tmp_path: Path) -> None:
     """What a page needs must be in the bundle; a damaged one is not packed."""
-    bundle.put("cards.json", b" " * (1 << 21))
+    bundle.replace_file("cards.json", b" " * (1 << 21))
     with pytest.raises(
         UsageError, check=fields(where="cards.json", found="2,097,152 bytes", expected="at most 1,048,576")
     ):

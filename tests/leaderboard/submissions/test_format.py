@@ -27,22 +27,22 @@ def test_the_document_is_in_step_with_the_models() -> None:
 
 def test_the_document_describes_a_real_result(bundle: Bundle) -> None:
     """Its required keys are there, and every part that it refers to is defined."""
-    about, content = document(), json.loads(bundle.path.read_text())
-    assert set(about["required"]) <= set(content)
-    assert {"schema", "seal", "system", "tasks", "files"} <= set(about["required"])
-    referred = {part.partition('"')[0] for part in json.dumps(about).split('"#/$defs/')[1:]}
-    assert referred <= set(about["$defs"])
-    assert {"PerQuery", "Accepted", "Cards", "Remote"} <= set(about["$defs"])
-    leg = about["$defs"]["Leg"]
+    document_text, content = document(), json.loads(bundle.path.read_text())
+    assert set(document_text["required"]) <= set(content)
+    assert {"schema", "seal", "system", "tasks", "files"} <= set(document_text["required"])
+    referred = {part.partition('"')[0] for part in json.dumps(document_text).split('"#/$defs/')[1:]}
+    assert referred <= set(document_text["$defs"])
+    assert {"PerQuery", "Accepted", "Cards", "Remote"} <= set(document_text["$defs"])
+    leg = document_text["$defs"]["Leg"]
     assert set(leg["required"]) <= set(bundle.leg)
     assert leg["properties"]["measures"]["additionalProperties"] == {"maximum": 1, "minimum": 0, "type": "number"}
 
 
 def test_places_are_those_of_the_pipeline(bundle: Bundle, mini: Bundle) -> None:
     """The one that writes bundles and the one that reads them agree."""
-    for one in (bundle, mini):
-        expected = {place("runs", one.task, ""), place("per-query", one.task, ""), "cards.json"}
-        assert set(one.content["files"]) == expected
+    for submitted in (bundle, mini):
+        expected = {place("runs", submitted.task, ""), place("per-query", submitted.task, ""), "cards.json"}
+        assert set(submitted.content["files"]) == expected
     assert place("runs", "tatoeba/fra-eng", "eng-fra") == "runs/tatoeba/fra-eng/eng-fra.trec.gz"
 
 
@@ -90,8 +90,8 @@ def test_versions_that_are_not_read(schema: object, sentence: str) -> None:
 )
 def test_json_that_is_read(text: str, value: object) -> None:
     """Brackets inside texts are no nesting."""
-    found = parse(text.encode())
-    assert value is None or found == value
+    parsed = parse(text.encode())
+    assert value is None or parsed == value
 
 
 @pytest.mark.parametrize(
@@ -120,14 +120,14 @@ def test_json_that_is_refused(raw: bytes, sentence: str) -> None:
 
 def test_what_the_board_says_of_a_record() -> None:
     """All, some, or nothing was recomputed."""
-    about = {"result": "0" * 64, "version": "1", "when": "2026"}
+    fields = {"result": "0" * 64, "version": "1", "when": "2026"}
     some = {"made/a": {"": {"R@100": "no texts here", "RR@10": "no texts here"}}}
-    whole = Accepted(**about, recomputed={"made/a": {"": ["R@100"]}}, not_recomputed={})
-    part = Accepted(**about, recomputed={"made/a": {"": ["P@1"]}}, not_recomputed=some)
-    none = Accepted(**about, recomputed={}, not_recomputed=some)
-    assert whole.said == "recomputed from its runs and the judgements"
+    complete = Accepted(**fields, recomputed={"made/a": {"": ["R@100"]}}, not_recomputed={})
+    part = Accepted(**fields, recomputed={"made/a": {"": ["P@1"]}}, not_recomputed=some)
+    empty = Accepted(**fields, recomputed={}, not_recomputed=some)
+    assert complete.said == "recomputed from its runs and the judgements"
     assert part.said == "2 of 3 numbers could not be recomputed: no texts here"
-    assert none.said == "its numbers could not be recomputed: no texts here"
+    assert empty.said == "its numbers could not be recomputed: no texts here"
 
 
 def test_many_elements_are_refused_before_memory_is_spent() -> None:
@@ -142,8 +142,8 @@ def test_many_elements_are_refused_before_memory_is_spent() -> None:
         "used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before\n"
         "print(used >> 10, time.process_time() - start)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    said, megabytes, seconds = done.stdout.split()
-    assert said == "elements"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    message, megabytes, seconds = process.stdout.split()
+    assert message == "elements"
     assert int(megabytes) < 200
     assert float(seconds) < 20

@@ -57,12 +57,12 @@ def test_a_repository_that_is_there_keeps_its_files(tmp_path: Path, monkeypatch:
     (tmp_path / "results").mkdir()
     (tmp_path / "paper.tex").write_text("x")
     assert set(init(tmp_path)) == set(FILES)
-    other = tmp_path / "other"
-    (other / ".github" / "workflows").mkdir(parents=True)
-    (other / ".github" / "workflows" / "pages.yml").write_text("mine")
+    second = tmp_path / "other"
+    (second / ".github" / "workflows").mkdir(parents=True)
+    (second / ".github" / "workflows" / "pages.yml").write_text("mine")
     with pytest.raises(UsageError, check=fields(where="pages.yml")):
-        init(other)
-    assert not (other / "README.md").exists()
+        init(second)
+    assert not (second / "README.md").exists()
 
     def refuse(path: Path, data: bytes) -> None:
         raise OSError(30, "Read-only file system", str(path))
@@ -74,12 +74,12 @@ def test_a_repository_that_is_there_keeps_its_files(tmp_path: Path, monkeypatch:
 
 def workflow(folder: Path, name: str) -> dict[Any, Any]:
     """A workflow as YAML has it (where `on` is a truth value)."""
-    found: dict[Any, Any] = yaml.safe_load((folder / ".github" / "workflows" / name).read_text(encoding="utf-8"))
-    return found
+    content: dict[Any, Any] = yaml.safe_load((folder / ".github" / "workflows" / name).read_text(encoding="utf-8"))
+    return content
 
 
-def steps(about: dict[Any, Any]) -> list[dict[str, Any]]:
-    return [step for job in about["jobs"].values() for step in job["steps"]]
+def steps(workflow_content: dict[Any, Any]) -> list[dict[str, Any]]:
+    return [step for job in workflow_content["jobs"].values() for step in job["steps"]]
 
 
 def test_the_workflows(tmp_path: Path) -> None:
@@ -100,21 +100,28 @@ def test_the_workflows(tmp_path: Path) -> None:
     assert "${{" not in "".join(step.get("run", "") for step in steps(validating))  # nothing of theirs in a script
     assert pages["permissions"]["pages"] == "write"
     assert any(step.get("uses", "").startswith("actions/deploy-pages@") for step in steps(pages))
-    used = [one for path in tmp_path.rglob("*.yml") for one in re.findall(r"uses: (\S+)", path.read_text("utf-8"))]
-    assert [one for one in used if not re.fullmatch(r"\./.*|[\w/-]+@[0-9a-f]{40}", one)] == []  # tags can be moved
-    assert len(used) == 10
+    actions = [
+        action for path in tmp_path.rglob("*.yml") for action in re.findall(r"uses: (\S+)", path.read_text("utf-8"))
+    ]
+    assert [
+        action for action in actions if not re.fullmatch(r"\./.*|[\w/-]+@[0-9a-f]{40}", action)
+    ] == []  # tags can be moved
+    assert len(actions) == 10
     group = bench.get_command(click.Context(bench), "leaderboard")
     assert isinstance(group, click.Group)
     lines = [
-        line for about in (validating, pages) for step in steps(about) for line in step.get("run", "").splitlines()
+        line
+        for workflow_content in (validating, pages)
+        for step in steps(workflow_content)
+        for line in step.get("run", "").splitlines()
     ]
     typed = [re.findall(r"bench leaderboard (\w+)((?: [\w./-]+)*)", line) for line in lines]
-    calls = [call for found in typed for call in found]
+    calls = [call for calls_of_line in typed for call in calls_of_line]
     assert {name for name, _ in calls} == {"check", "build"}
-    for name, rest in calls:
+    for name, options in calls:
         command = group.get_command(click.Context(group), name)
         assert command is not None
-        command.make_context(name, [*(word for word in rest.split() if word != "--"), *(["x"] * (name == "check"))])
+        command.make_context(name, [*(word for word in options.split() if word != "--"), *(["x"] * (name == "check"))])
     installs = [step for step in steps(validating) + steps(pages) if step.get("uses") == "./.github/actions/install"]
     assert len(installs) == 2
     order = [step.get("name") or step["uses"] for step in steps(validating)]
@@ -125,13 +132,13 @@ def test_the_workflows(tmp_path: Path) -> None:
 def test_only_a_pinned_build_is_installed(tmp_path: Path) -> None:
     """By address and hash, never by name: as written, and without hash or lock, the step stops before pip."""
     init(tmp_path)
-    about = yaml.safe_load((tmp_path / ".github/actions/install/action.yml").read_text(encoding="utf-8"))
-    (script,) = [step["run"] for step in about["runs"]["steps"] if "run" in step]
+    install_action = yaml.safe_load((tmp_path / ".github/actions/install/action.yml").read_text(encoding="utf-8"))
+    (script,) = [step["run"] for step in install_action["runs"]["steps"] if "run" in step]
     (tmp_path / "pip").write_text('#!/bin/sh\necho "pip $*"\n')
     (tmp_path / "pip").chmod(0o755)
 
     def installed() -> tuple[int, list[str]]:
-        done = subprocess.run(
+        process = subprocess.run(
             [shutil.which("bash") or "", "-c", script],
             cwd=tmp_path,
             check=False,
@@ -139,7 +146,7 @@ def test_only_a_pinned_build_is_installed(tmp_path: Path) -> None:
             text=True,
             env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
         )
-        return done.returncode, [line for line in done.stdout.splitlines() if line.startswith("pip ")]
+        return process.returncode, [line for line in process.stdout.splitlines() if line.startswith("pip ")]
 
     assert installed() == (2, [])
     address = "retrieval-bench @ https://example.org/retrieval_bench-0.1.0-py3-none-any.whl"
@@ -157,9 +164,9 @@ def test_only_a_pinned_build_is_installed(tmp_path: Path) -> None:
 def test_the_check_of_a_pull_request(tmp_path: Path, ran: Ran) -> None:
     """The scripts find new bundles; they refuse a file of none, merged results that change, and maintainers' files."""
     init(tmp_path)
-    named = {step.get("name"): step for step in steps(workflow(tmp_path, "validate.yml"))}
+    by_name = {step.get("name"): step for step in steps(workflow(tmp_path, "validate.yml"))}
     scripts = [
-        named[name]["run"] for name in ("Refuse changes that only maintainers make", "Check the results that changed")
+        by_name[name]["run"] for name in ("Refuse changes that only maintainers make", "Check the results that changed")
     ]
     git = shutil.which("git")
     bash = shutil.which("bash")
@@ -192,27 +199,27 @@ def test_the_check_of_a_pull_request(tmp_path: Path, ran: Ran) -> None:
     shutil.copytree(ran.results, tmp_path / "results", dirs_exist_ok=True)
     typed("add", "results")
     typed("commit", "-qm", "results")
-    done = changed()
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("CHECK --strict --records records --results results -- ")
-    assert done.stdout.count("seed-0") == 2
+    process = changed()
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.startswith("CHECK --strict --records records --results results -- ")
+    assert process.stdout.count("seed-0") == 2
     (tmp_path / "results" / "stray.txt").write_text("x")
     typed("add", "results")
     typed("commit", "-qm", "stray")
-    done = changed()
-    assert (done.returncode, "results/stray.txt belongs to no result" in done.stdout) == (2, True)
+    process = changed()
+    assert (process.returncode, "results/stray.txt belongs to no result" in process.stdout) == (2, True)
     (tmp_path / "records" / "exceptions.txt").write_text("official/beir/unsupervised/liar-00000000/seed-0")
     typed("commit", "-qam", "an exception")
-    done = changed()
-    assert (done.returncode, "only maintainers change records/exceptions.txt" in done.stdout) == (2, True)
+    process = changed()
+    assert (process.returncode, "only maintainers change records/exceptions.txt" in process.stdout) == (2, True)
     typed("checkout", "-q", "HEAD~2")
     base = typed("rev-parse", "HEAD")
     (merged,) = {path.relative_to(tmp_path).parent for path in (tmp_path / "results" / "mini").rglob("result.json")}
     typed("rm", "-q", f"{merged}/result.json")
     typed("commit", "-qm", "another's result removed")
-    done = changed()
-    assert done.returncode == 2
-    assert f"only maintainers change or remove merged results: {merged}/result.json" in done.stdout
+    process = changed()
+    assert process.returncode == 2
+    assert f"only maintainers change or remove merged results: {merged}/result.json" in process.stdout
 
 
 def test_the_ranks_that_a_pull_request_changes(publish_result: Publisher, results: Path, tmp_path: Path) -> None:
@@ -258,12 +265,12 @@ def test_the_commands(type_in: Type, bundle: Bundle, ran: Ran, tmp_path: Path) -
 def test_a_record_is_written_where_there_is_none(type_in: Type, ran: Ran, tmp_path: Path) -> None:
     """As the workflow of the site does; what is there already is trusted and stays."""
     board = Path(shutil.copytree(ran.results, tmp_path / "board"))
-    given = ("check", board, "--results", board, "--store", ran.store, "--record")
-    assert type_in(*given)[0] == 0
+    arguments = ("check", board, "--results", board, "--store", ran.store, "--record")
+    assert type_in(*arguments)[0] == 0
     records = sorted(board.rglob("accepted.json"))
     assert len(records) == 2
     before = [path.read_bytes() for path in records]
-    assert type_in(*given)[0] == 0
+    assert type_in(*arguments)[0] == 0
     assert [path.read_bytes() for path in records] == before
 
 

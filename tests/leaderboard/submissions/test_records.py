@@ -31,15 +31,15 @@ def records(tmp_path: Path) -> Records:
 
 def test_a_record_stands_for_data_that_are_not_here(look: Look, bundle: Bundle, records: Records) -> None:
     """Written where the data are; elsewhere a strict check passes by it, of this bundle and these judgements alone."""
-    seen, blind = look(bundle), validate(bundle.folder, "it", NoData())
+    recomputed, blind = look(bundle), validate(bundle.folder, "it", NoData())
     assert not require_recomputed(blind, records).accepted
-    write_record(seen, bundle.path, records, "2026")
+    write_record(recomputed, bundle.path, records, "2026")
     (place,) = (bundle.folder.parent / "records").iterdir()
     assert records.verification(result(bundle.path)).basis is Basis.RECOMPUTED
     assert require_recomputed(blind, records).accepted
-    assert require_recomputed(seen, records).accepted
+    assert require_recomputed(recomputed, records).accepted
     write_sealed(place, {**read_sealed(place), "data": {bundle.task: {"": "0" * 64}}})
-    assert "a record of other judgements" in str(require_recomputed(seen, records).reasons[0])
+    assert "a record of other judgements" in str(require_recomputed(recomputed, records).reasons[0])
     bundle.rewrite(lambda content: content.update(profile="small"))
     assert not require_recomputed(validate(bundle.folder, "it", NoData()), records).accepted
 
@@ -61,14 +61,14 @@ def test_the_board_is_the_last_check(
     board = Path(shutil.copytree(ran.results, tmp_path / "board"))
     verdict = look(bundle)
     assert check_boards([verdict], board) == ([verdict], [])
-    about = bundle.content["system"]
+    system = bundle.content["system"]
     shutil.rmtree(board / "local")
-    other = Bundle(Path(shutil.copytree(bundle.folder, board / "local/beir/unsupervised/other-00000000/seed-0")))
-    other.rewrite(lambda content: content["system"].update(label="other", version="0"))
-    rehash(other)
+    second = Bundle(Path(shutil.copytree(bundle.folder, board / "local/beir/unsupervised/other-00000000/seed-0")))
+    second.rewrite(lambda content: content["system"].update(label="other", version="0"))
+    rehash(second)
     (note,) = check_boards([verdict], board)[1]
     assert "the same numbers throughout" in note
-    assert about["label"] in note
+    assert system["label"] in note
 
     monkeypatch.setattr(verify, "BUDGETS", ((re.compile(r"runs/.*other.*"), 10), (re.compile(r".*runs/.*"), 10)))
     (refused,), _ = check_boards([verdict], board)
@@ -78,8 +78,8 @@ def test_the_board_is_the_last_check(
 
 def test_what_was_made_again_is_this_result(look: Look, bundle: Bundle, tmp_path: Path) -> None:
     """The report of `bench reproduce` must be of these numbers, made anew, and not differ."""
-    found = look(bundle).candidate
-    assert found is not None
+    candidate = look(bundle).candidate
+    assert candidate is not None
     file = tmp_path / "again.json"
 
     def report(verdict: str = "OK", stages: int = 3, off: float = 0.0) -> Path:
@@ -91,13 +91,13 @@ def test_what_was_made_again_is_this_result(look: Look, bundle: Bundle, tmp_path
         return file
 
     expected = Reproduction(verdict="OK", when="2026", by="A. Author")
-    assert read_reproduction(report(), found, "A. Author", "2026") == expected
-    for given in ({"verdict": "differs"}, {"stages": 0}, {"off": 0.01}):
+    assert read_reproduction(report(), candidate, "A. Author", "2026") == expected
+    for change in ({"verdict": "differs"}, {"stages": 0}, {"off": 0.01}):
         with pytest.raises(DataError, check=fields(where="again.json")):
-            read_reproduction(report(**given), found, "A. Author", "2026")
+            read_reproduction(report(**change), candidate, "A. Author", "2026")
     file.write_text("[]")
     with pytest.raises(DataError, check=fields(found="no report of `bench reproduce`")):
-        read_reproduction(file, found, "A. Author", "2026")
+        read_reproduction(file, candidate, "A. Author", "2026")
 
 
 def test_the_commands_take_a_folder_of_records(
@@ -110,14 +110,14 @@ def test_the_commands_take_a_folder_of_records(
     def typed(*words: Any) -> tuple[int, str]:
         with pytest.raises(SystemExit) as ended:
             main(["leaderboard", "check", *map(str, (*words, *places))])
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out + said.err
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out + captured.err
 
     assert typed(bundle.folder, "--record", "--task", TINY)[0] == 0
     assert Records(folder).verification(result(bundle.path)).basis is Basis.RECOMPUTED
     assert not (bundle.folder / "accepted.json").exists()
-    status, said = typed(bundle.folder, "--strict")
-    assert (status, "passes: " in said) == (0, True)
+    status, output = typed(bundle.folder, "--strict")
+    assert (status, "passes: " in output) == (0, True)
     assert "--reproduced and --by need each other" in typed(bundle.folder, "--record", "--by", "A. Author")[1]
 
 

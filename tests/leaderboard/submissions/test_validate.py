@@ -21,58 +21,58 @@ from tests.leaderboard.submissions.conftest import Look
 class NoData:
     """Judges who have no judgements, and know a suite or say why not."""
 
-    known: InstalledSuite | str = "no suite here"
+    installed: InstalledSuite | str = "no suite here"
     methods: tuple[str, ...] = ("bm25", "msm")
 
     def suite(self, content: Content) -> InstalledSuite | str:
-        """Return what is known, whatever the suite."""
-        return self.known
+        """Return the same for every suite."""
+        return self.installed
 
     def leg(self, content: Content, task: str, leg: str) -> JudgedLeg | str:
         return "no data here"
 
 
-def told(verdict: Verdict) -> str:
+def reasons_of(verdict: Verdict) -> str:
     """All reasons, one a line."""
     return "\n".join(map(str, verdict.reasons))
 
 
 def test_results_of_the_pipeline_pass(look: Look, bundle: Bundle, mini: Bundle) -> None:
     """Every number of both is recomputed, official ones too."""
-    for one in (bundle, mini):
-        verdict = look(one)
-        assert told(verdict) == ""
+    for submitted in (bundle, mini):
+        verdict = look(submitted)
+        assert reasons_of(verdict) == ""
         assert verdict.accepted
         assert verdict.not_recomputed == {}
-        assert set(verdict.recomputed[one.task][""]) == {*one.leg["measures"], *one.leg["official"]}
+        assert set(verdict.recomputed[submitted.task][""]) == {*submitted.leg["measures"], *submitted.leg["official"]}
 
 
 @pytest.mark.parametrize(("columns", "sentence"), cases("measures-that-contradict-each-other"))
 def test_measures_that_contradict_each_other(columns: dict[str, list[float]], sentence: str) -> None:
     """A deeper cut never finds less; what looks at the first document alone says the same. The last case is none."""
-    about = Leg(measures={name: column[0] for name, column in columns.items()}, queries=1)
+    leg = Leg(measures={name: column[0] for name, column in columns.items()}, queries=1)
     reasons = ValidationErrors("it")
-    check_table(("made/a", ""), about, PerQuery(queries=["q"], measures=columns), reasons)
-    said = "\n".join(map(str, reasons.listed()))
-    assert sentence in said
-    assert bool(said) == bool(sentence)
+    check_table(("made/a", ""), leg, PerQuery(queries=["q"], measures=columns), reasons)
+    message = "\n".join(map(str, reasons.listed()))
+    assert sentence in message
+    assert bool(message) == bool(sentence)
 
 
 def test_averages_are_computed_again(mini: Bundle, look: Look) -> None:
     """A macro average must be the mean of its members; one that could be given must not lack."""
     member = Macro("Avg. (1)", ("mrtydi/en",))
     judges = NoData(InstalledSuite("Mr. TyDi", "RR@100", "", (member,)))
-    assert "found no average 'Avg. (1)'" in told(validate(mini.folder, "it", judges))
+    assert "found no average 'Avg. (1)'" in reasons_of(validate(mini.folder, "it", judges))
     false = {"name": "Avg. (1)", "measures": {**mini.leg["measures"], "RR@100": 1.0}}
     mini.rewrite(lambda content: content["macro"].append(false))
-    said = told(validate(mini.folder, "it", judges))
-    assert "found 'RR@100' of the average 'Avg. (1)' = 1.0, expected 0.7" in said
+    message = reasons_of(validate(mini.folder, "it", judges))
+    assert "found 'RR@100' of the average 'Avg. (1)' = 1.0, expected 0.7" in message
 
 
 def test_a_substitute_must_say_so(bundle: Bundle) -> None:
     """A result that hides what its suite stands for would pass for the benchmark itself."""
     verdict = validate(bundle.folder, "it", NoData(InstalledSuite("BEIR", "nDCG@10", "mrtydi", ())))
-    assert "found suite stands_for '', expected 'mrtydi'" in told(verdict)
+    assert "found suite stands_for '', expected 'mrtydi'" in reasons_of(verdict)
 
 
 def test_what_cannot_be_computed_again_is_told(bundle: Bundle) -> None:
@@ -82,7 +82,7 @@ def test_what_cannot_be_computed_again_is_told(bundle: Bundle) -> None:
     assert verdict.recomputed == {}
     assert set(verdict.not_recomputed[bundle.task][""].values()) == {"no suite here"}
     refused = require_recomputed(verdict)
-    assert [(one.where, one.hint) for one in refused.reasons] == [("it", "no suite here")]
+    assert [(reason.where, reason.hint) for reason in refused.reasons] == [("it", "no suite here")]
     assert refused.reasons[0].found.startswith("'nDCG@10' of beir/tiny-beir")
 
 
@@ -96,7 +96,7 @@ def test_a_run_that_lies_elsewhere(bundle: Bundle, look: Look) -> None:
     bundle.rewrite(move)
     (bundle.folder / bundle.run_name).unlink()
     verdict = look(bundle)
-    assert told(verdict) == ""
+    assert reasons_of(verdict) == ""
     why = "the run is not in the bundle (2.5 MB at https://x.org/r.gz)"
     assert verdict.not_recomputed[bundle.task][""]["nDCG@10"] == why
 
@@ -110,15 +110,17 @@ def test_many_faults_of_a_file_are_counted(bundle: Bundle, look: Look) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "file", "found", "expected"), [pytest.param(*case, id=name) for name, *case in cases("corruptions")]
+    ("changes", "file", "fault", "expected"), [pytest.param(*case, id=name) for name, *case in cases("corruptions")]
 )
 def test_a_spoilt_result_is_refused(
-    look: Look, bundle: Bundle, changes: list[Any], file: str, found: str, expected: str
+    look: Look, bundle: Bundle, changes: list[Any], file: str, fault: str, expected: str
 ) -> None:
     """Each says the file, what was found and what was expected."""
     spoil(bundle, changes)
     verdict = look(bundle)
     assert not verdict.accepted
-    said = [(one.where, one.found, one.expected) for one in verdict.reasons]
-    assert any(where == f"it/{file}" and found in one and expected in other for where, one, other in said), said
-    assert all(where.startswith("it") and one and other for where, one, other in said)
+    reasons = [(reason.where, reason.found, reason.expected) for reason in verdict.reasons]
+    assert any(place == f"it/{file}" and fault in actual and expected in wish for place, actual, wish in reasons), (
+        reasons
+    )
+    assert all(place.startswith("it") and actual and wish for place, actual, wish in reasons)

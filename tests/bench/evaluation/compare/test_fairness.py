@@ -120,8 +120,8 @@ def test_costs_are_means_over_seeds_in_the_house_order() -> None:
 
 def test_a_readout_is_held_against_the_other_as_it_was_on_the_same_task() -> None:
     """What a leg was read by precedes what the system says; each key is named once, an absent new one is as ever."""
-    whole = {**CONTRACT, "layer": 8, "query_length": 512}
-    changes = {f"{LEG}|resolved": whole, "system|read_by": "protocol"}
+    contract = {**CONTRACT, "layer": 8, "query_length": 512}
+    changes = {f"{LEG}|resolved": contract, "system|read_by": "protocol"}
     sentences = warnings(
         [ComparedSystem("a", [result({f"{LEG}|resolved": CONTRACT})]), ComparedSystem("a+protocol", [result(changes)])]
     )
