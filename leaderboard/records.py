@@ -7,8 +7,7 @@ nothing else counts: neither a record in a bundle, nor that there is none.
 """
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cached_property
@@ -87,6 +86,21 @@ class Reproduction(BaseModel):
     by: Text
 
 
+@dataclass(frozen=True)
+class Findings:
+    """What was recomputed of a result, by task and leg; legs without any of it are left out.
+
+    Args:
+        recomputed: names of recomputed numbers.
+        not_recomputed: why the others could not be recomputed, by name.
+        data: digests of the judgements that were used.
+    """
+
+    recomputed: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    not_recomputed: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
+    data: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
 class Record(Accepted):
     """What was found when a result was checked; the result file names the checksums of all files of its bundle.
 
@@ -147,11 +161,8 @@ class Records:
         self,
         path: Path,
         digest: str,
-        *,
-        recomputed: Mapping[str, Mapping[str, list[str]]],
-        not_recomputed: Mapping[str, Mapping[str, Mapping[str, str]]],
-        data: Mapping[str, Mapping[str, str]],
-        when: str,
+        findings: Findings,
+        time: str,
         reproduced: Reproduction | None = None,
     ) -> Path:
         """Write the record of a result file; the reproduction of an older record of the same file stays.
@@ -159,10 +170,8 @@ class Records:
         Args:
             path: the result file, which may not be there yet.
             digest: the sha256 of its content.
-            recomputed: names of recomputed numbers, by task and leg.
-            not_recomputed: why the others could not be recomputed, by task, leg and name.
-            data: digests of the judgements that were used, by task and leg.
-            when: the time, ISO 8601.
+            findings: what was recomputed.
+            time: the time, ISO 8601.
             reproduced: what a reproduction elsewhere found.
 
         Returns:
@@ -178,10 +187,8 @@ class Records:
             "schema": ACCEPTED_SCHEMA,
             "result": digest,
             "version": version("retrieval-bench"),
-            "when": when,
-            "recomputed": recomputed,
-            "not_recomputed": not_recomputed,
-            "data": data,
+            "when": time,
+            **vars(findings),
         }
         try:
             location.parent.mkdir(parents=True, exist_ok=True)

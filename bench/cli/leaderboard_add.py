@@ -139,13 +139,13 @@ def _check(
 def _record(verdict: Verdict, folder: Path | None, reproduced: Path | None, by: str) -> None:
     """Write a record: into the maintainers' folder if all was recomputed, else next to a result that has none."""
     from leaderboard.records import Records, now
-    from leaderboard.submissions.add import read_reproduction, write_record
+    from leaderboard.submissions.add import read_reproduction
 
     candidate, records = verdict.candidate, Records(folder)
-    if candidate is None or (verdict.not_recomputed if folder else records.find(candidate.result.path)):
+    if candidate is None or (verdict.findings.not_recomputed if folder else records.find(candidate.result.path)):
         return
     reproduction = read_reproduction(reproduced, candidate, by, now()) if reproduced else None
-    write_record(verdict, candidate.result.path, records, now(), reproduction)
+    records.write(candidate.result.path, candidate.digest, verdict.findings, now(), reproduction)
 
 
 def _verdicts(
@@ -177,7 +177,8 @@ def _verdicts(
 
 def _report_unverified(verdict: Verdict) -> None:
     """Say which numbers could not be recomputed, a sentence for each reason."""
-    reasons = Counter(why for legs in verdict.not_recomputed.values() for leg in legs.values() for why in leg.values())
+    legs = (leg for by_leg in verdict.findings.not_recomputed.values() for leg in by_leg.values())
+    reasons = Counter(reason for leg in legs for reason in leg.values())
     for reason, count in reasons.items():
         notice(f"{verdict.title}: {count} {'number' if count == 1 else 'numbers'} could not be recomputed: {reason}")
 
@@ -190,6 +191,6 @@ def _summary(verdict: Verdict) -> dict[str, Any]:
         "accepted": verdict.accepted,
         "reasons": [{key: getattr(reason, key) for key in keys} for reason in verdict.reasons],
         "more_reasons": verdict.more,
-        "recomputed": verdict.recomputed,
-        "not_recomputed": verdict.not_recomputed,
+        "recomputed": verdict.findings.recomputed,
+        "not_recomputed": verdict.findings.not_recomputed,
     }

@@ -200,9 +200,8 @@ def files(site: Site, renderer: Renderer) -> Files:
         yield renderer.file(
             "ablation.html",
             page.stem,
-            data=page.data,
-            proxy_for=page.proxy_for,
             title=f"{page.grid.method}/{page.grid.name}",
+            of=page,
             page=page,
             grid=page.grid,
             cells={cell.name: cell for cell in page.grid.preset.cells},

@@ -15,7 +15,7 @@ from bench.evaluation.significance.families import LEVEL, Family
 from bench.evaluation.tables import DIGITS, Table, chance_text, encoded, plain_columns
 from leaderboard.site import captions, text
 from leaderboard.site.boards import Board
-from leaderboard.site.perquery import LARGEST, leg_name, put
+from leaderboard.site.perquery import LARGEST, as_script, leg_name
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.rows import Entry, by_board, by_tree
 from leaderboard.site.site import Site, board_stem, compare_stem
@@ -38,7 +38,7 @@ _CHOICES = ("method", "version", "backbone", "budget", "budget_flops", "budget_s
 
 def files(site: Site, renderer: Renderer) -> Files:
     """Yield the pages of all boards with two tested rows, and the list of them in every tree."""
-    for (data, inside), entries in by_tree(site).items():
+    for tree, entries in by_tree(site).items():
         tested = [entry for entry in entries if entry.row.name in entry.board.tests.ranks.members.get(HEADLINE, ())]
         groups = [rows for rows in by_board(tested).values() if len(rows) > 1]
         for rows in groups:
@@ -47,11 +47,13 @@ def files(site: Site, renderer: Renderer) -> Files:
             boards = [rows[0].board for rows in groups]
             yield renderer.file(
                 "compares.html",
-                f"{inside}compare/index",
-                title=captions.of_data("Compare two systems", data),
-                data=data,
-                proxy_for=entries[0].board.proxy_for,
-                boards=[(board, _title(board), compare_stem(board), _significant(board)) for board in boards],
+                f"{tree.folder}compare/index",
+                title=tree.titled("Compare two systems"),
+                of=tree,
+                boards=[
+                    (board, f"Compare · {captions.heading(board)}", compare_stem(board), _significant(board))
+                    for board in boards
+                ],
             )
 
 
@@ -69,9 +71,8 @@ def _board(renderer: Renderer, rows: Sequence[Entry]) -> Files:
     yield renderer.file(
         "compare.html",
         stem,
-        title=_title(board),
-        data=board.data,
-        proxy_for=board.proxy_for,
+        title=f"Compare · {captions.heading(board)}",
+        of=board,
         board=board,
         sentence=sentence(board),
         suite=f"{board_stem(board)}.html",
@@ -82,10 +83,6 @@ def _board(renderer: Renderer, rows: Sequence[Entry]) -> Files:
         page_data=text.json_for_page(_page_data(stem, rows)),
         stems={entry.row.name: f"{entry.stem}.html" for entry in rows},
     )
-
-
-def _title(board: Board) -> str:
-    return f"Compare · {captions.title(board)} · {board.setting}"
 
 
 def sentence(board: Board) -> str:
@@ -121,11 +118,11 @@ def _page_data(stem: str, rows: Sequence[Entry]) -> dict[str, Any]:
 def _script(entry: Entry, below: Sequence[Entry], headline: Numbers, tasks: Sequence[Numbers]) -> bytes:
     """The file of a row; where it would be too large, tasks and doubts are left to the table and the settings."""
     key, content = f"pairs-{entry.id}", _pairs(entry, below, headline, tasks)
-    script = put(key, content)
+    script = as_script(key, content)
     if len(script) <= LARGEST:
         return script
     pairs = {lower: {"whole": pair["whole"], "tasks": [], "doubts": []} for lower, pair in content["pairs"].items()}
-    return put(key, {**content, "pairs": pairs})
+    return as_script(key, {**content, "pairs": pairs})
 
 
 def _pairs(entry: Entry, below: Sequence[Entry], headline: Numbers, tasks: Sequence[Numbers]) -> dict[str, Any]:
@@ -170,8 +167,8 @@ def _task(numbers: Numbers, first: str, second: str) -> list[int | str | None] |
         return numbers[first, second][:_TASK_NUMBERS]
     if (second, first) not in numbers:
         return None
-    difference, low, high, *others = numbers[second, first][:_TASK_NUMBERS]
-    return [*(None if value is None else -int(value) for value in (difference, high, low)), *others]
+    difference, low, high, *rest_of_numbers = numbers[second, first][:_TASK_NUMBERS]
+    return [*(None if value is None else -int(value) for value in (difference, high, low)), *rest_of_numbers]
 
 
 def _csv(board: Board) -> bytes:
@@ -195,7 +192,7 @@ def _csv(board: Board) -> bytes:
 def _cells(tests: Family, name: str, estimand: str) -> list[Any]:
     """The values of a column, counts as whole numbers; None for NaN."""
     if name == "ties":
-        count, won, lost = (tests.column(other, estimand) for other in ("n", "wins", "losses"))
+        count, won, lost = (tests.column(column_name, estimand) for column_name in ("n", "wins", "losses"))
         column = count - won - lost
     else:
         column = tests.column(name, estimand)

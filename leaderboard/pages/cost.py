@@ -56,7 +56,7 @@ class CostSection:
 
 def files(site: Site, renderer: Renderer) -> Files:
     """Yield a page for every tree in which a training's cost is known."""
-    for (data, inside), entries in by_tree(site).items():
+    for tree, entries in by_tree(site).items():
         # A cost is known where it is reported or nothing was trained here.
         scored = [
             entry
@@ -74,10 +74,9 @@ def files(site: Site, renderer: Renderer) -> Files:
         if sections:
             yield renderer.file(
                 "cost.html",
-                f"{inside}cost",
-                title=captions.of_data("Quality against cost", data),
-                data=data,
-                proxy_for=entries[0].board.proxy_for,
+                f"{tree.folder}cost",
+                title=tree.titled("Quality against cost"),
+                of=tree,
                 boards=sections,
             )
 
@@ -89,7 +88,7 @@ def _section(entries: Sequence[Entry], *, all_rows: bool) -> CostSection:
     best = frozenset(point.name for point in frontier(points))
     rows = sorted(enumerate(entries), key=lambda pair: (pair[1].row.cost.seconds or 0.0, pair[1].row.name))
     listed = rows if all_rows else [pair for pair in rows if pair[1].row.name in best]
-    title = f"{captions.title(board)} · {board.setting}"
+    title = captions.heading(board)
     return CostSection(
         board=board,
         suite=f"{board_stem(board)}.html",

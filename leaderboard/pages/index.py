@@ -9,12 +9,14 @@ from bench.evaluation.tables import visible
 from leaderboard.site import captions, text
 from leaderboard.site.boards import Row
 from leaderboard.site.render import Files, Renderer
-from leaderboard.site.site import FIRST, SETTINGS, Page, Site, folder, pages
+from leaderboard.site.site import FIRST, OFFICIAL, SETTINGS, Page, Site, Tree, pages
 
 GRID = 40
 """Rows of a grid, those in most best groups first; the suites' own pages show all."""
 NEWEST = 10
 """New rows that the page names."""
+_PROXIES = "other benchmarks"
+"""What the suites of a tree of proxies are proxies for, in its banner."""
 
 
 @dataclass(frozen=True)
@@ -74,45 +76,36 @@ def files(site: Site, renderer: Renderer) -> Files:
     Without official data, the root's first page shows what the next tree's shows, if that is not one of proxies.
     """
     yield renderer.file("glossary.html", "glossary", title="Glossary")
-    site_pages = pages(site.boards)
-    trees = list(dict.fromkeys([(FIRST, False), *((board.data, bool(board.proxy_for)) for board in site.boards)]))
-    official = any((page.board.data, page.board.proxy_for) == (FIRST, "") for page in site_pages)
-    root = None if official else next((tree for tree in trees[1:] if not tree[1]), None)
-    for data, proxy in trees:
-        tree_pages = [page for page in site_pages if (page.board.data, bool(page.board.proxy_for)) == (data, proxy)]
+    by_tree: dict[Tree, list[Page]] = {OFFICIAL: []}
+    for page in pages(site.boards):
+        tree = Tree(page.board.data, _PROXIES if page.board.proxy_for else "")
+        by_tree.setdefault(tree, []).append(page)
+    root = (
+        None
+        if by_tree[OFFICIAL]
+        else next((tree for tree in by_tree if tree.data != FIRST and not tree.proxy_for), None)
+    )
+    for tree, tree_pages in by_tree.items():
         if tree_pages or not root:
-            for stem in (f"{folder(data, proxy * 'x')}index", *(["index"] if (data, proxy) == root else [])):
-                yield f"{stem}.html", _index(renderer, data, proxy, tree_pages, trees, stem)
+            for stem in (f"{tree.folder}index", *(["index"] if tree == root else [])):
+                yield f"{stem}.html", _index(renderer, tree, tree_pages, list(by_tree), stem)
 
 
-def _index(
-    renderer: Renderer,
-    data: str,
-    proxy: bool,
-    tree_pages: Sequence[Page],
-    trees: Sequence[tuple[str, bool]],
-    stem: str,
-) -> bytes:
+def _index(renderer: Renderer, tree: Tree, tree_pages: Sequence[Page], trees: Sequence[Tree], stem: str) -> bytes:
     catalogue = renderer.site.catalogue.suites
-    kind = f"{data} data, substitutes" if proxy else f"{data} data"
-    names = dict.fromkeys(page.board.suite for page in tree_pages)
+    kinds = {tree: f"{tree.data} data{', substitutes' if tree.proxy_for else ''}" for tree in trees}
     settings = [setting for setting in SETTINGS if any(page.board.setting == setting for page in tree_pages)]
-    inside = folder(data, proxy * "x")
     by_suite: dict[str, dict[str, Page]] = defaultdict(dict)
     for page in tree_pages:
         by_suite[page.board.suite][page.board.setting] = page
-    others = [
-        (f"{other}{' data, substitutes' if other_proxy else ' data'}", f"{folder(other, other_proxy * 'x')}index.html")
-        for other, other_proxy in trees
-    ]
+    links = [(kind, f"{other.folder}index.html") for other, kind in kinds.items()]
     return renderer.page(
         "index.html",
         stem,
-        data=data,
-        proxy_for="other benchmarks" if proxy else "",
-        title="retrieval-bench" if stem == "index" else f"retrieval-bench · {kind}",
-        kind=kind,
-        inside=inside,
+        of=tree,
+        title="retrieval-bench" if stem == "index" else f"retrieval-bench · {kinds[tree]}",
+        kind=kinds[tree],
+        inside=tree.folder,
         grids=[_grid(setting, [page for page in tree_pages if page.board.setting == setting]) for setting in settings],
         settings=settings,
         suites=[
@@ -120,10 +113,10 @@ def _index(
             for by_setting in by_suite.values()
         ],
         news=new_rows(renderer.site, tree_pages)[:NEWEST],
-        trees=[(name, path) for name, path in others if path not in {f"{stem}.html", f"{inside}index.html"}],
+        trees=[(kind, path) for kind, path in links if path not in {f"{stem}.html", f"{tree.folder}index.html"}],
         citations=[
             (catalogue[name].title, catalogue[name].citation)
-            for name in names
+            for name in by_suite
             if name in catalogue and catalogue[name].citation
         ],
     )

@@ -10,7 +10,7 @@ from bench.evaluation.svg import Axis, interval_bar
 from leaderboard.site import captions, curves, text
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.rows import Entry, by_board, by_tree
-from leaderboard.site.site import Site, board_stem
+from leaderboard.site.site import Site, Tree, board_stem
 
 STAGES = {"train": "Pretraining", "tune": "Fine-tuning", "train_cross": "Training of the cross-encoder"}
 """Stages that have curves, in the order of the page."""
@@ -56,27 +56,25 @@ class Stage:
 
 def files(site: Site, renderer: Renderer) -> Files:
     """Yield a page for every method of every tree, and the list of them."""
-    for (data, inside), entries in by_tree(site).items():
+    for tree, entries in by_tree(site).items():
         groups: dict[str, list[Entry]] = defaultdict(list)
         for entry in entries:
             groups[entry.row.system.method].append(entry)
         by_method = dict(sorted(groups.items()))
         for name, rows in by_method.items():
-            yield _page(site, renderer, name, rows)
+            yield _page(site, renderer, tree, name, rows)
         yield renderer.file(
             "methods.html",
-            f"{inside}methods/index",
-            title=captions.of_data("Methods", data),
-            data=data,
-            proxy_for=entries[0].board.proxy_for,
+            f"{tree.folder}methods/index",
+            title=tree.titled("Methods"),
+            of=tree,
             methods=[(name, site.catalogue.methods.get(name), rows) for name, rows in by_method.items()],
             best=_best,
             learning=_learning(list(by_method.values())),
         )
 
 
-def _page(site: Site, renderer: Renderer, name: str, rows: Sequence[Entry]) -> tuple[str, bytes]:
-    board = rows[0].board
+def _page(site: Site, renderer: Renderer, tree: Tree, name: str, rows: Sequence[Entry]) -> tuple[str, bytes]:
     lines = []
     for entry in rows[:_ROWS]:
         row, bar = entry.row, Markup()
@@ -93,9 +91,8 @@ def _page(site: Site, renderer: Renderer, name: str, rows: Sequence[Entry]) -> t
     return renderer.file(
         "method.html",
         rows[0].method,
-        title=captions.of_data(name, board.data),
-        data=board.data,
-        proxy_for=board.proxy_for,
+        title=tree.titled(name),
+        of=tree,
         name=name,
         about=site.catalogue.methods.get(name),
         sentence=sentence(name, rows),

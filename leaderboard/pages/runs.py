@@ -37,7 +37,7 @@ def files(site: Site, renderer: Renderer) -> Files:
                     yield paths.script, perquery.script(entry, table)
                     if paths.ids not in id_scripts:
                         id_scripts.add(paths.ids)
-                        yield paths.ids, perquery.put(table.ids, list(table.queries))
+                        yield paths.ids, perquery.as_script(table.ids, list(table.queries))
             for most in _MOST:
                 content = _page(renderer, entry, query_files, most)
                 if len(content) <= _BUDGET:
@@ -75,9 +75,8 @@ def _page(renderer: Renderer, entry: Entry, query_files: Sequence[perquery.Query
     return renderer.page(
         "run.html",
         entry.stem,
-        title=f"{row.name} · {captions.title(board)} · {board.setting}",
-        data=board.data,
-        proxy_for=board.proxy_for,
+        title=f"{row.name} · {captions.heading(board)}",
+        of=board,
         entry=entry,
         board=board,
         row=row,
@@ -157,12 +156,6 @@ def _provenance(entry: Entry) -> Iterator[tuple[str, str]]:
     for _, _, leg, _ in list(entry.legs())[:1]:  # later tasks have their own keys of what is not shared
         for stage, key in leg.keys.items():
             yield f"key of {stage}", key[:_DIGITS]
-    for audit in _audits(entry):
-        yield "overlap of training text and test", audit
-
-
-def _audits(entry: Entry) -> list[str]:
-    """Return what audits found of the overlap of training text and test, each once."""
     audits: dict[str, None] = {}
     for _, _, _, raw in entry.legs():
         badges = raw.get("audits")
@@ -171,7 +164,8 @@ def _audits(entry: Entry) -> list[str]:
                 outcome = badge.get("audited")
                 state = outcome[:_LONG] if isinstance(outcome, str) else "not audited"
                 audits[f"{str(badge.get('corpus'))[:_LONG]}: {state}"] = None
-    return list(audits)
+    for audit in audits:
+        yield "overlap of training text and test", audit
 
 
 def _downloads(entry: Entry) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from markupsafe import Markup
@@ -109,12 +110,15 @@ def _page(
     switches = [board.measure, *sorted(measures)]
     bases = list(part.rows if complete else part.rows[:BASES]) if base else []
     bases += [base] if base and base not in bases else []
+    least = board.tests.ranks.detectable
+    # Of every two ranked rows the difference of the headline, both its ends, and the corrected p.
+    columns = [micros(board.tests.ranks.table[name]) for name in ("difference", "low", "high", "adjusted")]
+    pairs = [list(values) for values in zip(*columns, strict=True)]
     return renderer.page(
         "suite.html",
         f"{page.stem}{part.suffix}",
-        data=board.data,
-        proxy_for=board.proxy_for,
-        title=f"{captions.title(board)} · {board.setting}",
+        title=captions.heading(board),
+        of=board,
         board=board,
         page=page,
         part=part,
@@ -143,8 +147,8 @@ def _page(
                 "high": micro(colours.high),
                 "base": text.slug(base.name) if base else None,
                 "clear": {text.slug(row.name): heat.bits(board, row, part.all_rows) for row in bases},
-                "pairs": _pairs(board) if complete else None,
-                "least": _micro(board.tests.ranks.detectable),
+                "pairs": pairs if complete else None,
+                "least": None if least is None else micro(least),
             }
         ),
         **_by_language(board, part),
@@ -199,10 +203,16 @@ def _table_data(
     metadata = [column for column in people_columns(lines, board) if column.place == METADATA]
     searched = []
     for line in lines:
-        values = [str(column.take(line) or "") for column in metadata]
-        searched.append(visible(" ".join([line.row.name, line.row.system.method, *filter(None, values)])).lower())
+        words = [str(column.take(line) or "") for column in metadata]
+        searched.append(visible(" ".join([line.row.name, line.row.system.method, *filter(None, words)])).lower())
+    values: dict[str, list[list[int | None]]] = {name: [] for name in switches}
+    for row, (name, by_row) in product(part.all_rows, values.items()):
+        headline = row.measures.get(name) if row.score is not None else None
+        tasks = row.by_measure.get(name, {})
+        row_values = [headline, *(tasks.get(column.task) for column in board.columns)]
+        by_row.append([None if value is None else micro(value) for value in row_values])
     return {
-        "title": f"{captions.title(board)} · {board.setting}",
+        "title": captions.heading(board),
         "caption": captions.caption(board),
         "note": banner(board.data, board.proxy_for),
         "built": site.built,
@@ -214,23 +224,5 @@ def _table_data(
         "about": searched,
         "ranked": len(part.rows),
         "whole": len(board.all_rows),
-        "values": {name: [_values(board, row, name) for row in part.all_rows] for name in switches},
+        "values": values,
     }
-
-
-def _values(board: Board, row: Row, measure: str) -> list[int | None]:
-    """Return the headline and every task of a row in a measure."""
-    tasks = row.by_measure.get(measure, {})
-    headline = row.measures.get(measure) if row.score is not None else None
-    return [_micro(headline), *(_micro(tasks.get(column.task)) for column in board.columns)]
-
-
-def _micro(value: float | None) -> int | None:
-    """Millionths, where there is a value."""
-    return None if value is None else micro(value)
-
-
-def _pairs(board: Board) -> list[list[int | None]]:
-    """Differences of the headline, both ends, and corrected p, in the order of all pairs of ranked rows."""
-    columns = [micros(board.tests.ranks.table[name]) for name in ("difference", "low", "high", "adjusted")]
-    return [list(values) for values in zip(*columns, strict=True)]

@@ -21,9 +21,9 @@ def title(board: Board) -> str:
     return board.title if board.data == "official" else f"{board.data}/{board.suite}"
 
 
-def of_data(name: str, data: str) -> str:
-    """Return the title of a page on one kind of data, which all but official data name."""
-    return name if data == FIRST else f"{name} · {data} data"
+def heading(board: Board) -> str:
+    """Return the title of a board: its suite and its setting."""
+    return f"{title(board)} · {board.setting}"
 
 
 def verdict(board: Board) -> list[str]:

@@ -111,10 +111,10 @@ def script(entry: Entry, table: QueryTable) -> bytes:
     measures = {
         name: np.rint(_SCALE * values.mean(axis=1)).astype(int).tolist() for name, values in table.columns.items()
     }
-    return put(f"{entry.id}-{table.name}", {"ids": table.ids, "measures": measures})
+    return as_script(f"{entry.id}-{table.name}", {"ids": table.ids, "measures": measures})
 
 
-def put(key: str, value: object) -> bytes:
+def as_script(key: str, value: object) -> bytes:
     """Return a script that gives a value to the page under a key."""
     return f"RB.put({json_for_page(key)},{json_for_page(value)});\n".encode()
 

@@ -14,7 +14,7 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator
 from importlib import resources
-from typing import Any
+from typing import Any, Protocol
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -23,7 +23,7 @@ from bench.core.publications import mark
 from bench.evaluation.tables import MISSING, chance_text, duration, points
 from leaderboard.site import text
 from leaderboard.site.captions import banner
-from leaderboard.site.site import FIRST, Site, folder
+from leaderboard.site.site import OFFICIAL, Site, folder
 from leaderboard.site.text import escape_controls
 
 NAV = (
@@ -38,6 +38,18 @@ NAV = (
 )
 """Links of every page, as far as this build has the pages."""
 _SHARED = {"Reported", "Ablations", "Protocols", "Glossary"}  # every tree leads to the same page
+
+
+class Kind(Protocol):
+    """What has a kind of data, and is perhaps about a proxy: a board, a tree of pages."""
+
+    @property
+    def data(self) -> str:
+        """The kind of data: `official`, `mini`, `local`."""
+
+    @property
+    def proxy_for(self) -> str:
+        """The benchmark that it is a proxy for; empty for a benchmark itself."""
 
 
 class Renderer:
@@ -70,24 +82,25 @@ class Renderer:
         }
         self._environment.globals |= {"bounds": text.bounds, "missing": MISSING, "link": link}
 
-    def page(
-        self, template: str, stem: str, *, title: str, data: str = FIRST, proxy_for: str = "", **values: Any
-    ) -> bytes:
+    def page(self, template: str, stem: str, *, title: str, of: Kind = OFFICIAL, **values: Any) -> bytes:
         """Fill a template that extends `base.html`.
 
         Args:
             template: its file name.
             stem: the path of the page in the site, without the ending.
             title: of the page.
-            data: the kind of data, which decides the banner and the home page.
-            proxy_for: the benchmark that the suite of the page is a proxy for, likewise.
+            of: what the page is about, whose kind of data decides its banner and its home page.
             values: what the template shows, by name.
 
         Returns:
             The page; its links are marks that `resolve_links` resolves.
         """
-        up = "../" * stem.count("/")
+        up, data, proxy_for = "../" * stem.count("/"), of.data, of.proxy_for
         common = {
+            "title": title,
+            "stem": stem,
+            "data": data,
+            "proxy_for": proxy_for,
             "site": self.site,
             "up": up,
             "style": STYLE,
@@ -97,8 +110,7 @@ class Renderer:
             "nav": [(name, f"{'' if name in _SHARED else folder(data, proxy_for)}{path}") for name, path in NAV],
             "banner": banner(data, proxy_for),
         }
-        page = self._environment.get_template(template)
-        return page.render(title=title, data=data, stem=stem, proxy_for=proxy_for, **common, **values).encode()
+        return self._environment.get_template(template).render(**common, **values).encode()
 
     def file(self, template: str, stem: str, **values: Any) -> tuple[str, bytes]:
         """Return a page's path in the site and its content; arguments are as for `page`."""

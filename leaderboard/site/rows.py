@@ -14,7 +14,7 @@ from bench.evaluation.results.format import Leg
 from bench.evaluation.results.read import Result
 from leaderboard.records import UNVERIFIED
 from leaderboard.site.boards import Board, Row
-from leaderboard.site.site import Site, folder
+from leaderboard.site.site import Site, Tree, folder
 from leaderboard.site.systems import System
 from leaderboard.site.text import slug
 
@@ -79,14 +79,14 @@ class Entry:
         return sorted(dict.fromkeys(rows), key=lambda row: row[2] == "default")
 
 
-def by_tree(site: Site) -> dict[tuple[str, str], list[Entry]]:
-    """Return every row of every board by kind of data and by the folder of its tree; proxies have their own."""
-    trees: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+def by_tree(site: Site) -> dict[Tree, list[Entry]]:
+    """Return every row of every board by its tree; proxies have their own."""
+    trees: dict[str, tuple[Tree, list[Entry]]] = {}
     for board in site.boards:
         for row in board.all_rows:
             entry = Entry(board, row, board.systems[row.name])
-            trees[board.data, entry.inside].append(entry)
-    return dict(trees)
+            trees.setdefault(entry.inside, (Tree(board.data, board.proxy_for), []))[1].append(entry)
+    return dict(trees.values())
 
 
 def by_board(entries: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:

@@ -141,6 +141,31 @@ def row_id(board: Board, row: Row) -> str:
 
 
 @dataclass(frozen=True)
+class Tree:
+    """Pages of one kind of data, those of proxies apart.
+
+    Args:
+        data: the kind of data.
+        proxy_for: the benchmark that its first suite is a proxy for; empty for benchmarks themselves.
+    """
+
+    data: str
+    proxy_for: str = ""
+
+    @property
+    def folder(self) -> str:
+        """Folder of its pages: empty, or ends in `/`."""
+        return folder(self.data, self.proxy_for)
+
+    def titled(self, name: str) -> str:
+        """Return the title of a page of the tree, which all but official data name."""
+        return name if self.data == FIRST else f"{name} · {self.data} data"
+
+
+OFFICIAL = Tree(FIRST)
+
+
+@dataclass(frozen=True)
 class Page:
     """A board and the path of its files, without the ending."""
 

@@ -3,7 +3,6 @@
 The result file is written last, so that no reader ever sees half a bundle.
 """
 
-import hashlib
 import shutil
 from collections import defaultdict
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from bench.evaluation.results.format import ACCEPTED, Accepted
 from bench.evaluation.results.read import Result
 from leaderboard.build import trial
 from leaderboard.records import NEAR, Records, Reproduction
-from leaderboard.submissions.bundle import AGAIN, Candidate
+from leaderboard.submissions.bundle import TAKE_UNCHANGED, Candidate
 from leaderboard.submissions.recompute import TOLERANCE
 from leaderboard.submissions.strict_json import parse
 from leaderboard.submissions.validate import Verdict
@@ -91,19 +90,19 @@ def _check_record(verdict: Verdict, candidate: Candidate) -> list[DataError]:
     path = candidate.folder / ACCEPTED
     if not path.exists():
         return []
-    where = f"{verdict.title}/{ACCEPTED}"
+    location = f"{verdict.title}/{ACCEPTED}"
     try:
         record = Accepted.model_validate(read_sealed(path))
     except (OSError, ValueError, RecursionError) as error:
-        found = f"that it cannot be trusted: {str(error)[:200]}"
-        return [DataError(where, None, found, "no such file", "take it away")]
-    if record.result != hashlib.sha256(candidate.raw).hexdigest():
-        return [DataError(where, None, "a record of another result file", "none", "take it away")]
+        fault = f"that it cannot be trusted: {str(error)[:200]}"
+        return [DataError(location, None, fault, "no such file", "take it away")]
+    if record.result != candidate.digest:
+        return [DataError(location, None, "a record of another result file", "none", "take it away")]
     for task, legs in record.recomputed.items():
         for leg, names in legs.items():
-            if excess := [name for name in names if name not in verdict.recomputed.get(task, {}).get(leg, [])]:
-                found = f"a claim that {excess[0][:80]!a} of {f'{task} {leg}'.strip()} was recomputed"
-                return [DataError(where, None, found, "no more than could be recomputed here", "take it away")]
+            if excess := [name for name in names if name not in verdict.findings.recomputed.get(task, {}).get(leg, [])]:
+                fault = f"a claim that {excess[0][:80]!a} of {f'{task} {leg}'.strip()} was recomputed"
+                return [DataError(location, None, fault, "no more than could be recomputed here", "take it away")]
     return []
 
 
@@ -134,15 +133,15 @@ def check_boards(
     checked = []
     for verdict in verdicts:
         cause = broken.get(verdict.candidate.result.path) if verdict.candidate else None
-        found = f"that the board cannot be built with it: {(cause or '')[:500]}"
-        error = DataError(verdict.title, None, found, "that it can", AGAIN)
+        fault = f"that the board cannot be built with it: {(cause or '')[:500]}"
+        error = DataError(verdict.title, None, fault, "that it can", TAKE_UNCHANGED)
         checked.append(verdict.refused(error) if cause else verdict)
     return checked, notes
 
 
 def _duplicate(title: str, existing_title: str) -> DataError:
-    found = f"another result of the same system, suite, setting, data and seed at {existing_title}"
-    return DataError(title, None, found, "none", "if this one shall replace it, take that folder away first")
+    fault = f"another result of the same system, suite, setting, data and seed at {existing_title}"
+    return DataError(title, None, fault, "none", "if this one shall replace it, take that folder away first")
 
 
 def refuse(verdicts: Sequence[Verdict]) -> None:
@@ -160,13 +159,13 @@ def refuse(verdicts: Sequence[Verdict]) -> None:
         raise DataFaultsError(reasons, more)
 
 
-def add(verdicts: Sequence[Verdict], results: Path, when: str) -> list[Added]:
+def add(verdicts: Sequence[Verdict], results: Path, time: str) -> list[Added]:
     """Add results to a results folder; if one is refused, nothing is written.
 
     Args:
         verdicts: of `validate` and `check_place`.
         results: the results folder.
-        when: the time for the records, ISO 8601.
+        time: the time for the records, ISO 8601.
 
     Raises:
         DataError, DataFaultsError: why results are refused.
@@ -176,14 +175,14 @@ def add(verdicts: Sequence[Verdict], results: Path, when: str) -> list[Added]:
     try:
         results.mkdir(parents=True, exist_ok=True)
         with FileLock(results / ".lock"):
-            return [_add(verdict, verdict.candidate, results, when) for verdict in verdicts if verdict.candidate]
+            return [_add(verdict, verdict.candidate, results, time) for verdict in verdicts if verdict.candidate]
     except OSError as error:
         raise StoreError(
-            f"cannot write the result to {results}: {explain(error)}; mend that or choose another folder by --results"
+            f"cannot write the result to {results}: {explain(error)}; fix that or choose another folder by --results"
         ) from error
 
 
-def _add(verdict: Verdict, candidate: Candidate, results: Path, when: str) -> Added:
+def _add(verdict: Verdict, candidate: Candidate, results: Path, time: str) -> Added:
     """Copy a bundle to its place; what an interrupted addition left there is replaced."""
     if paths := existing(candidate, results):
         if paths[0].read_bytes() != candidate.raw:  # added during the validation
@@ -197,7 +196,7 @@ def _add(verdict: Verdict, candidate: Candidate, results: Path, when: str) -> Ad
             write_bytes(target / name, (candidate.folder / name).read_bytes())
             if sha256_file(target / name) != seal:
                 raise StoreError(f"{candidate.folder / name} changed while it was read; type the same command again")
-        write_record(verdict, target / RESULT, NEAR, when)
+        NEAR.write(target / RESULT, candidate.digest, verdict.findings, time)
         write_bytes(target / RESULT, candidate.raw)
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
@@ -206,39 +205,14 @@ def _add(verdict: Verdict, candidate: Candidate, results: Path, when: str) -> Ad
     return Added(verdict.title, target / RESULT, "added")
 
 
-def write_record(
-    verdict: Verdict, path: Path, records: Records, when: str, reproduced: Reproduction | None = None
-) -> None:
-    """Write what was recomputed of a readable result into its record.
-
-    Args:
-        verdict: of `validate`.
-        path: the result file that readers will find; it may not be there yet.
-        records: where the record goes.
-        when: the time, ISO 8601.
-        reproduced: what a reproduction elsewhere found.
-    """
-    if verdict.candidate is None:
-        raise ValueError("a result that cannot be read has no record")
-    records.write(
-        path,
-        hashlib.sha256(verdict.candidate.raw).hexdigest(),
-        recomputed=verdict.recomputed,
-        not_recomputed=verdict.not_recomputed,
-        data=verdict.data,
-        when=when,
-        reproduced=reproduced,
-    )
-
-
-def read_reproduction(path: Path, candidate: Candidate, by: str, when: str) -> Reproduction:
+def read_reproduction(path: Path, candidate: Candidate, by: str, time: str) -> Reproduction:
     """Read what `bench reproduce --json` printed of a result.
 
     Args:
         path: the file with its output.
         candidate: the result that it must be of.
         by: who ran it, or the address where the method's author confirms it.
-        when: the time, ISO 8601.
+        time: the time, ISO 8601.
 
     Raises:
         DataError: it is no such report, nothing ran anew, the numbers differ, or it is of another result.
@@ -259,6 +233,6 @@ def read_reproduction(path: Path, candidate: Candidate, by: str, when: str) -> R
             for measure, expected in leg.measures.items():
                 value = values.get((task, name, measure))
                 if value is None or abs(value - expected) > TOLERANCE:
-                    found = f"{measure} of {task} {name} = {value}"
-                    raise DataError(path, None, found, f"{expected}, as the result says")
-    return Reproduction.model_validate({"verdict": verdict, "when": when, "by": by})
+                    fault = f"{measure} of {task} {name} = {value}"
+                    raise DataError(path, None, fault, f"{expected}, as the result says")
+    return Reproduction.model_validate({"verdict": verdict, "when": time, "by": by})

@@ -3,6 +3,7 @@
 `ValidationErrors` collects every error, so that a submitter can fix all of them in one go.
 """
 
+import hashlib
 import os
 import re
 import stat
@@ -31,7 +32,7 @@ LARGEST_FILE = 1 << 20
 """Bytes of any other file of a bundle, so that thousands of them can be kept in git."""
 MOST_FILES = 5_000
 
-AGAIN = "take the result to hand in from the folder that `bench run` wrote, whole and unchanged"
+TAKE_UNCHANGED = "take the result to hand in from the folder that `bench run` wrote, whole and unchanged"
 _LISTED = 5  # errors of one file that are listed; further ones are counted
 _MODELS: dict[str, type[BaseModel]] = {CARDS: Cards, CURVES: Curves}
 _EXTRA = re.compile(r"[a-z][a-z-]{0,40}\.json")  # cards, and files that later releases may add
@@ -52,18 +53,18 @@ class ValidationErrors:
         """Return the number of all errors."""
         return sum(map(len, self._files.values()))
 
-    def add(self, file: str, found: str, expected: str, hint: str = "", line: int | None = None) -> None:
+    def add(self, file: str, fault: str, expected: str, hint: str = "", line: int | None = None) -> None:
         """Add an error of a file; the first few of each file are listed, the others are counted.
 
         Args:
             file: its path in the bundle; empty for the bundle as a whole.
-            found: what is there, in words.
+            fault: what is there, in words.
             expected: what should be there.
             hint: what to do.
             line: the line of the file, from 1.
         """
-        where = f"{self._title}/{file}" if file else self._title
-        self._files.setdefault(file, Faults(_LISTED)).add(DataError(where, line, found, expected, hint))
+        location = f"{self._title}/{file}" if file else self._title
+        self._files.setdefault(file, Faults(_LISTED)).add(DataError(location, line, fault, expected, hint))
 
     def count(self, file: str) -> int:
         """Return the number of errors of a file."""
@@ -109,6 +110,11 @@ class Candidate:
         return self.result.path.parent
 
     @property
+    def digest(self) -> str:
+        """The sha256 of its result file, as it was read."""
+        return hashlib.sha256(self.raw).hexdigest()
+
+    @property
     def content(self) -> Content:
         """The content of the result file, as models."""
         return self.result.content
@@ -128,7 +134,7 @@ def read_candidate(folder: Path, errors: ValidationErrors) -> Candidate | None:
         return None
     if RESULT not in sizes:
         if not errors.count(RESULT):
-            errors.add(RESULT, "no such file", "a result file", AGAIN)
+            errors.add(RESULT, "no such file", "a result file", TAKE_UNCHANGED)
         return None
     candidate = _read_result(folder / RESULT, errors)
     if candidate is not None:
@@ -152,9 +158,9 @@ def _file_sizes(folder: Path, errors: ValidationErrors) -> dict[str, int] | None
                 sizes[relative] = status.st_size
             elif not stat.S_ISDIR(status.st_mode):
                 kind = "a link" if stat.S_ISLNK(status.st_mode) else "a device"
-                errors.add(_printable(relative), kind, "files and folders alone", AGAIN)
+                errors.add(_printable(relative), kind, "files and folders alone", TAKE_UNCHANGED)
         if len(sizes) > MOST_FILES:
-            errors.add("", f"more than {MOST_FILES:,} files", "a file or two for each task", AGAIN)
+            errors.add("", f"more than {MOST_FILES:,} files", "a file or two for each task", TAKE_UNCHANGED)
             return None
     return sizes
 
@@ -166,18 +172,20 @@ def _printable(name: str) -> str:
 def _read_result(path: Path, errors: ValidationErrors) -> Candidate | None:
     """Check size, JSON, seal and version of the result file, and validate it against the model."""
     if (size := path.stat().st_size) > LARGEST_RESULT:
-        errors.add(RESULT, f"{size:,} bytes", f"at most {LARGEST_RESULT:,}", AGAIN)
+        errors.add(RESULT, f"{size:,} bytes", f"at most {LARGEST_RESULT:,}", TAKE_UNCHANGED)
         return None
     raw = path.read_bytes()
     with errors.collect(RESULT):
         if not isinstance(parse(raw, most=MOST_MARKS), dict):
-            errors.add(RESULT, "JSON that is no object", "a result", AGAIN)
+            errors.add(RESULT, "JSON that is no object", "a result", TAKE_UNCHANGED)
     if errors.count(RESULT):
         return None
     try:
         content = migrate(read_sealed(path))
     except ValueError as error:
-        errors.add(RESULT, f"that it cannot be trusted: {error}", "a result as it was written and sealed", AGAIN)
+        errors.add(
+            RESULT, f"that it cannot be trusted: {error}", "a result as it was written and sealed", TAKE_UNCHANGED
+        )
         return None
     candidate = None
     with errors.collect(RESULT):
@@ -196,7 +204,7 @@ def _check_file_names(content: Content, errors: ValidationErrors) -> None:
     for name in content.files:
         extra = name in optional or (_EXTRA.fullmatch(name) and name not in {RESULT, ACCEPTED})
         if name not in remotable and not extra:
-            errors.add(RESULT, f"the file name {shown(name)}", "files of the result's own tasks alone", AGAIN)
+            errors.add(RESULT, f"the file name {shown(name)}", "files of the result's own tasks alone", TAKE_UNCHANGED)
     for name in content.remote:
         if not remotable.get(name):
             errors.add(RESULT, f"a `remote` file {shown(name)}", "runs of the result's own tasks alone")
@@ -204,7 +212,7 @@ def _check_file_names(content: Content, errors: ValidationErrors) -> None:
             errors.add(RESULT, f"{name} in `files` and in `remote`", "it in one of them")
     for name in remotable:
         if name not in content.files and name not in content.remote:
-            errors.add(RESULT, f"no file {name}", "the run and the values of every task", AGAIN)
+            errors.add(RESULT, f"no file {name}", "the run and the values of every task", TAKE_UNCHANGED)
 
 
 def _check_files(candidate: Candidate, sizes: dict[str, int], errors: ValidationErrors) -> None:
@@ -213,7 +221,7 @@ def _check_files(candidate: Candidate, sizes: dict[str, int], errors: Validation
     for name in seals:
         safe = name.isascii() and name.isprintable() and ".." not in name
         if name not in sizes and not errors.count(name) and safe:
-            errors.add(name, "no such file", f"the file that {RESULT} names", AGAIN)
+            errors.add(name, "no such file", f"the file that {RESULT} names", TAKE_UNCHANGED)
     for name, size in sizes.items():
         if name in seals and size > LARGEST_FILE:
             hint = ""
@@ -222,15 +230,15 @@ def _check_files(candidate: Candidate, sizes: dict[str, int], errors: Validation
             errors.add(name, f"{size:,} bytes", f"at most {LARGEST_FILE:,}", hint)
         elif name in seals and (actual := sha256_file(candidate.folder / name)) != seals[name]:
             expected = f"{shown(seals[name][:12])[1:-1]}… as {RESULT} names"
-            errors.add(name, f"sha256 {actual[:12]}…", expected, AGAIN)
+            errors.add(name, f"sha256 {actual[:12]}…", expected, TAKE_UNCHANGED)
         elif name in seals and "/" not in name:
             with errors.collect(name):
                 value = parse((candidate.folder / name).read_bytes(), most=MOST_MARKS)
                 if name in _MODELS:
                     _MODELS[name].model_validate(value)
         elif name not in {*seals, RESULT, ACCEPTED}:
-            found = f"a file that {RESULT} does not name"
-            errors.add(_printable(name), found, "only files that it names", "take it away")
+            fault = f"a file that {RESULT} does not name"
+            errors.add(_printable(name), fault, "only files that it names", "take it away")
 
 
 def per_query(candidate: Candidate, task: str, leg: str, errors: ValidationErrors) -> PerQuery | None:
@@ -250,5 +258,7 @@ def unpacked_file(candidate: Candidate, name: str, errors: ValidationErrors) -> 
     try:
         return unpacked(path.read_bytes(), path)
     except StoreError:
-        errors.add(name, "what cannot be unpacked, or becomes too large", "a sound gzip file of at most 64 MiB", AGAIN)
+        errors.add(
+            name, "what cannot be unpacked, or becomes too large", "a sound gzip file of at most 64 MiB", TAKE_UNCHANGED
+        )
         return None

@@ -137,7 +137,7 @@ def recompute(
     for name, expected in (("tie", judged.tie), ("drop_identical", judged.drop_identical)):
         if (value := leg.protocol.get(name)) != expected:
             errors.add(RESULT, f"protocol {name} {shown(value)} of {title}", f"{expected!r}, the task's own", _RELEASE)
-    if not (_same_queries(task_leg, table, judged, errors) and _known_documents(task_leg, run, judged, errors)):
+    if not _is_covered(task_leg, table, run, judged, errors):
         return not_recomputed(leg, "see the reasons")
     try:
         ours = judged.score(run)
@@ -150,8 +150,8 @@ def recompute(
             _compare_values(task_leg, name, table, ours.scores, errors)
     for name in ours.official.keys() & leg.official.keys():
         if abs(ours.official[name] - leg.official[name]) > TOLERANCE:
-            found = f"{name} = {leg.official[name]:.6f} of {title}"
-            errors.add(RESULT, found, f"{ours.official[name]:.6f}, as recomputed", _RELEASE)
+            fault = f"{name} = {leg.official[name]:.6f} of {title}"
+            errors.add(RESULT, fault, f"{ours.official[name]:.6f}, as recomputed", _RELEASE)
     computed = {*judged.measures, *ours.official}
     names = [*leg.measures, *leg.official]
     return Outcome(
@@ -161,31 +161,33 @@ def recompute(
     )
 
 
-def _same_queries(task_leg: tuple[str, str], table: PerQuery, judged: JudgedLeg, errors: ValidationErrors) -> bool:
-    """Compare the queries with the judged ones, none of which may be left out of a mean."""
+def _is_covered(
+    task_leg: tuple[str, str], table: PerQuery, run: Run, judged: JudgedLeg, errors: ValidationErrors
+) -> bool:
+    """Check that the judged queries are those of the values, and that the corpus has the documents of the run.
+
+    No judged query may be left out of a mean, and no ranking may be deeper than the task's measures look.
+    """
+    name, runs = place("per-query", *task_leg), place("runs", *task_leg)
     covered = coverage(dict.fromkeys(judged.queries), dict.fromkeys(table.queries))
-    name = place("per-query", *task_leg)
     if covered.missing:
-        found = f"no value of {len(covered.missing):,} judged queries, e.g. {shown(covered.missing[0])}"
-        errors.add(name, found, f"one for each of the {len(judged.queries):,}, 0 where nothing was found", _RELEASE)
+        fault = f"no value of {len(covered.missing):,} judged queries, e.g. {shown(covered.missing[0])}"
+        errors.add(name, fault, f"one for each of the {len(judged.queries):,}, 0 where nothing was found", _RELEASE)
     if covered.unexpected:
-        found = f"{len(covered.unexpected):,} queries without judgements, e.g. {shown(covered.unexpected[0])}"
-        errors.add(name, found, f"the {len(judged.queries):,} judged ones alone", _RELEASE)
-    return not (covered.missing or covered.unexpected)
-
-
-def _known_documents(task_leg: tuple[str, str], run: Run, judged: JudgedLeg, errors: ValidationErrors) -> bool:
-    """Check the depth of the rankings, and that the corpus has all of their documents."""
-    name = place("runs", *task_leg)
+        fault = f"{len(covered.unexpected):,} queries without judgements, e.g. {shown(covered.unexpected[0])}"
+        errors.add(name, fault, f"the {len(judged.queries):,} judged ones alone", _RELEASE)
+    if covered.missing or covered.unexpected:
+        return False
     for ranking in run.values():
         if judged.depth is not None and len(ranking.documents) > judged.depth:
-            found = f"{len(ranking.documents):,} documents of query {shown(ranking.query)}"
-            errors.add(name, found, f"at most {judged.depth:,}, the deepest cut of the task's measures", _RELEASE)
-    documents = dict.fromkeys(document for ranking in run.values() for document in ranking.documents)
-    missing = judged.missing_documents(list(documents))
+            fault = f"{len(ranking.documents):,} documents of query {shown(ranking.query)}"
+            errors.add(runs, fault, f"at most {judged.depth:,}, the deepest cut of the task's measures", _RELEASE)
+    missing = judged.missing_documents(
+        list(dict.fromkeys(document for ranking in run.values() for document in ranking.documents))
+    )
     if missing:
-        found = f"{len(missing):,} documents that the corpus lacks, e.g. {shown(missing[0])}"
-        errors.add(name, found, "ids of the task's corpus", _RELEASE)
+        fault = f"{len(missing):,} documents that the corpus lacks, e.g. {shown(missing[0])}"
+        errors.add(runs, fault, "ids of the task's corpus", _RELEASE)
     return not missing
 
 
@@ -199,6 +201,6 @@ def _compare_values(
     if different:
         first = different[0]
         more = f" (and others for {len(different) - 1:,} more)" if len(different) > 1 else ""
-        found = f"{name} = {submitted[first]:.6f} for query {shown(first)}{more}"
+        fault = f"{name} = {submitted[first]:.6f} for query {shown(first)}{more}"
         expected = f"{ours[first]:.6f}, as recomputed from the run and the judgements"
-        errors.add(place("per-query", *task_leg), found, expected, _RELEASE)
+        errors.add(place("per-query", *task_leg), fault, expected, _RELEASE)

@@ -14,7 +14,7 @@ from bench.evaluation.measures.aggregate import mean
 from bench.evaluation.measures.specs import parse
 from bench.evaluation.results.format import Leg, PerQuery, place, silent_place
 from bench.types import Ranking, Run, Tie
-from leaderboard.submissions.bundle import AGAIN, Candidate, ValidationErrors, unpacked_file
+from leaderboard.submissions.bundle import TAKE_UNCHANGED, Candidate, ValidationErrors, unpacked_file
 from leaderboard.submissions.recompute import TOLERANCE
 
 _GROWING = frozenset({"R", "RR", "Success", "answer-R", "Rkt"})
@@ -34,32 +34,32 @@ def check_table(task_leg: tuple[str, str], leg: Leg, table: PerQuery, errors: Va
     """
     name, count = place("per-query", *task_leg), len(table.queries)
     if not count == len(set(table.queries)) == leg.queries:
-        found = f"{count:,} queries, {len(set(table.queries)):,} of them different"
-        errors.add(name, found, f"each of the {leg.queries:,} once", AGAIN)
+        fault = f"{count:,} queries, {len(set(table.queries)):,} of them different"
+        errors.add(name, fault, f"each of the {leg.queries:,} once", TAKE_UNCHANGED)
     if unshared := table.measures.keys() ^ leg.measures.keys():
-        found = f"{shown(min(unshared))} in one of result.json and this file alone"
-        errors.add(name, found, "the same measures in both", AGAIN)
+        fault = f"{shown(min(unshared))} in one of result.json and this file alone"
+        errors.add(name, fault, "the same measures in both", TAKE_UNCHANGED)
     columns = {}
     for measure, expected in leg.measures.items():
         column = table.measures.get(measure, [])
         if measure not in unshared and len(column) != count:
-            errors.add(name, f"{len(column):,} values of {shown(measure)}", f"{count:,}, one a query", AGAIN)
+            errors.add(name, f"{len(column):,} values of {shown(measure)}", f"{count:,}, one a query", TAKE_UNCHANGED)
         elif measure not in unshared:
             columns[measure] = column
             if count and abs(mean(column) - expected) > TOLERANCE:
-                found = f"a mean {shown(measure)} of {mean(column):.6f}"
-                errors.add(name, found, f"{expected:.6f} as result.json says", AGAIN)
+                fault = f"a mean {shown(measure)} of {mean(column):.6f}"
+                errors.add(name, fault, f"{expected:.6f} as result.json says", TAKE_UNCHANGED)
     for low, high in _growing(columns):
         for query, less, more in zip(table.queries, columns[low], columns[high], strict=True):
             if less > more + TOLERANCE:
-                found = f"{low} = {less:.6f} above {high} = {more:.6f} for query {shown(query)}"
-                errors.add(name, found, "a measure that never falls as its cut grows", AGAIN)
+                fault = f"{low} = {less:.6f} above {high} = {more:.6f} for query {shown(query)}"
+                errors.add(name, fault, "a measure that never falls as its cut grows", TAKE_UNCHANGED)
                 break
     for first, second in pairwise(sorted(_FIRST & columns.keys())):
         for query, value, equal in zip(table.queries, columns[first], columns[second], strict=True):
             if abs(value - equal) > TOLERANCE:
-                found = f"{first} = {value:.6f} and {second} = {equal:.6f} for query {shown(query)}"
-                errors.add(name, found, "the same value: both look at the first document alone", AGAIN)
+                fault = f"{first} = {value:.6f} and {second} = {equal:.6f} for query {shown(query)}"
+                errors.add(name, fault, "the same value: both look at the first document alone", TAKE_UNCHANGED)
                 break
 
 
@@ -106,16 +106,18 @@ def read_checked_run(
     queries, depth = set(table.queries), leg.protocol.get("k")
     for query, ranking in run.items():
         if query not in queries:
-            errors.add(name, f"query {shown(query)}", f"one of those in {place('per-query', *task_leg)}", AGAIN)
+            errors.add(
+                name, f"query {shown(query)}", f"one of those in {place('per-query', *task_leg)}", TAKE_UNCHANGED
+            )
         if isinstance(depth, int) and len(ranking.documents) > depth:
-            found = f"{len(ranking.documents):,} documents of query {shown(query)}"
-            errors.add(name, found, f"at most {depth:,}, the depth that result.json declares", AGAIN)
+            fault = f"{len(ranking.documents):,} documents of query {shown(query)}"
+            errors.add(name, fault, f"at most {depth:,}, the depth that result.json declares", TAKE_UNCHANGED)
         _check_order(name, ranking, tie, errors)
     silent = silent_place(*task_leg)
     if silent in candidate.content.files and not errors.count(silent):
         lines = (candidate.folder / silent).read_bytes().decode("utf-8", "replace").splitlines()
         if ranked := run.keys() & set(lines):
-            errors.add(silent, f"query {shown(min(ranked))}", "queries without a line in the run alone", AGAIN)
+            errors.add(silent, f"query {shown(min(ranked))}", "queries without a line in the run alone", TAKE_UNCHANGED)
     return None if errors.count(name) else run
 
 
@@ -129,7 +131,7 @@ def _in_file_order(raw: bytes, name: str, errors: ValidationErrors) -> dict[str,
         documents, scores = table.setdefault(query, ([], []))
         if int(rank) != len(documents) + 1:
             expected = f"{len(documents) + 1}: ranks count from 1 in the order of the file"
-            errors.add(name, f"rank {rank} of query {shown(query)}", expected, AGAIN, number)
+            errors.add(name, f"rank {rank} of query {shown(query)}", expected, TAKE_UNCHANGED, number)
         documents.append(document)
         scores.append(float(score))
     return {
@@ -142,13 +144,13 @@ def _check_order(name: str, ranking: Ranking, tie: Tie, errors: ValidationErrors
     """Refuse scores that increase, and documents of equal score in another order than the tie rule's."""
     for rank, (before, after) in enumerate(pairwise(ranking.scores), 2):
         if after > before:
-            found = f"score {after} at rank {rank} of query {shown(ranking.query)}, after {before}"
-            errors.add(name, found, "scores that never increase", AGAIN)
+            fault = f"score {after} at rank {rank} of query {shown(ranking.query)}, after {before}"
+            errors.add(name, fault, "scores that never increase", TAKE_UNCHANGED)
             return
     documents = ranking.documents
     for rank, (position, document) in enumerate(zip(order(documents, ranking.scores, tie), documents, strict=True), 1):
         if position != rank - 1:
-            found = f"document {shown(document)} at rank {rank} of query {shown(ranking.query)}"
+            fault = f"document {shown(document)} at rank {rank} of query {shown(ranking.query)}"
             expected = f"{shown(documents[position])}, which has the same score and comes before it ({tie})"
-            errors.add(name, found, expected, AGAIN)
+            errors.add(name, fault, expected, TAKE_UNCHANGED)
             return

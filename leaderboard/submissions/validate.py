@@ -1,16 +1,14 @@
 """Validate a result from elsewhere: check everything that can be checked, and report every reason to refuse it."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from bench.core.errors import DataError
 from bench.data.formats.faults import shown
 from bench.evaluation.results import RESULT
 from bench.evaluation.results.format import place
-from leaderboard.records import NEAR, Records
-from leaderboard.submissions.bundle import AGAIN, Candidate, ValidationErrors, per_query, read_candidate
+from leaderboard.records import NEAR, Findings, Records
+from leaderboard.submissions.bundle import TAKE_UNCHANGED, Candidate, ValidationErrors, per_query, read_candidate
 from leaderboard.submissions.metadata_checks import check_averages, check_metadata
 from leaderboard.submissions.recompute import InstalledSuite, JudgedLeg, Judges, Outcome, not_recomputed, recompute
 from leaderboard.submissions.run_checks import check_table, read_checked_run
@@ -25,46 +23,23 @@ class Verdict:
         candidate: the result; None if it cannot be read.
         reasons: why it is refused, file by file; none if it is accepted.
         more: number of errors that are counted but not listed.
-        outcomes: what was recomputed, by task and leg.
+        findings: what was recomputed.
     """
 
     title: str
     candidate: Candidate | None
     reasons: tuple[DataError, ...]
     more: int = 0
-    outcomes: Mapping[tuple[str, str], Outcome] = field(default_factory=dict)
+    findings: Findings = field(default_factory=Findings)
 
     @property
     def accepted(self) -> bool:
         """Whether there is no reason to refuse it."""
         return not self.reasons
 
-    @property
-    def recomputed(self) -> dict[str, dict[str, list[str]]]:
-        """Names of recomputed numbers, by task and leg."""
-        return self._by_task(lambda outcome: list(outcome.recomputed))
-
-    @property
-    def data(self) -> dict[str, dict[str, str]]:
-        """Digests of the judgements that were used, by task and leg."""
-        return self._by_task(lambda outcome: outcome.data)
-
-    @property
-    def not_recomputed(self) -> dict[str, dict[str, dict[str, str]]]:
-        """Why the others were not recomputed, by task, leg and name."""
-        return self._by_task(lambda outcome: {name: why[:2000] for name, why in outcome.not_recomputed.items()})
-
     def refused(self, *reasons: DataError) -> "Verdict":
         """Return the verdict with more reasons to refuse the result."""
         return replace(self, reasons=(*self.reasons, *reasons))
-
-    def _by_task(self, read: Callable[[Outcome], Any]) -> dict[str, dict[str, Any]]:
-        """Return what is read from each outcome, by task and leg; empty values are left out."""
-        values: dict[str, dict[str, Any]] = {}
-        for (task, leg), outcome in self.outcomes.items():
-            if value := read(outcome):
-                values.setdefault(task, {})[leg] = value
-        return values
 
 
 def validate(folder: Path, title: str, judges: Judges) -> Verdict:
@@ -83,7 +58,7 @@ def validate(folder: Path, title: str, judges: Judges) -> Verdict:
     """
     errors = ValidationErrors(title)
     candidate = read_candidate(folder, errors)
-    outcomes: dict[tuple[str, str], Outcome] = {}
+    findings = Findings()
     if candidate is not None:
         check_metadata(candidate, judges.methods, errors)
         suite: InstalledSuite | str = "see the reasons"
@@ -92,9 +67,16 @@ def validate(folder: Path, title: str, judges: Judges) -> Verdict:
         check_averages(candidate, suite, errors)
         for task, legs in candidate.content.tasks.items():
             for leg in legs:
-                outcomes[task, leg] = _check_leg(candidate, task, leg, judges, suite, errors)
+                outcome = _check_leg(candidate, task, leg, judges, suite, errors)
+                if outcome.recomputed:
+                    findings.recomputed.setdefault(task, {})[leg] = list(outcome.recomputed)
+                if outcome.not_recomputed:
+                    reasons = {name: reason[:2000] for name, reason in outcome.not_recomputed.items()}
+                    findings.not_recomputed.setdefault(task, {})[leg] = reasons
+                if outcome.data:
+                    findings.data.setdefault(task, {})[leg] = outcome.data
     listed = errors.listed()
-    return Verdict(title, candidate, tuple(listed), len(errors) - len(listed), outcomes)
+    return Verdict(title, candidate, tuple(listed), len(errors) - len(listed), findings)
 
 
 def _check_leg(
@@ -103,8 +85,8 @@ def _check_leg(
     """Check the values and the run of a leg, one against the other, and both against the judgements."""
     leg, task_leg = candidate.content.tasks[task][name], (task, name)
     if not isinstance(leg.protocol.get("k"), int) or leg.protocol.get("tie") not in ("trec", "list"):
-        found = f"the protocol {shown(leg.protocol)} of {f'{task} {name}'.strip()}"
-        errors.add(RESULT, found, "`tie` and `k` as a run writes them", AGAIN)
+        fault = f"the protocol {shown(leg.protocol)} of {f'{task} {name}'.strip()}"
+        errors.add(RESULT, fault, "`tie` and `k` as a run writes them", TAKE_UNCHANGED)
     errors_before = len(errors)
     table = per_query(candidate, task, name, errors)
     if table is None:
@@ -140,17 +122,19 @@ def require_recomputed(verdict: Verdict, records: Records = NEAR) -> Verdict:
                 DataError(
                     verdict.title, None, f"a record of other judgements of {task} {leg}".strip(), "one of those here"
                 )
-                for (task, leg), outcome in verdict.outcomes.items()
-                if outcome.data and outcome.data != record.data.get(task, {}).get(leg)
+                for task, legs in verdict.findings.data.items()
+                for leg, digest in legs.items()
+                if digest != record.data.get(task, {}).get(leg)
             ]
             return verdict if verdict.reasons else verdict.refused(*changed)
         if records.excepted(candidate.target):
             return verdict
     first: dict[str, str] = {}
-    for (task, leg), outcome in verdict.outcomes.items():
-        for name, reason in outcome.not_recomputed.items():
-            first.setdefault(reason, f"{shown(name)} of {f'{task} {leg}'.strip()}, which could not be recomputed")
+    for task, legs in verdict.findings.not_recomputed.items():
+        for leg, by_name in legs.items():
+            for name, reason in by_name.items():
+                first.setdefault(reason, f"{shown(name)} of {f'{task} {leg}'.strip()}, which could not be recomputed")
     reasons = [
-        DataError(verdict.title, None, found, "only recomputable numbers", reason) for reason, found in first.items()
+        DataError(verdict.title, None, fault, "only recomputable numbers", reason) for reason, fault in first.items()
     ]
     return verdict if verdict.reasons else verdict.refused(*reasons)

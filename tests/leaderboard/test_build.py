@@ -148,7 +148,10 @@ HARMS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         lambda content: content["system"].update(settings=LONG_SETTINGS),
         "expected at most",
     ),
-    "curves that are none": (lambda content: content["files"].update({"curves.json": sha256(b"[1]").hexdigest()}), "curves"),
+    "curves that are none": (
+        lambda content: content["files"].update({"curves.json": sha256(b"[1]").hexdigest()}),
+        "curves",
+    ),
 }
 
 

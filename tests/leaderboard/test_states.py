@@ -16,7 +16,7 @@ from bench.types import GridCell, Preset
 from leaderboard.build import files
 from leaderboard.pages.ablations import grids
 from leaderboard.pages.index import new_rows
-from leaderboard.records import ONLY_RECOMPUTED, Basis, Records, Reproduction
+from leaderboard.records import ONLY_RECOMPUTED, Basis, Findings, Records, Reproduction
 from leaderboard.site import heat
 from leaderboard.site.boards import Board, boards
 from leaderboard.site.export import export
@@ -188,16 +188,8 @@ def test_maintainers_records_alone_count_where_their_folder_is_given(
         return records.verification(result(path)).basis
 
     def record(recomputed: dict[str, dict[str, list[str]]], reproduced: Reproduction | None = None) -> Path:
-        data = {"made/a": {"": "0" * 64}}
-        return records.write(
-            path,
-            sha256_file(path),
-            recomputed=recomputed,
-            not_recomputed={},
-            data=data,
-            when="2026",
-            reproduced=reproduced,
-        )
+        findings = Findings(recomputed, data={"made/a": {"": "0" * 64}})
+        return records.write(path, sha256_file(path), findings, "2026", reproduced)
 
     assert basis() is Basis.SUBMITTED
     record({"made/a": {"": ["RR@100"]}})

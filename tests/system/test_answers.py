@@ -180,7 +180,7 @@ def test_a_question_that_found_nothing_is_a_miss(tmp_path: Path, scored: Any) ->
     verdict = validate(
         Path(row["result_file"]).parent, "it", SuiteJudges(_plugins(SILENT), Store(tmp_path / "store"), None)
     )
-    assert (verdict.reasons, verdict.not_recomputed) == ((), {})
+    assert (verdict.reasons, verdict.findings.not_recomputed) == ((), {})
     theirs.with_name("theirs.trec.empty").unlink()
     scored_run = scored(run.read_text(), _plugins(SILENT))
     assert scored_run.official == {"R@1kt (XOR)": 1.0, "R@5kt (XOR)": 1.0}

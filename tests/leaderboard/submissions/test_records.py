@@ -11,12 +11,12 @@ import pytest
 from bench.cli import main
 from bench.cli.leaderboard_judges import SuiteJudges
 from bench.core.errors import DataError
-from bench.core.files import read_sealed, write_sealed
+from bench.core.files import read_sealed, sha256_file, write_sealed
 from bench.evaluation.results.read import result
 from bench.testing import fields
 from leaderboard.records import EXCEPTIONS, NEAR, Basis, Records, Reproduction
 from leaderboard.site import verify
-from leaderboard.submissions.add import check_boards, read_reproduction, write_record
+from leaderboard.submissions.add import check_boards, read_reproduction
 from leaderboard.submissions.validate import require_recomputed, validate
 from tests.leaderboard.conftest import Bundle
 from tests.leaderboard.spoil import rehash
@@ -33,7 +33,7 @@ def test_a_record_stands_for_data_that_are_not_here(look: Look, bundle: Bundle, 
     """Written where the data are; elsewhere a strict check passes by it, of this bundle and these judgements alone."""
     recomputed, blind = look(bundle), validate(bundle.folder, "it", NoData())
     assert not require_recomputed(blind, records).accepted
-    write_record(recomputed, bundle.path, records, "2026")
+    records.write(bundle.path, sha256_file(bundle.path), recomputed.findings, "2026")
     (place,) = (bundle.folder.parent / "records").iterdir()
     assert records.verification(result(bundle.path)).basis is Basis.RECOMPUTED
     assert require_recomputed(blind, records).accepted
@@ -123,7 +123,7 @@ def test_the_commands_take_a_folder_of_records(
 
 def test_a_record_next_to_a_result_proves_nothing(look: Look, bundle: Bundle) -> None:
     """A strict check believes the records of maintainers alone: anybody can write one into a bundle."""
-    write_record(look(bundle), bundle.path, NEAR, "2026")
+    NEAR.write(bundle.path, sha256_file(bundle.path), look(bundle).findings, "2026")
     assert NEAR.verification(result(bundle.path)).basis is Basis.RECOMPUTED
     assert not require_recomputed(validate(bundle.folder, "it", NoData())).accepted
 

@@ -43,8 +43,11 @@ def test_results_of_the_pipeline_pass(look: Look, bundle: Bundle, mini: Bundle) 
         verdict = look(submitted)
         assert reasons_of(verdict) == ""
         assert verdict.accepted
-        assert verdict.not_recomputed == {}
-        assert set(verdict.recomputed[submitted.task][""]) == {*submitted.leg["measures"], *submitted.leg["official"]}
+        assert verdict.findings.not_recomputed == {}
+        assert set(verdict.findings.recomputed[submitted.task][""]) == {
+            *submitted.leg["measures"],
+            *submitted.leg["official"],
+        }
 
 
 @pytest.mark.parametrize(("columns", "sentence"), cases("measures-that-contradict-each-other"))
@@ -79,8 +82,8 @@ def test_what_cannot_be_computed_again_is_told(bundle: Bundle) -> None:
     """Accepted, each number with its reason; under `require_recomputed` the reason is one to refuse."""
     verdict = validate(bundle.folder, "it", NoData())
     assert verdict.accepted
-    assert verdict.recomputed == {}
-    assert set(verdict.not_recomputed[bundle.task][""].values()) == {"no suite here"}
+    assert verdict.findings.recomputed == {}
+    assert set(verdict.findings.not_recomputed[bundle.task][""].values()) == {"no suite here"}
     refused = require_recomputed(verdict)
     assert [(reason.where, reason.hint) for reason in refused.reasons] == [("it", "no suite here")]
     assert refused.reasons[0].found.startswith("'nDCG@10' of beir/tiny-beir")
@@ -98,7 +101,7 @@ def test_a_run_that_lies_elsewhere(bundle: Bundle, look: Look) -> None:
     verdict = look(bundle)
     assert reasons_of(verdict) == ""
     why = "the run is not in the bundle (2.5 MB at https://x.org/r.gz)"
-    assert verdict.not_recomputed[bundle.task][""]["nDCG@10"] == why
+    assert verdict.findings.not_recomputed[bundle.task][""]["nDCG@10"] == why
 
 
 def test_many_faults_of_a_file_are_counted(bundle: Bundle, look: Look) -> None:
