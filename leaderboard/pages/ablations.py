@@ -189,8 +189,17 @@ class GridPage:
 
 
 def files(site: Site, renderer: Renderer) -> Files:
-    """`ablations/index.html`, and for every grid a page of official data and one of each other kind that it ran on."""
-    grid_pages = [page for grid in grids(site) for page in _pages(grid)]
+    """Yield `ablations/index.html`, and for every grid a page of official data and one of each kind that it ran on.
+
+    The page of official data is always there, for it has the paper's table.
+    """
+    grid_pages = []
+    for grid in grids(site):
+        name = f"{slug(grid.method)}-{slug(grid.name)}"
+        for data, proxy_for in dict.fromkeys([(FIRST, ""), *((run.data, run.proxy_for) for run in grid.runs)]):
+            runs = tuple(run for run in grid.runs if (run.data, run.proxy_for) == (data, proxy_for))
+            stem = f"{folder(data, proxy_for)}ablations/{name}{f'-{slug(proxy_for)}' if proxy_for else ''}"
+            grid_pages.append(GridPage(grid, data, proxy_for, runs, stem))
     if not grid_pages:
         return
     if not any(page.runs for page in grid_pages):
@@ -207,19 +216,3 @@ def files(site: Site, renderer: Renderer) -> Files:
             cells={cell.name: cell for cell in page.grid.preset.cells},
             others=[sibling for sibling in grid_pages if sibling.grid is page.grid and sibling is not page],
         )
-
-
-def _pages(grid: PresetGrid) -> Sequence[GridPage]:
-    """The pages of a grid: that of official data always, for it has the paper's table."""
-    kinds = dict.fromkeys([(FIRST, ""), *((run.data, run.proxy_for) for run in grid.runs)])
-    name = f"{slug(grid.method)}-{slug(grid.name)}"
-    return [
-        GridPage(
-            grid,
-            data,
-            proxy_for,
-            tuple(run for run in grid.runs if (run.data, run.proxy_for) == (data, proxy_for)),
-            f"{folder(data, proxy_for)}ablations/{name}{f'-{slug(proxy_for)}' if proxy_for else ''}",
-        )
-        for data, proxy_for in kinds
-    ]

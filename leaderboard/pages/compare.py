@@ -66,8 +66,13 @@ def _board(renderer: Renderer, rows: Sequence[Entry]) -> Files:
     # a single task is the headline
     tasks = [_numbers(cells, column.task) for column in board.columns] if len(board.columns) > 1 else [headline]
     for position, entry in enumerate(rows, 1):
-        yield f"{entry.inside}data/pairs/{entry.id}.js", _script(entry, rows[position:], headline, tasks)
-    pairs = list(ranks.pairs())
+        key, content = f"pairs-{entry.id}", _pairs(entry, rows[position:], headline, tasks)
+        script = as_script(key, content)
+        if len(script) > LARGEST:  # tasks and doubts are left to the table and the settings
+            pairs = {name: {**pair, "tasks": [], "doubts": []} for name, pair in content["pairs"].items()}
+            script = as_script(key, {**content, "pairs": pairs})
+        yield f"{entry.inside}data/pairs/{entry.id}.js", script
+    ranked_pairs = list(ranks.pairs())
     yield renderer.file(
         "compare.html",
         stem,
@@ -76,9 +81,9 @@ def _board(renderer: Renderer, rows: Sequence[Entry]) -> Files:
         board=board,
         sentence=sentence(board),
         suite=f"{board_stem(board)}.html",
-        pairs=[(*pair, ranks.comparison(*pair)) for pair in pairs[:_SHOWN]],
-        doubted=len(pairs) <= DOUBTED,
-        more=max(0, len(pairs) - _SHOWN),
+        pairs=[(*pair, ranks.comparison(*pair)) for pair in ranked_pairs[:_SHOWN]],
+        doubted=len(ranked_pairs) <= DOUBTED,
+        more=max(0, len(ranked_pairs) - _SHOWN),
         name=stem.rpartition("/")[2],
         page_data=text.json_for_page(_page_data(stem, rows)),
         stems={entry.row.name: f"{entry.stem}.html" for entry in rows},
@@ -113,16 +118,6 @@ def _page_data(stem: str, rows: Sequence[Entry]) -> dict[str, Any]:
         ],
         "rows": [{"slug": text.slug(entry.row.name), "name": entry.row.name, "id": entry.id} for entry in rows],
     }
-
-
-def _script(entry: Entry, below: Sequence[Entry], headline: Numbers, tasks: Sequence[Numbers]) -> bytes:
-    """The file of a row; where it would be too large, tasks and doubts are left to the table and the settings."""
-    key, content = f"pairs-{entry.id}", _pairs(entry, below, headline, tasks)
-    script = as_script(key, content)
-    if len(script) <= LARGEST:
-        return script
-    pairs = {lower: {"whole": pair["whole"], "tasks": [], "doubts": []} for lower, pair in content["pairs"].items()}
-    return as_script(key, {**content, "pairs": pairs})
 
 
 def _pairs(entry: Entry, below: Sequence[Entry], headline: Numbers, tasks: Sequence[Numbers]) -> dict[str, Any]:

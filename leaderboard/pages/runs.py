@@ -43,23 +43,14 @@ def files(site: Site, renderer: Renderer) -> Files:
                 if len(content) <= _BUDGET:
                     break
             yield f"{entry.stem}.html", content
-            if site.runs:
-                yield from _bundles(entry)
-
-
-def _bundles(entry: Entry) -> Files:
-    """Yield the bundles of a row.
-
-    Of the user's own folders the result file alone, for their ids are nobody else's business; what is too large stays
-    out.
-    """
-    for result in entry.results:
-        stem = f"{entry.stem}/seed-{result.content.seed}"
-        yield f"{stem}/{RESULT}", result.path.read_bytes()
-        for name in () if entry.board.data == "local" else result.content.files:
-            path = result.path.parent / name
-            if path.is_file() and path.stat().st_size <= LARGEST_RUN:
-                yield f"{stem}/{name}", path.read_bytes()
+            for result in entry.results if site.runs else ():
+                stem = f"{entry.stem}/seed-{result.content.seed}"
+                yield f"{stem}/{RESULT}", result.path.read_bytes()
+                # What is too large stays out, and of the user's own folders all else: their ids are nobody's business.
+                for name in () if entry.board.data == "local" else result.content.files:
+                    path = result.path.parent / name
+                    if path.is_file() and path.stat().st_size <= LARGEST_RUN:
+                        yield f"{stem}/{name}", path.read_bytes()
 
 
 def _page(renderer: Renderer, entry: Entry, query_files: Sequence[perquery.QueryFiles], most: int) -> bytes:

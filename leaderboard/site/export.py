@@ -69,7 +69,14 @@ def export(
         raise UsageError(f"{unknown('table', table, sorted(by_table))} {hint}", where="TABLE", found=table, hint=hint)
     results = by_table[table]
     if kind in _SYSTEM_FORMATS or table.rpartition("/")[2] == ALL:
-        marked = [result if records.verification(result).verified else _mark(result) for result in results]
+        marked = []
+        for result in results:
+            content = result.content
+            if not records.verification(result).verified:
+                label = f"{content.system.label} ({UNVERIFIED})"
+                marked_system = content.system.model_copy(update={"label": label})
+                content = content.model_copy(update={"system": marked_system})
+            marked.append(replace(result, content=content))
         if kind == EVERY_EVAL_EVER:
             expected = "one board, SUITE/SETTING, with --format every-eval-ever"
             raise UsageError(where="TABLE", found=table, expected=expected)
@@ -99,13 +106,6 @@ def _systems(results: Iterable[Result], kind: str, system: str | None) -> Files:
         hint = "name one by --system LABEL"
         raise UsageError(where="--format model-index", found=f"{len(hashes)} systems", expected="one", hint=hint)
     return {"table": model_index(groups)}
-
-
-def _mark(result: Result) -> Result:
-    """Return a result whose label says that it was not verified."""
-    system = result.content.system
-    system = system.model_copy(update={"label": f"{system.label} ({UNVERIFIED})"})
-    return replace(result, content=result.content.model_copy(update={"system": system}))
 
 
 def tables(results: Sequence[Result]) -> dict[str, list[Result]]:

@@ -3,55 +3,28 @@
 Averages over groups describe where a system is strong; they are not tested.
 """
 
+import json
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from importlib import resources
 
 from bench.evaluation.measures.aggregate import mean
 from leaderboard.site.systems import System, stage_facts
 
-# fmt: off
-_LANGUAGES = {
-    "af": "afr-Latn", "ar": "ara-Arab", "az": "aze-Latn", "bg": "bul-Cyrl", "bn": "ben-Beng", "cs": "ces-Latn",
-    "da": "dan-Latn", "de": "deu-Latn", "el": "ell-Grek", "en": "eng-Latn", "es": "spa-Latn", "et": "est-Latn",
-    "eu": "eus-Latn", "fa": "fas-Arab", "fi": "fin-Latn", "fr": "fra-Latn", "ha": "hau-Latn", "he": "heb-Hebr",
-    "hi": "hin-Deva", "hu": "hun-Latn", "id": "ind-Latn", "ig": "ibo-Latn", "it": "ita-Latn", "ja": "jpn-Jpan",
-    "jv": "jav-Latn", "ka": "kat-Geor", "kk": "kaz-Cyrl", "km": "khm-Khmr", "ko": "kor-Hang", "ml": "mal-Mlym",
-    "mr": "mar-Deva", "ms": "msa-Latn", "my": "mya-Mymr", "nl": "nld-Latn", "no": "nor-Latn", "pl": "pol-Latn",
-    "pt": "por-Latn", "ro": "ron-Latn", "ru": "rus-Cyrl", "rw": "kin-Latn", "sr": "srp-Cyrl", "sv": "swe-Latn",
-    "sw": "swa-Latn", "ta": "tam-Taml", "te": "tel-Telu", "th": "tha-Thai", "tl": "tgl-Latn", "tr": "tur-Latn",
-    "tw": "twi-Latn", "uk": "ukr-Cyrl", "ur": "urd-Arab", "vi": "vie-Latn", "wo": "wol-Latn", "yo": "yor-Latn",
-    "zh": "zho-Hans", "zu": "zul-Latn",
-}
-# fmt: on
+_TABLE = json.loads(resources.files("leaderboard").joinpath("site", "languages.json").read_bytes())
+_LANGUAGES = {code: name for code, (name, _, _) in _TABLE["languages"].items()}
 """ISO 639-1 as our tasks have it → ISO 639-3 and script as mteb has it."""
-_CHINESE = {"zh_cn": "zho-Hans", "zh_hk": "zho-Hant", "zh_tw": "zho-Hant"}
-_CODES = {code[:3]: code for code in _LANGUAGES.values()} | {"swh": "swh-Latn", "cmn": "cmn-Hans", "pes": "pes-Arab"}
-_SCRIPTS = {"Latn": "Latin", "Cyrl": "Cyrillic", "Arab": "Arabic", "Deva": "Devanagari", "Hans": "Chinese"}
-_FAMILIES = {
-    "Indo-European": "af bg bn cs da de el en es fa fr hi it mr nl no pl pt ro ru sr sv uk ur",
-    "Afro-Asiatic": "ar ha he",
-    "Austronesian": "id jv ms tl",
-    "Dravidian": "ml ta te",
-    "Niger-Congo": "ig rw sw tw wo yo zu",
-    "Turkic": "az kk tr",
-    "Uralic": "et fi hu",
-}
-"""ISO 639-1 codes; the families of which the suites have a single language are left to `other`."""
-_FAMILY = {_LANGUAGES[code]: family for family, codes in _FAMILIES.items() for code in codes.split()}
-_RESOURCES = {
-    "4–5": "ar cs de en es eu fa fi fr hi hu it ja ko nl pl pt ru sr sv tr vi zh",
-    "3": "af bg bn da el et he id ka kk ms ro ta th tl uk ur",
-}
-"""Classes of Joshi et al. (2020, The State and Fate of Linguistic Diversity); others are 0 to 2."""
-_RESOURCE = {_LANGUAGES[code]: kind for kind, codes in _RESOURCES.items() for code in codes.split()}
+_CODES = {name[:3]: name for name in _LANGUAGES.values()} | _LANGUAGES | _TABLE["other_codes"]
+_PROPERTIES = {name: (family, resource_class) for name, family, resource_class in _TABLE["languages"].values()}
+"""Family, empty where the suites have a single language of it, and class of resources."""
 _FEWEST = 4
 
 
 def languages(name: str) -> list[str]:
     """Return the languages in a task's name: `sw` → `swa-Latn`, `deu-fra` → both; none for a data set's name."""
-    codes = [_LANGUAGES.get(part) or _CODES.get(part) or _CHINESE.get(part) for part in name.split("-")]
-    return [code for code in codes if code] if all(codes) else []
+    codes = [_CODES.get(part, "") for part in name.split("-")]
+    return codes if all(codes) else []
 
 
 @dataclass(frozen=True)
@@ -79,9 +52,9 @@ def groups(tasks: Mapping[str, str]) -> list[LanguageGroup]:
         return []
     language_groups = []
     for by, values in (
-        ("Script", {task: _SCRIPTS.get(code.partition("-")[2], "other") for task, code in codes.items()}),
-        ("Resource class", {task: _RESOURCE.get(code, "0–2") for task, code in codes.items()}),
-        ("Family", {task: _FAMILY.get(code, "other") for task, code in codes.items()}),
+        ("Script", {task: _TABLE["scripts"].get(code[4:], "other") for task, code in codes.items()}),
+        ("Resource class", {task: _PROPERTIES.get(code, ("", "0–2"))[1] for task, code in codes.items()}),
+        ("Family", {task: _PROPERTIES.get(code, ("", ""))[0] or "other" for task, code in codes.items()}),
     ):
         counts = Counter(values.values())
         pooled = {

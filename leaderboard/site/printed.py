@@ -202,18 +202,27 @@ def _table(paper: str, table: str, reported: Sequence[Reported], added: Collecti
     """Lay out a table: settings with the same columns share a block."""
     by_setting = _grouped(reported, lambda row: row.setting)
     by_columns: dict[tuple[PrintedColumn, ...], list[str]] = {}
-    for setting, rows in by_setting.items():
-        by_columns.setdefault(_columns(rows), []).append(setting)
+    for setting, rows in by_setting.items():  # columns are grouped by measure, each in the order of its first cell
+        columns = list(dict.fromkeys(map(_column, rows)))
+        heads = list(dict.fromkeys((column.suite, column.group) for column in columns))
+        ordered = tuple(sorted(columns, key=lambda column: heads.index((column.suite, column.group))))
+        by_columns.setdefault(ordered, []).append(setting)
     blocks = []
-    for columns, settings in by_columns.items():
-        heads = [(column.suite, column.group) for column in columns]
+    for block_columns, settings in by_columns.items():
+        heads = [(column.suite, column.group) for column in block_columns]
         groups = tuple((suite, name, heads.count((suite, name))) for suite, name in dict.fromkeys(heads))
         parts = []
         for setting in settings:
-            by_model = _grouped(by_setting[setting], lambda row: row.model)
-            lines = (PrintedLine(model, _cells(columns, cells, added)) for model, cells in by_model.items())
+            lines = []
+            for model, cells in _grouped(by_setting[setting], lambda row: row.model).items():
+                by_head = _grouped(cells, lambda cell: f"{cell.suite} {group(cell)}")
+                by_column = {
+                    _column(cell): PrintedCell(cell, shown_mean(cell, by_head[f"{cell.suite} {group(cell)}"], added))
+                    for cell in cells
+                }
+                lines.append(PrintedLine(model, tuple(by_column.get(column) for column in block_columns)))
             parts.append((setting, tuple(lines)))
-        blocks.append(Block(columns, groups, tuple(parts)))
+        blocks.append(Block(block_columns, groups, tuple(parts)))
     return PaperTable(
         paper,
         table,
@@ -232,22 +241,3 @@ def group(row: Reported) -> str:
 def _column(row: Reported) -> PrintedColumn:
     head = group(row)
     return PrintedColumn(row.suite, head, row.dataset, row.measure if row.measure != head else "")
-
-
-def _columns(rows: Sequence[Reported]) -> tuple[PrintedColumn, ...]:
-    """Columns of some cells, grouped by measure, each in the order of its first cell."""
-    columns = list(dict.fromkeys(map(_column, rows)))
-    heads = list(dict.fromkeys((column.suite, column.group) for column in columns))
-    return tuple(sorted(columns, key=lambda column: heads.index((column.suite, column.group))))
-
-
-def _cells(
-    columns: Sequence[PrintedColumn], cells: Sequence[Reported], added: Collection[tuple[str, str]]
-) -> tuple[PrintedCell | None, ...]:
-    """The cells of a row, by column."""
-    by_head = _grouped(cells, lambda cell: f"{cell.suite} {group(cell)}")
-    by_column = {
-        _column(cell): PrintedCell(cell, shown_mean(cell, by_head[f"{cell.suite} {group(cell)}"], added))
-        for cell in cells
-    }
-    return tuple(by_column.get(column) for column in columns)

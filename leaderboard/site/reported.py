@@ -293,7 +293,17 @@ def _chips(site: Site, reported: Reported, row: Row, board: Board, facts: Mappin
         quoting = [preset for preset in presets if not preset.cells and preset.source.startswith(reported.paper)]
         sources = [f"{preset.source} {preset.summary}" for preset in quoting]
         text = " ".join([reported.setting, reported.model, reported.note, *sources])
-        backbone, data, steps = _backbone(site, reported, system, text), _data(system, text), _steps(text, facts)
+        backbone = _backbone(site, reported, system, text)
+        corpus = system.corpus.name if system.corpus else ""
+        word = spelt(re.split(r"[:@/]", corpus)[0])
+        data = Chip("data", None, f"ours {corpus or 'unknown'}; the paper's words do not name it")
+        if word and word in spelt(text):
+            data = Chip("data", True, f"both {corpus}")
+        numbers = [float(digits) * {"k": 1e3, "m": 1e6}.get(unit.lower(), 1) for digits, unit in _STEPS.findall(text)]
+        ours, theirs = facts["steps"], next(iter(numbers), None)
+        steps = Chip("steps", None, f"ours {ours or 'unknown'}; the paper's {theirs or 'unknown'}")
+        if theirs is not None and ours is not None:
+            steps = Chip("steps", abs(ours - theirs) <= _CLOSE * theirs, f"ours {ours:,}; the paper's {theirs:,.0f}")
     return backbone, data, _tuning(reported, board.setting, facts), steps
 
 
@@ -312,15 +322,6 @@ def _backbone(site: Site, reported: Reported, system: About, text: str) -> Chip:
     return Chip("backbone", theirs == {ours.partition("@")[0]}, f"ours {ours}; the paper's {', '.join(sorted(theirs))}")
 
 
-def _data(system: About, text: str) -> Chip:
-    """Compare the corpus's name with the paper's words."""
-    name = system.corpus.name if system.corpus else ""
-    word = spelt(re.split(r"[:@/]", name)[0])
-    if word and word in spelt(text):
-        return Chip("data", True, f"both {name}")
-    return Chip("data", None, f"ours {name or 'unknown'}; the paper's words do not name it")
-
-
 def _tuning(reported: Reported, setting: str, facts: Mapping[str, Any]) -> Chip:
     """Compare the setting, and the names of the pairs with the paper's words."""
     theirs = setting_of(reported)
@@ -332,13 +333,3 @@ def _tuning(reported: Reported, setting: str, facts: Mapping[str, Any]) -> Chip:
     text = spelt(f"{reported.setting} {reported.model}".replace("(", " ").replace(")", " "))
     same = all(spelt(name) in text for name in tuning_pairs) if tuning_pairs else None
     return Chip("tuning", same, f"both {setting}; our pairs {', '.join(tuning_pairs) or 'unknown'}")
-
-
-def _steps(text: str, facts: Mapping[str, Any]) -> Chip:
-    """Compare the steps of pretraining, where the paper's words name a number."""
-    numbers = [float(digits) * {"k": 1e3, "m": 1e6}.get(unit.lower(), 1) for digits, unit in _STEPS.findall(text)]
-    ours = facts["steps"]
-    if not numbers or ours is None:
-        return Chip("steps", None, f"ours {ours or 'unknown'}; the paper's {numbers[0] if numbers else 'unknown'}")
-    theirs = numbers[0]
-    return Chip("steps", abs(ours - theirs) <= _CLOSE * theirs, f"ours {ours:,}; the paper's {theirs:,.0f}")

@@ -60,7 +60,22 @@ class Entry:
     @cached_property
     def side(self) -> ComparedSystem:
         """The row for the fairness checks: validated parts of its results, and free ones of the expected types."""
-        return ComparedSystem(self.row.name, list(map(_fairness_content, self.results)))
+        contents = []
+        for result in self.results:
+            content, raw = result.content, part(result.whole, "system")
+            system = content.system.model_dump() | {"deterministic": raw.get("deterministic") is True}
+            system |= {name: value for name in ("contract", "corpus", "tuning") if (value := part(raw, name))}
+            tasks = {
+                task: {
+                    name: {"queries": leg.queries, "protocol": leg.protocol}
+                    | {"facts": {"train": part(leg.facts, "train")}}
+                    for name, leg in legs.items()
+                }
+                for task, legs in content.tasks.items()
+            }
+            heading = {"data": content.data, "setting": content.setting, "seed": content.seed}
+            contents.append({"system": system, "suite": content.suite.model_dump(), **heading, "tasks": tasks})
+        return ComparedSystem(self.row.name, contents)
 
     def legs(self) -> Iterator[tuple[str, str, Leg, dict[str, Any]]]:
         """Yield task, leg, its model, and all of the first seed's file on it, where unmodelled parts have any type."""
@@ -101,25 +116,3 @@ def part(value: Any, key: str) -> dict[str, Any]:
     """Return a mapping inside a mapping; empty if there is no mapping at the key."""
     inner = value.get(key) if isinstance(value, Mapping) else None
     return dict(inner) if isinstance(inner, Mapping) else {}
-
-
-def _fairness_content(result: Result) -> dict[str, Any]:
-    """Return a result as `bench.evaluation.compare.fairness` reads it."""
-    content, raw = result.content, part(result.whole, "system")
-    system = content.system.model_dump()
-    system |= {"deterministic": raw.get("deterministic") is True}
-    system |= {name: value for name in ("contract", "corpus", "tuning") if (value := part(raw, name))}
-    return {
-        "system": system,
-        "suite": content.suite.model_dump(),
-        "data": content.data,
-        "setting": content.setting,
-        "seed": content.seed,
-        "tasks": {
-            task: {
-                name: {"queries": leg.queries, "protocol": leg.protocol, "facts": {"train": part(leg.facts, "train")}}
-                for name, leg in legs.items()
-            }
-            for task, legs in content.tasks.items()
-        },
-    }

@@ -10,7 +10,7 @@ import html
 import io
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from bench.evaluation.tables import spreadsheet_text
 from leaderboard.site import text
@@ -110,22 +110,15 @@ def _numbers(name: str, page: str, files: Mapping[str, bytes]) -> Iterator[str]:
             if row is None:
                 yield f"{name}: shows {system}, which {path} has not"
                 continue
-            for key, content in _keyed(keys, cells):
-                expected = _expected(key, row, base_row, columns)
+            position = 0  # of a cell's column; cells over several columns are left out
+            for attributes, content in cells:
+                key, wide = keys[position] if position < len(keys) else "", _WIDE.search(attributes)
+                position += int(wide[1]) if wide else 1
+                expected = None if wide else _expected(key, row, base_row, columns)
                 parts = _PARTS.fullmatch(content)  # difference and value of the map
                 shown = " ".join(filter(None, parts.groups())) if parts else _plain(content)
                 if expected is not None and shown != expected:
                     yield f"{name}: shows {shown} for {system}, {key}; its CSV says {expected}"
-
-
-def _keyed(keys: Sequence[str], cells: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield the cells of a row with the keys of their columns; cells over several columns are left out."""
-    column = 0
-    for attributes, content in cells:
-        wide = _WIDE.search(attributes)
-        if not wide:
-            yield keys[column] if column < len(keys) else "", content
-        column += int(wide[1]) if wide else 1
 
 
 def _expected(
