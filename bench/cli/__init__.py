@@ -66,6 +66,17 @@ class CommandGroup(click.Group):
         """Return the names in the order of use."""
         return [*self.commands]
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Resolve a command as click does; fail with near names for an unknown one."""
+        name, names = args[0], self.list_commands(ctx)
+        if name not in names and not name.startswith("-"):
+            from bench.core.messages import did_you_mean
+
+            ctx.fail(f"no command {name!r}{did_you_mean(name, names)} `{ctx.command_path} --help` lists them.")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands, each with its whole first sentence."""
         commands = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
@@ -105,17 +116,6 @@ class LazyGroup(CommandGroup):
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([*self.listed.items()])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve a command as click does; fail with near names for an unknown one."""
-        name = args[0]
-        if name not in self.listed and not name.startswith("-"):
-            from bench.core.messages import did_you_mean
-
-            ctx.fail(f"no command {name!r}{did_you_mean(name, self.listed)} `{ctx.command_path} --help` lists them.")
-        return super().resolve_command(ctx, args)
 
 
 def examples(*lines: str) -> str:
