@@ -6,10 +6,11 @@ Without the texts, candidates and judgements are there, to score a run by; readi
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import bench.suites as face
-from bench import Corpus, Item, Leg, Source
+from bench import Corpus, Leg
 from bench.suites import DataRequest, Release, official
 from suites import readouts
 from suites.common import (
@@ -19,9 +20,8 @@ from suites.common import (
     average,
     brings,
     find,
-    first_file,
     metadata,
-    missing_source,
+    optional_source,
 )
 from suites.readers import askubuntu as reader
 
@@ -66,15 +66,13 @@ def legs(name: str, _split: str, request: DataRequest) -> Leg:
         hint=f"put the file of {URL} there",
     )
     lists = reader.candidates(path, f"{identity} candidates")
-    if text_path := first_file(folder / f"{TEXTS}.gz", folder / TEXTS):
-        texts: Source[Item] = reader.texts(text_path, f"{NAME} texts", body=body)
-    else:
-        texts = missing_source(
-            folder / f"{TEXTS}.gz",
-            f"{NAME} texts",
-            "the text of the questions (id, title and body separated by tabs, about 167,000 lines)",
-            f"put the file of {URL} there. Without it runs from elsewhere can be scored, but none can be made",
-        )
+    texts = optional_source(
+        partial(reader.texts, body=body),
+        (folder / f"{TEXTS}.gz", folder / TEXTS),
+        f"{NAME} texts",
+        expected="the text of the questions (id, title and body separated by tabs, about 167,000 lines)",
+        hint=f"put the file of {URL} there. Without it runs from elsewhere can be scored, but none can be made",
+    )
     return Leg(
         "",
         reader.select(texts, lists, "queries"),

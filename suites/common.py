@@ -260,7 +260,7 @@ def find(*paths: Path, expected: str, hint: str, packed: Member | None = None) -
 
 
 def first_file(*paths: Path) -> Path | None:
-    """Return the first path that is a file."""
+    """Return the first path that is a file, None if there is none."""
     return next((path for path in paths if path.is_file()), None)
 
 
@@ -269,9 +269,32 @@ def plain_or_packed(folder: Path, name: str) -> tuple[Path, Path]:
     return folder / name, folder / f"{name}.gz"
 
 
-def missing_source(path: Path, name: str, expected: str, hint: str) -> Source[Item]:
-    """Return a source of texts that are not there, so that others can be read; reading it raises `UsageError`."""
-    return Source(name, "missing/1", (path,), partial(_missing, path, expected, hint))
+def optional_source(
+    read: Callable[[File, str], Source[Item]],
+    paths: Sequence[Path],
+    name: str,
+    *,
+    expected: str,
+    hint: str,
+    place: Path | None = None,
+) -> Source[Item]:
+    """Return a source of texts whose file may be missing, so that the rest of a task can be counted and scored.
+
+    Args:
+        read: (file, name) → the source.
+        paths: where the file may lie, in the order of preference.
+        name: of the source.
+        expected: what the file holds, in words.
+        hint: where it can be had.
+        place: the path that messages name; default: the first.
+
+    Returns:
+        `read` of the first path that is a file; otherwise a source that raises `UsageError` when it is read.
+    """
+    if path := first_file(*paths):
+        return read(path, name)
+    place = place or paths[0]
+    return Source(name, "missing/1", (place,), partial(_missing, place, expected, hint))
 
 
 def _missing(path: Path, expected: str, hint: str) -> Iterator[Item]:

@@ -21,8 +21,7 @@ from suites.common import (
     average,
     brings,
     find,
-    first_file,
-    missing_source,
+    optional_source,
     plain_or_packed,
     published,
 )
@@ -84,15 +83,14 @@ def wikipedia(request: DataRequest, suite: str) -> Source[Item]:
     """
     suite_folder = official.folder(request, suite)
     folder = official.root_of(CORPUS, official.roots(request.data_dir)) / CORPUS
-    name = f"{CORPUS} passages"
-    if path := first_file(*(path for at in (folder, suite_folder) for path in plain_or_packed(at, "psgs_w100.tsv"))):
-        return dpr.passages(path, name)
-    return missing_source(
-        folder / "psgs_w100.tsv.gz",
-        name,
-        f"the {PASSAGES:,} passages of DPR's Wikipedia",
-        f"fetch {RELEASE.urls[0]} ({RELEASE.size:,} bytes, md5 {RELEASE.md5}) and put it there as it is, or unpacked, "
-        "which is read faster",
+    return optional_source(
+        dpr.passages,
+        [path for root in (folder, suite_folder) for path in plain_or_packed(root, "psgs_w100.tsv")],
+        f"{CORPUS} passages",
+        expected=f"the {PASSAGES:,} passages of DPR's Wikipedia",
+        hint=f"fetch {RELEASE.urls[0]} ({RELEASE.size:,} bytes, md5 {RELEASE.md5}) and put it there as it is, or "
+        "unpacked, which is read faster",
+        place=folder / "psgs_w100.tsv.gz",
     )
 
 

@@ -107,11 +107,7 @@ def _average(codes: Iterable[str], note: str, *, mini: bool = False) -> Macro:
     return average(NAME, "Avg. ({})", (f"{code}-eng" for code in codes), f"{note}; {BOTH}", mini=mini)
 
 
-def _from_english(name: str, codes: Iterable[str]) -> Macro:
-    note = "XTREME's own direction: English sentences ask, the other language is searched, as its code does"
-    return average(NAME, name, (f"{code}-eng:eng-{code}" for code in codes), note)
-
-
+_FROM_ENGLISH = "XTREME's own direction: English sentences ask, the other language is searched, as its code does"
 _FEWER = ", ".join(f"{pair.code} {pair.sentences}" for pair in PAIRS.values() if pair.sentences != _FULL)
 _AT_FULL = ", ".join(pair.code for pair in PAIRS.values() if pair.sentences == _FULL)
 _CHECKSUMS = files("suites").joinpath("checksums/tatoeba.txt").read_text(encoding="ascii")
@@ -127,8 +123,10 @@ BENCHMARK = Benchmark(
     macros=(
         _average(CCP, "the languages of CCP's Table 1"),
         _average((pair.code for pair in PAIRS.values()), "all pairs"),
-        _from_english("XTREME ({})", XTREME),
-        _from_english("XTREME-R ({})", XTREME_R),
+        *(
+            average(NAME, f"{name} ({{}})", (f"{code}-eng:eng-{code}" for code in codes), _FROM_ENGLISH)
+            for name, codes in (("XTREME", XTREME), ("XTREME-R", XTREME_R))
+        ),
         _average(XTREME, "the languages of XTREME"),
         _average(XTREME_R, "the languages of XTREME-R"),
         _average(MINI, "the languages of the embedded world", mini=True),

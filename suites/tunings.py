@@ -125,7 +125,15 @@ def supervised(request: DataRequest) -> Source[TrainingPair]:
 
 
 def trained_on(legs: Callable[[DataRequest], Mapping[str, Leg]], name: str) -> Pairs:
-    """Return pairs of the training questions of some legs, by label, but for those that `unleaked` leaves out."""
+    """Return what makes pairs of the training questions of some legs.
+
+    Args:
+        legs: request → leg by label; the label becomes part of the questions' ids.
+        name: of the pairs, as results record it.
+
+    Returns:
+        A function of a request, whose pairs leave out what `unleaked` leaves out.
+    """
 
     def pairs(request: DataRequest) -> Source[TrainingPair]:
         parts = {label: from_leg(leg, f"{label} train") for label, leg in legs(request).items()}
@@ -135,7 +143,14 @@ def trained_on(legs: Callable[[DataRequest], Mapping[str, Leg]], name: str) -> P
 
 
 def unleaked(source: Source[TrainingPair], request: DataRequest, names: tuple[str, ...] = ()) -> Source[TrainingPair]:
-    """Leave out questions that are listed as some suite's test questions, under `names` or the files read."""
+    """Return training pairs without questions that some suite's test asks.
+
+    Args:
+        source: the pairs.
+        request: whose folders of data are searched for the list of such questions (`leaks/train_questions.tsv`);
+            without it nothing is left out.
+        names: of the files in that list; default: those that the source reads.
+    """
     leaks = first_file(*(root / TABLE for root in official.roots(request.data_dir)))
     return without_leaks(source, leaks, names) if leaks else source
 
@@ -197,12 +212,26 @@ def single(*recipes: FineTuning) -> Recipe:
 
 
 def extended(first: Recipe, last: FineTuning) -> Recipe:
-    """Let every recipe go on with one more fine-tuning, under the same names."""
+    """Return recipes that go on with one more fine-tuning.
+
+    Args:
+        first: recipes by name.
+        last: the fine-tuning that starts from the encoder of each of them.
+
+    Example:
+        >>> list(extended(single(NQ), SUPERVISED)["nq"]) == [NQ, SUPERVISED]
+        True
+    """
     return {name: (*stages, last) for name, stages in first.items()}
 
 
 def few_shot(name: str, by_task: Callable[[DataRequest, str], Source[TrainingPair] | None]) -> Recipe:
-    """Return Contriever's few-shot recipes: from the pretrained encoder, or going on from English pairs."""
+    """Return Contriever's few-shot recipes: from the pretrained encoder, or going on from English pairs.
+
+    Args:
+        name: of the pairs, as results record it.
+        by_task: (request, name of a task) → its training questions with passages, None where it has none.
+    """
     last = FineTuning(name, None, CONTRIEVER_FEW, "Contriever (TMLR'22), few-shot: 500 epochs, batch 256", by_task)
     untied = {**CONTRIEVER_FEW, "tied": SUPERVISED.values["tied"]}  # two encoders cannot become one
     return {

@@ -5,11 +5,10 @@ Without the passages, questions are there, to be counted and audited; reading a 
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 import bench.suites as face
-from bench import Corpus, Item, Leg, Source
+from bench import Corpus, Leg
 from bench.suites import DataRequest, Release, official
 from suites import readouts
 from suites.common import (
@@ -20,10 +19,9 @@ from suites.common import (
     average,
     brings,
     find,
-    first_file,
     markdown,
     metadata,
-    missing_source,
+    optional_source,
     plain_or_packed,
     published,
 )
@@ -79,29 +77,24 @@ def leg(name: str, split: str, request: DataRequest) -> Leg:
         hint=f"fetch {file.urls[0]} ({file.size:,} bytes, sha256 {file.sha256}) and put it there",
     )
     part = xor.Part(name, split, ROWS[split])
+    passages = optional_source(
+        dpr.passages,
+        plain_or_packed(root, WIKIPEDIA),
+        f"{NAME} passages",
+        expected="the English Wikipedia of 2019-02-01 in passages of 100 tokens (about 18 million rows of id, text, "
+        "title)",
+        hint=f"fetch {URL}/models/{WIKIPEDIA} and put it there. Without it nothing can be searched; the suites "
+        "xor-mlqa-en and xor-afriqa-en ask the same kind of question over smaller English pools (their numbers are "
+        "comparable with no published ones)",
+    )
     return Leg(
         "",
         xor.questions(path, part, f"{identity} questions ({split})"),
         None,
-        Corpus(f"{NAME}/enwiki-20190201", _wikipedia(root), ENGLISH),
+        Corpus(f"{NAME}/enwiki-20190201", passages, ENGLISH),
         name,
         {"queries": LANGUAGES[name].counted if split == "dev" else LANGUAGES[name].train},
         answers=xor.answers(path, part, f"{identity} answers ({split})"),
-    )
-
-
-def _wikipedia(root: Path) -> Source[Item]:
-    """Return the passages, plain or compressed; reading them raises where there are none."""
-    name = f"{NAME} passages"
-    if path := first_file(*plain_or_packed(root, WIKIPEDIA)):
-        return dpr.passages(path, name)
-    return missing_source(
-        root / WIKIPEDIA,
-        name,
-        "the English Wikipedia of 2019-02-01 in passages of 100 tokens (about 18 million rows of id, text, title)",
-        f"fetch {URL}/models/{WIKIPEDIA} and put it there. Without it nothing can be searched; the suites xor-mlqa-en "
-        "and xor-afriqa-en ask the same kind of question over smaller English pools (their numbers are comparable with "
-        "no published ones)",
     )
 
 

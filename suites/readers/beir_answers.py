@@ -25,7 +25,7 @@ from bench.suites import (
     records,
     shown,
 )
-from suites.readers.common import answer_strings, column
+from suites.readers.common import answer_strings, column_source
 
 ENGLISH = "en"
 _EXPECTED = 'an object with the keys "lang", "answers" and "question_en"'
@@ -46,14 +46,19 @@ class Part:
 
 
 def queries(folder: Path, part: Part, name: str = "") -> FileSource[Item]:
-    """Return the queries of a part's language, of all splits. Raises `UsageError` without the file, or for two.
+    """Return the queries of a part's language, of all splits.
 
-    Reading raises `DataError` or `DataFaultsError` for malformed rows, and for a repeated query id.
+    Args:
+        folder: in BEIR's layout; `queries.jsonl` may be compressed.
+        part: the language, and whether its queries are asked in English.
+        name: how messages call the folder; default: its own name.
+
+    Raises:
+        UsageError: no file of queries, or one plain and one compressed. Reading raises `DataError` or
+            `DataFaultsError` for malformed rows, and for a repeated query id.
     """
     path, words = beir.find(folder, "queries.jsonl"), f"{name or folder.name} queries"
-    return numbered_source(
-        words, f"beir-answers-queries/1:{part.key}", path, partial(column, partial(_rows, part=part), 1)
-    )
+    return column_source(path, words, f"beir-answers-queries/1:{part.key}", partial(_rows, part=part), 1)
 
 
 def qrels(folder: Path, part: Part, name: str = "") -> FileSource[Judgement]:

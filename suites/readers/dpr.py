@@ -12,7 +12,6 @@ released files they all do, and one that does not would swallow the rows below i
 import ast
 import csv
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from bench import Item
 from bench.suites import (
@@ -23,11 +22,10 @@ from bench.suites import (
     RecordError,
     check_id,
     file_source,
-    numbered_source,
     records,
     shown,
 )
-from suites.readers.common import answer_strings, column
+from suites.readers.common import answer_strings, column_source
 
 COLUMNS = ("id", "text", "title")
 """Of a row, and the words of the header where there is one."""
@@ -43,16 +41,28 @@ def passages(path: File, name: str = "") -> FileSource[Item]:
 
 def questions(path: File, name: str = "") -> FileSource[Item]:
     """Return the questions of a file; reading raises `DataError` or `DataFaultsError` for malformed rows."""
-    return numbered_source(name or path.name, "dpr-questions/1", path, partial(column, _rows, 0))
+    return column_source(path, name, "dpr-questions/1", _rows, 0)
 
 
 def answers(path: File, name: str = "") -> FileSource[Answers]:
     """Return the accepted answers of a file's questions; errors as in `questions`."""
-    return numbered_source(name or path.name, "dpr-answers/1", path, partial(column, _rows, 1))
+    return column_source(path, name, "dpr-answers/1", _rows, 1)
 
 
 def cells(text: str, columns: Sequence[str]) -> list[str]:
-    """Split a line into its fields, quoted or not. Raises `RecordError` for another number, or an open quotation."""
+    r"""Split a line into its fields, quoted or not.
+
+    Args:
+        text: the line, without its end.
+        columns: what the fields are called; there must be as many.
+
+    Raises:
+        RecordError: another number of fields, a quoted field that does not end on the line, or one over csv's limit.
+
+    Example:
+        >>> cells('who?\t"a ""quoted"" answer"', ("question", "answers"))
+        ['who?', 'a "quoted" answer']
+    """
     expected = f"{len(columns)} columns separated by tabs: {', '.join(columns)}"
     if _MARK in text:
         rows = csv.reader((text, ""), delimiter=_TAB)  # the second line is taken only by a quotation still open

@@ -28,7 +28,6 @@ from bench.suites import (
     duplicate_error,
     file_source,
     jsonl,
-    numbered_source,
     pair,
     pair_source,
     query_label,
@@ -37,7 +36,7 @@ from bench.suites import (
     shown,
     with_unique_queries,
 )
-from suites.readers.common import column
+from suites.readers.common import column_source
 
 PAIRS = "mewsli-x-pairs/1"
 """Name and version of what reads pairs."""
@@ -49,9 +48,22 @@ Mention = tuple[Item, str]
 
 
 def query_text(text: str, sentence_spans: Sequence[jsonl.Span], start: int, end: int) -> str:
-    """Return what is asked for a mention `[start, end)`: itself, and the first sentence with it in braces.
+    """Return the query of a mention: its words, then the sentence around it with the mention in braces.
 
-    Braces of its own become parentheses. Raises `RecordError` where no sentence holds the mention.
+    Args:
+        text: the article's text.
+        sentence_spans: its sentences as [start, end), in characters; the first that holds the mention is taken.
+        start: where the mention begins.
+        end: where it ends, exclusive.
+
+    Raises:
+        RecordError: no sentence holds the whole mention.
+
+    Braces of the sentence itself become parentheses, line breaks blanks (XTREME-R, utils_mewslix.py).
+
+    Example:
+        >>> query_text("Ada was born in London.", [(0, 23)], 16, 22)
+        'London: Ada was born in { London } .'
     """
     sentence = next((span for span in sentence_spans if span[0] <= start and end <= span[1]), None)
     if sentence is None:
@@ -62,7 +74,12 @@ def query_text(text: str, sentence_spans: Sequence[jsonl.Span], start: int, end:
 
 
 def entity_text(description: str, sentence_spans: Sequence[jsonl.Span]) -> str:
-    """Return what is searched of an entity: the sentences of its description, joined by blanks."""
+    """Return the text by which an entity is searched: the sentences of its description, joined by blanks.
+
+    Args:
+        description: from Wikipedia.
+        sentence_spans: its sentences as [start, end), in characters; text between two of them is left out.
+    """
     return _one_line(" ".join(description[start:end] for start, end in sentence_spans))
 
 
@@ -73,14 +90,12 @@ def entities(path: File, name: str = "") -> FileSource[Item]:
 
 def mentions(path: File, language: str, name: str = "") -> FileSource[Item]:
     """Return the mentions in articles of a language, as queries; faults of other languages' articles are not raised."""
-    code = f"mewsli-x-mentions/1:{language}"
-    return numbered_source(name or path.name, code, path, partial(column, partial(_mentions, language), 0))
+    return column_source(path, name, f"mewsli-x-mentions/1:{language}", partial(_mentions, language), 0)
 
 
 def gold(path: File, language: str, name: str = "") -> FileSource[Judgement]:
     """Return the gold entities of the mentions in articles of a language, as judgements at grade 1."""
-    code = f"mewsli-x-meant/1:{language}"
-    return numbered_source(name or path.name, code, path, partial(column, partial(_mentions, language), 1))
+    return column_source(path, name, f"mewsli-x-meant/1:{language}", partial(_mentions, language), 1)
 
 
 def _one_line(text: str) -> str:

@@ -24,11 +24,10 @@ from bench.suites import (
     RecordError,
     check_id,
     jsonl,
-    numbered_source,
     records,
     shown,
 )
-from suites.readers.common import answer_strings, column
+from suites.readers.common import answer_strings, column_source
 
 UNANSWERED_TYPES = ("unanswerable", "binary", "long_answer")
 """Types of answers that no passage is searched for."""
@@ -52,9 +51,8 @@ _REPLACEMENTS = {
     **dict.fromkeys(map(chr, _REMOVED), ""),
     **{character: plain for plain, characters in _PLAIN.items() for character in characters},
 }
-_ANY = re.compile(
-    f"[{re.escape(''.join(_REPLACEMENTS))}]"
-)  # four times as fast as `str.translate`: most texts have few
+_ANY = re.compile(f"[{re.escape(''.join(_REPLACEMENTS))}]")
+"""Four times as fast as `str.translate`, since most texts have few of them."""
 
 
 def questions_source(path: File, language: str, name: str = "") -> FileSource[Item]:
@@ -62,14 +60,12 @@ def questions_source(path: File, language: str, name: str = "") -> FileSource[It
 
     Reading raises `DataError` or `DataFaultsError` for malformed rows (of others, too), and for a repeated id.
     """
-    return numbered_source(
-        name or path.name, f"mkqa-questions/1:{language}", path, partial(column, partial(_rows, language=language), 0)
-    )
+    return column_source(path, name, f"mkqa-questions/1:{language}", partial(_rows, language=language), 0)
 
 
 def answers_source(path: File, name: str = "") -> FileSource[Answers]:
     """Return the accepted answers of the kept questions, the same for all languages; see `questions_source`."""
-    return numbered_source(name or path.name, "mkqa-answers/1", path, partial(column, _rows, 1))
+    return column_source(path, name, "mkqa-answers/1", _rows, 1)
 
 
 def _rows(path: File, language: str = "") -> Iterator[tuple[int, tuple[Item, Answers]]]:

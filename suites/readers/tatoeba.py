@@ -17,11 +17,23 @@ Pair = tuple[str, str]
 def draw(
     sentences: File, links: File, pairs: Sequence[Pair], folder: Path, seed: int, most: int = MOST
 ) -> dict[str, int]:
-    """Draw up to `most` translations for each pair of languages, no sentence twice; return how many, by `left-right`.
+    """Draw translations for each pair of languages, no sentence twice.
 
-    Writes `tatoeba.{left}-{right}.{code}` for both codes (equal lines are translations) and
-    `tatoeba.{left}-{right}.ids`, the same for equal exports and seed. Raises `DataError` or `DataFaultsError` for
-    malformed lines, a file that is missing or broken, or no translation for a pair.
+    Args:
+        sentences: the export of sentences: id, ISO 639-3 code, text.
+        links: the export of links: two ids of sentences that translate each other.
+        pairs: pairs of ISO 639-3 codes.
+        folder: gets `tatoeba.{left}-{right}.{code}` for both codes (equal lines are translations of each other) and
+            `tatoeba.{left}-{right}.ids`; equal exports and seeds give equal files.
+        seed: of each pair's draw.
+        most: translations of a pair at the most; all where there are fewer.
+
+    Returns:
+        The number of translations by `left-right`.
+
+    Raises:
+        DataError: a file that is missing or broken, no sentence of these languages, or no translation of a pair.
+        DataFaultsError: malformed lines.
     """
     codes = {code: number for number, code in enumerate(sorted({code for pair in pairs for code in pair}), start=1)}
     numbered = {(codes[left], codes[right]): (left, right) for left, right in pairs}

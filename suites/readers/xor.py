@@ -18,11 +18,10 @@ from bench.suites import (
     RecordError,
     check_id,
     jsonl,
-    numbered_source,
     records,
     shown,
 )
-from suites.readers.common import answer_strings, column
+from suites.readers.common import answer_strings, column_source
 
 _NOT_COUNTED = ("yes", "no")
 _KEYS = ("id", "question", "lang", "split", "answers")
@@ -36,31 +35,29 @@ class Part:
     split: str  # what every row of the file must say, e.g. `dev`
     rows: int | None = None  # how many questions the file must hold in all its languages; None where that is not known
 
+    @property
+    def key(self) -> str:
+        """Return what decides which records are read."""
+        return f"{self.language}:{self.split}:{'any' if self.rows is None else self.rows}"
+
 
 def questions(path: File, part: Part, name: str = "") -> FileSource[Item]:
     """Return the questions of a language, also those whose answers do not count.
 
     Reading raises `DataError` or `DataFaultsError` for malformed rows, repeated ids, another split or number of rows.
     """
-    return numbered_source(
-        name or path.name, f"xor-questions/1:{_key(part)}", path, partial(column, partial(_rows, part=part), 0)
-    )
+    return column_source(path, name, f"xor-questions/1:{part.key}", partial(_rows, part=part), 0)
 
 
 def answers(path: File, part: Part, name: str = "") -> FileSource[Answers]:
     """Return the answers that count of a language's questions, without questions that have none; see `questions`."""
-    reader = f"xor-answers/1:{_key(part)}:bench.scoring.kilotokens.counted"  # frozen: where `counted` was once
-    return numbered_source(name or path.name, reader, path, partial(column, partial(_rows, part=part), 1))
+    reader = f"xor-answers/1:{part.key}:bench.scoring.kilotokens.counted"  # frozen: where `counted` was once
+    return column_source(path, name, reader, partial(_rows, part=part), 1)
 
 
 def counted(answers: Sequence[str]) -> tuple[str, ...]:
     """Return the answers that count: all but those that are exactly "yes" or "no" ("Yes" stays)."""
     return tuple(answer for answer in answers if answer not in _NOT_COUNTED)
-
-
-def _key(part: Part) -> str:
-    """Return what decides which records are read."""
-    return f"{part.language}:{part.split}:{'any' if part.rows is None else part.rows}"
 
 
 def _rows(path: File, part: Part) -> Iterator[tuple[int, tuple[Item, Answers | None]]]:

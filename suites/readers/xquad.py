@@ -44,7 +44,13 @@ class Paragraph:
 
 
 def candidates(files: Mapping[str, Path], name: str, *, bare: bool = False) -> Source[Item]:
-    """Return the pool: the sentences of all languages, in the order of `files`. Reading raises as `paragraphs` does."""
+    """Return the pool: the sentences of all languages, in the order of `files`. Reading raises as `paragraphs` does.
+
+    Args:
+        files: language code → its file.
+        name: of the source.
+        bare: leave out the paragraph, which otherwise follows the sentence.
+    """
     reader = f"xquad-r-{'sentences' if bare else 'candidates'}/1:{','.join(files)}"
     return Source(name, reader, tuple(files.values()), partial(_candidates, dict(files), bare=bare))
 

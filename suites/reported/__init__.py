@@ -62,6 +62,11 @@ class _Cell(NamedTuple):
     note: str
     key: str
 
+    @property
+    def row(self) -> tuple[str, ...]:
+        """Return what the cells of one row of a table have in common."""
+        return (*self[:5], self.metric)
+
 
 class _Mark(NamedTuple):
     """One line of `cells.csv`: an error and the cells that belong to it; an empty field matches every value.
@@ -161,14 +166,7 @@ def _corrected(corrected: str, cell: _Cell, cells: Sequence[_Cell]) -> float | N
     """Return the right value of a cell: none, a number, or what is printed under another column of its row."""
     if not corrected.startswith("="):
         return float(corrected) if corrected else None
-    row = (cell.paper, cell.table, cell.setting, cell.model, cell.suite, cell.metric)
-    (right,) = (
-        candidate
-        for candidate in cells
-        if candidate.key == corrected[1:]
-        and (candidate.paper, candidate.table, candidate.setting, candidate.model, candidate.suite, candidate.metric)
-        == row
-    )
+    (right,) = (other for other in cells if other.key == corrected[1:] and other.row == cell.row)
     return float(right.value)
 
 

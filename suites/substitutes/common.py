@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -54,27 +55,27 @@ class Place:
         return dict(zip(("queries", "qrels"), self.part.counts[self.split], strict=True))
 
 
-def own_pool(place: Place) -> Leg:
-    """Return the leg of a part that asks in the language of its own passages."""
-    return _leg(place, place.identity, place.part.language)
+def own_pool(place: Place, *, english: bool = False) -> Leg:
+    """Return the leg of a part: its queries over its own passages.
 
-
-def english_pool(place: Place) -> Leg:
-    """Return the leg of a part that asks in its language and answers in English; all parts have the same passages."""
-    return _leg(place, f"{place.suite}/english", "en")
-
-
-def _leg(place: Place, corpus: str, language: str) -> Leg:
-    """Return the queries of a part over its passages, as a corpus of some id and language."""
+    Args:
+        place: the part, its split and its folder in BEIR's layout.
+        english: whether the passages are English and the same for all parts (one corpus, which is encoded once);
+            otherwise they are in the language of the queries.
+    """
     passages = beir.corpus(place.folder, place.identity)
+    pool, language = (f"{place.suite}/english", "en") if english else (place.identity, place.part.language)
     return Leg(
         "",
         beir.queries(place.folder, place.identity),
         beir.qrels(place.folder, place.split, place.identity),
-        Corpus(corpus, passages, language, place.part.documents),
+        Corpus(pool, passages, language, place.part.documents),
         place.part.language,
         place.counts,
     )
+
+
+english_pool = partial(own_pool, english=True)
 
 
 def described(name: str) -> dict[str, Any]:

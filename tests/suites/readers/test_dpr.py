@@ -15,7 +15,7 @@ from bench.data.formats.faults import RecordError
 from bench.data.formats.source import FileSource
 from bench.testing import fields
 from bench.types import Answers, DataRequest, Item, Source
-from suites.common import missing_source
+from suites.common import optional_source
 from suites.dpr import wikipedia
 from suites.readers import dpr, mkqa
 from tests.conftest import ReadErrors, WriteFile, traced
@@ -117,7 +117,7 @@ def test_title_and_text_may_be_prepared_apart(title: str, text: str) -> None:
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     """Naming passages is no fault, reading them is, with path and sentence, prepared or not; of a line, the columns."""
     path = tmp_path / "psgs.tsv"
-    source = missing_source(path, "p", "it", "fetch it")
+    source = optional_source(dpr.passages, [path], "p", expected="it", hint="fetch it")
     for passages in (source, mkqa.prepared(source)):
         assert passages.files == (path,)
         with pytest.raises(
