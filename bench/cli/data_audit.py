@@ -19,6 +19,7 @@ from bench.store.store import Store
 
 _WAYS = {"equal": "as a whole", "contained": "whole, inside", "run": "in part", "alike": "much alike"}
 _COLUMNS = ("queries", "gold passages", "answers")
+_PLACES = ("where", "text", "said")
 
 
 def _rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,31 +66,15 @@ def audit(request: Request, examples: int, as_json: bool, **rules: Any) -> None:
     inside one. Near: a run of letters in common or, for questions, most of their grams in one training sentence. What
     was found is kept in the store, and results of systems trained on that corpus report it.
     """
-    artefacts, chosen_rules = Store(request.store, notice), _rules(rules)
-    ready = prepare(request, load(), artefacts, chosen_rules)
+    config, errors = build(AuditConfig, [LayerValue(name, value, f"--{name}") for name, value in rules.items()])
+    if errors:
+        raise ConfigError("\n".join(errors))
+    artefacts = Store(request.store, notice)
+    ready = prepare(request, load(), artefacts, config)
     with Lines(ready.steps(artefacts)) as lines:
         legs = carry_out(ready, artefacts, lines)
     if as_json:
-        print_json(_json(ready, legs, examples))
-    else:
-        _print(ready, legs, examples)
-    if chosen_rules != AuditConfig():
-        notice("results report audits by the default rules only; audit once without changing them")
-
-
-def _rules(typed_values: Mapping[str, Any]) -> AuditConfig:
-    """Return the rules as typed. Raises `ConfigError` for values out of range."""
-    rules, errors = build(AuditConfig, [LayerValue(name, value, f"--{name}") for name, value in typed_values.items()])
-    if errors:
-        raise ConfigError("\n".join(errors))
-    return rules
-
-
-def _json(ready: Prepared, legs: Sequence[Audited], most: int) -> dict[str, Any]:
-    return {
-        "corpus": ready.training.name,
-        "rules": ready.rules.model_dump(mode="json"),
-        "legs": [
+        rows = [
             {
                 "task": audited.task,
                 "leg": audited.leg or None,
@@ -97,11 +82,15 @@ def _json(ready: Prepared, legs: Sequence[Audited], most: int) -> dict[str, Any]
                 **_counts(audited),
                 "training_texts": audited.artefact.facts["texts"],
                 "key": audited.key,
-                "examples": findings(audited.artefact.folder)[:most],
+                "examples": findings(audited.artefact.folder)[:examples],
             }
             for audited in legs
-        ],
-    }
+        ]
+        print_json({"corpus": ready.training.name, "rules": config.model_dump(mode="json"), "legs": rows})
+    else:
+        _print(ready, legs, examples)
+    if config != AuditConfig():
+        notice("results report audits by the default rules only; audit once without changing them")
 
 
 def _counts(audited: Audited) -> dict[str, Mapping[str, int]]:
@@ -109,29 +98,27 @@ def _counts(audited: Audited) -> dict[str, Mapping[str, int]]:
 
 
 def _print(ready: Prepared, legs: Sequence[Audited], most: int) -> None:
+    """Print the counts of each leg, then up to `most` examples of each, and what was compared."""
+    names = [f"{audited.task} {audited.leg}".strip() for audited in legs]
     rows = [
         (
-            _name(audited),
+            name,
             *(
-                f"{of['exact']:,} + {of['near']:,} of {of['of']:,}" if of["of"] else "—"
-                for of in _counts(audited).values()
+                f"{count['exact']:,} + {count['near']:,} of {count['of']:,}" if count["of"] else "—"
+                for count in _counts(audited).values()
             ),
         )
-        for audited in legs
+        for name, audited in zip(names, legs, strict=True)
     ]
     table("found, exact + near", ("task", *_COLUMNS), rows, numbers=_COLUMNS)
-    for audited in legs:
-        examples = findings(audited.artefact.folder)[:most]
-        if examples:
-            cells = [[str(row[key]) for key in ("kind", "id", "how", "where", "text", "said")] for row in examples]
-            words = [(kind, name, _WAYS[way], *texts) for kind, name, way, *texts in cells]
+    for name, audited in zip(names, legs, strict=True):
+        cells = [
+            (str(row["kind"]), str(row["id"]), _WAYS[str(row["how"])], *(str(row[key]) for key in _PLACES))
+            for row in findings(audited.artefact.folder)[:most]
+        ]
+        if cells:
             click.echo()
-            table(_name(audited), ("of", "id", "found", "where", "the test says", "the training says"), words)
-    short = sum(_counts(audited)["answers"]["short"] for audited in legs)
-    if short:
+            table(name, ("of", "id", "found", "where", "the test says", "the training says"), cells)
+    if short := sum(_counts(audited)["answers"]["short"] for audited in legs):
         click.echo(f"{short:,} answers of fewer than {ready.rules.contained} letters were not looked for")
     click.echo(f"{ready.training.name}: {legs[0].artefact.facts['texts']:,} training texts compared")
-
-
-def _name(audited: Audited) -> str:
-    return f"{audited.task}{' ' + audited.leg if audited.leg else ''}"

@@ -105,16 +105,8 @@ def _presets(plugins: Plugins) -> Rows:
 
 
 def _profiles(_: Plugins) -> Rows:
-    return [
-        {
-            "name": profile.name,
-            "data": profile.data,
-            "backbone": profile.backbone,
-            "hours": profile.hours,
-            "summary": profile.summary,
-        }
-        for profile in PROFILES.values()
-    ]
+    columns = ("name", "data", "backbone", "hours", "summary")
+    return [{column: getattr(profile, column) for column in columns} for profile in PROFILES.values()]
 
 
 def _plugins(plugins: Plugins) -> Rows:
@@ -124,12 +116,6 @@ def _plugins(plugins: Plugins) -> Rows:
         for plugin in plugins.broken
     ]
     return sound + broken
-
-
-def _results(folder: Path) -> Rows:
-    from bench.evaluation.results.scores import load_results
-
-    return load_results(folder).legs()
 
 
 KINDS: dict[str, Callable[[Plugins], Rows]] = {
@@ -165,7 +151,11 @@ def command(what: str | None, results: Path, as_json: bool) -> None:
     """
     plugins = load()
     kinds = [what] if what else [kind for kind in KINDS if kind not in _LONG]
-    rows_of = {kind: _results(results) if kind == "results" else KINDS[kind](plugins) for kind in kinds}
+    rows_of = {kind: KINDS[kind](plugins) for kind in kinds if kind != "results"}
+    if what == "results":
+        from bench.evaluation.results.scores import load_results
+
+        rows_of["results"] = load_results(results).legs()
     for duplicate in plugins.duplicates:
         notice(duplicate.reason)
     for plugin in plugins.broken:

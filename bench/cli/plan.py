@@ -17,7 +17,6 @@ from bench.pipeline.experiment import pretrainings
 from bench.pipeline.plan import Plan, plan
 from bench.pipeline.resources import machine, needs
 from bench.plugins import load
-from bench.store.graph import Step
 from bench.store.store import Store
 
 
@@ -37,16 +36,13 @@ def command(request: Request, as_json: bool) -> None:
     ready = plan(request, load(), Store(request.store, notice))
     size, lacking = ready.profile, _lacking(request, ready)
     if as_json:
+        estimates = ("state", "runs", "seconds", "guessed", "unknown")
         steps = [
             {
                 "stage": step.stage.name,
                 "title": step.stage.title,
                 "key": step.stage.key,
-                "state": step.state,
-                "runs": step.runs,
-                "seconds": step.seconds,
-                "guessed": step.guessed,
-                "unknown": step.unknown,
+                **{name: getattr(step, name) for name in estimates},
                 "identity": step.stage.identity(),
             }
             for step in ready.steps
@@ -63,10 +59,13 @@ def command(request: Request, as_json: bool) -> None:
             }
         )
         return
-    rows = [
-        (step.stage.name, step.stage.title, _fate(step), "unknown" if step.unknown else duration(step.seconds))
-        for step in ready.steps
-    ]
+    rows = []
+    for step in ready.steps:
+        state = "cached" if step.state == "cached" else "not needed"
+        if step.runs:
+            state = "damaged, runs again" if step.state == "corrupt" else "runs"
+        estimate = "unknown" if step.unknown else duration(step.seconds)
+        rows.append((step.stage.name, step.stage.title, state, estimate))
     table("", ("stage", "what", "state", "estimate"), rows, numbers=("estimate",))
     for cell in ready.refused:
         click.echo(f"not applicable: {cell.system} on {cell.suite}: {cell.reason}")
@@ -99,12 +98,6 @@ def _lacking(request: Request, ready: Plan) -> dict[str, dict[str, Any]]:
             )
             lacking[suite.name] = {"files": len(absent), **bytes_to_fetch(absent), "asked": suite.name + task_option}
     return lacking
-
-
-def _fate(step: Step) -> str:
-    if step.runs:
-        return "damaged, runs again" if step.state == "corrupt" else "runs"
-    return "cached" if step.state == "cached" else "not needed"
 
 
 def _elsewhere(request: Request, as_json: bool) -> None:

@@ -17,13 +17,13 @@ from bench.cli.output import Lines, json_option, notice, print_json, table
 from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.evaluation.command import run_command
-from bench.evaluation.results import RESULT, Published, Result
+from bench.evaluation.results import RESULT, Published
 from bench.evaluation.results.read import result
 from bench.evaluation.tables import duration, percent
 from bench.plugins import load
 from bench.store.store import Store
 from bench.studies.reproduce import references as check
-from bench.studies.reproduce.differences import EXACT, PerQuery, ReproducedValue, Reproduction, compare
+from bench.studies.reproduce.differences import EXACT, PerQuery, Reproduction, compare
 from bench.studies.reproduce.replay import Replay, ReplayOptions, prepared, replay
 
 _FAILED = 1
@@ -131,18 +131,12 @@ def _read(path: Path) -> tuple[Mapping[str, Any], PerQuery]:
     if not all((path.parent / name).is_file() for name in values):
         notice("the per-query values are not next to the file, so only means are compared")
         return content.whole, {}
-    return content.whole, _per_query(content)
-
-
-def _per_query(stored: Result) -> PerQuery:
-    values: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
-    for task, legs in stored.content.tasks.items():
-        for leg in legs:
-            table = stored.per_query(task, leg)
-            values[task, leg] = {
-                name: dict(zip(table.queries, column, strict=True)) for name, column in table.measures.items()
-            }
-    return values
+    per_query: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
+    for task, leg in ((task, leg) for task, legs in content.content.tasks.items() for leg in legs):
+        stored = content.per_query(task, leg)
+        columns = stored.measures.items()
+        per_query[task, leg] = {name: dict(zip(stored.queries, column, strict=True)) for name, column in columns}
+    return content.whole, per_query
 
 
 def _print_plan(content: Mapping[str, Any], ready: Replay, as_json: bool) -> None:
@@ -178,7 +172,12 @@ def _print_report(
         )
         return
     columns = ("task", "measure", "file", "here", "off", "queries changed")
-    rows = [_line(value) for value in report.values]
+    rows = []
+    for value in report.values:
+        changed = "—" if value.changed is None else f"{value.changed:,} of {value.queries:,}"
+        off = "0" if value.same else _off(value.off)
+        means = ("—" if mean is None else percent(mean) for mean in (value.theirs, value.ours))
+        rows.append((f"{value.task} {value.leg}".strip(), value.measure, *means, off, changed))
     table("percent", columns, rows, numbers=columns[2:])
     click.echo(f"{report.verdict}: {report.sentence}")
     for cause in report.causes:
@@ -214,35 +213,25 @@ def _references(
     if as_json:
         print_json({"references": [{**asdict(item), "off": item.off} for item in checks]})
     else:
-        _print_references(checks)
+        titles = ("preset", "suite", "task", "measure", "expected", "here", "off", "verdict")
+        lines = [
+            (
+                *(item.preset, item.suite, item.name, item.measure),
+                *(percent(item.expected), percent(item.found), _off(item.off), item.verdict),
+            )
+            for item in checks
+            if item.found is not None
+        ]
+        table("percent", titles, lines, numbers=titles[4:7])
+        skipped = [f"skipped {item.preset} on {item.suite}: {item.reason}" for item in checks if not item.measure]
+        notice(*dict.fromkeys(skipped))
+        counts = Counter(item.verdict for item in checks)
+        click.echo(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
     if all(item.verdict == "skipped" for item in checks):
         raise UsageError(f"no reference could be run: {checks[0].reason}")
     if any(item.verdict == "differs" for item in checks):
         raise click.exceptions.Exit(_FAILED)
 
 
-def _print_references(checks: Sequence[check.ReferenceCheck]) -> None:
-    columns = ("preset", "suite", "task", "measure", "expected", "here", "off", "verdict")
-    rows = []
-    for item in checks:
-        if item.found is not None:
-            values = (percent(item.expected), percent(item.found), _off(item.off))
-            rows.append((item.preset, item.suite, item.name, item.measure, *values, item.verdict))
-    table("percent", columns, rows, numbers=columns[4:7])
-    skipped = dict.fromkeys((item.preset, item.suite, item.reason) for item in checks if not item.measure)
-    for preset, suite, reason in skipped:
-        notice(f"skipped {preset} on {suite}: {reason}")
-    counts = Counter(item.verdict for item in checks)
-    click.echo(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
-
-
 def _off(off: float | None) -> str:
     return "—" if off is None else "0" if abs(off) <= EXACT else f"{100 * off:+.4f}"
-
-
-def _line(value: ReproducedValue) -> tuple[str, ...]:
-    changed = "—" if value.changed is None else f"{value.changed:,} of {value.queries:,}"
-    off = "0" if value.same else _off(value.off)
-    name = f"{value.task} {value.leg}".strip()
-    sides = ("—" if mean is None else percent(mean) for mean in (value.theirs, value.ours))
-    return name, value.measure, *sides, off, changed

@@ -10,7 +10,7 @@ from bench.cli.options import FILE, data_dir_option, store_option
 from bench.cli.output import json_option, notice, print_json, print_table
 from bench.plugins import load
 from bench.store.store import Store
-from bench.studies.external import External, score_run
+from bench.studies.external import score_run
 
 
 @click.command(
@@ -44,16 +44,9 @@ def command(run_file: Path, as_json: bool, per_query: bool, store: Path, **optio
     scores = score_run(run_file, load(), Store(store, notice), **options)
     notice(*scores.notices)
     if as_json:
-        print_json(_json(scores, per_query))
-        return
-    print_table(scores.table())
-
-
-def _json(scores: External, per_query: bool) -> dict[str, Any]:
-    return {
-        "measures": dict(scores.means),
-        "queries": scores.queries,
-        **({"official": dict(scores.official)} if scores.official else {}),
-        **({"per_query": {query: dict(row) for query, row in scores.per_query.items()}} if per_query else {}),
-        **({"notices": list(scores.notices)} if scores.notices else {}),
-    }
+        content: dict[str, Any] = {"measures": dict(scores.means), "queries": scores.queries}
+        content |= {"official": dict(scores.official)} if scores.official else {}
+        content |= {"per_query": {query: dict(row) for query, row in scores.per_query.items()}} if per_query else {}
+        print_json(content | ({"notices": list(scores.notices)} if scores.notices else {}))
+    else:
+        print_table(scores.table())

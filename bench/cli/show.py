@@ -52,8 +52,14 @@ def _find(name: str, plugins: Plugins, results: Path, *, result: bool, reported:
     if reported and canonical(name) not in plugins.suites:
         raise UsageError(found=f"--reported with {name}", expected=f"a suite: {', '.join(sorted(plugins.suites))}")
     if name.endswith(".json"):
-        content = _result(Path(name))
-        return content, lambda: _print_result(content)
+        content = _read_result(Path(name))
+
+        def print_result() -> None:
+            print_json(content)
+            if note := mark(content.get("suite", {}).get("stands_for", "")):
+                notice(note)
+
+        return content, print_result
     if result:
         return _results(load_results(results, name))
     key_name = canonical(name)
@@ -108,7 +114,7 @@ def _find(name: str, plugins: Plugins, results: Path, *, result: bool, reported:
     )
 
 
-def _result(path: Path) -> dict[str, Any]:
+def _read_result(path: Path) -> dict[str, Any]:
     try:
         return read_sealed(path)
     except OSError as error:
@@ -128,12 +134,6 @@ def _results(stored: Results) -> tuple[dict[str, Any], Any]:
             click.echo(f"result: {file.path}")
 
     return {"results": [dict(file.whole) for file in stored.files]}, lines
-
-
-def _print_result(content: dict[str, Any]) -> None:
-    print_json(content)
-    if note := mark(content.get("suite", {}).get("stands_for", "")):
-        notice(note)
 
 
 def _substitute(suite: Suite) -> dict[str, Any]:

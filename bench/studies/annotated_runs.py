@@ -6,7 +6,7 @@ and `bench.data.formats.trec` passes over headers.
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ def metadata(content: Mapping[str, Any], task: str, leg: str) -> dict[str, Any]:
     machines = {facts["hardware"]: None for facts in scored.get("facts", {}).values() if facts.get("hardware")}
     stage = {"name": system["label"], "method": f"{system['method']} {system.get('version', '')}".strip()}
     stage |= {row["key"].removeprefix("method."): row["value"] for row in system.get("settings", ())}
-    training = [corpus["name"] for corpus in _trained_on(system)]
+    corpora = [part["corpus"]["name"] for part in (system, *system.get("parts", ())) if part.get("corpus")]
     return {
         "schema-version": SCHEMA_VERSION,
         "run-version": 1.0,
@@ -102,11 +102,6 @@ def metadata(content: Mapping[str, Any], task: str, leg: str) -> dict[str, Any]:
                 "release": scored.get("release") or suite["version"],
                 "data": content["data"],
             },
-            **({"training data": [{"name": name} for name in training]} if training else {}),
+            **({"training data": [{"name": name} for name in corpora]} if corpora else {}),
         },
     }
-
-
-def _trained_on(system: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Return the corpora of a system and of the parts that it was fused from."""
-    return [part["corpus"] for part in (system, *system.get("parts", ())) if part.get("corpus")]

@@ -29,7 +29,7 @@ from bench.core.installed import (
 from bench.core.machine import cores, memory
 from bench.data.fetching.local_files import missing_file
 from bench.data.fetching.official import data_cache
-from bench.types import DataRequest, Suite
+from bench.types import DataRequest
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -98,14 +98,22 @@ def report(
     """Examine this machine; by default its environment, with the plugins that it brings. Nothing is left behind."""
     store = store or Path(environ.get("BENCH_STORE") or "store")
     data_dir = data_dir or (Path(environ["BENCH_DATA"]) if environ.get("BENCH_DATA") else None)
-    return Examination(
-        (
-            Section("machine", tuple(machine(store))),
-            Section("libraries", tuple(libraries())),
-            Section("devices", (torch_row(), *faiss_rows())),
-            *_plugin_sections(plugins, data_dir, environ),
-        )
-    )
+    sections = [
+        Section("machine", tuple(machine(store))),
+        Section("libraries", tuple(libraries())),
+        Section("devices", (torch_row(), *faiss_rows())),
+    ]
+    try:
+        from bench.plugins import load
+
+        plugins = plugins or load(environ)
+    except BenchError as error:
+        remedy = "Fix that first; without it plugins and data cannot be examined"
+        sections.append(Section("plugins", (Diagnosis("plugins", str(error), "fail", remedy),)))
+    else:
+        sections.append(Section("plugins", tuple(plugin_rows(plugins))))
+        sections.append(Section("data", tuple(data_rows(plugins, data_dir))))
+    return Examination(tuple(sections))
 
 
 def machine(store: Path) -> Iterator[Diagnosis]:
@@ -213,20 +221,6 @@ def faiss_rows(find: Finder = version_of) -> Iterator[Diagnosis]:
         yield Diagnosis("faiss", value or f"not installed (extra cpu: {reinstall('cpu')})")
 
 
-def _plugin_sections(plugins: Plugins | None, data_dir: Path | None, environ: Mapping[str, str]) -> Iterator[Section]:
-    try:
-        if plugins is None:
-            from bench.plugins import load
-
-            plugins = load(environ)
-    except BenchError as error:
-        remedy = "Fix that first; without it plugins and data cannot be examined"
-        yield Section("plugins", (Diagnosis("plugins", str(error), "fail", remedy),))
-        return
-    yield Section("plugins", tuple(plugin_rows(plugins)))
-    yield Section("data", tuple(data_rows(plugins, data_dir)))
-
-
 def plugin_rows(plugins: Plugins) -> Iterator[Diagnosis]:
     """Yield what the plugins bring, then the broken ones with their reasons."""
     for kind, names in (("methods", sorted(plugins.methods)), ("suites", sorted(plugins.suites))):
@@ -259,10 +253,16 @@ def data_rows(plugins: Plugins, data_dir: Path | None) -> Iterator[Diagnosis]:
 
 def _suite_row(plugins: Plugins, name: str, data_dir: Path | None) -> Diagnosis:
     request = DataRequest("official", data_dir, offline=True)
+    missing_files: dict[str, Path | None] = {}
     try:
         suite = plugins.suite(name)
         tasks = suite.task_names("official") if "official" in suite.data else ()
-        missing_files = {task: path for task in tasks if (path := _lacking(suite, task, request)) is not None}
+        for task in tasks:
+            try:
+                if (path := missing_file(suite.load(task, request))) is not None:
+                    missing_files[task] = path
+            except BenchError:  # it cannot even be loaded
+                missing_files[task] = None
     except Exception as error:  # a plugin may raise whatever it likes, and the doctor examines the others all the same
         return Diagnosis(
             name, f"{type(error).__name__}: {error}", "warn", "The plugin that brings this suite must be fixed"
@@ -271,11 +271,3 @@ def _suite_row(plugins: Plugins, name: str, data_dir: Path | None) -> Diagnosis:
     summary = f"{len(complete)} of {len(tasks)} tasks are complete" + (f": {', '.join(complete)}" if complete else "")
     files = (f"{path}: no such file" for path in dict.fromkeys(missing_files.values()) if path)
     return Diagnosis(name, "; ".join((summary, *files)))
-
-
-def _lacking(suite: Suite, task: str, request: DataRequest) -> Path | Literal[""] | None:
-    """Return a file that a run of a task lacks, empty where the task cannot be loaded; None where all are there."""
-    try:
-        return missing_file(suite.load(task, request))
-    except BenchError:
-        return ""

@@ -184,25 +184,27 @@ def from_key(key: str, store: Store) -> StoredEncoder:
     if faults:
         raise StoreError(where=faults[0].path, found=faults[0].found, hint="run what made it again, then export")
     manifest = read_sealed(matches[0] / MANIFEST)
-    return StoredEncoder(manifest["key"], matches[0], manifest, languages=_languages(manifest, store))
-
-
-def _languages(manifest: Mapping[str, Any], store: Store) -> tuple[str, ...]:
-    """Return the languages of the prepared corpus that an encoder was trained on; none where it is gone."""
-    inputs: Mapping[str, str] = manifest["identity"].get("inputs", {})
-    path = store.root / "artefacts" / "prepare" / inputs.get("shards", "none") / MANIFEST
-    return tuple(read_sealed(path)["facts"].get("languages", ())) if path.is_file() else ()
+    shards = manifest["identity"].get("inputs", {}).get("shards", "none")
+    corpus = store.root / "artefacts" / "prepare" / shards / MANIFEST  # gone perhaps, and its languages with it
+    languages = tuple(read_sealed(corpus)["facts"].get("languages", ())) if corpus.is_file() else ()
+    return StoredEncoder(manifest["key"], matches[0], manifest, languages=languages)
 
 
 def export(origin: StoredEncoder, out: Path, citation: str = "", extra_files: ExtraFiles | None = None) -> Exported:
     """Write an encoder into a folder that is not there, or empty, all or nothing; the card has the method's citation.
 
-    `others` adds files about the result that the encoder was found by.
+    `extra_files` adds files about the result that the encoder was found by.
 
     Raises `UsageError` for a folder in use or no encoder, `BenchError` for weights that the architecture does not know,
     `StoreError` where the folder cannot be written.
     """
-    sources = _sources(origin)
+    first, second = origin.folder / "encoder", origin.folder / "passage"
+    first = first if first.is_dir() else origin.folder
+    if not (first / CONTRACT).is_file():
+        raise UsageError(
+            where=origin.folder, found=f"no {CONTRACT}", expected="the artefact of an encoder", hint="try another --key"
+        )
+    sources = {"query": first, "passage": second} if second.is_dir() else {"encoder": first}
     notices: list[str] = []
     contracts: dict[str, Contract] = {}
     with whole_folder(out) as draft:
@@ -216,22 +218,10 @@ def export(origin: StoredEncoder, out: Path, citation: str = "", extra_files: Ex
         for name, content in added.items():
             write_bytes(draft / name, content)
         if omitted:
-            first = ", ".join(omitted[:3]) + (f" and {len(omitted) - 3} more" if len(omitted) > 3 else "")
-            notices.append(f"left out of .eval_results, since the Hub has no data set of the same: {first}")
+            tasks = ", ".join(omitted[:3]) + (f" and {len(omitted) - 3} more" if len(omitted) > 3 else "")
+            notices.append(f"left out of .eval_results, since the Hub has no data set of the same: {tasks}")
         files = tuple(sorted(path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file()))
     return Exported(origin.key, out, files, contracts, tuple(dict.fromkeys(notices)))
-
-
-def _sources(origin: StoredEncoder) -> dict[str, Path]:
-    """Return role → folder of the encoders in an artefact: `encoder` alone, or `query` and `passage` of a pair."""
-    folder = origin.folder
-    first = folder / "encoder" if (folder / "encoder").is_dir() else folder
-    second = folder / "passage"
-    if not (first / CONTRACT).is_file():
-        raise UsageError(
-            where=folder, found=f"no {CONTRACT}", expected="the artefact of an encoder", hint="try another --key"
-        )
-    return {"query": first, "passage": second} if second.is_dir() else {"encoder": first}
 
 
 @contextmanager
@@ -378,6 +368,12 @@ def model_card(facts: CardFacts) -> str:
         autoescape=False,  # noqa: S701 (Markdown, not HTML)
     )
     system = (facts.result or {}).get("system", {})
+    scores = [
+        {"name": f"{task} {leg}".strip(), "measures": entry["measures"]}
+        for task, legs in (facts.result or {}).get("tasks", {}).items()
+        for leg, entry in legs.items()
+    ]
+    scores += [{name: row[name] for name in ("name", "measures")} for row in (facts.result or {}).get("macro", ())]
     identity = facts.manifest["identity"]
     backbone_id = identity.get(
         "backbone"
@@ -391,7 +387,7 @@ def model_card(facts: CardFacts) -> str:
         backbone=backbone,
         hub=backbone if _HUB.fullmatch(backbone) and not Path(backbone).exists() else "",
         facts=_card_rows(facts, system, backbone),
-        scores=_card_scores(facts.result) if facts.result else [],
+        scores=scores,
         result=facts.result,
         command=shlex.join(run_command([facts.result], whole=False)) if facts.result else "",
         contracts=facts.contracts,
@@ -420,14 +416,3 @@ def _card_rows(facts: CardFacts, system: Mapping[str, Any], backbone: str) -> li
         ("made by", f"retrieval-bench {version('retrieval-bench')}, artefact {facts.manifest['key']}"),
     ]
     return [(name, value) for name, value in rows if value]
-
-
-def _card_scores(result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return one row a leg of a task and one an average: its name and its measures in percent."""
-    rows = [
-        {"name": f"{task} {leg}".strip(), "measures": entry["measures"]}
-        for task, legs in result["tasks"].items()
-        for leg, entry in legs.items()
-    ]
-    rows += [{"name": average["name"], "measures": average["measures"]} for average in result["macro"]]
-    return rows

@@ -20,7 +20,7 @@ from bench.pipeline.settings import resolve_run
 from bench.pipeline.stages import score
 from bench.plugins import Plugins
 from bench.store.store import Store
-from bench.types import Candidates, DataRequest, Leg, Ranking, Run, Source, Task, Tie
+from bench.types import Candidates, DataRequest, Ranking, Run, Source, Tie
 
 OFFICIAL_ORDER = "candidates"
 """What `--run` says for the order in which a release gives its candidates."""
@@ -140,10 +140,14 @@ def score_against_task(
     settings, harness_settings = resolve_run(profile=size, sets=sets)
     tasks = tasks_of(of_suite, (task,), DataRequest(choose_data(size, data), data_dir, world=settings.mini.world))
     if len(tasks) != 1:
-        names = ", ".join(item.id for item in tasks)
-        raise UsageError(where="--task", found=f"{task}, which covers {names}", expected="one of them")
+        covered = ", ".join(item.id for item in tasks)
+        raise UsageError(where="--task", found=f"{task}, which covers {covered}", expected="one of them")
     target = tasks[0]
-    part = _leg(target, leg)
+    names = [part.name for part in target.legs]
+    if leg not in names and (leg is not None or len(names) > 1):
+        typed = f"--leg {leg}" if leg else "no --leg"
+        raise UsageError(where=target.id, found=typed, expected=f"one of the legs {', '.join(names)}")
+    part = target.legs[0 if leg is None else names.index(leg)]
     official = str(run_file) == OFFICIAL_ORDER and not run_file.exists()
     if official and part.candidates is None:
         raise UsageError(
@@ -166,8 +170,12 @@ def score_against_task(
     against = marked(target.id, of_suite.stands_for)
     name = f"the official order of the candidates of {against}" if official else f"{run_file} against {against}"
     scored = judge.score(rankings, {*rankings, *empty})
+    total, rule = len(scored.scores.queries), "the official scorer leaves out those that the run does not name"
+    over = [
+        f"{measure} is over {count:,} of {total:,} judged queries: {rule}" for measure, count in scored.over.items()
+    ]
     note = tokens_note(scored.scores.values, judge.protocol.libraries())
-    return _external(name, scored, [*missing, *_narrower(scored), *filter(None, [note])])
+    return _external(name, scored, [*missing, *over, *filter(None, [note])])
 
 
 def official_order(source: Source[Candidates]) -> Run:
@@ -179,28 +187,11 @@ def official_order(source: Source[Candidates]) -> Run:
     return rankings
 
 
-def _leg(task: Task, name: str | None) -> Leg:
-    names = [leg.name for leg in task.legs]
-    if name is None and len(names) == 1:
-        return task.legs[0]
-    if name not in names:
-        typed = f"--leg {name}" if name else "no --leg"
-        raise UsageError(where=task.id, found=typed, expected=f"one of the legs {', '.join(names)}")
-    return task.legs[names.index(name)]
-
-
 def _missing(queries: Sequence[str], total: int) -> list[str]:
     """Return notices of judged queries that the run lacks; they count 0."""
     if not queries:
         return []
     return [f"the run lacks {len(queries)} of {total} judged queries, e.g. {queries[0]!r}; each counts 0"]
-
-
-def _narrower(scored: score.Scored) -> list[str]:
-    """Return notices of official values that leave out queries which the run does not name."""
-    total = len(scored.scores.queries)
-    rule = "the official scorer leaves out those that the run does not name"
-    return [f"{name} is over {count:,} of {total:,} judged queries: {rule}" for name, count in scored.over.items()]
 
 
 def _ids_known(run_file: Path, rankings: Run, ids: LegIds) -> None:

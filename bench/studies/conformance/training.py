@@ -2,11 +2,10 @@
 
 import math
 from pathlib import Path
-from typing import Any
 
 from bench.studies.conformance import world
 from bench.studies.conformance.kit import BrokenPromiseError, NotApplicableError, different, expect, promise
-from bench.studies.conformance.trial import DenseSubject, TrialTraining
+from bench.studies.conformance.trial import DenseSubject
 from bench.training.config import ENCODER, LOG
 
 GAIN = 0.1
@@ -25,14 +24,10 @@ def ends(subject: DenseSubject) -> None:
     lines = trained.log
     losses = [line["loss"] for line in lines if "loss" in line]
     expect(bool(losses), f"{LOG} has no line with a loss")
-    odd = sorted({name for line in lines for name, value in _numbers(line) if not math.isfinite(value)})
+    fields = [*(item for line in lines for item in line.items())]
+    fields += [item for _, value in fields if isinstance(value, dict) for item in value.items()]
+    odd = sorted({name for name, value in fields if isinstance(value, int | float) and not math.isfinite(value)})
     expect(not odd, f"{LOG} holds numbers that are none: {', '.join(odd)}")
-
-
-def _numbers(line: dict[str, Any]) -> list[tuple[str, float]]:
-    """Return the numbers of a line, those one level down too."""
-    inner = [pair for value in line.values() if isinstance(value, dict) for pair in value.items()]
-    return [(str(name), float(value)) for name, value in [*line.items(), *inner] if isinstance(value, int | float)]
 
 
 @promise(
@@ -128,20 +123,16 @@ def learns(subject: DenseSubject) -> None:
     if not subject.method.learns:
         raise NotApplicableError("it does not claim to learn topics from random weights (Method.learns)")
     before = share_below(subject, subject.start, subject.start)
-    folders = subject.encoders(_no_divergence(subject))
+    try:
+        folders = subject.encoders(subject.long)
+    except Exception as error:
+        raise BrokenPromiseError(f"it did not come to its end: {error}") from error
     after = share_below(subject, folders["query"], folders["passage"])
     expect(
         after >= before + GAIN,
         f"a held-out question's own passage beats {after:.0%} of the others after {subject.learn_tokens:,} tokens, "
         f"{before:.0%} before (chance is 50%); expected at least {GAIN:.0%} more",
     )
-
-
-def _no_divergence(subject: DenseSubject) -> TrialTraining:
-    try:
-        return subject.long
-    except Exception as error:
-        raise BrokenPromiseError(f"it did not come to its end: {error}") from error
 
 
 def share_below(subject: DenseSubject, queries: Path, passages: Path) -> float:

@@ -83,7 +83,8 @@ def check_references(
             bare(task).removeprefix(f"{suite}/"): task_value(of, measure) for task, of in content["tasks"].items()
         }
         for name, expected in expects.items():
-            verdict = _verdict(abs(values[name] - expected), preset.tolerance)
+            off = abs(values[name] - expected)
+            verdict: Verdict = "OK" if off <= PRINTED else "close" if off <= preset.tolerance else "differs"
             yield ReferenceCheck(preset.name, suite, name, measure, expected, values[name], verdict)
 
 
@@ -106,7 +107,3 @@ def _run(request: Request, plugins: Plugins, store: Store, shown: Shown) -> Mapp
     for failure in outcome.failed:
         raise UsageError(failure.reason)
     return next(result.content for result in outcome.published if result.content["system"].get("budget") != 0)
-
-
-def _verdict(off: float, tolerance: float) -> Verdict:
-    return "OK" if off <= PRINTED else "close" if off <= tolerance else "differs"
