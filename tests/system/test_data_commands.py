@@ -112,7 +112,7 @@ def toy(
             if path.is_file():
                 archive.write(path, f"one/{path.relative_to(TINY).as_posix()}")
     requests: list[str] = []
-    handler = partial(type("NullListener", (Files,), {"asked": requests}), directory=str(site))
+    handler = partial(type("NullListener", (Files,), {"requests": requests}), directory=str(site))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
