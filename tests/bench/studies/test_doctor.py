@@ -29,14 +29,14 @@ def suite(complete: Mapping[str, bool], load: Callable[[str, DataRequest], objec
 
 
 def plugins(methods: tuple[str, ...] = ("one",), broken: tuple[Any, ...] = (), **suites: Any) -> Plugins:
-    named = {"methods": dict.fromkeys(methods), "suites": dict.fromkeys(suites)}
-    return cast(Plugins, SimpleNamespace(**named, suite=suites.__getitem__, broken=broken))
+    by_kind = {"methods": dict.fromkeys(methods), "suites": dict.fromkeys(suites)}
+    return cast(Plugins, SimpleNamespace(**by_kind, suite=suites.__getitem__, broken=broken))
 
 
-def named(rows: Any, name: str) -> Diagnosis:
-    (found,) = [row for row in rows if row.name == name]
-    assert isinstance(found, Diagnosis)
-    return found
+def row_of(rows: Any, name: str) -> Diagnosis:
+    (diagnosis,) = [row for row in rows if row.name == name]
+    assert isinstance(diagnosis, Diagnosis)
+    return diagnosis
 
 
 @pytest.mark.parametrize(
@@ -50,29 +50,29 @@ def test_the_worst_row_decides(states: list[doctor.State], worst: str) -> None:
 
 def test_the_environment_names_plugins_store_and_data(tmp_path: Path) -> None:
     """A BENCH_PLUGINS that names nobody fails; BENCH_STORE and BENCH_DATA are read where no argument says otherwise."""
-    made = doctor.report(tmp_path, environ={"BENCH_PLUGINS": "no-such-plugin"})
-    row = named(made.rows, "plugins")
+    report = doctor.report(tmp_path, environ={"BENCH_PLUGINS": "no-such-plugin"})
+    row = row_of(report.rows, "plugins")
     assert row.state == "fail"
     assert "no-such-plugin" in row.value
-    assert made.sections[-1].rows == (row,)
+    assert report.sections[-1].rows == (row,)
     environ = {"BENCH_STORE": str(tmp_path / "s"), "BENCH_DATA": str(tmp_path / "missing")}
-    made = doctor.report(plugins=plugins(), environ=environ)
-    assert named(made.rows, "store").value == f"{tmp_path / 's'} can be written, and is not there yet"
-    row = named(made.rows, "BENCH_DATA")
+    report = doctor.report(plugins=plugins(), environ=environ)
+    assert row_of(report.rows, "store").value == f"{tmp_path / 's'} can be written, and is not there yet"
+    row = row_of(report.rows, "BENCH_DATA")
     assert (row.value, row.state) == (f"{tmp_path / 'missing'} is no folder", "fail")
 
 
 def test_a_whole_report_is_json_and_complete(tmp_path: Path) -> None:
     """Every part is there; every row that is not ok says what to do; nothing is written."""
-    made = doctor.report(tmp_path / "store", plugins=plugins(beir=suite({})), environ={})
-    printed = json.loads(json.dumps(made.as_dict()))
-    assert printed["state"] == made.state
+    report = doctor.report(tmp_path / "store", plugins=plugins(beir=suite({})), environ={})
+    printed = json.loads(json.dumps(report.as_dict()))
+    assert printed["state"] == report.state
     assert list(printed["sections"]) == ["machine", "libraries", "devices", "plugins", "data"]
-    assert [row["name"] for rows in printed["sections"].values() for row in rows] == [row.name for row in made.rows]
-    assert {"python", "store", "bm25s", "torch", "faiss", "methods", "BENCH_DATA"} <= {row.name for row in made.rows}
-    assert all(row.remedy for row in made.rows if row.state != "ok")
-    assert not any(row.remedy for row in made.rows if row.state == "ok")
-    assert named(made.rows, "python").value.startswith("{}.{}.{}".format(*sys.version_info[:3]))
+    assert [row["name"] for rows in printed["sections"].values() for row in rows] == [row.name for row in report.rows]
+    assert {"python", "store", "bm25s", "torch", "faiss", "methods", "BENCH_DATA"} <= {row.name for row in report.rows}
+    assert all(row.remedy for row in report.rows if row.state != "ok")
+    assert not any(row.remedy for row in report.rows if row.state == "ok")
+    assert row_of(report.rows, "python").value.startswith("{}.{}.{}".format(*sys.version_info[:3]))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -90,7 +90,7 @@ def test_a_store_that_cannot_be_written_fails_with_a_remedy(tmp_path: Path) -> N
 def test_little_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, state: str) -> None:
     """Less than 5 GiB warns, less than 100 MiB fails."""
     monkeypatch.setattr("shutil.disk_usage", lambda _place: SimpleNamespace(free=free))
-    row = named(doctor.store_rows(tmp_path), "disk at the store")
+    row = row_of(doctor.store_rows(tmp_path), "disk at the store")
     assert row.state == state
     assert row.value == f"{free / 2**30:.1f} GiB free"
 
@@ -99,15 +99,15 @@ def test_libraries_are_compared_with_what_we_ask_for() -> None:
     """Too old or missing fails with the command; an extra may be missing; dev is nobody's business."""
     installed = {"retrieval-bench": "0.1.0", "click": "7.1", "numpy": "2.4.6"}
     extras = "icu4py>=1.2; extra == 'lang'", "faiss-cpu>=1.14; extra == 'cpu'", 'pytest>=8.3; extra == "dev"'
-    asked = ["click>=8.1", "numpy>=1.26", "pluggy>=1.5", "torch>=2.10", *extras]
-    rows = {row.name: row for row in doctor.libraries(installed.get, asked)}
+    requirements = ["click>=8.1", "numpy>=1.26", "pluggy>=1.5", "torch>=2.10", *extras]
+    rows = {row.name: row for row in doctor.libraries(installed.get, requirements)}
     assert list(rows) == ["retrieval-bench", "click", "numpy", "pluggy", "icu4py"]
     assert (rows["click"].state, rows["click"].remedy) == ("fail", "Type: pip install 'click>=8.1'")
     assert (rows["pluggy"].value, rows["pluggy"].state) == ("not installed", "fail")
     assert rows["icu4py"] == Diagnosis("icu4py", "not installed (extra lang: pip install 'retrieval-bench[lang]')")
     assert rows["numpy"] == Diagnosis("numpy", "2.4.6")
     # What pyproject.toml asks for is looked up; this environment satisfies it, and a bare checkout fails.
-    rows = {row.name: named(doctor.libraries(), row.name) for row in doctor.libraries()}
+    rows = {row.name: row_of(doctor.libraries(), row.name) for row in doctor.libraries()}
     assert {"bm25s", "pandas", "pydantic", "transformers"} <= set(rows)
     assert not [row.name for row in rows.values() if row.state != "ok"]
     (row,) = doctor.libraries(lambda _name: None, [])
@@ -124,10 +124,10 @@ def test_torch_is_reported_with_its_build(monkeypatch: pytest.MonkeyPatch) -> No
     assert (f"CUDA {torch.version.cuda}" in row.value) == (torch.version.cuda is not None)
     real = builtins.__import__
 
-    def broken(name: str, *rest: Any) -> Any:
+    def broken(name: str, *arguments: Any) -> Any:
         if name == "torch":
             raise OSError("libcudart.so.13: cannot open shared object file")
-        return real(name, *rest)
+        return real(name, *arguments)
 
     monkeypatch.setattr(builtins, "__import__", broken)
     row = doctor.torch_row()
@@ -151,7 +151,7 @@ def test_faiss(installed: dict[str, str], state: str, words: str) -> None:
 def test_broken_plugins_are_named_with_reason_and_owner() -> None:
     """A broken plugin warns: what does not need it still runs. Without any method or suite nothing can."""
     bad = SimpleNamespace(name="theirs", distribution="bench_theirs", reason="ImportError: no module named x")
-    row = named(doctor.plugin_rows(plugins(broken=(bad,), beir=suite({}))), "plugin theirs")
+    row = row_of(doctor.plugin_rows(plugins(broken=(bad,), beir=suite({}))), "plugin theirs")
     assert row.state == "warn"
     assert row.value == "bench_theirs: ImportError: no module named x"
     assert "pip uninstall bench_theirs" in row.remedy
@@ -161,8 +161,8 @@ def test_broken_plugins_are_named_with_reason_and_owner() -> None:
 
 def test_the_tasks_whose_files_are_there_are_listed(tmp_path: Path) -> None:
     """Each suite is asked through its own door, offline; a bug in a plugin becomes a warning of its own row alone."""
-    there = plugins(some=suite({"a": True, "b": False, "c": True}), none=suite({"d": False}))
-    rows = {row.name: row.value for row in doctor.data_rows(there, tmp_path)}
+    installed = plugins(some=suite({"a": True, "b": False, "c": True}), none=suite({"d": False}))
+    rows = {row.name: row.value for row in doctor.data_rows(installed, tmp_path)}
     assert "nothing fetched yet: bench data fetch" in rows.pop("download cache")
     counts = {"some": "2 of 3 tasks are complete: a, c", "none": "0 of 1 tasks are complete"}
     assert rows == {"BENCH_DATA": str(tmp_path), **counts}
@@ -170,8 +170,8 @@ def test_the_tasks_whose_files_are_there_are_listed(tmp_path: Path) -> None:
     def bug(_task: str, _request: DataRequest) -> object:
         raise ZeroDivisionError("theirs")
 
-    found = doctor.data_rows(plugins(bad=suite({"a": True}, bug), good=suite({"b": True})), tmp_path)
-    states = {row.name: (row.state, row.value) for row in found}
+    rows_with_bug = doctor.data_rows(plugins(bad=suite({"a": True}, bug), good=suite({"b": True})), tmp_path)
+    states = {row.name: (row.state, row.value) for row in rows_with_bug}
     assert states["bad"] == ("warn", "ZeroDivisionError: theirs")
     assert states["good"] == ("ok", "1 of 1 tasks are complete: b")
 
@@ -181,10 +181,10 @@ def test_a_task_is_complete_where_a_run_has_every_file(tmp_path: Path) -> None:
     (tmp_path / "askubuntu").mkdir()
     (tmp_path / "askubuntu" / "test.txt").write_text("1\t2\t2 3\t5.0 4.0\n")
     texts = tmp_path / "askubuntu" / "text_tokenized.txt.gz"
-    found = []
+    values = []
     for _ in range(2):
         rows = {row.name: row.value for row in doctor.data_rows(load({"BENCH_PLUGINS": "retrieval-bench"}), tmp_path)}
-        found.append(rows["askubuntu"])
+        values.append(rows["askubuntu"])
         texts.touch()
     missing = f"0 of 3 tasks are complete; {texts}: no such file"
-    assert found == [missing, "2 of 3 tasks are complete: test, test-with-body"]
+    assert values == [missing, "2 of 3 tasks are complete: test, test-with-body"]

@@ -73,8 +73,8 @@ class ToyTrainer:
         def loss(encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Mapping[str, float]]:
             nonlocal steps
             steps += flaw == "forgetful"
-            left, right = map(head["used"], encode.encode_views(pairs))
-            value = info_nce(left, right, temperature=0.1, similarity="cos", symmetric=True)
+            first, second = map(head["used"], encode.encode_views(pairs))
+            value = info_nce(first, second, temperature=0.1, similarity="cos", symmetric=True)
             return value * (0 if flaw == "idle" else 1 + noise / 8 + steps / 8), {}
 
         if flaw == "global":
@@ -138,9 +138,9 @@ def toy(tmp_path: Path, sound: DenseSubject, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _toy(flaw: str, litter: Path, **fields: Any) -> Method:
-    about = "toy", "1", "Two sentences.", "Nobody's.", ToyConfig
+    identity = "toy", "1", "Two sentences.", "Nobody's.", ToyConfig
     return Method(
-        *about, contract=lambda _: CONTRACT, trainer=lambda config: ToyTrainer(config, flaw, litter), **fields
+        *identity, contract=lambda _: CONTRACT, trainer=lambda config: ToyTrainer(config, flaw, litter), **fields
     )
 
 
@@ -175,27 +175,27 @@ class Terms:
             (index / "cache").write_text("x")
         place = {name: at for at, (name, _) in enumerate(texts)}
         for number, query in enumerate(queries):
-            asked = {*query.text.lower().split()}
-            found = [(name, len(asked & {*words}) / (1 + len(words))) for name, words in texts]
-            found = [(name, score) for name, score in found if score > 0]
-            if flaw == "lost" and not found:
+            terms = {*query.text.lower().split()}
+            scored = [(name, len(terms & {*words}) / (1 + len(words))) for name, words in texts]
+            scored = [(name, score) for name, score in scored if score > 0]
+            if flaw == "lost" and not scored:
                 continue
             if flaw == "batches":  # the last digit depends on the place, as that of a vector does on its batch
-                found = [(name, score * (1 + place[name] * 1e-7)) for name, score in found]
+                scored = [(name, score * (1 + place[name] * 1e-7)) for name, score in scored]
             if flaw == "company":
-                found = [(name, score + number) for name, score in found]
+                scored = [(name, score + number) for name, score in scored]
             if flaw == "poor":
-                found = [(name, 1.0) for name, _ in found]
+                scored = [(name, 1.0) for name, _ in scored]
             if flaw == "shallow" and k < 10:
-                found = sorted(found)
-                found = [(name, 1.0 - at / 1000) for at, (name, _) in enumerate(found)]
-            ranking = best(query.id, [name for name, _ in found], [score for _, score in found], k, _tie(flaw, tie))
+                scored = sorted(scored)
+                scored = [(name, 1.0 - at / 1000) for at, (name, _) in enumerate(scored)]
+            ranking = best(query.id, [name for name, _ in scored], [score for _, score in scored], k, _tie(flaw, tie))
             if flaw == "twice" and ranking.documents:
                 ranking = Ranking(query.id, [ranking.documents[0]] * 2, [1.0, 1.0])
             if flaw == "rising":
                 ranking = Ranking(query.id, ranking.documents, list(ranking.scores)[::-1])
             if flaw == "deep":
-                ranking = best(query.id, [name for name, _ in found], [score for _, score in found], 50, tie)
+                ranking = best(query.id, [name for name, _ in scored], [score for _, score in scored], 50, tie)
             yield ranking
 
 
@@ -216,13 +216,13 @@ def terms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     os.environ.pop("TOY_WAS_HERE", None)
 
 
-def _source(name: str, rows: Sequence[Any], again: Sequence[Any] | None = None) -> Source[Any]:
+def _source(name: str, rows: Sequence[Any], later_rows: Sequence[Any] | None = None) -> Source[Any]:
     """A source of rows, other ones from the second reading on where they are given."""
     readings = itertools.count()
-    return Source(name, "made/1", (), lambda: iter(rows if again is None or not next(readings) else again))
+    return Source(name, "made/1", (), lambda: iter(rows if later_rows is None or not next(readings) else later_rows))
 
 
-def _from_file(path: Path, *, named: bool) -> Source[Item]:
+def _from_file(path: Path, *, names_file: bool) -> Source[Item]:
     """A source that reads a file, which it names or does not."""
     path.write_text("red fox\nblue sea\n")
 
@@ -230,7 +230,7 @@ def _from_file(path: Path, *, named: bool) -> Source[Item]:
         with path.open() as lines:
             yield from (Item(f"d{at}", line.strip()) for at, line in enumerate(lines, 1))
 
-    return Source("passages", "lines/1", (path,) if named else (), read)
+    return Source("passages", "lines/1", (path,) if names_file else (), read)
 
 
 @pytest.fixture
@@ -238,24 +238,24 @@ def suite(tmp_path: Path) -> Callable[[str], SuiteSubject]:
     def make(flaw: str) -> SuiteSubject:
         passages = [Item("d1", "red fox"), Item("d1" if flaw == "ids" else "d2", "blue sea")]
         judged = Judgement("q1", "d9" if flaw == "judged" else "d1", 0 if flaw == "irrelevant" else 1)
-        asked = [Item("q1", "fox")]
+        questions = [Item("q1", "fox")]
 
         def load(name: str, request: DataRequest) -> Task:
             if name != "xx" and flaw != "greedy":
                 raise UsageError("no such task" if flaw == "mute" else f"made has no task {name!r}")
             corpus = Corpus("mini/made/xx", _source("passages", passages), documents=3 if flaw == "counts" else None)
             if flaw in ("unnamed", "named"):
-                corpus = replace(corpus, items=_from_file(tmp_path / "unnamed.txt", named=flaw == "named"))
-            queries = _source("queries", asked, [] if flaw == "once" else None)
+                corpus = replace(corpus, items=_from_file(tmp_path / "unnamed.txt", names_file=flaw == "named"))
+            queries = _source("queries", questions, [] if flaw == "once" else None)
             leg = Leg("", queries, _source("qrels", [judged]), corpus)
             measures = ("nDCG@10", "Foo@3") if flaw == "measure" else ("nDCG@10",)
             return Task("mini/other/xx" if flaw == "name" else "mini/made/xx", "mini", (leg,), measures)
 
-        about = "made", "1", "Made", "A passage or two.", "" if flaw == "uncited" else "Nobody's.", "None."
+        identity = "made", "1", "Made", "A passage or two.", "" if flaw == "uncited" else "Nobody's.", "None."
         tasks = ("unsupervised",), ("mini",), lambda _: ("xx",), load, None
         members = ("made/xx", Macro("more", ("made/yy",))) if flaw == "macro" else ("made/xx",)
         primary = "R@100" if flaw == "primary" else "nDCG@10"
-        value = Suite(*about, *tasks, (Macro("Avg.", members),), primary, lambda: "# Made")
+        value = Suite(*identity, *tasks, (Macro("Avg.", members),), primary, lambda: "# Made")
         return SuiteSubject(value, "bench", tmp_path, {}, MINI)
 
     return make

@@ -68,8 +68,8 @@ def test_a_method_that_learns_nothing_is_found_unless_it_says_so(toy: Toy, broke
 def test_what_is_declared_holds(tmp_path: Path, toy: Toy, broken: Broken) -> None:
     """Another seed gives other weights, so it is not deterministic; the preset mini is tried, and `--set` above it."""
     small = Preset({"pairs": 32, "probe_every": 1}, "ours", "small")
-    about = "sized", "1", "Two sentences.", "Nobody's."
-    method = Method(*about, TrainingConfig, contract=lambda _: Contract(), presets={"mini": small})
+    identity = "sized", "1", "Two sentences.", "Nobody's."
+    method = Method(*identity, TrainingConfig, contract=lambda _: Contract(), presets={"mini": small})
     config = DenseSubject(method, "bench", tmp_path, sets=("method.pairs=8",)).config
     assert (config.pairs, config.probe_every, config.accumulate) == (8, 1, 1)
     reason = broken(CHECKS, "same-seed-same-bytes", toy("", deterministic=True))

@@ -23,7 +23,7 @@ Broken = Callable[..., str]
 class Free(Config):
     """A setting that takes anything."""
 
-    thing: Any = setting(1, source="ours: a flaw", help="anything")
+    anything: Any = setting(1, source="ours: a flaw", help="anything")
 
 
 class Shifting(Config):
@@ -50,7 +50,7 @@ def subject(tmp_path: Path, config: type[Config], module: str = "bench", **field
 @pytest.mark.parametrize(
     ("name", "config", "words"),
     [
-        ("bad-value-named", Free, "method.thing takes anything"),
+        ("bad-value-named", Free, "method.anything takes anything"),
         ("config-round-trip", Shifting, "the defaults come back changed"),
     ],
 )
@@ -61,8 +61,8 @@ def test_a_flaw_is_found(tmp_path: Path, broken: Broken, name: str, config: type
 
 def test_what_resolves_wrongly_is_found(tmp_path: Path, broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
     """A preset that its config refuses, and an unknown key where nothing refuses it."""
-    one = subject(tmp_path, Open, presets={"low": Preset({"size": -1}, "s", "s")})
-    assert broken(CHECKS, "config-round-trip", one).startswith("low: size is -1")
+    low_preset = subject(tmp_path, Open, presets={"low": Preset({"size": -1}, "s", "s")})
+    assert broken(CHECKS, "config-round-trip", low_preset).startswith("low: size is -1")
     monkeypatch.setattr("bench.studies.conformance.light.resolve", lambda *_, **__: {})
     assert "was taken" in broken(CHECKS, "unknown-key-refused", subject(tmp_path, Open))
 
@@ -85,13 +85,13 @@ def test_what_is_written_outside_is_seen(tmp_path: Path) -> None:
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     inside.mkdir()
     outside.mkdir()
-    with writes([inside]) as found, TemporaryDirectory(dir=inside) as between:
+    with writes([inside]) as paths, TemporaryDirectory(dir=inside) as between:
         (Path(between) / "deep").mkdir()
         (Path(between) / "deep" / "terms.txt").write_text("x")
-    assert not found
-    with writes([inside]) as found, TemporaryDirectory(dir=outside) as between:
+    assert not paths
+    with writes([inside]) as paths, TemporaryDirectory(dir=outside) as between:
         (Path(between) / "terms.txt").write_text("x")
-    assert str(Path(between) / "terms.txt") in found
+    assert str(Path(between) / "terms.txt") in paths
 
 
 def _raises(error: BaseException) -> Callable[[Any], str | None]:

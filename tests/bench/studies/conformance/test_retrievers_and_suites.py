@@ -29,16 +29,16 @@ def test_sound_plugins_keep_every_promise(
 
 def test_tasks_without_files_are_named(suite: Callable[[str], SuiteSubject]) -> None:
     """Of official data the tasks that are here are tried, and the others are not passed over in silence."""
-    made = suite("")
-    here = replace(made.suite.load("xx", made.request), id="made/xx")
+    subject = suite("")
+    task = replace(subject.suite.load("xx", subject.request), id="made/xx")
 
     def load(name: str, _: DataRequest) -> Task:
         if name == "yy":
             raise UsageError("found no yy.tar.gz")
-        return here
+        return task
 
-    official = replace(made.suite, data=("official",), task_names=lambda _: ("xx", "yy"), load=load)
-    (verdict,) = try_promises([suites.loads], replace(made, suite=official, request=DataRequest("official")))
+    official = replace(subject.suite, data=("official",), task_names=lambda _: ("xx", "yy"), load=load)
+    (verdict,) = try_promises([suites.loads], replace(subject, suite=official, request=DataRequest("official")))
     assert (verdict.state, verdict.reason) == ("kept", "not checked, for their files are not here: yy")
 
 

@@ -90,8 +90,8 @@ class Trained(Stage):
 def keep(store: Store, first: Path) -> Keep:
     """Put encoders into the store as stage `train` does; further folders and a changed contract by name."""
 
-    def make(contract: Contract = CONTRACT_OF_ALL, litter: Mapping[str, bytes] = {}, **others: Path) -> Artefact:
-        return store.make(Trained(contract=contract, litter=litter, encoders={"encoder": first, **others}))[0]
+    def make(contract: Contract = CONTRACT_OF_ALL, litter: Mapping[str, bytes] = {}, **encoders: Path) -> Artefact:
+        return store.make(Trained(contract=contract, litter=litter, encoders={"encoder": first, **encoders}))[0]
 
     return make
 
@@ -102,11 +102,11 @@ def result_content(key: str, **system: Any) -> dict[str, Any]:
         {"key": "method.temperature", "value": 0.1, "origin": "default", "default": 0.1, "source": "s"},
     ]
     run = {"setting": "unsupervised", "data": "mini", "profile": "mini", "seed": 3}
-    made: dict[str, Any] = {"backbone": "owner/name@main", "corpus": {"name": "made", "digest": {}}, "budget": 1000}
+    training: dict[str, Any] = {"backbone": "owner/name@main", "corpus": {"name": "made", "digest": {}}, "budget": 1000}
     leg = {"measures": {"RR@100": 0.25, "R@100": 0.5}, "keys": {"train": key, "init": "0" * 32, "search": "1" * 32}}
     return {
         "schema": "retrieval-bench/result/1",
-        "system": {"label": "crop@window=5", "method": "crop", "readout": {}, **made, "settings": rows, **system},
+        "system": {"label": "crop@window=5", "method": "crop", "readout": {}, **training, "settings": rows, **system},
         "suite": {"name": "mrtydi", "version": "1", "title": "Mr. TyDi", "primary": "RR@100"},
         **run,
         "macro": [{"name": "Avg. (1)", "note": "", "members": [], "measures": {"RR@100": 0.25}}],

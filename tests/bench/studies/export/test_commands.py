@@ -38,9 +38,9 @@ def test_export(
     """One JSON object; asked for neither or both of result and key it says so."""
     key, out = keep().folder.name, str(tmp_path / "out")
     status, text, _ = typed(capsys, "export", "--key", key[:8], "--store", str(store.root), "--out", out, "--json")
-    found = json.loads(text)
-    assert (status, found["key"], found["contracts"]["encoder"]["query_prompt"]) == (0, key, "ask: ")
-    assert set(found["files"]) >= {"README.md", "modules.json", "contract.json"}
+    report = json.loads(text)
+    assert (status, report["key"], report["contracts"]["encoder"]["query_prompt"]) == (0, key, "ask: ")
+    assert set(report["files"]) >= {"README.md", "modules.json", "contract.json"}
     assert "Shunyu Zhang" in (tmp_path / "out" / "README.md").read_text()  # the citation of the installed method
     status, _, error = typed(capsys, "export", "--out", out)
     assert (status, "found no SYSTEM, expected one" in error) == (2, True)
@@ -55,13 +55,13 @@ def test_results_for_the_hub(
     content |= {"data": "official", "tasks": {f"beir/{name}": {"": leg} for name in ("scifact", "mine")}}
     write_sealed(tmp_path / "result.json", content)
     path, out = str(tmp_path / "result.json"), tmp_path / "out"
-    status, _, said = typed(capsys, "export", path, "--store", str(store.root), "--out", str(out))
+    status, _, error = typed(capsys, "export", path, "--store", str(store.root), "--out", str(out))
     (entry,) = parse_eval_result_entries(yaml.safe_load((out / ".eval_results/SciFact.yaml").read_text()))
     assert (status, entry.dataset_id, entry.task_id, entry.value) == (0, "mteb/scifact", "SciFact_default_test", 67.8)
-    assert "data set of the same: beir/mine\n" in said
-    again = bench.export(path, tmp_path / "again", store=store.root)
-    assert [file for file in again.files if "eval_results" in file] == [".eval_results/SciFact.yaml"]
-    assert (len(repr(again)) < 300, "<td>encoder</td><td>mean" in again._repr_html_()) == (True, True)
+    assert "data set of the same: beir/mine\n" in error
+    exported = bench.export(path, tmp_path / "again", store=store.root)
+    assert [file for file in exported.files if "eval_results" in file] == [".eval_results/SciFact.yaml"]
+    assert (len(repr(exported)) < 300, "<td>encoder</td><td>mean" in exported._repr_html_()) == (True, True)
     more = content | {"system": content["system"] | {"rerank": {"model": "x"}}}
     assert eval_results(more) == ({}, ["beir/scifact", "beir/mine"])
 
@@ -69,23 +69,23 @@ def test_results_for_the_hub(
 def test_runs_say_what_made_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A header that YAML reads once `#` is gone, and below it the bundle's rows; each of several seeds has a folder."""
     root, out = tmp_path / "results", tmp_path / "out"
-    about = {"hash": "0a1b2c3d" * 8, "corpus": {"name": "wiki"}}
+    system = {"hash": "0a1b2c3d" * 8, "corpus": {"name": "wiki"}}
     facts, runs = {"facts": {"train": {"hardware": "2 x A"}}}, {"q00000": ("a", "b")}
     for seed in (0, 1):
-        made = SyntheticResult(
-            "crop", {"made/sw": {"": [0.5], "leg": [1.0]}}, seed=seed, system=about, leg=facts, runs=runs
+        result = SyntheticResult(
+            "crop", {"made/sw": {"": [0.5], "leg": [1.0]}}, seed=seed, system=system, leg=facts, runs=runs
         )
-        path = made.publish(tmp_path / "scratch", root)
+        path = result.publish(tmp_path / "scratch", root)
     status, text, _ = typed(capsys, "export", str(path), "--runs", "--out", str(out), "--json")
     assert (status, json.loads(text)["files"]) == (0, ["made/sw.trec", "made/sw/leg.trec"])
     lines = (out / "made/sw/leg.trec").read_text().splitlines()
     end = lines.index("# ir_metadata.end")
-    said = yaml.safe_load("\n".join(line.strip("#") for line in lines[1:end]))
+    metadata = yaml.safe_load("\n".join(line.strip("#") for line in lines[1:end]))
     components = ["platform", "research goal", "implementation", "method", "actor", "data"]
-    assert (lines[0], [*said][3:]) == ("# ir_metadata.start", components)
-    assert (said["tag"], said["data"]["training data"]) == ("crop-0a1b2c3d", [{"name": "wiki"}])
-    assert said["platform"]["hardware"] == {"training": ["2 x A"]}
-    assert said["implementation"]["executable"]["cmd"].startswith("bench run --method crop --suite made --task sw")
+    assert (lines[0], [*metadata][3:]) == ("# ir_metadata.start", components)
+    assert (metadata["tag"], metadata["data"]["training data"]) == ("crop-0a1b2c3d", [{"name": "wiki"}])
+    assert metadata["platform"]["hardware"] == {"training": ["2 x A"]}
+    assert metadata["implementation"]["executable"]["cmd"].startswith("bench run --method crop --suite made --task sw")
     bundled = path.parent / "runs/made/sw.trec.gz"
     assert read_run(out / "made/sw.trec", "trec") == read_run(bundled, "trec") != {}
     assert typed(capsys, "export", "crop", "--runs", "--results", str(root), "--out", str(tmp_path / "both"))[0] == 0
@@ -117,7 +117,7 @@ def test_check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPat
         assert status == 2
         assert words in error
     resolve = "bench.studies.conformance.light.resolve"
-    monkeypatch.setattr(resolve, lambda methods, **_: {one.name: one for one in methods})
+    monkeypatch.setattr(resolve, lambda methods, **_: {method.name: method for method in methods})
     status, text, _ = typed(capsys, "plugin", "check", "bm25", "--only", "unknown-key-refused")
     assert status == 1
     assert "✗ unknown-key-refused: " in text
@@ -154,17 +154,22 @@ class PromptType(Enum):
 def test_roles_and_titles(first: Path) -> None:
     """Queries are read from `text`; a corpus from `title` and `body`; others as passages unless said otherwise."""
     model, mine = MtebEncoder(first), load(first)
-    asked = [{"text": ["red fox", "hen"], "query": ["red fox", "hen"]}, {"text": ["a"]}]
-    held = [{"text": ["Sea blue"], "title": ["Sea"], "body": ["blue"]}, {"text": ["x"], "title": [""], "body": ["x"]}]
-    queries = model.encode(asked, prompt_type=PromptType.query, task_metadata=None, hf_split="test", hf_subset="en")
-    passages = model.encode(held, prompt_type=PromptType.document, batch_size=2)
+    query_batches = [{"text": ["red fox", "hen"], "query": ["red fox", "hen"]}, {"text": ["a"]}]
+    passage_batches = [
+        {"text": ["Sea blue"], "title": ["Sea"], "body": ["blue"]},
+        {"text": ["x"], "title": [""], "body": ["x"]},
+    ]
+    queries = model.encode(
+        query_batches, prompt_type=PromptType.query, task_metadata=None, hf_split="test", hf_subset="en"
+    )
+    passages = model.encode(passage_batches, prompt_type=PromptType.document, batch_size=2)
     np.testing.assert_allclose(queries, mine.encode([Item(t, t) for t in ("red fox", "hen", "a")], "query"), atol=1e-6)
     np.testing.assert_allclose(passages, mine.encode([Item("1", "blue", "Sea"), Item("2", "x")], "passage"), atol=1e-6)
     symmetric = model.encode([{"text": ["red fox"]}])
     np.testing.assert_allclose(symmetric, mine.encode([Item("1", "red fox")], "passage"), atol=1e-6)
-    other = MtebEncoder(first, symmetric_role="query").encode([{"text": ["red fox"]}])
-    np.testing.assert_allclose(other, queries[:1], atol=1e-6)
-    assert np.abs(other - symmetric).max() > 1e-3  # the prompts differ
+    as_queries = MtebEncoder(first, symmetric_role="query").encode([{"text": ["red fox"]}])
+    np.testing.assert_allclose(as_queries, queries[:1], atol=1e-6)
+    assert np.abs(as_queries - symmetric).max() > 1e-3  # the prompts differ
 
 
 def test_a_pair_reads_each_role_with_its_own(first: Path, second: Path, tmp_path: Path) -> None:
@@ -180,10 +185,10 @@ def test_a_pair_reads_each_role_with_its_own(first: Path, second: Path, tmp_path
 def test_similarity_is_the_contracts(first: Path, tmp_path: Path) -> None:
     """Cosine: 3-4-5 triangles by hand; a single vector is a row. Images, other prompt types and folders are refused."""
     model = MtebEncoder(first)
-    left, right = np.array([[3.0, 4.0], [0.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 5.0]])
-    np.testing.assert_allclose(model.similarity(left, right), [[0.6, 0.8], [0.0, 1.0]], atol=1e-6)
-    np.testing.assert_allclose(model.similarity_pairwise(left, right), [0.6, 1.0], atol=1e-6)
-    np.testing.assert_allclose(model.similarity(left[0], right[1]), [[0.8]], atol=1e-6)
+    queries, passages = np.array([[3.0, 4.0], [0.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 5.0]])
+    np.testing.assert_allclose(model.similarity(queries, passages), [[0.6, 0.8], [0.0, 1.0]], atol=1e-6)
+    np.testing.assert_allclose(model.similarity_pairwise(queries, passages), [0.6, 1.0], atol=1e-6)
+    np.testing.assert_allclose(model.similarity(queries[0], passages[1]), [[0.8]], atol=1e-6)
     with pytest.raises(UsageError, match="found a batch of image, expected texts"):
         model.encode([{"image": []}])
     with pytest.raises(UsageError, match="found the prompt type 'poem'"):

@@ -38,9 +38,9 @@ def by_the_card(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]
     blocks = re.findall(r"^```python\n(.*?)^```$", (folder / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     (snippet,) = [block for block in blocks if "AutoModel" in block]
     monkeypatch.chdir(folder)
-    found: dict[str, Any] = {"TEXTS": TEXTS}
-    exec(snippet.replace('["…"]', "TEXTS"), found)  # noqa: S102 (our own card)
-    return found
+    variables: dict[str, Any] = {"TEXTS": TEXTS}
+    exec(snippet.replace('["…"]', "TEXTS"), variables)  # noqa: S102 (our own card)
+    return variables
 
 
 @pytest.mark.parametrize("changed", CONTRACTS)
@@ -57,21 +57,21 @@ def test_transformers_reads_the_same_vectors(
     contract = replace(Contract.load(first), **changed)
     source = pooled if contract.pooling == "pooler" else first
     artefact = keep(contract, litter={"queue.safetensors": b"x"}, encoder=source)
-    done = export(from_key(artefact.folder.name, store), tmp_path / "out")
+    exported = export(from_key(artefact.folder.name, store), tmp_path / "out")
     mine = load(artefact.folder / "encoder")
-    read = by_the_card(done.folder, monkeypatch)
+    read = by_the_card(exported.folder, monkeypatch)
     roles: dict[Role, str] = {"query": "queries", "passage": "passages"}
     for role, name in roles.items():
-        wanted = mine.encode(ITEMS, role)
-        np.testing.assert_allclose(read[name].numpy(), wanted, atol=1e-5)
-        np.testing.assert_array_equal(load(done.folder).encode(ITEMS, role), wanted)
+        expected = mine.encode(ITEMS, role)
+        np.testing.assert_allclose(read[name].numpy(), expected, atol=1e-5)
+        np.testing.assert_array_equal(load(exported.folder).encode(ITEMS, role), expected)
     last = {"mean": {"2_Normalize"}, "cls": set(), "pooler": {"2_Dense", "3_Normalize"}}[contract.pooling]
-    assert {name for name in done.files if "/" not in name} == {
+    assert {name for name in exported.files if "/" not in name} == {
         *("README.md", "config.json", "config_sentence_transformers.json", "contract.json", "model.safetensors"),
         *("modules.json", "sentence_bert_config.json", "tokenizer.json", "tokenizer_config.json"),
     }
-    assert {path.name for path in done.folder.iterdir() if path.is_dir()} == {"1_Pooling", *last}
-    assert [path.name for path in done.folder.parent.iterdir() if path.name.endswith(".part")] == []
+    assert {path.name for path in exported.folder.iterdir() if path.is_dir()} == {"1_Pooling", *last}
+    assert [path.name for path in exported.folder.parent.iterdir() if path.name.endswith(".part")] == []
 
 
 @pytest.mark.parametrize("changed", CONTRACTS)
@@ -82,8 +82,8 @@ def test_sentence_transformers_reads_the_same_vectors(
     library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
     contract = replace(Contract.load(first), **changed)
     artefact = keep(contract, encoder=pooled if contract.pooling == "pooler" else first)
-    done = export(from_key(artefact.folder.name, store), tmp_path / "out")
-    model = library.SentenceTransformer(str(done.folder), device="cpu")
+    exported = export(from_key(artefact.folder.name, store), tmp_path / "out")
+    model = library.SentenceTransformer(str(exported.folder), device="cpu")
     mine = load(artefact.folder / "encoder")
     np.testing.assert_allclose(model.encode_query(TEXTS), mine.encode(ITEMS, "query"), atol=1e-5)
     np.testing.assert_allclose(model.encode_document(TEXTS), mine.encode(ITEMS, "passage"), atol=1e-5)
@@ -93,15 +93,15 @@ def test_sentence_transformers_reads_the_same_vectors(
 def test_a_pair_is_two_folders(keep: Keep, store: Store, tmp_path: Path, second: Path) -> None:
     """`query/` reads as the encoder does, `passage/` as the passages' own; each keeps its own role's length."""
     artefact = keep(passage=second)
-    done = export(from_key(artefact.folder.name, store), tmp_path / "pair")
-    queries = load(done.folder / "query").encode(ITEMS, "query")
-    passages = load(done.folder / "passage").encode(ITEMS, "passage")
+    exported = export(from_key(artefact.folder.name, store), tmp_path / "pair")
+    queries = load(exported.folder / "query").encode(ITEMS, "query")
+    passages = load(exported.folder / "passage").encode(ITEMS, "passage")
     np.testing.assert_array_equal(queries, load(artefact.folder / "encoder").encode(ITEMS, "query"))
     np.testing.assert_array_equal(passages, load(second).encode(ITEMS, "passage"))
-    assert [path.name for path in sorted(done.folder.iterdir())] == ["README.md", "passage", "query"]
-    files = [done.folder / role / "sentence_bert_config.json" for role in ("query", "passage")]
+    assert [path.name for path in sorted(exported.folder.iterdir())] == ["README.md", "passage", "query"]
+    files = [exported.folder / role / "sentence_bert_config.json" for role in ("query", "passage")]
     assert [json.loads(file.read_text())["max_seq_length"] for file in files] == [8, 24]
-    assert done.contracts.keys() == {"query", "passage"}
+    assert exported.contracts.keys() == {"query", "passage"}
 
 
 def test_an_encoder_stays_while_it_is_exported(
@@ -117,8 +117,16 @@ def test_an_encoder_stays_while_it_is_exported(
         return Exported("", tmp_path, (), {}, ())
 
     monkeypatch.setattr("bench.studies.export.export", exported)
-    given = ["export", "--key", artefact.folder.name[:9], "--out", str(tmp_path / "out"), "--store", str(store.root)]
-    bench.main(args=given, standalone_mode=False)
+    arguments = [
+        "export",
+        "--key",
+        artefact.folder.name[:9],
+        "--out",
+        str(tmp_path / "out"),
+        "--store",
+        str(store.root),
+    ]
+    bench.main(args=arguments, standalone_mode=False)
     assert remove(store, garbage(store, (), 0))
 
 
@@ -131,10 +139,10 @@ def test_a_result_brings_its_readout_and_its_scores(
     assert (
         from_name("crop@window=5", tmp_path, store) == from_result(path, store) == from_name(str(path), tmp_path, store)
     )
-    done = export(from_result(path, store), tmp_path / "out", "A. Author. 2023.")
-    contract = Contract.load(done.folder)
+    exported = export(from_result(path, store), tmp_path / "out", "A. Author. 2023.")
+    contract = Contract.load(exported.folder)
     assert (contract.query_prompt, contract.query_length, contract.passage_prompt) == ("q: ", 6, "read: ")
-    text = (done.folder / "README.md").read_text()
+    text = (exported.folder / "README.md").read_text()
     head = text.split("---\n")[1]
     assert "base_model: owner/name\n" in head
     assert "- crop\n" in head
@@ -159,10 +167,10 @@ def test_a_row_read_by_a_protocol_is_exported_so(keep: Keep, store: Store, tmp_p
     for legs in content["tasks"].values():
         legs[""]["resolved"] = read.dump()
     write_sealed(path, {key: value for key, value in content.items() if key != "seal"})
-    done = export(from_result(path, store), tmp_path / "out")
-    assert Contract.load(done.folder) == read
-    assert json.loads((done.folder / "sentence_bert_config.json").read_text())["do_lower_case"] is True
-    pair, cased = (notice.split(",")[0] for notice in done.notices)
+    exported = export(from_result(path, store), tmp_path / "out")
+    assert Contract.load(exported.folder) == read
+    assert json.loads((exported.folder / "sentence_bert_config.json").read_text())["do_lower_case"] is True
+    pair, cased = (notice.split(",")[0] for notice in exported.notices)
     assert pair == "title and text of a passage are read as a pair"
     assert cased == "texts are lower-cased but prompts are not"
     content["tasks"]["mini/mrtydi/en"] = {"": {**legs[""], "resolved": {**read.dump(), "query_length": 6}}}
@@ -173,8 +181,8 @@ def test_a_row_read_by_a_protocol_is_exported_so(keep: Keep, store: Store, tmp_p
 
 def test_what_others_cannot_read_is_said(keep: Keep, store: Store, tmp_path: Path) -> None:
     """A question mark that goes; a layer below the last, for which no files are written, unlike for the last."""
-    done = export(from_key(keep(Contract(question_mark=False)).folder.name, store), tmp_path / "out")
-    assert done.notices == ("a question mark at a query's end is left out, which you do yourself elsewhere",)
+    exported = export(from_key(keep(Contract(question_mark=False)).folder.name, store), tmp_path / "out")
+    assert exported.notices == ("a question mark at a query's end is left out, which you do yourself elsewhere",)
     low = export(from_key(keep(Contract(layer=1)).folder.name, store), tmp_path / "low")
     last = export(from_key(keep(Contract(layer=2)).folder.name, store), tmp_path / "last")
     assert "modules.json" not in low.files
@@ -212,7 +220,7 @@ def test_what_is_not_there_is_refused(
     keep: Keep, store: Store, tmp_path: Path, write_result: Write, second: Path
 ) -> None:
     """No such key, an ambiguous one, a result without encoder, one of two encoders, no result, a damaged artefact."""
-    artefact, other = keep(), keep(passage=second)
+    artefact, pair = keep(), keep(passage=second)
     with pytest.raises(UsageError, check=fields(found="no encoder with the key 'zzz'")):
         from_key("zzz", store)
     with pytest.raises(UsageError, check=fields(found="2 encoders")):
@@ -221,7 +229,7 @@ def test_what_is_not_there_is_refused(
     content = json.loads(path.read_text())
     del content["seal"]
     leg = content["tasks"]["mini/mrtydi/sw"][""]
-    content["tasks"]["mini/mrtydi/te"] = {"": {**leg, "keys": {"train": other.folder.name}}}
+    content["tasks"]["mini/mrtydi/te"] = {"": {**leg, "keys": {"train": pair.folder.name}}}
     with pytest.raises(UsageError, check=fields(found="2 encoders")):
         from_result(write_result("", content), store)
     content["tasks"] = {"mini/mrtydi/sw": {"": {**leg, "keys": {"index": "1" * 32}}}}

@@ -14,35 +14,37 @@ from bench.core.errors import UsageError
 from bench.plugins import load
 from tests.conftest import plugin
 
-KNOWN = RunPreset("known", "One.", ("bm25",), ("mrtydi", "lareqa", "beir"), data="mini", tolerance=0.002)
+PRESET = RunPreset("known", "One.", ("bm25",), ("mrtydi", "lareqa", "beir"), data="mini", tolerance=0.002)
 
 
 def check(monkeypatch: pytest.MonkeyPatch, *presets: RunPreset, names: tuple[str, ...] = ()) -> dict[str, object]:
-    known = load({}, extra=[plugin("bench_runs", *presets)])
+    plugins = load({}, extra=[plugin("bench_runs", *presets)])
     monkeypatch.setattr(
-        reproduce, "load", lambda: replace(known, runs={one.name: known.runs[one.name] for one in presets})
+        reproduce, "load", lambda: replace(plugins, runs={preset.name: plugins.runs[preset.name] for preset in presets})
     )
-    done = CliRunner().invoke(reproduce.command, ["--references", "--json", *names])
-    if isinstance(done.exception, UsageError) and not done.stdout:
-        raise done.exception
-    said = json.loads(done.stdout)["references"]
-    return {**{f"{one['suite']}/{one['name']}": one["verdict"] for one in said}, "exit": done.exit_code}
+    outcome = CliRunner().invoke(reproduce.command, ["--references", "--json", *names])
+    if isinstance(outcome.exception, UsageError) and not outcome.stdout:
+        raise outcome.exception
+    rows = json.loads(outcome.stdout)["references"]
+    return {**{f"{row['suite']}/{row['name']}": row["verdict"] for row in rows}, "exit": outcome.exit_code}
 
 
 def test_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Printed digits are the same, a preset's tolerance is close, more differs; other suites are not run."""
-    done = run("bm25", "mrtydi", tasks="en,sw,th", data="mini", store=tmp_path / "store", results=tmp_path / "results")
-    true = {row["task"].rpartition("/")[2]: row["measures"]["RR@100"] for row in done.rows}
+    outcome = run(
+        "bm25", "mrtydi", tasks="en,sw,th", data="mini", store=tmp_path / "store", results=tmp_path / "results"
+    )
+    true = {row["task"].rpartition("/")[2]: row["measures"]["RR@100"] for row in outcome.rows}
     expects = {"mrtydi": {"en": round(true["en"], 4), "sw": true["sw"] + 0.0019, "th": true["th"] - 0.0021}}
-    preset = replace(KNOWN, expects={**expects, "lareqa": {"nowhere": 0.5}})
-    found = check(monkeypatch, preset, names=("mrtydi",))
-    assert found == {"mrtydi/en": "OK", "mrtydi/sw": "close", "mrtydi/th": "differs", "exit": 1}
+    preset = replace(PRESET, expects={**expects, "lareqa": {"nowhere": 0.5}})
+    verdicts = check(monkeypatch, preset, names=("mrtydi",))
+    assert verdicts == {"mrtydi/en": "OK", "mrtydi/sw": "close", "mrtydi/th": "differs", "exit": 1}
 
 
 def test_what_cannot_run_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """A task that is not there fails its own suite alone; where nothing can be run, that is an error."""
-    lost = replace(KNOWN, name="lost", expects={"beir": {"nowhere": 0.5}})
-    preset = replace(KNOWN, expects={"mrtydi": {"en": 0.0}})
+    lost = replace(PRESET, name="lost", expects={"beir": {"nowhere": 0.5}})
+    preset = replace(PRESET, expects={"mrtydi": {"en": 0.0}})
     assert check(monkeypatch, preset, lost) == {"mrtydi/en": "differs", "beir/nowhere": "skipped", "exit": 1}
     assert check(monkeypatch, lost) == {"beir/nowhere": "skipped", "exit": 1}
     with pytest.raises(UsageError, match="no reference 'crop'"):
@@ -52,7 +54,7 @@ def test_what_cannot_run_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_ours_name_what_is_there() -> None:
     """One method and one seed each, fractions, and tasks or averages of the suite."""
     plugins = load()
-    for preset in (one.value for one in plugins.runs.values() if one.value.expects):
+    for preset in (owned.value for owned in plugins.runs.values() if owned.value.expects):
         assert (len(preset.methods), len(preset.seeds)) == (1, 1)
         assert set(preset.suites) == set(preset.expects)
         for name, values in preset.expects.items():

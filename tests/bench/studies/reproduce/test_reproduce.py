@@ -31,8 +31,8 @@ def row(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("row")
     sets = ("method.k1=1.2", "search.k=50")
     request = Request(("bm25",), ("mrtydi",), ("en",), sets=sets, results=folder / "results", store=folder / "store")
-    (done,) = run(request, load(), Store(request.store), NullListener()).published
-    return done.path.parent
+    (published,) = run(request, load(), Store(request.store), NullListener()).published
+    return published.path.parent
 
 
 @pytest.fixture
@@ -53,9 +53,9 @@ def test_the_same_row_again(row: Path, tmp_path: Path) -> None:
     assert (report["verdict"], report["causes"], report["stages_reused"]) == ("OK", [], 0)
     changed = {value["measure"]: (value["changed"], value["queries"]) for value in report["values"]}
     assert changed == {"RR@100": (0, 60), "R@100": (0, 60)}
-    again = read_sealed(Path(report["result_file"]))
-    assert again == read_sealed(row / "result.json") | {"tasks": again["tasks"]}
-    legs = [content["tasks"][TASK][""] for content in (again, read_sealed(row / "result.json"))]
+    replayed = read_sealed(Path(report["result_file"]))
+    assert replayed == read_sealed(row / "result.json") | {"tasks": replayed["tasks"]}
+    legs = [content["tasks"][TASK][""] for content in (replayed, read_sealed(row / "result.json"))]
     assert legs[0]["keys"] == legs[1]["keys"]
 
 
@@ -102,22 +102,21 @@ def test_a_dry_run_prints_and_does_nothing(copied: Path) -> None:
     assert "cannot be trusted" in str(shown.exception)
 
 
-@pytest.mark.parametrize(("about", "tasks", "said"), cases("what-a-file-cannot-say-must-be-given"))
-def test_what_a_file_cannot_say_must_be_given(about: dict[str, Any], tasks: Any, said: str) -> None:
+@pytest.mark.parametrize(("system", "tasks", "message"), cases("what-a-file-cannot-say-must-be-given"))
+def test_what_a_file_cannot_say_must_be_given(system: dict[str, Any], tasks: Any, message: str) -> None:
     """A folder of the maker's is asked for, before anything is planned."""
     about_run = {"setting": "unsupervised", "profile": "mini", "seed": 0}
     content = {
-        "system": {"label": "crop", "method": "crop", "hash": "0" * 64, **about},
+        "system": {"label": "crop", "method": "crop", "hash": "0" * 64, **system},
         "suite": {"name": "s"},
         "data": "official" if tasks else "local",
         **about_run,
         "tasks": {task: {"": {"compute": {"device": "cpu", "threads": 3}}} for task in tasks or ("s/mine",)},
     }
-    given = ReplayOptions(Path("store"), Path("results"))
-    with pytest.raises(UsageError, match=said):
-        request_of(content, given)
-    there = ReplayOptions(Path("store"), Path("results"), corpus="here/wiki", tasks=("here/mine",))
-    request = request_of(content, there)
+    with pytest.raises(UsageError, match=message):
+        request_of(content, ReplayOptions(Path("store"), Path("results")))
+    options = ReplayOptions(Path("store"), Path("results"), corpus="here/wiki", tasks=("here/mine",))
+    request = request_of(content, options)
     assert (request.corpus, request.tasks) == ("here/wiki", ("here/mine",))
     assert (request.sets, request.device) == (("compute.threads=3",), "cpu")
 
@@ -127,19 +126,19 @@ VALUES = {("s/a", ""): {"R@1": {"q1": 1.0, "q2": 1.0, "q3": 0.0, "q4": 0.0}}}
 
 
 def changed(*path: str, value: Any) -> dict[str, Any]:
-    found = deepcopy(BASE)
-    inner = found
+    content = deepcopy(BASE)
+    inner = content
     for part in path[:-1]:
         inner = inner[part]
     inner[path[-1]] = value
-    return found
+    return content
 
 
 LEG = ("tasks", "s/a", "")
 
 
 @pytest.mark.parametrize(
-    ("other", "kind", "said"),
+    ("content", "kind", "sentence"),
     [
         (changed("system", "version", value="2"), "version", "version of the system: the file has 1, here it is 2"),
         (changed("suite", "version", value="2"), "version", "version of suite s"),
@@ -154,21 +153,21 @@ LEG = ("tasks", "s/a", "")
         (changed(*LEG, "compute", "threads", value=8), "machine", "threads: the file has 2, here it is 8"),
     ],
 )
-def test_each_cause_is_named_once(other: dict[str, Any], kind: str, said: str) -> None:
+def test_each_cause_is_named_once(content: dict[str, Any], kind: str, sentence: str) -> None:
     """With both values; only libraries and machine are slight."""
-    (found,) = causes(BASE, other)
-    assert found.kind == kind
-    assert found.sentence.startswith(said)
-    assert found.slight == (kind in {"libraries", "machine"})
+    (cause,) = causes(BASE, content)
+    assert cause.kind == kind
+    assert cause.sentence.startswith(sentence)
+    assert cause.slight == (kind in {"libraries", "machine"})
 
 
 def test_hardware_that_both_files_name_is_a_slight_cause() -> None:
     """A file of an earlier version names none, and is no other machine."""
-    one, other = (changed(*LEG, "facts", value={"train": {"hardware": name}}) for name in ("EPYC, AVX2", "H100"))
-    (found,) = causes(one, other)
-    assert (found.kind, found.slight) == ("machine", True)
-    assert found.sentence == "hardware of train: the file has EPYC, AVX2, here it is H100"
-    assert causes(BASE, other) == []
+    epyc, h100 = (changed(*LEG, "facts", value={"train": {"hardware": name}}) for name in ("EPYC, AVX2", "H100"))
+    (cause,) = causes(epyc, h100)
+    assert (cause.kind, cause.slight) == ("machine", True)
+    assert cause.sentence == "hardware of train: the file has EPYC, AVX2, here it is H100"
+    assert causes(BASE, h100) == []
 
 
 def test_what_excuses_and_what_does_not() -> None:
@@ -185,8 +184,8 @@ def test_what_excuses_and_what_does_not() -> None:
     grave = deepcopy(near) | {"seed": 1}
     assert "do not have the same seed" in compare(BASE, grave, {}, {}).sentence
     words = deepcopy(BASE), deepcopy(near)
-    for one in words:
-        del one["system"]["contract"]
+    for content in words:
+        del content["system"]["contract"]
     assert "nothing else is different" in compare(*words, {}, {}).sentence
 
 
