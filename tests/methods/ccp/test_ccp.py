@@ -167,41 +167,6 @@ def test_the_step_is_the_loss_of_its_parts(parts: Callable[..., Parts]) -> None:
         assert "same_language_mass" not in metrics
 
 
-def test_spoilt_rows_of_another_language_change_nothing(parts: Callable[..., Parts]) -> None:
-    """Invariant 2, through the trainer: NaN in the bank's rows of the other languages, value and gradients."""
-    results = []
-    for spoil in (False, True):
-        trainer, modules, encode, pairs, languages = parts()
-        encode.model.eval()
-        batch = pairs.batch(np.random.default_rng(3))
-        language = languages.index(batch.languages[0])
-        rows = torch.randn(9, 16, generator=torch.Generator().manual_seed(1))
-        tags = torch.arange(9) % 3
-        if spoil:
-            rows[tags != language] = float("nan")
-        present(modules.bank).push(rows, tags)
-        loss, _ = trainer.loss(modules, languages, encode, batch)
-        loss.backward()
-        weight = present(present(modules.head).project.first.weight.grad)
-        results.append((loss.detach(), weight))
-    assert torch.equal(results[0][0], results[1][0])
-    assert torch.equal(results[0][1], results[1][1])
-
-
-def test_rows_of_a_later_step_do_not_reach_back(parts: Callable[..., Parts]) -> None:
-    """Invariant 3: rows pushed after the loss, before the backward pass, change no gradient."""
-    gradients = []
-    for later in (False, True):
-        trainer, modules, encode, pairs, languages = parts()
-        encode.model.eval()
-        loss, _ = trainer.loss(modules, languages, encode, pairs.batch(np.random.default_rng(3)))
-        if later:
-            present(modules.bank).push(torch.full((40, 16), 3.0), torch.zeros(40).long())
-        loss.backward()
-        gradients.append([weight.grad for weight in encode.model.parameters() if weight.grad is not None])
-    assert all(torch.equal(a, b) for a, b in zip(*gradients, strict=True))
-
-
 def test_witnesses_and_languages() -> None:
     """Kept from the first push to the one that is their rows' last; two clouds are distinguished, one is not."""
     witnesses = BankStalenessProbe(tokens=5, width=2, capacity=10)

@@ -45,16 +45,3 @@ def test_the_loss_written_out(corpus: Path, encoder_for: EncoderFor, head: Any) 
     logits = unit @ unit.T / 0.05
     expected = (logits.logsumexp(1) - 1 / 0.05).mean()
     assert float(loss.detach()) == pytest.approx(float(expected), abs=1e-4)
-
-
-def test_dropout_tells_the_two_passes_apart(corpus: Path, encoder_for: EncoderFor) -> None:
-    """In training the vectors of the same sentence differ: that is all there is to learn from."""
-    config = config_of()
-    encode = encoder_for(config)
-    encode.model.train()
-    pairs = SentencesTwice(Shards(corpus), config, 1).batch(np.random.default_rng(0))
-    first, second = encode.encode_views(pairs)
-    assert bool((first != second).any(dim=1).all())
-    encode.model.eval()
-    first, second = encode.encode_views(pairs)
-    torch.testing.assert_close(first, second)
