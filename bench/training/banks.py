@@ -17,7 +17,21 @@ EMPTY = -1
 
 
 class Ring(nn.Module):
-    """A ring of rows with a tag each; the oldest rows are overwritten first. It never holds a gradient."""
+    """A ring of rows with a tag each; the oldest rows are overwritten first. It never holds a gradient.
+
+    Rows, tags and the pointer to the next slot are buffers, so that they move with the module and go through
+    checkpoints.
+
+    Args:
+        capacity: number of slots.
+        width: d, of a row.
+
+    Example:
+        >>> ring = Ring(3, 1)
+        >>> ring.push(torch.tensor([[1.0], [2.0], [3.0], [4.0]]))
+        >>> ring.ordered()[0].flatten().tolist()
+        [2.0, 3.0, 4.0]
+    """
 
     rows: torch.Tensor
     tags: torch.Tensor
@@ -31,7 +45,15 @@ class Ring(nn.Module):
 
     @torch.no_grad()
     def push(self, rows: torch.Tensor, tags: torch.Tensor | int = 0) -> None:
-        """Add rows `[n, d]` with tags `[n]`; of too many the last stay. Raises `ValueError` for another width."""
+        """Add rows, in their order; of more than the capacity the last stay.
+
+        Args:
+            rows: `[n, d]`; they are detached and cast.
+            tags: int64 `[n]`, or one for all.
+
+        Raises:
+            ValueError: rows of another width.
+        """
         capacity, width = self.rows.shape
         if rows.ndim != 2 or rows.shape[1] != width:
             raise ValueError(f"found rows {list(rows.shape)}, expected [n, {width}]")
@@ -59,7 +81,14 @@ class Ring(nn.Module):
 
 
 class TaggedBank(nn.Module):
-    """Rows tagged by language, 0 … tags − 1, in one ring (`tagged_global`), or `per_language` in a ring each."""
+    """Rows tagged by language, in one ring or in one for each language.
+
+    Args:
+        capacity: slots of a ring.
+        width: d, of a row.
+        tags: number of languages; tags are 0 … tags − 1.
+        layout: `tagged_global`, one ring for all; or `per_language`, a ring of that capacity each.
+    """
 
     def __init__(
         self, capacity: int, width: int, tags: int, layout: Literal["tagged_global", "per_language"] = "tagged_global"

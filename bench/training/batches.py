@@ -13,12 +13,12 @@ from bench.types import Json
 
 @dataclass(frozen=True)
 class PairBatch:
-    """Token ids of two views of n texts, row by row, as a pair; `documents` numbers their documents, int64 `[n]`."""
+    """Two views of each of n texts, row by row; iterating yields the two views, as `encode_views` takes them."""
 
-    left: Sequence[Ids]
-    right: Sequence[Ids]
-    documents: npt.NDArray[np.int64]
-    languages: tuple[str, ...]
+    left: Sequence[Ids]  # token ids of the first views, n sequences
+    right: Sequence[Ids]  # of the second ones
+    documents: npt.NDArray[np.int64]  # number of each text's document, `[n]`
+    languages: tuple[str, ...]  # of each text, n codes
 
     def __len__(self) -> int:
         """Number of pairs."""
@@ -31,15 +31,12 @@ class PairBatch:
 
 @dataclass(frozen=True)
 class Masked:
-    """Sequences with hidden tokens in m places.
+    """Sequences in which m tokens are hidden, as `Masking` makes them."""
 
-    Which sequence (ascending), the position in it, and the original id of each: int64 `[m]`.
-    """
-
-    inputs: Sequence[Ids]
-    sequence: npt.NDArray[np.int64]
-    place: npt.NDArray[np.int64]
-    targets: npt.NDArray[np.int64]
+    inputs: Sequence[Ids]  # token ids, with what replaces the hidden ones
+    sequence: npt.NDArray[np.int64]  # number of the sequence of each hidden token, ascending, `[m]`
+    place: npt.NDArray[np.int64]  # its position there, `[m]`
+    targets: npt.NDArray[np.int64]  # its original id, `[m]`
 
     def __len__(self) -> int:
         """Number of sequences."""
@@ -94,7 +91,18 @@ DrawnT = TypeVar("DrawnT", bound=Resumable)
 
 
 class RandomSource(Generic[CorpusT, DrawnT]):
-    """Base of batch sources that hold out, and resume, as what they draw from does; a subclass adds `batch`."""
+    """Base of batch sources that hold out, and resume, as what they draw from does; a subclass adds `batch`.
+
+    Args:
+        shards: the corpus; what is read of it counts as seen.
+        drawn: what decides the order, e.g. `Documents` or `Chunks`; a subclass calls it as `self._drawn`.
+
+    Example:
+        >>> class FirstSentences(RandomSource):
+        ...     def batch(self, rng):
+        ...         documents = self._drawn.draw(8, rng)
+        ...         return [self.shards.take(document, 0) for document in documents]
+    """
 
     def __init__(self, shards: CorpusT, drawn: DrawnT) -> None:
         self.shards, self._drawn = shards, drawn
@@ -103,7 +111,13 @@ class RandomSource(Generic[CorpusT, DrawnT]):
 
 
 class MixtureSource(Generic[MainT, SideT]):
-    """Draws each batch at random: of a companion task `side` with probability `share`, else of the `main` one."""
+    """Draws each batch at random from one of two sources.
+
+    Args:
+        main: the method's own batches; it decides what is held out.
+        side: those of a companion task, such as masked language modelling.
+        share: probability of a batch of the companion, below 1.
+    """
 
     def __init__(self, main: BatchSource[MainT], side: BatchSource[SideT], share: float) -> None:
         self._main, self._side, self._share = main, side, share

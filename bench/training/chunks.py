@@ -64,7 +64,16 @@ class Chunk:
 class Chunks(Epochs):
     """Draws chunks of `length` tokens: a random language, its chunks in the order of an epoch.
 
-    A language with fewer tokens is one chunk. Raises `UsageError` where no language has two documents.
+    A language with fewer tokens is one chunk.
+
+    Args:
+        shards: the corpus.
+        config: how languages are drawn, and how many pairs are held out.
+        length: tokens of a chunk.
+        seed: decides, with language and epoch, where chunks begin and in which order they come.
+
+    Raises:
+        UsageError: no language has two documents.
     """
 
     def __init__(self, shards: Shards, config: TrainingConfig, length: int, seed: int) -> None:

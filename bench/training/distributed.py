@@ -35,10 +35,17 @@ def rank() -> int:
 
 
 def gather(rows: torch.Tensor) -> torch.Tensor:
-    """Return the rows `[n, …]` of all processes in the order of ranks, `[Σ n, …]`; n may differ between processes.
+    """Return the rows of all processes in the order of ranks.
 
     Gradients flow back, summed over the processes that used a row. Mean losses over own anchors with gradients averaged
-    (`GradientAverage`) then equal one process on the joined batch, if every process has as many anchors.
+    (`GradientAverage`) then equal one process on the joined batch, if every process has as many anchors; where it has
+    not, multiply the loss by `weight`.
+
+    Args:
+        rows: `[n, …]`; n may differ between processes, all else must not. All processes must call this alike.
+
+    Returns:
+        `[Σ n, …]`, with gradients if the rows are floats; the rows themselves in a single process.
     """
     if world_size() == 1:
         return rows
@@ -54,7 +61,7 @@ def gather(rows: torch.Tensor) -> torch.Tensor:
 
 
 def sizes(count: int) -> list[int]:
-    """Return every process's `count`, by rank."""
+    """Return every process's `count`, by rank; all processes must call this alike."""
     if world_size() == 1:
         return [count]
     counts: list[int | None] = [None] * world_size()
@@ -63,7 +70,11 @@ def sizes(count: int) -> list[int]:
 
 
 def offset(count: int) -> int:
-    """Return where this process's rows begin among the gathered ones."""
+    """Return where this process's rows begin among the gathered ones.
+
+    Args:
+        count: rows of this process.
+    """
     return sum(sizes(count)[: rank()])
 
 

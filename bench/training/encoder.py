@@ -119,18 +119,19 @@ def _set(model: PreTrainedModel, matrix: torch.Tensor, padding: int | None) -> N
 class TrainableEncoder:
     """A model with the pooling of its contract. Calling it is a packed forward pass with gradients.
 
-    Tokenizer and config of `start` go with the weights again. `meter` may be shared by a second encoder; `vocabulary`
-    are the ids that still have embeddings (None: all); `chunk_tokens` are those whose activations are kept at once when
-    vectors are made (None: all).
+    Example:
+        >>> vectors = encoder([[0, 581, 2], [0, 912, 77, 2]])  # [2, d]
+        >>> left, right = encoder.encode_views(batch)  # each [n, d], in one forward pass
+        >>> states, packed = encoder.hidden(sequences)  # [T, d], of all tokens
     """
 
     model: PreTrainedModel
-    start: Path
-    contract: Contract
-    precision: Literal["float32", "bfloat16"] = "float32"
-    meter: Meter = field(default_factory=Meter)
-    vocabulary: Vocabulary | None = None
-    chunk_tokens: int | None = None
+    start: Path  # folder that it was loaded from, whose tokenizer and config go with the weights again
+    contract: Contract  # pooling and layer
+    precision: Literal["float32", "bfloat16"] = "float32"  # of the forward pass; weights are float32
+    meter: Meter = field(default_factory=Meter)  # may be shared by a second encoder
+    vocabulary: Vocabulary | None = None  # ids that still have embeddings; None: all
+    chunk_tokens: int | None = None  # tokens whose activations are kept at once when vectors are made; None: all
 
     @staticmethod
     def load(start: Path, device: str, precision: Literal["float32", "bfloat16"] = "float32") -> TrainableEncoder:
@@ -166,11 +167,20 @@ class TrainableEncoder:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bfloat16")
 
     def __call__(self, sequences: Sequence[Ids]) -> torch.Tensor:
-        """Return the vectors of sequences, float32 `[n, d]`, not normalised.
+        """Return the vectors of sequences.
 
         With `chunk_tokens`, activations of all but one chunk are computed again, with the same dropout, for their
         gradient. Source: Gao et al. 2021, Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup
         (GradCache).
+
+        Args:
+            sequences: n sequences of token ids, with special tokens, none empty.
+
+        Returns:
+            `[n, d]`, float32, not normalised.
+
+        Raises:
+            UsageError: a sequence is longer than the model has positions for.
         """
         if not self.chunked:
             return self._vectors(self.packed(sequences))
@@ -218,10 +228,18 @@ class TrainableEncoder:
     def hidden(
         self, sequences: Sequence[Ids], layer: int | None = None, *, before: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, Packed]:
-        """Return the hidden states of all tokens `[T, d]` at a layer (None: the contract's), and where sequences lie.
+        """Return the hidden states of all tokens at a layer, and where sequences lie.
 
-        `before` `[n, k, d]` are put, as token embeddings, in front of each sequence, whose token j is then in row
-        `starts[i] + k + j`; they count as tokens. Raises `UsageError` for a sequence beyond the model's positions.
+        Args:
+            sequences: n sequences of token ids.
+            layer: from 0, the embeddings, to the last, which is −1 too; default: the contract's.
+            before: embeddings `[n, k, d]` that are put in front of each sequence; they count as tokens.
+
+        Returns:
+            `[T, d]`, token j of sequence i in row `starts[i] + k + j`; and the layout, which has these `starts`.
+
+        Raises:
+            UsageError: a sequence is longer than the model has positions for.
         """
         packed = self.packed(sequences, 0 if before is None else before.shape[1])
         return self.states(packed, self.contract.layer if layer is None else layer, before), packed

@@ -66,7 +66,24 @@ class BatchNorm(nn.Module):
 
 
 class Projection(nn.Module):
-    """Linear → normalisation → activation → Linear [→ `final_norm` without scale and shift], `[n, d]` → `[n, out]`."""
+    """Linear → normalisation → activation → Linear [→ normalisation without scale and shift], `[n, d]` → `[n, out]`.
+
+    Args:
+        width: d, of the input and between the layers.
+        out: of the output; default: width.
+        norm: `batch` or `none`, between the layers.
+        activation: `relu`, `gelu`, `tanh` or `none`.
+        bias: of both linear layers.
+        final_norm: whether batch normalisation follows.
+        eps: of the normalisations.
+        sync: whether a batch is that of all processes.
+
+    Source: Chen et al. 2020 (SimCLR), section 2.1.
+
+    Example:
+        >>> Projection(16, 8)(torch.randn(4, 16)).shape
+        torch.Size([4, 8])
+    """
 
     def __init__(
         self,
@@ -106,7 +123,12 @@ _PAIR_EPS = 1e-12
 class HeadPair(nn.Module):
     """Linear without bias → batch norm → ReLU → linear without bias → batch norm without scale, twice.
 
-    Heads are `separate` (`identical` at first), or one module `shared` by both; `none` leaves vectors as they are.
+    Args:
+        kind: `separate` heads, one module `shared` by both, or `none`, which leaves vectors as they are.
+        width: d, of the vectors.
+        sync: whether a batch is that of all processes.
+        identical: whether separate heads begin with the same weights.
+
     Source: shunyuzh/MSM.
     """
 
@@ -133,13 +155,13 @@ _SPREAD = 0.02  # of new weights, as in BERT
 
 @dataclass(frozen=True)
 class Shape:
-    """The sizes of a layer: its width is a multiple of the heads, `inner` is that between its two linear layers."""
+    """The sizes of a `Layer`."""
 
-    width: int
-    heads: int
-    inner: int
-    dropout: float
-    eps: float
+    width: int  # a multiple of the heads
+    heads: int  # of the attention
+    inner: int  # width between the two linear layers
+    dropout: float  # share
+    eps: float  # of the normalisations
 
     @staticmethod
     def of(config: PreTrainedConfig) -> Shape:
@@ -160,7 +182,16 @@ class Shape:
 
 
 class Layer(nn.Module):
-    """Attention and two inner layers, each with a residual and normalised afterwards, as in BERT."""
+    """Attention and two inner layers, each with a residual and normalised afterwards, as in BERT.
+
+    Source: Vaswani et al. 2017, section 3.1; Devlin et al. 2019 (BERT), whose activation is gelu.
+
+    Example:
+        >>> layer = Layer(Shape(width=8, heads=2, inner=32, dropout=0.1, eps=1e-12))
+        >>> rows = torch.randn(3, 5, 8)
+        >>> layer(rows[:, :1], rows, None).shape  # the first of five rows attends to all
+        torch.Size([3, 1, 8])
+    """
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -179,7 +210,16 @@ class Layer(nn.Module):
         self.attention.out_proj.weight.copy_(torch.eye(width))
 
     def forward(self, rows: torch.Tensor, context: torch.Tensor, hidden: torch.Tensor | None) -> torch.Tensor:
-        """Let rows `[n, m, d]` attend to a context `[n, l, d]` but for the places `hidden`, bool `[n, l]`."""
+        """Let rows attend to a context.
+
+        Args:
+            rows: `[n, m, d]`.
+            context: `[n, l, d]`.
+            hidden: marks places of the context that no row reads, such as padding, bool `[n, l]`.
+
+        Returns:
+            `[n, m, d]`.
+        """
         read, _ = self.attention(rows, context, context, key_padding_mask=hidden, need_weights=False)
         rows = self.norm_attention(rows + self.dropout(read))
         inner = self.second(functional.gelu(self.first(rows)))

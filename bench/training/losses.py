@@ -18,7 +18,23 @@ _TINY = 1e-12  # of a norm, below which a vector counts as zero
 
 
 def similarities(queries: torch.Tensor, keys: torch.Tensor, similarity: Similarity = "dot") -> torch.Tensor:
-    """Return the similarity of queries `[n, d]` and keys `[m, d]`, `[n, m]`. Raises `ValueError`."""
+    """Return the similarity of every query to every key.
+
+    Args:
+        queries: `[n, d]`, of any floating type.
+        keys: `[m, d]`.
+        similarity: `dot`, or `cos`, for which a vector of length 0 has the similarity 0.
+
+    Returns:
+        `[n, m]`, float32 or float64.
+
+    Raises:
+        ValueError: other shapes, or another similarity.
+
+    Example:
+        >>> similarities(torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0], [0.0, 2.0]]), "cos")
+        tensor([[0.6000, 0.8000]])
+    """
     if queries.ndim != 2 or keys.ndim != 2 or queries.shape[1] != keys.shape[1]:
         raise ValueError(f"found queries {list(queries.shape)} and keys {list(keys.shape)}, expected [n, d] and [m, d]")
     if similarity not in ("dot", "cos"):
@@ -44,20 +60,35 @@ def info_nce(
 ) -> torch.Tensor:
     """Return the cross-entropy of each query's key among all keys, over similarities.
 
-    `L = −1/n Σ_i log softmax_j(s(q_i, k_j) / τ)[positives_i]`, j over all keys `[m, d]` and further `negatives` `[b,
-    d]` that are nobody's key. With it one has ICT (dot, τ 1), Contriever's in-batch variant (dot, τ 0.05), DPR (dot, τ
-    1, keys in the order positive, hard negative, …), MoCo (one key a query with `forbidden`, negatives from a queue)
-    and, symmetric, CLIP's form.
+    `L = −1/n Σ_i log softmax_j(s(q_i, k_j) / τ)[positives_i]`, j over all keys and negatives. With it one has ICT (dot,
+    τ 1), Contriever's in-batch variant (dot, τ 0.05), DPR (dot, τ 1, keys in the order positive, hard negative, …),
+    MoCo (one key a query with `forbidden`, negatives from a queue) and, symmetric, CLIP's form.
 
-    `positives` are places of the queries' keys, int64 `[n]` (None: query i has key i); `forbidden`, bool `[n, m]`,
-    marks keys that are no candidates of a query; `symmetric` averages with the other direction, in which each positive
-    key has all queries as candidates; `label_smoothing` spreads a share of the target over all candidates; `reduction`
-    is over anchors, `none` for `[n]`.
+    Args:
+        queries: anchors `[n, d]`.
+        keys: candidates `[m, d]`.
+        positives: place of each query's key, int64 `[n]`; default: query i has key i.
+        temperature: τ, that similarities are divided by.
+        similarity: `dot`, or `cos` of vectors that need not be normalised.
+        negatives: further candidates `[b, d]` that are nobody's key.
+        forbidden: marks keys that are no candidates of a query, bool `[n, m]`.
+        symmetric: averages with the other direction, in which each positive key has all queries as candidates.
+        label_smoothing: share of the target that is spread over all candidates.
+        reduction: over anchors, `mean` or `sum`; or `none`.
 
-    Raises `ValueError`: shapes that do not go together, a positive that is forbidden or out of range, τ ≤ 0, smoothing
-    over forbidden keys, or, where symmetric, one key that belongs to two queries.
+    Returns:
+        A scalar, or `[n]` without reduction; float32 or float64.
+
+    Raises:
+        ValueError: shapes that do not go together, a positive that is forbidden or out of range, τ ≤ 0, smoothing over
+            forbidden keys, or, where symmetric, one key that belongs to two queries.
 
     Source: van den Oord et al. 2018 (InfoNCE); Karpukhin et al. 2020 (DPR), eq. 2; Lee et al. 2019 (ICT), eq. 4.
+
+    Example:
+        >>> queries, keys = torch.eye(2), torch.eye(2)
+        >>> info_nce(queries, keys, temperature=0.5)  # ln(1 + e⁻²)
+        tensor(0.1269)
     """
     if not temperature > 0:
         raise ValueError(f"found temperature {temperature}, expected a number > 0")
@@ -96,9 +127,25 @@ def info_nce(
 def paired_info_nce(
     rows: torch.Tensor, *, temperature: float = 1.0, similarity: Similarity = "dot", reduction: Reduction = "mean"
 ) -> torch.Tensor:
-    """Return the cross-entropy of each row's partner among all other rows `[2n, d]`; 2i and 2i + 1 belong together.
+    """Return the cross-entropy of each row's partner among all other rows.
 
-    Raises `ValueError` as `info_nce`. Source: Gao and Callan 2022 (coCondenser), eq. 3.
+    Args:
+        rows: `[2n, d]`; 2i and 2i + 1 belong together.
+        temperature: what similarities are divided by.
+        similarity: `dot` or `cos`.
+        reduction: over rows, `mean`, `sum` or `none`.
+
+    Returns:
+        A scalar, or `[2n]` without reduction.
+
+    Raises:
+        ValueError: an odd number of rows, or as `info_nce` does.
+
+    Source: Gao and Callan 2022 (coCondenser), eq. 3.
+
+    Example:
+        >>> paired_info_nce(torch.tensor([[1.0], [1.0], [-1.0], [-1.0]]))  # ln(1 + 2e⁻²)
+        tensor(0.2395)
     """
     if rows.ndim != 2 or len(rows) % 2 or not len(rows):
         raise ValueError(f"found rows {list(rows.shape)}, expected [2n, d]")

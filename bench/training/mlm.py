@@ -27,14 +27,21 @@ from bench.training.views import Documents, add_special_tokens, random_span
 
 @dataclass(frozen=True)
 class Masking:
-    """How a share of the tokens is hidden: `keep` of it stays, `random` of it is drawn from the pool `[v]`."""
+    """How tokens are hidden; calling it hides some of sequences of ids.
 
-    mask: int
-    special: Collection[int]
-    pool: npt.NDArray[np.int64]
-    share: float
-    keep: float
-    random: float
+    Example:
+        >>> masking = Masking(3, {0, 1, 2, 3}, np.arange(4, 100), share=0.15, keep=0.1, random=0.1)
+        >>> masked = masking([np.arange(10, 30)], np.random.default_rng(0))
+        >>> len(masked.targets) in (3, 4)  # 0.15 · 20, rounded at random
+        True
+    """
+
+    mask: int  # id of the mask token
+    special: Collection[int]  # ids that are never hidden
+    pool: npt.NDArray[np.int64]  # ids that random replacements are drawn from, `[v]`
+    share: float  # of the tokens that are not special, hidden
+    keep: float  # of the hidden tokens, left as they are
+    random: float  # of the hidden tokens, replaced from the pool; all others are masked
 
     @staticmethod
     def of(shards: Shards, config: MaskConfig) -> Masking:
@@ -75,7 +82,15 @@ MlmReduction = Literal["token_mean", "sentence_sum"]
 
 
 class MlmHead(nn.Module):
-    """Dense → gelu → LayerNorm, before a decoder that shares the embeddings and has a bias of its own."""
+    """Dense → gelu → LayerNorm, before a decoder that shares the embeddings and has a bias of its own.
+
+    Args:
+        width: d, of the hidden states.
+        vocabulary: v, ids that the decoder tells apart.
+        eps: of the normalisation.
+
+    Source: Devlin et al. 2019 (BERT), as in transformers.
+    """
 
     def __init__(self, width: int, vocabulary: int, eps: float = 1e-5) -> None:
         super().__init__()
@@ -86,7 +101,10 @@ class MlmHead(nn.Module):
 
     @staticmethod
     def for_(encoder: TrainableEncoder) -> MlmHead:
-        """Make one for an encoder: the backbone's own where it came with one, else with random weights."""
+        """Make one for an encoder: the backbone's own where it came with one, else with random weights.
+
+        Its bias has the ids that the encoder still has.
+        """
         count, width = encoder.embeddings.shape
         head = MlmHead(width, count, getattr(encoder.model.config, "layer_norm_eps", 1e-5))
         weights = lm_heads.load(encoder.start)
@@ -114,12 +132,24 @@ def masked_prediction(
     sentences: int | None = None,
     reduction: MlmReduction = "token_mean",
 ) -> torch.Tensor:
-    """Predict the tokens that were hidden; logits are made at those places alone.
+    """Return the cross-entropy of hidden tokens; logits are made at their places alone.
 
-    Hidden states `rows` `[m, d]` at the masked places go through `head`, then a decoder `[v, d]` with `bias` `[v]` to
-    the `targets`, original ids `[m]`. `vectors` `[n, d]` are added to the rows of their sentences first (`sentence`,
-    int64 `[m]`); `sentence_sum` is the sum over the tokens of a sentence, averaged over `sentences` (None: as many as
-    vectors, or as the highest number says). Returns a scalar, float32 or float64; 0 where nothing was hidden.
+    Args:
+        rows: hidden states at the places of the m hidden tokens, `[m, d]`.
+        targets: original ids, int64 `[m]`.
+        decoder: mostly the embeddings, `[v, d]`.
+        bias: of the decoder, `[v]`.
+        head: comes before the decoder, `[m, d]` → `[m, d]`, e.g. a `MlmHead`; default: nothing.
+        vectors: are added to the rows of their sentences first, `[n, d]`.
+        sentence: number of each hidden token's sentence, int64 `[m]`.
+        sentences: how many there are; default: as many as vectors, or as the highest number says.
+        reduction: `token_mean`; or `sentence_sum`, the sum over the tokens of a sentence, averaged over sentences.
+
+    Returns:
+        A scalar, float32 or float64; 0 where nothing was hidden.
+
+    Raises:
+        ValueError: no sentence numbers where they are needed.
 
     Source: Devlin et al. 2019; with `vectors`, Auto-MLM (arXiv 2203.16187), eq. 7.
     """
@@ -157,10 +187,24 @@ def mlm_loss(
     before: torch.Tensor | None = None,
     reduction: MlmReduction = "token_mean",
 ) -> torch.Tensor:
-    """Run masked sequences through an encoder, to its last layer, and predict what was hidden; return the loss.
+    """Run masked sequences through an encoder, to its last layer, and predict what was hidden.
 
-    `vectors` `[n, d]` and `reduction` are those of `masked_prediction`, `before` `[n, k, d]` that of
-    `TrainableEncoder.hidden`. The mean over processes is the loss on the joined batch; `chunk_tokens` bound logits too.
+    The mean over processes is the loss on the joined batch; the encoder's `chunk_tokens` bound logits too.
+
+    Args:
+        encode: the encoder that is trained; operations of head and decoder are counted by its meter.
+        head: transforms hidden states before the decoder, which shares the encoder's embeddings.
+        masked: n sequences with hidden tokens.
+        vectors: are added to the hidden states of their sequences, `[n, d]`.
+        before: embeddings that are put in front of each sequence, `[n, k, d]`.
+        reduction: as in `masked_prediction`.
+
+    Returns:
+        The loss, a scalar.
+
+    Example:
+        >>> head = MlmHead.for_(encoder)
+        >>> loss = mlm_loss(encoder, head, masking(sequences, rng))
     """
     extra = 0 if before is None else before.shape[1]
     targets = encode.rows(masked.targets)
@@ -203,7 +247,13 @@ class PairsAndMasks:
 
 
 class MaskedPairs(RandomSource[TrackedCorpus, BatchSource[PairBatch]]):
-    """Hides tokens in copies of the sequences that another source draws; without `masking` in none."""
+    """Hides tokens in copies of the sequences that another source draws.
+
+    Args:
+        pairs: the source of pairs.
+        masking: how tokens are hidden; None: not at all.
+        sides: whose sequences are masked: of the `left` views, the `right` ones, or `both`, left ones first.
+    """
 
     def __init__(self, pairs: BatchSource[PairBatch], masking: Masking | None, sides: Literal["both", "left", "right"]):
         super().__init__(pairs.shards, pairs)
@@ -219,7 +269,17 @@ class MaskedPairs(RandomSource[TrackedCorpus, BatchSource[PairBatch]]):
 
 
 class MaskedBlocks(RandomSource[Shards, Documents]):
-    """Batches of stretches with hidden tokens: from a random sentence to the end of its document, or `mlm.tokens`."""
+    """Batches of stretches with hidden tokens: from a random sentence to the end of its document, or `mlm.tokens`.
+
+    Args:
+        shards: the corpus.
+        config: how languages are drawn.
+        mlm: sequences of a batch, tokens of a sequence, and how they are hidden.
+        seed: decides the order of documents.
+
+    Raises:
+        UsageError: the corpus's tokenizer has no mask token, or no language has two documents.
+    """
 
     def __init__(self, shards: Shards, config: TrainingConfig, mlm: BlocksConfig, seed: int) -> None:
         super().__init__(shards, Documents(shards, config, least=1, seed=seed, batch=mlm.sequences))

@@ -36,7 +36,12 @@ def in_float64(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def accuracy(queries: torch.Tensor, keys: torch.Tensor) -> float:
-    """Return the share of queries `[n, d]` whose own key, row i of `[n, d]`, has the highest cosine; ties miss."""
+    """Return the share of queries `[n, d]` whose own key, row i of `[n, d]`, has the highest cosine; ties miss.
+
+    Example:
+        >>> accuracy(torch.eye(3), torch.eye(3))
+        1.0
+    """
     scores = (functional.normalize(queries.detach(), dim=1) @ functional.normalize(keys.detach(), dim=1).T).float()
     positive = scores.diagonal()[:, None]
     rivals = scores >= positive
@@ -52,7 +57,12 @@ def mean_cosine(vectors: torch.Tensor) -> float:
 
 
 def deviation(vectors: torch.Tensor) -> float:
-    """Return the standard deviation per dimension of `[n, d]` as unit vectors, averaged; about 1/√d if all is well."""
+    """Return the standard deviation per dimension of `[n, d]` as unit vectors, averaged.
+
+    About 1/√d where vectors are spread evenly, 0 where they have collapsed to a point.
+
+    Source: Chen and He 2021 (SimSiam), section 4.1.
+    """
     return float(functional.normalize(in_float64(vectors), dim=1).std(dim=0, correction=0).mean())
 
 

@@ -64,11 +64,23 @@ class Epochs:
 
 
 class Documents(Epochs):
-    """Draws documents of at least `least` sentences, of one language at a time unless the config mixes them.
+    """Draws documents, of one language at a time unless the config mixes them.
 
-    `blocks` returns how many blocks (None: sentences) each has; those without are never drawn. `batch` documents are
-    drawn at once (None: the config's pairs); `notes` say which languages have fewer. Raises `UsageError` where none has
-    two.
+    Args:
+        shards: the corpus.
+        config: how languages are drawn, and how many pairs are held out.
+        least: sentences of a document that may be drawn, at least.
+        seed: decides, with language and epoch, the order of documents.
+        blocks: language → how many blocks each of its documents has, `[documents]`; those without are never drawn;
+            default: sentences.
+        batch: documents that are drawn at once; default: the config's pairs. `notes` say which languages have fewer.
+
+    Raises:
+        UsageError: no language has two such documents for every process.
+
+    Example:
+        >>> documents = Documents(shards, config, least=2, seed=job.seed)
+        >>> documents.draw(64, rng)  # 64 different numbers of documents of one language
     """
 
     def __init__(
@@ -144,7 +156,7 @@ class Documents(Epochs):
         rng, most, batches = np.random.default_rng(0), self._config.sentence_tokens, []
         for documents in self.held.values():
             places = [int(rng.integers(self._shards.sentence_count(document) - 1)) for document in documents]
-            left, right = (
+            first, second = (
                 [
                     read_segment(self._shards, document, (at + next_, at + next_ + 1), most, seen=False)
                     for document, at in zip(documents, places, strict=True)
@@ -152,7 +164,7 @@ class Documents(Epochs):
                 for next_ in (0, 1)
             )
             languages = tuple(map(self._shards.language_of, documents))
-            batches.append(PairBatch(left, right, np.asarray(documents, np.int64), languages))
+            batches.append(PairBatch(first, second, np.asarray(documents, np.int64), languages))
         return batches
 
     def _of(self, language: str, count: int) -> list[int]:
@@ -195,7 +207,17 @@ class Documents(Epochs):
 
 
 class SentencePairs(RandomSource[Shards, Documents]):
-    """Two different sentences of each document, chosen by `draw`, e.g. `partial(two_sentences, window=5)`."""
+    """Two different sentences of each document.
+
+    Args:
+        shards: the corpus.
+        config: pairs of a batch, and tokens of a sentence.
+        seed: decides the order of documents.
+        draw: (sentences of a document, rng) → two places among them, e.g. `partial(two_sentences, window=5)`.
+
+    Raises:
+        UsageError: no language has two documents of two sentences.
+    """
 
     def __init__(self, shards: Shards, config: TrainingConfig, seed: int, draw: Draw) -> None:
         super().__init__(shards, Documents(shards, config, least=2, seed=seed))
@@ -204,20 +226,29 @@ class SentencePairs(RandomSource[Shards, Documents]):
     def batch(self, rng: np.random.Generator) -> PairBatch:
         """Return a pair of each of several documents."""
         documents = self._drawn.draw(self._config.pairs, rng)
-        left: list[Ids] = []
-        right: list[Ids] = []
+        queries: list[Ids] = []
+        keys: list[Ids] = []
         for document in documents:
             pair = self._draw(self.shards.sentence_count(document), rng)
-            for view, at in zip((left, right), pair, strict=True):
+            for view, at in zip((queries, keys), pair, strict=True):
                 view.append(read_segment(self.shards, document, (at, at + 1), self._config.sentence_tokens))
         languages = tuple(map(self.shards.language_of, documents))
-        return PairBatch(left, right, np.asarray(documents, np.int64), languages)
+        return PairBatch(queries, keys, np.asarray(documents, np.int64), languages)
 
 
 def two_sentences(count: int, rng: np.random.Generator, window: int | None = None) -> tuple[int, int]:
-    """Draw two different places among `count`, the second within `window` places of the first.
+    """Draw two different places among the sentences of a document.
 
-    Raises `ValueError` for fewer than two sentences, or a window below 1.
+    Args:
+        count: number of sentences.
+        rng: draws the first place, then the second.
+        window: how many places the second is away from the first at most; default: any.
+
+    Returns:
+        Two places, from 0, in any order.
+
+    Raises:
+        ValueError: fewer than two sentences, or a window below 1.
     """
     if count < 2 or (window is not None and window < 1):
         raise ValueError(f"found {count} sentences and window {window}, expected at least 2 and at least 1")
@@ -228,7 +259,23 @@ def two_sentences(count: int, rng: np.random.Generator, window: int | None = Non
 
 
 def add_special_tokens(tokens: npt.NDArray[Any], special: Mapping[str, int], most: int) -> npt.NDArray[np.int64]:
-    """Return `cls`, the ids `[n]`, `sep` (if there are such), cut to `most`; `ValueError` where no token fits."""
+    """Put the first and the last special token around a text.
+
+    Args:
+        tokens: ids of the text `[n]`.
+        special: names of special tokens → ids; `cls` comes first and `sep` last, where there are such.
+        most: tokens of the sequence, special ones included; the end of the text is cut off.
+
+    Returns:
+        Ids `[m]`, int64, m ≤ most.
+
+    Raises:
+        ValueError: `most` leaves no room for a token of the text.
+
+    Example:
+        >>> add_special_tokens(np.array([7, 8, 9]), {"cls": 1, "sep": 2}, 4).tolist()
+        [1, 7, 8, 2]
+    """
     if most < SHORTEST:
         raise ValueError(f"found room for {most} tokens, expected at least {SHORTEST}: first, one of the text, last")
     first, last = ([special[name]] if name in special else [] for name in ("cls", "sep"))
@@ -244,7 +291,18 @@ def _long_enough(shards: Shards, language: str, least: int) -> npt.NDArray[np.in
 def in_a_window(count: int, rng: np.random.Generator, window: int) -> tuple[int, int]:
     """Draw a window of consecutive sentences uniformly, and two different places in it, each ordered pair alike.
 
-    Raises `ValueError` for fewer than two sentences in either. Source: CCP (arXiv 2206.03281), algorithm 1.
+    Args:
+        count: sentences of the document.
+        rng: draws the window, then the places.
+        window: sentences of a window; a shorter document is one window.
+
+    Returns:
+        Two places in the document, from 0, in any order.
+
+    Raises:
+        ValueError: fewer than two sentences in document or window.
+
+    Source: CCP (arXiv 2206.03281), algorithm 1.
     """
     size = min(count, window)
     start = int(rng.integers(count - size + 1)) if size > 0 else 0
@@ -260,19 +318,26 @@ def adjacent(count: int, rng: np.random.Generator) -> tuple[int, int]:
     return first, first + 1
 
 
-def crop_length(count: int, ratio: float) -> int:
-    """Return how many of `count` tokens a share is, rounded down as in Contriever's code."""
-    return int(count * ratio)
-
-
 def token_crop(count: int, rng: np.random.Generator, low: float, high: float) -> slice:
-    """Draw a piece of `count` tokens, at least one: its share, `low` to `high`, then its place, uniformly.
+    """Draw a piece of a text: its share of the tokens, then its place, both uniformly.
 
-    Raises `ValueError` without tokens, or unless 0 ≤ low ≤ high ≤ 1. Source: Izacard et al. 2022 (Contriever), 3.1.
+    Args:
+        count: tokens of the text.
+        rng: draws share and place.
+        low: least share; the length is rounded down, as in Contriever's code, but to no less than one token.
+        high: greatest share.
+
+    Returns:
+        The piece as a slice of the text.
+
+    Raises:
+        ValueError: no tokens, or not 0 ≤ low ≤ high ≤ 1.
+
+    Source: Izacard et al. 2022 (Contriever), section 3.1.
     """
     if count < 1 or not 0 <= low <= high <= 1:
         raise ValueError(f"found {count} tokens and shares {low} to {high}, expected tokens and 0 ≤ low ≤ high ≤ 1")
-    length = max(1, crop_length(count, float(rng.uniform(low, high))))
+    length = max(1, int(count * float(rng.uniform(low, high))))
     start = int(rng.integers(count - length + 1))
     return slice(start, start + length)
 
@@ -305,9 +370,23 @@ _FRAME = 2  # first and last token of a sequence
 
 
 def pack_sentences(lengths: npt.NDArray[np.int64], room: int) -> list[Bounds]:
-    """Return the units of a document whose sentences have `lengths` `[n]`: packed, first to last, into `room` tokens.
+    """Pack the sentences of a document, first to last, into units of at most `room` tokens.
 
-    A sentence that does not fit is a unit (cut later). Raises `ValueError` for no room. Source: shunyuzh/MSM.
+    Args:
+        lengths: tokens of each sentence `[n]`.
+        room: tokens of a unit; a longer sentence is a unit by itself, cut when read.
+
+    Returns:
+        For each unit its first sentence and the one after its last.
+
+    Raises:
+        ValueError: no room for a token.
+
+    Source: shunyuzh/MSM.
+
+    Example:
+        >>> pack_sentences(np.array([4, 5, 2, 12]), 10)
+        [(0, 2), (2, 3), (3, 4)]
     """
     if room < 1:
         raise ValueError(f"found room for {room} tokens, expected at least 1")
@@ -322,7 +401,17 @@ def pack_sentences(lengths: npt.NDArray[np.int64], room: int) -> list[Bounds]:
 
 
 def segment_counts(shards: Shards, language: str, most: int, pack: bool = True) -> npt.NDArray[np.int64]:
-    """Return how many units `segments` makes of each document of a language, walked at once, `[documents]`."""
+    """Return how many segments each document of a language has.
+
+    Args:
+        shards: the corpus.
+        language: of the documents.
+        most: as in `segments`.
+        pack: as in `segments`.
+
+    Returns:
+        `[documents]`, what `len(segments(…))` is for each, computed at once.
+    """
     documents, room = shards.documents(language), most - _FRAME
     if not pack:
         return shards.sentence_counts(documents)
@@ -356,6 +445,17 @@ def segments(shards: Shards, document: int, most: int, pack: bool = True) -> lis
 def read_segment(
     shards: Shards, document: int, bounds: Bounds, most: int, *, seen: bool = True
 ) -> npt.NDArray[np.int64]:
-    """Return a segment's ids with special tokens, cut to `most`; its sentences count as seen if `seen`."""
+    """Read a segment of a document, with special tokens.
+
+    Args:
+        shards: the corpus.
+        document: its number.
+        bounds: first sentence of the segment, and the one after its last.
+        most: tokens of the sequence, special ones included.
+        seen: whether the sentences count as seen by the training; false for what is held out.
+
+    Returns:
+        Token ids `[n]`, int64.
+    """
     read = shards.take if seen else shards.sentence
     return add_special_tokens(np.concatenate([read(document, at) for at in range(*bounds)]), shards.special, most)
