@@ -19,10 +19,23 @@ def hinge(
     sign: Literal["standard", "printed"] = "standard",
     first: int = 0,
 ) -> tuple[torch.Tensor, float]:
-    """Return the loss of anchors `[n, d]` among candidates `[m, d]`, 0 without negatives, and the share of hinges > 0.
+    """Return the hinge loss of anchors among candidates, and how many hinges are active.
 
-    `L = 1/n Σ_i Σ_{j≠i} max(0, margin + cos(a_i, u_j) − cos(a_i, u_i))`; as printed the margin has a minus sign, and
-    one vector for all texts is then a global optimum, with loss 0.
+    `L = 1/n Σ_i Σ_{j≠i} max(0, margin + cos(a_i, u_j) − cos(a_i, u_i))`
+
+    Args:
+        anchors: `[n, d]`.
+        candidates: `[m, d]`.
+        margin: by how much the positive must win, in cosines.
+        sign: `standard`; or `printed`, a margin with a minus sign, of which one vector for all texts is a global
+            optimum, with loss 0.
+        first: place of the first anchor's own candidate; those of the others follow.
+
+    Returns:
+        A scalar, 0 without negatives; and the share of hinges above 0.
+
+    Raises:
+        ValueError: an anchor without its own candidate.
 
     Source: Auto-MLM (arXiv 2203.16187), eq. 6, the sum from the first pair on.
     """
@@ -43,10 +56,20 @@ def additive_margin(
     gathered: tuple[torch.Tensor, torch.Tensor] | None = None,
     first: int = 0,
 ) -> torch.Tensor:
-    """Return the cross-entropy of each text's partner (the same row, `[n, d]`) less a margin, over both directions.
+    """Return the cross-entropy of each text's partner less a margin, summed over both directions.
 
-    `L = Σ over both directions of −1/n Σ_i log softmax_j(scale · (cos(x_i, y_j) − margin·[j = i]))[i]`; `gathered` are
-    both sides of all processes, `[m, d]` each.
+    `L = Σ over both directions of −1/n Σ_i log softmax_j(scale · (cos(x_i, y_j) − margin·[j = i]))[i]`
+
+    Args:
+        sources: `[n, d]`.
+        partners: `[n, d]`, row i that of source i.
+        margin: what a partner's cosine is lowered by.
+        scale: what cosines are multiplied by.
+        gathered: sources and partners of all processes, `[m, d]` each, as candidates; default: the own ones.
+        first: place of this process's first row among the gathered ones.
+
+    Returns:
+        A scalar.
 
     Source: Feng et al. 2022 (LaBSE), eq. 1 to 3; Yang et al. 2019.
     """
@@ -61,7 +84,7 @@ def additive_margin(
 
 
 def together(ctl: torch.Tensor, prediction: torch.Tensor, weight: float) -> torch.Tensor:
-    """Return `L = L_ctl + λ · L_automlm` (eq. 8)."""
+    """Return `L = L_ctl + λ · L_automlm`, all scalars. Source: Auto-MLM (arXiv 2203.16187), eq. 8."""
     return ctl + weight * prediction
 
 

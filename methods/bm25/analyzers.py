@@ -125,7 +125,19 @@ def plain(language: str) -> Analyzer:
 
 
 def choose(name: str, language: str) -> Analyzer:
-    """Return the analyzer called `name`, maybe `auto` or `plain`. Raises `UsageError` if there is none at hand."""
+    """Return the analyzer for a corpus.
+
+    Args:
+        name: of an analyzer; or `auto` or `plain`, which leave it to the language.
+        language: of the corpus, a code of ISO 639, `mul` for several, or empty.
+
+    Raises:
+        UsageError: there is no analyzer of that name, or a library that it needs is not installed.
+
+    Example:
+        >>> choose("auto", "en").build()("The dogs were running")
+        ['dog', 'were', 'run']
+    """
     if name not in NAMES:
         raise UsageError(unknown("analyzer", name, NAMES))
     by_language = {AUTO: for_language, PLAIN: plain}

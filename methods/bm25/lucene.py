@@ -91,7 +91,19 @@ class Shares:
 def build(
     documents: Sequence[Sequence[int]], terms: int, *, k1: float, b: float, dtype: Precision = "float32"
 ) -> Lucene:
-    """Compute an index of one shard in memory; tokens are numbers from 0 to `terms` − 1."""
+    """Compute an index of one shard in memory.
+
+    Args:
+        documents: numbers of each document's tokens, from 0 to `terms` − 1.
+        terms: number of terms.
+        k1: how slowly repetitions of a term stop to count.
+        b: how much documents longer than the mean are marked down.
+        dtype: of shares and scores.
+
+    Example:
+        >>> build([[0, 1], [1, 1, 2]], 3, k1=0.9, b=0.4).scores([0])  # of both documents
+        array([0.37918335, 0.        ], dtype=float32)
+    """
     lengths = np.array([len(document) for document in documents], np.int32)
     postings = Postings.of(lengths, np.array(list(chain.from_iterable(documents)), np.int32), terms)
     formula = Formula(k1, b, len(lengths), float(lengths.mean()), dtype)
@@ -104,6 +116,13 @@ def write(tokens: Tokens, vocabulary: Vocabulary, folder: Path, *, k1: float, b:
 
     The columns are `numbers.npy` (int32) and `starts.npy` (int64), of terms, `documents.npy` (int32) and `shares.npy`
     (float32), of postings: the fields of `Shares`.
+
+    Args:
+        tokens: of the corpus.
+        vocabulary: numbers and frequencies of its terms.
+        folder: where the files are written.
+        k1: as in `build`.
+        b: as in `build`.
     """
     formula = Formula(k1, b, tokens.documents, tokens.tokens / tokens.documents)
     terms, postings = sum(vocabulary.sizes), int(vocabulary.frequencies.sum(dtype=np.int64))
@@ -179,9 +198,16 @@ class Lucene:
 
 
 def contenders(scores: Scores, k: int) -> Positions:
-    """Return the positions, ascending, of all positive scores that can be among the best k, ties included, and of more.
+    """Return where the positive scores are that can be among the best k, ties included; and maybe some more.
 
-    The k-th best among maxima of groups is found quickly, and k groups reach it. A k below 1 returns everything.
+    The k-th best among maxima of groups is found quickly, and k groups reach it.
+
+    Args:
+        scores: of all documents, none negative, `[documents]`.
+        k: how many are looked for; below 1: all positive ones.
+
+    Returns:
+        Positions, ascending.
     """
     bits = scores.view(f"i{scores.itemsize}")  # no score is negative: such floats are ordered as their bits are
     groups = len(bits) // _GROUP

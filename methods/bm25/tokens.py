@@ -174,9 +174,16 @@ class Tokens:
 
 
 def tokenise_corpus(corpus: Corpus, analyzer: Analyzer, work: Workspace, *, title: bool) -> Tokens:
-    """Tokenise what is left of a corpus, part by part, in several processes where it is large.
+    """Tokenise a corpus, part by part, in several processes where it is large; finished parts are not made again.
 
-    Raises `DataError` if it has no document or no token.
+    Args:
+        corpus: documents, in their order.
+        analyzer: makes tokens of texts.
+        work: keeps the parts; it advances by documents.
+        title: whether a document's title precedes its text.
+
+    Raises:
+        DataError: the corpus has no document or no token.
     """
     stream, parts, documents, tokens = corpus.items.read(), list[str](), 0, 0
     waiting: deque[tuple[str, int]] = deque()

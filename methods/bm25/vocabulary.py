@@ -24,7 +24,19 @@ Add = Callable[[npt.NDArray[Any]], None]
 
 @contextmanager
 def column(path: Path, dtype: npt.DTypeLike, count: int) -> Iterator[Add]:
-    """Write an array `[length]` as .npy piece by piece, cast; raises `ValueError` for another number of values."""
+    """Write an array of one dimension as .npy, piece by piece.
+
+    Args:
+        path: of the file.
+        dtype: that values are cast to.
+        count: number of values.
+
+    Yields:
+        A function that takes the next values.
+
+    Raises:
+        ValueError: in the end there is another number of values.
+    """
     kind, added = np.dtype(dtype), 0
     header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": (count,)}
     with path.open("wb") as stream:
@@ -60,9 +72,15 @@ class Vocabulary:
 
 
 def number_terms(shards: Iterable[Shard], work: Path, out: Path, name: str) -> Vocabulary:
-    """Number the terms of all shards and write them into `out`, sorted, as `bench.data.formats.string_array` does.
+    """Number the terms of all shards and write them, sorted, as `bench.data.formats.string_array` does.
 
-    Memory holds one shard, then 12 bytes a term. `work` is an empty folder that the vocabulary reads later.
+    Memory holds one shard, then 12 bytes a term.
+
+    Args:
+        shards: of the corpus, in order.
+        work: an empty folder, which the vocabulary reads later.
+        out: folder of the sorted terms.
+        name: of their files.
     """
     sizes = []
     for number, shard in enumerate(shards):

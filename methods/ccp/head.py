@@ -18,6 +18,11 @@ class ViewsHead(nn.Module):
     takes running statistics before this batch changes them; `written` the first view by its batch (algorithm 1). With
     `train` each view is normalised by its own batch, with `shuffle` by halves of mixed rows, with `none` not at all.
 
+    Args:
+        project: the head.
+        norm: `asym`, `train`, `shuffle` or `none`.
+        order: of `asym`, `eval_first` or `written`.
+
     Source: CCP (arXiv 2206.03281), section 3.3 and algorithm 1; shuffled statistics: MoCo (CVPR 2020), section 3.3.
     """
 

@@ -37,12 +37,21 @@ def ccp_loss(
     bank rows of a's language. L is the mean over all ordered pairs (a, b) of one window. A further partner of `a`
     stays in D(a), as the paper's indicator takes out `a` alone.
 
-    z `[m, d]` are projections of both views, with numbers of windows and languages, int64 `[m]`; `anchors` `[a]` are
-    the places of those over whose terms mean and sum are taken, None for all. The bank `[b, d]` gets no gradient, and
-    rows of it that no anchor may see are never touched. s is the cosine, or without `l2_norm` the inner product. With
-    `inbatch_cross_language` (the printed formula), other rows of every language are in D(a).
+    Args:
+        z: projections of both views, `[m, d]`.
+        windows: number of each row's window, int64 `[m]`.
+        languages: number of each row's language, int64 `[m]`.
+        temperature: τ.
+        bank: rows of earlier batches, `[b, d]`; they get no gradient, and those that no anchor may see are not touched.
+        bank_languages: their languages, int64 `[b]`.
+        l2_norm: whether s is the cosine; else it is the inner product.
+        inbatch_cross_language: whether other rows of every language are in D(a), as the formula is printed.
+        bank_language_specific: whether bank rows of other languages are no candidates.
+        reduction: of the terms, `mean` or `sum`.
+        anchors: places of the rows over whose terms the mean is taken, int64 `[a]`; default: all.
 
-    Raises `ValueError` for shapes that do not match, τ ≤ 0, or no two rows of one window.
+    Raises:
+        ValueError: shapes that do not match, τ ≤ 0, or no two rows of one window.
 
     Source: CCP (arXiv 2206.03281), eq. 1 to 4 and algorithm 1; the mean and the mask over languages as in methods.md.
     """
@@ -86,11 +95,19 @@ def ccp_loss(
 def softmax_mass(
     logits: torch.Tensor, rows: int, views: torch.Tensor, languages: torch.Tensor, anchors: torch.Tensor
 ) -> dict[str, float]:
-    """Return where the softmax over `ContrastiveOutput.logits` lies, averaged over the anchors, at `asking` `[a]`.
+    """Return where the softmax of a batch lies, averaged over its anchors.
 
-    `in_batch_mass`, on the m rows of this batch; `other_view_mass`, on rows of the batch's other view (`views` `[m]`, 0
-    or 1); `sharpest`, the highest probability; `candidates`, how many there are; and `same_language_mass`, of the mass
-    in the batch what lies on the anchor's language (`languages` `[m]`), where the batch has other candidates.
+    Args:
+        logits: those of `ContrastiveOutput`, `[a, m + b]`.
+        rows: m, those of the batch.
+        views: of each row of the batch, 0 or 1, `[m]`.
+        languages: of each row of the batch, `[m]`.
+        anchors: places of the anchors in the batch, `[a]`.
+
+    Returns:
+        in_batch_mass, on the rows of this batch; other_view_mass, on rows of the batch's other view; sharpest, the
+        highest probability; candidates, how many there are; and same_language_mass, of the mass in the batch what lies
+        on the anchor's language, where the batch has other candidates.
     """
     shares = logits.softmax(dim=1)  # [a, m + b]
     batch = shares[:, :rows]

@@ -16,7 +16,13 @@ WITNESSES = 16
 
 
 class BankStalenessProbe(nn.Module):
-    """Some texts and the rows `[width]` that the bank has of them, until these are the bank's oldest."""
+    """Some texts and the rows that the bank has of them, until these are the bank's oldest.
+
+    Args:
+        tokens: of the longest text.
+        width: of a row.
+        capacity: of the bank.
+    """
 
     ids: torch.Tensor
     lengths: torch.Tensor
@@ -73,7 +79,17 @@ def evaluate_probes(
     head: ViewsHead | None,
     witnesses: BankStalenessProbe | None,
 ) -> dict[str, float]:
-    """Measure held-out pairs, a batch a language, and witnesses; names as in `bench.training.probes.SIGNS`."""
+    """Measure held-out pairs and witnesses.
+
+    Args:
+        encode: the encoder that is trained.
+        held_out: pairs that are never trained on, a batch a language.
+        head: the projection head; None: vectors are compared as they are.
+        witnesses: texts whose rows are in the bank; None: there is no bank.
+
+    Returns:
+        language_accuracy, bn_leak and bank_agreement, as far as they apply; names as in `bench.training.probes.SIGNS`.
+    """
     project = head.still if head is not None else lambda rows: rows
     metrics: dict[str, float] = {}
     views = [encode.encode_views(pairs) for pairs in held_out]

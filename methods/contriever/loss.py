@@ -15,10 +15,19 @@ def normed(rows: torch.Tensor, unit: bool) -> torch.Tensor:
 
 
 def moco_logits(queries: torch.Tensor, keys: torch.Tensor, queue: torch.Tensor, *, temperature: float) -> torch.Tensor:
-    """Return the logits of every query: its own key first, then the queue; `[q·k⁺, q·queue_1 … q·queue_K] / τ`.
+    """Return the logits of every query: `[q·k⁺, q·queue_1 … q·queue_K] / τ`.
 
-    Queries and keys are `[n, d]`, the queue is `[K, d]`, the result `[n, 1 + K]`; other keys of the batch are not among
-    them. Keys and queue get no gradient. Raises `ValueError` for shapes that do not match, or τ ≤ 0.
+    Args:
+        queries: `[n, d]`.
+        keys: each query's own, `[n, d]`, without gradient; other queries' keys are no candidates.
+        queue: keys of earlier steps, `[K, d]`, without gradient.
+        temperature: τ.
+
+    Returns:
+        `[n, 1 + K]`, the own key in column 0.
+
+    Raises:
+        ValueError: shapes that do not match, or τ ≤ 0.
 
     Source: Izacard et al. 2022 (Contriever), eq. 1, with the logarithm that it lacks; facebookresearch/contriever.
     """
@@ -31,7 +40,12 @@ def moco_logits(queries: torch.Tensor, keys: torch.Tensor, queue: torch.Tensor, 
 
 
 def own_first(logits: torch.Tensor, label_smoothing: float = 0.0) -> torch.Tensor:
-    """Return `−1/n Σ_i log softmax(logits_i)[0]`, a scalar: logits `[n, 1 + K]` whose first column is right."""
+    """Return `−1/n Σ_i log softmax(logits_i)[0]`, a scalar.
+
+    Args:
+        logits: `[n, 1 + K]`, the positive in column 0.
+        label_smoothing: share of the target that is spread over all columns.
+    """
     first = torch.zeros(len(logits), dtype=torch.int64, device=logits.device)
     return functional.cross_entropy(logits, first, label_smoothing=label_smoothing)
 
@@ -44,7 +58,12 @@ def max_probability(logits: torch.Tensor) -> float:
 def same_language(logits: torch.Tensor, tags: torch.Tensor, queue_tags: torch.Tensor) -> tuple[float, float]:
     """Return the share of negatives of the query's language in the softmax over negatives, and in their number.
 
-    Near 1 and small: vectors encode the language. Logits are `[n, 1 + K]`, languages of queries `[n]` and queue `[K]`.
+    Vectors encode the language where the first is near 1 and the second small.
+
+    Args:
+        logits: as of `moco_logits`, `[n, 1 + K]`.
+        tags: languages of the queries, `[n]`.
+        queue_tags: languages of the queue's keys, `[K]`.
     """
     matches = tags[:, None] == queue_tags[None, :]  # [n, K]
     mass = torch.softmax(logits.detach()[:, 1:], dim=1)

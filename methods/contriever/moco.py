@@ -24,10 +24,20 @@ from methods.contriever.loss import max_probability, moco_logits, normed, own_fi
 
 
 class Moco:
-    """The loss, with what it keeps between steps. Raises `UsageError` if a step's keys do not divide the queue.
+    """The loss, with what it keeps between steps.
 
     The slow copy moves after each step, once however many batches it accumulates; that of the reference, between
     queries and keys, is the same.
+
+    Args:
+        config: queue, momentum and temperature.
+        encoder: makes queries; a copy of it makes keys.
+        languages: codes of the corpus's languages.
+
+    Raises:
+        UsageError: the keys of a step do not divide the queue.
+
+    Source: He et al. 2020 (MoCo), algorithm 1; Izacard et al. 2022 (Contriever).
     """
 
     def __init__(self, config: ContrieverConfig, encoder: TrainableEncoder, languages: Sequence[str]) -> None:
@@ -48,7 +58,12 @@ class Moco:
     def loss(
         self, encode: TrainableEncoder, pairs: PairBatch
     ) -> tuple[torch.Tensor, Callable[[], Mapping[str, float]]]:
-        """Return the loss of each query's key among those of the queue, and what makes the values to log."""
+        """Return the loss of each query's key among those of the queue, and what makes the values to log.
+
+        Args:
+            encode: the encoder that is trained.
+            pairs: n pairs, the left views as queries.
+        """
         config = self._config
         queries = normed(encode(pairs.left), config.norm_query)  # [n, d]
         self.key.model.train(config.key_dropout)

@@ -12,7 +12,16 @@ _FRAME = 2  # first and last token of a sequence
 
 
 class Augmentation:
-    """Deletes, replaces or masks tokens at random, all but one; `UsageError` without the mask that it needs."""
+    """Changes tokens at random.
+
+    Args:
+        shards: the corpus, for its special tokens and the ids that it uses.
+        kind: `delete` tokens, but never the last one; `replace` them by ids of the corpus; `mask` them; or `none`.
+        probability: of each token.
+
+    Raises:
+        UsageError: the tokenizer has no mask token, and one is needed.
+    """
 
     def __init__(self, shards: Shards, kind: str, probability: float) -> None:
         if kind == "mask" and "mask" not in shards.special:

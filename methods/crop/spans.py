@@ -36,7 +36,10 @@ from methods.crop.views import CropViews
 
 
 class CondenserHead(nn.Module):
-    """Layers over the late state of the first token and the early states of all others."""
+    """Layers over the late state of the first token and the early states of all others.
+
+    Source: Gao and Callan 2021 (Condenser), section 3.2.
+    """
 
     def __init__(self, shape: Shape, layers: int) -> None:
         super().__init__()
@@ -98,7 +101,17 @@ def rows_of(pairs: PairBatch) -> list[Ids]:
 def span_loss(
     encode: TrainableEncoder, modules: SpanModules, spans: Spans, config: CropConfig
 ) -> tuple[torch.Tensor, Mapping[str, float]]:
-    """Return contrast plus prediction from the head and, where wanted, the last layer, in one pass; and the parts."""
+    """Return contrast plus prediction from the head and, where the config says so, the last layer, in one pass.
+
+    Args:
+        encode: the encoder that is trained.
+        modules: Condenser's head and the prediction head.
+        spans: two masked spans of each of n documents.
+        config: which layers are read, temperature and similarity.
+
+    Returns:
+        The sum, a scalar; and its parts, to be logged.
+    """
     masked, deep = spans.masked, encode.model.config.num_hidden_layers
     early_layer = deep // 2 if config.span.early_layer is None else config.span.early_layer
     (early, late), packed = encode.layers(masked.inputs, (early_layer, encode.contract.layer))  # [T, d] each

@@ -53,10 +53,19 @@ class IctTrainer(CorpusTrainer[IctConfig]):
 def accuracies(
     sentences: torch.Tensor, blocks: torch.Tensor, places: torch.Tensor, removed: torch.Tensor
 ) -> dict[str, float]:
-    """Return the share of sentences `[n, p]` nearest to their blocks, at `places` `[n]` of `[m, p]`, and chance.
+    """Return the share of sentences nearest to their blocks; ties are misses.
 
-    `masked_accuracy` is of sentences `removed` from their block, `unmasked_accuracy` of the others, if any; ties are
-    misses. Unmasked near 1 while masked stays at chance: the encoder finds copies only.
+    The encoder only finds copies where the unmasked one is near 1 while the masked one stays at chance.
+
+    Args:
+        sentences: projections, `[n, p]`.
+        blocks: projections of all candidates, `[m, p]`.
+        places: each sentence's own block among them, int64 `[n]`.
+        removed: whether a sentence was taken out of its block, bool `[n]`.
+
+    Returns:
+        masked_accuracy, of the removed sentences, unmasked_accuracy, of the others (each where there are such), and
+        block_chance.
     """
     scores = sentences @ blocks.T  # [n, m]
     rivals = scores >= scores.gather(1, places[:, None])

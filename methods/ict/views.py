@@ -37,9 +37,18 @@ class Clozes(PairBatch):
 def cloze(
     tokens: npt.NDArray[Any], starts: Sequence[int], query: int, *, remove: bool
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
-    """Return sentence number `query` of a block `[n]`, and the block with or without it; None if nothing would be left.
+    """Return a sentence of a block, and the block with or without it.
 
-    Sentences begin at `starts`. Source: Lee et al. 2019, section 5, as google-research/language (orqa) does it.
+    Args:
+        tokens: ids of the block, `[n]`.
+        starts: where its sentences begin.
+        query: number of the sentence.
+        remove: whether the block is without it.
+
+    Returns:
+        Ids of sentence and block; None if nothing would be left of the block.
+
+    Source: Lee et al. 2019, section 5, as google-research/language (orqa) does it.
     """
     ends = [*starts[1:], len(tokens)]
     sentence = tokens[starts[query] : ends[query]]

@@ -37,8 +37,16 @@ def hierarchical_nce(
 ) -> torch.Tensor:
     """Return `−log e^{l_ii} / (e^{l_ii} + Σ_I e^{l_ij − μα_i} + Σ_C e^{l_ij})` of each query, `[n]`.
 
-    `positives` `[n]` are the places of the queries' keys; for the others see `gap`. What is in neither `intra` nor
-    `cross` is no candidate, and mode `cross_only` leaves out `intra` too. Raises `ValueError` for an unknown mode.
+    Args:
+        logits: similarities over the temperature, `[n, m]`.
+        positives: places of the queries' keys, int64 `[n]`.
+        intra: marks I, as in `gap`, bool `[n, m]`.
+        cross: marks C; what is in neither is no candidate.
+        mu: μ, how much of the gap α is taken off the logits of I.
+        mode: `balanced`; or `cross_only`, in which I is no candidate either.
+
+    Raises:
+        ValueError: an unknown mode.
 
     Source: MSM (arXiv 2302.01626), eq. 1, as its code computes it.
     """
@@ -63,12 +71,25 @@ def msm_loss(
     valid: torch.Tensor | None = None,
     reduction: Reduction = "mean",
 ) -> torch.Tensor:
-    """Return `hierarchical_nce` of predictions `[n, d]` of masked sentences and sentences `[m, d]`, over cosines.
+    """Return `hierarchical_nce` of predictions of masked sentences, over cosines.
 
-    The key of query i is row `first + i`; `documents` `[n]` and `key_documents` `[m]` are numbers of documents, the
-    latter None where the keys are the queries' own, row by row. Rows that are not `valid` (bool `[n]`, of one process
-    only) are padding, neither query nor key. The mean of no query is 0; with reduction `none`, `[valid rows]` are
-    returned. Raises `ValueError` for τ ≤ 0, an unknown mode or reduction, or `valid` with gathered keys.
+    Args:
+        queries: predictions, `[n, d]`.
+        keys: sentences, `[m, d]`; that of query i is row `first + i`.
+        documents: number of each query's document, int64 `[n]`.
+        key_documents: number of each key's document, int64 `[m]`; default: keys are the queries' own, row by row.
+        first: place of the first query's key.
+        temperature: what cosines are divided by.
+        mu: μ, as in `hierarchical_nce`.
+        mode: as in `hierarchical_nce`.
+        valid: rows that are no padding, bool `[n]`, where keys are of one process; default: all.
+        reduction: over queries, `mean` or `none`.
+
+    Returns:
+        A scalar, 0 without queries; or, without reduction, `[valid rows]`.
+
+    Raises:
+        ValueError: τ ≤ 0, an unknown mode or reduction, or padding with gathered keys.
     """
     if not temperature > 0:
         raise ValueError(f"found temperature {temperature}, expected a number > 0")
@@ -90,7 +111,16 @@ def msm_loss(
 def relations(
     documents: torch.Tensor, key_documents: torch.Tensor, positives: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return I and C, bool `[n, m]`, from the documents of queries `[n]` and keys `[m]`; neither has the positive."""
+    """Return which keys are of a query's document, and which of others; the positive is in neither.
+
+    Args:
+        documents: of the queries, int64 `[n]`.
+        key_documents: of the keys, int64 `[m]`.
+        positives: places of the queries' keys, int64 `[n]`.
+
+    Returns:
+        I and C, bool `[n, m]`.
+    """
     same_document = documents[:, None] == key_documents[None]
     positive = _positive_mask(positives, len(key_documents))
     return same_document & ~positive, ~same_document & ~positive

@@ -51,9 +51,13 @@ class Copies:
 
 
 class DocumentEncoder(nn.Module):
-    """Predicts each of up to `places` sentences of a document from the others.
+    """Predicts each sentence of a document from the others.
 
-    With `average`, predictions begin as the average of the neighbours.
+    Args:
+        shape: sizes of its layers.
+        layers: how many.
+        places: sentences of a document, at most.
+        average: whether predictions begin as the average of the neighbours.
 
     Source: MSM (arXiv 2302.01626), section 3.2; learned positions, post-norm and N(0, 0.02²) from its code.
     """
@@ -73,7 +77,16 @@ class DocumentEncoder(nn.Module):
                 layer.begin_as_average()
 
     def forward(self, sentences: torch.Tensor, copies: Copies, at_once: int | None = None) -> torch.Tensor:
-        """Return predictions `[n, d]` of masked sentences from vectors `[n, d]`, by `at_once` copies."""
+        """Return predictions of masked sentences.
+
+        Args:
+            sentences: vectors of the n sentences of all documents, `[n, d]`.
+            copies: which of them each prediction reads, and where it is masked.
+            at_once: copies whose activations are kept; the others are computed again for the gradient; default: all.
+
+        Returns:
+            `[n, d]`, a prediction of each sentence.
+        """
         index = torch.from_numpy(copies.index).to(sentences.device)  # [n, l]
         slots = torch.from_numpy(copies.slots).to(sentences.device)  # [n]
         table = torch.cat([sentences, self.mask.to(sentences.dtype), sentences.new_zeros(1, sentences.shape[1])])

@@ -6,7 +6,18 @@ from bench.training import Similarity, similarities
 
 
 def neighbours(n: int, m: int, *, context: int, documents: torch.Tensor | None = None, first: int = 0) -> torch.Tensor:
-    """Return which of m sentences are within `context` of `first` + i, in its document (`[m]`); bool `[n, m]`."""
+    """Return which sentences are neighbours.
+
+    Args:
+        n: sentences whose neighbours are wanted.
+        m: consecutive sentences, among which those n are.
+        context: places that a neighbour is away at most.
+        documents: number of each sentence's document, `[m]`; default: all are of one.
+        first: place of the first of the n sentences.
+
+    Returns:
+        bool `[n, m]`; a sentence is not its own neighbour.
+    """
     device = None if documents is None else documents.device
     rows, columns = torch.arange(first, first + n, device=device)[:, None], torch.arange(m, device=device)[None]
     near = ((rows - columns).abs() <= context) & (rows != columns)
@@ -28,8 +39,20 @@ def quickthought(
     `L = −1/n Σ_i Σ_j t_ij log softmax_j(s_ij)`, `s_ij = f_i · g_j / τ`, but `s_ii = 0`; `t_i` is uniform over the
     neighbours of i. The sentence itself keeps its place among the candidates, with the score 0, as in the public code.
 
-    f are vectors `[n, d]` of consecutive sentences and g the other encoder's `[m, d]`, where these n begin at `first`;
-    `context` and `documents` are as in `neighbours`. Raises `ValueError` if a sentence has no neighbour.
+    Args:
+        f: vectors of consecutive sentences, `[n, d]`.
+        g: the other encoder's vectors of all sentences, `[m, d]`.
+        context: as in `neighbours`.
+        documents: as in `neighbours`, `[m]`.
+        first: place of f's first sentence in g.
+        temperature: τ.
+        similarity: `dot` or `cos`.
+
+    Returns:
+        A scalar.
+
+    Raises:
+        ValueError: a sentence has no neighbour.
 
     Source: Logeswaran and Lee 2018, section 3, as lajanugen/S2V computes it.
     """

@@ -1,4 +1,4 @@
-"""Examples in docstrings of what trainers call: what they print is what they say."""
+"""Examples in docstrings of what trainers call, and of BM25: what they print is what they say."""
 
 import doctest
 import sys
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bench.training import banks, heads, losses, mlm, probes, views
+from methods.bm25 import analyzers, lucene
 
 EXAMPLES: list[Any] = [
     banks.Ring,
@@ -19,6 +20,8 @@ EXAMPLES: list[Any] = [
     probes.accuracy,
     views.add_special_tokens,
     views.pack_sentences,
+    analyzers.choose,
+    lucene.build,
 ]
 
 
