@@ -318,6 +318,11 @@ def adjacent(count: int, rng: np.random.Generator) -> tuple[int, int]:
     return first, first + 1
 
 
+def crop_length(count: int, ratio: float) -> int:
+    """Return how many of `count` tokens a share is, rounded down as in Contriever's code."""
+    return int(count * ratio)
+
+
 def token_crop(count: int, rng: np.random.Generator, low: float, high: float) -> slice:
     """Draw a piece of a text: its share of the tokens, then its place, both uniformly.
 
@@ -337,7 +342,7 @@ def token_crop(count: int, rng: np.random.Generator, low: float, high: float) ->
     """
     if count < 1 or not 0 <= low <= high <= 1:
         raise ValueError(f"found {count} tokens and shares {low} to {high}, expected tokens and 0 ≤ low ≤ high ≤ 1")
-    length = max(1, int(count * float(rng.uniform(low, high))))
+    length = max(1, crop_length(count, float(rng.uniform(low, high))))
     start = int(rng.integers(count - length + 1))
     return slice(start, start + length)
 

@@ -20,6 +20,7 @@ from bench.training.views import (
     SentencePairs,
     add_special_tokens,
     adjacent,
+    crop_length,
     in_a_window,
     pack_sentences,
     read_segment,
@@ -205,6 +206,7 @@ def test_crops_have_lengths_within_the_shares_and_any_start(rng: np.random.Gener
     starts = np.bincount([token_crop(8, rng, 0.5, 0.5).start for _ in range(10_000)], minlength=5)
     assert len(starts) == 5
     assert np.abs(starts - 2000).max() < 5 * np.sqrt(10_000 * 0.2 * 0.8)
+    assert crop_length(5, 0.1) == 0
     assert {(crop.stop - crop.start) for crop in (token_crop(5, rng, 0.1, 0.1) for _ in range(50))} == {1}
     assert token_crop(5, rng, 1, 1) == slice(0, 5)
 
