@@ -20,7 +20,7 @@ from leaderboard.pages import ablations, compare, cost, index, methods, protocol
 from leaderboard.records import NEAR, Records
 from leaderboard.site.boards import COPY, Board, boards
 from leaderboard.site.render import Family, Renderer, assets, resolve_links
-from leaderboard.site.site import Catalogue, OmittedBundle, Site, pages
+from leaderboard.site.site import Catalogue, OmittedBundle, Site
 from leaderboard.site.verify import errors, too_large
 
 LIST = "site.json"
@@ -130,7 +130,19 @@ def build(
 
     submitted_last = sorted(results, key=lambda read: read.accepted is not None)
     (site, content), _ = build_without_broken(submitted_last, make, tables)
-    listed = tuple(page.listing() for page in pages(site.boards))
+    listed = tuple(
+        {
+            "page": f"{board.stem}.html",
+            "suite": board.suite,
+            "stands_for": board.proxy_for or None,
+            "setting": board.setting,
+            "data": board.data,
+            "measure": board.measure,
+            "systems": len(board.all_rows),
+            "best": board.best,
+        }
+        for board in site.boards
+    )
     listing = {"schema": SCHEMA, "files": sorted([*content, LIST]), "pages": listed, "days": site.first_days()}
     if site.omitted:  # the reasons name folders of this machine
         listing["left_out"] = [bundle.folder for bundle in site.omitted]

@@ -14,8 +14,9 @@ from bench.evaluation.grid import CellResult, Direction, Grid, GridRun, describe
 from bench.evaluation.results.format import Content
 from bench.evaluation.results.read import Result
 from bench.types import GridCell, Preset
+from leaderboard.site.boards import FIRST, Tree
 from leaderboard.site.render import Files, Renderer
-from leaderboard.site.site import FIRST, Site, folder
+from leaderboard.site.site import Site
 from leaderboard.site.text import slug
 
 
@@ -198,7 +199,7 @@ def files(site: Site, renderer: Renderer) -> Files:
         name = f"{slug(grid.method)}-{slug(grid.name)}"
         for data, proxy_for in dict.fromkeys([(FIRST, ""), *((run.data, run.proxy_for) for run in grid.runs)]):
             runs = tuple(run for run in grid.runs if (run.data, run.proxy_for) == (data, proxy_for))
-            stem = f"{folder(data, proxy_for)}ablations/{name}{f'-{slug(proxy_for)}' if proxy_for else ''}"
+            stem = f"{Tree(data, proxy_for).folder}ablations/{name}{f'-{slug(proxy_for)}' if proxy_for else ''}"
             grid_pages.append(GridPage(grid, data, proxy_for, runs, stem))
     if not grid_pages:
         return
@@ -210,7 +211,7 @@ def files(site: Site, renderer: Renderer) -> Files:
             "ablation.html",
             page.stem,
             title=f"{page.grid.method}/{page.grid.name}",
-            of=page,
+            of=Tree(page.data, page.proxy_for),
             page=page,
             grid=page.grid,
             cells={cell.name: cell for cell in page.grid.preset.cells},

@@ -18,7 +18,7 @@ from leaderboard.site.boards import Board
 from leaderboard.site.perquery import LARGEST, as_script, leg_name
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.rows import Entry, by_board, by_tree
-from leaderboard.site.site import Site, board_stem, compare_stem
+from leaderboard.site.site import Site
 from leaderboard.site.statistics import HEADLINE
 from leaderboard.site.text import micros
 
@@ -51,7 +51,7 @@ def files(site: Site, renderer: Renderer) -> Files:
                 title=tree.titled("Compare two systems"),
                 of=tree,
                 boards=[
-                    (board, f"Compare · {captions.heading(board)}", compare_stem(board), _significant(board))
+                    (board, f"Compare · {captions.heading(board)}", board.compare_stem, _significant(board))
                     for board in boards
                 ],
             )
@@ -59,7 +59,7 @@ def files(site: Site, renderer: Renderer) -> Files:
 
 def _board(renderer: Renderer, rows: Sequence[Entry]) -> Files:
     """Yield the page of a board, its pairs as CSV, and a file a row."""
-    board, stem = rows[0].board, compare_stem(rows[0].board)
+    board, stem = rows[0].board, rows[0].board.compare_stem
     yield f"{stem}.csv", _csv(board)
     ranks, cells = board.tests.ranks, board.tests.cells
     headline = _numbers(ranks, HEADLINE)
@@ -77,10 +77,10 @@ def _board(renderer: Renderer, rows: Sequence[Entry]) -> Files:
         "compare.html",
         stem,
         title=f"Compare · {captions.heading(board)}",
-        of=board,
+        of=board.tree,
         board=board,
         sentence=sentence(board),
-        suite=f"{board_stem(board)}.html",
+        suite=f"{board.stem}.html",
         pairs=[(*pair, ranks.comparison(*pair)) for pair in ranked_pairs[:_SHOWN]],
         doubted=len(ranked_pairs) <= DOUBTED,
         more=max(0, len(ranked_pairs) - _SHOWN),

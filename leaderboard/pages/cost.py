@@ -16,7 +16,7 @@ from leaderboard.site import captions, text
 from leaderboard.site.boards import Board
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.rows import Entry, by_board, by_tree
-from leaderboard.site.site import Site, board_stem
+from leaderboard.site.site import Site
 
 _ROWS = 250  # of all tables of a page; beyond, only the frontier is listed
 WIDTH, HEIGHT, MARGIN_LEFT, MARGIN_BOTTOM, MARGIN_TOP, UNTRAINED = 720, 300, 48, 28, 14, 120
@@ -91,7 +91,7 @@ def _section(entries: Sequence[Entry], *, all_rows: bool) -> CostSection:
     title = captions.heading(board)
     return CostSection(
         board=board,
-        suite=f"{board_stem(board)}.html",
+        suite=f"{board.stem}.html",
         title=title,
         sentence=sentence(points),
         drawing=draw(points, f"{title}: {board.measure} against seconds of training. {sentence(points)}"),

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from bench.evaluation.measures.aggregate import mean
 from bench.evaluation.tables import visible
 from leaderboard.site import captions, text
-from leaderboard.site.boards import Row
+from leaderboard.site.boards import FIRST, OFFICIAL, Board, Row, Tree
 from leaderboard.site.render import Files, Renderer
-from leaderboard.site.site import FIRST, OFFICIAL, SETTINGS, Page, Site, Tree, pages
+from leaderboard.site.site import SETTINGS, Site
 
 GRID = 40
 """Rows of a grid, those in most best groups first; the suites' own pages show all."""
@@ -26,7 +26,7 @@ class SystemLine:
     Args:
         name: its label.
         method: its method.
-        rows: by page; suites where it has no row are not there.
+        rows: by the stem of a board; suites where it has no row are not there.
         best: number of suites in whose best group it is.
         complete: number of suites where it has a rank.
         place: mean of the middle of its rank interval over suites, which decides the order only.
@@ -44,18 +44,18 @@ class SystemLine:
 
 @dataclass(frozen=True)
 class SettingGrid:
-    """A setting: pages as columns, systems as rows.
+    """A setting: boards as columns, systems as rows.
 
     Args:
         setting: its name.
-        pages: of its boards.
+        boards: its boards.
         lines: of systems, those in most best groups first.
         more: number of further systems.
         sentence: which systems are in most best groups.
     """
 
     setting: str
-    pages: tuple[Page, ...]
+    boards: tuple[Board, ...]
     lines: tuple[SystemLine, ...]
     more: int
     sentence: str
@@ -76,28 +76,27 @@ def files(site: Site, renderer: Renderer) -> Files:
     Without official data, the root's first page shows what the next tree's shows, if that is not one of proxies.
     """
     yield renderer.file("glossary.html", "glossary", title="Glossary")
-    by_tree: dict[Tree, list[Page]] = {OFFICIAL: []}
-    for page in pages(site.boards):
-        tree = Tree(page.board.data, _PROXIES if page.board.proxy_for else "")
-        by_tree.setdefault(tree, []).append(page)
+    by_tree: dict[Tree, list[Board]] = {OFFICIAL: []}
+    for board in site.boards:
+        by_tree.setdefault(Tree(board.data, _PROXIES if board.proxy_for else ""), []).append(board)
     root = (
         None
         if by_tree[OFFICIAL]
         else next((tree for tree in by_tree if tree.data != FIRST and not tree.proxy_for), None)
     )
-    for tree, tree_pages in by_tree.items():
-        if tree_pages or not root:
+    for tree, tree_boards in by_tree.items():
+        if tree_boards or not root:
             for stem in (f"{tree.folder}index", *(["index"] if tree == root else [])):
-                yield f"{stem}.html", _index(renderer, tree, tree_pages, list(by_tree), stem)
+                yield f"{stem}.html", _index(renderer, tree, tree_boards, list(by_tree), stem)
 
 
-def _index(renderer: Renderer, tree: Tree, tree_pages: Sequence[Page], trees: Sequence[Tree], stem: str) -> bytes:
+def _index(renderer: Renderer, tree: Tree, tree_boards: Sequence[Board], trees: Sequence[Tree], stem: str) -> bytes:
     catalogue = renderer.site.catalogue.suites
     kinds = {tree: f"{tree.data} data{', substitutes' if tree.proxy_for else ''}" for tree in trees}
-    settings = [setting for setting in SETTINGS if any(page.board.setting == setting for page in tree_pages)]
-    by_suite: dict[str, dict[str, Page]] = defaultdict(dict)
-    for page in tree_pages:
-        by_suite[page.board.suite][page.board.setting] = page
+    settings = [setting for setting in SETTINGS if any(board.setting == setting for board in tree_boards)]
+    by_suite: dict[str, dict[str, Board]] = defaultdict(dict)
+    for board in tree_boards:
+        by_suite[board.suite][board.setting] = board
     links = [(kind, f"{other.folder}index.html") for other, kind in kinds.items()]
     return renderer.page(
         "index.html",
@@ -106,13 +105,13 @@ def _index(renderer: Renderer, tree: Tree, tree_pages: Sequence[Page], trees: Se
         title="retrieval-bench" if stem == "index" else f"retrieval-bench · {kinds[tree]}",
         kind=kinds[tree],
         inside=tree.folder,
-        grids=[_grid(setting, [page for page in tree_pages if page.board.setting == setting]) for setting in settings],
+        grids=[_grid(setting, [board for board in tree_boards if board.setting == setting]) for setting in settings],
         settings=settings,
         suites=[
-            (next(iter(by_setting.values())).board, [by_setting.get(setting) for setting in settings])
+            (next(iter(by_setting.values())), [by_setting.get(setting) for setting in settings])
             for by_setting in by_suite.values()
         ],
-        news=new_rows(renderer.site, tree_pages)[:NEWEST],
+        news=new_rows(renderer.site, tree_boards)[:NEWEST],
         trees=[(kind, path) for kind, path in links if path not in {f"{stem}.html", f"{tree.folder}index.html"}],
         citations=[
             (catalogue[name].title, catalogue[name].citation)
@@ -122,25 +121,24 @@ def _index(renderer: Renderer, tree: Tree, tree_pages: Sequence[Page], trees: Se
     )
 
 
-def new_rows(site: Site, tree_pages: Sequence[Page]) -> list[NewRow]:
-    """Return the rows of some pages whose first day is known, the newest first."""
+def new_rows(site: Site, tree_boards: Sequence[Board]) -> list[NewRow]:
+    """Return the rows of some boards whose first day is known, the newest first."""
     news = []
-    for page in tree_pages:
-        board = page.board
+    for board in tree_boards:
         for row in board.all_rows:
             if day := site.first_day(board, row):
                 score = f": {text.number(row.score)} {board.measure}" if row.score is not None else ""
                 title = f"{row.name} on {captions.title(board)}, {board.setting}{score}"
-                news.append(NewRow(day, visible(title), f"{page.stem}.html"))
+                news.append(NewRow(day, visible(title), f"{board.stem}.html"))
     return sorted(news, key=lambda row: (row.day, row.title), reverse=True)
 
 
-def _grid(setting: str, setting_pages: Sequence[Page]) -> SettingGrid:
+def _grid(setting: str, setting_boards: Sequence[Board]) -> SettingGrid:
     """Return the systems of a setting with their rows on every suite."""
     by_system: dict[str, dict[str, Row]] = defaultdict(dict)
-    for page in setting_pages:
-        for row in page.board.all_rows:
-            by_system[row.name][page.stem] = row
+    for board in setting_boards:
+        for row in board.all_rows:
+            by_system[row.name][board.stem] = row
     lines = []
     for name, rows in by_system.items():
         ranks = [sum(row.ranks) / 2 for row in rows.values() if row.ranks is not None]
@@ -156,12 +154,12 @@ def _grid(setting: str, setting_pages: Sequence[Page]) -> SettingGrid:
         lines.append(line)
     lines.sort(key=lambda line: (-line.best, -line.complete, line.place, line.name))
     more = max(0, len(lines) - GRID)
-    return SettingGrid(setting, tuple(setting_pages), tuple(lines[:GRID]), more, winners(setting_pages))
+    return SettingGrid(setting, tuple(setting_boards), tuple(lines[:GRID]), more, winners(setting_boards))
 
 
-def winners(setting_pages: Sequence[Page]) -> str:
+def winners(setting_boards: Sequence[Board]) -> str:
     """Return which systems are in the best group of how many suites, of those whose rows were tested."""
-    tested = [page.board for page in setting_pages if page.board.best]
+    tested = [board for board in setting_boards if board.best]
     if not tested:
         return "Nothing has been tested yet: a suite needs two systems with results on all of its tasks."
     counts = Counter(name for board in tested for name in board.best)

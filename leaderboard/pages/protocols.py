@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from bench.core.publications import mark
+from leaderboard.site.boards import FIRST, Board
 from leaderboard.site.render import Files, Renderer
-from leaderboard.site.site import FIRST, Page, Site, SuiteCard, pages
+from leaderboard.site.site import Site, SuiteCard
 from leaderboard.site.text import slug
 
 
@@ -15,12 +16,12 @@ class ProtocolPage:
     Args:
         suite: what its plugin says of it.
         stem: path of the page, without the ending.
-        boards: pages of its boards, of every kind of data.
+        boards: its boards, of every kind of data.
     """
 
     suite: SuiteCard
     stem: str
-    boards: tuple[Page, ...]
+    boards: tuple[Board, ...]
 
     @property
     def kind(self) -> str:
@@ -32,21 +33,20 @@ def files(site: Site, renderer: Renderer) -> Files:
     """Yield `protocols/index.html` and a page a suite, benchmarks before proxies; nothing without suites of plugins."""
     if not site.catalogue.suites:
         return
-    site_pages = pages(site.boards)
     cards = [
-        ProtocolPage(suite, stem(suite.name), tuple(page for page in site_pages if page.board.suite == suite.name))
+        ProtocolPage(suite, stem(suite.name), tuple(board for board in site.boards if board.suite == suite.name))
         for suite in sorted(site.catalogue.suites.values(), key=lambda suite: (bool(suite.proxy_for), suite.name))
     ]
     yield renderer.file("protocols.html", "protocols/index", title="Protocols", cards=cards)
     for card in cards:
-        kinds = ["official" if page.board.data == FIRST else f"{page.board.data} data" for page in card.boards]
+        kinds = ["official" if board.data == FIRST else f"{board.data} data" for board in card.boards]
         yield renderer.file(
             "protocol.html",
             card.stem,
             title=f"{card.suite.title}: protocol",
             card=card,
             licences=list(dict.fromkeys(licence.removesuffix(".") for licence in card.suite.licences if licence)),
-            versions=list(dict.fromkeys(page.board.version for page in card.boards)),
+            versions=list(dict.fromkeys(board.version for board in card.boards)),
             benchmark=f"{stem(card.suite.proxy_for)}.html",
             boards=list(zip(card.boards, kinds, strict=True)),
         )

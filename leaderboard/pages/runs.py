@@ -10,7 +10,7 @@ from leaderboard.records import ONLY_RECOMPUTED, Basis, Records
 from leaderboard.site import captions, perquery, text
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.rows import Entry, by_tree, part
-from leaderboard.site.site import Site, board_stem, compare_stem
+from leaderboard.site.site import Site
 from leaderboard.site.systems import stage_seconds
 
 LARGEST_RUN = 1 << 20
@@ -28,18 +28,16 @@ def files(site: Site, renderer: Renderer) -> Files:
     id_scripts: set[str] = set()
     for entries in by_tree(site).values():
         for entry in entries:
-            query_files = []
-            for table in perquery.tables(entry):
-                paths = perquery.query_files(entry, table)
-                query_files.append(paths)
-                yield paths.csv, perquery.as_csv(entry, table)
-                if paths.script:
-                    yield paths.script, perquery.script(entry, table)
-                    if paths.ids not in id_scripts:
-                        id_scripts.add(paths.ids)
-                        yield paths.ids, perquery.as_script(table.ids, list(table.queries))
+            tables = list(perquery.tables(entry))
+            for table in tables:
+                yield table.csv_path, table.csv()
+                if table.script_path:
+                    yield table.script_path, table.script()
+                    if table.ids_path not in id_scripts:
+                        id_scripts.add(table.ids_path)
+                        yield table.ids_path, perquery.as_script(table.ids, list(table.queries))
             for most in _MOST:
-                content = _page(renderer, entry, query_files, most)
+                content = _page(renderer, entry, tables, most)
                 if len(content) <= _BUDGET:
                     break
             yield f"{entry.stem}.html", content
@@ -53,7 +51,7 @@ def files(site: Site, renderer: Renderer) -> Files:
                         yield f"{stem}/{name}", path.read_bytes()
 
 
-def _page(renderer: Renderer, entry: Entry, query_files: Sequence[perquery.QueryFiles], most: int) -> bytes:
+def _page(renderer: Renderer, entry: Entry, tables: Sequence[perquery.QueryTable], most: int) -> bytes:
     """Render the page of a row with at most so many lines of each list."""
     board, row = entry.board, entry.row
     by_task = {task: {name: values.get(task) for name, values in row.by_measure.items()} for task in row.tasks}
@@ -62,18 +60,24 @@ def _page(renderer: Renderer, entry: Entry, query_files: Sequence[perquery.Query
     machines = {", ".join(f"{key} {value}" for key, value in compute)[:_LONG] for compute in computes} - {""}
     settings = entry.settings()
     records = renderer.site.records
+    downloads = []  # of a build with runs
+    for result in entry.results:
+        stem, seed = f"{entry.stem}/seed-{result.content.seed}", f"seed {result.content.seed}"
+        downloads.append((f"{stem}/{RESULT}", f"result file, {seed}"))
+        for task, leg, _, _ in entry.legs():
+            downloads.append((f"{stem}/{place('runs', task, leg)}", f"run {bare(task)} {leg}".strip() + f", {seed}"))
     trust = [f"Seed {result.content.seed}: {_verification(records, result)}" for result in entry.results]
     return renderer.page(
         "run.html",
         entry.stem,
         title=f"{row.name} · {captions.heading(board)}",
-        of=board,
+        of=board.tree,
         entry=entry,
         board=board,
         row=row,
         sentence=sentence(entry),
-        suite=f"{board_stem(board)}.html",
-        compare=f"{compare_stem(board)}.html#a={text.slug(row.name)}",
+        suite=f"{board.stem}.html",
+        compare=f"{board.compare_stem}.html#a={text.slug(row.name)}",
         measures=sorted(row.by_measure),
         tasks=tasks[:most],
         trust=trust[:most],
@@ -81,14 +85,14 @@ def _page(renderer: Renderer, entry: Entry, query_files: Sequence[perquery.Query
         environment=[*row.libraries.items(), *(("machine", machine) for machine in sorted(machines))][:most],
         seconds=list(stage_seconds(entry.system.first).items())[:most],
         settings=settings[:most],
-        query_files=query_files[:most],
-        downloads=list(_downloads(entry))[:most],
-        shortened=max(len(tasks), len(settings), len(query_files)) > most,
+        tables=tables[:most],
+        downloads=downloads[:most],
+        shortened=max(len(tasks), len(settings), len(tables)) > most,
         page_data=text.json_for_page(
             {  # what the script needs to find the values of each leg: the name of its queries, by its own
                 "data": f"{'../' * entry.stem.count('/')}{entry.inside}data/",
                 "id": entry.id,
-                "legs": {paths.table.name: paths.table.ids for paths in query_files[:most] if paths.script},
+                "legs": {table.name: table.ids for table in tables[:most] if table.script_path},
             }
         ),
     )
@@ -157,13 +161,3 @@ def _provenance(entry: Entry) -> Iterator[tuple[str, str]]:
                 audits[f"{str(badge.get('corpus'))[:_LONG]}: {state}"] = None
     for audit in audits:
         yield "overlap of training text and test", audit
-
-
-def _downloads(entry: Entry) -> Iterator[tuple[str, str]]:
-    """Yield path and label of the files that a build with runs has."""
-    for result in entry.results:
-        stem, seed = f"{entry.stem}/seed-{result.content.seed}", f"seed {result.content.seed}"
-        yield f"{stem}/{RESULT}", f"result file, {seed}"
-        for task, legs in entry.system.first.content.tasks.items():
-            for leg in legs:
-                yield f"{stem}/{place('runs', task, leg)}", f"run {bare(task)} {leg}".strip() + f", {seed}"

@@ -15,7 +15,7 @@ from leaderboard.site.captions import banner
 from leaderboard.site.columns import METADATA, TableRow, board_json, file_table, people_columns, print_table
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.reported import matched
-from leaderboard.site.site import SETTINGS, Page, Site, compare_stem, folder, pages
+from leaderboard.site.site import SETTINGS, Site
 from leaderboard.site.text import micro, micros
 
 CELLS, AS_CELLS, FEWEST = 2_400, 17, 25
@@ -59,23 +59,16 @@ class TablePart:
 
 def files(site: Site, renderer: Renderer) -> Files:
     """Yield a page (or several) for every board, and the table as CSV, JSON, LaTeX and Markdown."""
-    site_pages = pages(site.boards)
-    for page in site_pages:
-        board = page.board
-        settings = [
-            sibling
-            for sibling in site_pages
-            if (sibling.board.data, sibling.board.suite, sibling.board.proxy_for)
-            == (board.data, board.suite, board.proxy_for)
-        ]
-        colours = heat.scale(sibling.board for sibling in settings)
+    for board in site.boards:
+        settings = [sibling for sibling in site.boards if (sibling.suite, sibling.tree) == (board.suite, board.tree)]
+        colours = heat.scale(settings)
         for part in parts(board):
-            yield f"{page.stem}{part.suffix}.html", _page(site, renderer, page, part, settings, colours)
-        yield f"{page.stem}.csv", encoded(file_table(board), "csv")
-        yield f"{page.stem}.json", board_json(board)
+            yield f"{board.stem}{part.suffix}.html", _page(site, renderer, board, part, settings, colours)
+        yield f"{board.stem}.csv", encoded(file_table(board), "csv")
+        yield f"{board.stem}.json", board_json(board)
         printed = print_table(board)
-        yield f"{page.stem}.tex", encoded(printed, "latex")
-        yield f"{page.stem}.md", encoded(printed, "markdown")
+        yield f"{board.stem}.tex", encoded(printed, "latex")
+        yield f"{board.stem}.md", encoded(printed, "markdown")
 
 
 def parts(board: Board) -> list[TablePart]:
@@ -96,15 +89,13 @@ def parts(board: Board) -> list[TablePart]:
 
 
 def _page(
-    site: Site, renderer: Renderer, page: Page, part: TablePart, settings: Sequence[Page], colours: heat.Scale
+    site: Site, renderer: Renderer, board: Board, part: TablePart, settings: Sequence[Board], colours: heat.Scale
 ) -> bytes:
-    board = page.board
     # The script knows the rows of its page alone.
     base = next((row for row in (heat.baseline(board), *part.rows) if row in part.rows), None)
     values = (value for row in board.rows for value in (row.low, row.score, row.high, *row.seed_scores))
     drawn_on = axis((value for value in values if value is not None), width=WIDTH)
     lines = _lines(site, board, part, base, colours, drawn_on)
-    inside = folder(board.data, board.proxy_for)
     complete = len(board.all_rows) <= SWITCHED and part.count == 1
     measures = {name for row in part.all_rows for name in row.by_measure} - {board.measure} if complete else set()
     switches = [board.measure, *sorted(measures)]
@@ -116,13 +107,13 @@ def _page(
     pairs = [list(values) for values in zip(*columns, strict=True)]
     return renderer.page(
         "suite.html",
-        f"{page.stem}{part.suffix}",
+        f"{board.stem}{part.suffix}",
         title=captions.heading(board),
-        of=board,
+        of=board.tree,
         board=board,
-        page=page,
+        name_of_files=board.stem.rpartition("/")[2],
         part=part,
-        settings=sorted(settings, key=lambda sibling: SETTINGS.index(sibling.board.setting)),
+        settings=sorted(settings, key=lambda sibling: SETTINGS.index(sibling.setting)),
         verdict=captions.verdict(board),
         caption=captions.caption(board),
         scope=captions.scope(board),
@@ -134,8 +125,8 @@ def _page(
         columns=people_columns(lines, board),
         base=base,
         colours=colours,
-        inside=inside,
-        compare=f"{compare_stem(board)}.html",
+        inside=board.tree.folder,
+        compare=f"{board.compare_stem}.html",
         complete=complete,
         switches=switches,
         bases=bases,

@@ -22,14 +22,44 @@ from bench.evaluation.significance.tasks import AcrossTasks, across_tasks
 from leaderboard.records import NEAR, Records, Verification
 from leaderboard.site.statistics import Statistics, statistics
 from leaderboard.site.systems import Cost, Stratum, System, command_line, group_systems, total_cost
+from leaderboard.site.text import slug
 
 __all__ = ["LEVEL", "Board", "Row", "TaskColumn", "boards"]
 
 _KINDS = ("official", "mini", "local")
 """In the order of the site; worlds other than the default one (`mini-few-names`) follow `mini`."""
+FIRST = "official"
+"""The kind of data whose pages are at the root of the site."""
+PROXIES = "substitutes/"
+"""The folder, within a tree, of the pages of proxies: suites that stand in for a benchmark that cannot be had."""
 COPY = "the same numbers throughout"
 """In notes on rows that may be copies of each other."""
 _TOLERANCE = 1e-6  # an average that differs by less from what its members give is made of them
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The pages of one kind of data; those of proxies are apart, so that pages of the kinds never mix.
+
+    Args:
+        data: the kind of data.
+        proxy_for: the benchmark that its first suite is a proxy for; empty for benchmarks themselves.
+    """
+
+    data: str
+    proxy_for: str = ""
+
+    @property
+    def folder(self) -> str:
+        """Folder of its pages: empty for official data, or `mini/`, `mini-few-names/`, `local/substitutes/`."""
+        return f"{'' if self.data == FIRST else f'{self.data}/'}{PROXIES if self.proxy_for else ''}"
+
+    def titled(self, name: str) -> str:
+        """Return the title of a page of the tree, which all but official data name."""
+        return name if self.data == FIRST else f"{name} · {self.data} data"
+
+
+OFFICIAL = Tree(FIRST)
 
 
 @dataclass(frozen=True)
@@ -153,6 +183,21 @@ class Board:
         return self.rows + self.unranked
 
     @property
+    def tree(self) -> Tree:
+        """The tree of its pages."""
+        return Tree(self.data, self.proxy_for)
+
+    @property
+    def stem(self) -> str:
+        """Path of its page and files, without the ending."""
+        return f"{self.tree.folder}suites/{slug(self.suite)}/{slug(self.setting)}"
+
+    @property
+    def compare_stem(self) -> str:
+        """Path of the page of its pairs, without the ending."""
+        return f"{self.tree.folder}compare/{slug(f'{self.suite}-{self.setting}')}"
+
+    @property
     def queries(self) -> int:
         """Number of judged queries of all columns."""
         return sum(column.queries for column in self.columns)
@@ -203,10 +248,8 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records) -> B
     verified = [system for system in systems if system.verification.verified]
     deciding = verified or systems
     first = deciding[0].first
-    suite, measure = first.content.suite, _headline_measure(deciding)
-    columns = _columns(deciding, measure, suite.name)
-    if not columns:
-        raise StoreError(where=first.path, found=f"no task with a {measure}", expected="the suite's headline measure")
+    suite = first.content.suite
+    measure, columns = _measure_and_columns(deciding)
     averages = max(
         (
             tuple(average.name for average in system.first.content.averages if measure in average.measures)
@@ -263,8 +306,11 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records) -> B
     )
 
 
-def _headline_measure(systems: Sequence[System]) -> str:
-    """Return the suite's primary measure, by default the first. Raises `StoreError` for versions of a suite."""
+def _measure_and_columns(systems: Sequence[System]) -> tuple[str, tuple[TaskColumn, ...]]:
+    """Return the suite's primary measure, by default the first, and the tasks that a system has in it, by id.
+
+    Raises `StoreError` for different versions of the suite, and where no task has the measure.
+    """
     first = systems[0].first
     suite = first.content.suite
     for result in (result for system in systems for result in system.results):
@@ -276,7 +322,16 @@ def _headline_measure(systems: Sequence[System]) -> str:
                 hint="rerun the older result or remove its folder",
             )
     legs = next(iter(first.content.tasks.values()))
-    return suite.primary or next(iter(next(iter(legs.values())).measures))
+    measure = suite.primary or next(iter(next(iter(legs.values())).measures))
+    columns = {}
+    for system in systems:
+        for task, legs in system.first.content.tasks.items():
+            if system.has(task, measure):
+                name = bare(task).removeprefix(f"{suite.name}/")
+                columns[task] = TaskColumn(task, name, sum(leg.queries for leg in legs.values()))
+    if not columns:
+        raise StoreError(where=first.path, found=f"no task with a {measure}", expected="the suite's headline measure")
+    return measure, tuple(columns[task] for task in sorted(columns))
 
 
 def _copies(systems: Sequence[System]) -> Iterator[str]:
@@ -293,17 +348,6 @@ def _copies(systems: Sequence[System]) -> Iterator[str]:
         original = first.setdefault(numbers[0], system.name)
         if original != system.name:
             yield f"{system.name} has {COPY} as {original}, as a copy of its run would."
-
-
-def _columns(systems: Sequence[System], measure: str, suite: str) -> tuple[TaskColumn, ...]:
-    """Return the tasks that a system has in the measure, by id."""
-    columns = {}
-    for system in systems:
-        for task, legs in system.first.content.tasks.items():
-            if system.has(task, measure):
-                name = bare(task).removeprefix(f"{suite}/")
-                columns[task] = TaskColumn(task, name, sum(leg.queries for leg in legs.values()))
-    return tuple(columns[task] for task in sorted(columns))
 
 
 def _row(system: System, columns: Sequence[TaskColumn], averages: Sequence[str], measure: str) -> Row:

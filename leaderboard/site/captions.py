@@ -8,8 +8,7 @@ from bench.evaluation.significance.families import COVERAGE, LEVEL
 from bench.evaluation.tables import chance_text
 from leaderboard.records import ONLY_RECOMPUTED, UNVERIFIED, Basis
 from leaderboard.site import text
-from leaderboard.site.boards import Board
-from leaderboard.site.site import FIRST
+from leaderboard.site.boards import FIRST, Board
 from leaderboard.site.statistics import HEADLINE
 
 _LISTED_BEST, _LISTED_AHEAD = 6, 3
@@ -37,33 +36,24 @@ def verdict(board: Board) -> list[str]:
         return [f"{first} has the highest {board.headline}; nothing was tested, because {board.untested}."]
     if len(board.rows) == 1:
         return [f"{first} is the only ranked system, so there is nothing to compare it with."]
+    second = board.rows[1].name
+    if len(board.best) > 1:
+        best = text.listed(board.best, _LISTED_BEST)
+        sentences = [f"{best} share first place: none is significantly worse than {first}."]
+    else:
+        lead = board.best_against[second]
+        bounds = "" if lead.low is None or lead.high is None else f"95 % {text.bounds(lead.low, lead.high)}, "
+        gap = f"{text.number(lead.difference)} points ({bounds}{chance_text(lead.adjusted)})"
+        sentences = [f"{first} is significantly better than every other system; it leads {second} by {gap}."]
+    if len(board.columns) > 1:  # who has the highest score on how many tasks, which tests nothing
+        highest = {column.task: max(row.tasks.get(column.task, 0.0) for row in board.rows) for column in board.columns}
+        counts = {row.name: sum(row.tasks.get(task) == most for task, most in highest.items()) for row in board.rows}
+        ahead = sorted((name for name in counts if counts[name]), key=lambda name: -counts[name])[:_LISTED_AHEAD]
+        shares = [f"{name} on {counts[name]}" for name in ahead]
+        sentences.append(f"Highest score by task: {text.listed([f'{shares[0]} of {len(highest)}', *shares[1:]])}.")
     seeds = sorted({len(row.seeds) for row in board.all_rows})
     seeds_text = f"{seeds[0]}–{seeds[-1]} seeds" if len(seeds) > 1 else text.plural(seeds[0], "seed")
-    return [_best(board), *_by_task(board), f"{seeds_text} per system.", *filter(None, [detectable(board)])]
-
-
-def _best(board: Board) -> str:
-    first = board.rows[0].name
-    if len(board.best) > 1:
-        return f"{text.listed(board.best, _LISTED_BEST)} share first place: none is significantly worse than {first}."
-    second = board.rows[1].name
-    lead = board.best_against[second]
-    bounds = "" if lead.low is None or lead.high is None else f"95 % {text.bounds(lead.low, lead.high)}, "
-    return (
-        f"{first} is significantly better than every other system; it leads {second} by "
-        f"{text.number(lead.difference)} points ({bounds}{chance_text(lead.adjusted)})."
-    )
-
-
-def _by_task(board: Board) -> list[str]:
-    """Say on how many tasks each of the first few systems has the highest score, which tests nothing."""
-    if len(board.columns) == 1:
-        return []
-    best = {column.task: max(row.tasks.get(column.task, 0.0) for row in board.rows) for column in board.columns}
-    counts = {row.name: sum(row.tasks.get(task) == most for task, most in best.items()) for row in board.rows}
-    ahead = sorted((name for name in counts if counts[name]), key=lambda name: -counts[name])[:_LISTED_AHEAD]
-    shares = [f"{name} on {counts[name]}" for name in ahead]
-    return [f"Highest score by task: {text.listed([f'{shares[0]} of {len(best)}', *shares[1:]])}."]
+    return [*sentences, f"{seeds_text} per system.", *filter(None, [detectable(board)])]
 
 
 def detectable(board: Board) -> str:

@@ -19,11 +19,11 @@ from bench.core.publications import mark
 from bench.evaluation.tables import DIGITS, MISSING, Column, Table, Value, duration, plain
 from leaderboard.records import Basis
 from leaderboard.site import text
-from leaderboard.site.boards import Board, Row
+from leaderboard.site.boards import FIRST, Board, Row
 from leaderboard.site.captions import banner, caption, notes, verdict
 from leaderboard.site.heat import HeatCell
 from leaderboard.site.render import link
-from leaderboard.site.site import FIRST, MethodCard
+from leaderboard.site.site import MethodCard
 
 METADATA = 92
 """Position of the columns that describe a row; the filter of a page searches their cells."""

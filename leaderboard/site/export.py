@@ -18,12 +18,11 @@ from bench.evaluation.results.read import Result
 from bench.evaluation.tables import DIGITS, FOR_PEOPLE, FORMATS, Table, Value, encoded, plain_columns
 from leaderboard.records import NEAR, UNVERIFIED, Records
 from leaderboard.site import text
-from leaderboard.site.boards import boards
+from leaderboard.site.boards import FIRST, PROXIES, boards
 from leaderboard.site.captions import notes
 from leaderboard.site.columns import board_json, file_table, print_table
 from leaderboard.site.hub import Group, every_eval_ever, group_seeds, model_index, mteb_files
 from leaderboard.site.printed import anchor, paper_tables, stems
-from leaderboard.site.site import FIRST, PROXIES
 
 _PAPER = tuple(column.name for column in fields(Reported) if column.name != "value")
 _LONG = "data suite stands_for setting system hash seeds kind name measure value queries".split()  # noqa: SIM905 (reads better)

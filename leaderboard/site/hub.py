@@ -18,9 +18,9 @@ from bench.evaluation.results.format import Content
 from bench.evaluation.results.read import Result
 from bench.evaluation.tables import visible
 from leaderboard.site import text
+from leaderboard.site.boards import FIRST
 from leaderboard.site.captions import notes
 from leaderboard.site.languages import languages
-from leaderboard.site.site import FIRST
 
 SPLIT = "test"
 _NO_TASK = "mteb has no task of this name: it reads this file, but loads no task for it"

@@ -6,7 +6,7 @@ Numbers are means over seeds in ten-thousandths; query ids are stored once a tas
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -27,15 +27,17 @@ _LONGEST = 50
 
 @dataclass(frozen=True)
 class QueryTable:
-    """The values of a leg of a row.
+    """The values of a leg of a row, and the paths of their files, from the root of the site.
 
     Args:
+        entry: the row.
         task: its id.
         leg: the name of the leg, empty where there is only one.
         queries: ids in their byte order.
         columns: by measure, values `[queries, seeds]`.
     """
 
+    entry: Entry
     task: str
     leg: str
     queries: tuple[str, ...]
@@ -51,27 +53,43 @@ class QueryTable:
         """Its name in addresses."""
         return leg_name(self.task, self.leg)
 
-    @property
+    @cached_property
     def ids(self) -> str:
         """The name of its queries; other queries of the same task have another."""
         return f"{self.name}-{digest(list(self.queries))[:8]}"
 
+    @property
+    def ids_path(self) -> str:
+        """Path of the script with the query ids, which the rows of a task share."""
+        return f"{self.entry.inside}data/ids/{self.ids}.js"
 
-@dataclass(frozen=True)
-class QueryFiles:
-    """Paths of the values of a leg, from the root of the site.
+    @property
+    def csv_path(self) -> str:
+        """Path of the CSV file."""
+        return f"{self.entry.inside}data/q/{self.entry.id}-{self.name}.csv"
 
-    Args:
-        table: the values.
-        script: the path of the script; None where it would be too large.
-        csv: the path of the CSV file.
-        ids: the path of the script with the query ids.
-    """
+    @property
+    def script_path(self) -> str | None:
+        """Path of the script; None where it would be too large."""
+        small = len(self.queries) * len(self.columns) * len(f"{_SCALE},") < LARGEST
+        return f"{self.entry.inside}data/q/{self.entry.id}-{self.name}.js" if small else None
 
-    table: QueryTable
-    script: str | None
-    csv: str
-    ids: str
+    def script(self) -> bytes:
+        """Return `RB.put("ID-TASK", …)`: by measure a whole number a query, in the order of the ids."""
+        measures = {
+            name: np.rint(_SCALE * values.mean(axis=1)).astype(int).tolist() for name, values in self.columns.items()
+        }
+        return as_script(f"{self.entry.id}-{self.name}", {"ids": self.ids, "measures": measures})
+
+    def csv(self) -> bytes:
+        """Write the values as CSV: fractions, means over seeds, after notes on comparability."""
+        board = self.entry.board
+        means = [values.mean(axis=1).tolist() for values in self.columns.values()]
+        rows = tuple((board.data, self.task, self.leg, *values) for values in zip(self.queries, *means, strict=True))
+        heads = plain_columns("data", "task", "leg", "query", *self.columns)
+        unverified = f"{UNVERIFIED}: not all numbers of this row could be recomputed"
+        remarks = (*notes(board.data, board.proxy_for), *(() if self.entry.row.verified else (unverified,)))
+        return encoded(Table(self.title, heads, rows, remarks, digits=DIGITS), "csv")
 
 
 @cache
@@ -96,35 +114,9 @@ def tables(entry: Entry) -> Iterator[QueryTable]:
                 measure: np.stack([values[measure] for ids, values in seeds if ids == queries], axis=1)
                 for measure in shared
             }
-            yield QueryTable(task, name, queries, columns)
-
-
-def query_files(entry: Entry, table: QueryTable) -> QueryFiles:
-    """Return where the values of a leg are stored."""
-    stem = f"{entry.inside}data/q/{entry.id}-{table.name}"
-    small = len(table.queries) * len(table.columns) * len(f"{_SCALE},") < LARGEST
-    return QueryFiles(table, f"{stem}.js" if small else None, f"{stem}.csv", f"{entry.inside}data/ids/{table.ids}.js")
-
-
-def script(entry: Entry, table: QueryTable) -> bytes:
-    """`RB.put("ID-TASK", …)`: measures with a whole number a query, in the order of the ids."""
-    measures = {
-        name: np.rint(_SCALE * values.mean(axis=1)).astype(int).tolist() for name, values in table.columns.items()
-    }
-    return as_script(f"{entry.id}-{table.name}", {"ids": table.ids, "measures": measures})
+            yield QueryTable(entry, task, name, queries, columns)
 
 
 def as_script(key: str, value: object) -> bytes:
     """Return a script that gives a value to the page under a key."""
     return f"RB.put({json_for_page(key)},{json_for_page(value)});\n".encode()
-
-
-def as_csv(entry: Entry, table: QueryTable) -> bytes:
-    """Write the values of a leg as CSV, fractions, means over seeds, after notes on comparability."""
-    board = entry.board
-    means = [values.mean(axis=1).tolist() for values in table.columns.values()]
-    rows = tuple((board.data, table.task, table.leg, *values) for values in zip(table.queries, *means, strict=True))
-    heads = plain_columns("data", "task", "leg", "query", *table.columns)
-    mark = () if entry.row.verified else (f"{UNVERIFIED}: not all numbers of this row could be recomputed",)
-    remarks = (*notes(board.data, board.proxy_for), *mark)
-    return encoded(Table(table.title, heads, rows, remarks, digits=DIGITS), "csv")

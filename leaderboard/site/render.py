@@ -14,7 +14,7 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator
 from importlib import resources
-from typing import Any, Protocol
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -22,8 +22,9 @@ from markupsafe import Markup, escape
 from bench.core.publications import mark
 from bench.evaluation.tables import MISSING, chance_text, duration, points
 from leaderboard.site import text
+from leaderboard.site.boards import OFFICIAL, Tree
 from leaderboard.site.captions import banner
-from leaderboard.site.site import OFFICIAL, Site, folder
+from leaderboard.site.site import Site
 from leaderboard.site.text import escape_controls
 
 NAV = (
@@ -38,18 +39,6 @@ NAV = (
 )
 """Links of every page, as far as this build has the pages."""
 _SHARED = {"Reported", "Ablations", "Protocols", "Glossary"}  # every tree leads to the same page
-
-
-class Kind(Protocol):
-    """What has a kind of data, and is perhaps about a proxy: a board, a tree of pages."""
-
-    @property
-    def data(self) -> str:
-        """The kind of data: `official`, `mini`, `local`."""
-
-    @property
-    def proxy_for(self) -> str:
-        """The benchmark that it is a proxy for; empty for a benchmark itself."""
 
 
 class Renderer:
@@ -82,33 +71,33 @@ class Renderer:
         }
         self._environment.globals |= {"bounds": text.bounds, "missing": MISSING, "link": link}
 
-    def page(self, template: str, stem: str, *, title: str, of: Kind = OFFICIAL, **values: Any) -> bytes:
+    def page(self, template: str, stem: str, *, title: str, of: Tree = OFFICIAL, **values: Any) -> bytes:
         """Fill a template that extends `base.html`.
 
         Args:
             template: its file name.
             stem: the path of the page in the site, without the ending.
             title: of the page.
-            of: what the page is about, whose kind of data decides its banner and its home page.
+            of: the tree of the page, which decides its banner and its home page.
             values: what the template shows, by name.
 
         Returns:
             The page; its links are marks that `resolve_links` resolves.
         """
-        up, data, proxy_for = "../" * stem.count("/"), of.data, of.proxy_for
+        up = "../" * stem.count("/")
         common = {
             "title": title,
             "stem": stem,
-            "data": data,
-            "proxy_for": proxy_for,
+            "data": of.data,
+            "proxy_for": of.proxy_for,
             "site": self.site,
             "up": up,
             "style": STYLE,
             "script": SCRIPT,
             "theme": THEME,
-            "home": f"{up}{folder(data, proxy_for)}index.html",
-            "nav": [(name, f"{'' if name in _SHARED else folder(data, proxy_for)}{path}") for name, path in NAV],
-            "banner": banner(data, proxy_for),
+            "home": f"{up}{of.folder}index.html",
+            "nav": [(name, f"{'' if name in _SHARED else of.folder}{path}") for name, path in NAV],
+            "banner": banner(of.data, of.proxy_for),
         }
         return self._environment.get_template(template).render(**common, **values).encode()
 

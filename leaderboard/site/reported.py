@@ -24,8 +24,8 @@ from bench.evaluation.results.format import About
 from bench.evaluation.results.read import Result
 from bench.evaluation.significance.estimates import TRAININGS
 from bench.evaluation.significance.families import COVERAGE
-from leaderboard.site.boards import Board, Row
-from leaderboard.site.site import FIRST, Site
+from leaderboard.site.boards import FIRST, Board, Row
+from leaderboard.site.site import Site
 
 _SIZES = ("base", "large", "small")
 _TUNING_DATA = {"ms marco": "english", "msmarco": "english", "mr tydi": "multilingual"}

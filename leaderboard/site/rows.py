@@ -13,8 +13,8 @@ from bench.evaluation.compare.fairness import ComparedSystem
 from bench.evaluation.results.format import Leg
 from bench.evaluation.results.read import Result
 from leaderboard.records import UNVERIFIED
-from leaderboard.site.boards import Board, Row
-from leaderboard.site.site import Site, Tree, folder
+from leaderboard.site.boards import Board, Row, Tree
+from leaderboard.site.site import Site
 from leaderboard.site.systems import System
 from leaderboard.site.text import slug
 
@@ -37,7 +37,7 @@ class Entry:
     @property
     def inside(self) -> str:
         """The folder of its tree."""
-        return folder(self.board.data, self.board.proxy_for)
+        return self.board.tree.folder
 
     @cached_property
     def id(self) -> str:
@@ -100,7 +100,7 @@ def by_tree(site: Site) -> dict[Tree, list[Entry]]:
     for board in site.boards:
         for row in board.all_rows:
             entry = Entry(board, row, board.systems[row.name])
-            trees.setdefault(entry.inside, (Tree(board.data, board.proxy_for), []))[1].append(entry)
+            trees.setdefault(entry.inside, (board.tree, []))[1].append(entry)
     return dict(trees.values())
 
 

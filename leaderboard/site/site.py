@@ -1,12 +1,11 @@
-"""What a site is made from, and where its pages lie: a tree for each kind of data, one name for each thing.
+"""What a site is made from.
 
 What a site shows of methods and suites comes as plain data (`Catalogue`), so that nothing here imports plugins.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from bench.core.files import digest
 from bench.core.publications import Reported
@@ -14,14 +13,9 @@ from bench.evaluation.results.read import Result
 from bench.types import Preset
 from leaderboard.records import Records
 from leaderboard.site.boards import Board, Row
-from leaderboard.site.text import slug
 
-FIRST = "official"
-"""The kind of data whose pages are at the root of the site."""
 SETTINGS = ("unsupervised", "english", "multilingual", "few-shot")
 """In the order of the site."""
-PROXIES = "substitutes/"
-"""The folder, within a tree, of the pages of proxies: suites that stand in for a benchmark that cannot be had."""
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -138,78 +132,3 @@ class Site:
 def row_id(board: Board, row: Row) -> str:
     """Return the identity of a row: a digest of its data, suite, setting, system and seeds."""
     return digest([board.data, board.suite, board.version, board.setting, row.system.hash, list(row.seeds)])
-
-
-@dataclass(frozen=True)
-class Tree:
-    """Pages of one kind of data, those of proxies apart.
-
-    Args:
-        data: the kind of data.
-        proxy_for: the benchmark that its first suite is a proxy for; empty for benchmarks themselves.
-    """
-
-    data: str
-    proxy_for: str = ""
-
-    @property
-    def folder(self) -> str:
-        """Folder of its pages: empty, or ends in `/`."""
-        return folder(self.data, self.proxy_for)
-
-    def titled(self, name: str) -> str:
-        """Return the title of a page of the tree, which all but official data name."""
-        return name if self.data == FIRST else f"{name} · {self.data} data"
-
-
-OFFICIAL = Tree(FIRST)
-
-
-@dataclass(frozen=True)
-class Page:
-    """A board and the path of its files, without the ending."""
-
-    board: Board
-    stem: str
-
-    @property
-    def name(self) -> str:
-        """File name without folder and ending."""
-        return self.stem.rpartition("/")[2]
-
-    def listing(self) -> dict[str, Any]:
-        """Return its entry in the list of pages."""
-        board = self.board
-        return {
-            "page": f"{self.stem}.html",
-            "suite": board.suite,
-            "stands_for": board.proxy_for or None,
-            "setting": board.setting,
-            "data": board.data,
-            "measure": board.measure,
-            "systems": len(board.all_rows),
-            "best": board.best,
-        }
-
-
-def folder(data: str, proxy_for: str = "") -> str:
-    """Return the folder of a kind of data and, within it, of proxies, so that pages of the kinds never mix.
-
-    It is empty for official data, or `mini/`, `mini-few-names/`, `local/`.
-    """
-    return f"{'' if data == FIRST else f'{data}/'}{PROXIES if proxy_for else ''}"
-
-
-def board_stem(board: Board) -> str:
-    """Return the path of a board's page, without the ending."""
-    return f"{folder(board.data, board.proxy_for)}suites/{slug(board.suite)}/{slug(board.setting)}"
-
-
-def compare_stem(board: Board) -> str:
-    """Return the path of the page of a board's pairs, without the ending."""
-    return f"{folder(board.data, board.proxy_for)}compare/{slug(f'{board.suite}-{board.setting}')}"
-
-
-def pages(boards: Sequence[Board]) -> list[Page]:
-    """Return the page of each board."""
-    return [Page(board, board_stem(board)) for board in boards]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from leaderboard.pages import protocols
 from leaderboard.site.render import Renderer, resolve_links
-from leaderboard.site.site import Catalogue, Site, SuiteCard, pages
+from leaderboard.site.site import Catalogue, Site, SuiteCard
 from tests.leaderboard.conftest import Publisher, site_of
 
 CARD = "# Made\n\nOne **measure**, <b>not</b> two.\n\n| a | b |\n|---|---:|\n| 1 | 2 |\n"
@@ -13,7 +13,7 @@ CARD = "# Made\n\nOne **measure**, <b>not</b> two.\n\n| a | b |\n|---|---:|\n| 1
 def built(source: Site) -> dict[str, str]:
     """The files of the family, their links settled as if every board had its page."""
     family_pages = dict(protocols.files(source, Renderer(source)))
-    paths = {*family_pages, *(f"{page.stem}.html" for page in pages(source.boards))}
+    paths = {*family_pages, *(f"{board.stem}.html" for board in source.boards)}
     return {name: resolve_links(name, content, paths).decode() for name, content in family_pages.items()}
 
 

@@ -20,7 +20,7 @@ from leaderboard.records import ONLY_RECOMPUTED, Basis, Findings, Records, Repro
 from leaderboard.site import heat
 from leaderboard.site.boards import Board, boards
 from leaderboard.site.export import export
-from leaderboard.site.site import Catalogue, MethodCard, pages
+from leaderboard.site.site import Catalogue, MethodCard
 from tests.leaderboard.conftest import Publisher, site_of, values
 
 STEM = "suites/made/unsupervised"
@@ -111,7 +111,7 @@ def test_it_is_marked_wherever_it_shows(lying: Board, results: Path) -> None:
     )
     assert f"{FALSE} is not ranked, because some of its numbers could not be recomputed." in page
     assert "Seed 0: unverified: its numbers could not be recomputed: it is of release" in page.replace("&#39;", "'")
-    assert new_rows(site, pages(site.boards)) == []
+    assert new_rows(site, site.boards) == []
     for kind in ("csv", "markdown", "mteb", "model-index"):
         exported = export("all", kind, results, system="liar (unverified)" if kind == "model-index" else None)
         text = b"".join(exported.values()).decode()
