@@ -62,22 +62,17 @@ def test_numbers_are_those_of_the_results(publish_result: Publisher, results: Pa
     assert board.best == ["best"]
 
 
-def test_one_system_has_an_interval_and_no_rank(publish_result: Publisher, results: Path) -> None:
-    """There is nothing to compare it with."""
+def test_one_system_or_one_query(publish_result: Publisher, results: Path) -> None:
+    """One system has an interval and no rank; one query has no spread, and a point would pretend certainty."""
     publish_result("only", {"made/a": {"": [0.1, 0.9, 0.5]}})
     (row,) = only(results).rows
     assert row.score == pytest.approx(0.5)
     assert (row.ranks, row.tied) == (None, False)
     assert row.low is not None
     assert row.low < 0.5
-
-
-def test_one_query_has_no_interval(publish_result: Publisher, results: Path) -> None:
-    """One value has no spread; a point would pretend certainty."""
-    publish_result("one", {"made/a": {"": [0.5]}})
+    publish_result("only", {"made/a": {"": [0.5]}})
     publish_result("two", {"made/a": {"": [0.7]}})
-    board = only(results)
-    assert [(row.low, row.tied) for row in board.rows] == [(None, True), (None, True)]
+    assert [(row.low, row.tied) for row in only(results).rows] == [(None, True), (None, True)]
 
 
 def test_an_incomplete_system_has_no_average_and_no_rank(publish_result: Publisher, results: Path) -> None:
@@ -109,11 +104,8 @@ def test_legs_count_alike_within_their_task(publish_result: Publisher, results: 
         "made/deu-eng": {"deu-eng": [0.9] * 4, "eng-deu": [0.7] * 4},
     }
     publish_result("x", tasks, macros=macros)
-    publish_result(
-        "y",
-        {task: {leg: [v / 2 for v in of] for leg, of in legs.items()} for task, legs in tasks.items()},
-        macros=macros,
-    )
+    halves = {task: {leg: [v / 2 for v in column] for leg, column in legs.items()} for task, legs in tasks.items()}
+    publish_result("y", halves, macros=macros)
     board = only(results)
     assert (board.headline, board.averages, board.untested) == ("Avg.", ("Avg.",), "")
     assert [row.score for row in board.rows] == pytest.approx([0.65, 0.325])
@@ -128,19 +120,12 @@ def test_other_tasks_are_drawn_apart_from_the_tests(publish_result: Publisher, r
         tasks = {f"made/{task}": {"": [level, level / 2]} for task in "ab"} | {"made/c": {"p": [level], "q": [0.0]}}
         publish_result(label, tasks)
     board = only(results)
-    assert {
-        name: (across.kept, across.first, across.rank, across.wins, across.places)
-        for name, across in board.across.items()
-    } == {
-        "x": (1.0, 1.0, 1.0, 1.0, (1, 1)),
-        "y": (1.0, 0.0, 2.0, 0.0, (2, 2)),
-    }
+    names = ("kept", "first", "rank", "wins", "places")
+    shown = {name: tuple(getattr(across, field) for field in names) for name, across in board.across.items()}
+    assert shown == {"x": (1.0, 1.0, 1.0, 1.0, (1, 1)), "y": (1.0, 0.0, 2.0, 0.0, (2, 2))}
     last = TableRow(board, board.rows[1])
-    assert [across.cell(last) for across in columns(board, View.PAGE) if across.css == "across"] == [
-        "100%",
-        "2.0",
-        "0%",
-    ]
+    cells = [column.cell(last) for column in columns(board, View.PAGE) if column.css == "across"]
+    assert cells == ["100%", "2.0", "0%"]
 
 
 def test_seeds_are_averaged_per_query(publish_result: Publisher, results: Path) -> None:
@@ -171,35 +156,21 @@ def test_two_systems_of_one_label_are_told_apart(publish_result: Publisher, resu
     assert {row.name for row in only(results).rows} == {"x (aaaaaaaa)", "x (bbbbbbbb)"}
 
 
-def _nested(publish_result: Publisher) -> None:
-    """Two systems on three tasks, averaged with two of them as one."""
+@pytest.mark.parametrize("members", [True, False])
+def test_an_average_is_tested_where_its_members_are_known(
+    publish_result: Publisher, results: Path, *, members: bool
+) -> None:
+    """A nested mean has its value by hand; ranks come from a test that weighs the tasks as it does, or from none."""
     macros = (Macro("Avg. (2)", ("made/a", Macro("forums", ("made/f/x", "made/f/y")))),)
     for label, level in (("p", 0.3), ("q", 0.6)):
-        publish_result(
-            label,
-            {f"made/{name}": {"": [level, level / (i + 2)]} for i, name in enumerate(("a", "f/x", "f/y"))},
-            macros=macros,
-        )
-
-
-def test_an_average_that_names_its_members_is_tested(publish_result: Publisher, results: Path) -> None:
-    """A nested mean: its value by hand, and ranks from a test that weighs the tasks as it does."""
-    _nested(publish_result)
+        tasks = {f"made/{name}": {"": [level, level / (i + 2)]} for i, name in enumerate(("a", "f/x", "f/y"))}
+        path = publish_result(label, tasks, macros=macros)
+        if not members:
+            Bundle(path.parent).rewrite(lambda content: [average.pop("members") for average in content["macro"]])
     board = only(results)
     assert board.rows[0].score == pytest.approx((0.45 + (0.4 + 0.375) / 2) / 2)
-    assert all(row.ranks is not None for row in board.rows)
-    assert not board.untested
-
-
-def test_an_average_of_unknown_members_is_not_tested(publish_result: Publisher, results: Path) -> None:
-    """A mean of other tasks than those of the table: its value stands, no test is invented for it."""
-    _nested(publish_result)
-    for path in results.rglob("result.json"):
-        Bundle(path.parent).rewrite(lambda content: [average.pop("members") for average in content["macro"]])
-    board = only(results)
-    assert board.rows[0].score == pytest.approx((0.45 + (0.4 + 0.375) / 2) / 2)
-    assert [row.ranks for row in board.rows] == [None, None]
-    assert "do not say which tasks Avg. (2) averages" in board.untested
+    assert [row.ranks is not None for row in board.rows] == [members] * 2
+    assert board.untested == ("" if members else "these results do not say which tasks Avg. (2) averages")
 
 
 def test_members_give_nested_weights(publish_result: Publisher, results: Path) -> None:

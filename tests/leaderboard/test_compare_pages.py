@@ -16,13 +16,15 @@ LEVELS = {"best": 0.7, "good": 0.69, "bad": 0.3}
 
 
 @pytest.fixture
-def three(publish_result: Publisher) -> dict[str, dict[str, list[float]]]:
+def three(publish_result: Publisher, site: Build) -> dict[str, dict[str, list[float]]]:
+    """Three systems on two tasks; the first alone has no page of pairs, and no link to one."""
     columns = {}
     for place, (name, level) in enumerate(LEVELS.items()):
         columns[name] = {task: values(level, 10 * place + at) for at, task in enumerate(("made/a", "made/b"))}
         settings = [{"key": "method.rate", "value": 0.1 * (place > 0), "origin": "--set"}]
         system = {"method": "crop", "budget": 100 + place, "settings": settings}
         publish_result(name, {task: {"": some} for task, some in columns[name].items()}, system=system)
+        assert place or not [path for path in site() if "compare" in path or "pairs" in path]
     return columns
 
 
@@ -112,9 +114,3 @@ def test_a_board_with_very_many_pairs_keeps_its_files_small(
     page = pages["compare/made-unsupervised.html"].decode()
     assert "2 more pairs in the CSV" in page
     assert "too many pairs to check" in page
-
-
-def test_one_row_has_nothing_to_be_compared_with(publish_result: Publisher, site: Build) -> None:
-    """No page, and no dead link to one."""
-    publish_result("alone", {"made/a": {"": [0.5, 0.6]}})
-    assert not [name for name in site() if "compare" in name or "pairs" in name]

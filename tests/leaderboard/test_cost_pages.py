@@ -37,8 +37,9 @@ def test_nothing_beats_the_frontier(points: list[Point]) -> None:
 
 
 def test_the_page_lists_what_it_draws(publish_result: Publisher, site: Build) -> None:
-    """A row that was trained for an unknown time is left out; a mark's number is its row's."""
+    """A row that was trained for an unknown time is left out; a mark's number is its row's. No cost, no page."""
     publish_result("bm25", {"made/a": {"": [0.4, 0.4]}})
+    assert "cost.html" not in site()
     publish_result("unknown", {"made/a": {"": [0.9, 0.9]}}, system={"budget": 5})
     facts = {"train": {"seconds": 3600.0, "tokens": 5, "flops": 2.0}, "encode": {"vectors": 1000, "dimensions": 128}}
     leg = {"facts": facts, "seconds": {"encode": 50.0, "encode-2": 4.0, "search": 7.0}}
@@ -68,9 +69,3 @@ def test_no_name_lies_on_another() -> None:
         crowd = draw([*points, *(Point(f"more-{at}", 100.0 + at, 0.4) for at in range(20))], "x")
         assert crowd.count(f'class="{kind}"') == 1, "of more than 30 systems, that of the frontier alone"
         assert all(below - above >= high - 0.1 for above, below in pairwise(lines))
-
-
-def test_without_any_cost_there_is_no_page(publish_result: Publisher, site: Build) -> None:
-    """Nothing to draw."""
-    publish_result("bm25", {"made/a": {"": [0.4]}})
-    assert "cost.html" not in site()

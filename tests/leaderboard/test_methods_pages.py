@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,10 +36,12 @@ def test_a_page_shows_rows_curves_and_costs(publish_result: Publisher, results: 
     for seed, end in ((0, 2.0), (1, 4.0)):
         lines = {"probe accuracy": {"x": [0, 50], "y": [0.1, 0.2]}, "loss": {"x": [10, 50], "y": [5.0, end]}}
         trained(publish_result, seed, {"stage": "train", "across": "tokens", "lines": lines})
+    publish_result("bm25", {"plain/a": {"": [0.5]}}, suite="plain")
     shown = Catalogue(methods={"crop": MethodCard("crop", "1", "Two pieces.", "Someone 2020", "# Card\n")})
     built = files(site_of(results, shown))
     page = built["methods/crop.html"].decode()
     assert "Two pieces. crop has 1 row in 1 table; none of them has been tested" in page
+    assert not re.search("curves against|Cost of training", built["methods/bm25.html"].decode()), "it trains nothing"
     assert "Paper: Someone 2020" in page
     assert page.index("<figcaption>loss") < page.index("<figcaption>probe accuracy")
     assert page.count('class="thin"') == 4
@@ -101,11 +104,3 @@ def test_curves_that_no_run_writes_are_refused(publish_result: Publisher, result
     (result,) = read_results(results)
     with pytest.raises(StoreError, check=fields(where="curves.json", found="a fault")):
         trainings(result)
-
-
-def test_without_curves_there_is_no_such_part(publish_result: Publisher, site: Callable[[], dict[str, bytes]]) -> None:
-    """bm25 trains nothing."""
-    publish_result("bm25", {"made/a": {"": [0.5]}})
-    page = site()["methods/bm25.html"].decode()
-    assert "curves against" not in page
-    assert "Cost of training" not in page

@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.core.errors import StoreError
-from bench.evaluation.results import results as read_results
 from leaderboard.build import files
 from leaderboard.pages import methods, runs
 from leaderboard.site.render import Renderer
-from tests.leaderboard.conftest import Build, Bundle, Publisher, site_of
+from tests.leaderboard.conftest import Build, Publisher, site_of
 
 HOSTILE = "<script>alert(1)</script>\" onload='x' \u202e{{ 7*7 }}"
 
@@ -115,14 +113,6 @@ def test_free_keys_of_a_result_cannot_act_or_break(publish_result: Publisher, si
     assert "bench reproduce path/to/result.json" in page
     assert len(page.encode()) <= 40 << 10
     assert all(b"<script>alert" not in content for name, content in files.items() if name.endswith(".js"))
-
-
-def test_settings_that_are_none_are_refused(publish_result: Publisher, results: Path) -> None:
-    """What the format names must be what it says; the sentence names the place."""
-    path = publish_result("bm25", {"made/a": {"": [0.5]}})
-    Bundle(path.parent).rewrite(lambda content: content["tasks"]["made/a"][""].update(settings=[3]))
-    with pytest.raises(StoreError, match=r"found a fault at 'tasks\.made/a\.\.settings\.0'"):
-        read_results(results)
 
 
 def test_runs_are_copied_where_asked_and_allowed(publish_result: Publisher, results: Path) -> None:

@@ -13,6 +13,7 @@ from bench.config.layers import parse_set
 from bench.evaluation.results import results as read_results
 from bench.evaluation.results.read import Result
 from leaderboard.site.systems import Cost, command_line, total_cost
+from tests.conftest import cases
 from tests.leaderboard.conftest import Publisher
 
 
@@ -98,33 +99,7 @@ def test_tasks_seeds_and_settings(publish_result: Publisher, results: Path) -> N
     parsed.make_context("run", command[2:], resilient_parsing=True)
 
 
-WORLD = {"method": "crop", "backbone": "scratch:2x128", "corpus": {"name": "mini-few-names", "digest": {}}}
-DENSE = {
-    "method": "crop",
-    "backbone": "scratch:2x128",
-    "corpus": {"name": "mini", "digest": {"reader": "x"}},
-    "budget": 2_000_000,
-    "readout": {"layer": -2},
-}
-
-
-@pytest.mark.parametrize(
-    ("data", "task", "system", "whole_suite", "expected"),
-    [
-        ("mini", "mini/made/a", {}, True, "--suite made --regime unsupervised --data mini"),
-        (
-            "mini-few-names",
-            "mini-few-names/made/a",
-            WORLD,
-            False,
-            "--task a --regime unsupervised --data mini --profile",
-        ),
-        ("mini-few-names", "mini-few-names/made/a", WORLD, False, "--corpus mini-few-names --set mini.world=few-names"),
-        ("local", "made/mine", {}, False, "--task path/to/mine --regime unsupervised --profile"),
-        ("mini", "mini/made/a", DENSE, True, "--backbone scratch:2x128 --corpus mini"),
-        ("mini", "mini/made/a", DENSE, True, "--set encode.layer=-2 --set budget.tokens=2000000 --label mine"),
-    ],
-)
+@pytest.mark.parametrize(("data", "task", "system", "whole_suite", "expected"), cases("commands-of-data-and-systems"))
 def test_kinds_of_data_and_systems(
     publish_result: Publisher,
     results: Path,

@@ -64,23 +64,16 @@ def test_a_result_is_copied_with_a_record(take: Take, bundle: Bundle, board: Pat
     assert b"/tmp" not in record  # no folder of this machine
 
 
-def test_the_same_twice_is_already_there(take: Take, bundle: Bundle, board: Path) -> None:
-    """Nothing is written, not even the record."""
+def test_the_same_twice_and_another_of_its_kind(take: Take, bundle: Bundle, board: Path) -> None:
+    """The same is already there; another one is refused, whatever its label, until the first is taken away."""
     (first,) = take(bundle.folder)
     before = tree(board)
     (second,) = take(bundle.path)
     assert (second.state, second.path) == ("already there", first.path)
-    assert tree(board) == before
-
-
-def test_another_of_the_same_kind_is_refused(take: Take, bundle: Bundle, board: Path) -> None:
-    """Whatever its label; the sentence says where the first stands."""
-    (first,) = take(bundle.folder)
-    before = tree(board)
     bundle.rewrite(lambda content: content["system"].update(label="bm25, but better"))
     with pytest.raises(DataError, check=fields(found="another result of the same system")):
         take(bundle.folder)
-    assert tree(board) == before
+    assert tree(board) == before, "nothing is written, not even the record"
     shutil.rmtree(first.path.parent)
     assert take(bundle.folder)[0].path.parts[-3].startswith("bm25-but-better-")
 
