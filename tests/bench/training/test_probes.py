@@ -1,5 +1,6 @@
 """Probes on matrices whose values are known, and the signs that they give."""
 
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,9 @@ from bench.training import probes
 from bench.training.config import TrainingConfig
 from bench.training.encoder import TrainableEncoder
 from bench.training.views import SentencePairs, two_sentences
+
+SIGNS = json.loads((Path(__file__).parents[2] / "fixtures" / "methods" / "signs.json").read_text(encoding="utf-8"))
+"""Healthy values by name, and (them or their name, what is changed of them, what the sign says, a note)."""
 
 
 def test_equal_rows_are_one_point() -> None:
@@ -93,3 +97,13 @@ def test_values_are_measured_in_float64(function: Callable[[torch.Tensor], float
     assert math.isfinite(function(rows))
     vectors = torch.randn(4, 3)
     assert function(vectors.as_subclass(OnMps)) == function(vectors)
+
+
+@pytest.mark.parametrize(("healthy", "changed", "sentence", "note"), SIGNS["cases"])
+def test_signs(healthy: str | dict[str, float], changed: dict[str, float], sentence: str, note: str) -> None:
+    """Each value shows by itself; healthy ones say nothing."""
+    values = SIGNS["healthy"][healthy] if isinstance(healthy, str) else healthy
+    assert probes.signs(values) == []
+    warnings = probes.signs({**values, **changed})
+    assert len(warnings) == bool(sentence)
+    assert all(sentence in warning for warning in warnings)

@@ -1,15 +1,23 @@
-"""MSM's blocks: within documents, none too short, and drawn as the config says."""
+"""MSM's grids, blocks (within documents, none too short, drawn as the config says), and what a probe leaves."""
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from bench.core.errors import UsageError
 from bench.data.corpora.shards import Shards
+from bench.training.heads import Shape
 from bench.training.views import segments
+from methods.msm import MSM
 from methods.msm.blocks import DocumentBlocks, blocks_of
 from methods.msm.config import MsmConfig
+from methods.msm.model import MsmModules
+from methods.msm.trainer import MsmTrainer
+from tests.methods.conftest import EncoderFor
 
 
 def config_of(**changed: Any) -> MsmConfig:
@@ -66,3 +74,33 @@ def test_a_batch_is_of_one_language_and_one_block_a_document(shards: Shards, rng
             assert mine in [sentences[start : start + size] for start in range(0, len(sentences), 3)]
             at, sizes = at + size, sizes | {size}
     assert sizes == {2, 3}
+
+
+def test_the_grids_are_the_printed_tables() -> None:
+    """As many rows, and the best row the same in all."""
+    assert {name: len(preset.cells) for name, preset in MSM.presets.items()} == {
+        "mini": 0,
+        "paper": 0,
+        "paper-code": 0,
+        "loss": 5,
+        "negatives": 4,
+        "heads": 3,
+        "layers": 4,
+        "sharing": 3,
+    }
+    for preset in MSM.presets.values():
+        best = max((cell.reported["Mr. TyDi MRR@100"] for cell in preset.cells), default=34.0)
+        assert best == 34.0
+
+
+def test_a_probe_changes_nothing(encoder_for: EncoderFor, corpus: Path) -> None:
+    """Heads' running statistics stay, and the same is seen again."""
+    config = config_of()
+    encode = encoder_for(config)
+    modules = MsmModules(config, Shape.of(encode.model.config))
+    before = {name: value.clone() for name, value in modules.state_dict().items()}
+    probe = partial(MsmTrainer(config).probe, encode, modules, DocumentBlocks(Shards(corpus), config, 1))
+    with torch.no_grad():
+        assert probe() == probe()
+    assert modules.training
+    assert all(torch.equal(value, before[name]) for name, value in modules.state_dict().items())
