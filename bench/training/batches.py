@@ -125,7 +125,7 @@ class MixtureSource(Generic[MainT, SideT]):
         self.notes = (*getattr(main, "notes", ()), *getattr(side, "notes", ()))
 
     def batch(self, rng: np.random.Generator) -> MainT | SideT:
-        """Return a batch of either; without a companion (share 0) no lot is drawn."""
+        """Return a batch of either; with a share of 0 no random number is drawn."""
         if self._share and rng.random() < self._share:
             return self._side.batch(rng)
         return self._main.batch(rng)

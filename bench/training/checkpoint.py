@@ -22,7 +22,7 @@ def save(parts: Parts, step: int, tensors: Mapping[str, torch.Tensor], state: Ma
     parts.write(f"{name}.safetensors", safetensors.torch.save(on_cpu))
     parts.write(f"{name}.json", canonical(state))
     for old in _steps(parts)[_CHECKPOINTS:]:
-        for suffix in (".json", ".safetensors"):  # the JSON first: without it the other one is not looked at
+        for suffix in (".json", ".safetensors"):  # the JSON first: without it the other file is ignored
             for end in ("", ".sha256"):
                 (parts.folder / f"{_name(old)}{suffix}{end}").unlink(missing_ok=True)
 
@@ -89,7 +89,7 @@ def _steps(parts: Parts) -> list[int]:
 
 
 class WeightSelection:
-    """Keeps the best weights of a training in a part, and says when it has waited long enough for better ones.
+    """Keeps the best weights of a training in a part, and decides when it has waited long enough for better ones.
 
     The `measure`, called by `rule` in logs, is better lower; it is taken every `interval` steps and at the last,
     after the share `begin` of the training, which stops after `patience` (None: never) evaluations without a better
@@ -174,11 +174,11 @@ class WeightSelection:
         return {"rule": self._rule, "value": value, **counts, "stopped": self.stopped}
 
     def line(self, value: float) -> dict[str, float]:
-        """Return what the log says of an evaluation."""
+        """Return the fields of an evaluation in the log."""
         return {self._rule: value, "best_step": self._step}
 
     def _tidy(self, parts: Parts) -> None:
-        """Remove weights that nobody needs any more."""
+        """Remove the weights that no checkpoint needs any more."""
         in_use = {*self._pinned, *self.part}
         for path in parts.folder.glob(_best(None)):
             if path.name not in in_use:

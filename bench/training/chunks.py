@@ -1,4 +1,4 @@
-"""Chunks: stretches of so many tokens of a language's stream, wherever sentences and documents end.
+"""Chunks: stretches of a fixed number of tokens of a language's stream, wherever sentences and documents end.
 
 All documents of a language are read end to end. Each epoch cuts the stream anew, from another offset, and draws its
 chunks in another order; seed, language and epoch decide both, so that two numbers a language say how far it was read.
@@ -91,16 +91,16 @@ class Chunks(Epochs):
         super().__init__(self._languages, seed)
 
     def draw(self, count: int, rng: np.random.Generator) -> list[Chunk]:
-        """Return this process's share of `count` chunks, of one language or each of a language of its own lot.
+        """Return this process's share of `count` chunks, of one language or each of a language drawn by itself.
 
         A chunk comes again only after all others of its language; where there are few, within a batch.
         """
         broadcast_rng(rng)
         count *= world_size()
-        lots = 1 if self._config.language_pure else count
-        choices = rng.choice(len(self._languages), size=lots, p=self._shares).tolist()
+        draws = 1 if self._config.language_pure else count
+        choices = rng.choice(len(self._languages), size=draws, p=self._shares).tolist()
         advance_rng(rng)
-        return [self._next(self._languages[at]) for at in (choices * count if lots == 1 else choices)][
+        return [self._next(self._languages[at]) for at in (choices * count if draws == 1 else choices)][
             rank_slice(count)
         ]
 

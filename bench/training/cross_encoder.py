@@ -1,7 +1,7 @@
 """Training a cross-encoder on pairs: a question's passage must score above others that only seem to answer it.
 
 Seed, epoch and number of a pair decide everything random but dropout, whose generator goes through the checkpoints of
-`bench.training.loop`. Each of several processes asks its own questions of a step, as many as a single process does.
+`bench.training.loop`. Each of several processes takes its own questions of a step, as many as a single process does.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ def _random_positive(pair: TrainingPair, rng: np.random.Generator) -> str:
 
 
 class QuestionBatches:
-    """Batches of at most `at_once` of the questions that a step asks; a step is `per_step` batches."""
+    """Batches of at most `at_once` of the questions of a step; a step is `per_step` batches."""
 
-    distinct_tokens = 0  # nobody asks what of the pairs was read
+    distinct_tokens = 0  # what was read of the pairs is not counted
     notes = ()
 
     def __init__(self, groups: QuestionGroups, queries: int, at_once: int | None) -> None:

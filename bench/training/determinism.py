@@ -61,7 +61,7 @@ def reproducible(job: TrainingJob) -> Iterator[None]:
     try:
         torch.set_num_threads(job.threads)
         torch.use_deterministic_algorithms(device.type == "cpu")
-        _memory.fill_uninitialized_memory = False  # 5 % of the time, for memory that nobody reads
+        _memory.fill_uninitialized_memory = False  # 5 % of the time, for memory that is never read
         seed_everything(job.seed)
         yield
     finally:

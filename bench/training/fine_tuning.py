@@ -32,7 +32,7 @@ from bench.training.pair_batches import PairBatches, PairReader, Questions, spli
 from bench.training.probes import collapse_metrics, in_float64
 from bench.types import Json
 
-_PROBED = 256  # held-out questions that probes look at
+_PROBED = 256  # held-out questions that are probed
 _PROBE_TOKENS = 16_384  # tokens encoded at once where nothing is learnt
 
 

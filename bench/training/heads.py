@@ -146,7 +146,7 @@ class HeadPair(nn.Module):
         return self.query(queries), self.key(keys)
 
     def operations(self, rows: int) -> int:
-        """Multiply-adds for so many rows, queries and keys together."""
+        """Return the multiply-adds for a number of rows, queries and keys together."""
         return 0 if self.kind == "none" else 2 * rows * self.width**2
 
 

@@ -21,7 +21,7 @@ from bench.core.workspace import Advance, Log, noop
 from bench.training.worker import raised, run_worker
 from bench.types import Json
 
-_POLL = 0.2  # seconds between two looks for a training; signals are heard in between
+_POLL = 0.2  # seconds between two looks for a training; signals are handled in between
 _PATIENCE = 20.0  # seconds that another process has to say why it failed, or that it is about to end
 _MEETING = timedelta(minutes=10)
 _READY = timedelta(minutes=5)  # for a training, among processes that have met: reading a checkpoint takes longest

@@ -375,7 +375,7 @@ class _TrainingLoop(Generic[ModelT, B]):
         self.saves = bool(saves)
 
     def _drop_params_with_grad(self) -> None:
-        """Take the weights that have a gradient off `params_without_grad`; the device is asked once for all."""
+        """Take the weights that have a gradient off `params_without_grad`; they reach the processor in one transfer."""
         gradients = {name: weight.grad for name, weight in self.params_without_grad.items() if weight.grad is not None}
         if gradients:
             nonzero = torch.stack([gradient.any() for gradient in gradients.values()]).tolist()

@@ -70,10 +70,10 @@ class Masking:
             owners.append(np.full(count, number, np.int64))
             places.append(places_of)
             targets.append(ids[places_of])
-            lot = rng.random(count)
+            chance = rng.random(count)
             random_ids = self.pool[rng.integers(len(self.pool), size=count)]
-            hidden = np.where(lot < self.keep + self.random, random_ids, self.mask)
-            ids[places_of] = np.where(lot < self.keep, ids[places_of], hidden)
+            hidden = np.where(chance < self.keep + self.random, random_ids, self.mask)
+            ids[places_of] = np.where(chance < self.keep, ids[places_of], hidden)
             inputs.append(ids)
         return Masked(inputs, np.concatenate(owners), np.concatenate(places), np.concatenate(targets))
 

@@ -1,6 +1,6 @@
 """From training pairs to batches: which questions share a batch, and which passages come with each.
 
-An epoch asks every question once, in batches of one size: where the last one is not full, the first questions of the
+An epoch has every question once, in batches of one size: where the last one is not full, the first questions of the
 epoch fill it up (as DPR's does). Seed, epoch and the number of a pair decide all chance, so that it matters neither
 where a training was interrupted nor on how many processes it runs: process r of w takes the r-th part of each batch.
 """
@@ -72,7 +72,7 @@ class SeenTexts:
         return int(self._lengths.sum(dtype=np.int64))
 
     def add(self, pair: int, place: int, length: int) -> None:
-        """Remember text `place` of a pair, of so many tokens."""
+        """Remember that text `place` of a pair was seen, and its tokens."""
         self._lengths[self._first[pair] + place] = min(length, _LONGEST)
 
     def seen(self) -> npt.NDArray[np.uint8]:
@@ -173,7 +173,7 @@ class PairBatches:
         return self._reader.read(numbers, [self._passages_of(number) for number in numbers], seen=True)
 
     def held_out(self) -> Sequence[PairBatch]:
-        """Return none: what is held out is looked at with both encoders (`bench.training.fine_tuning`)."""
+        """Return none: held-out questions are probed with both encoders (`bench.training.fine_tuning`)."""
         return []
 
     def state(self) -> Mapping[str, Json]:
@@ -218,7 +218,7 @@ class PairBatches:
         return passages
 
     def _random_negative(self, number: int, chance: np.random.Generator) -> tuple[int, int]:
-        """Draw a positive of another pair of the training: a negative that nobody mined."""
+        """Draw a positive of another pair of the training: a negative that was not mined."""
         at = int(chance.integers(len(self._numbers) - 1))
         pair = int(self._numbers[at + (at >= int(np.searchsorted(self._numbers, number)))])
         return pair, int(chance.integers(int(self._reader.pairs.positives[pair])))

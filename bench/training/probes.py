@@ -117,7 +117,7 @@ SIGNS: Mapping[str, Callable[..., bool]] = {
 }
 """Signs of failure (specs: failure modes and detectors): what they show in values by the names that `fit` logs.
 
-Where one of the values was not logged, a sign says nothing. Sentences, with the values as fields: `signs.json`.
+A sign is silent where one of its values was not logged. Sentences, with the values as fields: `signs.json`.
 """
 
 

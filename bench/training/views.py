@@ -30,7 +30,7 @@ _SMALL_LANGUAGES = (
 )
 _PAIR = 2  # sentences
 _LEAST = 2  # documents in a batch: one alone has no negative
-_HELD_SHARE = 10  # at most one document in so many is held out
+_HELD_SHARE = 10  # at most one document in ten is held out
 
 
 class Epochs:
@@ -135,9 +135,9 @@ class Documents(Epochs):
         super().__init__(self._languages, seed)
 
     def draw(self, count: int, rng: np.random.Generator) -> list[int]:
-        """Return this process's share of `count` different documents, of one language or each of its own lot's.
+        """Return this process's share of `count` different documents, of one language or of languages drawn one by one.
 
-        Where a language has fewer than it is asked for, all that there are.
+        All documents of a language, where it has fewer.
         """
         broadcast_rng(rng)
         count *= world_size()
@@ -283,7 +283,7 @@ def add_special_tokens(tokens: npt.NDArray[Any], special: Mapping[str, int], mos
 
 
 def _long_enough(shards: Shards, language: str, least: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of a language's documents with at least so many sentences."""
+    """Return the numbers of a language's documents of at least `least` sentences."""
     documents = shards.documents(language)
     return np.flatnonzero(shards.sentence_counts(documents) >= least) + documents.start
 

@@ -1,13 +1,13 @@
 """What each process does of a training on several, however they were started.
 
-A request says what to do, in JSON: trainer, config, job, folders, and where the first process writes.
+A request holds what to do, in JSON: trainer, config, job, folders, and where the first process writes.
 """
 
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 from warnings import catch_warnings, filterwarnings
 
@@ -57,7 +57,7 @@ def run_worker(
     from bench.training.fine_tuning import fine_tune
 
     kind, values = request["config"]
-    config: Any = _load_object(kind).model_validate(values)
+    config: Any = resolve_name(kind).model_validate(values)
     job = TrainingJob(**request["job"])
     if job.device == "cuda":
         job = replace(job, device=f"cuda:{local % torch.cuda.device_count()}")  # one alone where others are hidden
@@ -77,21 +77,13 @@ def run_worker(
             filterwarnings("ignore", "torch.distributed.nn.functional", FutureWarning)  # torch has no public successor
             space = Workspace(out, Parts(parts), advance, log)
             if request["trainer"]:
-                facts = _load_object(request["trainer"])(config).train(**folders, job=job, work=space)
+                facts = resolve_name(request["trainer"])(config).train(**folders, job=job, work=space)
             else:
                 facts = fine_tune(**folders, config=config, job=job, work=space)
         dist.barrier()
     finally:
         dist.destroy_process_group()
     return dict(facts)
-
-
-def _load_object(name: str) -> Any:
-    module, _, attribute = name.partition(":")
-    target: Any = import_module(module)
-    for part in attribute.split("."):
-        target = getattr(target, part)
-    return target
 
 
 def raised(kind: str, message: str) -> BenchError:

@@ -29,7 +29,7 @@ from bench import canonical, private_cache_folder
 from methods.bm25.tokens import Ends, Numbers, Postings, Tokens
 from methods.bm25.vocabulary import Vocabulary, column
 
-_GROUP = 64  # scores of which only the highest decides whether all are looked at
+_GROUP = 64  # scores that are skipped where the highest of them is too low
 _SHARDS = "shards.json"
 _COLUMNS = {"numbers.npy": np.int32, "starts.npy": np.int64, "documents.npy": np.int32, "shares.npy": np.float32}
 
@@ -204,7 +204,7 @@ def contenders(scores: Scores, k: int) -> Positions:
 
     Args:
         scores: of all documents, none negative, `[documents]`.
-        k: how many are looked for; below 1: all positive ones.
+        k: number of documents in demand; below 1: all positive scores.
 
     Returns:
         Positions, ascending.

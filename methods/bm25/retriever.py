@@ -97,10 +97,19 @@ class Index:
         self._ids, self._terms = StringArray(folder, _IDS), StringArray(folder, _TERMS)
         self._names: list[str] = []  # all ids, where that pays
         self._numbers: dict[str, int | None] = {}
-        self._matcher = _load(BM25Config.model_validate(metadata["config"]), folder)
+        config = BM25Config.model_validate(metadata["config"])
+        self._matcher: Lucene | Okapi
+        if config.variant == "rank_bm25":  # what the variant wrote is opened; its library is imported only then
+            from methods.bm25.okapi import Okapi
+
+            self._matcher = Okapi.load(folder, k1=config.k1, b=config.b, epsilon=config.epsilon)
+        else:
+            from methods.bm25.lucene import Lucene
+
+            self._matcher = Lucene.load(folder)
 
     def expect(self, ids: int) -> None:
-        """Prepare to name so many documents: from as many as the corpus has, its ids are decoded once and held."""
+        """Prepare to name a number of documents: from as many as the corpus has, its ids are decoded once and kept."""
         if not self._names and len(self._ids) <= min(ids, _MAX_CACHED_IDS):
             self._names = self._ids.take(np.arange(len(self._ids)))
 
@@ -128,14 +137,3 @@ class Index:
             exists = place < len(self._terms) and self._terms[place] == term
             self._numbers[term] = place if exists else None
         return self._numbers[term]
-
-
-def _load(config: BM25Config, folder: Path) -> Lucene | Okapi:
-    """Open what the variant wrote; its library is imported only then."""
-    if config.variant == "rank_bm25":
-        from methods.bm25.okapi import Okapi
-
-        return Okapi.load(folder, k1=config.k1, b=config.b, epsilon=config.epsilon)
-    from methods.bm25.lucene import Lucene
-
-    return Lucene.load(folder)

@@ -73,7 +73,7 @@ def ccp_loss(
             raise ValueError(f"found bank_languages {shape}, expected [{len(bank)}]")
         tags = bank_languages
         bank_rows = bank.detach().to(z.dtype)
-        if bank_language_specific:  # rows that nobody sees are left out before any arithmetic
+        if bank_language_specific:  # rows that no anchor may see are left out before any arithmetic
             visible = torch.isin(tags, anchor_languages)
             bank_rows, tags = bank_rows[visible], tags[visible]
         candidates = torch.cat([z, bank_rows])

@@ -63,7 +63,7 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
     """Trains an encoder to predict a sentence's context."""
 
     def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
-        """Draw pairs from windows, mixed with masked stretches where asked for, and run the loop."""
+        """Draw pairs from windows, mixed with masked stretches where the config has them, and run the loop."""
         config = self.config
         near = in_a_window if config.window_semantics == "consecutive" else two_sentences
         pairs = SentencePairs(corpus, config, job.seed, partial(near, window=config.window))
@@ -92,7 +92,7 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
         contrast, metrics = self.contrast(modules.bank, first, second, tags)
         encode.meter.multiplied(contrast.logits.numel() * first.shape[1])
         if modules.bank is not None and modules.witnesses is not None:
-            count = self.push(modules.bank, first, second, tags)  # after the loss: nobody meets a copy of itself
+            count = self.push(modules.bank, first, second, tags)  # after the loss: no row meets a copy of itself
             modules.witnesses.pushed(batch.right, second.detach(), count)
         return self.scaled(contrast), {
             "contrast_loss": float(contrast.loss.detach()),

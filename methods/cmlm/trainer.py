@@ -43,7 +43,7 @@ class Projections(nn.Module):
         return torch.cat([identity, self.third(inner).unflatten(1, (-1, vectors.shape[1]))], dim=1)
 
     def operations(self, count: int) -> float:
-        """Return the multiply-adds of projecting so many vectors."""
+        """Return the multiply-adds of projecting a number of vectors."""
         layers = (self.first, self.second, self.third) if self.third is not None else ()
         return float(count * sum(layer.weight.numel() for layer in layers))
 

@@ -9,7 +9,7 @@ _TINY = 1e-12  # of a norm, below which a vector counts as zero
 
 
 def normed(rows: torch.Tensor, unit: bool) -> torch.Tensor:
-    """Return rows `[n, d]` in float32 or float64, scaled to unit length if wanted."""
+    """Return rows `[n, d]` in float32 or float64, scaled to unit length if `unit`."""
     wide = rows.float() if rows.dtype in (torch.float16, torch.bfloat16) else rows
     return functional.normalize(wide, dim=1, eps=_TINY) if unit else wide
 

@@ -1,4 +1,4 @@
-"""Crop on one page: views → forward → loss; where asked for, other batches mask tokens."""
+"""Crop on one page: views → forward → loss; other batches may mask tokens."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CropTrainer(CorpusTrainer[CropConfig]):
     """Trains an encoder to bring two views of a document together."""
 
     def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
-        """Draw two views of each document, mixed with masked stretches where asked for, and run the loop."""
+        """Draw two views of each document, mixed with masked stretches where the config has them, and run the loop."""
         config = self.config
         views = CropViews(corpus, config, job.seed)
         hidden = config.variant == "span" and config.span.masked

@@ -24,7 +24,7 @@ from methods.ict.config import IctConfig
 
 _FRAME = 2  # first and last token of a sequence
 _LEAST = 2  # examples in a batch: one alone has no negative
-_TRIES = 100  # batches, before it is said that documents are too short
+_TRIES = 100  # batches that are drawn before documents are called too short
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class MsmTrainer(CorpusTrainer[MsmConfig]):
     """Trains an encoder so that sentences can be predicted from their neighbours."""
 
     def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
-        """Draw blocks, mixed with masked stretches where asked for, and run the loop."""
+        """Draw blocks, mixed with masked stretches where the config has them, and run the loop."""
         config = self.config
         msm = MsmModules(config, Shape.of(encoder.model.config)).to(encoder.device)
         modules: dict[str, nn.Module] = {"msm": msm}

@@ -63,7 +63,7 @@ def contract(model: str) -> Contract:
     prompts = model_json(folder / PROMPTS_FILE) if (folder / PROMPTS_FILE).is_file() else {}
     query, passage = declared_prompts(prompts)
     pooling = _pooling(model, model_json(folder / modules[1].path / "config.json"), prompted=bool(query or passage))
-    similarity = prompts.get("similarity_fn_name")  # sentence-transformers compares by cosine where nothing is said
+    similarity = prompts.get("similarity_fn_name")  # sentence-transformers compares by cosine by default
     if not isinstance(similarity, str | None) or similarity not in _SIMILARITIES:
         raise UsageError(f"model {model}: found similarity {similarity!s:.80}, expected cosine or dot")
     length = sizes.max_seq_length or tokens

@@ -9,7 +9,7 @@ def neighbours(n: int, m: int, *, context: int, documents: torch.Tensor | None =
     """Return which sentences are neighbours.
 
     Args:
-        n: sentences whose neighbours are wanted.
+        n: sentences whose neighbours are returned.
         m: consecutive sentences, among which those n are.
         context: places that a neighbour is away at most.
         documents: number of each sentence's document, `[m]`; default: all are of one.
