@@ -20,7 +20,7 @@ from leaderboard.pages import ablations, compare, cost, index, methods, protocol
 from leaderboard.records import NEAR, Records
 from leaderboard.site.boards import COPY, Board, boards
 from leaderboard.site.render import Family, Renderer, assets, resolve_links
-from leaderboard.site.site import Catalogue, OmittedBundle, Site
+from leaderboard.site.site import Catalogue, OmittedBundle, Site, row_id
 from leaderboard.site.verify import errors, too_large
 
 LIST = "site.json"
@@ -143,7 +143,13 @@ def build(
         }
         for board in site.boards
     )
-    listing = {"schema": SCHEMA, "files": sorted([*content, LIST]), "pages": listed, "days": site.first_days()}
+    first_days = {row_id(board, row): site.first_day(board, row) for board in site.boards for row in board.all_rows}
+    listing = {
+        "schema": SCHEMA,
+        "files": sorted([*content, LIST]),
+        "pages": listed,
+        "days": {row: day for row, day in first_days.items() if day},
+    }
     if site.omitted:  # the reasons name folders of this machine
         listing["left_out"] = [bundle.folder for bundle in site.omitted]
     content[LIST] = (json.dumps(listing, indent=1, ensure_ascii=False) + "\n").encode()

@@ -153,10 +153,6 @@ class Records:
             return Verification(Basis.RECOMPUTED)
         return Verification(Basis.REPRODUCED, record.reproduced.by)
 
-    def excepted(self, folder: Path) -> bool:
-        """Whether maintainers let a result, by its folder below the results folder, pass unverified."""
-        return folder.as_posix() in self._exceptions
-
     def write(
         self,
         path: Path,
@@ -200,8 +196,29 @@ class Records:
     def _location(self, path: Path, digest: str) -> Path:
         return self.folder / f"{digest}.json" if self.folder else path.parent / ACCEPTED
 
+    def described(self, result: Result) -> str:
+        """Return whether a result is verified, how, by whom and when, as its page says it.
+
+        A result without a record was run where the site was built, unless maintainers keep records: then nobody has
+        checked it. A record that covers only some numbers verifies nothing.
+        """
+        verification = self.verification(result)
+        if verification.basis is Basis.RUN_HERE:
+            return "verified: run where this site was built."
+        record = self.find(result.path)
+        if record is None:
+            return f"{verification.state}: no maintainer has recorded a check."
+        detail = record.said
+        if record.reproduced:
+            detail = f"{verification.title} ({record.reproduced.verdict}, {record.reproduced.when})"
+        elif not verification.verified and not record.not_recomputed:
+            detail = "its record covers only some of its numbers"
+        outcome = f"{verification.state}: {detail} ({record.when}, by version {record.version})."
+        return f"{outcome} {ONLY_RECOMPUTED}." if verification.basis is Basis.RECOMPUTED else outcome
+
     @cached_property
-    def _exceptions(self) -> frozenset[str]:
+    def exceptions(self) -> frozenset[str]:
+        """Folders, below the results folder, of results that maintainers let pass unverified."""
         path = self.folder / EXCEPTIONS if self.folder else None
         lines = path.read_text(encoding="utf-8").splitlines() if path and path.is_file() else []
         return frozenset(line.partition("#")[0].strip().strip("/") for line in lines) - {""}

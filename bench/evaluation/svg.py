@@ -112,10 +112,15 @@ def axis(values: Iterable[float], *, width: int = 160, most: int = 6) -> Axis | 
 
 @dataclass(frozen=True)
 class Counts:
-    """A scale of counts: linear up to the smallest one above 0 and logarithmic beyond, so that 0 has a place on it."""
+    """A scale of counts: linear up to the smallest one above 0 and logarithmic beyond, so that 0 has a place on it.
 
-    ticks: tuple[float, ...]  # all counts that occur, ascending
-    width: int  # as in `Axis`, like `inset`
+    Args:
+        ticks: all counts that occur, ascending.
+        width: as in `Axis`, like `inset`.
+    """
+
+    ticks: tuple[float, ...]
+    width: int
     inset: int = 14
 
     def pixel(self, value: float) -> float:

@@ -34,14 +34,22 @@ _LATEX = json.loads(files("bench.evaluation").joinpath("latex.json").read_bytes(
 
 @dataclass(frozen=True)
 class Column:
-    """A column, declared once for all renderers."""
+    """A column, declared once for all renderers.
 
-    key: str  # its name in files, unique within a table
-    head: str = ""  # what people read over it; the key where empty
-    number: bool | None = None  # aligned to the right; None to decide by the cells
-    show: Callable[[Any], str] | None = None  # prints a value for people; None prints it as it is
-    best: bool = False  # its highest value among the ranked rows is bold
-    # takes the cell from an item of `Table.of`; None for tables that are given as rows
+    Args:
+        key: its name in files, unique within a table.
+        head: what people read over it; the key where empty.
+        number: aligned to the right; None to decide by the cells.
+        show: prints a value for people; None prints it as it is.
+        best: its highest value among the ranked rows is bold.
+        value: takes the cell from an item of `Table.of`; None for tables that are given as rows.
+    """
+
+    key: str
+    head: str = ""
+    number: bool | None = None
+    show: Callable[[Any], str] | None = None
+    best: bool = False
     value: Callable[[Any], Value] | None = None
 
     @property
@@ -52,15 +60,23 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table."""
+    """A table.
 
-    caption: str  # what it is called
-    columns: tuple[Column, ...]  # from left to right, or keys of plain ones
-    rows: tuple[tuple[Value, ...], ...]  # as many values as columns each
-    notes: tuple[str, ...] = ()  # what must go with it wherever it goes, a line each (`mini data: …`)
-    # numbers of the rows that may have the best value of a column
+    Args:
+        caption: what it is called.
+        columns: from left to right, or keys of plain ones.
+        rows: as many values as columns each.
+        notes: what must go with it wherever it goes, a line each (`mini data: …`).
+        ranked: numbers of the rows that may have the best value of a column.
+        digits: decimals of fractions in files; None for all of them.
+    """
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    notes: tuple[str, ...] = ()
     ranked: frozenset[int] = field(default_factory=frozenset)
-    digits: int | None = None  # decimals of fractions in files; None for all of them
+    digits: int | None = None
 
     @staticmethod
     def of(caption: str, columns: Sequence[Column], items: Iterable[Any], notes: Sequence[str] = ()) -> Table:

@@ -132,7 +132,14 @@ def _runs(results: Sequence[Result], method: str, name: str, preset: Preset) -> 
 
 
 def _run(key: tuple[str, str, str, str], group: Sequence[Result], labels: Mapping[str, str], preset: Preset) -> Run:
-    """Lay out one table: cells that have nothing here are lines without ours."""
+    """Lay out one table: cells that have nothing here are lines without ours.
+
+    Args:
+        key: kind of data, suite, benchmark that it is a proxy for, and setting.
+        group: the results that share it.
+        labels: names of cells by the labels of their systems.
+        preset: the grid; its measure counts on its own suite, elsewhere the suite's primary one.
+    """
     data, suite, proxy_for, setting = key
     first = group[0].content.tested()
     legs = next(iter(first.tasks.values()))

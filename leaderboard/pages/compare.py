@@ -58,7 +58,11 @@ def files(site: Site, renderer: Renderer) -> Files:
 
 
 def _board(renderer: Renderer, rows: Sequence[Entry]) -> Files:
-    """Yield the page of a board, its pairs as CSV, and a file a row."""
+    """Yield the page of a board, its pairs as CSV, and a file a row.
+
+    The file of a row has its pairs with all rows below it, so that every pair is stored once. Where it would be larger
+    than `LARGEST` bytes, tasks and doubts are left out of it.
+    """
     board, stem = rows[0].board, rows[0].board.compare_stem
     yield f"{stem}.csv", _csv(board)
     ranks, cells = board.tests.ranks, board.tests.cells
@@ -73,6 +77,15 @@ def _board(renderer: Renderer, rows: Sequence[Entry]) -> Files:
             script = as_script(key, {**content, "pairs": pairs})
         yield f"{entry.inside}data/pairs/{entry.id}.js", script
     ranked_pairs = list(ranks.pairs())
+    names = {column.task: column.name for column in board.columns}
+    legs = [(task, leg) for task, by_leg in rows[0].system.first.content.tasks.items() for leg in by_leg]
+    page_data = {  # what the script needs before two rows are chosen
+        "data": f"{'../' * stem.count('/')}{rows[0].inside}data/",
+        "measure": board.measure,
+        "tasks": [column.name for column in board.columns],
+        "legs": [[leg_name(task, leg), f"{names.get(task, task)} {leg}".strip()] for task, leg in legs],
+        "rows": [{"slug": text.slug(entry.row.name), "name": entry.row.name, "id": entry.id} for entry in rows],
+    }
     yield renderer.file(
         "compare.html",
         stem,
@@ -85,7 +98,7 @@ def _board(renderer: Renderer, rows: Sequence[Entry]) -> Files:
         doubted=len(ranked_pairs) <= DOUBTED,
         more=max(0, len(ranked_pairs) - _SHOWN),
         name=stem.rpartition("/")[2],
-        page_data=text.json_for_page(_page_data(stem, rows)),
+        page_data=text.json_for_page(page_data),
         stems={entry.row.name: f"{entry.stem}.html" for entry in rows},
     )
 
@@ -103,25 +116,19 @@ def _significant(board: Board) -> tuple[int, int]:
     return int(decided.sum()), len(decided)
 
 
-def _page_data(stem: str, rows: Sequence[Entry]) -> dict[str, Any]:
-    """Return what the script needs before two rows are chosen."""
-    board, first = rows[0].board, rows[0].system.first.content
-    names = {column.task: column.name for column in board.columns}
-    return {
-        "data": f"{'../' * stem.count('/')}{rows[0].inside}data/",
-        "measure": board.measure,
-        "tasks": [column.name for column in board.columns],
-        "legs": [
-            [leg_name(task, leg), f"{names.get(task, task)} {leg}".strip()]
-            for task, legs in first.tasks.items()
-            for leg in legs
-        ],
-        "rows": [{"slug": text.slug(entry.row.name), "name": entry.row.name, "id": entry.id} for entry in rows],
-    }
-
-
 def _pairs(entry: Entry, below: Sequence[Entry], headline: Numbers, tasks: Sequence[Numbers]) -> dict[str, Any]:
-    """Return a row's settings, and its pairs with the rows below it: numbers in millionths, doubts as sentences."""
+    """Return a row's settings, and its pairs with the rows below it.
+
+    Args:
+        entry: the row.
+        below: the rows below it, in the order of the board.
+        headline: numbers of every pair on the headline, as `_numbers` returns them.
+        tasks: the same for each task, in the order of the columns.
+
+    Returns:
+        What the script reads: `settings` by key as text; `pairs` by the other row's id, with the headline's numbers
+        (`whole`) and of each `tasks` in millionths, and `doubts` about the fairness of the comparison as sentences.
+    """
     doubted = len(entry.board.tests.ranks.decided) <= DOUBTED
     system = entry.row.system.model_dump()
     choices = {key: str(system[key]) for key in _CHOICES if system.get(key)}

@@ -207,7 +207,16 @@ class _LabelPlacer:
 def _mark(
     place: int, point: Point, x: float, y: float, free: tuple[_LabelPlacer, _LabelPlacer] | None, *, best: bool
 ) -> str:
-    """A mark, filled on the frontier; where there is room with its name, and its number for narrow screens."""
+    """Return a mark, filled on the frontier, with its name, and its number for narrow screens.
+
+    Args:
+        place: number of the point in the table, from 0.
+        point: the point.
+        x: pixels from the left.
+        y: pixels from the top.
+        free: finds room for its name and for its number; None for a mark without them.
+        best: whether it is on the frontier.
+    """
     mark = circle(
         x, y, "4", None if best else "hollow", f"{point.name}: {text.number(point.score)}, {duration(point.cost)}"
     )

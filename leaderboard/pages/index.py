@@ -91,6 +91,15 @@ def files(site: Site, renderer: Renderer) -> Files:
 
 
 def _index(renderer: Renderer, tree: Tree, tree_boards: Sequence[Board], trees: Sequence[Tree], stem: str) -> bytes:
+    """Render the first page of a tree.
+
+    Args:
+        renderer: fills the template.
+        tree: the tree; the page names it unless it is that of official data.
+        tree_boards: its boards, in the order of the site.
+        trees: all trees of the site, which the page links to.
+        stem: path of the page, without the ending; `index` may show another tree's boards.
+    """
     catalogue = renderer.site.catalogue.suites
     kinds = {tree: f"{tree.data} data{', substitutes' if tree.proxy_for else ''}" for tree in trees}
     settings = [setting for setting in SETTINGS if any(board.setting == setting for board in tree_boards)]
@@ -134,7 +143,11 @@ def new_rows(site: Site, tree_boards: Sequence[Board]) -> list[NewRow]:
 
 
 def _grid(setting: str, setting_boards: Sequence[Board]) -> SettingGrid:
-    """Return the systems of a setting with their rows on every suite."""
+    """Return the systems of a setting with their rows on every suite.
+
+    Systems are ordered by the number of suites in whose best group they are, then by the number of suites that rank
+    them, then by the mean of the middle of their rank intervals. Scores of different suites are never averaged.
+    """
     by_system: dict[str, dict[str, Row]] = defaultdict(dict)
     for board in setting_boards:
         for row in board.all_rows:

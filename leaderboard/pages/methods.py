@@ -64,6 +64,16 @@ def files(site: Site, renderer: Renderer) -> Files:
         by_method = dict(sorted(groups.items()))
         for name, rows in by_method.items():
             yield _page(site, renderer, tree, name, rows)
+        # Pretraining of the first trained system of every method, in the two measures that most of them share.
+        first_trainings = [
+            next(filter(None, (_trainings(entry, "train") for entry in rows)), None) for rows in by_method.values()
+        ]
+        trainings = [training for training in first_trainings if training]
+        panels = [panel for panel in curves.panels(trainings, "train", curves.MARKED) if panel.name != "loss"]
+        panels.sort(key=lambda panel: (-len(panel.lines), not panel.name.startswith("probe ")))
+        learning = None
+        if len(trainings) > 1 and panels:
+            learning = _stage("Learning of all methods", panels[:2], trainings, curves.MARKED)
         yield renderer.file(
             "methods.html",
             f"{tree.folder}methods/index",
@@ -71,11 +81,20 @@ def files(site: Site, renderer: Renderer) -> Files:
             of=tree,
             methods=[(name, site.catalogue.methods.get(name), rows) for name, rows in by_method.items()],
             best=_best,
-            learning=_learning(list(by_method.values())),
+            learning=learning,
         )
 
 
 def _page(site: Site, renderer: Renderer, tree: Tree, name: str, rows: Sequence[Entry]) -> tuple[str, bytes]:
+    """Return path and content of a method's page.
+
+    Args:
+        site: names the methods of plugins.
+        renderer: fills the template.
+        tree: of the page.
+        name: of the method.
+        rows: its rows on all boards of the tree; the curves and costs are of one row a system, by hash.
+    """
     lines = []
     for entry in rows[:_ROWS]:
         row, bar = entry.row, Markup()
@@ -120,18 +139,6 @@ def sentence(name: str, rows: Sequence[Entry]) -> str:
 def _best(entries: Sequence[Entry]) -> int:
     """Return the number of tables in whose best group one of the rows is."""
     return len(by_board([entry for entry in entries if entry.row.tied]))
-
-
-def _learning(methods: Sequence[Sequence[Entry]]) -> Stage | None:
-    """Return pretraining of the first trained system of every method, in the two measures that most of them share."""
-    trainings = []
-    for rows in methods:
-        trainings += list(filter(None, (_trainings(entry, "train") for entry in rows)))[:1]
-    panels = [panel for panel in curves.panels(trainings, "train", curves.MARKED) if panel.name != "loss"]
-    panels.sort(key=lambda panel: (-len(panel.lines), not panel.name.startswith("probe ")))
-    if len(trainings) < 2 or not panels:
-        return None
-    return _stage("Learning of all methods", panels[:2], trainings, curves.MARKED)
 
 
 def _trainings(entry: Entry, kind: str) -> tuple[str, list[curves.Training]] | None:

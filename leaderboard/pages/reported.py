@@ -166,7 +166,14 @@ class Words:
     @staticmethod
     def right(row: Reported) -> str:
         """The right value with the printed decimals, or its own where it has more; empty where none is known."""
-        return "" if row.corrected is None else _decimals(row.corrected, row.printed)
+        if row.corrected is None:
+            return ""
+        exact = str(Decimal(str(row.corrected)))
+        try:
+            shown = _rounded(row.corrected, row.printed)
+        except ArithmeticError:  # what was printed is no number
+            return exact
+        return shown if float(shown) == row.corrected else exact
 
     @staticmethod
     def ours(pair: Pair) -> str:
@@ -207,13 +214,3 @@ class Words:
 
 def _rounded(value: float, printed: str) -> str:
     return f"{value:.{max(0, -int(Decimal(printed).as_tuple().exponent))}f}"
-
-
-def _decimals(value: float, printed: str) -> str:
-    """A number with the decimals of a printed one, or with its own where it has more."""
-    exact = str(Decimal(str(value)))
-    try:
-        shown = _rounded(value, printed)
-    except ArithmeticError:  # what was printed is no number
-        return exact
-    return shown if float(shown) == value else exact

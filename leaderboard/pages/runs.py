@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from bench.core.messages import bare
 from bench.evaluation.results import RESULT
 from bench.evaluation.results.format import place
-from bench.evaluation.results.read import Result
-from leaderboard.records import ONLY_RECOMPUTED, Basis, Records
 from leaderboard.site import captions, perquery, text
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.rows import Entry, by_tree, part
@@ -52,7 +50,14 @@ def files(site: Site, renderer: Renderer) -> Files:
 
 
 def _page(renderer: Renderer, entry: Entry, tables: Sequence[perquery.QueryTable], most: int) -> bytes:
-    """Render the page of a row with at most so many lines of each list."""
+    """Render the page of a row.
+
+    Args:
+        renderer: fills the template, and knows which rows are verified.
+        entry: the row.
+        tables: its values query by query, a table for each leg of each task.
+        most: lines of each list that are shown; a page that is cut says so.
+    """
     board, row = entry.board, entry.row
     by_task = {task: {name: values.get(task) for name, values in row.by_measure.items()} for task in row.tasks}
     tasks = [(column, by_task[column.task]) for column in board.columns if column.task in by_task]
@@ -66,7 +71,7 @@ def _page(renderer: Renderer, entry: Entry, tables: Sequence[perquery.QueryTable
         downloads.append((f"{stem}/{RESULT}", f"result file, {seed}"))
         for task, leg, _, _ in entry.legs():
             downloads.append((f"{stem}/{place('runs', task, leg)}", f"run {bare(task)} {leg}".strip() + f", {seed}"))
-    trust = [f"Seed {result.content.seed}: {_verification(records, result)}" for result in entry.results]
+    trust = [f"Seed {result.content.seed}: {records.described(result)}" for result in entry.results]
     return renderer.page(
         "run.html",
         entry.stem,
@@ -113,25 +118,13 @@ def sentence(entry: Entry) -> str:
     return f"{outcome}."
 
 
-def _verification(records: Records, result: Result) -> str:
-    """Return whether a result is verified, how, by whom and when."""
-    verification = records.verification(result)
-    if verification.basis is Basis.RUN_HERE:
-        return "verified: run where this site was built."
-    record = records.find(result.path)
-    if record is None:
-        return f"{verification.state}: no maintainer has recorded a check."
-    detail = record.said
-    if record.reproduced:
-        detail = f"{verification.title} ({record.reproduced.verdict}, {record.reproduced.when})"
-    elif not verification.verified and not record.not_recomputed:
-        detail = "its record covers only some of its numbers"
-    outcome = f"{verification.state}: {detail} ({record.when}, by version {record.version})."
-    return f"{outcome} {ONLY_RECOMPUTED}." if verification.basis is Basis.RECOMPUTED else outcome
-
-
 def _provenance(entry: Entry) -> Iterator[tuple[str, str]]:
-    """Yield versions and hashes that identify the row."""
+    """Yield what identifies the row, as name and value.
+
+    Versions of method and suite, the release that wrote it, hashes, budget and backbone, the pretraining corpus, the
+    release of the data, keys of the stages of its first task, and what audits found of the overlap of training text
+    and test. Parts that the format leaves free may hold anything and are shown cut.
+    """
     row, board = entry.row, entry.board
     yield "method", f"{row.system.method}, version {row.system.version}"
     yield "suite", f"{board.suite}, version {board.version}"

@@ -91,6 +91,20 @@ def parts(board: Board) -> list[TablePart]:
 def _page(
     site: Site, renderer: Renderer, board: Board, part: TablePart, settings: Sequence[Board], colours: heat.Scale
 ) -> bytes:
+    """Render a page of a board.
+
+    Args:
+        site: names days, methods and what papers printed.
+        renderer: fills the template.
+        board: the board.
+        part: its rows on this page.
+        settings: boards of the same suite and kind of data, one a setting; the page links to them.
+        colours: of the map, those of the suite.
+
+    Returns:
+        The page. Its data for the script are in millionths: values, the limits of the map's colours, and of every two
+        ranked rows the difference, its interval and its corrected p.
+    """
     # The script knows the rows of its page alone.
     base = next((row for row in (heat.baseline(board), *part.rows) if row in part.rows), None)
     values = (value for row in board.rows for value in (row.low, row.score, row.high, *row.seed_scores))
@@ -142,29 +156,27 @@ def _page(
                 "least": None if least is None else micro(least),
             }
         ),
-        **_by_language(board, part),
+        **languages.by_group(board, part.all_rows),
     )
-
-
-def _by_language(board: Board, part: TablePart) -> dict[str, Any]:
-    """Return groups of the board's languages, and each row's averages over them and over what it was pretrained on."""
-    tasks = {column.task: column.name for column in board.columns}
-    groups = languages.groups(tasks)
-    rows = []
-    for row in part.all_rows if groups else ():
-        sides = [
-            (languages.average(row.tasks, side), len(side))
-            for side in languages.split_by_pretraining(board.systems[row.name], tasks)
-        ]
-        rows.append((row.name, [languages.average(row.tasks, group.tasks) for group in groups], sides))
-    divided = any(all(count for _, count in sides) for _, _, sides in rows)
-    return {"groups": groups, "by_group": rows, "divided": divided}
 
 
 def _lines(
     site: Site, board: Board, part: TablePart, base: Row | None, colours: heat.Scale, drawn_on: Axis | None
 ) -> list[TableRow]:
-    """Return the rows of a page as it shows them."""
+    """Return the rows of a page as it shows them.
+
+    Args:
+        site: names days, methods and what papers printed.
+        board: the board.
+        part: its rows on this page.
+        base: the row that the map subtracts; None for a map of values.
+        colours: of the map.
+        drawn_on: the axis of the intervals, fractions; None where no row has one.
+
+    Returns:
+        The rows in their order. Intervals lie over a band of the differences from the best row that are detected with
+        less than 80 % power.
+    """
     significant = heat.significant(board, base) if base else frozenset()
     least, best = board.tests.ranks.detectable, board.rows[0].score if board.rows else None
     band = None if least is None or best is None else (best - least, best + least)
@@ -190,7 +202,11 @@ def _lines(
 def _table_data(
     site: Site, board: Board, part: TablePart, lines: Sequence[TableRow], switches: Sequence[str]
 ) -> dict[str, Any]:
-    """Return what the script needs of the rows, in the order of the page; values are millionths."""
+    """Return what the script needs of the rows, in the order of the page; values are millionths.
+
+    `about` is what the filter searches: a row's name, its method and its metadata, in lower case. `values` has a list a
+    row for each measure of `switches`: the headline, then the tasks in the order of their columns; None for a gap.
+    """
     metadata = [column for column in people_columns(lines, board) if column.place == METADATA]
     searched = []
     for line in lines:

@@ -77,6 +77,13 @@ class TableRow:
         return f"https://arxiv.org/abs/{identifier[1]}" if identifier else ""
 
     @property
+    def kind(self) -> str | None:
+        """The kind of data in print; None for official data of a benchmark itself."""
+        if self.board.proxy_for:
+            return f"{self.board.data}, {mark(self.board.proxy_for)}"
+        return None if self.board.data == FIRST else self.board.data
+
+    @property
     def id(self) -> str:
         """Its name in fragments of addresses."""
         return text.slug(self.row.name)
@@ -188,7 +195,7 @@ COLUMNS: tuple[BoardColumn, ...] = (
             ("measure", "measure"),
         )
     ),
-    BoardColumn("data", value=lambda line: _kind(line.board), views=View.PRINT, place=5, number=False, optional=True),
+    BoardColumn("data", value=lambda line: line.kind, views=View.PRINT, place=5, number=False, optional=True),
     BoardColumn("seeds", value=_of(lambda row: " ".join(map(str, row.seeds))), views=View.CSV),
     BoardColumn("seeds", value=_of(lambda row: list(row.seeds)), views=View.JSON),
     BoardColumn(
@@ -423,10 +430,3 @@ def _rounded(value: Any) -> Any:
 
 def _lines(board: Board) -> list[TableRow]:
     return [TableRow(board, row) for row in board.all_rows]
-
-
-def _kind(board: Board) -> str | None:
-    """Return the kind of data in print; None for official data of a benchmark itself."""
-    if board.proxy_for:
-        return f"{board.data}, {mark(board.proxy_for)}"
-    return None if board.data == FIRST else board.data

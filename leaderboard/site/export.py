@@ -21,7 +21,7 @@ from leaderboard.site import text
 from leaderboard.site.boards import FIRST, PROXIES, boards
 from leaderboard.site.captions import notes
 from leaderboard.site.columns import board_json, file_table, print_table
-from leaderboard.site.hub import Group, every_eval_ever, group_seeds, model_index, mteb_files
+from leaderboard.site.hub import every_eval_ever, group_seeds, model_index, mteb_files
 from leaderboard.site.printed import anchor, paper_tables, stems
 
 _PAPER = tuple(column.name for column in fields(Reported) if column.name != "value")
@@ -165,32 +165,33 @@ def paper_print(reported: Sequence[Reported]) -> Iterator[Table]:
 
 
 def long_table(results: Iterable[Result]) -> Table:
-    """Return every number of results, without dev tasks: a line a system, task or average, and measure."""
+    """Return every number of results, without dev tasks: a line a system, task or average, and measure.
+
+    Values are means over the seeds that have a number. Tasks of a system precede its averages.
+    """
     groups = group_seeds(results)
-    first = groups[0][0].content
-    remarks = dict.fromkeys(note for group in groups for note in notes(first.data, group[0].content.suite.stands_for))
-    name = f"every number, {first.data} data{', substitutes' if first.suite.stands_for else ''}"
-    rows = tuple(row for group in groups for row in _long_rows(group))
-    return Table(name, plain_columns(*_LONG), rows, tuple(remarks), digits=DIGITS)
-
-
-def _long_rows(group: Group) -> Iterator[tuple[Value, ...]]:
-    """Yield the lines of one system on one suite, means over the seeds that have a number."""
-    first = group[0].content
-    values: dict[tuple[str, str, str], dict[int, float]] = {}
-    queries: dict[str, int] = {}
-    for result in group:
-        content = result.content.tested()
-        for task, legs in content.tasks.items():
-            queries[task] = sum(leg.queries for leg in legs.values())
-            for measure in set.intersection(*(set(leg.measures) for leg in legs.values())):
-                value = sum(leg.measures[measure] for leg in legs.values()) / len(legs)
-                values.setdefault(("task", task, measure), {})[content.seed] = value
-        for average in content.averages:
-            for measure, value in average.measures.items():
-                values.setdefault(("average", average.name, measure), {})[content.seed] = value
-    for (kind, name, measure), by_seed in sorted(values.items(), key=lambda item: (item[0][0] != "task", item[0])):
+    rows: list[tuple[Value, ...]] = []
+    remarks: dict[str, None] = {}
+    for group in groups:
+        first = group[0].content
+        remarks |= dict.fromkeys(notes(first.data, first.suite.stands_for))
+        values: dict[tuple[str, str, str], dict[int, float]] = {}
+        queries: dict[str, int] = {}
+        for result in group:
+            content = result.content.tested()
+            for task, legs in content.tasks.items():
+                queries[task] = sum(leg.queries for leg in legs.values())
+                for measure in set.intersection(*(set(leg.measures) for leg in legs.values())):
+                    value = sum(leg.measures[measure] for leg in legs.values()) / len(legs)
+                    values.setdefault(("task", task, measure), {})[content.seed] = value
+            for average in content.averages:
+                for measure, value in average.measures.items():
+                    values.setdefault(("average", average.name, measure), {})[content.seed] = value
         suite = (first.data, first.suite.name, first.suite.stands_for, first.setting)
-        system = (first.system.label, first.system.hash, " ".join(map(str, by_seed)))
-        count = queries.get(name) if kind == "task" else None
-        yield (*suite, *system, kind, name, measure, sum(by_seed.values()) / len(by_seed), count)
+        for (kind, name, measure), by_seed in sorted(values.items(), key=lambda item: (item[0][0] != "task", item[0])):
+            system = (first.system.label, first.system.hash, " ".join(map(str, by_seed)))
+            count = queries.get(name) if kind == "task" else None
+            rows.append((*suite, *system, kind, name, measure, sum(by_seed.values()) / len(by_seed), count))
+    first = groups[0][0].content
+    name = f"every number, {first.data} data{', substitutes' if first.suite.stands_for else ''}"
+    return Table(name, plain_columns(*_LONG), tuple(rows), tuple(remarks), digits=DIGITS)

@@ -5,11 +5,13 @@ Averages over groups describe where a system is strong; they are not tested.
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 from bench.evaluation.measures.aggregate import mean
+from leaderboard.site.boards import Board, Row
 from leaderboard.site.systems import System, stage_facts
 
 _TABLE = json.loads(resources.files("leaderboard").joinpath("site", "languages.json").read_bytes())
@@ -74,6 +76,23 @@ def split_by_pretraining(system: System, tasks: Mapping[str, str]) -> tuple[set[
         return set(), set()
     covered = {task for task, name in tasks.items() if _language(name) in codes}
     return covered, set(tasks) - covered
+
+
+def by_group(board: Board, rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the averages of rows over the groups of a board's languages, which are not tested.
+
+    Returns:
+        `groups`; `by_group`, for each row its name, its average over each group, and its averages over the languages
+        that its pretraining corpus has and lacks with their number; and whether any row has both (`divided`).
+    """
+    tasks = {column.task: column.name for column in board.columns}
+    language_groups = groups(tasks)
+    averages = []
+    for row in rows if language_groups else ():
+        sides = [(average(row.tasks, side), len(side)) for side in split_by_pretraining(board.systems[row.name], tasks)]
+        averages.append((row.name, [average(row.tasks, group.tasks) for group in language_groups], sides))
+    divided = any(all(count for _, count in sides) for _, _, sides in averages)
+    return {"groups": language_groups, "by_group": averages, "divided": divided}
 
 
 def average(values: Mapping[str, float], tasks: Collection[str]) -> float | None:

@@ -101,11 +101,50 @@ class PaperTable:
 
 
 def paper_tables(reported: Iterable[Reported]) -> list[PaperTable]:
-    """Lay out numbers as tables, in the order of their first cells."""
+    """Lay out numbers as tables, in the order of their first cells; settings with the same columns share a block."""
     numbers = list(reported)
     added = added_datasets(numbers)
-    tables = _grouped(numbers, lambda row: (row.paper, row.table))
-    return [_table(paper, table, rows, added) for (paper, table), rows in tables.items()]
+    sheets = []
+    for (paper, table), rows in _grouped(numbers, lambda row: (row.paper, row.table)).items():
+        by_setting = _grouped(rows, lambda row: row.setting)
+        by_columns: dict[tuple[PrintedColumn, ...], list[str]] = {}
+        for (
+            setting,
+            setting_rows,
+        ) in by_setting.items():  # columns are grouped by measure, each in the order of its first cell
+            columns = list(dict.fromkeys(map(_column, setting_rows)))
+            heads = list(dict.fromkeys((column.suite, column.group) for column in columns))
+            ordered = tuple(sorted(columns, key=lambda column: heads.index((column.suite, column.group))))
+            by_columns.setdefault(ordered, []).append(setting)
+        blocks = []
+        for block_columns, settings in by_columns.items():
+            heads = [(column.suite, column.group) for column in block_columns]
+            groups = tuple((suite, name, heads.count((suite, name))) for suite, name in dict.fromkeys(heads))
+            parts = []
+            for setting in settings:
+                lines = []
+                for model, cells in _grouped(by_setting[setting], lambda row: row.model).items():
+                    by_head = _grouped(cells, lambda cell: f"{cell.suite} {group(cell)}")
+                    by_column = {
+                        _column(cell): PrintedCell(
+                            cell, shown_mean(cell, by_head[f"{cell.suite} {group(cell)}"], added)
+                        )
+                        for cell in cells
+                    }
+                    lines.append(PrintedLine(model, tuple(by_column.get(column) for column in block_columns)))
+                parts.append((setting, tuple(lines)))
+            blocks.append(Block(block_columns, groups, tuple(parts)))
+        sheets.append(
+            PaperTable(
+                paper,
+                table,
+                tuple(dict.fromkeys(row.unit for row in rows)),
+                tuple(blocks),
+                {row.error: row.wrong for row in rows if row.error},
+                tuple(dict.fromkeys(row.note for row in rows if row.note)),
+            )
+        )
+    return sheets
 
 
 def _grouped(rows: Iterable[Reported], key: Callable[[Reported], Key]) -> dict[Key, list[Reported]]:
@@ -196,41 +235,6 @@ def shown_mean(average: Reported, row: Sequence[Reported], added: Collection[tup
     printed = Decimal(average.printed)
     unit = Decimal(1).scaleb(int(printed.as_tuple().exponent))
     return str(mean.quantize(unit / 10)) if abs(mean - printed) > unit / 2 else ""
-
-
-def _table(paper: str, table: str, reported: Sequence[Reported], added: Collection[tuple[str, str]]) -> PaperTable:
-    """Lay out a table: settings with the same columns share a block."""
-    by_setting = _grouped(reported, lambda row: row.setting)
-    by_columns: dict[tuple[PrintedColumn, ...], list[str]] = {}
-    for setting, rows in by_setting.items():  # columns are grouped by measure, each in the order of its first cell
-        columns = list(dict.fromkeys(map(_column, rows)))
-        heads = list(dict.fromkeys((column.suite, column.group) for column in columns))
-        ordered = tuple(sorted(columns, key=lambda column: heads.index((column.suite, column.group))))
-        by_columns.setdefault(ordered, []).append(setting)
-    blocks = []
-    for block_columns, settings in by_columns.items():
-        heads = [(column.suite, column.group) for column in block_columns]
-        groups = tuple((suite, name, heads.count((suite, name))) for suite, name in dict.fromkeys(heads))
-        parts = []
-        for setting in settings:
-            lines = []
-            for model, cells in _grouped(by_setting[setting], lambda row: row.model).items():
-                by_head = _grouped(cells, lambda cell: f"{cell.suite} {group(cell)}")
-                by_column = {
-                    _column(cell): PrintedCell(cell, shown_mean(cell, by_head[f"{cell.suite} {group(cell)}"], added))
-                    for cell in cells
-                }
-                lines.append(PrintedLine(model, tuple(by_column.get(column) for column in block_columns)))
-            parts.append((setting, tuple(lines)))
-        blocks.append(Block(block_columns, groups, tuple(parts)))
-    return PaperTable(
-        paper,
-        table,
-        tuple(dict.fromkeys(row.unit for row in reported)),
-        tuple(blocks),
-        {row.error: row.wrong for row in reported if row.error},
-        tuple(dict.fromkeys(row.note for row in reported if row.note)),
-    )
 
 
 def group(row: Reported) -> str:

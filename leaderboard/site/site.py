@@ -123,11 +123,6 @@ class Site:
         day = self.days.get(row_id(board, row), self.built)
         return day if _DAY.fullmatch(day) else ""
 
-    def first_days(self) -> dict[str, str]:
-        """Return the day of every row that has one, by the row's id."""
-        days = {row_id(board, row): self.first_day(board, row) for board in self.boards for row in board.all_rows}
-        return {row: day for row, day in days.items() if day}
-
 
 def row_id(board: Board, row: Row) -> str:
     """Return the identity of a row: a digest of its data, suite, setting, system and seeds."""

@@ -127,7 +127,7 @@ def require_recomputed(verdict: Verdict, records: Records = NEAR) -> Verdict:
                 if digest != record.data.get(task, {}).get(leg)
             ]
             return verdict if verdict.reasons else verdict.refused(*changed)
-        if records.excepted(candidate.target):
+        if candidate.target.as_posix() in records.exceptions:
             return verdict
     first: dict[str, str] = {}
     for task, legs in verdict.findings.not_recomputed.items():

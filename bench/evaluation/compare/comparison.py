@@ -46,26 +46,40 @@ class CompareOptions:
 
 @dataclass(frozen=True, repr=False)
 class Compared:
-    """Systems on a suite and on data of one kind, in one setting or each in its own."""
+    """Systems on a suite and on data of one kind, in one setting or each in its own.
 
-    # `suite`, `setting` (several joined by `, `), `data`, and `stands_for` (empty for a benchmark itself)
+    Args:
+        metadata: `suite`, `setting` (several joined by `, `), `data`, and `stands_for` (empty for a benchmark itself).
+        measure: canonical name.
+        value_name: what `values` are: the suite's average or the mean of the tasks.
+        tasks: those that all systems have.
+        values: by label, a fraction, the mean over seeds.
+        systems: in the order given.
+        settings: by label.
+        tests: of every pair, corrected for their number.
+        ranks: first and last place that the corrected tests leave open, by label.
+        letters: by label, shared by systems that do not differ significantly; empty for very many systems.
+        setting_differences: settings that are not the same in all systems.
+        warnings: why the comparison may be unfair or unsure.
+        query_differences: queries with the largest gains and losses of every pair.
+        notes: why texts of queries are missing.
+        other_tasks: by label, were other tasks sampled; empty for very few tasks.
+    """
+
     metadata: Mapping[str, str]
-    measure: str  # canonical name
-    value_name: str  # what `values` are: the suite's average or the mean of the tasks
-    tasks: tuple[str, ...]  # those that all systems have
-    values: Mapping[str, float]  # by label, a fraction, the mean over seeds
-    systems: tuple[ComparedSystem, ...]  # in the order given
-    settings: Mapping[str, str]  # by label
-    tests: tuple[PairedTest, ...]  # of every pair, corrected for their number
-    ranks: Mapping[str, tuple[int, int]]  # first and last place that the corrected tests leave open, by label
-    # by label, shared by systems that do not differ significantly; empty for very many systems
+    measure: str
+    value_name: str
+    tasks: tuple[str, ...]
+    values: Mapping[str, float]
+    systems: tuple[ComparedSystem, ...]
+    settings: Mapping[str, str]
+    tests: tuple[PairedTest, ...]
+    ranks: Mapping[str, tuple[int, int]]
     letters: Mapping[str, str]
-    setting_differences: tuple[SettingDifference, ...]  # settings that are not the same in all systems
-    warnings: tuple[str, ...]  # why the comparison may be unfair or unsure
-    # queries with the largest gains and losses of every pair
+    setting_differences: tuple[SettingDifference, ...]
+    warnings: tuple[str, ...]
     query_differences: tuple[QueryDifference, ...] = field(default=())
-    notes: tuple[str, ...] = field(default=())  # why texts of queries are missing
-    # by label, were other tasks sampled; empty for very few tasks
+    notes: tuple[str, ...] = field(default=())
     other_tasks: Mapping[str, AcrossTasks] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -248,11 +262,16 @@ def _tasks(content: Mapping[str, Any], measure: str) -> set[str]:
 
 @dataclass(frozen=True)
 class ComparisonGroup:
-    """Results that may be compared, of one data and setting; where names say settings, each system has its own."""
+    """Results that may be compared, of one data and setting; where names say settings, each system has its own.
+
+    Args:
+        setting: empty where each system has its own.
+        results: by name as typed.
+    """
 
     data: str
-    setting: str  # empty where each system has its own
-    results: Mapping[str, Sequence[Result]]  # by name as typed
+    setting: str
+    results: Mapping[str, Sequence[Result]]
 
 
 def comparison_groups(

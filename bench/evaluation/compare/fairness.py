@@ -230,12 +230,17 @@ CHOICES = (
 
 @dataclass(frozen=True)
 class SettingDifference:
-    """A setting that is not the same in all systems."""
+    """A setting that is not the same in all systems.
 
-    key: str  # as `--set` takes it where it can be set, e.g. `method.learning_rate`; else as the result file calls it
-    values: Mapping[str, str]  # by system, as typed; `—` for a system without that setting
-    # it means the same in two systems and differs there, or a system of the same method lacks it. Settings of methods
-    # mean the same where both have an encoder (a learning rate), or are of one method
+    Args:
+        key: as `--set` takes it where it can be set, e.g. `method.learning_rate`; else as the result file calls it.
+        values: by system, as typed; `—` for a system without that setting.
+        is_relevant: it means the same in two systems and differs there, or a system of the same method lacks it.
+            Settings of methods mean the same where both have an encoder (a learning rate), or are of one method.
+    """
+
+    key: str
+    values: Mapping[str, str]
     is_relevant: bool
 
     def as_json(self) -> dict[str, Any]:

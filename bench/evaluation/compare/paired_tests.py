@@ -24,17 +24,25 @@ QueryValues = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Two systems on the same queries."""
+    """Two systems on the same queries.
 
-    metadata: Mapping[str, Any]  # `suite`, `setting`, `data` and `seed` of both, or their `seeds`
-    first: str  # label of the system that is better on average
-    second: str  # label of the other
-    measure: str  # canonical name
-    # first minus second, over all tasks that all systems have, corrected for all pairs (`ranks`)
+    Args:
+        metadata: `suite`, `setting`, `data` and `seed` of both, or their `seeds`.
+        first: label of the system that is better on average.
+        second: label of the other.
+        measure: canonical name.
+        comparison: first minus second, over all tasks that all systems have, corrected for all pairs (`ranks`).
+        by_task: the same of every task, corrected for all pairs and tasks (`cells`); empty where not asked for.
+        same_trainings: both come from the same training runs, seed by seed.
+    """
+
+    metadata: Mapping[str, Any]
+    first: str
+    second: str
+    measure: str
     comparison: Comparison
-    # the same of every task, corrected for all pairs and tasks (`cells`); empty where not asked for
     by_task: Mapping[str, Comparison] = field(default_factory=dict)
-    same_trainings: bool = False  # both come from the same training runs, seed by seed
+    same_trainings: bool = False
 
     @property
     def pair(self) -> str:

@@ -22,25 +22,37 @@ PASSAGES = 3
 
 @dataclass(frozen=True)
 class Passage:
-    """A passage as a system ranked it."""
+    """A passage as a system ranked it.
+
+    Args:
+        text: title and text, empty where they are not on this machine.
+        relevant: None where that is not known, or strings judge.
+    """
 
     id: str
-    text: str = ""  # title and text, empty where they are not on this machine
-    relevant: bool | None = None  # None where that is not known, or strings judge
+    text: str = ""
+    relevant: bool | None = None
 
 
 @dataclass(frozen=True)
 class QueryDifference:
-    """A query on which one system does better than the other."""
+    """A query on which one system does better than the other.
 
-    first: str  # label of the one that is better on average
+    Args:
+        first: label of the one that is better on average.
+        values: means over the seeds that both have.
+        passages: the top ones of both on the first seed.
+        language: empty where the data are not on this machine, as is the text.
+    """
+
+    first: str
     second: str
     task: str
     leg: str
     query: str
-    values: tuple[float, float]  # means over the seeds that both have
-    passages: tuple[tuple[Passage, ...], tuple[Passage, ...]] = ((), ())  # the top ones of both on the first seed
-    language: str = ""  # empty where the data are not on this machine, as is the text
+    values: tuple[float, float]
+    passages: tuple[tuple[Passage, ...], tuple[Passage, ...]] = ((), ())
+    language: str = ""
     text: str = ""
 
     @property

@@ -45,48 +45,75 @@ _EQUAL = 0.05
 
 @dataclass(frozen=True)
 class Sample:
-    """The values of a system."""
+    """The values of a system.
 
-    values: Mapping[str, Values]  # by stratum
-    deterministic: bool = False  # every training would give these values
-    # name of its trainings, shared by systems that come from the same ones, seed by seed; empty for trainings of its
-    # own
+    Args:
+        values: by stratum.
+        deterministic: every training would give these values.
+        trainings: name of its trainings, shared by systems that come from the same ones, seed by seed; empty for
+            trainings of its own.
+    """
+
+    values: Mapping[str, Values]
+    deterministic: bool = False
     trainings: str = ""
 
 
 @dataclass(frozen=True)
 class Scatter:
-    """The scatter of trainings, pooled over systems."""
+    """The scatter of trainings, pooled over systems.
 
-    # standard deviation of one training's value, without what questions add; NaN where no system has several trainings
+    Args:
+        deviation: standard deviation of one training's value, without what questions add; NaN where no system has
+            several trainings.
+        freedom: degrees of freedom.
+        equal: p of the hypothesis that all systems scatter alike; NaN for fewer than two that can say.
+    """
+
     deviation: float
-    freedom: int  # degrees of freedom
-    equal: float  # p of the hypothesis that all systems scatter alike; NaN for fewer than two that can say
+    freedom: int
+    equal: float
 
 
 @dataclass
 class Estimand:
-    """Systems on one estimand, ready for pairs."""
+    """Systems on one estimand, ready for pairs.
 
-    names: tuple[str, ...]  # of the systems
-    means: FloatArray  # of each `[systems]`
-    # each question's contribution `[questions, systems]`, scaled so that squares sum to the variance; rows are sorted
-    # by block
+    Args:
+        names: of the systems.
+        means: of each `[systems]`.
+        parts: each question's contribution `[questions, systems]`, scaled so that squares sum to the variance; rows are
+            sorted by block.
+        blocks: first row of each block.
+        ids: of each row's question, the same number in every estimand of a family.
+        queries: values of all queries, means over trainings `[queries, systems]`, sorted by stratum.
+        strata: first row of each stratum in `queries`.
+        shares: weight of each stratum, summing to one.
+        runs: number of trainings `[systems]`.
+        random: whether a system's trainings count as drawn `[systems]`.
+        deterministic: whether every training would give the same values `[systems]`.
+        residuals: deviation of each training's value from their mean, by system; empty where there is one.
+        groups: name of the trainings by system.
+        added: what questions add to the variance of one training's value `[systems]`.
+        scatter: of all trainings.
+        variance: of one training that each system counts with `[systems]`.
+    """
+
+    names: tuple[str, ...]
+    means: FloatArray
     parts: FloatArray
-    blocks: IntArray  # first row of each block
-    ids: IntArray  # of each row's question, the same number in every estimand of a family
-    queries: FloatArray  # values of all queries, means over trainings `[queries, systems]`, sorted by stratum
-    strata: IntArray  # first row of each stratum in `queries`
-    shares: FloatArray  # weight of each stratum, summing to one
-    runs: IntArray  # number of trainings `[systems]`
-    random: npt.NDArray[np.bool_]  # whether a system's trainings count as drawn `[systems]`
-    deterministic: npt.NDArray[np.bool_]  # whether every training would give the same values `[systems]`
-    # deviation of each training's value from their mean, by system; empty where there is one
+    blocks: IntArray
+    ids: IntArray
+    queries: FloatArray
+    strata: IntArray
+    shares: FloatArray
+    runs: IntArray
+    random: npt.NDArray[np.bool_]
+    deterministic: npt.NDArray[np.bool_]
     residuals: list[FloatArray]
-    groups: list[str]  # name of the trainings by system
-    added: FloatArray  # what questions add to the variance of one training's value `[systems]`
-    scatter: Scatter = field(default_factory=lambda: Scatter(math.nan, 0, math.nan))  # of all trainings
-    # of one training that each system counts with `[systems]`
+    groups: list[str]
+    added: FloatArray
+    scatter: Scatter = field(default_factory=lambda: Scatter(math.nan, 0, math.nan))
     variance: FloatArray = field(default_factory=lambda: np.empty(0))
 
     @property
@@ -257,14 +284,23 @@ def _pool(estimand: Estimand) -> None:
 
 @dataclass(frozen=True)
 class Differences:
-    """Every pair of an estimand `[pairs]`: first minus second."""
+    """Every pair of an estimand `[pairs]`: first minus second.
 
-    difference: FloatArray  # of the means
-    error: FloatArray  # standard error; NaN where a block has one question
-    freedom: FloatArray  # degrees of freedom of the error
-    effect: FloatArray  # difference in standard deviations of the per-query differences within strata (Cohen's d_z)
-    wins: FloatArray  # queries on which the first is better
-    losses: FloatArray  # queries on which the second is
+    Args:
+        difference: of the means.
+        error: standard error; NaN where a block has one question.
+        freedom: degrees of freedom of the error.
+        effect: difference in standard deviations of the per-query differences within strata (Cohen's d_z).
+        wins: queries on which the first is better.
+        losses: queries on which the second is.
+    """
+
+    difference: FloatArray
+    error: FloatArray
+    freedom: FloatArray
+    effect: FloatArray
+    wins: FloatArray
+    losses: FloatArray
 
 
 def differences(estimand: Estimand) -> Differences:

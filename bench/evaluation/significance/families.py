@@ -57,24 +57,38 @@ _LEAST = 1e-300
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two systems on the same queries, first minus second, in the unit of the values (fractions)."""
+    """Two systems on the same queries, first minus second, in the unit of the values (fractions).
 
-    difference: float  # weighted mean over strata of the mean difference
-    # lower end of Student's 95 % interval over questions and trainings; equal to `difference` where nothing varies, and
-    # None where a block of strata has one question
+    Args:
+        difference: weighted mean over strata of the mean difference.
+        low: lower end of Student's 95 % interval over questions and trainings; equal to `difference` where nothing
+            varies, and None where a block of strata has one question.
+        high: its upper end.
+        p: two-sided, of this pair alone.
+        adjusted: p corrected for the family that it was tested in.
+        detectable: the true difference that would be decided in this family with a probability of 80 %; None as `low`.
+        effect: difference in standard deviations of the per-query differences within strata (Cohen's d_z).
+        n: queries.
+        wins: queries on which the first system is better.
+        losses: queries on which the second is.
+        seeds: trainings of both.
+        checkpoints: it holds for these checkpoints only, for a method has fewer than `TRAININGS` trainings.
+        holm: p corrected by Holm's bound alone, which earlier releases reported.
+    """
+
+    difference: float
     low: float | None
-    high: float | None  # its upper end
-    p: float  # two-sided, of this pair alone
-    adjusted: float  # p corrected for the family that it was tested in
-    # the true difference that would be decided in this family with a probability of 80 %; None as `low`
+    high: float | None
+    p: float
+    adjusted: float
     detectable: float | None
-    effect: float | None  # difference in standard deviations of the per-query differences within strata (Cohen's d_z)
-    n: int  # queries
-    wins: int  # queries on which the first system is better
-    losses: int  # queries on which the second is
-    seeds: tuple[int, int] = (1, 1)  # trainings of both
-    checkpoints: bool = False  # it holds for these checkpoints only, for a method has fewer than `TRAININGS` trainings
-    holm: float = 1.0  # p corrected by Holm's bound alone, which earlier releases reported
+    effect: float | None
+    n: int
+    wins: int
+    losses: int
+    seeds: tuple[int, int] = (1, 1)
+    checkpoints: bool = False
+    holm: float = 1.0
 
     @property
     def ties(self) -> int:
@@ -125,15 +139,20 @@ FIELDS = tuple(column.name for column in fields(Comparison) if column.name != "s
 
 @dataclass(frozen=True)
 class Family:
-    """Comparisons that were corrected together."""
+    """Comparisons that were corrected together.
 
-    # systems by estimand; every two of them were compared
+    Args:
+        members: systems by estimand; every two of them were compared.
+        table: by field of `Comparison`, a value a pair, pairs in the order of `itertools.combinations`, estimand by
+            estimand; NaN where a field is None.
+        runs: number of trainings by system.
+        scatter: of trainings, by estimand.
+    """
+
     members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # by field of `Comparison`, a value a pair, pairs in the order of `itertools.combinations`, estimand by estimand;
-    # NaN where a field is None
     table: Mapping[str, FloatArray] = field(default_factory=lambda: dict.fromkeys(FIELDS, np.empty(0)))
-    runs: Mapping[str, int] = field(default_factory=dict)  # number of trainings by system
-    scatter: Mapping[str, Scatter] = field(default_factory=dict)  # of trainings, by estimand
+    runs: Mapping[str, int] = field(default_factory=dict)
+    scatter: Mapping[str, Scatter] = field(default_factory=dict)
 
     def pairs(self, estimand: str = "") -> Iterator[tuple[str, str]]:
         """Yield the pairs of an estimand in the order of the table."""

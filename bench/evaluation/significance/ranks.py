@@ -18,12 +18,17 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Order:
-    """What corrected tests leave open of an order."""
+    """What corrected tests leave open of an order.
 
-    ranks: Mapping[str, tuple[int, int]]  # first and last place of each row
-    # of each row; rows that share one are not significantly different. Empty beyond `LETTERED` rows
+    Args:
+        ranks: first and last place of each row.
+        letters: of each row; rows that share one are not significantly different. Empty beyond `LETTERED` rows.
+        best: the first row and all that are not significantly different from it.
+    """
+
+    ranks: Mapping[str, tuple[int, int]]
     letters: Mapping[str, str]
-    best: tuple[str, ...]  # the first row and all that are not significantly different from it
+    best: tuple[str, ...]
 
 
 def ordered(names: Sequence[str], better: Collection[Pair]) -> Order:

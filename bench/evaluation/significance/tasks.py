@@ -21,13 +21,21 @@ Leg = tuple[str, str]
 
 @dataclass(frozen=True)
 class AcrossTasks:
-    """A system among others over draws of tasks."""
+    """A system among others over draws of tasks.
 
-    kept: float  # share of draws in which it has the place that it has on all tasks
-    first: float  # share of draws in which it is first
-    rank: float  # mean over tasks of its rank; equal values share the mean of their ranks
-    wins: float  # share of others that it beats, mean over tasks; a tie counts half
-    places: tuple[int, int]  # best and worst place with any one task left out
+    Args:
+        kept: share of draws in which it has the place that it has on all tasks.
+        first: share of draws in which it is first.
+        rank: mean over tasks of its rank; equal values share the mean of their ranks.
+        wins: share of others that it beats, mean over tasks; a tie counts half.
+        places: best and worst place with any one task left out.
+    """
+
+    kept: float
+    first: float
+    rank: float
+    wins: float
+    places: tuple[int, int]
 
 
 def across_tasks(
