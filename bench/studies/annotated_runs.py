@@ -24,10 +24,20 @@ SCHEMA_VERSION = 0.1
 
 
 def export_runs(system: str, out: Path, results: Path, suite: str | None = None) -> tuple[list[str], list[str]]:
-    """Write a system's runs below a folder; return the files, and notices of runs that lie elsewhere.
+    """Write a system's runs as `TASK[/LEG].trec` below a folder.
 
-    `TASK[/LEG].trec`, and where `system` has several results (seeds, suites) each in a folder named as in `results`.
-    Raises `UsageError` for no such result, no run, or a folder in use; `StoreError` for a damaged bundle.
+    Args:
+        system: a label or a result file; of several results (seeds, suites) each gets a folder named as in `results`.
+        out: a folder that does not exist yet, or is empty.
+        results: the folder of results in which a label is looked up.
+        suite: of a label, only results on this suite; default: on all.
+
+    Returns:
+        The files below `out`, and notices of runs that lie elsewhere.
+
+    Raises:
+        UsageError: no such result, no run, or a folder in use.
+        StoreError: a damaged bundle.
     """
     paths, notices = named(system, results, suite), list[str]()
     with whole_folder(out) as draft:

@@ -95,7 +95,17 @@ def report(
     plugins: Plugins | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Examination:
-    """Examine this machine; by default its environment, with the plugins that it brings. Nothing is left behind."""
+    """Examine this machine; nothing is left behind.
+
+    Args:
+        store: the folder of stage outputs; default: `$BENCH_STORE`, else `store`.
+        data_dir: the folder of official data; default: `$BENCH_DATA`.
+        plugins: default: those that are installed.
+        environ: the environment variables.
+
+    Returns:
+        Sections of rows, each with a state and, where it is not `ok`, with what to do.
+    """
     store = store or Path(environ.get("BENCH_STORE") or "store")
     data_dir = data_dir or (Path(environ["BENCH_DATA"]) if environ.get("BENCH_DATA") else None)
     sections = [

@@ -96,8 +96,17 @@ class Exported:
 def from_result(path: Path, store: Store) -> StoredEncoder:
     """Find the encoder that a result rests on.
 
-    Raises `UsageError` if the file cannot be read or is damaged, its method has no encoder, its tasks rest on several,
-    or the store does not hold it; `StoreError` if the artefact in the store is damaged.
+    Args:
+        path: the result file.
+        store: the store of the run that wrote it.
+
+    Returns:
+        The encoder, with the readout that the run's settings put over its contract, and the file's content.
+
+    Raises:
+        UsageError: the file cannot be read or is damaged, its method has no encoder, its tasks rest on several, or the
+            store does not hold it.
+        StoreError: the artefact in the store is damaged.
     """
     try:
         content = read_sealed(path)
@@ -122,7 +131,17 @@ def from_result(path: Path, store: Store) -> StoredEncoder:
 
 
 def from_name(name: str, results: Path, store: Store, suite: str | None = None) -> StoredEncoder:
-    """Find an encoder by a label, a result file or a key; raises as these do, and for a label of several."""
+    """Find an encoder by what a user types.
+
+    Args:
+        name: a label, a result file or its folder, or the first digits of an artefact's key.
+        results: the folder of results in which a label is looked up.
+        store: where encoders are kept.
+        suite: of a label, only results on this suite; default: on all.
+
+    Raises:
+        UsageError: as `from_result` and `from_key` do, and for a label of several encoders.
+    """
     if _KEY.fullmatch(name) and any(store.root.glob(f"artefacts/*/{name}*")):
         return from_key(name, store)
     origins: dict[str, tuple[Path, StoredEncoder]] = {}
@@ -142,7 +161,17 @@ ExtraFiles = Callable[[Mapping[str, Any]], tuple[Mapping[str, bytes], Sequence[s
 
 
 def export_found(find: Callable[[], StoredEncoder], out: Path, store: Store, plugins: Plugins) -> Exported:
-    """Export an encoder, leased meanwhile, with its method's citation and results; raises as `find` and `export` do."""
+    """Export an encoder, leased meanwhile, with its method's citation and its results for the Hub.
+
+    Args:
+        find: returns the encoder; called again once it is leased, since `gc` may have removed it before.
+        out: the folder to write.
+        store: holds the encoder and the leases.
+        plugins: know the method's citation.
+
+    Raises:
+        BenchError: as `find` and `export` do.
+    """
     origin = find()
     with leased(store, [origin.key, *origin.manifest["identity"].get("inputs", {}).values()]):
         origin = find()  # it may have gone before
@@ -167,7 +196,16 @@ def _readout(path: Path, system: Mapping[str, Any], legs: Sequence[Mapping[str, 
 
 
 def from_key(key: str, store: Store) -> StoredEncoder:
-    """Find an encoder by its key's first digits. Raises `UsageError` for none or several, `StoreError` if damaged."""
+    """Find an encoder by its key.
+
+    Args:
+        key: the first hexadecimal digits of the artefact's key.
+        store: where it is kept.
+
+    Raises:
+        UsageError: no encoder has a key that begins so, or several have.
+        StoreError: the artefact is damaged.
+    """
     folders = (folder for stage in STAGES for folder in sorted((store.root / "artefacts" / stage).glob(f"{key}*")))
     matches = [folder for folder in folders if folder.is_dir()]
     if not matches:
@@ -191,12 +229,21 @@ def from_key(key: str, store: Store) -> StoredEncoder:
 
 
 def export(origin: StoredEncoder, out: Path, citation: str = "", extra_files: ExtraFiles | None = None) -> Exported:
-    """Write an encoder into a folder that is not there, or empty, all or nothing; the card has the method's citation.
+    """Write an encoder for transformers and sentence-transformers, all or nothing.
 
-    `extra_files` adds files about the result that the encoder was found by.
+    Args:
+        origin: the encoder in the store.
+        out: a folder that does not exist yet, or is empty.
+        citation: of the method, for the model card.
+        extra_files: returns further files from the result that the encoder was found by; default: none.
 
-    Raises `UsageError` for a folder in use or no encoder, `BenchError` for weights that the architecture does not know,
-    `StoreError` where the folder cannot be written.
+    Returns:
+        The files, the contracts by role, and what the files of sentence-transformers cannot express.
+
+    Raises:
+        UsageError: the folder is in use, or the artefact holds no encoder.
+        BenchError: the architecture does not know some of the weights.
+        StoreError: the folder cannot be written.
     """
     first, second = origin.folder / "encoder", origin.folder / "passage"
     first = first if first.is_dir() else origin.folder

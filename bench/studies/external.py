@@ -61,7 +61,17 @@ def _external(title: str, scored: score.Scored, notices: Sequence[str]) -> Exter
 
 
 def score_run(run_file: Path, plugins: Plugins, store: Store, **options: Any) -> External:
-    """Score a run file against `qrels`, or a task; raises as both do, and `UsageError` for options of the other."""
+    """Score a run file against a file of judgements or against a task, as the options of `bench score` say.
+
+    Args:
+        run_file: a TREC run, or `candidates` for the official order of a task that gives them.
+        plugins: what is installed.
+        store: keeps what the checks of a task found.
+        options: those of `score_against_files` if `qrels` is among them, else those of `score_against_task`.
+
+    Raises:
+        UsageError: options of both, or neither of them; and as the two functions do.
+    """
     typed = {name: value for name, value in options.items() if value}
     qrels, tie = typed.pop("qrels", None), typed.pop("tie", None)
     if qrels is not None:
@@ -86,7 +96,17 @@ def score_against_files(qrels: Path, run_file: Path, measures: str | None, tie: 
     """Score a run file against a judgements file.
 
     Queries of the run without a judgement are ignored, as trec_eval does, and reported; documents may be unjudged.
-    Raises `UsageError` without measures or for an unknown one, `DataError` if no query is in both files.
+
+    Args:
+        qrels: TREC qrels, or BEIR's table.
+        run_file: a TREC run.
+        measures: names separated by blanks: `"nDCG@10 R@100"`.
+        tie: the order of equal scores.
+        plugins: may bring further measures.
+
+    Raises:
+        UsageError: no measures, or an unknown one.
+        DataError: a malformed file, or no query in both.
     """
     extra_measures = plugins.measures_by_name
     if not measures:
@@ -131,8 +151,23 @@ def score_against_task(
 ) -> External:
     """Score a run file against a task of a suite under its protocol.
 
-    The task's own checks run first (and are kept in the store); then every id of the run must be known to it. Raises
-    `UsageError` for an unknown suite, task, leg or measure.
+    The task's own checks run first (and are kept in the store); then every id of the run must be known to it.
+
+    Args:
+        plugins: what is installed.
+        store: keeps what the checks found.
+        suite: name of the suite.
+        task: name of the task, or a folder.
+        run_file: a TREC run, or `candidates`.
+        leg: the leg; needed where the task has several.
+        data: `official` or `mini`; default: that of the default profile.
+        data_dir: the folder of official data.
+        measures: names separated by blanks; default: the task's.
+        sets: `KEY=VALUE` settings of the harness.
+
+    Raises:
+        UsageError: an unknown suite, task, leg or measure.
+        DataError: a malformed run, or an id that the task does not know.
     """
     size = profile()
     of_suite = plugins.suite(suite)

@@ -56,7 +56,18 @@ def read_first_documents(corpus: NamedCorpus) -> list[Inspected]:
 
 
 def prepare(suite: Suite, names: Sequence[str], data_dir: Path | None, plugins: Plugins, store: Store) -> Inspection:
-    """Find the legs of tasks (without the suite's prefix) on official data; only checksums of files are read."""
+    """Find the legs of tasks on official data; only checksums of files are read.
+
+    Args:
+        suite: the suite.
+        names: tasks of it, without its prefix.
+        data_dir: the folder of official data; None for the download cache.
+        plugins: what is installed.
+        store: where the stages that read them are kept.
+
+    Returns:
+        Each leg with the stage that reads it, or with its fault where it cannot even be loaded.
+    """
     settings, harness_settings = resolve_run()
     builder = Legs(store, plugins, harness_settings)
     inspection: list[tuple[Inspected, Stage | None]] = []
@@ -77,7 +88,19 @@ def prepare(suite: Suite, names: Sequence[str], data_dir: Path | None, plugins: 
 
 
 def carry_out(prepared: Inspection, store: Store, listener: Listener) -> list[Inspected]:
-    """Read every leg, whatever fault others have. Raises `StoreError` if the store cannot be written."""
+    """Read every leg, whatever fault others have.
+
+    Args:
+        prepared: as `prepare` returns it.
+        store: where stages are kept.
+        listener: hears of the stages at work.
+
+    Returns:
+        The legs with their counts, or with the first fault.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
     faults: dict[str, BenchError] = {}
     return [leg if last is None else _read(leg, last, store, listener, faults) for leg, last in prepared]
 

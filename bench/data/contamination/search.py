@@ -155,7 +155,10 @@ class _TextSearch:
     def add(self, texts: Sequence[Text]) -> None:
         """Search more training texts."""
         batch, index = _LetterBatch(texts), self._index
-        self._find_equal(batch)
+        first = np.concatenate([batch.sentences[:-1], batch.documents[:-1]])  # of whole sentences and documents
+        ends = np.concatenate([batch.sentences[1:], batch.documents[1:]])
+        wholes = index.wholes.find(batch.hashes.spans(first, ends))
+        self._record_wholes("equal", batch, wholes.texts, first[wholes.places], ends[wholes.places])
         windows = index.windows.find(batch.hashes.windows(index.windows.size))
         self._find_contained(batch, windows)
         self._find_runs(batch, windows)
@@ -167,13 +170,6 @@ class _TextSearch:
         """Record the first match of a text in a way."""
         self.matches[text][how] = match
         self._unmatched[how][text] = False
-
-    def _find_equal(self, batch: _LetterBatch) -> None:
-        """Compare whole sentences and documents."""
-        first = np.concatenate([batch.sentences[:-1], batch.documents[:-1]])
-        ends = np.concatenate([batch.sentences[1:], batch.documents[1:]])
-        pairs = self._index.wholes.find(batch.hashes.spans(first, ends))
-        self._record_wholes("equal", batch, pairs.texts, first[pairs.places], ends[pairs.places])
 
     def _find_contained(self, batch: _LetterBatch, pairs: CandidatePairs) -> None:
         """Compare whole texts at the places of their runs."""
@@ -198,24 +194,21 @@ class _TextSearch:
                 self._record(how, text, batch.match(start, stop - start))
 
     def _find_runs(self, batch: _LetterBatch, pairs: CandidatePairs) -> None:
-        """Count the letters in a row on both sides of the start of each window."""
+        """Count the letters in a row on both sides of the start of each window; record runs that are long enough."""
         for begin in range(0, len(pairs.texts), _PAIRS):
             block = CandidatePairs(*(column[begin : begin + _PAIRS] for column in pairs))
             block = block.select(self._unmatched["run"][block.texts])
             firsts, ends = _bounds(batch.documents, block.places)
             for text, place, offset, first, end in np.stack([*block, firsts, ends], axis=1).tolist():
-                if self._unmatched["run"][text]:
-                    self._compare_run(batch, text, place, offset, first, end)
-
-    def _compare_run(self, batch: _LetterBatch, text: int, place: int, offset: int, first: int, end: int) -> None:
-        """Record the run through a place of the document [first, end) and an offset of a text, if it is long enough."""
-        letters = self._index.letters(text)
-        before, after = min(place - first, offset), min(end - place, len(letters) - offset)
-        left = batch.codes[place - before : place][::-1] == letters[offset - before : offset][::-1]
-        right = batch.codes[place : place + after] == letters[offset : offset + after]
-        back, forth = (int(np.argmin(np.append(equal, False))) for equal in (left, right))
-        if back + forth >= self._index.rules.run:
-            self._record("run", text, batch.match(place - back, back + forth))
+                if not self._unmatched["run"][text]:
+                    continue
+                letters = self._index.letters(text)
+                before, after = min(place - first, offset), min(end - place, len(letters) - offset)
+                backward = batch.codes[place - before : place][::-1] == letters[offset - before : offset][::-1]
+                forward = batch.codes[place : place + after] == letters[offset : offset + after]
+                back, forth = (int(np.argmin(np.append(equal, False))) for equal in (backward, forward))
+                if back + forth >= self._index.rules.run:
+                    self._record("run", text, batch.match(place - back, back + forth))
 
     def _find_alike(self, batch: _LetterBatch, pairs: CandidatePairs) -> None:
         """Compare the grams of questions with those of the sentences that hold one of their anchors."""

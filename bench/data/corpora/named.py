@@ -150,7 +150,10 @@ class NamedCorpus:
 
     def source(self) -> Source[Document]:
         """Return its documents, language by language; reading raises `UsageError` where a file is not there."""
-        files = {file.release.path: _readable(file.path) for file in self.files()}
+        files = {}
+        for file in self.files():
+            plain = file.path.with_suffix("")  # somebody may have decompressed it
+            files[file.release.path] = plain if not file.path.exists() and plain.is_file() else file.path
         existing = tuple(path for path in dict.fromkeys(files.values()) if path.exists())
         return Source(self.text, reader(), existing, partial(self._read, files))
 
@@ -183,11 +186,6 @@ def _lacking(text: str, count: int, first: Path) -> UsageError:
         expected="all of them",
         hint=f"type bench data fetch '{text}'",
     )
-
-
-def _readable(path: Path) -> Path:
-    """Return a file, or what somebody has decompressed it to."""
-    return path if path.exists() or not path.with_suffix("").is_file() else path.with_suffix("")
 
 
 def _mixed(streams: Sequence[Iterator[Document]], weights: Sequence[float]) -> Iterator[Document]:

@@ -2,7 +2,7 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -44,20 +44,15 @@ class TokenizerSample:
         """Return the texts by language, their characters in proportion to its size to the power of `exponent`."""
         shares = probabilities(self._sizes, exponent)
         largest = max(shares.values(), default=1.0)
-        return {
-            language: list(_first(heap, self._most * shares[language] / largest))
-            for language, heap in sorted(self._heaps.items())
-        }
-
-
-def _first(heap: Iterable[tuple[int, str]], characters: float) -> Iterator[str]:
-    """Yield texts in the order of their fingerprints until there are enough characters; equal texts once."""
-    count = 0
-    for _, text in sorted(set(heap), reverse=True):
-        if count >= characters:
-            return
-        count += len(text)
-        yield text
+        texts: dict[str, list[str]] = {}
+        for language, heap in sorted(self._heaps.items()):
+            texts[language], count = [], 0
+            for _, text in sorted(set(heap), reverse=True):  # by their fingerprints, equal texts once
+                if count >= self._most * shares[language] / largest:
+                    break
+                texts[language].append(text)
+                count += len(text)
+        return texts
 
 
 VERSION = 1
@@ -73,7 +68,11 @@ def sampled(shards: Shards, languages: Sequence[str], most: int) -> Iterator[Ite
     for language in languages:
         documents = shards.documents(language)
         ends = np.cumsum(shards.sentence_counts(documents))
-        for number in _lot(int(ends[-1]), most):
+        total = int(ends[-1])
+        numbers = np.arange(total)
+        if total > most:
+            numbers = np.random.default_rng(total).choice(total, most, replace=False, shuffle=False)
+        for number in sorted(numbers.tolist()):
             at = int(np.searchsorted(ends, number, side="right"))
             place = number - (int(ends[at - 1]) if at else 0)
             ids = shards.sentence(documents[at], place).tolist()
@@ -89,11 +88,3 @@ def source(shards: Shards, languages: Sequence[str], most: int) -> Source[Item]:
 def language_of(name: str) -> str:
     """Return the language of a sample's sentence, from its id."""
     return name.partition(_SEPARATOR)[0]
-
-
-def _lot(total: int, most: int) -> list[int]:
-    """Draw at most so many of the first numbers, ascending."""
-    if total <= most:
-        return list(range(total))
-    numbers = np.random.default_rng(total).choice(total, most, replace=False, shuffle=False)
-    return sorted(numbers.tolist())

@@ -41,7 +41,7 @@ def train(texts: Mapping[str, Sequence[str]], vocabulary: int) -> Tokenizer:
     Raises:
         ValueError: for a vocabulary below `SMALLEST_VOCABULARY`.
     """
-    from tokenizers import Tokenizer, models, trainers
+    from tokenizers import Tokenizer, models, processors, trainers
 
     if vocabulary < SMALLEST_VOCABULARY:
         raise ValueError(f"a vocabulary of {vocabulary}, expected at least {SMALLEST_VOCABULARY}")
@@ -63,7 +63,15 @@ def train(texts: Mapping[str, Sequence[str]], vocabulary: int) -> Tokenizer:
     ids = {word: number for number, word in enumerate(dict.fromkeys(words))}
     merges = [tuple(pair) for pair in learnt["merges"]]
     model = models.BPE(vocab=ids, merges=merges, unk_token=TOKENS["unk"], byte_fallback=True, fuse_unk=True)
-    return _dressed(_pipeline(Tokenizer(model)))
+    tokenizer = _pipeline(Tokenizer(model))
+    tokenizer.add_special_tokens(list(TOKENS.values()))
+    first, last = (TOKENS[name] for name in ("cls", "sep"))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{first} $A {last}",
+        pair=f"{first} $A {last} $B:1 {last}:1",
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in (first, last)],
+    )
+    return tokenizer
 
 
 def _alphabet(sentences: Iterable[str], most: int) -> list[str]:
@@ -101,19 +109,6 @@ def _pipeline(tokenizer: Tokenizer) -> Tokenizer:
     )
     tokenizer.decoder = decoders.Sequence(
         [decoders.ByteFallback(), decoders.Metaspace(prepend_scheme="first"), decoders.Fuse()]
-    )
-    return tokenizer
-
-
-def _dressed(tokenizer: Tokenizer) -> Tokenizer:
-    from tokenizers import processors
-
-    tokenizer.add_special_tokens(list(TOKENS.values()))
-    first, last = (TOKENS[name] for name in ("cls", "sep"))
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"{first} $A {last}",
-        pair=f"{first} $A {last} $B:1 {last}:1",
-        special_tokens=[(token, tokenizer.token_to_id(token)) for token in (first, last)],
     )
     return tokenizer
 

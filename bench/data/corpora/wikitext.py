@@ -79,6 +79,7 @@ _DROPPED = re.compile(
     r".*?(?:</\1\s*>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
+_HEADING = re.compile(r"=.*=")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _BRACES = re.compile(r"\{{2,}|\}{2,}|\{\||\|\}(?!\})")
 _BRACKETS = re.compile(r"\[\[|\]\]")
@@ -93,22 +94,13 @@ _DEEPEST = 16
 
 def plain(markup: str) -> str:
     """Return the running text of MediaWiki markup (see the module's conventions), paragraphs on lines."""
-    text = _TAG.sub("", _external(_links(_outside_of_braces(_DROPPED.sub("", markup)))))
-    text = "\n".join(line for line in text.split("\n") if not _is_heading(line.rstrip()))
+    text = _links(_outside_of_braces(_DROPPED.sub("", markup)))
+    head, bracket, tail = text.rpartition("]")  # behind the last bracket no link can end, so none is looked for
+    text = _TAG.sub("", _OUTSIDE.sub(r"\1", head + bracket) + tail)
+    text = "\n".join(line for line in text.split("\n") if not _HEADING.fullmatch(line.rstrip()))
     for form in (_LIST, _EMPHASIS, _SWITCH, _EMPTY):
         text = form.sub("", text)
-    lines = (line.strip() for line in _unescaped(text).split("\n"))
-    return "\n".join(line for line in lines if line)
-
-
-def _is_heading(line: str) -> bool:
-    """Return whether a line is a heading: `== … ==`."""
-    return len(line) > 1 and line.startswith("=") and line.endswith("=")
-
-
-def _external(text: str) -> str:
-    head, bracket, tail = text.rpartition("]")  # behind the last bracket no link can end, so none is looked for
-    return _OUTSIDE.sub(r"\1", head + bracket) + tail
+    return "\n".join(line.strip() for line in _unescaped(text).split("\n") if line.strip())
 
 
 def _outside_of_braces(text: str) -> str:

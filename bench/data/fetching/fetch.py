@@ -78,7 +78,12 @@ def ensure(file: LocalFile, client: Client | None, watch: ProgressCallback | Non
     watch, release, root = watch or NoProgress(), file.release, file.root
     if file.complete:
         return file
-    usable = _usable(release, root)
+    usable = False  # there as published and, where no sha256 was published, as it was fetched first
+    if (root / release.path).is_file():
+        with writing(release.path):
+            digests, record = records.digests(root / release.path), records.recall(root, release.path)
+        is_first = bool(release.sha256 or not record or record.sha256 == digests.sha256)
+        usable = is_first and not difference_from(release, digests)
     if not usable and (client is None or not release.urls):
         return file
     with writing(release.path):
@@ -94,17 +99,6 @@ def ensure(file: LocalFile, client: Client | None, watch: ProgressCallback | Non
             if not look(release, root).complete:
                 _unpack(release, root, watch)
     return look(release, root)
-
-
-def _usable(release: Release, root: Path) -> bool:
-    """Return whether a file is there as published and, where no sha256 was published, as it was fetched first."""
-    path, record = root / release.path, records.recall(root, release.path)
-    if not path.is_file():
-        return False
-    with writing(release.path):
-        digests = records.digests(path)
-    is_first = bool(release.sha256 or not record or record.sha256 == digests.sha256)
-    return is_first and not difference_from(release, digests)
 
 
 def _unpack(release: Release, root: Path, watch: ProgressCallback) -> None:
@@ -254,7 +248,12 @@ def _continue(release: Release, part: _Partial, url: str, client: Client, watch:
         if not offset:
             part.begin({"url": _name(url), "validator": _validator(answer), "total": total})
         total = release.size or total
-        _room(part, (total or 0) - offset)
+        size, free = (total or 0) - offset, shutil.disk_usage(part.file.parent).free
+        if size > free:
+            raise StoreError(
+                f"{part.path} needs {decimal(size)} more, and the disk of {part.root} has {decimal(free)} left; free "
+                "some, or choose another folder by --data-dir"
+            )
         _write(part, offset, total, client.blocks(answer), watch)
         ends = total is not None or "chunked" in answer.headers.get("Transfer-Encoding", "")
     if not (ends or release.sha256 or release.md5):
@@ -278,16 +277,6 @@ def _plausible(release: Release, answer: requests.Response, total: int | None) -
     kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind == "text/html" and not (release.sha256 or release.md5 or release.path.endswith((".html", ".htm"))):
         raise AddressError("answers with a web page instead of the file")
-
-
-def _room(part: _Partial, size: int) -> None:
-    """Raise `StoreError` where the disk has less room than is needed."""
-    free = shutil.disk_usage(part.file.parent).free
-    if size > free:
-        raise StoreError(
-            f"{part.path} needs {decimal(size)} more, and the disk of {part.root} has {decimal(free)} left; free "
-            "some, or choose another folder by --data-dir"
-        )
 
 
 def _write(part: _Partial, have: int, total: int | None, blocks: Iterator[bytes], watch: ProgressCallback) -> None:

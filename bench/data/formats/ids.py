@@ -93,22 +93,17 @@ def _raise_repeated(source: Source[Item], repeated: npt.NDArray[np.uint64]) -> N
     """Raise for ids that come more than once (a hash each in `repeated`, ascending), unless only hashes agree."""
     located = np.unique(repeated)[:_LOCATED]
     raw = located.tobytes()
-    places = _places(source, {raw[at : at + _BYTES] for at in range(0, len(raw), _BYTES)})
+    hashes = {raw[at : at + _BYTES] for at in range(0, len(raw), _BYTES)}
+    places: dict[str, list[int]] = {}
+    for at, item in numbered(source):
+        if _hash(item.id) in hashes:
+            places.setdefault(item.id, []).append(at)
     with Faults() as faults:
         for name, lines in places.items():
             for line in lines[1:]:
                 faults.add(duplicate_error(f"document id {name!r}", lines[0]).at(place(source), line))
         if faults:
             faults.more += int(np.count_nonzero(repeated > located[-1]))
-
-
-def _places(source: Source[Item], hashes: Collection[bytes]) -> dict[str, list[int]]:
-    """Find the places of the ids that have one of the hashes, in the order of the source."""
-    places: dict[str, list[int]] = {}
-    for at, item in numbered(source):
-        if _hash(item.id) in hashes:
-            places.setdefault(item.id, []).append(at)
-    return places
 
 
 _SEARCHED = 5_000  # ids among which the nearest one is looked for

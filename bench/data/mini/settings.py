@@ -1,7 +1,9 @@
 """What decides a world: sizes and rates, and the named settings under which methods are compared."""
 
+import json
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from importlib.resources import files
 
 from bench.core.errors import UsageError
 from bench.core.files import digest
@@ -60,16 +62,10 @@ DEFAULT = WorldSettings()
 """The settings of everything that is called mini without more words."""
 
 PRESETS: Mapping[str, WorldSettings] = {
-    settings.name: settings
-    for settings in (
-        DEFAULT,
-        replace(DEFAULT, name="few-names", name_rate=0.4),
-        replace(DEFAULT, name="many-names", name_rate=1.0),
-        replace(DEFAULT, name="no-order", ordered=False),
-        replace(DEFAULT, name="noisy-synonyms", synonyms=4),
-    )
+    name: WorldSettings(name, **changes)
+    for name, changes in json.loads(files("bench.data.mini").joinpath("worlds.json").read_bytes()).items()
 }
-"""The five settings under which a ranking of methods is reported, so that anyone can see what the world favours."""
+"""The variants of the world under which a ranking of methods is reported, so that anyone can see what each favours."""
 
 
 def check(what: str, name: str, names: Collection[str]) -> None:

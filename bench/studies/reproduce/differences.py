@@ -70,6 +70,15 @@ def compare(theirs: Content, ours: Content, their_values: PerQuery, our_values: 
 
     Identical numbers are OK whatever else differs. Means up to `CLOSE` apart are close where only libraries, device,
     threads or processor can be the reason. All else differs. Legs without per-query values are compared by their means.
+
+    Args:
+        theirs: the file's content.
+        ours: the replayed result's content.
+        their_values: the file's per-query values; empty where they are not there.
+        our_values: the replayed ones.
+
+    Returns:
+        The verdict, why, every measure of every leg, and the causes.
     """
     values = tuple(_values(theirs, ours, their_values, our_values))
     differences = causes(theirs, ours)

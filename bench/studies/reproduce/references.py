@@ -60,9 +60,18 @@ def references(plugins: Plugins, names: Sequence[str]) -> list[tuple[RunPreset, 
 def check_references(
     selected: Sequence[tuple[RunPreset, str]], request: Request, plugins: Plugins, store: Store, shown: Shown
 ) -> Iterator[ReferenceCheck]:
-    """Run each preset on each suite as `given` says (folders, device, settings) and yield a check for each value.
+    """Run presets and compare their values with those that their plugins expect.
 
-    Where data, a model or a method are not here, a suite's values are skipped with the reason.
+    Args:
+        selected: presets, each with a suite, as `references` returns them.
+        request: folders, device and settings of the runs.
+        plugins: what is installed.
+        store: where stages are kept.
+        shown: a plan → what shows its progress, for a `with`.
+
+    Yields:
+        A check of each value; where data, a model or a method are not here, those of the suite are skipped with the
+        reason.
     """
     for preset, suite in selected:
         expects = preset.expects[suite]

@@ -48,7 +48,15 @@ class Replay:
 
 
 def request_of(content: Content, options: ReplayOptions) -> Request:
-    """Compose the request that makes a result again. Raises `UsageError` for files that `given` does not place."""
+    """Compose the request that makes a result again.
+
+    Args:
+        content: the result file's content.
+        options: where files of the maker's lie here, and what should hold over the file's settings.
+
+    Raises:
+        UsageError: the row needs a file or folder that neither the result nor the options place.
+    """
     original = reproduction_request([content], whole=False)
     legs = (leg for legs in content["tasks"].values() for leg in legs.values())
     machine: Mapping[str, Any] = next((leg["compute"] for leg in legs if leg.get("compute")), {})
@@ -76,7 +84,20 @@ def request_of(content: Content, options: ReplayOptions) -> Request:
 
 
 def prepared(content: Content, options: ReplayOptions, plugins: Plugins, store: Store) -> Replay:
-    """Plan the stages of a result's row; raises as `request_of` and `plan` do, and where no system here is that row."""
+    """Plan the stages of a result's row, and no others.
+
+    Args:
+        content: the result file's content.
+        options: as in `request_of`.
+        plugins: what is installed.
+        store: where stages are kept.
+
+    Returns:
+        The request, its plan, and in what the row differs from the file already.
+
+    Raises:
+        UsageError: as `request_of` and `plan` do, and where no system here is that row.
+    """
     request = request_of(content, options)
     full_plan = plan(request, plugins, store)
     cell, legs, identity = _find_cell(content, full_plan)
@@ -90,7 +111,17 @@ def prepared(content: Content, options: ReplayOptions, plugins: Plugins, store: 
 
 
 def replay(ready: Replay, plugins: Plugins, store: Store, listener: Listener) -> results.Published:
-    """Make the row again and publish it in the request's folder of results; raises `BenchError` as its stages do."""
+    """Make the row again and publish it in the request's folder of results.
+
+    Args:
+        ready: as `prepared` returns it.
+        plugins: what is installed.
+        store: where stages are kept.
+        listener: hears of the stages at work.
+
+    Raises:
+        UsageError: a stage failed.
+    """
     outcome = run(ready.request, plugins, store, listener, ready.plan)
     if outcome.failed:
         raise UsageError(f"the row cannot be made again: {outcome.failed[0].reason}")

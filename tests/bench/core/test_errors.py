@@ -9,10 +9,10 @@ from bench.testing import fields
 from tests.conftest import cases
 
 
-@pytest.mark.parametrize(("given", "sentence"), cases("the-sentence-is-made-of-the-fields"))
-def test_the_sentence_is_made_of_the_fields(given: dict[str, str], sentence: str) -> None:
+@pytest.mark.parametrize(("error_fields", "sentence"), cases("the-sentence-is-made-of-the-fields"))
+def test_the_sentence_is_made_of_the_fields(error_fields: dict[str, str], sentence: str) -> None:
     """Parts that are empty leave no trace."""
-    assert str(UsageError(**given)) == sentence
+    assert str(UsageError(**error_fields)) == sentence
 
 
 @pytest.mark.parametrize("kind", [BenchError, UsageError, ConfigError, PluginError, StoreError])

@@ -44,16 +44,16 @@ def test_ties_by_hand() -> None:
 
 
 @given(candidates(), TIES)
-def test_order_is_that_of_the_definition(drawn: tuple[list[str], list[float]], tie: Tie) -> None:
+def test_order_is_that_of_the_definition(scored: tuple[list[str], list[float]], tie: Tie) -> None:
     """Agree with two stable sorts of plain Python on any candidates."""
-    documents, scores = drawn
+    documents, scores = scored
     assert order(documents, scores, tie) == by_definition(documents, scores, tie)
 
 
 @given(candidates(), TIES, st.integers(min_value=1, max_value=40))
-def test_best_is_a_prefix_of_the_whole_order(drawn: tuple[list[str], list[float]], tie: Tie, k: int) -> None:
+def test_best_is_a_prefix_of_the_whole_order(scored: tuple[list[str], list[float]], tie: Tie, k: int) -> None:
     """A cut never changes who stands before whom, ties at the cut included."""
-    documents, scores = drawn
+    documents, scores = scored
     ranking = best("q", documents, scores, k, tie)
     expected = by_definition(documents, scores, tie)[:k]
     precision = np.float32 if tie == "trec" else np.float64
@@ -75,7 +75,7 @@ def test_best_and_cut_by_hand() -> None:
     assert (len(ranking.documents), len(ranking.scores)) == (0, 0)
 
 
-class Asked(Sequence[str]):
+class CountedReads(Sequence[str]):
     """A lazy sequence of ids that notes which were looked up."""
 
     def __init__(self, size: int) -> None:
@@ -98,7 +98,7 @@ def test_best_looks_up_only_the_ids_that_compete() -> None:
     scores = np.zeros(1_000_000, np.float32)
     scores[:9] = np.arange(20, 11, -1)
     scores[[500, 700, 900]] = 5
-    documents = Asked(len(scores))
+    documents = CountedReads(len(scores))
     ranking = best("q", documents, scores, 10, "trec")
     assert documents.looked_up == {*range(9), 500, 700, 900}
     assert ranking.documents == (*(f"d{at}" for at in range(9)), "d900")
