@@ -25,9 +25,9 @@ from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.data.corpora.shards import Shards
 from bench.hookspecs import hookimpl
 from bench.pipeline import identity
-from bench.pipeline.legs import Legs
+from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.stages import init
-from bench.pipeline.systems import System
+from bench.pipeline.systems.system import System
 from bench.plugins import Plugins, load
 from bench.store.store import Store
 from bench.training.determinism import reproducible
@@ -343,5 +343,5 @@ def two_processes(tmp_path: Path) -> TwoProcesses:
 def hash_of(system: System) -> str:
     """Return the hash of a system without fine-tunings."""
     with TemporaryDirectory() as folder:
-        legs = Legs(Store(Path(folder)), load(), ())
-        return identity.hash_of(system, identity.untuned_graph(system, legs))
+        graph = GraphBuilder(Store(Path(folder)), load().measures_by_name)
+        return identity.hash_of(system, identity.untuned_graph(system, graph))

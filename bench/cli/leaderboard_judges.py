@@ -12,10 +12,10 @@ from bench.core.files import digest
 from bench.core.messages import bare
 from bench.data.formats.faults import RecordError
 from bench.evaluation.results.format import DEV
+from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.judging import Judging, judging_what_can_be
-from bench.pipeline.legs import Legs
-from bench.pipeline.selection import tasks_of
 from bench.pipeline.settings import resolve_run
+from bench.pipeline.tasks import tasks_of
 from bench.plugins import Plugins
 from bench.store.store import Store
 from bench.types import DataRequest, Run, Suite, Task
@@ -54,9 +54,10 @@ class SuiteJudges:
         report: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._report = report
-        self._plugins, self._store, self._data_dir, self._folders = plugins, store, data_dir, folders
+        self._plugins, self._data_dir, self._folders = plugins, data_dir, folders
         settings, harness_settings = resolve_run()
-        self._builder, self._unknown = Legs(store, plugins, harness_settings), settings.data.unknown_ids
+        self._graph = GraphBuilder(store, plugins.measures_by_name, harness_settings)
+        self._unknown = settings.data.unknown_ids
         self._read = cache(self._judging)
         self._task = cache(self._load)
 
@@ -106,7 +107,7 @@ class SuiteJudges:
             measures=tuple(map(str, judge.protocol.measures)),
             tie=loaded.tie,
             drop_identical=loaded.drop_identical,
-            depth=self._builder.protocol(loaded).depth,
+            depth=self._graph.protocol(loaded).depth,
             score=score,
             missing_documents=missing_documents,
             not_computable=dict.fromkeys(judge.lacking, "the texts of its passages are not here"),
@@ -145,5 +146,5 @@ class SuiteJudges:
         task_leg = next((candidate for candidate in loaded.legs if candidate.name == leg), None)
         if task_leg is None:
             raise UsageError(f"{task} has no leg {leg!a} here")
-        measures = self._builder.protocol(loaded).measures  # all of them, whatever can be computed here
-        return judging_what_can_be(loaded, task_leg, measures, self._builder, self._store, self._unknown)
+        measures = self._graph.protocol(loaded).measures  # all of them, whatever can be computed here
+        return judging_what_can_be(loaded, task_leg, measures, self._graph, self._unknown)

@@ -14,7 +14,6 @@ from bench.cli.output import Lines, json_option, notice, print_json, warn_of_fai
 from bench.config.request import Request
 from bench.evaluation.compare.paired_tests import PairedTest, compare_run
 from bench.evaluation.tables import duration
-from bench.pipeline.forgotten_prompts import measure
 from bench.pipeline.plan import plan
 from bench.pipeline.run import Outcome, run
 from bench.plugins import Plugins, load
@@ -57,7 +56,6 @@ def carry_through(
     warn_of_faiss()
     ready = plan(request, plugins, store)
     notice(*ready.warnings)
-    notice(*measure(ready.lints, store))
     if ready.seconds > 1 and not quiet and sys.stderr.isatty():
         notice(f"about {duration(ready.seconds)} of work; `bench plan` says what")
     with Lines(ready.steps, quiet=quiet, log=log) as lines:

@@ -15,15 +15,16 @@ from bench.data.contamination.pair_texts import pair_texts
 from bench.data.contamination.search import Text
 from bench.data.pairs.leaks import TABLE
 from bench.pipeline.fine_tunings import Tuning
-from bench.pipeline.legs import Legs
-from bench.pipeline.pretraining import sample
-from bench.pipeline.selection import suites_of, tasks_of
+from bench.pipeline.graph import GraphBuilder
+from bench.pipeline.pretraining import corpus_name, pretraining
 from bench.pipeline.settings import resolve_run
 from bench.pipeline.stages import audit
 from bench.pipeline.stages.read import Read
-from bench.pipeline.systems import System
+from bench.pipeline.systems.system import System
+from bench.pipeline.tasks import suites_of, tasks_of
 from bench.plugins import Plugins
 from bench.store.graph import Listener, NullListener, Step, closure, make, steps
+from bench.store.inputs import Inputs
 from bench.store.leases import leased
 from bench.store.store import Artefact, Store
 from bench.types import DataRequest, Json, PairFormat, Source
@@ -77,7 +78,8 @@ def training(request: Request, store: Store, plugins: Plugins) -> Training:
     if pairs is not None:
         return Training(pairs.name, pairs, _digest(pairs, store), _size(pairs))
     run = resolve_run(profile=profile(), sets=request.sets)[0]
-    corpus = sample(request, profile(), run, store, "", plugins)
+    name = corpus_name(request.corpus, profile(), run)
+    corpus = pretraining(name, "", request.data_dir, run, Inputs(store), plugins.corpora_by_name)
     source = corpus.documents
     texts = Source(source.name, source.reader, source.files, partial(_texts, source))
     return Training(corpus.corpus, texts, corpus.digest, _size(source))
@@ -97,18 +99,18 @@ def _size(source: Source[Text] | Source[Document]) -> float:
 
 def prepare(request: Request, plugins: Plugins, store: Store, rules: AuditConfig) -> Prepared:
     """Name everything that an audit needs; nothing is read but checksums. Raises as `Experiment.resolve` does."""
-    suites = suites_of(request, plugins)
+    suites = suites_of(request.suites, request.tasks, plugins)
     size = profile(request.profile or DEFAULT)
     settings, setting_rows = resolve_run(profile=size, sets=request.sets)
     asked_data = DataRequest(choose_data(size, request.data), request.data_dir, request.offline, settings.mini.world)
-    builder = Legs(store, plugins, setting_rows)
+    graph = GraphBuilder(store, plugins.measures_by_name, setting_rows)
     trained_on = training(request, store, plugins)
     together = _Together(trained_on, rules, store)
     legs = []
     for suite in suites:
         for task in tasks_of(suite, request.tasks, asked_data):
             for leg in task.legs:
-                reading = builder.read(task, leg, settings.data.unknown_ids)
+                reading = graph.read(task, leg, settings.data.unknown_ids)
                 audited_leg = audit.Asked(store.folder(reading), leg.corpus.items)
                 legs.append(AuditedLeg(task.id, leg.name, together.stage(reading, audited_leg)))
     return Prepared(trained_on, rules, tuple(legs))

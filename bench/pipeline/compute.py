@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from bench.config.profiles import Profile
-from bench.config.request import Request
 from bench.core.contract import TrainingJob
 from bench.core.errors import UsageError
 from bench.core.machine import cores, processor
@@ -61,29 +60,51 @@ def several(identity: dict[str, Json], machine: Compute) -> dict[str, Json]:
     return identity if machine.processes == 1 else {**identity, "processes": machine.processes, "together": _TOGETHER}
 
 
-def compute(request: Request, size: Profile, config: ComputeConfig, *, trains: bool = True) -> Compute:
-    """Choose device and threads. Raises `UsageError` for devices and processes that are not there."""
-    device = size.device if request.device == "auto" else request.device
-    if request.devices is not None:  # of a machine that is not here
+def compute(
+    config: ComputeConfig,
+    size: Profile,
+    device: str,
+    executor: str,
+    workers: int | None,
+    *,
+    absent: bool = False,
+    trains: bool = True,
+) -> Compute:
+    """Choose device and threads.
+
+    Args:
+        config: what settings say of the processor.
+        size: whose device `auto` stands for.
+        device: `auto`, `cpu`, `cuda`, `cuda:N` or `mps`.
+        executor: where stages run: `local`, `ray` or `slurm`.
+        workers: stages at a time of the local executor; None for as many as fit.
+        absent: the machine is another one than this, which is only planned for.
+        trains: an encoder is trained.
+
+    Raises:
+        UsageError: devices or processes that are not there.
+    """
+    chosen = size.device if device == "auto" else device
+    if absent:
         shares = config.shard_workers or 1
-        return Compute(device, config.threads or _MOST_THREADS, config.processes, shares, shares)
-    launched = process_group()
-    if launched and trains and (config.processes, request.executor) != (launched.member.world, "local"):
+        return Compute(chosen, config.threads or _MOST_THREADS, config.processes, shares, shares)
+    launched, local = process_group(), executor == "local"
+    if launched and trains and (config.processes, executor) != (launched.member.world, "local"):
         raise UsageError(
             where="--processes",
-            found=f"{config.processes} with --executor {request.executor}",
+            found=f"{config.processes} with --executor {executor}",
             expected=f"{launched.member.world} with --executor local: the processes that a launcher has started",
         )
-    device_count, local = 1, request.executor == "local"
-    if device != "cpu" and local:  # else the machine that looks for it is another
+    device_count = 1
+    if chosen != "cpu" and local:  # else the machine that looks for it is another
         processes = config.processes if trains and not launched else 1
-        device_count = _available(device, request.device == "auto", size, processes)
+        device_count = _available(chosen, device == "auto", size, processes)
     threads = config.threads or min(cores(), _MOST_THREADS)
-    if local and request.workers == 1:
-        return Compute(device, threads, config.processes)
+    if local and workers == 1:
+        return Compute(chosen, threads, config.processes)
     shares = config.shard_workers or device_count
-    searchers = (shares if device == "cpu" else min(shares, device_count)) if local else 1
-    return Compute(device, threads, config.processes, shares, searchers)
+    searchers = (shares if chosen == "cpu" else min(shares, device_count)) if local else 1
+    return Compute(chosen, threads, config.processes, shares, searchers)
 
 
 def _available(device: str, by_profile: bool, size: Profile, processes: int) -> int:

@@ -1,7 +1,7 @@
-"""Which fine-tunings stand before a test: a suite's recipe for a setting, with what the user says over it."""
+"""Which fine-tunings precede a test: a suite's recipe for a setting, with what the user says over it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,7 +10,8 @@ from bench.config.layers import dump
 from bench.config.profiles import DEFAULT, Profile
 from bench.core.errors import ConfigError, PluginError, UsageError
 from bench.core.messages import bare, unknown
-from bench.pipeline.settings import Settings
+from bench.pipeline.settings import Settings, Variant, resolve
+from bench.plugins import Plugins
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import DataRequest, FineTuning, Json, Source, Suite, Task, TrainingPair
 
@@ -32,6 +33,7 @@ class Tuning:
     source: str  # where pairs and values come from, in a sentence
     shots: int | None = None  # how many pairs were drawn; None for all of them
     replaced: str = ""  # name of the recipe's pairs in whose place those of the user's stand; empty where none do
+    miner: Variant | None = None  # the method that mines hard negatives, where it is not the encoder itself
 
     @property
     def dev(self) -> Source[TrainingPair] | None:
@@ -53,6 +55,26 @@ class Tuning:
         }
 
 
+@dataclass(frozen=True)
+class Recipes:
+    """What precedes the test on each task in a setting, first to last, by the id of the task or of its dev questions.
+
+    `PLACEHOLDER` is among the tasks: what precedes it identifies the system.
+    """
+
+    encoder: Mapping[str, tuple[Tuning, ...]] = field(default_factory=dict)
+    reranker: Mapping[str, tuple[Tuning, ...]] = field(default_factory=dict)
+    dev: Mapping[str, Task] = field(default_factory=dict)  # the dev questions of tasks, where a system chooses by them
+
+    def of_encoder(self, task: Task) -> tuple[Tuning, ...]:
+        """Return the fine-tunings of the encoder before a task."""
+        return self.encoder.get(task.id, ())
+
+    def of_reranker(self, task: Task) -> tuple[Tuning, ...]:
+        """Return what the re-ranker is trained on before a task."""
+        return self.reranker.get(task.id, ())
+
+
 def tunings(
     suite: Suite,
     setting: str,
@@ -61,6 +83,7 @@ def tunings(
     resolved: Settings,
     size: Profile,
     seed: int,
+    plugins: Plugins,
 ) -> Mapping[str, tuple[Tuning, ...]]:
     """Resolve the recipe of a setting by task id: none for a setting that tunes nothing.
 
@@ -69,8 +92,9 @@ def tunings(
     task that the recipe has no pairs for is left out.
 
     Raises:
-        UsageError: an unknown recipe, or files that are not there.
+        UsageError: an unknown recipe, files that are not there, or a miner that nobody brings.
         ConfigError: values that do not go together.
+        PluginError: a miner that needs an encoder of its own.
     """
     recipes = suite.recipes.get(setting)
     if not recipes:
@@ -94,15 +118,29 @@ def tunings(
         if len(pairs) == len(recipe):
             provenance = [_provenance(*parts, request, size) for parts in zip(recipe, user_pairs, strict=True)]
             chain = [_tuning(*parts) for parts in zip(recipe, pairs, configs, provenance, user_pairs, strict=True)]
-            chains[task.id] = (*chain[:-1], _sample_shots(chain[-1], section.shots, seed))
+            chain = [replace(tuning, miner=retriever(tuning.config.mine, plugins)) for tuning in chain]
+            sampled = _sample_shots(chain[-1], section.shots, 0 if task.id == PLACEHOLDER.id else seed)
+            chains[task.id] = (*chain[:-1], sampled)
     return chains
 
 
-def recipe_of(
-    suite: Suite, setting: str, request: DataRequest, resolved: Settings, size: Profile
-) -> tuple[Tuning, ...]:
-    """Return the recipe of a setting as it identifies a system, whatever the task and seed; raises as `tunings`."""
-    return tunings(suite, setting, (PLACEHOLDER,), request, resolved, size, 0)[PLACEHOLDER.id]
+def retriever(name: str, plugins: Plugins) -> Variant | None:
+    """Return the method that mines hard negatives, with its default settings; None for `none` and `self`.
+
+    Raises:
+        PluginError: a method that searches with an encoder.
+        UsageError: nobody brings it.
+    """
+    if name in ("none", "self"):
+        return None
+    method = plugins.method(name)
+    if method.retriever is None or method.contract is not None:
+        raise PluginError(
+            where=f"tune.mine={name}",
+            found=f"{name}, which needs an encoder of its own" if method.retriever else f"{name}, no retriever",
+            expected="a method that indexes and searches by itself, e.g. bm25",
+        )
+    return Variant(method, resolve([method])[name])
 
 
 def replaced(tunings: Iterable[Tuning]) -> list[str]:

@@ -7,23 +7,20 @@ address of a result: data, tasks, seeds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench.core.files import digest
 from bench.core.system_graph import DIGITS, Graph, system_hash
-from bench.pipeline.fine_tunings import PLACEHOLDER, Tuning
-from bench.pipeline.legs import Asked
-from bench.pipeline.names import public
+from bench.pipeline.fine_tunings import PLACEHOLDER, Recipes, Tuning
+from bench.pipeline.graph import GraphBuilder
+from bench.pipeline.public_names import public
+from bench.pipeline.systems.system import System
 from bench.store.stage import Stage
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import Corpus, Json, Leg, Readout, Source, Task
-
-if TYPE_CHECKING:
-    from bench.pipeline.legs import Legs
-    from bench.pipeline.systems import System
 
 PASSAGE_LANGUAGE, QUERY_LANGUAGE = "qaa", "qab"
 """Codes that ISO 639-2 reserves for local use. They differ, since what is done to one side alone must be seen."""
@@ -40,18 +37,14 @@ class SystemIdentity:
     graph: dict[str, dict[str, Json]]
 
 
-def identify(system: System, recipe: Sequence[Tuning], reranker_recipe: Sequence[Tuning], legs: Legs) -> SystemIdentity:
-    """Return the identity of a system.
-
-    Args:
-        system: a method with every choice that precedes the test.
-        recipe: its fine-tunings on the placeholder task, first to last.
-        reranker_recipe: what its re-ranker is trained on there, first to last.
-        legs: what builds stages.
-    """
-    graph = _graph(system, recipe, reranker_recipe, legs)
-    plain = untuned_graph(system, legs) if recipe or reranker_recipe else graph
-    return SystemIdentity(hash_of(system, graph), hash_of(system, plain), graph)
+def identify(system: System, builder: GraphBuilder) -> SystemIdentity:
+    """Return the identity of a system, with what precedes the test on the placeholder task."""
+    graph = _graph(system, builder)
+    recipes = system.recipes
+    tuned = recipes.encoder.get(PLACEHOLDER.id) or recipes.reranker.get(PLACEHOLDER.id)
+    return SystemIdentity(
+        hash_of(system, graph), hash_of(system, untuned_graph(system, builder) if tuned else graph), graph
+    )
 
 
 def hash_of(system: System, graph: Graph) -> str:
@@ -59,21 +52,18 @@ def hash_of(system: System, graph: Graph) -> str:
     return system_hash(system.method.name, system.method.version, graph)
 
 
-def untuned_graph(system: System, legs: Legs) -> dict[str, dict[str, Json]]:
+def untuned_graph(system: System, builder: GraphBuilder) -> dict[str, dict[str, Json]]:
     """Return the graph of a system without fine-tunings; a re-ranker that is trained here is trained on some pairs."""
     some_pairs = (Tuning("", source("pairs"), FineTuningConfig(), ""),) if system.reranker_training else ()
-    return _graph(system, (), some_pairs, legs)
+    return _graph(system.with_recipes(Recipes(reranker={PLACEHOLDER.id: some_pairs})), builder)
 
 
-def _graph(
-    system: System, recipe: Sequence[Tuning], reranker_recipe: Sequence[Tuning], legs: Legs
-) -> dict[str, dict[str, Json]]:
-    run = system.resolved.run
-    task, dev = placeholder("test", run.data.language), placeholder("dev", run.data.language)
-    k, unknown_ids = run.search.k or task.depth, run.data.unknown_ids
-    recipes = tuple(recipe), tuple(reranker_recipe)
-    target = Asked(legs, task, task.legs[0], k, unknown_ids, SEED, *recipes, dev)
-    return system_graph(system.searched(target)[-1], partial(public, names=system.places))
+def _graph(system: System, builder: GraphBuilder) -> dict[str, dict[str, Json]]:
+    language = system.resolved.run.data.language
+    task, dev = placeholder("test", language), placeholder("dev", language)
+    prepared = system.with_recipes(replace(system.recipes, dev={PLACEHOLDER.id: dev}))
+    ranking = prepared.ranking(task, task.legs[0], SEED, builder)
+    return system_graph(ranking, partial(public, names=system.public_names))
 
 
 def system_graph(ranking: Stage, public: Callable[[Any], Any] = lambda choices: choices) -> dict[str, dict[str, Json]]:

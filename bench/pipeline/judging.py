@@ -11,12 +11,11 @@ from bench.core.errors import BenchError, UsageError
 from bench.data.formats.ids import Ids
 from bench.evaluation.measures.evaluate import Qrels
 from bench.evaluation.measures.specs import MeasureSpec
-from bench.pipeline.legs import Legs
+from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.stages import read, score, validate
 from bench.store.graph import NullListener, closure, make
 from bench.store.housekeeping import tidy
 from bench.store.leases import leased
-from bench.store.store import Store
 from bench.types import Leg, Run, Task
 
 if TYPE_CHECKING:
@@ -53,18 +52,18 @@ class Judging:
         return score.score(self.judgements, run, self.protocol, self.answered, queries)
 
 
-def judging(task: Task, leg: Leg, measures: Sequence[MeasureSpec], legs: Legs, store: Store, unknown: str) -> Judging:
+def judging(task: Task, leg: Leg, measures: Sequence[MeasureSpec], graph: GraphBuilder, unknown: str) -> Judging:
     """Read what judges a leg, through the store; the task's own checks run first and are kept there.
 
     `unknown` says what to do with judged documents that the corpus lacks: `refuse` or `keep`. Raises `UsageError` for
     files that are not there, `DataError` or `DataFaultsError` for malformed records.
     """
-    protocol = legs.protocol(task, measures)
+    protocol = graph.protocol(task, measures)
     if leg.candidates is not None:
         judgements, ids = _candidate_lists(leg)
         return Judging(protocol, judgements, None, ids)
-    reading = legs.read(task, leg, unknown)
-    texts = legs.texts(leg.corpus) if protocol.by_answers else None
+    store, reading = graph.store, graph.read(task, leg, unknown)
+    texts = graph.texts(leg.corpus) if protocol.by_answers else None
     items = closure([reading, *([texts] if texts else [])])
     with leased(store, [item.key for item in items]):
         tidy(store)
@@ -77,16 +76,16 @@ def judging(task: Task, leg: Leg, measures: Sequence[MeasureSpec], legs: Legs, s
 
 
 def judging_what_can_be(
-    task: Task, leg: Leg, measures: Sequence[MeasureSpec], legs: Legs, store: Store, unknown: str
+    task: Task, leg: Leg, measures: Sequence[MeasureSpec], graph: GraphBuilder, unknown: str
 ) -> Judging:
     """As `judging`; where only the passages' texts are missing, for the measures that need none."""
     try:
-        return judging(task, leg, measures, legs, store, unknown)
+        return judging(task, leg, measures, graph, unknown)
     except BenchError as error:
-        protocol = legs.protocol(task, measures)
+        protocol = graph.protocol(task, measures)
         if not (protocol.by_answers and protocol.by_documents):
             raise
-        result = judging(task, leg, protocol.by_documents, legs, store, unknown)
+        result = judging(task, leg, protocol.by_documents, graph, unknown)
         reason = str(error)
         return replace(result, lacking={str(measure): reason for measure in protocol.by_answers})
 

@@ -8,11 +8,10 @@ from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.core.network import offline
 from bench.evaluation.tables import duration
+from bench.pipeline.cells import Cell, NotApplicable
 from bench.pipeline.experiment import Experiment
-from bench.pipeline.forgotten_prompts import Suspicion, suspicions
-from bench.pipeline.identity import SystemIdentity
-from bench.pipeline.legs import Legs, LegStages
-from bench.pipeline.selection import Cell, NotApplicable
+from bench.pipeline.graph import LegStages
+from bench.pipeline.prompt_check import prompt_warnings
 from bench.pipeline.stages.prepare import Prepare
 from bench.plugins import Plugins
 from bench.store.graph import Step, steps
@@ -25,10 +24,8 @@ class Plan:
 
     experiment: Experiment
     legs: tuple[tuple[LegStages, ...], ...]  # for each of its cells, the legs with their stages
-    identities: tuple[SystemIdentity, ...]  # for each of its cells, what its system is
     steps: tuple[Step, ...]  # every stage in the order of work
     warnings: tuple[str, ...] = ()
-    lints: tuple[Suspicion, ...] = ()  # see `bench.pipeline.forgotten_prompts.measure`
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -61,15 +58,12 @@ def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
     """Return the plan of a request; raises as `Experiment.resolve` does, and where an input file cannot be read."""
     with offline(request.offline):
         experiment = Experiment.resolve(request, plugins, store)
-        builder = Legs(store, plugins, experiment.settings)
-        legs = tuple(tuple(cell.legs(builder)) for cell in experiment.cells)
+        legs = tuple(tuple(cell.legs(experiment.graph)) for cell in experiment.cells)
         targets = [leg.score for cell in legs for leg in cell]
-        lints = tuple(suspicions(builder, experiment.cells))
         todo = tuple(steps(targets, store))
         lacks = [f"{error}; without them `bench run` does not begin" for error in lacking(todo)]
-        warnings = (*experiment.warnings, *_shallow(legs), *(lint.sentence for lint in lints), *lacks)
-        identities = tuple(cell.identity(builder) for cell in experiment.cells)
-        return Plan(experiment, legs, identities, todo, warnings, lints)
+        prompts = prompt_warnings(experiment.cells, [owned.value for owned in plugins.methods.values()])
+        return Plan(experiment, legs, todo, (*experiment.warnings, *_shallow(legs), *prompts, *lacks))
 
 
 def lacking(todo: Sequence[Step]) -> list[UsageError]:

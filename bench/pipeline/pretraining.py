@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.core.contract import Document
 from bench.data.corpora.named import NamedCorpus, is_named
-from bench.pipeline.names import places
+from bench.pipeline.public_names import public_names
 from bench.store.inputs import Inputs
 from bench.types import Json, Source
 
 if TYPE_CHECKING:
     from bench.config.profiles import Profile
-    from bench.config.request import Request
     from bench.pipeline.settings import RunConfig
-    from bench.plugins import Plugins
-    from bench.store.store import Store
-    from bench.types import Preset
+    from bench.types import PretrainingCorpus
 
 MINI = "mini"
 
@@ -33,7 +30,7 @@ class Pretraining:
     documents: Source[Document]
     digest: Json  # decides the documents: reader and hashes of files
     tokens: int  # the budget; 0 where it is in operations or steps
-    places: Mapping[str, str] = field(default_factory=dict)  # of the backbone: path → public name
+    public_names: Mapping[str, str] = field(default_factory=dict)  # of the backbone: path → public name
     of_world: bool = False  # the corpus is the embedded world's, not a folder of that name
     flops: float | None = None  # the budget in floating-point operations; None: in tokens or steps
     steps: int | None = None  # the budget in changes of the weights
@@ -45,49 +42,44 @@ class Pretraining:
         return self.backbone.startswith("scratch:")
 
 
+def corpus_name(name: str | None, size: Profile, run: RunConfig) -> str:
+    """Return the name of the corpus to train on: the one given, else the profile's, else the synthetic world's."""
+    if name or size.corpus:
+        return name or size.corpus
+    from bench.data.mini import variant
+
+    return variant(run.mini.world).corpus  # `mini`, or `mini-few-names` and the like
+
+
 def pretraining(
-    request: Request, size: Profile, run: RunConfig, store: Store, plugins: Plugins, preset: Preset | None
+    name: str,
+    backbone: str,
+    data_dir: Path | None,
+    run: RunConfig,
+    inputs: Inputs,
+    corpora: Mapping[str, PretrainingCorpus],
 ) -> Pretraining:
-    """Choose backbone, corpus and budget: the options, else those of the method's own preset, else the profile's."""
-    budget = {name: value for name, value in run.budget if value is not None}
-    usual = {"tokens": size.budget} if size.budget else {"steps": (preset and preset.steps) or size.steps}
-    name = _corpus_name(request, size, run, preset)
-    plan = _on(name, request, request.backbone or (preset and preset.backbone) or size.backbone, run, store, plugins)
-    return replace(plan, **(budget or usual))
+    """Return what a backbone is trained on; the budget is 0.
 
+    Args:
+        name: of the corpus: one of the synthetic world, one that plugins bring, a folder or a file.
+        backbone: what is trained, or whose tokenizer reads the corpus.
+        data_dir: folder of official data, where corpora of plugins lie.
+        run: the harness's own settings.
+        inputs: takes checksums of files.
+        corpora: corpora of plugins by name.
 
-def sample(
-    request: Request, size: Profile, run: RunConfig, store: Store, backbone: str, plugins: Plugins
-) -> Pretraining:
-    """Choose the corpus that post-processing is fitted on where nothing is pretrained; the budget is 0.
-
-    `backbone` says whose tokenizer reads the corpus. Raises `UsageError` for a corpus that is not there.
+    Raises:
+        UsageError: there is no such corpus.
     """
-    return _on(_corpus_name(request, size, run), request, backbone, run, store, plugins)
-
-
-def _corpus_name(request: Request, size: Profile, run: RunConfig, preset: Preset | None = None) -> str:
-    """The corpus's name: the option, else that of the method's own preset, else the profile's."""
-    name = request.corpus or (preset and preset.corpus) or size.corpus
-    if not name:
-        from bench.data.mini import variant
-
-        name = variant(run.mini.world).corpus  # `mini`, or `mini-few-names` and the like
-    return name
-
-
-def _on(name: str, request: Request, backbone: str, run: RunConfig, store: Store, plugins: Plugins) -> Pretraining:
-    model_places = places([backbone], Inputs(store))
-    if is_named(name, plugins.corpora_by_name):
-        corpus = NamedCorpus.of(name, plugins.corpora_by_name, request.data_dir)
-        return Pretraining(backbone, name, corpus.source(), corpus.identity(), 0, model_places, named=corpus)
+    names = public_names([backbone], inputs)
+    if is_named(name, corpora):
+        corpus = NamedCorpus.of(name, corpora, data_dir)
+        return Pretraining(backbone, name, corpus.source(), corpus.identity(), 0, names, named=corpus)
     documents = _documents(name, run)
-    digest: dict[str, Json] = {
-        "reader": documents.reader,
-        "files": [store.hash_input(path) for path in documents.files],
-    }
+    digest: dict[str, Json] = {"reader": documents.reader, "files": [inputs.hash(path) for path in documents.files]}
     short = Path(name).name or name  # without its place on this machine
-    return Pretraining(backbone, short, documents, digest, 0, model_places, _of_world(name))
+    return Pretraining(backbone, short, documents, digest, 0, names, _of_world(name))
 
 
 def _documents(name: str, run: RunConfig) -> Source[Document]:

@@ -16,30 +16,27 @@ from bench.evaluation import results
 from bench.evaluation.curves import curves
 from bench.evaluation.results.identity import encoder_error, same_system_error, tuned_by_task
 from bench.pipeline.audit import badges
+from bench.pipeline.cells import Cell
 from bench.pipeline.fine_tunings import Tuning
-from bench.pipeline.identity import SystemIdentity
-from bench.pipeline.legs import LegStages
-from bench.pipeline.names import public
-from bench.pipeline.selection import Cell
+from bench.pipeline.graph import LegStages
+from bench.pipeline.public_names import public
 from bench.pipeline.settings import row_json
 from bench.pipeline.stages import score, search
-from bench.pipeline.systems import System
+from bench.pipeline.systems.system import System
 from bench.store.store import Artefact, Store
 from bench.training.config import LOG
 
 
-def publish(
-    root: Path, cell: Cell, legs: Sequence[LegStages], identity: SystemIdentity, store: Store, size: Profile
-) -> results.Published:
+def publish(root: Path, cell: Cell, legs: Sequence[LegStages], store: Store, size: Profile) -> results.Published:
     """Merge a cell's legs into its result file."""
     settings = [_settings(cell.system, tuned) for tuned in (False, True)]
     entries = [_entry(cell, leg, store, settings) for leg in legs]
-    return results.publish(root, heading_of(cell, identity, size), entries, cell.suite.macros)
+    return results.publish(root, heading_of(cell, size), entries, cell.suite.macros)
 
 
-def refuse_unlike(root: Path, cell: Cell, legs: Sequence[LegStages], identity: SystemIdentity, size: Profile) -> None:
+def refuse_unlike(root: Path, cell: Cell, legs: Sequence[LegStages], size: Profile) -> None:
     """Raise `UsageError` where a cell's legs cannot join the result that is there, before anything is run."""
-    path = root / heading_of(cell, identity, size).folder / results.RESULT
+    path = root / heading_of(cell, size).folder / results.RESULT
     try:
         published = read_sealed(path)
     except (OSError, ValueError):
@@ -50,8 +47,8 @@ def refuse_unlike(root: Path, cell: Cell, legs: Sequence[LegStages], identity: S
         entry = {"keys": {name: stage.key for name, stage in leg.by_name.items()}, "libraries": leg.libraries}
         entry |= {"compute": machine.identity()} if machine else {}
         tasks.setdefault(leg.task.id, {})[leg.leg.name] = entry
-    unlike = same_system_error(published["system"], asdict(identity))
-    if unlike := unlike or encoder_error(tasks, by_task=tuned_by_task(identity.graph)):
+    unlike = same_system_error(published["system"], asdict(cell.identity))
+    if unlike := unlike or encoder_error(tasks, by_task=tuned_by_task(cell.identity.graph)):
         raise UsageError(
             where=path,
             found=unlike,
@@ -60,11 +57,11 @@ def refuse_unlike(root: Path, cell: Cell, legs: Sequence[LegStages], identity: S
         )
 
 
-def heading_of(cell: Cell, identity: SystemIdentity, size: Profile) -> results.Heading:
+def heading_of(cell: Cell, size: Profile) -> results.Heading:
     """Return what the result file of a cell is about."""
     suite = cell.suite
     return results.Heading(
-        system={**cell.system.about(), **asdict(identity)},
+        system={**cell.system.about(), **asdict(cell.identity)},
         suite={
             **{name: getattr(suite, name) for name in ("name", "version", "title", "primary", "stands_for")},
             **({"parallel": suite.parallel} if suite.parallel else {}),
@@ -83,12 +80,13 @@ def _entry(cell: Cell, leg: LegStages, store: Store, settings: Sequence[list[dic
     scored = store.open(leg.score)
     if scored is None:
         raise StoreError(f"the scores of {leg.score.title} vanished from {store.root}; type the same command again")
-    tunings, reranker_tunings = cell.tuned(leg.task), cell.reranker_tunings(leg.task)
+    recipes = cell.system.recipes
+    tunings, reranker_tunings = recipes.of_encoder(leg.task), recipes.of_reranker(leg.task)
     learnt = (
         *tunings,
         *(part for part in reranker_tunings if part.pairs.name not in {tuning.pairs.name for tuning in tunings}),
     )
-    audits = badges(store, cell.system, learnt, leg.read, cell.suite.pair_formats)
+    audits = badges(store, cell.system, learnt, leg.score.leg, cell.suite.pair_formats)
     artefacts = {stage: store.open(item) for stage, item in stages.items()}
     machine = cell.system.compute
     content = {
@@ -116,7 +114,7 @@ def _entry(cell: Cell, leg: LegStages, store: Store, settings: Sequence[list[dic
         if (series := _training_curves(stage, artefact))
     }
     run, values = scored.folder / score.CUT, scored.folder / score.VALUES
-    silent = empty_file(store.folder(leg.search) / search.RUN)
+    silent = empty_file(store.folder(leg.score.ranking) / search.RUN)
     known_silent = silent if silent.is_file() else None
     return results.Entry(
         leg.task.id, leg.leg.name, public(content, _names(cell)), run, values, stage_curves, known_silent
@@ -127,7 +125,7 @@ def _names(cell: Cell) -> dict[str, str]:
     """Return path → public name of all that a result may speak of: models, and the user's training pairs."""
     typed = [cell.system.resolved.run.tune.data, *(part.resolved.run.tune.data for part in cell.system.parts)]
     pairs = {data: Path(data).name for data in typed if data and "/" in data}
-    return {**cell.system.places, **pairs}
+    return {**cell.system.public_names, **pairs}
 
 
 def _training_curves(stage: str, artefact: Artefact | None) -> dict[str, Any]:
@@ -176,7 +174,7 @@ def heading_row(cell: Cell, size: Profile) -> dict[str, Any]:
 def row(heading: Mapping[str, Any], leg: LegStages, store: Store, published: results.Published) -> dict[str, Any]:
     """One row of `bench run --json`."""
     entry = published.content["tasks"][leg.task.id][leg.leg.name]
-    run_file = store.folder(leg.search) / search.RUN
+    run_file = store.folder(leg.score.ranking) / search.RUN
     return {
         **heading,
         "task": leg.task.id,

@@ -13,9 +13,9 @@ from bench.core.machine import cores
 from bench.core.network import offline
 from bench.evaluation.results import Published
 from bench.evaluation.results.scores import Scores
+from bench.pipeline.cells import Cell
 from bench.pipeline.plan import Plan, lacking, plan
 from bench.pipeline.publish import heading_row, publish, refuse_unlike, row
-from bench.pipeline.selection import Cell
 from bench.plugins import Plugins
 from bench.store.executors import executor
 from bench.store.graph import Listener, closure, steps
@@ -54,9 +54,9 @@ def run(request: Request, plugins: Plugins, store: Store, listener: Listener, re
     for error in lacking(todo.steps):
         raise error
     _writable(todo.experiment.results)
-    for cell, legs, identity in zip(todo.cells, todo.legs, todo.identities, strict=True):
-        refuse_unlike(todo.experiment.results, cell, legs, identity, todo.profile)
-    with offline(request.offline), leased(store, [step.stage.key for step in todo.steps]):
+    for cell, legs in zip(todo.cells, todo.legs, strict=True):
+        refuse_unlike(todo.experiment.results, cell, legs, todo.profile)
+    with offline(todo.experiment.offline), leased(store, [step.stage.key for step in todo.steps]):
         tidy(store)
         return _published(_renewed(todo, store), plugins, store, listener)
 
@@ -72,14 +72,14 @@ def _published(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -
     """Run what the store lacks and write the result files, all artefacts being leased."""
     results, size = todo.experiment.results, todo.profile
     failed = carry_out(todo, plugins, store, listener)
-    broken = {id(failure.cell) for failure in failed}
+    broken = [failure.cell for failure in failed]
     rows: list[dict[str, Any]] = []
     averages: list[dict[str, Any]] = []
     published = []
-    for cell, legs, identity in zip(todo.cells, todo.legs, todo.identities, strict=True):
-        if id(cell) in broken:
+    for cell, legs in zip(todo.cells, todo.legs, strict=True):
+        if any(cell is broken_cell for broken_cell in broken):
             continue
-        result = publish(results, cell, legs, identity, store, size)
+        result = publish(results, cell, legs, store, size)
         published.append(result)
         plugins.notify("bench_scored", result=result.content)
         heading = heading_row(cell, size)

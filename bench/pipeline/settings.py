@@ -215,7 +215,7 @@ class Variant:
     method: Method
     resolved: Settings
     grid: CellReference | None = None
-    places: Mapping[str, str] = field(default_factory=dict)  # of its model: path → public name
+    public_names: Mapping[str, str] = field(default_factory=dict)  # of its model: path → public name
 
 
 def variants(request: Request, methods: Sequence[Method], preset: str | None, size: Profile) -> list[Variant]:

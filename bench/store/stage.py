@@ -100,7 +100,7 @@ class Stage(ABC):
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Do the work into `space`, given the artefacts of the inputs by field name; return facts. Pure."""
 
-    @property
+    @cached_property
     def inputs(self) -> dict[str, Stage]:
         """The stages that it rests on, by field name."""
         return {item.name: value for item in fields(self) if isinstance(value := getattr(self, item.name), Stage)}

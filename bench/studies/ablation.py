@@ -14,8 +14,8 @@ from bench.evaluation.compare.paired_tests import SeedResults, paired_tests
 from bench.evaluation.grid import CellResult, Direction, describe, direction
 from bench.evaluation.results import Published, Result, headline, task_value
 from bench.evaluation.tables import Column, Table, percent
+from bench.pipeline.cells import Cell
 from bench.pipeline.run import Outcome
-from bench.pipeline.selection import Cell
 from bench.studies.grid import finished, read_out
 from bench.types import Preset
 

@@ -13,11 +13,11 @@ from bench.data.formats.trec import read_empty, read_qrels, read_run, run_lines
 from bench.evaluation.measures.evaluate import coverage
 from bench.evaluation.measures.specs import parse, parse_many
 from bench.evaluation.tables import Column, Table, as_html, percent
+from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.judging import LegIds, judging
-from bench.pipeline.legs import Legs
-from bench.pipeline.selection import all_known, tasks_of
 from bench.pipeline.settings import resolve_run
 from bench.pipeline.stages import score
+from bench.pipeline.tasks import all_known, tasks_of
 from bench.plugins import Plugins
 from bench.store.store import Store
 from bench.types import Candidates, DataRequest, Ranking, Run, Source, Tie
@@ -194,7 +194,8 @@ def score_against_task(
         if measures
         else tuple(parse(name, extra_measures) for name in target.measures)
     )
-    judge = judging(target, part, specs, Legs(store, plugins, harness_settings), store, settings.data.unknown_ids)
+    graph = GraphBuilder(store, plugins.measures_by_name, harness_settings)
+    judge = judging(target, part, specs, graph, settings.data.unknown_ids)
     empty: tuple[str, ...] = ()
     if official and part.candidates is not None:
         rankings = official_order(part.candidates)

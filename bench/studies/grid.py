@@ -14,9 +14,9 @@ from typing import Any
 from bench.config.request import Request
 from bench.evaluation.grid import Grid, GridRun
 from bench.evaluation.results import Published
+from bench.pipeline.cells import Cell
 from bench.pipeline.plan import Plan, plan
 from bench.pipeline.run import Outcome, run
-from bench.pipeline.selection import Cell
 from bench.plugins import Plugins
 from bench.store.graph import Listener
 from bench.store.store import Store

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from bench.core.errors import BenchError, DataError, DataFaultsError, UsageError
 from bench.data.corpora.named import NamedCorpus
-from bench.pipeline.legs import Legs
-from bench.pipeline.selection import tasks_of
+from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.settings import resolve_run
+from bench.pipeline.tasks import tasks_of
 from bench.plugins import Plugins
 from bench.store.graph import Listener, closure, make
 from bench.store.stage import Stage
@@ -69,7 +69,7 @@ def prepare(suite: Suite, names: Sequence[str], data_dir: Path | None, plugins: 
         Each leg with the stage that reads it, or with its fault where it cannot even be loaded.
     """
     settings, harness_settings = resolve_run()
-    builder = Legs(store, plugins, harness_settings)
+    builder = GraphBuilder(store, plugins.measures_by_name, harness_settings)
     inspection: list[tuple[Inspected, Stage | None]] = []
     for name in names:
         try:

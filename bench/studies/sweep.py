@@ -29,10 +29,10 @@ from bench.core.messages import bare, shown
 from bench.evaluation.grid import Grid, GridRun
 from bench.evaluation.results import headline
 from bench.evaluation.tables import Column, Table, duration, percent
-from bench.pipeline.legs import LegStages
+from bench.pipeline.cells import Cell
+from bench.pipeline.graph import LegStages
 from bench.pipeline.plan import Plan, plan
 from bench.pipeline.run import carry_out
-from bench.pipeline.selection import Cell
 from bench.pipeline.settings import variants
 from bench.plugins import Owned, Plugins
 from bench.store.graph import Listener

@@ -35,6 +35,6 @@ def test_dialogues_are_of_their_world(tmp_path: Path) -> None:
     """Another system than that of the documents, in the same world: no warning, no shared key of training."""
     talks, documents = planned(tmp_path, "mini-dialogues"), planned(tmp_path, "mini")
     assert talks.warnings == documents.warnings == ()
-    assert {one.hash for one in talks.identities}.isdisjoint(one.hash for one in documents.identities)
+    assert {cell.identity.hash for cell in talks.cells}.isdisjoint(cell.identity.hash for cell in documents.cells)
     other = planned(tmp_path, "mini-few-names-dialogues")
     assert other.warnings == ("trained on mini-few-names, tested in another world (mini)",)

@@ -12,8 +12,9 @@ import pytest
 from bench.config.request import Request
 from bench.data.contamination.index import AuditConfig
 from bench.pipeline.audit import badges, carry_out, prepare, sentence, typed
-from bench.pipeline.dense import Pretrained, Trained
 from bench.pipeline.plan import plan
+from bench.pipeline.systems.dense import Pretrained, Trained
+from bench.pipeline.systems.post_processed import PostProcessed
 from bench.plugins import load
 from bench.store.graph import NullListener
 from bench.store.store import Store
@@ -97,7 +98,7 @@ def test_results_know_their_audit(tiny: Path, corpus: Path, tmp_path: Path) -> N
         cell.system.untrained: (cell.system, nodes[0]) for cell, nodes in zip(planned.cells, planned.legs, strict=True)
     }
     trained, leg = legs[False]
-    reading = leg.read
+    reading = leg.score.leg
     assert badges(store, trained, (), reading) == [{"corpus": "corpus", "audited": None}]
     (audited,) = carry_out(prepare(request, plugins, store, AuditConfig()), store, NullListener())
     (badge,) = badges(store, trained, (), reading)
@@ -114,7 +115,7 @@ def test_results_know_their_audit(tiny: Path, corpus: Path, tmp_path: Path) -> N
     assert isinstance(trained, Trained)
     plain = Pretrained("plain", trained.method, trained.resolved, trained.machine)
     assert badges(store, plain, (), reading) == []
-    assert badges(store, plain.processed(trained.pretraining_plan), (), reading) == [badge]
+    assert badges(store, PostProcessed.from_system(plain, trained.pretraining_plan), (), reading) == [badge]
     other_corpus = plan(replace(request, corpus="mini"), plugins, store)
     assert [badges(store, cell.system, (), reading) for cell in other_corpus.cells if not cell.system.untrained] == [
         [{"corpus": "mini", "audited": None}]
@@ -131,8 +132,8 @@ def test_pairs_of_a_tuning_are_audited_by_their_file(tiny: Path, tmp_path: Path)
     tuned = replace(tuned, results=tmp_path / "results", sets=(f"tune.data={pairs}",))
     planned = plan(tuned, plugins, store)
     cell, nodes = planned.cells[0], planned.legs[0]
-    reading = nodes[0].read
-    tunings = cell.tuned(cell.tasks[0])
+    reading = nodes[0].score.leg
+    tunings = cell.system.recipes.of_encoder(cell.tasks[0])
     (of_corpus, before) = badges(store, cell.system, tunings, reading)
     assert (of_corpus["audited"], before["audited"]) == (None, None)
     carry_out(prepare(replace(tuned, corpus=str(pairs), sets=()), plugins, store, AuditConfig()), store, NullListener())
@@ -153,7 +154,7 @@ def test_pairs_of_a_split_are_audited_by_its_name(tmp_path: Path, tiny: Path) ->
     for sets in ((), ("tune.shots=1",)):
         planned = plan(replace(tuned, sets=(f"tune.data={folder}:train", *sets)), plugins, store)
         (cell, *_), ((leg, *_), *_) = planned.cells, planned.legs
-        tuned_badges.append(badges(store, cell.system, cell.tuned(cell.tasks[0]), leg.read)[1])
+        tuned_badges.append(badges(store, cell.system, cell.system.recipes.of_encoder(cell.tasks[0]), leg.score.leg)[1])
     assert [badge["key"] for badge in tuned_badges] == [audited.key] * 2
     counts = audited.artefact.facts["queries"]
     assert counts["exact"] == counts["of"] > 0
@@ -171,7 +172,9 @@ def test_few_shot_pairs_of_public_sets_have_a_name(tmp_path: Path, tiny: Path) -
     request = Request(("crop",), ("beir",), tasks=("scifact", "nfcorpus"), corpus="mini", settings=("few-shot",))
     request = replace(request, data="official", data_dir=root, offline=True, results=tmp_path / "results")
     cell = plan(request, load(), Store(tmp_path / "store")).cells[0]
-    names = {task.id: [typed(tuning.pairs.files) for tuning in cell.tuned(task)] for task in cell.tasks}
+    names = {
+        task.id: [typed(tuning.pairs.files) for tuning in cell.system.recipes.of_encoder(task)] for task in cell.tasks
+    }
     assert names == {name: [[f"{root / name}:train"]] for name in ("beir/scifact", "beir/nfcorpus")}
 
 

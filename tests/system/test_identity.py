@@ -16,10 +16,11 @@ from bench.config.fields import leaves_of, values_of
 from bench.config.layers import written
 from bench.config.request import Request
 from bench.core.errors import BenchError, PluginError
+from bench.pipeline.fine_tunings import PLACEHOLDER
 from bench.pipeline.identity import system_graph
 from bench.pipeline.plan import Plan, plan
 from bench.pipeline.settings import RunConfig
-from bench.pipeline.systems import System
+from bench.pipeline.systems.system import System
 from bench.plugins import Plugins, load
 from bench.store.graph import closure
 from bench.store.stage import ENVIRONMENT, IDLE, Cost, Stage, named
@@ -64,12 +65,13 @@ class Row:
 def rows(planned: Plan) -> dict[tuple[str, str], Row]:
     """Return the systems of a plan by method and what distinguishes its rows."""
     table = {}
-    for cell, subsets, identity in zip(planned.cells, planned.legs, planned.identities, strict=True):
+    for cell, subsets in zip(planned.cells, planned.legs, strict=True):
         system = cell.system
-        kind = f"{type(system).__name__}{' by protocol' if system.protocol else ''}{' tuned' if cell.recipe else ''}"
+        tuned = system.recipes.of_encoder(PLACEHOLDER)
+        kind = f"{type(system).__name__}{' by protocol' if system.protocol else ''}{' tuned' if tuned else ''}"
         kind = f"{kind} of {type(inner).__name__}" if (inner := getattr(system, "inner", None)) else kind
-        keys = frozenset(stage.key for stage in subsets[0].search.chain())
-        table[system.method.name, kind] = Row(identity.hash, keys)
+        keys = frozenset(stage.key for stage in subsets[0].score.ranking.chain())
+        table[system.method.name, kind] = Row(cell.identity.hash, keys)
     return table
 
 
@@ -238,7 +240,9 @@ def test_the_graph_of_a_system_holds_no_machine(plugins: Plugins, store: Store) 
     single_threaded, two_threaded = (
         plan(replace(RERANKED, sets=(f"compute.threads={count}",)), plugins, store) for count in (1, 2)
     )
-    assert [row.graph for row in single_threaded.identities] == [row.graph for row in two_threaded.identities]
-    assert {step.key for step in closure([single_threaded.legs[0][0].search])}
-    names = {node["stage"] for identity in single_threaded.identities for node in identity.graph.values()}
+    assert [cell.identity.graph for cell in single_threaded.cells] == [
+        cell.identity.graph for cell in two_threaded.cells
+    ]
+    assert {step.key for step in closure([single_threaded.legs[0][0].score.ranking])}
+    names = {node["stage"] for cell in single_threaded.cells for node in cell.identity.graph.values()}
     assert {"read", "validate", "prepare", "init", "train", "tune", "encode", "weigh", "fuse", "rerank"} <= names

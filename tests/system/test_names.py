@@ -10,8 +10,8 @@ import pytest
 
 from bench.config.request import Request
 from bench.core.system_graph import system_hash
-from bench.pipeline.names import places, public
 from bench.pipeline.plan import plan
+from bench.pipeline.public_names import public, public_names
 from bench.plugins import load
 from bench.store.inputs import Inputs
 from bench.store.store import Store
@@ -40,7 +40,7 @@ def test_names_of_folders(tmp_path: Path, home: Path) -> None:
     inputs = Inputs(Store(tmp_path / "store"))
 
     def name(value: str) -> str | None:
-        return places([value, None, "", "owner/name", "encoder"], inputs).get(value)
+        return public_names([value, None, "", "owner/name", "encoder"], inputs).get(value)
 
     first = name(model(home / "all-MiniLM-L6-v2"))
     assert first is not None
@@ -89,4 +89,4 @@ def test_no_place_is_published(tmp_path: Path, home: Path, corpus: Path, tiny: P
     sets_moved = (f"method.model={tmp_path}/moved/tiny-encoder",)
     request = Request(("pretrained",), ("beir",), tasks=(str(tiny),), sets=sets_moved, device="cpu")
     moved = plan(request, load(), Store(tmp_path / "store"))
-    assert (moved.cells[0].system.label, moved.identities[0].hash) == (label, system["hash"])
+    assert (moved.cells[0].system.label, moved.cells[0].identity.hash) == (label, system["hash"])

@@ -28,7 +28,7 @@ STAGES = """
 encode fit fuse index init mine mine_encode mine_index mine_search pairs pool post prepare read rerank score search
 texts train train_cross tune validate weigh
 """
-"""All but `audit` and `lint`, which no plan has."""
+"""All but `audit`, which no plan has."""
 
 COMMANDS: dict[str, str] = json.loads((GOLDEN / "commands.json").read_text(encoding="utf-8"))
 """Name → the words after `bench plan`."""

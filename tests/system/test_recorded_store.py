@@ -34,7 +34,7 @@ RUNS: dict[str, str] = RECORDED["runs"]
 """Name → the words after `bench run`; the last one reads what `bench export` wrote after the first one."""
 AUDIT = f"data audit --corpus corpus {TASK} --store store --json"
 STAGES = """
-audit encode fit fuse index init lint mine mine_index mine_search pairs pool post prepare read rerank score search
+audit encode fit fuse index init mine mine_index mine_search pairs pool post prepare read rerank score search
 texts train train_cross tune validate
 """
 """All but `mine_encode`, which is as `encode`, and `weigh`, which needs dev questions."""
@@ -122,7 +122,7 @@ def test_every_stage_is_in_the_store(place: Path, bench: Callable[[str], str]) -
 
 @pytest.mark.parametrize("name", RUNS)
 def test_nothing_is_run_again(name: str, bench: Callable[[str], str], place: Path) -> None:
-    """Every stage of the run is found, and no stage beside it is made either (`lint` is not among a run's)."""
+    """Every stage of the run is found, and no other stage is made."""
     before = _artefacts(place)
     outcome = json.loads(bench(f"run {RUNS[name]} {PINNED} --results again"))
     assert [stage for stage in outcome["stages"] if stage["state"] != "cached"] == []

@@ -10,10 +10,10 @@ from bench.data.formats.trec import read_run
 from bench.evaluation.measures.evaluate import without_identical
 from bench.pipeline.stages import read
 from bench.pipeline.stages.read import Read
-from bench.pipeline.stages.search import RUN, Rules, write
+from bench.pipeline.stages.search import RUN, RankingStage, Rules, write
 from bench.retrieval.fusion import Scale, interpolate, reciprocal_rank
 from bench.retrieval.settings import FuseConfig
-from bench.store.stage import ENVIRONMENT, IDLE, OPTIONAL, SPREAD, Cost, Stage
+from bench.store.stage import IDLE, OPTIONAL, Cost, Stage
 from bench.types import Item, Json, Ranking, Run
 
 WEIGHT = "weight.json"
@@ -21,7 +21,7 @@ WEIGHT = "weight.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fuse(Stage):
+class Fuse(RankingStage):
     """Two runs → one."""
 
     name, code = "fuse", 1
@@ -29,9 +29,7 @@ class Fuse(Stage):
     second: Stage
     leg: Read
     weight: Stage | None = field(default=None, metadata=OPTIONAL)  # None where it is given, or none is needed
-    rules: Rules = field(metadata=SPREAD)
     fuse: FuseConfig
-    tag: str = field(metadata=ENVIRONMENT)
     who: str = field(metadata=IDLE)
 
     title = property(lambda self: f"{self.who} {self.leg.title}")

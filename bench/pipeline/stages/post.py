@@ -1,7 +1,7 @@
 """post: vectors + a fitted post-processing → vectors, in the same order under the same ids."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
 from pathlib import Path
 
@@ -34,8 +34,9 @@ class PostProcess(Stage):
     language: str  # of the vectors as the key has it: empty where one map serves all, or each item says its own
     machine: Mapping[str, int] = field(metadata=named("compute", ENVIRONMENT))  # its `threads`, which alone matter
     of: str = field(metadata=IDLE)  # language of the vectors, empty where each item says its own
+    who: str = field(metadata=IDLE)  # the system whose vectors these are
 
-    title = property(lambda self: self.vectors.title)
+    title = property(lambda self: replace(self.vectors, who=self.who).title)
     cost = property(lambda self: Cost("post", self.vectors.cost.units, 2e5))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:

@@ -21,10 +21,10 @@ from bench.pipeline.compute import LIBRARIES, Compute
 from bench.pipeline.stages import read
 from bench.pipeline.stages.fuse import of, opened
 from bench.pipeline.stages.read import Read
-from bench.pipeline.stages.search import RUN, Rules
+from bench.pipeline.stages.search import RUN, RankingStage, Rules
 from bench.pipeline.stages.texts import StoreTexts, Texts
 from bench.pipeline.stages.train_cross import TrainCross, located
-from bench.store.stage import ENVIRONMENT, IDLE, OPTIONAL, SPREAD, Cost, Stage, named
+from bench.store.stage import ENVIRONMENT, IDLE, OPTIONAL, Cost, Stage, named
 from bench.training.cross_encoder_config import MODEL
 from bench.types import Item, Json, Ranking, Run
 
@@ -35,7 +35,7 @@ _PAIRS = 512  # a part: a second on a device, a minute or two of a small model o
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rerank(Stage):
+class Rerank(RankingStage):
     """Run → run in the order of a cross-encoder."""
 
     name, code, libraries = "rerank", 1, LIBRARIES
@@ -44,10 +44,8 @@ class Rerank(Stage):
     leg: Read
     texts: StoreTexts  # what the model reads of passages
     trained: TrainCross | None = field(default=None, metadata=named("model", OPTIONAL))  # None: the model is there
-    rules: Rules = field(metadata=SPREAD)
     model: Json  # decides the weights of a model that is there already
     depth: int  # documents of each query that are scored anew
-    tag: str = field(metadata=ENVIRONMENT)
     compute: Compute = field(metadata=ENVIRONMENT)
     place: str = field(metadata=IDLE)  # folder or id of the cross-encoder that is there
     who: str = field(metadata=IDLE)

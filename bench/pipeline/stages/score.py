@@ -19,7 +19,7 @@ from bench.evaluation.measures.evaluate import Scores, evaluate, without_identic
 from bench.evaluation.measures.specs import MeasureSpec, looks_for_answers
 from bench.pipeline.stages import read
 from bench.pipeline.stages.read import Read
-from bench.pipeline.stages.search import RUN
+from bench.pipeline.stages.search import RUN, RankingStage
 from bench.pipeline.stages.texts import StoreTexts, Texts
 from bench.store.stage import IDLE, OPTIONAL, SPREAD, Cost, Stage, named
 from bench.types import Json, Measure, OfficialScorer, Ranking, Run, Tie
@@ -35,7 +35,7 @@ class Score(Stage):
     """Run + judgements → measures."""
 
     name, code = "score", 1
-    ranking: Stage = field(metadata=named("run"))
+    ranking: RankingStage = field(metadata=named("run"))
     leg: Read
     texts: StoreTexts | None = field(default=None, metadata=OPTIONAL)  # of the passages, where answers are looked for
     suite: Mapping[str, Json]

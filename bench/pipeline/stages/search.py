@@ -39,14 +39,20 @@ class Rules:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search(Stage):
+class RankingStage(Stage):
+    """A stage that writes a run."""
+
+    rules: Rules = field(metadata=SPREAD)
+    tag: str = field(metadata=ENVIRONMENT)  # last column of the run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search(RankingStage):
     """Index + leg → run of a method that searches by itself."""
 
     name, code = "search", 1
     index: Index
     leg: Read
-    rules: Rules = field(metadata=SPREAD)
-    tag: str = field(metadata=ENVIRONMENT)
 
     title = property(lambda self: f"{self.index.method.name} {self.leg.title}")
     cost = property(lambda self: Cost(f"search {self.index.method.name}", self.leg.questions, _RATE, start=1.0))
@@ -66,14 +72,12 @@ class EncoderSearch(Search):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MineSearch(Stage):
+class MineSearch(RankingStage):
     """Index of a pool → run of its queries."""
 
     name, code = "mine_search", 1
     index: MineIndex
     pool: BuildPool  # the pool, which holds queries as a leg does
-    rules: Rules = field(metadata=SPREAD)
-    tag: str = field(metadata=ENVIRONMENT)
 
     title = property(lambda self: self.index.title)
     cost = property(lambda self: Cost(f"search {self.index.method.name}", self.pool.cost.units, _RATE))

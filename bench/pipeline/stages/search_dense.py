@@ -9,24 +9,22 @@ from bench.core.workspace import Workspace
 from bench.pipeline.stages import read
 from bench.pipeline.stages.pool import BuildPool
 from bench.pipeline.stages.read import Read
-from bench.pipeline.stages.search import Rules, write
+from bench.pipeline.stages.search import RankingStage, write
 from bench.retrieval.search import Similarity, VectorBlock, rank_candidates, search
 from bench.retrieval.vectors import Vectors
-from bench.store.stage import ENVIRONMENT, IDLE, SPREAD, Cost, Needs, Stage, named
+from bench.store.stage import IDLE, Cost, Needs, Stage, named
 from bench.types import Item, Json, Ranking
 
 
 @dataclass(frozen=True, kw_only=True)
-class DenseSearch(Stage):
+class DenseSearch(RankingStage):
     """Vectors of queries and passages → run."""
 
     name, code, libraries = "search", (1, 1), ("numpy",)
-    queries: Stage
     passages: Stage
+    queries: Stage
     leg: Read | BuildPool  # the queries' ids, and candidates where there are some
-    rules: Rules = field(metadata=SPREAD)
     similarity: Similarity
-    tag: str = field(metadata=ENVIRONMENT)
     device: str = field(default="cpu", metadata=IDLE)
     workers: int = field(default=1, metadata=IDLE)  # devices, or threads of the processor
     who: str = field(default="", metadata=IDLE)

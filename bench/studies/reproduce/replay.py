@@ -9,11 +9,10 @@ from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.evaluation import results
 from bench.evaluation.command import ANYWHERE, reproduction_request
-from bench.pipeline.identity import SystemIdentity
-from bench.pipeline.legs import LegStages
+from bench.pipeline.cells import Cell
+from bench.pipeline.graph import LegStages
 from bench.pipeline.plan import Plan, plan
 from bench.pipeline.run import run
-from bench.pipeline.selection import Cell
 from bench.plugins import Plugins
 from bench.store.graph import Listener, steps
 from bench.store.store import Store
@@ -100,11 +99,11 @@ def prepared(content: Content, options: ReplayOptions, plugins: Plugins, store: 
     """
     request = request_of(content, options)
     full_plan = plan(request, plugins, store)
-    cell, legs, identity = _find_cell(content, full_plan)
+    cell, legs = _find_cell(content, full_plan)
     experiment = replace(full_plan.experiment, cells=(cell,))
     todo = tuple(steps([leg.score for leg in legs], store))
-    narrow = replace(full_plan, experiment=experiment, legs=(legs,), identities=(identity,), steps=todo)
-    system = {**cell.system.about(), "hash": identity.hash}
+    narrow = replace(full_plan, experiment=experiment, legs=(legs,), steps=todo)
+    system = {**cell.system.about(), "hash": cell.identity.hash}
     suite = {"name": cell.suite.name, "version": cell.suite.version}
     content_here = {"system": system, "suite": suite, "seed": cell.seed, "profile": full_plan.profile.name, "tasks": {}}
     return Replay(request, narrow, tuple(causes({**content, "tasks": {}}, content_here)))
@@ -128,21 +127,21 @@ def replay(ready: Replay, plugins: Plugins, store: Store, listener: Listener) ->
     return outcome.published[0]
 
 
-def _find_cell(content: Content, full_plan: Plan) -> tuple[Cell, tuple[LegStages, ...], SystemIdentity]:
+def _find_cell(content: Content, full_plan: Plan) -> tuple[Cell, tuple[LegStages, ...]]:
     """The cell of a plan that makes a row: by its hash, else by its label, else the one that is trained as it is."""
     system = content["system"]
     candidates = [
-        (cell, legs, identity)
-        for cell, legs, identity in zip(full_plan.cells, full_plan.legs, full_plan.identities, strict=True)
+        (cell, legs)
+        for cell, legs in zip(full_plan.cells, full_plan.legs, strict=True)
         if (cell.setting, cell.data) == (content["setting"], content["data"])
     ]
-    rules: tuple[Callable[[Cell, SystemIdentity], bool], ...] = (
-        lambda _, identity: identity.hash == system["hash"],
-        lambda cell, _: cell.system.label == system["label"],
-        lambda cell, _: cell.system.untrained == (system.get("budget") == 0),
+    rules: tuple[Callable[[Cell], bool], ...] = (
+        lambda cell: cell.identity.hash == system["hash"],
+        lambda cell: cell.system.label == system["label"],
+        lambda cell: cell.system.untrained == (system.get("budget") == 0),
     )
     for fits in rules:
-        mine = [row for row in candidates if fits(row[0], row[2])]
+        mine = [row for row in candidates if fits(row[0])]
         if mine:
             return mine[0]
     reasons = "; ".join(dict.fromkeys(cell.reason for cell in full_plan.refused))

@@ -94,14 +94,14 @@ def test_an_encoder_of_a_methods_own(tmp_path: Path, tiny: Path) -> None:
     request = bench.Request(("letters",), ("beir",), tasks=(str(tiny),), sets=("data.language=en",))
     outcome = ran(tmp_path, request, LETTERS)
     (leg,) = outcome.plan.legs[0]
-    assert [item.name for item in leg.stages] == ["validate", "read", "encode", "encode", "search", "score"]
+    assert [item.name for item in leg.stages] == ["validate", "encode", "read", "encode", "search", "score"]
     assert leg.resolved == {"similarity": "cos"}
     assert not {"torch", "transformers"} & set(leg.libraries)
     assert outcome.rows[0]["measures"]["R@100"] > 0.5
     typed = ran(tmp_path, replace(request, sets=(*request.sets, "encode.similarity=dot")), LETTERS)
     assert typed.plan.legs[0][0].resolved == {"similarity": "dot"}
     narrow = ran(tmp_path, replace(request, sets=(*request.sets, "method.width=2")), LETTERS)
-    assert len({result.plan.identities[0].hash for result in (outcome, typed, narrow)}) == 3
+    assert len({result.plan.cells[0].identity.hash for result in (outcome, typed, narrow)}) == 3
     vectors = [result.plan.legs[0][0].by_name["encode"].key for result in (outcome, typed, narrow)]
     assert vectors[0] == vectors[1] != vectors[2]
 
@@ -137,7 +137,7 @@ def test_a_retriever_gets_the_trained_encoder(tmp_path: Path, small: dict[str, A
     assert [row["system"] for row in outcome.rows] == ["signs", "signs@init"]
     (leg,) = outcome.plan.legs[0]
     names = " ".join(item.name for item in leg.stages)
-    assert names == "prepare init train validate read index search score"
+    assert names == "validate prepare init train index read search score"
     stages = leg.by_name
     assert stages["index"].inputs["encoder"].key == stages["search"].inputs["encoder"].key == stages["train"].key
     keys = {legs[0].by_name["index"].key for legs in outcome.plan.legs}

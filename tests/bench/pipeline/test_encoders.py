@@ -14,16 +14,14 @@ from bench.core.contract import Contract, Document
 from bench.core.errors import PluginError, UsageError
 from bench.data.pairs import sample_pairs, with_dev
 from bench.pipeline.compute import Compute
-from bench.pipeline.dense import Pretrained, Trained, backbone_warnings
-from bench.pipeline.encoders import Encoders
 from bench.pipeline.fine_tunings import Tuning, replaced, tunings
+from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.plan import plan
 from bench.pipeline.pretraining import Pretraining
-from bench.pipeline.selection import Cell
 from bench.pipeline.settings import resolve
 from bench.pipeline.stages.init import Init
+from bench.pipeline.systems.dense import Pretrained, Trained, backbone_warnings
 from bench.plugins import load
-from bench.store.inputs import Inputs
 from bench.store.store import Store
 from bench.types import DataRequest, FineTuning, Item, Method, Source, Suite, Task, TrainingPair
 from methods.bm25 import BM25
@@ -47,11 +45,10 @@ def backbone(tmp_path: Path) -> Path:
 
 
 def start(tmp_path: Path, method: Method, backbone: Path) -> Init:
-    contract = Contract(pooling="pooler")
-    pooled = replace(method, contract=lambda _: contract)
-    system = Pretrained(method.name, pooled, resolve([method])[method.name], Compute("cpu", 1))
-    encoders = Encoders(system, 0, Inputs(Store(tmp_path / "store")), load())
-    return encoders.backbone(str(backbone), contract)
+    pooled = replace(method, contract=lambda _: Contract(pooling="pooler"))
+    plan = Pretraining(str(backbone), "c", Source("c", "c/1", (), lambda: iter(())), "c", 1)
+    system = Trained(method.name, pooled, resolve([method])[method.name], Compute("cpu", 1), plan)
+    return system.start(0, GraphBuilder(Store(tmp_path / "store"), {}))
 
 
 def test_what_of_a_backbone_decides_the_start(tmp_path: Path, backbone: Path) -> None:
@@ -76,7 +73,7 @@ def test_a_rate_for_random_weights_warns_on_a_trained_backbone(tmp_path: Path) -
         resolved = resolve([method], profile=profile(), preset=preset, sets=sets)["crop"]
         pretraining = Pretraining(backbone, "mini", documents, None, 1000)
         system = Trained("crop", method, resolved, Compute("cpu", 1), pretraining)
-        return backbone_warnings([system, system.start()])
+        return backbone_warnings([system, system.before_training()])
 
     (sentence,) = warned("owner/model")
     assert "crop trains owner/model with method.learning_rate 0.002" in sentence
@@ -127,7 +124,7 @@ def task(name: str, data: str = "official") -> Task:
 
 def tunings_of(tested: Suite, *tasks: Task, sets: tuple[str, ...] = (), size: str = "small", seed: int = 0) -> Any:
     resolved = resolve([BM25], profile=profile(), sets=sets)[BM25.name]
-    return tunings(tested, "few-shot", tasks, DataRequest("official"), resolved, profile(size), seed)
+    return tunings(tested, "few-shot", tasks, DataRequest("official"), resolved, profile(size), seed, load())
 
 
 def test_a_recipe_is_for_all_tasks_or_has_pairs_of_each() -> None:
@@ -190,7 +187,9 @@ def test_the_source_names_a_paper_only_for_what_is_the_papers() -> None:
     assert tunings_of(suite(ours), task("beir/a"))["beir/a"][0].source == "ours: pairs at hand"
     resolved = resolve([BM25], profile=profile())[BM25.name]
     for size, values in (("mini", "values of profile mini"), ("small", "values as in a paper")):
-        by_id = tunings(suite(ENGLISH), "few-shot", [task("a")], DataRequest("mini"), resolved, profile(size), 0)
+        by_id = tunings(
+            suite(ENGLISH), "few-shot", [task("a")], DataRequest("mini"), resolved, profile(size), 0, load()
+        )
         assert by_id["a"][0].source == f"pairs of the embedded world; {values}"
 
 
@@ -206,12 +205,19 @@ def test_a_tuning_says_what_weights_are_chosen_by() -> None:
         assert tuning.about()["held_out"] == "share of the pairs, by lot"
 
 
-def test_a_cell_knows_the_tunings_of_dev_questions() -> None:
-    """They are those of the task that the questions belong to; a recipe without any pairs is the plugin's fault."""
-    by_id = tunings_of(suite(BY_TASK), task("beir/a"))
-    cell = Cell(None, SUITE, "few-shot", "official", 0, (task("beir/a"),), by_id, {"beir/a": task("beir/a@dev")})  # type: ignore[arg-type]  # no system takes part
-    assert cell.tuned(task("beir/a")) == cell.tuned(task("beir/a@dev")) == by_id["beir/a"]
-    assert cell.tuned(task("beir/b")) == ()
+def test_dev_questions_are_searched_with_the_encoder_of_their_task(tmp_path: Path) -> None:
+    """The weight of a fusion is chosen by the fine-tuned encoder that is tested, in every regime."""
+    request = Request(("bm25+crop",), ("mrtydi",), tasks=("sw", "fi"), settings=("multilingual",), device="cpu")
+    result = plan(request, load(), Store(tmp_path / "store"))
+    tested = [leg for cell, legs in zip(result.cells, result.legs, strict=True) if cell.system.parts for leg in legs]
+    assert len(tested) == 2
+    for leg in tested:
+        weigh = leg.by_name["weigh"]
+        tuned = {stage.key for stage in leg.by_name["encode"].chain() if stage.name == "tune"}
+        assert {stage.key for stage in weigh.chain() if stage.name == "tune"} == tuned != set()
+
+
+def test_a_recipe_without_pairs_is_the_plugins_fault() -> None:
     with pytest.raises(PluginError, match="fine-tuning on own names no pairs, expected `pairs` or `by_task`"):
         tunings_of(suite(replace(BY_TASK, by_task=None)), task("beir/a"))
 
@@ -248,7 +254,7 @@ def test_the_plan_tunes_each_task_by_itself(folders: Folders, tmp_path: Path, sm
     of = {name: [stage for stage in stages if stage.name == name] for name in ("train", "pairs", "tune")}
     assert [len(of_name) for of_name in of.values()] == [2, 4, 8]  # 2 seeds; × 2 tasks; × (trained, start)
     seed_tunings: list[Tuning] = [
-        cell.tunings["beir/scifact"][0] for cell in ready.cells if cell.system.label == "crop"
+        cell.system.recipes.encoder["beir/scifact"][0] for cell in ready.cells if cell.system.label == "crop"
     ]
     assert [tuning.shots for tuning in seed_tunings] == [1, 1]
     assert seed_tunings[0].pairs.reader != seed_tunings[1].pairs.reader  # another seed, other pairs

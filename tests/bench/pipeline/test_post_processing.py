@@ -7,16 +7,14 @@ from typing import Any
 from bench.config.base import Config
 from bench.core.contract import Contract
 from bench.pipeline.compute import Compute
-from bench.pipeline.dense import PostProcessing, Pretrained
-from bench.pipeline.encoders import Encoders
-from bench.pipeline.fine_tunings import Tuning
-from bench.pipeline.legs import Legs
+from bench.pipeline.fine_tunings import Recipes, Tuning
+from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.pretraining import Pretraining
 from bench.pipeline.settings import RunConfig, Settings
-from bench.pipeline.stages.encode import EncodePassages, EncodeQueries, EncodeSample
-from bench.pipeline.stages.init import EncoderStage
+from bench.pipeline.stages.encode import EncodeSample
 from bench.pipeline.stages.post import PostProcess
-from bench.plugins import load
+from bench.pipeline.systems.dense import Pretrained
+from bench.pipeline.systems.post_processed import PostProcessed
 from bench.retrieval.settings import PostConfig
 from bench.store.graph import closure
 from bench.store.stage import Stage
@@ -27,6 +25,12 @@ from bench.types import Corpus, Item, Judgement, Leg, Method, Source, Task, Trai
 PLAIN = Contract()
 PAIRS: Source[TrainingPair] = Source("p", "p/1", (), lambda: iter(()))
 PROMPTED = Contract(query_prompt="query: ", passage_prompt="passage: ")
+
+
+class ModelConfig(Config):
+    """Names a model that is never read."""
+
+    model: str = "owner/name"
 
 
 def nodes(
@@ -42,21 +46,20 @@ def nodes(
     run = RunConfig(post=PostConfig.model_validate({"kind": kind, **settings}))
     method = Method("x", "1", "", "", Config, contract=lambda _: contract)
     sample = Pretraining("scratch:1x32", "c", Source("c", "c/1", (), lambda: iter(())), "c", 1)
-    system = Pretrained("x", method, Settings(Config(), run, {}), Compute("cpu", 1)).processed(sample)
     items: Source[Item] = Source("i", "i/1", (), lambda: iter(()))
     judgements: Source[Judgement] = Source("j", "j/1", (), lambda: iter(()))
     leg = Leg("", items, judgements, Corpus("corpus", items, searched), query_language)
-    legs = Legs(Store(Path("never written")), load(), [])
-    encoders = Encoders(system, seed, legs.inputs, legs.plugins)
-    read = legs.read(Task("t", "mini", (leg,), ("RR@10",)), leg, "refuse")
-    encoder: EncoderStage = encoders.backbone("owner/name", contract)
-    shards = encoders.prepare(sample)
+    task = Task("t", "mini", (leg,), ("RR@10",))
+    recipes = Recipes()
     if tied is not None:
-        encoder = encoders.tuned(encoder, [Tuning("p", PAIRS, FineTuningConfig(tied=tied), "a paper")])
-    common: Any = {"encoder": encoder, "contract": contract, "compute": encoders.compute, "who": "x"}
-    passages = EncodePassages(role="passage", checked=read.corpus, corpus=read.corpus.corpus, **common)
-    queries = EncodeQueries(role="query", leg=read, **common)
-    return PostProcessing(encoders, encoder, contract, shards, leg).stages(passages, queries, read)
+        recipes = Recipes({task.id: (Tuning("p", PAIRS, FineTuningConfig(tied=tied), "a paper"),)})
+    dense = Pretrained("x", method, Settings(ModelConfig(), run, {}), Compute("cpu", 1))
+    system = PostProcessed.from_system(dense, sample).with_recipes(recipes)
+    search = system.ranking(task, leg, seed, GraphBuilder(Store(Path("never written")), {}))
+    passages, queries = search.passages, search.queries
+    assert isinstance(passages, PostProcess)
+    assert isinstance(queries, PostProcess)
+    return tuple({fit.key: fit for fit in (passages.fit, queries.fit)}.values()), passages, queries
 
 
 def samples(fits: Sequence[Stage]) -> set[tuple[str, str]]:

@@ -11,8 +11,8 @@ import pytest
 from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.pipeline import run as pipeline
-from bench.pipeline.joint import TRAINED
 from bench.pipeline.plan import Plan, plan
+from bench.pipeline.systems.reranked import TRAINED
 from bench.plugins import load
 from bench.store.graph import NullListener
 from bench.store.stage import Stage
@@ -52,13 +52,13 @@ def test_pairs_are_mined_learnt_and_used(planned: Planned) -> None:
     assert training.inputs["begun"].key in stages(plan, "init")
     assert mined.inputs["pairs"].key in stages(plan, "pairs")
     assert not stages(plan, "tune")
-    *names, texts, reranked, scored = (item.name for item in plan.legs[0][0].stages)
-    assert (texts, reranked, scored) == ("texts", "rerank", "score")
-    assert {"pairs", "mine", "init", "train_cross", "search"} <= set(names)
+    *names, reranked, scored = (item.name for item in plan.legs[0][0].stages)
+    assert (reranked, scored) == ("rerank", "score")
+    assert {"pairs", "mine", "init", "train_cross", "search", "texts"} <= set(names)
     plain = planned(MRTYDI, "rerank.mine=none")
     assert not keys(plain, "mine", "pool")
     assert not keys(plain, "train_cross") & keys(planned(), "train_cross")
-    assert plain.identities[0].hash != planned().identities[0].hash
+    assert plain.cells[0].identity.hash != planned().cells[0].identity.hash
 
 
 @pytest.mark.parametrize(("change", "unchanged", "rekeyed"), cases("what-enters-keys"))

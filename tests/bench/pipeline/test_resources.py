@@ -14,7 +14,6 @@ import torch
 from bench.cli import main
 from bench.config.layers import pretrained_as
 from bench.config.profiles import PROFILES, profile
-from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.core.machine import cores, processor
 from bench.pipeline.compute import compute
@@ -47,7 +46,7 @@ def test_without_limits_all_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert cores(tmp_path / "none", tmp_path / "none") == 6
     for available, threads, expected in ((6, None, 6), (6, 11, 11), (64, None, 8)):
         monkeypatch.setattr("bench.pipeline.compute.cores", partial(int, available))
-        assert compute(Request((), ()), profile(), ComputeConfig(threads=threads)).threads == expected
+        assert compute(ComputeConfig(threads=threads), profile(), "auto", "local", 1).threads == expected
 
 
 def test_the_processor_has_a_name(tmp_path: Path) -> None:
@@ -68,8 +67,7 @@ def test_workers_share_a_corpus(
 ) -> None:
     """On three GPUs: a share each unless somebody says otherwise; one where stages run one after the other."""
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
-    request = Request(device=device, workers=workers, executor=executor)
-    result = compute(request, profile(), ComputeConfig(shard_workers=shard_workers))
+    result = compute(ComputeConfig(shard_workers=shard_workers), profile(), device, executor, workers)
     assert [result.shares, result.searchers] == expected
 
 
@@ -131,7 +129,7 @@ def test_work_costs_what_the_backbone_does(tmp_path: Path, capsys: pytest.Captur
         with pytest.raises(SystemExit):
             main(typed.split())
         steps = json.loads(capsys.readouterr().out)["steps"]
-        seconds.append(next(step["seconds"] for step in steps if step["stage"] == stage))
+        seconds.append(max(step["seconds"] for step in steps if step["stage"] == stage))
     assert seconds[1] > 3 * seconds[0]
 
 

@@ -1,7 +1,7 @@
 """What enters the keys of tunings, and that nothing of a test comes near what is mined."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from itertools import islice
@@ -22,42 +22,49 @@ from bench.data.pairs import with_dev
 from bench.data.pairs.stored_pairs import StoredPairs
 from bench.pipeline import run as pipeline
 from bench.pipeline.compute import Compute
-from bench.pipeline.dense import Pretrained
-from bench.pipeline.encoders import Encoders
-from bench.pipeline.fine_tunings import Tuning
+from bench.pipeline.fine_tunings import Recipes, Tuning, retriever
+from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.plan import Plan, plan
+from bench.pipeline.pretraining import Pretraining
 from bench.pipeline.settings import resolve
-from bench.pipeline.stages.init import Init
+from bench.pipeline.stages.init import EncoderStage
 from bench.pipeline.stages.tune import Tune
+from bench.pipeline.systems.dense import Untrained
 from bench.plugins import Plugins, load
 from bench.store.graph import NullListener, closure, make, steps
-from bench.store.inputs import Inputs
 from bench.store.stage import Stage
 from bench.store.store import Store
 from bench.testing import fields
 from bench.training.fine_tuning_config import FineTuningConfig
-from bench.types import DataRequest, Item, Judgement, Method, Source, TrainingPair
+from bench.types import DataRequest, Item, Judgement, Method, Source, Task, TrainingPair
 from suites.tunings import languages, msmarco
 
 pairs: Source[TrainingPair] = Source("p", "p/1", (), lambda: iter(()))
 
 
-Build = Callable[..., Encoders]
+TASK = Task("t", "mini", (), ("RR@10",))
+Tuned = Callable[..., EncoderStage]
+
+
+def start_of(seed: int, plugins: Plugins, *sets: str) -> Untrained:
+    """Return a system whose encoder somebody else has trained, and which is fine-tuned alone."""
+    method = load().method("crop")
+    resolved = resolve([method], profile=profile(), sets=sets)["crop"]
+    backbone = Pretraining("owner/name", "c", Source("c", "c/1", (), lambda: iter(())), "c", 1)
+    return Untrained("crop", method, resolved, Compute("cpu", 1), backbone)
 
 
 @pytest.fixture
-def encoders(tmp_path: Path) -> Build:
-    def make(seed: int = 0, plugins: Plugins | None = None, *sets: str) -> Encoders:
-        method = load().method("crop")
-        system = Pretrained("crop", method, resolve([method], profile=profile(), sets=sets)["crop"], Compute("cpu", 1))
-        return Encoders(system, seed, Inputs(Store(tmp_path / "store")), plugins or load())
+def tuned(tmp_path: Path) -> Tuned:
+    """Return what fine-tunes an encoder by some steps, `owner/name` by none."""
 
-    return make
+    def encoder(steps: Sequence[Tuning], seed: int = 0, plugins: Plugins | None = None, *sets: str) -> EncoderStage:
+        brought = plugins or load()
+        chain = tuple(replace(step, miner=retriever(step.config.mine, brought)) for step in steps)
+        system = start_of(seed, brought, *sets).with_recipes(Recipes({TASK.id: chain}))
+        return system.encoder(TASK, seed, GraphBuilder(Store(tmp_path / "store"), brought.measures_by_name))
 
-
-def start() -> Init:
-    """An encoder that somebody else makes."""
-    return Init(backbone="owner/name", contract=Contract(), place="owner/name")
+    return encoder
 
 
 def tuning(**values: Any) -> Tuning:
@@ -69,74 +76,74 @@ def stages(target: Stage) -> list[str]:
     return sorted(stage.name for stage in closure([target]))
 
 
-def test_what_a_tuning_rests_on(encoders: Build) -> None:
+def test_what_a_tuning_rests_on(tuned: Tuned) -> None:
     """Pairs as they are, whatever mining would do; mined by a retriever, whatever the seed; or by a first tuning."""
-    plain = encoders().tuned(start(), [tuning()])
+    plain = tuned([tuning()])
     assert stages(plain) == ["init", "pairs", "tune"]
-    assert encoders().tuned(start(), [tuning(mine_keep=3, mine_margin=0.5, mine_to=7)]).key == plain.key
-    assert encoders().tuned(start(), [tuning(epochs=1.0)]).key != plain.key
-    mined = encoders().tuned(start(), [tuning(mine="bm25")])
+    assert tuned([tuning(mine_keep=3, mine_margin=0.5, mine_to=7)]).key == plain.key
+    assert tuned([tuning(epochs=1.0)]).key != plain.key
+    mined = tuned([tuning(mine="bm25")])
     assert stages(mined) == ["init", "mine", "mine_index", "mine_search", "pairs", "pool", "tune"]
     pairs_of = mined.inputs["pairs"]
-    assert encoders(1).tuned(start(), [tuning(mine="bm25", epochs=1.0)]).inputs["pairs"].key == pairs_of.key
+    assert tuned([tuning(mine="bm25", epochs=1.0)], 1).inputs["pairs"].key == pairs_of.key
     assert mined.inputs["start"].name == "init"
     # The first tuning is the one without mining; the second begins from the same start.
-    self_mined = encoders().tuned(start(), [tuning(mine="self")])
+    self_mined = tuned([tuning(mine="self")])
     mining = "mine", "mine_encode", "mine_encode", "mine_search"
     assert stages(self_mined) == ["init", *mining, "pairs", "pool", "tune", "tune"]
-    assert self_mined.inputs["start"].key == start().key
+    assert self_mined.inputs["start"].key == tuned([]).key
     vectors = [self_mined.inputs["pairs"].inputs[name] for name in ("queries", "passages")]
     assert {encoding.inputs["encoder"].key for encoding in vectors} == {plain.key}
     assert [encoding.identity()["role"] for encoding in vectors] == ["query", "passage"]
-    assert encoders(1).tuned(start(), [tuning(mine="self")]).inputs["pairs"].key != self_mined.inputs["pairs"].key
+    assert tuned([tuning(mine="self")], 1).inputs["pairs"].key != self_mined.inputs["pairs"].key
 
 
 @pytest.mark.parametrize("miner", ["none", "bm25", "self"])
-def test_dev_pairs_are_part_of_the_key(encoders: Build, miner: str) -> None:
+def test_dev_pairs_are_part_of_the_key(tuned: Tuned, miner: str) -> None:
     """Weights may be chosen by them; nothing is mined from them, and every tuning of two has them."""
     dev: Source[TrainingPair] = Source("dev", "dev/1", (), lambda: iter(()))
     with_dev_pairs = replace(tuning(mine=miner), pairs=with_dev(pairs, dev))
-    plain, tuned = (encoders().tuned(start(), [step]) for step in (tuning(mine=miner), with_dev_pairs))
-    assert plain.key != tuned.key
+    plain, encoder = (tuned([step]) for step in (tuning(mine=miner), with_dev_pairs))
+    assert plain.key != encoder.key
     other_dev = replace(with_dev_pairs, pairs=with_dev(pairs, replace(dev, reader="dev/2")))
-    assert encoders().tuned(start(), [other_dev]).key != tuned.key
-    assert tuned.inputs["dev"].name == "pairs"
-    tunes = [stage for stage in closure([tuned]) if stage.name == "tune"]
-    assert {stage.inputs["dev"].key for stage in tunes} == {tuned.inputs["dev"].key}
+    assert tuned([other_dev]).key != encoder.key
+    assert encoder.inputs["dev"].name == "pairs"
+    tunes = [stage for stage in closure([encoder]) if stage.name == "tune"]
+    assert {stage.inputs["dev"].key for stage in tunes} == {encoder.inputs["dev"].key}
     assert len(tunes) == (2 if miner == "self" else 1)
-    pools = [stage for stage in closure([tuned]) if stage.name == "pool"]
-    assert tuned.inputs["dev"].key not in {stage.inputs["pairs"].key for stage in pools}
+    pools = [stage for stage in closure([encoder]) if stage.name == "pool"]
+    assert encoder.inputs["dev"].key not in {stage.inputs["pairs"].key for stage in pools}
 
 
-def test_the_tuned_encoder_reads_as_it_was_tuned(encoders: Build) -> None:
+def test_the_tuned_encoder_reads_as_it_was_tuned(tuned: Tuned) -> None:
     """Pooling, lengths and similarity of all tunings so far; settings for the test change nothing."""
     steps = [tuning(query_tokens=40), tuning(mine="self", pooling="cls", similarity="dot", passage_tokens=50)]
-    mined = encoders().tuned(start(), steps).inputs["pairs"]
+    mined = tuned(steps).inputs["pairs"]
     read = {role: dict(mined.inputs[role].identity()["contract"]) for role in ("queries", "passages")}  # type: ignore[arg-type]  # JSON
     assert (read["queries"]["query_length"], read["passages"]["passage_length"]) == (40, 50)
     assert {contract["pooling"] for contract in read.values()} == {"cls"}
     assert mined.inputs["ranking"].identity()["similarity"] == "dot"
-    prompted = encoders(0, None, "encode.query_prompt=query: ").tuned(start(), steps)
+    prompted = tuned(steps, 0, None, "encode.query_prompt=query: ")
     assert prompted.inputs["pairs"].key == mined.key
 
 
 @pytest.mark.parametrize("miner", ["bm25", "self"])
-def test_every_rule_of_mining_is_part_of_the_key(encoders: Build, miner: str) -> None:
+def test_every_rule_of_mining_is_part_of_the_key(tuned: Tuned, miner: str) -> None:
     """No two are confused, and only the depth makes another search; no leg or corpus of a task is read before."""
     ways: list[dict[str, Any]] = [{}, {"mine_from": 2}, {"mine_to": 50}, {"mine_margin": 0.9}, {"mine_keep": 5}]
-    tuned = [encoders().tuned(start(), [tuning(mine=miner, **values)]) for values in ways]
-    assert len({encoder.key for encoder in tuned}) == len(ways)
-    assert len({encoder.inputs["pairs"].inputs["ranking"].key for encoder in tuned}) == 2
-    assert not {"read", "validate", "score", "texts"} & set(stages(encoders().tuned(start(), [tuning(mine=miner)])))
+    encoders = [tuned([tuning(mine=miner, **values)]) for values in ways]
+    assert len({encoder.key for encoder in encoders}) == len(ways)
+    assert len({encoder.inputs["pairs"].inputs["ranking"].key for encoder in encoders}) == 2
+    assert not {"read", "validate", "score", "texts"} & set(stages(tuned([tuning(mine=miner)])))
 
 
-def test_a_method_that_cannot_index(encoders: Build) -> None:
+def test_a_method_that_cannot_index(tuned: Tuned) -> None:
     """Whoever is called bm25 must have a retriever; the plugins that are given are asked, nobody else."""
     loaded = load()
     dense = Method("bm25", "1", "", "", Config, contract=lambda _: Contract())
     shelf = MappingProxyType({**loaded.methods, "bm25": replace(loaded.methods["bm25"], value=dense)})
     with pytest.raises(PluginError, check=fields(where="tune.mine=bm25", found="bm25, no retriever")):
-        encoders(0, replace(loaded, methods=shelf)).tuned(start(), [tuning(mine="bm25")])
+        tuned([tuning(mine="bm25")], 0, replace(loaded, methods=shelf))
 
 
 @pytest.fixture(scope="module")
@@ -221,8 +228,11 @@ def test_no_judged_positive_and_no_judgement_of_a_test(
     assert isinstance(tuned, Tune)
     pairs = languages(DataRequest("mini"), msmarco, (LANGUAGE,))
     tuning = Tuning("mined", pairs, FineTuningConfig(mine=miner, mine_keep=5, steps=1), "ours")
-    encoders = Encoders(ready.cells[at].system, 0, Inputs(store), load())
-    mined = encoders.tuned(tuned.start, [tuning]).inputs["pairs"]
+    tuning = replace(tuning, miner=retriever(miner, load()))
+    system, task = ready.cells[at].system, ready.cells[at].tasks[0]
+    assert isinstance(system, Untrained)
+    encoder = system.with_recipes(Recipes({task.id: (tuning,)})).encoder(task, 0, ready.experiment.graph)
+    mined = encoder.inputs["pairs"]
     for step in steps([mined], store):
         make(step.stage, store, NullListener())
     assert "test" not in opened

@@ -13,13 +13,10 @@ from bench.config.layers import identity
 from bench.core.contract import Contract
 from bench.core.errors import UsageError
 from bench.evaluation.measures.specs import parse
-from bench.pipeline.encoders import Encoders
 from bench.pipeline.plan import Plan, plan
 from bench.pipeline.stages import init
-from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.score import Protocol
 from bench.pipeline.stages.search import Rules
-from bench.pipeline.stages.validate import Validate
 from bench.pipeline.stages.weigh import Weigh
 from bench.plugins import load
 from bench.store.stage import Stage
@@ -184,18 +181,11 @@ def test_files_that_settings_name_enter_by_their_content(tmp_path: Path, tiny: P
     assert identity(WordsConfig()) == {"stop": ""}
 
 
-def test_cells_share_what_they_rest_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A corpus and a leg are looked at once for all systems and seeds, an encoder is built once for all its legs."""
-    built: Counter[str] = Counter()
-
-    def counted(owner: type[Any], name: str) -> None:
-        real = getattr(owner, name)
-        monkeypatch.setattr(owner, name, lambda *arguments: [built.update([name]), real(*arguments)][1])
-
-    for owner, name in ((Validate, "corpus_of"), (Read, "leg_of"), (Encoders, "final")):
-        counted(owner, name)
+def test_cells_share_what_they_rest_on(tmp_path: Path) -> None:
+    """Stages of one key are one object, whatever system or seed asks for them; encoders of two seeds are two."""
     result = planned(tmp_path, bench.Request(("bm25", "crop"), ("mrtydi",), tasks=("sw", "fi"), seeds=(0, 1)))
-    dense = [cell for cell in result.cells if cell.system.dense]
-    assert {len(legs) for legs in result.legs} == {2}
-    placeholders = 2  # where systems are told apart and where they are planned, each is named on a placeholder
-    assert built == {"corpus_of": 2 + placeholders, "leg_of": 2 + placeholders, "final": len(dense) + 1}
+    stages = [stage for legs in result.legs for leg in legs for stage in leg.stages]
+    assert len({id(stage) for stage in stages}) == len({stage.key for stage in stages})
+    counts = Counter(stage.name for stage in {stage.key: stage for stage in stages}.values())
+    assert (counts["validate"], counts["read"], counts["prepare"]) == (2, 2, 1)
+    assert (counts["init"], counts["train"]) == (2, 2)  # one for each seed

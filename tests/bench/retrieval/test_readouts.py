@@ -8,21 +8,23 @@ from typing import Any
 import pytest
 
 from bench.config.profiles import profile
-from bench.config.request import Request
 from bench.core.contract import Contract, Document, Role
 from bench.core.errors import UsageError
 from bench.evaluation.command import run_command
+from bench.pipeline.cells import Cell, Cells, protocol_overrides
 from bench.pipeline.compute import Compute
-from bench.pipeline.dense import Trained
-from bench.pipeline.joint import combined
+from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.pretraining import Pretraining
-from bench.pipeline.selection import Cell, protocol_overrides, select
 from bench.pipeline.settings import resolve
 from bench.pipeline.stages.encode import read_by
-from bench.pipeline.systems import Sparse
+from bench.pipeline.systems.dense import Trained
+from bench.pipeline.systems.hybrid import hybrid
+from bench.pipeline.systems.post_processed import PostProcessed
+from bench.pipeline.systems.system import Lexical
 from bench.plugins import Plugins
 from bench.retrieval.readouts import depth_of, fixed, layer_of, says
-from bench.types import Readout, Source, Task
+from bench.store.store import Store
+from bench.types import DataRequest, Readout, Source, Task
 from tests.conftest import cases, hash_of, present
 
 XTREME = Readout("a script", pooling="mean", layers={12: 8, 24: 14}, lengths=(512, 400))
@@ -94,9 +96,9 @@ def test_the_rows_of_each_readout(plugins: Plugins) -> None:
     assert protocol.choices == {**plain.choices, "read_by": "protocol"}
     (only_protocol,) = system(plugins, "encode.readout=protocol").readings()
     assert (only_protocol.label, hash_of(only_protocol)) == (protocol.label, hash_of(protocol))
-    starts = [reading.label for reading in system(plugins, "encode.readout=both").start().readings()]
+    starts = [reading.label for reading in system(plugins, "encode.readout=both").before_training().readings()]
     assert starts == ["crop@init", "crop@init+protocol"]
-    assert protocol.processed(present(plain.pretraining)).label == "crop+protocol+none"
+    assert PostProcessed.from_system(protocol, present(plain.pretraining)).label == "crop+protocol+none"
 
 
 def test_a_protocols_row_reads_by_it(plugins: Plugins) -> None:
@@ -139,7 +141,7 @@ def test_post_processing_of_a_protocols_row(plugins: Plugins) -> None:
         (XTREME, "dot", ("encode.similarity=dot",)),
     ):
         (row,) = system(plugins, *[typed for typed in sets if "method" not in typed], *more).readings()
-        processed = row.processed(present(row.pretraining))
+        processed = PostProcessed.from_system(row, present(row.pretraining))
         assert processed.label == "crop+protocol+centre"
         contract = row.contract(replace(TASK, readout=readout), processed=True)
         assert contract.similarity == similarity
@@ -162,30 +164,30 @@ def test_what_enters_the_keys_of_vectors() -> None:
 def test_a_pair_takes_the_contracts_row(plugins: Plugins) -> None:
     """Where there are both; the protocol's where it is alone."""
     bm25 = plugins.method("bm25")
-    sparse = Sparse("bm25", bm25, resolve([bm25])["bm25"])
+    lexical = Lexical("bm25", bm25, resolve([bm25])["bm25"])
     for readout, label in (("both", "bm25+crop"), ("protocol", "bm25+crop+protocol")):
         rows = system(plugins, f"encode.readout={readout}").readings()
-        fused = combined(["bm25+crop"], [sparse, *rows], None)[-1]
+        fused = hybrid("bm25+crop", [lexical, *rows])
         assert fused.label == label
         assert fused.by_protocol is (readout == "protocol")
         assert not fused.protocol
         assert fused.resolved.run.encode.readout == rows[0].resolved.run.encode.readout
 
 
-def test_protocol_overrides(plugins: Plugins) -> None:
+def test_protocol_overrides(plugins: Plugins, tmp_path: Path) -> None:
     """A protocol that leaves it open refuses its row, with the reason; what is typed holds, and is reported."""
     rows = [system(plugins), *system(plugins, "encode.readout=protocol").readings()]
-    request = Request(methods=("crop",), suites=("stackfaq-threads",), data="official", seeds=(0,))
-    suite = replace(plugins.suite("stackfaq-threads"), load=lambda *_: replace(TASK, readout=None))
-    owned = plugins.suites["stackfaq-threads"]
-    with_one = replace(plugins, suites={**plugins.suites, "stackfaq-threads": replace(owned, value=suite)})
-    selection = select(request, rows, with_one, "official", rows[0].resolved.run, profile())
+    suite = plugins.suite("stackfaq-threads")
+    graph = GraphBuilder(Store(tmp_path / "store"), plugins.measures_by_name)
+    cells = Cells(DataRequest("official"), profile(), (0,), plugins, graph)
+    selection = cells.select(rows, [(suite, [replace(TASK, readout=None)])], ["unsupervised"])
     assert [cell.system.label for cell in selection.cells] == ["crop"]
     (refused,) = selection.refused
     assert refused.system == "crop+protocol"
     assert refused.reason == "the protocol of s/t leaves it to the encoder how texts are read (--readout contract)"
     (row,) = system(plugins, "encode.readout=protocol", "encode.layer=2", "encode.query_prompt=x").readings()
-    cell = Cell(row, plugins.suite("tatoeba"), "unsupervised", "official", 0, (TASK,))
+    identity = selection.cells[0].identity
+    cell = Cell(row, identity, plugins.suite("tatoeba"), "unsupervised", "official", 0, (TASK,))
     assert protocol_overrides([cell]) == ["crop+protocol: encode.layer stands over what the protocol says"]
     assert protocol_overrides([replace(cell, tasks=(replace(TASK, readout=CLS),))])
     assert protocol_overrides([replace(cell, system=system(plugins, "encode.layer=2"))]) == []

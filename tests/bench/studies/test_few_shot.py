@@ -16,9 +16,9 @@ from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.evaluation.svg import Point, line_chart
 from bench.evaluation.tables import as_csv
+from bench.pipeline.cells import NotApplicable
 from bench.pipeline.plan import Plan, plan
 from bench.pipeline.run import Outcome
-from bench.pipeline.selection import NotApplicable
 from bench.plugins import load
 from bench.store.store import Store
 from bench.studies.few_shot import Curve, curve, drawable, numbers, requests

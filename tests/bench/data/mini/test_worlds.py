@@ -8,8 +8,8 @@ import pytest
 from bench.config.request import Request
 from bench.core.errors import ConfigError, UsageError
 from bench.data import mini
+from bench.pipeline.cells import Cell
 from bench.pipeline.plan import Plan, plan
-from bench.pipeline.selection import Cell
 from bench.pipeline.settings import MiniConfig
 from bench.plugins import load
 from bench.store.store import Store

@@ -62,7 +62,7 @@ def processed(work: Workspace, sample: Path, fit: Path, language: str, items: It
     source = Source("sample", "test/1", (), lambda: iter(items))
     vectors = EncodePassages(**ENCODED, checked=GIVEN, corpus=Fingerprinted(source, ()))
     stage = post.PostProcess(
-        vectors=vectors, fit=GIVEN, language=language, machine={"threads": MACHINE.threads}, of=language
+        vectors=vectors, fit=GIVEN, language=language, machine={"threads": MACHINE.threads}, of=language, who="x"
     )
     stage.run(work, {"vectors": sample, "fit": fit})
 

@@ -1,39 +1,38 @@
-"""Systems: what stands in a row of a table — a method with every choice that precedes the test resolved.
+"""A system: what stands in a row of a table — a method with every choice that precedes the test resolved.
 
-A system is a tree. Its leaves search by themselves (`Sparse`, `Embedding`, and those of `bench.pipeline.dense`); others
-wrap them: `PostProcessed`, `Fused`, `Reranked`.
+A system is an expression. Its leaves rank by themselves (`Lexical`, `OwnEncoder`, and those of
+`bench.pipeline.systems.dense`); others wrap them: `PostProcessed`, `Hybrid`, `Reranked`. What a system is, is read from
+the graph of its ranking on a placeholder (`bench.pipeline.identity`), so that no list of choices is kept beside it.
 """
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
+from typing import Any, Self
 
-from bench.config.grids import CellReference, is_default_layer
+from bench.config.grids import CellReference
 from bench.config.layers import SettingRow, describe, dump
 from bench.config.layers import identity as decisive
-from bench.core.errors import UsageError
 from bench.core.files import digest
-from bench.core.system_graph import Graph, graph_differences
 from bench.pipeline.compute import Compute
-from bench.pipeline.legs import Asked
-from bench.pipeline.names import FOLDER_PREFIX, public
+from bench.pipeline.fine_tunings import Recipes
+from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.pretraining import Pretraining
-from bench.pipeline.settings import Settings, Variant, row_json
+from bench.pipeline.public_names import public
+from bench.pipeline.settings import Settings, row_json
 from bench.pipeline.stages.encode_own import OwnPassages, OwnQueries
 from bench.pipeline.stages.index import Index, method_identity
-from bench.pipeline.stages.search import Search
+from bench.pipeline.stages.read import Read
+from bench.pipeline.stages.search import RankingStage, Rules, Search
 from bench.pipeline.stages.search_dense import DenseSearch
-from bench.store.stage import Stage
-from bench.types import Json, Method
+from bench.types import Json, Leg, Method, Task
 
-_LONGEST = 80
-_LABEL = re.compile(rf"[A-Za-z0-9][A-Za-z0-9@._+=,-]{{0,{_LONGEST - 1}}}")
+LONGEST_LABEL = 80
+"""Characters of a label at most."""
 
 
 @dataclass(frozen=True)
@@ -44,19 +43,30 @@ class System(ABC):
     method: Method
     resolved: Settings  # its config, all layers applied, and the harness's own settings
     grid: CellReference | None = field(default=None, kw_only=True)  # None outside grids
-    own_places: Mapping[str, str] = field(default_factory=dict, kw_only=True)  # of its model: path → public name
+    model_names: Mapping[str, str] = field(default_factory=dict, kw_only=True)  # of its model: path → public name
+    recipes: Recipes = field(default_factory=Recipes, kw_only=True)  # what precedes the test on each task
 
     @abstractmethod
-    def searched(self, target: Asked) -> tuple[Stage, ...]:
-        """Return the stages from the checks of the corpus and the leg to the run, which is last.
+    def ranking(self, task: Task, leg: Leg, seed: int, graph: GraphBuilder) -> RankingStage:
+        """Return the stage that writes the run of a leg, with all that it rests on: all that a system must say.
+
+        Args:
+            task: whose rules hold; `recipes` say by its id what precedes it.
+            leg: queries, judgements and corpus.
+            seed: of random weights, pretraining and fine-tuning.
+            graph: what stages are built with.
 
         Raises:
             UsageError: an input file that cannot be read; something that the method needs is not installed.
         """
 
+    def with_recipes(self, recipes: Recipes) -> Self:
+        """Return the same with what precedes the test; a system of others hands it on to them."""
+        return replace(self, recipes=recipes)
+
     @property
     def choices(self) -> dict[str, Any]:
-        """What makes it this system and no other; hashed."""
+        """What a result file says makes it this system, in the words of settings."""
         return method_identity(self.method, self.resolved.method)
 
     @property
@@ -130,9 +140,9 @@ class System(ABC):
         return self.method.deterministic
 
     @property
-    def places(self) -> Mapping[str, str]:
-        """Return path → public name of each model on this machine that its choices name."""
-        return self.own_places
+    def public_names(self) -> Mapping[str, str]:
+        """Path → public name of each model on this machine that its choices name."""
+        return self.model_names
 
     @cached_property
     def tag(self) -> str:
@@ -159,7 +169,7 @@ class System(ABC):
             "settings": [row_json(row) for row in self.rows()],
         }
         heading = {"label": self.label, "deterministic": self.deterministic}
-        return {**heading, **public(description, self.places)}
+        return {**heading, **public(description, self.public_names)}
 
     def rows(self) -> list[SettingRow]:
         """Return the settings that make it."""
@@ -172,28 +182,42 @@ class System(ABC):
 
     def ending(self, suffix: str) -> str:
         """Return the label with an ending that says what is done besides."""
-        return f"{self.label[: _LONGEST - 1 - len(suffix)]}+{suffix}"
+        return f"{self.label[: LONGEST_LABEL - 1 - len(suffix)]}+{suffix}"
+
+    def rules(self, task: Task) -> Rules:
+        """Return how a run of a task is cut and ordered."""
+        return Rules(self.resolved.run.search.k or task.depth, task.tie, task.drop_identical)
+
+    def read(self, task: Task, leg: Leg, graph: GraphBuilder) -> Read:
+        """Return the reading of a leg. Raises `UsageError` where a file cannot be read."""
+        return graph.read(task, leg, self.resolved.run.data.unknown_ids)
 
 
 @dataclass(frozen=True)
-class Sparse(System):
+class Lexical(System):
     """A method that indexes and searches by itself, e.g. BM25."""
 
-    def searched(self, target: Asked) -> tuple[Stage, ...]:
+    def ranking(self, task: Task, leg: Leg, seed: int, graph: GraphBuilder) -> Search:
+        checked = graph.validate(leg.corpus)
         index = Index(
-            checked=target.checked,
-            corpus=target.checked.corpus,
-            resolved=self.method.resolve(self.resolved.method, target.leg.corpus.language),
+            checked=checked,
+            corpus=checked.corpus,
+            resolved=self.method.resolve(self.resolved.method, leg.corpus.language),
             method=self.method,
             config=self.resolved.method,
             notes=self.notes,
         )
-        run = Search(index=index, leg=target.read, rules=target.rules, tag=self.tag, notes=self.notes)
-        return target.checked, target.read, index, run
+        return Search(
+            index=graph.intern(index),
+            leg=self.read(task, leg, graph),
+            rules=self.rules(task),
+            tag=self.tag,
+            notes=self.notes,
+        )
 
 
 @dataclass(frozen=True)
-class Embedding(System):
+class OwnEncoder(System):
     """A method that brings an encoder of its own, whose vectors the harness stores and searches."""
 
     @property
@@ -205,22 +229,20 @@ class Embedding(System):
     def sections(self) -> set[str]:
         return super().sections | {"encode"}
 
-    def searched(self, target: Asked) -> tuple[Stage, ...]:
+    def ranking(self, task: Task, leg: Leg, seed: int, graph: GraphBuilder) -> DenseSearch:
         identity = {"method": self.method.name, "version": self.method.version, "config": self.resolved.method}
         common: dict[str, Any] = {**identity, "of": self.method, "notes": self.notes}
-        passages = OwnPassages(role="passage", checked=target.checked, corpus=target.checked.corpus, **common)
-        queries = OwnQueries(role="query", leg=target.read, **common)
-        run = DenseSearch(
-            queries=queries,
-            passages=passages,
-            leg=target.read,
-            rules=target.rules,
-            similarity=target.task.similarity or self.resolved.run.encode.similarity or "cos",
+        checked, read = graph.validate(leg.corpus), self.read(task, leg, graph)
+        return DenseSearch(
+            passages=graph.intern(OwnPassages(role="passage", checked=checked, corpus=checked.corpus, **common)),
+            queries=graph.intern(OwnQueries(role="query", leg=read, **common)),
+            leg=read,
+            rules=self.rules(task),
+            similarity=task.similarity or self.resolved.run.encode.similarity or "cos",
             tag=self.tag,
             who=self.label,
             notes=self.notes,
         )
-        return target.checked, target.read, passages, queries, run
 
 
 def _inner(name: str) -> Any:
@@ -242,13 +264,16 @@ class Wrapped(System):
     pretraining = _inner("pretraining")
     protocol = _inner("protocol")
 
+    def with_recipes(self, recipes: Recipes) -> Self:
+        return replace(self, recipes=recipes, inner=self.inner.with_recipes(recipes))
+
     @property
     def choices(self) -> dict[str, Any]:
         return self.inner.choices
 
     @property
-    def places(self) -> Mapping[str, str]:
-        return self.inner.places
+    def public_names(self) -> Mapping[str, str]:
+        return self.inner.public_names
 
     @property
     def post(self) -> Pretraining | None:
@@ -260,68 +285,3 @@ class Wrapped(System):
 
     def rows(self) -> list[SettingRow]:
         return self.inner.rows()
-
-
-def unique_stages(*stages: Stage) -> tuple[Stage, ...]:
-    """Return stages in their order, each once."""
-    return tuple({stage.key: stage for stage in stages}.values())
-
-
-def labels(variants: Sequence[Variant], label: str | None) -> list[str]:
-    """Return the labels of methods with their settings.
-
-    A label given by the user names the only system, or follows each method's name where there are several. Without one,
-    settings that differ from their defaults are the name: `bm25@k1=1.2`, or `bm25@PRESET` for an unchanged preset. The
-    cells of a grid are called `ccp@table5=no-bn`, or `LABEL=no-bn`. Raises `UsageError` for a label that cannot stand
-    in a table, a path and a run file.
-    """
-    several = len({variant.method.name for variant in variants}) > 1
-    names = []
-    for variant in variants:
-        method, grid = variant.method, variant.grid
-        if label is None:
-            name = _default_label(variant)
-        else:
-            name = f"{method.name}@{label}" if several else label
-            name = f"{name}={grid.cell}" if grid else name
-            if not _LABEL.fullmatch(label) or not _LABEL.fullmatch(name):
-                raise UsageError(
-                    f"found --label {label!r}, expected up to 80 letters, digits and @ . _ + = , - without blanks, "
-                    "the first a letter or digit" + (f" (it makes {name})" if name != label else "")
-                )
-        names.append(name)
-    return names
-
-
-def distinct_label(label: str, graph: Graph, rival: Graph) -> str:
-    """Return a label that says in what a system differs from another of that label, whatever section it is in."""
-    unlike = graph_differences(graph, rival)
-    values = dict.fromkeys(f"{key.rpartition('.')[2]}={mine}" for key, (mine, _) in unlike.items())
-    return _fit(f"{label}@{','.join(values)}")
-
-
-def _default_label(variant: Variant) -> str:
-    """The method's name and what is not as by default; of a cell, its name and what was changed over it."""
-    method, resolved, grid = variant.method, variant.resolved, variant.grid
-    setting_rows = describe(resolved.method, resolved.origins, "method.")
-
-    def assignment(row: SettingRow) -> str:
-        value = public(str(row.value), variant.places).removeprefix(FOLDER_PREFIX)
-        return f"{row.key.removeprefix('method.')}={value}"
-
-    if grid:  # also a value that is the default's, for the cell may have said another
-        changed = [assignment(row) for row in setting_rows if not is_default_layer(row)]
-        return _fit(",".join([grid.label, *changed]))
-    # A profile stands in the heading of a result, so its values are no part of the name.
-    rows = [row for row in setting_rows if row.value != row.default and not row.origin.startswith("profile ")]
-    origins = {row.origin for row in rows}
-    if not rows:
-        return method.name
-    if len(origins) == 1 and (preset := next(iter(origins))).startswith("preset "):
-        return f"{method.name}@{preset.removeprefix('preset ')}"
-    return _fit(f"{method.name}@{','.join(map(assignment, rows))}")
-
-
-def _fit(name: str) -> str:
-    """A name as tables, paths and run files can carry it."""
-    return re.sub(r"[^A-Za-z0-9@._+=,-]+", "-", name)[:_LONGEST]

@@ -13,7 +13,7 @@ FOLDER_PREFIX = "./"
 """Begins the public name of a folder, as no id of a model does."""
 
 
-def places(models: Iterable[str | None], inputs: Inputs) -> dict[str, str]:
+def public_names(models: Iterable[str | None], inputs: Inputs) -> dict[str, str]:
     """Return path → public name, `./NAME-DIGEST`, for models that are folders with a place in their name."""
     names = {}
     for value in models:

@@ -1,0 +1,229 @@
+"""Which cells of the grid (systems × suites × settings × seeds) apply, and which tasks they hold."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bench.config.profiles import Profile
+from bench.core.errors import UsageError
+from bench.core.publications import mark
+from bench.pipeline.fine_tunings import PLACEHOLDER, Recipes, Tuning, replaced, tunings
+from bench.pipeline.graph import GraphBuilder, LegStages
+from bench.pipeline.identity import SystemIdentity, identify
+from bench.pipeline.settings import MiniConfig
+from bench.pipeline.stages.score import Score
+from bench.pipeline.systems.dense import Dense
+from bench.pipeline.systems.reranked import TRAINED
+from bench.pipeline.systems.system import System
+from bench.pipeline.tasks import dev_tasks
+from bench.plugins import Plugins
+from bench.retrieval.readouts import says
+from bench.types import SETTINGS, DataRequest, FineTuning, Leg, Suite, Task
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One result: a system on tasks of a suite, in a setting, on data of one kind, with a seed."""
+
+    system: System  # with what precedes the test on each task
+    identity: SystemIdentity
+    suite: Suite
+    setting: str  # how it is tuned
+    data: str  # kind of the tasks
+    seed: int  # of pretraining and tuning
+    tasks: tuple[Task, ...]  # what it is tested on
+
+    def legs(self, graph: GraphBuilder) -> Iterator[LegStages]:
+        """Yield the stages of every leg; raises as `System.ranking` does."""
+        for task in self.tasks:
+            for leg in task.legs:
+                yield LegStages(task, leg, self._score(task, leg, graph))
+
+    def _score(self, task: Task, leg: Leg, graph: GraphBuilder) -> Score:
+        system, protocol = self.system, graph.protocol(task)
+        return Score(
+            ranking=graph.intern(system.ranking(task, leg, self.seed, graph)),
+            leg=system.read(task, leg, graph),
+            texts=graph.texts(leg.corpus) if protocol.by_answers else None,
+            suite={"name": self.suite.name, "version": self.suite.version},
+            protocol=protocol,
+            tag=system.tag,
+            who=system.method.name,
+            notes=system.notes,
+        )
+
+
+@dataclass(frozen=True)
+class NotApplicable:
+    """A cell that has no answer, and why."""
+
+    system: str
+    suite: str
+    setting: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The grid, sorted into cells that apply and cells that do not."""
+
+    cells: tuple[Cell, ...]
+    refused: tuple[NotApplicable, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Sorts a grid into cells that apply and cells that do not."""
+
+    data_request: DataRequest
+    size: Profile  # whose name says whether recipes of papers hold
+    seeds: Sequence[int]
+    plugins: Plugins
+    graph: GraphBuilder
+
+    def select(
+        self,
+        systems: Sequence[System],
+        tasks_of_suites: Sequence[tuple[Suite, Sequence[Task]]],
+        settings: Sequence[str],
+    ) -> Selection:
+        """Return the grid of systems × suites with their tasks × settings × seeds.
+
+        Raises:
+            UsageError: no re-ranker can be trained; a recipe or a file that is not there.
+        """
+        cells, refused = list[Cell](), list[NotApplicable]()
+        for suite, tasks in tasks_of_suites:
+            for setting in settings:
+                for system in systems:
+                    applicable, reasons = self._cells(system, suite, setting, tasks)
+                    cells += applicable
+                    refused += [NotApplicable(system.label, suite.name, setting, reason) for reason in reasons]
+        _require_trainable_reranker(systems, cells, refused)
+        tuned = [tuning for cell in cells for chain in cell.system.recipes.encoder.values() for tuning in chain]
+        warnings = [*protocol_overrides(cells), *replaced(tuned)]
+        warnings += [f"{suite.name}: {mark(suite.stands_for)}" for suite, _ in tasks_of_suites if suite.stands_for]
+        if len(self.seeds) > 1 and any(system.deterministic for system in systems):
+            names = ", ".join(system.label for system in systems if system.deterministic)
+            warnings.append(f"{names}: deterministic, so one seed is compared with all {len(self.seeds)}")
+        return Selection(tuple(cells), tuple(refused), tuple(warnings))
+
+    def _cells(self, system: System, suite: Suite, setting: str, tasks: Sequence[Task]) -> tuple[list[Cell], list[str]]:
+        """Return the cells of a system on a suite in a setting, and why it has none or lacks tasks."""
+        reason = _reason(system, suite, setting) or _reranker_skip_reason(system, suite, setting)
+        if reason:
+            return [], [reason]
+        applicable, reasons = _tasks_with_protocol(system, tasks)
+        dev = dev_tasks(suite, applicable, self.data_request) if system.chooses_weight else {}
+        cells, missing, identity = list[Cell](), dict[str, None](), None
+        for seed in (0,) if system.deterministic else self.seeds:
+            for kind in dict.fromkeys(task.data for task in applicable):
+                same_kind = [task for task in applicable if task.data == kind]
+                recipes = self._recipes(system, suite, setting, same_kind, dev, seed)
+                trainable = tuple(
+                    task for task in same_kind if task.id in recipes.encoder and task.id in recipes.reranker
+                )
+                missing |= dict.fromkeys(task.id for task in same_kind if task not in trainable)
+                if trainable:
+                    prepared = system.with_recipes(recipes)
+                    identity = identity or identify(prepared, self.graph)
+                    cells.append(Cell(prepared, identity, suite, setting, kind, seed, trainable))
+        if missing:
+            reasons.append(_no_training_pairs_message([*missing], setting))
+        return cells, reasons
+
+    def _recipes(
+        self, system: System, suite: Suite, setting: str, tasks: Sequence[Task], dev: Mapping[str, Task], seed: int
+    ) -> Recipes:
+        """Return what precedes the test on tasks; one that lacks training pairs is left out."""
+        all_tasks, run = (*tasks, PLACEHOLDER), system.resolved.run
+
+        def chains(owner: Suite) -> Mapping[str, tuple[Tuning, ...]]:
+            by_task = tunings(
+                owner, setting, all_tasks, self.data_request, system.resolved, self.size, seed, self.plugins
+            )
+            return {**by_task, **{questions.id: by_task[task] for task, questions in dev.items() if task in by_task}}
+
+        nothing: Mapping[str, tuple[Tuning, ...]] = {task.id: () for task in all_tasks}
+        encoder = chains(suite) if system.dense else nothing
+        if system.reranker_training is None:
+            return Recipes(encoder, nothing, dev)
+        if not suite.recipes.get(setting) and run.tune.data:
+            user_pairs = FineTuning(run.tune.data, None, {}, "pairs of the user's")
+            suite = replace(suite, recipes={setting: {"own": (user_pairs,)}})
+        return Recipes(encoder, chains(suite), dev)
+
+
+def synthetic_warnings(world: str, systems: Sequence[System], tasks: Sequence[Task]) -> list[str]:
+    """Warn of systems pretrained in another world than the test's. Raises `UsageError` for a world nothing reads."""
+    pretrained = [part for system in systems for part in (system.pretraining, system.post) if part]
+    if world == MiniConfig().world and not pretrained:
+        return []
+    from bench.data.mini.settings import DEFAULT, variant, variant_of_corpus
+
+    world_corpus = variant(world).corpus
+    # dialogues are of a variant too
+    corpora = sorted({variant_of_corpus(part.corpus).corpus for part in pretrained if part.of_world})
+    tested = any(task.data == world_corpus for task in tasks)
+    if world != DEFAULT.name and not tested and world_corpus not in corpora:
+        raise UsageError(f"found mini.world={world}, but nothing in this run reads the embedded world; leave it out")
+    strange = [corpus for corpus in corpora if tested and corpus != world_corpus]
+    return [f"trained on {corpus}, tested in another world ({world_corpus})" for corpus in strange]
+
+
+def _reason(system: System, suite: Suite, setting: str) -> str:
+    """Why a cell does not apply; empty where it does."""
+    if setting not in suite.settings:
+        return f"suite {suite.name} has no recipe for setting {setting} (it has: {', '.join(suite.settings)})"
+    if setting not in system.settings:
+        method = system.method
+        return f"method {method.name} has nothing to tune in setting {setting} (it has: {', '.join(method.settings)})"
+    return ""
+
+
+def _tasks_with_protocol(system: System, tasks: Sequence[Task]) -> tuple[list[Task], list[str]]:
+    """The tasks that a system is tested on, and a sentence on those whose protocol does not say how texts are read."""
+    free = [task.id for task in tasks if system.by_protocol and task.readout is None]
+    sentence = f"the protocol of {', '.join(free)} leaves it to the encoder how texts are read (--readout contract)"
+    return [task for task in tasks if task.id not in free], [sentence] if free else []
+
+
+def protocol_overrides(cells: Sequence[Cell]) -> list[str]:
+    """Tell of rows that are called after the protocol and that settings read otherwise all the same."""
+    warnings: dict[str, None] = {}
+    for cell in cells:
+        if cell.system.protocol:
+            ruled = {name for task in cell.tasks if task.readout for name in says(task.readout)}
+            overridden = (name for leaf in cell.system.leaves if isinstance(leaf, Dense) for name in leaf.readout)
+            typed = dict.fromkeys(f"encode.{name}" for name in overridden if name in ruled)
+            if typed:
+                warnings[f"{cell.system.label}: {', '.join(typed)} stands over what the protocol says"] = None
+    return [*warnings]
+
+
+def _reranker_skip_reason(system: System, suite: Suite, setting: str) -> str:
+    """Why a re-ranker cannot be trained; empty where it can, or need not."""
+    if system.reranker_training is None or suite.recipes.get(setting) or system.resolved.run.tune.data:
+        return ""
+    return (
+        f"setting {setting} of {suite.name} has no training pairs for --rerank {TRAINED}; type --regime "
+        f"{next((name for name in suite.recipes if suite.recipes[name]), SETTINGS[1])}, or name pairs of your own: "
+        "--set tune.data=FILE"
+    )
+
+
+def _require_trainable_reranker(
+    systems: Sequence[System], cells: Sequence[Cell], refused: Sequence[NotApplicable]
+) -> None:
+    """Refuse a run none of whose re-rankers can be trained. Raises `UsageError`."""
+    labels = {system.label for system in systems if system.reranker_training}
+    if labels and not any(chain for cell in cells for chain in cell.system.recipes.reranker.values()):
+        raise UsageError("; ".join(dict.fromkeys(refusal.reason for refusal in refused if refusal.system in labels)))
+
+
+def _no_training_pairs_message(tasks: Sequence[str], setting: str) -> str:
+    """Say that the recipe of a setting has no pairs for tasks."""
+    return (
+        f"{', '.join(tasks)}: found no training questions for setting {setting}; with pairs of your own: "
+        "--set tune.data=FILE, or FOLDER:train"
+    )

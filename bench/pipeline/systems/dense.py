@@ -1,0 +1,332 @@
+"""Systems whose encoder the harness reads: as somebody else trained it, before and after a pretraining.
+
+The stages that make an encoder are prepare → init → train, then pairs (→ mine) → tune for each fine-tuning. No stage of
+an encoder rests on a task: judgements of tests cannot come near what is mined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bench.config.layers import identity as decisive
+from bench.config.profiles import DEFAULT
+from bench.core.contract import NO_TITLES, Contract
+from bench.core.errors import PluginError
+from bench.pipeline.compute import Compute
+from bench.pipeline.fine_tunings import Tuning
+from bench.pipeline.graph import GraphBuilder
+from bench.pipeline.pretraining import Pretraining
+from bench.pipeline.stages.encode import EncodePassages, EncodeQueries
+from bench.pipeline.stages.index import EncoderIndex
+from bench.pipeline.stages.init import EncoderStage, Init
+from bench.pipeline.stages.read import Read
+from bench.pipeline.stages.search import EncoderSearch, RankingStage
+from bench.pipeline.stages.search_dense import DenseSearch
+from bench.pipeline.stages.train import Train
+from bench.pipeline.stages.tune import Tune
+from bench.pipeline.systems import encoders
+from bench.pipeline.systems.system import System
+from bench.retrieval.readouts import fixed
+from bench.types import Leg, Task
+
+CONTRACT, PROTOCOL = "contract", "protocol"
+"""Who says how texts are read: the encoder, or the suite (in rows called `LABEL+protocol`)."""
+
+
+@dataclass(frozen=True)
+class Dense(System):
+    """A method with an encoder."""
+
+    machine: Compute
+
+    @property
+    def compute(self) -> Compute:
+        return self.machine
+
+    @property
+    def sections(self) -> set[str]:
+        return super().sections | {"prepare", "encode", "compute"}
+
+    @property
+    def protocol(self) -> bool:
+        return self.resolved.run.encode.readout == PROTOCOL
+
+    @property
+    def own_contract(self) -> Contract:
+        """How the method reads texts. Raises `PluginError` where it does not say."""
+        if self.method.contract is None:
+            raise PluginError(f"method {self.method.name} has neither a retriever nor an encoder's contract")
+        return self.method.contract(self.resolved.method)
+
+    @property
+    def backbone(self) -> str:
+        """Where its encoder comes from: a folder, an id or `scratch:LxH`; empty where nothing says."""
+        return str(getattr(self.resolved.method, "model", ""))
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        choices = {**super().choices, "contract": self.own_contract.dump(), "readout": self.readout}
+        return choices | ({"read_by": PROTOCOL} if self.protocol else {})
+
+    @property
+    def readout(self) -> dict[str, Any]:
+        """What the run's settings say over the encoder's contract, in its words; a title of None leaves titles out."""
+        settings = {key: value for key, value in decisive(self.resolved.run.encode).items() if value is not None}
+        return settings | ({"title": None} if settings.get("title") == NO_TITLES else {})
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """What every stage is given that encodes texts by its encoder."""
+        batch_tokens = self.resolved.run.encode.batch_tokens
+        return {"compute": self.machine, "batch_tokens": batch_tokens, "who": self.label, "notes": self.notes}
+
+    def readings(self) -> list[Dense]:
+        """Return the rows that it makes: read by its contract, by the protocol (`LABEL+protocol`), or both."""
+        run = self.resolved.run
+        mode = run.encode.readout
+        if mode == CONTRACT:
+            return [self]
+        rows = []
+        for readout in (CONTRACT, PROTOCOL) if mode == "both" else (mode,):
+            encode = run.encode.model_copy(update={"readout": readout})
+            resolved = replace(self.resolved, run=run.model_copy(update={"encode": encode}))
+            by_contract = readout == CONTRACT
+            label = self.label if by_contract else self.ending(PROTOCOL)
+            rows.append(replace(self, label=label, resolved=resolved, grid=self.grid if by_contract else None))
+        return rows
+
+    def contract(self, task: Task, *, processed: bool = False) -> Contract:
+        """Return how texts are read for a task: the method's contract, tunings, what the task fixes, what settings say.
+
+        A system that reads as the protocol says takes what the task's readout says over its tunings. No setting changes
+        a similarity that the task fixes.
+
+        Args:
+            task: the test, whose fine-tunings come before.
+            processed: vectors are post-processed, and compared by cosine where neither settings nor task say otherwise.
+
+        Raises:
+            PluginError: the method has no encoder.
+            UsageError: the protocol's layer goes by the number of layers, and nothing says how many there are.
+        """
+        contract = self.own_contract
+        for tuning in self.recipes.of_encoder(task):
+            contract = tuning.config.contract(contract)
+        overrides: dict[str, Any] = {}
+        if self.protocol and task.readout:
+            overrides |= fixed(task.readout, self.backbone)
+        if task.lengths:
+            overrides |= {"query_length": task.lengths[0], "passage_length": task.lengths[1]}
+        overrides |= self.readout
+        contract = replace(contract, **overrides)
+        if processed and "similarity" not in overrides and self.resolved.run.post.similarity == "cos":
+            contract = replace(contract, similarity="cos")
+        fixed_by_task = "cos" if task.similarity == "l2" else task.similarity
+        return replace(contract, similarity=fixed_by_task) if fixed_by_task else contract
+
+    def start(self, seed: int, graph: GraphBuilder) -> Init:
+        """Return the encoder before any training of ours.
+
+        Raises:
+            UsageError: a folder that cannot be read.
+        """
+        new_pooler = self.own_contract.pooling == "pooler" and self.method.trainer is not None
+        return encoders.backbone(self.backbone, self.own_contract, self.notes, graph, new_pooler=new_pooler)
+
+    def pretrained(self, seed: int, graph: GraphBuilder) -> EncoderStage:
+        """Return the encoder before any fine-tuning; raises as `start`."""
+        return self.start(seed, graph)
+
+    def encoder(self, task: Task, seed: int, graph: GraphBuilder) -> EncoderStage:
+        """Return the encoder that a task is tested with, after pretraining and all fine-tunings; raises as `start`.
+
+        Where an encoder mines for itself, it is tuned twice from the same start: on the pairs as they are, then on what
+        the first tuning has mined (Contriever, section 4.2).
+        """
+        encoder, contract = self.pretrained(seed, graph), self.own_contract
+        for tuning in self.recipes.of_encoder(task):
+            contract = tuning.config.contract(contract)
+            stored = encoders.store_pairs(tuning, graph)
+            pairs: encoders.Pairs = stored
+            if tuning.miner is not None:
+                pairs = encoders.mined_by_retriever(tuning, tuning.miner, graph)
+            elif tuning.config.mine == "self":
+                first = self._tuned(encoder, tuning, stored, seed, graph, " (before mining)")
+                tag, reading = self.method.name, self.reading
+                pairs = encoders.mined_by_encoder(first, contract, tag, reading, tuning, stored, graph)
+            encoder = self._tuned(encoder, tuning, pairs, seed, graph)
+        return encoder
+
+    def _tuned(
+        self,
+        start: EncoderStage,
+        tuning: Tuning,
+        pairs: encoders.Pairs,
+        seed: int,
+        graph: GraphBuilder,
+        note: str = "",
+    ) -> Tune:
+        label = f"{self.label} on {tuning.name}, seed {seed}{note}"
+        return encoders.tuned(start, tuning, pairs, seed, self.machine, label, self.notes, graph)
+
+    def ranking(self, task: Task, leg: Leg, seed: int, graph: GraphBuilder) -> RankingStage:
+        if not self.method.searches_vectors:
+            return self._indexed(task, leg, seed, graph)
+        contract = self.contract(task)
+        passages, queries = self.vectors(task, leg, seed, contract, graph)
+        return DenseSearch(passages=passages, queries=queries, **self.search(task, contract, queries.leg))
+
+    def vectors(
+        self, task: Task, leg: Leg, seed: int, contract: Contract, graph: GraphBuilder
+    ) -> tuple[EncodePassages, EncodeQueries]:
+        """Return the vectors of passages and of queries; raises as `start`."""
+        common = {"encoder": self.encoder(task, seed, graph), "contract": contract, **self.reading}
+        checked, read = graph.validate(leg.corpus), self.read(task, leg, graph)
+        passages = EncodePassages(role="passage", checked=checked, corpus=checked.corpus, **common)
+        return graph.intern(passages), graph.intern(EncodeQueries(role="query", leg=read, **common))
+
+    def search(self, task: Task, contract: Contract, read: Read) -> dict[str, Any]:
+        """Return what a search among vectors is given besides them."""
+        return {
+            "leg": read,
+            "rules": self.rules(task),
+            "similarity": task.similarity or contract.similarity,
+            "tag": self.tag,
+            "device": self.machine.device,
+            "workers": self.machine.searchers,
+            "who": self.label,
+            "notes": self.notes,
+        }
+
+    def _indexed(self, task: Task, leg: Leg, seed: int, graph: GraphBuilder) -> EncoderSearch:
+        """Return the ranking of a method that indexes and searches in its own way with the trained encoder."""
+        encoder, checked = self.encoder(task, seed, graph), graph.validate(leg.corpus)
+        index = EncoderIndex(
+            encoder=encoder,
+            checked=checked,
+            corpus=checked.corpus,
+            resolved=self.method.resolve(self.resolved.method, leg.corpus.language),
+            contract=self.contract(task),
+            compute=self.machine,
+            batch_tokens=self.resolved.run.encode.batch_tokens,
+            method=self.method,
+            config=self.resolved.method,
+            notes=self.notes,
+        )
+        return EncoderSearch(
+            index=graph.intern(index),
+            leg=self.read(task, leg, graph),
+            encoder=encoder,
+            rules=self.rules(task),
+            tag=self.tag,
+            notes=self.notes,
+        )
+
+
+@dataclass(frozen=True)
+class Pretrained(Dense):
+    """An encoder that somebody else has trained."""
+
+
+@dataclass(frozen=True)
+class Trained(Dense):
+    """A method that pretrains its encoder."""
+
+    pretraining_plan: Pretraining
+
+    @property
+    def pretraining(self) -> Pretraining:
+        return self.pretraining_plan
+
+    @property
+    def public_names(self) -> Mapping[str, str]:
+        """Also the backbone's public names."""
+        return {**super().public_names, **self.pretraining_plan.public_names}
+
+    @property
+    def backbone(self) -> str:
+        return self.pretraining_plan.backbone
+
+    @property
+    def budget(self) -> dict[str, Any]:
+        """What the training may spend."""
+        alternatives = {"budget_flops": self.pretraining_plan.flops, "budget_steps": self.pretraining_plan.steps}
+        return {"budget": self.pretraining_plan.tokens} | {name: value for name, value in alternatives.items() if value}
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        plan = self.pretraining_plan
+        corpus = {"name": plan.corpus, "digest": plan.digest}
+        return {**super().choices, "backbone": plan.backbone, "corpus": corpus, **self.budget}
+
+    def start(self, seed: int, graph: GraphBuilder) -> Init:
+        """Return the encoder before the first step; the seed is of random weights."""
+        if not self.pretraining_plan.scratch:
+            return super().start(seed, graph)
+        prepare = self.resolved.run.prepare
+        return encoders.scratch(self.pretraining_plan, self.own_contract, seed, prepare, self.notes, graph)
+
+    def pretrained(self, seed: int, graph: GraphBuilder) -> EncoderStage:
+        plan, method = self.pretraining_plan, self.method
+        train = Train(
+            start=self.start(seed, graph),
+            shards=encoders.prepare(plan, self.resolved.run.prepare, self.notes, graph),
+            method=method.name,
+            version=method.version,
+            config=self.resolved.method,
+            tokens=plan.tokens,
+            flops=plan.flops,
+            steps=plan.steps,
+            seed=seed,
+            compute=self.machine,
+            of=method,
+            corpus=plan.corpus,
+            notes=self.notes,
+        )
+        return graph.intern(train)
+
+    def before_training(self) -> Untrained:
+        """Return the same before the first step of training: a system of its own, `METHOD@init`."""
+        return Untrained(f"{self.method.name}@init", self.method, self.resolved, self.machine, self.pretraining_plan)
+
+
+@dataclass(frozen=True)
+class Untrained(Trained):
+    """A method that pretrains its encoder, before the first step."""
+
+    @property
+    def untrained(self) -> bool:
+        return True
+
+    @property
+    def budget(self) -> dict[str, Any]:
+        """Nothing is spent."""
+        return {"budget": 0}
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """What makes it this system and no other; the config decides nothing before the first step, but an index."""
+        idle = ("config",) if self.method.searches_vectors else ()
+        return {key: value for key, value in super().choices.items() if key not in idle}
+
+    def pretrained(self, seed: int, graph: GraphBuilder) -> EncoderStage:
+        return self.start(seed, graph)
+
+
+def backbone_warnings(systems: Sequence[System]) -> list[str]:
+    """Warn where trained weights would be trained on at the rate of random ones, and nobody has said another."""
+    rate, nobody = "method.learning_rate", f"profile {DEFAULT}"
+    warnings = []
+    for system in systems:
+        pretraining, origin = system.pretraining, system.resolved.origins.get(rate, nobody)
+        if pretraining is None or pretraining.scratch or system.untrained or origin != nobody:
+            continue
+        value = getattr(system.resolved.method, "learning_rate", "")
+        warnings.append(
+            f"{system.label} trains {pretraining.backbone} with {rate} {value}, "
+            "which suits random weights and may undo what it knows; type --preset paper, --profile small, or "
+            f"--set {rate}=3e-5"
+        )
+    return warnings

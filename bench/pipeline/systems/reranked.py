@@ -1,0 +1,159 @@
+"""Systems whose runs a cross-encoder re-ranks (`--rerank MODEL`), one that is there or one that is trained here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.config.layers import SettingRow, describe, dump
+from bench.config.layers import identity as decisive
+from bench.config.profiles import DEFAULT
+from bench.core.contract import Contract
+from bench.core.errors import PluginError, UsageError
+from bench.data.formats.titled import with_titles
+from bench.pipeline.compute import Compute
+from bench.pipeline.graph import GraphBuilder
+from bench.pipeline.pretraining import Pretraining
+from bench.pipeline.settings import RunConfig, Settings, Variant
+from bench.pipeline.stages.init import weights
+from bench.pipeline.stages.rerank import Rerank
+from bench.pipeline.stages.train_cross import TrainCross
+from bench.pipeline.systems import encoders
+from bench.pipeline.systems.system import Wrapped
+from bench.store.inputs import Inputs
+from bench.types import SETTINGS, Json, Leg, Task
+
+TRAINED = "trained"
+"""The value of `--rerank` that stands for a cross-encoder of our own; a folder of that name is `./trained`."""
+
+_RATE = "rerank.train.learning_rate"
+
+
+@dataclass(frozen=True)
+class Reranker:
+    """A cross-encoder, before it is trained where it will be."""
+
+    model: str  # its folder or id, or `TRAINED`
+    compute: Compute
+    backbone: str = ""  # what it is trained from; empty where it is there already
+    corpus: Pretraining | None = None  # whose texts the tokenizer of a backbone from scratch is trained on
+    miner: Variant | None = None  # what mines its hard negatives; None where its pairs are taken as they are
+    public_names: Mapping[str, str] = field(default_factory=dict)  # of model and backbone: path → public name
+
+    @property
+    def trained(self) -> bool:
+        """Whether it is trained here."""
+        return bool(self.backbone)
+
+    def choices(self, run: RunConfig) -> dict[str, Any]:
+        """What makes it this one and no other."""
+        config = run.rerank
+        choices: dict[str, Any] = {"model": self.model, "depth": config.depth}
+        if not self.trained:
+            return choices
+        choices |= {"backbone": self.backbone, "mine": config.mine, "train": decisive(config.train)}
+        if self.corpus is not None:
+            choices["corpus"] = {"name": self.corpus.corpus, "digest": self.corpus.digest}
+        return choices
+
+
+def rate_warnings(reranker: Reranker | None, resolved: Settings) -> list[str]:
+    """Tell where weights that were trained before would be trained on at a rate that suits random ones."""
+    nobody = f"profile {DEFAULT}"
+    if reranker is None or not reranker.trained or reranker.corpus or resolved.origins.get(_RATE, nobody) != nobody:
+        return []
+    rate = resolved.run.rerank.train.learning_rate
+    warning = (
+        f"the re-ranker trains {reranker.backbone} with {_RATE} {rate}, which suits random weights and may undo what "
+        f"it knows; type --profile small, or --set {_RATE}=1e-5"
+    )
+    return [warning]
+
+
+@dataclass(frozen=True)
+class Reranked(Wrapped):
+    """A system whose runs a cross-encoder re-ranks."""
+
+    reranker: Reranker
+
+    @property
+    def public_names(self) -> Mapping[str, str]:
+        """Also the re-ranker's public names."""
+        return {**self.inner.public_names, **self.reranker.public_names}
+
+    @property
+    def reranker_training(self) -> dict[str, Any] | None:
+        """How its re-ranker is trained, as a result says it; None where it is not trained here."""
+        run = self.resolved.run
+        training = {"mine": run.rerank.mine, "backbone": self.reranker.backbone, **dump(run.rerank.train)}
+        return training if self.reranker.trained else None
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings that something of it can be tuned for; a cross-encoder is trained in all that have pairs."""
+        return SETTINGS if self.reranker.trained else self.inner.settings
+
+    @property
+    def deterministic(self) -> bool:
+        return self.inner.deterministic and not self.reranker.trained
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        return {**self.inner.choices, "rerank": self.reranker.choices(self.resolved.run)}
+
+    def rows(self) -> list[SettingRow]:
+        return self.inner.rows() + describe(self.resolved.run.rerank, self.resolved.origins, "rerank.")
+
+    def ranking(self, task: Task, leg: Leg, seed: int, graph: GraphBuilder) -> Rerank:
+        """Return the ranking that is re-ranked, which other rows share, with the re-ranker on top.
+
+        Raises `UsageError` for a folder that is not there, `PluginError` where there is nothing to train on.
+        """
+        reranker = self.reranker
+        return Rerank(
+            ranking=self.inner.ranking(task, leg, seed, graph),
+            leg=self.read(task, leg, graph),
+            texts=graph.texts(with_titles(leg.corpus)),
+            trained=self._cross_encoder(task, seed, graph) if reranker.trained else None,
+            rules=self.rules(task),
+            model=None if reranker.trained else _weights(reranker.model, graph.inputs),
+            depth=self.resolved.run.rerank.depth,
+            tag=self.tag,
+            compute=reranker.compute,
+            place=reranker.model,
+            who=self.label,
+            notes=self.notes,
+        )
+
+    def _cross_encoder(self, task: Task, seed: int, graph: GraphBuilder) -> TrainCross:
+        """Return the last of the recipe's trainings of a cross-encoder, each going on from the one before."""
+        reranker, run, cross_encoder, initial = self.reranker, self.resolved.run, None, None
+        if reranker.corpus is not None:  # shared, however the system's own encoder reads
+            initial = encoders.scratch(reranker.corpus, Contract(), seed, run.prepare, self.notes, graph)
+        for tuning in self.recipes.of_reranker(task):
+            mined = encoders.mined_by_retriever(tuning, reranker.miner, graph) if reranker.miner else None
+            cross_encoder = TrainCross(
+                pairs=mined or encoders.store_pairs(tuning, graph),
+                begun=cross_encoder or initial,
+                config=run.rerank.train,
+                start=None if cross_encoder or initial else _weights(reranker.backbone, graph.inputs),
+                seed=seed,
+                compute=reranker.compute,
+                backbone=reranker.backbone,
+                of=tuning.name,
+                notes=self.notes,
+            )
+        if cross_encoder is None:
+            raise PluginError(f"{self.label} has no pairs to train a cross-encoder on")
+        return graph.intern(cross_encoder)
+
+
+def _weights(model: str, inputs: Inputs) -> Json:
+    """Return what decides a cross-encoder's weights. Raises `UsageError` where its folder is not there."""
+    folder = Path(model).expanduser()
+    if model.startswith(("/", ".", "~")) and not folder.is_dir():
+        raise UsageError(
+            f"{folder}: found no such folder, expected a cross-encoder: a folder of a sequence classifier, or a "
+            "Hugging Face id"
+        )
+    return weights(model, inputs)

@@ -1,0 +1,141 @@
+"""Which tasks the names mean that somebody types: of suites, below them, their dev questions, or folders."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from bench.core.errors import PluginError, UsageError
+from bench.core.messages import bare, did_you_mean
+from bench.plugins import Plugins
+from bench.types import DataRequest, Suite, Task
+
+DEV = "@dev"
+"""What the name of a task ends with that stands for its dev questions."""
+
+
+def suites_of(names: Sequence[str], tasks: Sequence[str], plugins: Plugins) -> list[Suite]:
+    """Return the suites of a run. Raises `UsageError` where none is named, or a task that none of them has."""
+    if not names:
+        raise UsageError(f"no suite was named; type --suite NAME, there are: {', '.join(sorted(plugins.suites))}")
+    suites = list({suite.name: suite for suite in map(plugins.suite, names)}.values())
+    all_known(tasks, suites)
+    return suites
+
+
+def tasks_of(suite: Suite, names: Sequence[str], data_request: DataRequest) -> list[Task]:
+    """The tasks of a suite that were named, with or without its prefix, or folders; all of them if none was.
+
+    Raises `UsageError` for data that the suite does not have, or a folder that is not there or not in its layout.
+    """
+    folders = [name for name in names if not _names(name, suite) and _is_folder(name)]
+    suite_names = [name for name in names if _names(name, suite)]
+    tasks: list[Task] = []
+    places: dict[str, str] = {}
+    for name in folders:
+        if suite.folder is None:
+            raise UsageError(f"suite {suite.name} takes no folder of your own as --task; found {name}")
+        task = suite.folder(Path(name).expanduser())
+        if places.setdefault(task.id, name) != name:
+            both = f"{places[task.id]} and {name}"
+            raise UsageError(f"found {both}, which would both be called {task.id}; rename one, or run them apart")
+        tasks.append(task)
+    if suite_names or not names:
+        data = data_request.data
+        if data not in suite.data:
+            offer = f"--data {suite.data[0]}" if suite.data else "another suite"
+            also = ", or a folder of your own by --task path/to/folder" if suite.folder else ""
+            raise UsageError(f"suite {suite.name} has no {data} data in this release; type {offer}{also}")
+        for name in suite_names:
+            _of_this_data(name, data, data_request.world)
+            if not _names(name, suite, data):
+                available = next(kind for kind in suite.data if _names(name, suite, kind))
+                raise UsageError(
+                    f"found --task {name}, which {suite.name} has not in {data} data; type --data {available}"
+                )
+        task_names = (
+            [part for name in suite_names for part in _names(name, suite, data)]
+            if suite_names
+            else suite.task_names(data)
+        )
+        tasks += [_load(suite, name, data_request) for name in task_names]
+    return list({(task.data, task.id): task for task in tasks}.values())
+
+
+def all_known(names: Sequence[str], suites: Sequence[Suite]) -> None:
+    """Refuse a task name that no suite of the run has."""
+    known_names = [name for suite in suites for kind in suite.data for name in suite.task_names(kind)]
+    for name in names:
+        if not any(_names(name, suite) for suite in suites) and not _is_folder(name):
+            path = " There is no folder of that name either." if "/" in name else ""
+            raise UsageError(
+                f"no task {name!r}{did_you_mean(name, known_names)}{path} There are: {', '.join(known_names)}."
+            )
+
+
+def dev_tasks(suite: Suite, tasks: Sequence[Task], data_request: DataRequest) -> dict[str, Task]:
+    """Return the dev questions of tasks by the ids of these, as far as the suite has some."""
+    if suite.dev is None:
+        return {}
+    names = {task.id: bare(task.id).removeprefix(f"{suite.name}/") for task in tasks if task.data != "local"}
+    dev_names = (suite.dev_names or suite.task_names)(data_request.data)
+    return {identity: suite.dev(name, data_request) for identity, name in names.items() if name in dev_names}
+
+
+def with_language(task: Task, language: str | None) -> Task:
+    """Return a folder of the user's in the language that the user says."""
+    if language is None or task.data != "local":
+        return task
+    legs = (replace(leg, language=language, corpus=replace(leg.corpus, language=language)) for leg in task.legs)
+    return replace(task, legs=tuple(legs))
+
+
+def language_warnings(task: Task, language: str | None) -> Iterator[str]:
+    """Warn where the language of a corpus may not be what it is taken for."""
+    for leg in task.legs:
+        if language is None and leg.language != leg.corpus.language:
+            yield (
+                f"the queries of {task.id} are in {leg.language}, its corpus is taken for {leg.corpus.language}; "
+                f"if that is wrong, type --set data.language={leg.language}"
+            )
+
+
+def _of_this_data(name: str, data: str, world: str) -> None:
+    """Refuse a task by its full name in mini data (`mini-few-names/mrtydi/sw`) where the run reads other data."""
+    from bench.data.mini.settings import variant
+
+    mark, read = name.removesuffix(bare(name)).rstrip("/"), variant(world).corpus if data == "mini" else data
+    if mark and mark != read:
+        world_name = mark.partition("-")[2] or "default"
+        raise UsageError(
+            f"found --task {name}, but this run reads {read} data; type --data mini --set mini.world={world_name}, or "
+            f"leave {mark}/ out"
+        )
+
+
+def _load(suite: Suite, name: str, data_request: DataRequest) -> Task:
+    """Return a task, or the dev questions of one. Raises `PluginError` for a mini task whose id does not say so."""
+    bare_name, is_dev = name.removesuffix(DEV), name.endswith(DEV)
+    task = suite.dev(bare_name, data_request) if is_dev and suite.dev else suite.load(bare_name, data_request)
+    if data_request.data == "mini" and task.id == bare(task.id):
+        raise PluginError(
+            where=f"suite {suite.name}", found=f"task {task.id!r} of mini data", expected=f"the id 'mini/{task.id}'"
+        )
+    return task
+
+
+def _names(name: str, suite: Suite, data: str | None = None) -> tuple[str, ...]:
+    """The suite's tasks that a name means: itself, those below it (`cqadupstack`), or dev questions (`sw@dev`)."""
+    bare_name = bare(name).removeprefix(f"{suite.name}/")
+    kinds = (data,) if data else suite.data
+    if bare_name.endswith(DEV):
+        names = suite.dev_names or suite.task_names
+        known_names = [task for kind in kinds for task in names(kind)] if suite.dev else []
+        return (bare_name,) if bare_name.removesuffix(DEV) in known_names else ()
+    known_names = [task for kind in kinds for task in suite.task_names(kind)]
+    return tuple(dict.fromkeys(task for task in known_names if task == bare_name or task.startswith(f"{bare_name}/")))
+
+
+def _is_folder(name: str) -> bool:
+    """Tell a path from a task's name: it has a separator that no task name begins with, or a folder stands there."""
+    head, colon, _ = name.rpartition(":")  # of `path/to/folder:split`
+    return name.startswith((".", "/", "~")) or Path(head if colon and not Path(name).exists() else name).is_dir()
