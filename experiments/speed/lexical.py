@@ -14,7 +14,7 @@ from rank_bm25 import BM25Okapi
 from bench.core.workspace import Parts, Workspace
 from bench.types import Corpus, Item, Source
 from experiments.speed.measure import Row, Work
-from methods.bm25.config import BM25Config
+from methods.bm25 import BM25Config
 from methods.bm25.retriever import BM25Retriever
 
 VOCABULARY, QUERIES, FEW_QUERIES, K = 100_000, 400, 4, 100

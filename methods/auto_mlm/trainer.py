@@ -27,7 +27,7 @@ from bench.training import (
     offset,
     weight,
 )
-from methods.auto_mlm.config import AutoMlmConfig
+from methods.auto_mlm import AutoMlmConfig
 from methods.auto_mlm.loss import additive_margin, hinge, together
 
 Draw = Callable[[int, np.random.Generator], tuple[int, int]]

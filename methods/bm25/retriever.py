@@ -25,8 +25,8 @@ from bench import (
     top_k_positions,
     write_strings,
 )
+from methods.bm25 import BM25Config
 from methods.bm25.analyzers import ANALYZERS, Tokenise, choose, describe
-from methods.bm25.config import BM25Config
 from methods.bm25.tokens import tokenise_corpus
 from methods.bm25.vocabulary import number_terms
 

@@ -31,7 +31,7 @@ from bench.training import (
     weight,
     world_size,
 )
-from methods.ccp.config import CcpConfig
+from methods.ccp import CcpConfig
 from methods.ccp.head import ViewsHead
 from methods.ccp.loss import ContrastiveOutput, ccp_loss, softmax_mass
 from methods.ccp.probes import BankStalenessProbe, evaluate_probes

@@ -19,7 +19,7 @@ from bench.training import (
     weight,
     world_size,
 )
-from methods.contriever.config import ContrieverConfig
+from methods.contriever import ContrieverConfig
 from methods.contriever.loss import max_probability, moco_logits, normed, own_first, same_language
 
 

@@ -18,7 +18,7 @@ from bench.training import (
     info_nce,
     weight,
 )
-from methods.contriever.config import ContrieverConfig
+from methods.contriever import ContrieverConfig
 from methods.contriever.loss import normed
 from methods.contriever.moco import Moco
 from methods.contriever.views import CroppedPairs

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from bench import UsageError
 from bench.training import Chunk, Chunks, Ids, PairBatch, RandomSource, Shards, add_special_tokens, token_crop
-from methods.contriever.config import ContrieverConfig
+from methods.contriever import ContrieverConfig
 
 _NO_DOCUMENT = -1  # a chunk may touch several
 _FRAME = 2  # first and last token of a sequence

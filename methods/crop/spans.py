@@ -31,7 +31,7 @@ from bench.training import (
     paired_info_nce,
     pool,
 )
-from methods.crop.config import CropConfig
+from methods.crop import CropConfig
 from methods.crop.views import CropViews
 
 

@@ -31,7 +31,7 @@ from bench.training import (
     offset,
     weight,
 )
-from methods.crop.config import CropConfig
+from methods.crop import CropConfig
 from methods.crop.spans import SpanModules, Spans, SpanSource, contrast_of, rows_of, span_loss
 from methods.crop.views import CropViews
 

@@ -18,7 +18,7 @@ from bench.training import (
     token_crop,
     two_sentences,
 )
-from methods.crop.config import CropConfig
+from methods.crop import CropConfig
 
 _FRAME = 2  # first and last token of a sequence
 _PAIR = 2  # sentences or spans

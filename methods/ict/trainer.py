@@ -18,7 +18,7 @@ from bench.training import (
     info_nce,
     weight,
 )
-from methods.ict.config import IctConfig
+from methods.ict import IctConfig
 from methods.ict.views import Clozes, SentencesOfBlocks
 
 

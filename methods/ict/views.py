@@ -20,7 +20,7 @@ from bench.training import (
     segment_counts,
     sizes,
 )
-from methods.ict.config import IctConfig
+from methods.ict import IctConfig
 
 _FRAME = 2  # first and last token of a sequence
 _LEAST = 2  # examples in a batch: one alone has no negative

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from bench import UsageError
 from bench.training import Bounds, Documents, Ids, RandomSource, Shards, read_segment, segment_counts, segments
-from methods.msm.config import MsmConfig
+from methods.msm import MsmConfig
 
 
 @dataclass(frozen=True)

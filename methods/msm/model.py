@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from bench.training import HeadPair, Layer, Shape, initialise
-from methods.msm.config import MsmConfig
+from methods.msm import MsmConfig
 
 ModuleT = TypeVar("ModuleT", bound=nn.Module)
 ENGLISH, NOT_ENGLISH, ALL = "english", "others", "all"

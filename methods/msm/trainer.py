@@ -28,8 +28,8 @@ from bench.training import (
     similarities,
     weight,
 )
+from methods.msm import MsmConfig
 from methods.msm.blocks import Blocks, DocumentBlocks
-from methods.msm.config import MsmConfig
 from methods.msm.loss import msm_loss, relations
 from methods.msm.model import Copies, MsmModules
 

@@ -31,7 +31,7 @@ from bench.training.distributed import rank
 from bench.training.encoder import TrainableEncoder
 from bench.training.processes import train_on_several
 from bench.training.views import Documents
-from methods.crop.config import CropConfig
+from methods.crop import CropConfig
 from tests.conftest import TwoProcesses, present
 from tests.methods.test_trainings import TABLES, KilledError, killer
 

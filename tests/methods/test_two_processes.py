@@ -16,8 +16,8 @@ from bench.plugins import load
 from bench.training.distributed import GradientAverage, all_reduce_sum, rank, world_size
 from bench.training.encoder import TrainableEncoder
 from bench.training.mlm import PairsAndMasks
+from methods.msm import MsmConfig
 from methods.msm.blocks import Blocks
-from methods.msm.config import MsmConfig
 from methods.msm.loss import msm_loss
 from methods.msm.trainer import MsmTrainer
 from methods.quickthought.trainer import Runs

@@ -12,7 +12,7 @@ from scipy.stats import chisquare
 from bench.training.batches import Masked, PairBatch
 from bench.training.encoder import TrainableEncoder
 from bench.training.mlm import MlmHead, PairsAndMasks, mlm_loss
-from methods.auto_mlm.config import AutoMlmConfig
+from methods.auto_mlm import AutoMlmConfig
 from methods.auto_mlm.trainer import AutoMlmTrainer, user_and_agent
 from tests.conftest import present
 

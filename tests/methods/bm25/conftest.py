@@ -9,7 +9,7 @@ import pytest
 
 from bench.core.workspace import Parts, Workspace
 from bench.types import Corpus, Item, Json, Retriever, Source
-from methods.bm25.config import BM25Config
+from methods.bm25 import BM25Config
 from methods.bm25.retriever import BM25Retriever
 
 TOKENS = json.loads((Path(__file__).parents[2] / "fixtures" / "methods" / "tokens.json").read_text(encoding="utf-8"))

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.core.errors import UsageError
-from methods.bm25 import BM25, analyzers
+from methods.bm25 import BM25, BM25Config, analyzers
 from methods.bm25.analyzers import ANALYZERS, NAMES, choose, describe, for_language
-from methods.bm25.config import BM25Config
 from methods.bm25.words import PLAIN, SEVERAL, SNOWBALL, UNSPACED, language_code
 from suites import mrtydi, tatoeba
 from tests.methods.bm25.conftest import TOKENS

@@ -10,9 +10,8 @@ from bench.core.errors import ConfigError
 from bench.data.formats import beir
 from bench.pipeline.settings import resolve
 from bench.types import Corpus, DataRequest, Leg
-from methods.bm25 import BM25
+from methods.bm25 import BM25, BM25Config
 from methods.bm25.analyzers import ANALYZERS, choose
-from methods.bm25.config import BM25Config
 from suites.substitutes import askubuntu, mrtydi
 from tests.conftest import present
 from tests.methods.bm25.conftest import TOKENS, IndexOf

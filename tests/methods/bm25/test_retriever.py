@@ -21,9 +21,8 @@ from bench.core.errors import BenchError, DataError, UsageError
 from bench.core.order import best
 from bench.core.workspace import Parts, Workspace
 from bench.types import Corpus, Item, Source, Tie
-from methods.bm25 import BM25, retriever, tokens
+from methods.bm25 import BM25, BM25Config, retriever, tokens
 from methods.bm25.analyzers import ANALYZERS, Analyzer
-from methods.bm25.config import BM25Config
 from methods.bm25.retriever import BM25Retriever
 from tests.methods.bm25.conftest import CorpusOf, IndexOf
 

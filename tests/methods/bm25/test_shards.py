@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from bench.core.workspace import Parts, Workspace
 from bench.data.formats.string_array import StringArray
 from bench.types import Corpus, Item, Source, Tie
-from methods.bm25 import lucene, tokens, vocabulary
-from methods.bm25.config import BM25Config
+from methods.bm25 import BM25Config, lucene, tokens, vocabulary
 from methods.bm25.retriever import BM25Retriever
 from methods.bm25.tokens import Part, Postings, Shard, Tokens
 from methods.bm25.vocabulary import column, number_terms

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bench.config.layers import parse_set
-from methods.ccp.config import CcpConfig
+from methods.ccp import CcpConfig
 
 Small = Callable[..., CcpConfig]
 

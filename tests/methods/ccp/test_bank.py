@@ -9,8 +9,7 @@ import torch
 from bench.config.profiles import PROFILES
 from bench.pipeline.settings import resolve
 from bench.training.banks import EMPTY, Ring, TaggedBank
-from methods.ccp import CCP
-from methods.ccp.config import CcpConfig
+from methods.ccp import CCP, CcpConfig
 
 
 @pytest.mark.parametrize("capacity", [1, 4, 7, 30])

@@ -21,8 +21,7 @@ from bench.pipeline.settings import resolve
 from bench.training.encoder import TrainableEncoder
 from bench.training.mlm import MlmHead
 from bench.training.views import SentencePairs, in_a_window
-from methods.ccp import CCP
-from methods.ccp.config import CcpConfig
+from methods.ccp import CCP, CcpConfig
 from methods.ccp.loss import ccp_loss
 from methods.ccp.probes import BankStalenessProbe, language_accuracy
 from methods.ccp.trainer import CcpModules, CcpTrainer

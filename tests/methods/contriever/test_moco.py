@@ -16,7 +16,7 @@ from bench.data.corpora.shards import Shards
 from bench.training.encoder import TrainableEncoder
 from bench.training.losses import info_nce
 from bench.training.optimisation import adamw
-from methods.contriever.config import ContrieverConfig
+from methods.contriever import ContrieverConfig
 from methods.contriever.loss import max_probability, moco_logits, own_first, same_language
 from methods.contriever.moco import Moco, drift
 from methods.contriever.trainer import ContrieverTrainer

@@ -9,7 +9,7 @@ import pytest
 
 from bench.core.errors import UsageError
 from bench.data.corpora.shards import Shards
-from methods.contriever.config import ContrieverConfig
+from methods.contriever import ContrieverConfig
 from methods.contriever.views import Augmentation, CroppedPairs, complement
 
 

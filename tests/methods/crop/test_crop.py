@@ -15,7 +15,7 @@ from bench.retrieval.packed import pack
 from bench.training.heads import Shape
 from bench.training.losses import paired_info_nce
 from bench.training.mlm import Masking, MlmHead, masked_prediction
-from methods.crop.config import CropConfig
+from methods.crop import CropConfig
 from methods.crop.spans import CondenserHead, SpanSource
 from methods.crop.trainer import CropModules, CropTrainer
 from methods.crop.views import CropViews

@@ -10,7 +10,7 @@ import torch
 
 from bench.core.errors import UsageError
 from bench.data.corpora.shards import DOCUMENTS, META, SENTENCES, TOKENS, Meta, Shards, Stretch
-from methods.ict.config import IctConfig
+from methods.ict import IctConfig
 from methods.ict.trainer import IctTrainer, accuracies, projection
 from methods.ict.views import SentencesOfBlocks, cloze
 from tests.conftest import present

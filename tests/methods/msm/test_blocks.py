@@ -12,9 +12,8 @@ from bench.core.errors import UsageError
 from bench.data.corpora.shards import Shards
 from bench.training.heads import Shape
 from bench.training.views import segments
-from methods.msm import MSM
+from methods.msm import MSM, MsmConfig
 from methods.msm.blocks import DocumentBlocks, blocks_of
-from methods.msm.config import MsmConfig
 from methods.msm.model import MsmModules
 from methods.msm.trainer import MsmTrainer
 from tests.methods.conftest import EncoderFor

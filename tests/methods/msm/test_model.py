@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from bench.training.heads import Layer, Shape
-from methods.msm.config import MsmConfig
+from methods.msm import MsmConfig
 from methods.msm.model import Copies, DocumentEncoder, MsmModules
 from tests.conftest import present
 
