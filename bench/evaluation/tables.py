@@ -108,15 +108,15 @@ class Table:
     @property
     def numeric(self) -> list[bool]:
         """Whether each column is one of numbers, printed ones included."""
-        return [
-            self._is_numeric(at) if column.number is None else column.number for at, column in enumerate(self.columns)
-        ]
-
-    def _is_numeric(self, at: int) -> bool:
-        cells = [row[at] for row in self.rows if row[at] not in (None, "")]
-        return bool(cells) and all(
-            bool(_PRINTED.fullmatch(cell)) if isinstance(cell, str) else not isinstance(cell, bool) for cell in cells
-        )
+        numeric = []
+        for at, column in enumerate(self.columns):
+            cells = [row[at] for row in self.rows if row[at] not in (None, "")]
+            printed = bool(cells) and all(
+                bool(_PRINTED.fullmatch(cell)) if isinstance(cell, str) else not isinstance(cell, bool)
+                for cell in cells
+            )
+            numeric.append(printed if column.number is None else column.number)
+        return numeric
 
     def shown(self, escape: Callable[[str], str] = str, bold: str = "{}") -> list[list[str]]:
         """Return cells as people read them.
@@ -126,7 +126,11 @@ class Table:
             bold: marks the best value of a column, and all that equal it in print: `**{}**`.
         """
         cells = [
-            [self._print(column, value) for column, value in zip(self.columns, row, strict=True)] for row in self.rows
+            [
+                MISSING if value is None else column.show(value) if column.show else plain(self._rounded(value))
+                for column, value in zip(self.columns, row, strict=True)
+            ]
+            for row in self.rows
         ]
         best = set()
         for at, column in enumerate(self.columns):
@@ -138,11 +142,6 @@ class Table:
             [(bold if (number, at) in best else "{}").format(escape(cell)) for at, cell in enumerate(row)]
             for number, row in enumerate(cells)
         ]
-
-    def _print(self, column: Column, value: Value) -> str:
-        if value is None:
-            return MISSING
-        return column.show(value) if column.show else plain(self._rounded(value))
 
 
 def plain_columns(*names: str) -> tuple[Column, ...]:

@@ -3,7 +3,7 @@
 Every warning is a sentence with both values.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -78,88 +78,88 @@ class ComparedSystem:
         return None if None in machines else " and ".join(sorted(map(str, machines)))
 
 
+Pair = tuple[ComparedSystem, ComparedSystem]
+
+
 def warnings(systems: Sequence[ComparedSystem]) -> list[str]:
     """Return what makes a comparison of systems unfair or hard to read, a sentence for each pair and difference."""
-    return [sentence for first, second in combinations(systems, 2) for sentence in pair_warnings(first, second)]
+    return [sentence for pair in combinations(systems, 2) for sentence in pair_warnings(*pair)]
 
 
 def pair_warnings(first: ComparedSystem, second: ComparedSystem) -> Iterator[str]:
-    """Yield every warning about a pair: tuning, seeds, protocol; between trained systems also what they were given."""
+    """Yield every warning about a pair: tuning, seeds, protocol; between trained systems also what they were given.
+
+    Example:
+        `budget of pretraining (tokens): crop has 1,000,000, msm has 2,000,000`
+    """
+    pair = (first, second)
+    # An encoder that was trained elsewhere is known by its method and model.
+    models = [(system.system.get("method"), system.setting("model")) for system in pair]
     if first.trained and second.trained:
-        yield from _training_warnings(first, second)
-    elif all(system.trained or came_trained(system.system) for system in (first, second)) and _model(first) != _model(
-        second
-    ):
-        budgets = (
+        yield from _training_warnings(pair)
+    elif all(system.trained or came_trained(system.system) for system in pair) and models[0] != models[1]:
+        budgets = [
             f"{system.system['budget']:,}" if system.trained else "an unknown one (trained elsewhere)"
-            for system in (first, second)
-        )
-        yield _sentence(first, second, "budget of pretraining", *budgets)
-    yield from _tuning_warnings(first, second)
-    if not (first.system["deterministic"] or second.system["deterministic"]):
-        yield from _differ(first, second, "seeds", *(",".join(map(str, system.seeds)) for system in (first, second)))
-    yield from _readout_warnings(first, second)
-    yield from _protocol_warnings(first, second)
+            for system in pair
+        ]
+        yield _sentence(pair, "budget of pretraining", budgets)
+    yield from _tuning_warnings(pair)
+    if not any(system.system["deterministic"] for system in pair):
+        yield from _differ(pair, "seeds", [",".join(map(str, system.seeds)) for system in pair])
+    yield from _readout_warnings(pair)
+    yield from _protocol_warnings(pair)
 
 
-def _model(compared: ComparedSystem) -> tuple[Any, Any]:
-    """What an encoder that was trained elsewhere is known by."""
-    return compared.system.get("method"), compared.setting("model")
+def _training_warnings(pair: Pair) -> Iterator[str]:
+    """Yield differences of budget, corpus, backbone, precision and hardware of two trained systems.
 
-
-def _training_warnings(first: ComparedSystem, second: ComparedSystem) -> Iterator[str]:
-    """Budget, corpus, backbone, precision of two trained systems."""
-    yield from _differ(
-        first, second, "budget of pretraining (tokens)", *(system.system["budget"] for system in (first, second))
-    )
-    operations = [system.system.get("budget_flops") for system in (first, second)]
-    yield from _differ(first, second, "budget of pretraining (operations)", *operations)
-    if first.system["budget"] == second.system["budget"]:
+    Tokens and operations are compared beyond `SPENT`, and only where both had the same budget.
+    """
+    budgets = [system.system["budget"] for system in pair]
+    yield from _differ(pair, "budget of pretraining (tokens)", budgets)
+    operations = [system.system.get("budget_flops") for system in pair]
+    yield from _differ(pair, "budget of pretraining (operations)", operations)
+    if budgets[0] == budgets[1]:
         for key, subject in (("tokens", "tokens really seen in pretraining"), ("flops", "FLOPs of pretraining")):
-            costs = [system.costs().get(key) for system in (first, second)]
+            costs = [system.costs().get(key) for system in pair]
             if costs[0] and costs[1] and abs(costs[0] - costs[1]) > SPENT * max(costs[0], costs[1]):
-                yield _sentence(
-                    first, second, subject, *(f"{cost:{'.3g' if key == 'flops' else ',.0f'}}" for cost in costs)
-                )
-    corpora = [system.system.get("corpus") or {} for system in (first, second)]
+                yield _sentence(pair, subject, [f"{cost:{'.3g' if key == 'flops' else ',.0f'}}" for cost in costs])
+    corpora = [system.system.get("corpus") or {} for system in pair]
     names = [str(corpus.get("name")) for corpus in corpora]
     if corpora[0] != corpora[1]:
         remark = " (the same name, with other documents)" if names[0] == names[1] else ""
-        yield _sentence(first, second, "pretraining corpus", *names) + remark
-    yield from _differ(first, second, "backbone", *(system.system.get("backbone") for system in (first, second)))
-    kinds = [(system.system.get("post") or {}).get("kind", "none") for system in (first, second)]
-    yield from _differ(first, second, "post-processing", *kinds)
-    yield from _differ(
-        first, second, "precision of training", *(system.setting("precision") for system in (first, second))
-    )
-    machines = [system.hardware() for system in (first, second)]
+        yield _sentence(pair, "pretraining corpus", names) + remark
+    yield from _differ(pair, "backbone", [system.system.get("backbone") for system in pair])
+    kinds = [(system.system.get("post") or {}).get("kind", "none") for system in pair]
+    yield from _differ(pair, "post-processing", kinds)
+    yield from _differ(pair, "precision of training", [system.setting("precision") for system in pair])
+    machines = [system.hardware() for system in pair]
     if None not in machines:  # another processor changes a training as another seed does
-        yield from _differ(first, second, "hardware of training", *machines)
+        yield from _differ(pair, "hardware of training", machines)
 
 
-def _tuning_warnings(first: ComparedSystem, second: ComparedSystem) -> Iterator[str]:
-    """How the settings of both were chosen; a start takes no part, for it has none."""
-    systems = [first, second]
-    if any(system.system.get("budget") == 0 for system in systems):
+def _tuning_warnings(pair: Pair) -> Iterator[str]:
+    """Yield how the settings of both were chosen; a start takes no part, for it has none."""
+    if any(system.system.get("budget") == 0 for system in pair):
         return
-    tunings = [system.system.get("tuning") or {} for system in systems]
+    tunings = [system.system.get("tuning") or {} for system in pair]
     trials = [tuning.get("trials") or 0 for tuning in tunings]
     if trials[0] != trials[1]:
-        yield _sentence(first, second, "trials of tuning", *(str(count or "none") for count in trials))
+        yield _sentence(pair, "trials of tuning", [str(count or "none") for count in trials])
     if all(tunings):
         for key, name in (("rule", "rule of selection"), ("suite", "suite tuned on"), ("data", "data tuned on")):
-            yield from _differ(first, second, name, *(tuning.get(key) for tuning in tunings))
-        yield from _differ(first, second, "part tuned on", *(tuning.get("split") for tuning in tunings))
-    for system, tuning in zip(systems, tunings, strict=True):
+            yield from _differ(pair, name, [tuning.get(key) for tuning in tunings])
+        yield from _differ(pair, "part tuned on", [tuning.get("split") for tuning in tunings])
+    for system, tuning in zip(pair, tunings, strict=True):
         test = system.contents[0]["suite"]["name"], system.contents[0]["data"]
         if tuning and (tuning.get("suite"), tuning.get("data")) != test:
             tuned_on = f"{tuning.get('suite')} ({tuning.get('data')} data)"
             yield f"{system.label} was tuned on {tuned_on} and is compared on {test[0]} ({test[1]} data)"
 
 
-def _readout_warnings(first: ComparedSystem, second: ComparedSystem) -> Iterator[str]:
-    """How texts become vectors, and how vectors are compared; of several tasks, the first on which a key differs."""
-    first_legs, second_legs = dict(first.legs()), dict(second.legs())
+def _readout_warnings(pair: Pair) -> Iterator[str]:
+    """Yield how texts become vectors, and how vectors are compared; of several tasks, the first where a key differs."""
+    first_legs, second_legs = (dict(system.legs()) for system in pair)
     reported: set[str] = set()
     for name in [name for name in first_legs if name in second_legs] or [""]:
         resolved = [legs.get(name, {}).get("resolved") or {} for legs in (first_legs, second_legs)]
@@ -169,7 +169,7 @@ def _readout_warnings(first: ComparedSystem, second: ComparedSystem) -> Iterator
                 **(system.system.get("readout") or {}),
                 **(on_task if "pooling" in on_task else {}),
             }
-            for system, on_task in zip((first, second), resolved, strict=True)
+            for system, on_task in zip(pair, resolved, strict=True)
             if "contract" in system.system
         ]
         if len(contracts) < 2 or not all(contracts):  # a system without an encoder
@@ -178,15 +178,13 @@ def _readout_warnings(first: ComparedSystem, second: ComparedSystem) -> Iterator
             values = [contract.get(key, _USUAL.get(key)) for contract in contracts]
             if values[0] != values[1] and key not in reported:
                 reported.add(key)
-                yield from _differ(first, second, f"readout ({key})", *values)
+                yield from _differ(pair, f"readout ({key})", values)
 
 
-def _protocol_warnings(first: ComparedSystem, second: ComparedSystem) -> Iterator[str]:
-    """The suite's version, and how the tasks that both have were searched."""
-    yield from _differ(
-        first, second, "version of the suite", *(system.contents[0]["suite"]["version"] for system in (first, second))
-    )
-    first_legs, second_legs = dict(first.legs()), dict(second.legs())
+def _protocol_warnings(pair: Pair) -> Iterator[str]:
+    """Yield differences of the suite's version, and of how the tasks that both have were searched."""
+    yield from _differ(pair, "version of the suite", [system.contents[0]["suite"]["version"] for system in pair])
+    first_legs, second_legs = (dict(system.legs()) for system in pair)
     reported: set[str] = set()
     for name, leg in first_legs.items():
         if name not in second_legs:
@@ -195,16 +193,17 @@ def _protocol_warnings(first: ComparedSystem, second: ComparedSystem) -> Iterato
             other_value = second_legs[name].get("protocol", {}).get(key)
             if other_value != value and key not in reported:
                 reported.add(key)
-                yield _sentence(first, second, f"protocol on {bare(name)} ({key})", shown(value), shown(other_value))
+                yield _sentence(pair, f"protocol on {bare(name)} ({key})", [shown(value), shown(other_value)])
         if leg["queries"] != second_legs[name]["queries"] and "queries" not in reported:
             reported.add("queries")
-            counts = (f"{entry['queries']:,}" for entry in (leg, second_legs[name]))
-            yield _sentence(first, second, f"judged queries of {bare(name)}", *counts)
+            counts = [f"{entry['queries']:,}" for entry in (leg, second_legs[name])]
+            yield _sentence(pair, f"judged queries of {bare(name)}", counts)
 
 
-def _differ(first: ComparedSystem, second: ComparedSystem, subject: str, value: Any, other_value: Any) -> Iterable[str]:
-    """A sentence where two values are not the same."""
-    return [] if value == other_value else [_sentence(first, second, subject, _text(value), _text(other_value))]
+def _differ(pair: Pair, subject: str, values: Sequence[Any]) -> Iterator[str]:
+    """Yield a sentence where the two values of a pair are not the same."""
+    if values[0] != values[1]:
+        yield _sentence(pair, subject, list(map(_text, values)))
 
 
 def _text(value: Any) -> str:
@@ -213,9 +212,9 @@ def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value) or "empty"
 
 
-def _sentence(first: ComparedSystem, second: ComparedSystem, subject: str, value: str, other_value: str) -> str:
-    """The common form: what differs, and both values with their owners."""
-    return f"{subject}: {first.label} has {value}, {second.label} has {other_value}"
+def _sentence(pair: Pair, subject: str, values: Sequence[str]) -> str:
+    """Return the common form: what differs, and both values with their owners."""
+    return f"{subject}: {pair[0].label} has {values[0]}, {pair[1].label} has {values[1]}"
 
 
 ABSENT = "—"

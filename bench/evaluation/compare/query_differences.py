@@ -6,7 +6,7 @@ many licences forbid to pass them on.
 
 import gzip
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
@@ -97,7 +97,16 @@ def _of_pair(
 ) -> Iterator[QueryDifference]:
     """Yield the largest differences of a pair, with the ids of the top passages."""
     results = [[*row.results.values()] for row in rows]
-    tables = [_mean([values_of(result, test.measure) for result in seed_results]) for seed_results in results]
+    tables = []
+    for seed_results in results:  # means over seeds, on the strata that all of them have with the same queries
+        first, *further = (values_of(result, test.measure) for result in seed_results)
+        tables.append(
+            {
+                name: {query: fmean(table[name][query] for table in (first, *further)) for query in queries}
+                for name, queries in first.items()
+                if all(queries.keys() == table.get(name, {}).keys() for table in further)
+            }
+        )
     legs = {stratum(task, leg): (task, leg) for task, names in results[0][0].content.tasks.items() for leg in names}
     differences = [
         QueryDifference(test.first, test.second, *legs[name], query, (value, tables[1][name][query]))
@@ -123,16 +132,6 @@ def _of_pair(
     for difference in extremes:
         ranked = [top[stratum(difference.task, difference.leg)].get(difference.query, ()) for top in tops]
         yield replace(difference, passages=(tuple(map(Passage, ranked[0])), tuple(map(Passage, ranked[1]))))
-
-
-def _mean(tables: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
-    """Average each query's value over seeds, on the strata that all of them have with the same queries."""
-    first, *further = tables
-    return {
-        name: {query: fmean(table[name][query] for table in tables) for query in queries}
-        for name, queries in first.items()
-        if all(queries.keys() == table.get(name, {}).keys() for table in further)
-    }
 
 
 def _top(path: Path, queries: set[str]) -> dict[str, list[str]]:
@@ -171,8 +170,25 @@ def _with_texts(
             texts |= _read(task, of_task, rows[0], sources)
         except BenchError as error:
             missing[first_line(error)].append(task)
+    with_texts = []
+    for difference in differences:
+        leg_texts = texts.get((difference.task, difference.leg))
+        if leg_texts is not None:
+            relevant = None if leg_texts.relevant is None else leg_texts.relevant.get(difference.query, set())
+            text, language = leg_texts.queries.get(difference.query, ("", ""))
+            first, second = (
+                tuple(
+                    Passage(
+                        hit.id, leg_texts.passages.get(hit.id, ""), None if relevant is None else hit.id in relevant
+                    )
+                    for hit in ranking
+                )
+                for ranking in difference.passages
+            )
+            difference = replace(difference, passages=(first, second), language=language, text=text)  # noqa: PLW2901
+        with_texts.append(difference)
     return (
-        [_with_text(difference, texts.get((difference.task, difference.leg))) for difference in differences],
+        with_texts,
         [f"no texts of {', '.join(tasks)}, so ids alone: {reason}" for reason, tasks in missing.items()],
     )
 
@@ -215,18 +231,3 @@ def _read_leg(leg: Leg, differences: Sequence[QueryDifference]) -> _LegTexts:
             if not missing:
                 break
     return texts
-
-
-def _with_text(difference: QueryDifference, texts: _LegTexts | None) -> QueryDifference:
-    if texts is None:
-        return difference
-    relevant = texts.relevant.get(difference.query, set()) if texts.relevant is not None else None
-    text, language = texts.queries.get(difference.query, ("", ""))
-    first, second = (
-        tuple(
-            Passage(hit.id, texts.passages.get(hit.id, ""), None if relevant is None else hit.id in relevant)
-            for hit in ranking
-        )
-        for ranking in difference.passages
-    )
-    return replace(difference, passages=(first, second), language=language, text=text)
