@@ -99,7 +99,9 @@ def test_cells_that_fail_or_have_no_number(publish_result: Publisher, results: P
 
 
 def test_the_shape_of_a_table() -> None:
-    """Two factors make rows and columns; anything else is a list."""
+    """Two factors make rows and columns; anything else is a list. Presets without cells are no grids."""
+    plain = MethodCard("m", "1", "", "", "", {"plain": Preset({}, "", "")})
+    assert built(Site((), (), Catalogue({"m": plain}, {}))) == {}
     assert axes(list(PAPER)) == (("a", "b"), ("1", "2"))
     assert axes(["window=2,batch=8", "window=2,batch=16", "window=3,batch=8"]) == (
         ("window=2", "window=3"),
@@ -109,9 +111,3 @@ def test_the_shape_of_a_table() -> None:
     assert axes(["a,1", "b"]) is None
     assert axes(["a,1", "a,2"]) is None
     assert axes(["a,1", "b,2", "c,3"]) is None
-
-
-def test_no_grids_no_pages(results: Path) -> None:
-    """Presets without cells are no grids."""
-    source = Site((), (), Catalogue({"m": MethodCard("m", "1", "", "", "", {"plain": Preset({}, "", "")})}, {}))
-    assert built(source) == {}

@@ -114,10 +114,8 @@ def test_reported_tables(results: Path) -> None:
     """Long for programs, in the paper's shape for people; one table of a paper by its name."""
     reported = (ROW, replace(ROW, table="Table 2", printed="0.70", value=0.7, error="P-1", wrong="it is 0.60"))
     rows = list(csv.DictReader(io.StringIO(text("reported/paper", "csv", results, reported))))
-    assert [(row["table"], row["printed"], row["error"]) for row in rows] == [
-        ("Table 1", "0.50", ""),
-        ("Table 2", "0.70", "P-1"),
-    ]
+    printed = [(row["table"], row["printed"], row["error"]) for row in rows]
+    assert printed == [("Table 1", "0.50", ""), ("Table 2", "0.70", "P-1")]
     shown = text("reported/paper/table-2", "markdown", results, reported)
     assert "| x | M\\_1 | 0.70 ‡ |" in shown
     assert "> ‡ P-1: it is 0.60" in shown
@@ -153,15 +151,11 @@ def test_mteb_names_its_own_tasks(publish_result: Publisher, results: Path) -> N
     legs = {leg: {"accuracy": [1.0]} for leg in ("fra-eng", "eng-fra")}
     publish_result("crop", {"tatoeba/fra-eng": legs}, heading={"suite": tatoeba})
     files = export("all", "mteb", results)
-    scores = {
-        task_result.task_name: task_result.scores["test"][0]
-        for task_result in map(TaskResult.model_validate_json, files.values())
-    }
-    shown = {
-        name: (task_result["hf_subset"], task_result["main_score"], task_result["languages"])
-        for name, task_result in scores.items()
-    }
-    assert shown == {
+    scores = {}
+    for task_result in map(TaskResult.model_validate_json, files.values()):
+        score = task_result.scores["test"][0]
+        scores[task_result.task_name] = (score["hf_subset"], score["main_score"], score["languages"])
+    assert scores == {
         "SciFact": ("default", 0.5, ["eng-Latn"]),
         "beir": ("mine", 0.5, []),
         "Tatoeba": ("fra-eng", None, ["fra-Latn", "eng-Latn"]),
@@ -189,11 +183,8 @@ def test_names_in_mteb_are_those_of_the_same_data(tmp_path: Path) -> None:
         statistics = metadata.descriptive_stats[split]
         statistics = statistics if subset == "default" else statistics["hf_subset_descriptive_stats"][subset]
         expected = sizes[ours] if subset == "default" else tatoeba.PAIRS[subset].sentences
-        assert (split in metadata.eval_splits, metadata.main_score, statistics["num_samples"]) == (
-            True,
-            main,
-            expected,
-        ), ours
+        assert split in metadata.eval_splits, ours
+        assert (metadata.main_score, statistics["num_samples"]) == (main, expected), ours
 
 
 def test_the_hub_reads_it(three: Path) -> None:
@@ -205,16 +196,10 @@ def test_the_hub_reads_it(three: Path) -> None:
     assert index.model_name == "crop"
     assert evaluations is not None
     assert {evaluation.task_type for evaluation in evaluations} == {"retrieval"}
-    assert {
-        (evaluation.dataset_type, evaluation.dataset_config, evaluation.dataset_split) for evaluation in evaluations
-    } == {
-        ("made", "ar", "test"),
-        ("made", "sw", "test"),
-    }
+    datasets = {(entry.dataset_type, entry.dataset_config, entry.dataset_split) for entry in evaluations}
+    assert datasets == {("made", "ar", "test"), ("made", "sw", "test")}
     assert {evaluation.metric_type for evaluation in evaluations} == {"mrr_at_100", "recall_at_100"}
-    assert all(
-        isinstance(evaluation.metric_value, float) and 0 <= evaluation.metric_value <= 1 for evaluation in evaluations
-    )
+    assert all(isinstance(entry.metric_value, float) and 0 <= entry.metric_value <= 1 for entry in evaluations)
     mini = text("mini/all", "model-index", three)
     assert mini.startswith("# mini data: not comparable")
     assert "type: mini/made" in mini

@@ -78,14 +78,6 @@ def test_the_same_twice_and_another_of_its_kind(take: Take, bundle: Bundle, boar
     assert take(bundle.folder)[0].path.parts[-3].startswith("bm25-but-better-")
 
 
-def test_markup_in_a_label_leads_nowhere(take: Take, bundle: Bundle, board: Path) -> None:
-    """A label may be any text; its folder is named by letters that mean nothing."""
-    bundle.rewrite(lambda content: content["system"].update(label="../../<img src=x onerror=alert(1)>"))
-    system = take(bundle.folder)[0].path.parent.parent
-    assert system.parent == board / "local" / "beir" / "unsupervised"
-    assert "<" not in system.name
-
-
 def test_two_of_one_kind_handed_in_together(take: Take, bundle: Bundle, board: Path, tmp_path: Path) -> None:
     """The board cannot know which is meant."""
     second = Bundle(Path(shutil.copytree(bundle.folder, tmp_path / "other")))
@@ -108,7 +100,11 @@ def test_one_bad_result_keeps_all_out(take: Take, bundle: Bundle, mini: Bundle, 
 
 
 def test_a_full_disk_leaves_nothing(take: Take, bundle: Bundle, board: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The result file comes last, and what was copied before it goes."""
+    """The result file comes last, and what was copied before it goes; leavings of a killed addition are replaced.
+
+    A label may be any text; its folder is named by letters that mean nothing.
+    """
+    bundle.rewrite(lambda content: content["system"].update(label="../../<img src=x onerror=alert(1)>"))
 
     def full(path: Path, data: bytes) -> None:
         raise OSError(28, "No space left on device", str(path))
@@ -118,20 +114,15 @@ def test_a_full_disk_leaves_nothing(take: Take, bundle: Bundle, board: Path, mon
         take(bundle.folder)
     assert read_results(board) == []
     monkeypatch.undo()
-    assert take(bundle.folder)[0].state == "added"
-
-
-def test_the_leavings_of_a_killed_one_are_replaced(
-    take: Take, bundle: Bundle, board: Path, judges: SuiteJudges
-) -> None:
-    """A folder without a result file is nobody's."""
-    candidate = validate(bundle.folder, "it", judges).candidate
-    assert candidate is not None
-    target = board / candidate.target
-    target.mkdir(parents=True)
-    (target / "left-over").write_text("x")
     (added,) = take(bundle.folder)
-    assert "left-over" not in tree(added.path.parent)
+    assert added.state == "added"
+    system = added.path.parent.parent
+    assert system.parent == board / "local" / "beir" / "unsupervised"
+    assert "<" not in system.name
+    added.path.rename(added.path.with_name("left-over"))
+    (repeated,) = take(bundle.folder)
+    assert (repeated.state, repeated.path) == ("added", added.path)
+    assert "left-over" not in tree(repeated.path.parent)
 
 
 @pytest.mark.parametrize("ending", ["zip", "tar.gz"])
@@ -150,8 +141,10 @@ def test_archives(take: Take, ran: Ran, tmp_path: Path, ending: str) -> None:
     assert added[0].title.startswith(f"{archive}/results/local/beir")
 
 
-def test_what_is_nothing(take: Take, tmp_path: Path) -> None:
-    """No file, a link, a folder without results, a file that is no archive."""
+def test_what_is_nothing(take: Take, bundle: Bundle, tmp_path: Path) -> None:
+    """No file, a link, a folder without results, a file that is no archive; any file of a bundle stands for it."""
+    with submissions([bundle.folder / "cards.json", bundle.path, bundle.folder]) as submitted:
+        assert [submission.folder.resolve() for submission in submitted] == [bundle.folder.resolve()]
     with pytest.raises(UsageError, check=fields(where="nowhere", found="nothing")):
         take(tmp_path / "nowhere")
     (tmp_path / "link").symlink_to(tmp_path)
@@ -163,12 +156,6 @@ def test_what_is_nothing(take: Take, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("no archive")
     with pytest.raises(DataError, match="damaged archive"):
         take(tmp_path / "notes.txt")
-
-
-def test_a_file_of_a_bundle_stands_for_it(bundle: Bundle, tmp_path: Path) -> None:
-    """As in a list of changed files; a bundle comes once."""
-    with submissions([bundle.folder / "cards.json", bundle.path, bundle.folder]) as submitted:
-        assert [submission.folder.resolve() for submission in submitted] == [bundle.folder.resolve()]
 
 
 def test_a_result_at_another_place(ran: Ran, judges: SuiteJudges, board: Path) -> None:
