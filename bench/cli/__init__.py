@@ -89,16 +89,14 @@ class LazyGroup(CommandGroup):
 
     Args:
         listed: what each command does, by its name, in the order of the help.
-        home: what precedes a command's name in the name of its module, which holds it as `command`.
-        modules: the module of a command that shares it with others, below `home`; it holds the command by its name.
+        modules: the module of a command in `bench.cli` that holds it by its name, next to others. A command that is not
+            named here has a module of its own, which holds it as `command`.
         attributes: the arguments of `click.Group`.
     """
 
-    def __init__(
-        self, *, listed: Mapping[str, str], home: str, modules: Mapping[str, str] | None = None, **attributes: Any
-    ) -> None:
+    def __init__(self, *, listed: Mapping[str, str], modules: Mapping[str, str], **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.listed, self.home, self.modules = listed, home, modules or {}
+        self.listed, self.modules = listed, modules
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of use."""
@@ -108,7 +106,7 @@ class LazyGroup(CommandGroup):
         """Import the module of a command and return it; None for a name that is not listed."""
         if cmd_name not in self.listed:
             return None
-        module = import_module(f"{self.home}{self.modules.get(cmd_name, cmd_name)}")
+        module = import_module(f"bench.cli.{self.modules.get(cmd_name, cmd_name)}")
         command: click.Command = getattr(module, cmd_name.replace("-", "_") if cmd_name in self.modules else "command")
         return command
 
@@ -126,7 +124,6 @@ def examples(*lines: str) -> str:
 @click.group(
     cls=LazyGroup,
     listed=COMMANDS,
-    home="bench.cli.",
     modules=_MODULES,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=examples(

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from click.core import ParameterSource
@@ -37,8 +37,10 @@ from bench.data.fetching.records import public_url
 from bench.plugins import load
 from bench.store.graph import steps
 from bench.store.store import Store
-from bench.studies.inspection import Inspected, carry_out, prepare, read_first_documents
 from bench.types import Suite
+
+if TYPE_CHECKING:
+    from bench.studies.inspection import Inspected
 
 _LANGUAGES: Callable[..., Any] = click.option(
     "--languages", metavar="CODES", help="Of a corpus to pretrain on: only these languages, comma-separated."
@@ -362,6 +364,8 @@ def check(data_dir: Path | None, store: Path, as_json: bool, **selection: Any) -
     Of a corpus to pretrain on, the first document of each language is read.
     Exit status 1 if anything is missing or wrong.
     """
+    from bench.studies.inspection import carry_out, prepare, read_first_documents
+
     official, stage_store = _official_files(**selection, places=roots(data_dir)), Store(store, notice)
     files = _examined(official.files, reread=True)
     if official.suite is None:

@@ -29,13 +29,20 @@ def print_outcome(outcome: Outcome, ran: Sequence[Row], tests: Sequence[PairedTe
     contents = [result.content for result in outcome.published]
     for group, (rows, averages) in outcome.groups().items():
         suite, setting, data = group
-        note = _tokens(outcome, rows)
+        tasks = {row["task"] for row in rows}
+        legs = [
+            leg
+            for content in contents
+            for task in tasks & content["tasks"].keys()
+            for leg in content["tasks"][task].values()
+        ]  # R@Nkt may have been counted in other than the official tokens
+        note = next(filter(None, (tokens_note(leg["measures"], leg["libraries"]) for leg in legs)), "")
         title = tabled(suite, setting, data=data, stands_for=suites[suite].stands_for, note=note)
         print_table(laid_out(title, suites[suite].primary, rows, averages))
         of_group = [
             content for content in contents if (content["suite"]["name"], content["setting"], content["data"]) == group
         ]
-        before = max((len(content["tasks"]) for content in of_group), default=0) - len({row["task"] for row in rows})
+        before = max((len(content["tasks"]) for content in of_group), default=0) - len(tasks)
         if averages and before > 0:
             click.echo(f"averages are over {before} more {'tasks' if before > 1 else 'task'}, which were run before")
         for sentence in readouts(of_group):
@@ -76,18 +83,6 @@ def readouts(results: Sequence[Mapping[str, Any]]) -> list[str]:
     return (
         [f"read by {words}: {', '.join(labels)}" for words, labels in labels_of.items()] if len(labels_of) > 1 else []
     )
-
-
-def _tokens(outcome: Outcome, rows: Sequence[Row]) -> str:
-    """Return the note on R@Nkt of rows that were not counted in the official tokens."""
-    tasks = {row["task"] for row in rows}
-    legs = [
-        leg
-        for result in outcome.published
-        for task in tasks & result.content["tasks"].keys()
-        for leg in result.content["tasks"][task].values()
-    ]
-    return next(filter(None, (tokens_note(leg["measures"], leg["libraries"]) for leg in legs)), "")
 
 
 def audited(outcome: Outcome) -> list[str]:

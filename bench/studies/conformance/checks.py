@@ -29,11 +29,14 @@ MINI = DataRequest("mini")
 
 def checks_for(name: str, plugins: Plugins | None = None) -> tuple[Check, ...]:
     """Return the promises of a method or suite, in order. Raises as `Plugins.method` does for an unknown name."""
-    plugins = plugins or load()
-    if _is_suite(name, plugins):
+    plugins, key = plugins or load(), canonical(name)
+    if key in plugins.suites:
         from bench.studies.conformance import suites
 
         return (light_import, *suites.CHECKS)
+    unusable = {canonical(plugin.name) for plugin in plugins.broken} | {item.name for item in plugins.duplicates}
+    if key not in plugins.methods and key not in unusable and not plugins.broken:
+        raise unknown_name("method or suite", name, sorted([*plugins.methods, *plugins.suites]))
     return _checks_and_subject(plugins.method(name))[0]
 
 
@@ -119,17 +122,6 @@ def _checks_and_subject(method: Method) -> tuple[tuple[Check, ...], type[Any]]:
     if method.searches_vectors:
         return checks, trial.DenseSubject
     return (*checks, *retrieval.TRAINED_CHECKS), retrieval.TrainedRetrieverSubject
-
-
-def _is_suite(name: str, plugins: Plugins) -> bool:
-    """Return whether a name is a suite's. Raises `UsageError` where nothing, broken plugins included, has the name."""
-    key = canonical(name)
-    if key in plugins.suites:
-        return True
-    unusable = {canonical(plugin.name) for plugin in plugins.broken} | {item.name for item in plugins.duplicates}
-    if key not in plugins.methods and key not in unusable and not plugins.broken:
-        raise unknown_name("method or suite", name, sorted([*plugins.methods, *plugins.suites]))
-    return False
 
 
 def _select(checks: Sequence[Check], only: Sequence[str]) -> tuple[Check, ...]:
