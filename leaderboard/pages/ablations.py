@@ -4,7 +4,7 @@ A result is a cell's where it is of the grid's method and bears the cell's name 
 kind of data, suite and setting share a table; only the order of the cells is compared with the paper.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.config.fields import flat
@@ -120,42 +120,41 @@ def axes(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None
 
 
 def _runs(results: Sequence[Result], method: str, name: str, preset: Preset) -> list[Run]:
-    """Lay out what there is of a grid, one table a kind of data, suite and setting."""
+    """Lay out what there is of a grid, one table a kind of data, suite and setting.
+
+    Cells that have nothing here are lines without ours. The measure is the grid's own on its own suite, elsewhere the
+    suite's primary one; all lines of a table are values of one source, the most frequent.
+
+    Args:
+        results: verified results.
+        method: canonical name of the grid's method.
+        name: of the preset.
+        preset: the grid.
+    """
     labels = {CellReference(f"{method}/{name}", cell.name).label: cell.name for cell in preset.cells}
-    groups: dict[tuple[str, str, str, str], list[Result]] = {}
+    groups: dict[tuple[str, str, str, str], list[Content]] = {}
     for result in results:
         content = result.content.tested()
         if content.system.method == method and content.system.label in labels and content.tasks:
             key = (content.data, content.suite.name, content.suite.stands_for, content.setting)
-            groups.setdefault(key, []).append(result)
-    return [_run(key, group, labels, preset) for key, group in sorted(groups.items())]
-
-
-def _run(key: tuple[str, str, str, str], group: Sequence[Result], labels: Mapping[str, str], preset: Preset) -> Run:
-    """Lay out one table: cells that have nothing here are lines without ours.
-
-    Args:
-        key: kind of data, suite, benchmark that it is a proxy for, and setting.
-        group: the results that share it.
-        labels: names of cells by the labels of their systems.
-        preset: the grid; its measure counts on its own suite, elsewhere the suite's primary one.
-    """
-    data, suite, proxy_for, setting = key
-    first = group[0].content.tested()
-    legs = next(iter(first.tasks.values()))
-    usual = first.suite.primary or next(iter(next(iter(legs.values())).measures))
-    measure = (preset.measure if suite == preset.suite else "") or usual
-    runs: dict[tuple[str, int], GridRun] = {}
-    for result in group:
-        if sourced := _value(result.content.tested(), preset, measure):
-            label, seed = result.content.system.label, result.content.seed
-            runs[label, seed] = GridRun(label, labels[label], seed, sourced[1], where=sourced[0])
-    sources = [run.where for run in runs.values()]
-    source = max(dict.fromkeys(sources), key=sources.count, default="")
-    grid = Grid(tuple(run for run in runs.values() if run.where == source))
-    lines = grid.against(reported(preset), {cell: label for label, cell in labels.items()})
-    measured = [line for line in lines if line.ours is not None]
-    return Run(data, suite, proxy_for, setting, source, measure, lines, direction(measured))
+            groups.setdefault(key, []).append(content)
+    tables = []
+    for (data, suite, proxy_for, setting), group in sorted(groups.items()):
+        legs = next(iter(group[0].tasks.values()))
+        usual = group[0].suite.primary or next(iter(next(iter(legs.values())).measures))
+        measure = (preset.measure if suite == preset.suite else "") or usual
+        runs: dict[tuple[str, int], GridRun] = {}
+        for content in group:
+            if sourced := _value(content, preset, measure):
+                label, seed = content.system.label, content.seed
+                runs[label, seed] = GridRun(label, labels[label], seed, sourced[1], where=sourced[0])
+        sources = [run.where for run in runs.values()]
+        source = max(dict.fromkeys(sources), key=sources.count, default="")
+        grid = Grid(tuple(run for run in runs.values() if run.where == source))
+        lines = grid.against(reported(preset), {cell: label for label, cell in labels.items()})
+        measured = [line for line in lines if line.ours is not None]
+        tables.append(Run(data, suite, proxy_for, setting, source, measure, lines, direction(measured)))
+    return tables
 
 
 def _value(content: Content, preset: Preset, measure: str) -> tuple[str, float] | None:

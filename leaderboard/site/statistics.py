@@ -93,7 +93,17 @@ def statistics(
             suppress(OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile),
             np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as packed,
         ):
-            return _unpacked(packed)
+            header = json.loads(packed["about"].tobytes())
+            ranks, cells = (
+                Family(
+                    {key: tuple(names) for key, names in header[name]["members"].items()},
+                    {key: packed[f"{name}-{key}"] for key in FIELDS},
+                    header[name]["runs"],
+                    {key: Scatter(**value) for key, value in header[name]["scatter"].items()},
+                )
+                for name in ("ranks", "cells")
+            )
+            return Statistics({name: (low, high) for name, (low, high) in header["intervals"].items()}, ranks, cells)
     tested = _test(systems, ranked, weights, tasks, strata, measure, parallel)
     if path is not None:
         try:
@@ -148,17 +158,3 @@ def _packed(tested: Statistics) -> bytes:
     text = np.frombuffer(json.dumps(header).encode(), np.uint8)
     np.savez(stream, about=text, **arrays)  # type: ignore[arg-type] # numpy's stub takes no mapping of arrays
     return stream.getvalue()
-
-
-def _unpacked(packed: Any) -> Statistics:
-    header = json.loads(packed["about"].tobytes())
-    ranks, cells = (
-        Family(
-            {key: tuple(names) for key, names in header[name]["members"].items()},
-            {key: packed[f"{name}-{key}"] for key in FIELDS},
-            header[name]["runs"],
-            {key: Scatter(**value) for key, value in header[name]["scatter"].items()},
-        )
-        for name in ("ranks", "cells")
-    )
-    return Statistics({name: (low, high) for name, (low, high) in header["intervals"].items()}, ranks, cells)

@@ -128,7 +128,16 @@ class Candidate:
 
 
 def read_candidate(folder: Path, errors: ValidationErrors) -> Candidate | None:
-    """Read a bundle's result file and check the other files against it; None if nothing more can be checked."""
+    """Read a bundle's result file and check the other files against it.
+
+    Args:
+        folder: the folder of the bundle.
+        errors: receives what is wrong with size, JSON, seal, version and content of the result file, and with
+            names, sizes and checksums of the others.
+
+    Returns:
+        The result; None if nothing more can be checked.
+    """
     sizes = _file_sizes(folder, errors)
     if sizes is None:
         return None
@@ -136,7 +145,24 @@ def read_candidate(folder: Path, errors: ValidationErrors) -> Candidate | None:
         if not errors.count(RESULT):
             errors.add(RESULT, "no such file", "a result file", TAKE_UNCHANGED)
         return None
-    candidate = _read_result(folder / RESULT, errors)
+    if sizes[RESULT] > LARGEST_RESULT:
+        errors.add(RESULT, f"{sizes[RESULT]:,} bytes", f"at most {LARGEST_RESULT:,}", TAKE_UNCHANGED)
+        return None
+    raw, candidate = (folder / RESULT).read_bytes(), None
+    with errors.collect(RESULT):
+        if not isinstance(parse(raw, most=MOST_MARKS), dict):
+            errors.add(RESULT, "JSON that is no object", "a result", TAKE_UNCHANGED)
+    if errors.count(RESULT):
+        return None
+    try:
+        content = migrate(read_sealed(folder / RESULT))
+    except ValueError as error:
+        errors.add(
+            RESULT, f"that it cannot be trusted: {error}", "a result as it was written and sealed", TAKE_UNCHANGED
+        )
+        return None
+    with errors.collect(RESULT):
+        candidate = Candidate(Result(folder / RESULT, Content.model_validate(content)), content, raw)
     if candidate is not None:
         _check_file_names(candidate.content, errors)
         _check_files(candidate, sizes, errors)
@@ -167,30 +193,6 @@ def _file_sizes(folder: Path, errors: ValidationErrors) -> dict[str, int] | None
 
 def _printable(name: str) -> str:
     return name.encode("ascii", "backslashreplace").decode()
-
-
-def _read_result(path: Path, errors: ValidationErrors) -> Candidate | None:
-    """Check size, JSON, seal and version of the result file, and validate it against the model."""
-    if (size := path.stat().st_size) > LARGEST_RESULT:
-        errors.add(RESULT, f"{size:,} bytes", f"at most {LARGEST_RESULT:,}", TAKE_UNCHANGED)
-        return None
-    raw = path.read_bytes()
-    with errors.collect(RESULT):
-        if not isinstance(parse(raw, most=MOST_MARKS), dict):
-            errors.add(RESULT, "JSON that is no object", "a result", TAKE_UNCHANGED)
-    if errors.count(RESULT):
-        return None
-    try:
-        content = migrate(read_sealed(path))
-    except ValueError as error:
-        errors.add(
-            RESULT, f"that it cannot be trusted: {error}", "a result as it was written and sealed", TAKE_UNCHANGED
-        )
-        return None
-    candidate = None
-    with errors.collect(RESULT):
-        candidate = Candidate(Result(path, Content.model_validate(content)), content, raw)
-    return candidate  # noqa: RET504 (the block may end early)
 
 
 def _check_file_names(content: Content, errors: ValidationErrors) -> None:

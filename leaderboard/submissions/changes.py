@@ -25,23 +25,20 @@ def changes(before: Path, after: Path) -> Iterator[str]:
     old_boards, new_boards = _boards(before), _boards(after)
     for name in sorted({*old_boards, *new_boards}):
         old, new = old_boards.get(name, {}), new_boards.get(name, {})
-        rows = [_row(system, old.get(system), new.get(system)) for system in dict.fromkeys([*new, *old])]
-        if any(rows):
+        rows = []
+        for system in dict.fromkeys([*new, *old]):
+            old_row, new_row = old.get(system), new.get(system)
+            if new_row is None and old_row is not None:
+                rows.append(f"  {system}: removed, was {old_row[0]}, rank {old_row[1]}")
+            elif new_row is not None and old_row is None:
+                rows.append(f"  {system}: new, {new_row[0]}, rank {new_row[1]}")
+            elif new_row is not None and old_row is not None and old_row != new_row:
+                score = f"{old_row[0]} → {new_row[0]}, " if old_row[0] != new_row[0] else ""
+                rank = f"{old_row[1]} → {new_row[1]}" if old_row[1] != new_row[1] else new_row[1]
+                rows.append(f"  {system}: {score}rank {rank}")
+        if rows:
             yield name
-            yield from (f"  {row}" for row in rows if row)
-
-
-def _row(system: str, old: tuple[str, str] | None, new: tuple[str, str] | None) -> str:
-    """Return what changed for a system, given its score and rank on both sites; empty for no change."""
-    if new is None:
-        return f"{system}: removed, was {old[0]}, rank {old[1]}" if old else ""
-    (score, rank) = new
-    if old is None:
-        return f"{system}: new, {score}, rank {rank}"
-    if old == new:
-        return ""
-    moved = f"rank {old[1]} → {rank}" if rank != old[1] else f"rank {rank}"
-    return f"{system}: {f'{old[0]} → {score}, ' if score != old[0] else ''}{moved}"
+            yield from rows
 
 
 def _boards(site: Path) -> dict[str, Ranked]:

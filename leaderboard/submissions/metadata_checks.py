@@ -4,8 +4,7 @@ None of it can be proven from the files. It can only be refused where one claim 
 """
 
 import re
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
 
 from bench.core.files import digest
 from bench.data.formats.faults import shown
@@ -27,25 +26,14 @@ _SETTING = frozenset(Setting.model_fields) | {"default", "source"}
 
 
 def check_metadata(candidate: Candidate, methods: Collection[str], errors: ValidationErrors) -> None:
-    """Check what a result says of itself.
+    """Refuse keys that no run writes, a result without those that other commands read, and claims that do not fit.
 
     Args:
         candidate: the submitted result.
         methods: names of the installed methods; a label that begins with one must be of it.
         errors: receives every contradiction.
     """
-    _check_keys(candidate.raw_content, errors)
-    _check_system(candidate, methods, errors)
-    content = candidate.content
-    measures = {name for legs in content.tasks.values() for leg in legs.values() for name in leg.measures}
-    if content.suite.primary not in {None, *measures}:
-        errors.add(
-            RESULT, f"the headline measure {shown(content.suite.primary)}", "one that a task has", TAKE_UNCHANGED
-        )
-
-
-def _check_keys(content: Mapping[str, Any], errors: ValidationErrors) -> None:
-    """Refuse keys that no run writes, and a result without those that other commands read."""
+    content = candidate.raw_content
     legs = [leg for by_leg in content["tasks"].values() for leg in by_leg.values()]
     settings = [setting for part in (content["system"], *legs) for setting in part.get("settings", ())]
     for part, keys, name in (
@@ -65,6 +53,10 @@ def _check_keys(content: Mapping[str, Any], errors: ValidationErrors) -> None:
     for part in (content["system"], *legs):
         if len(part.get("settings", ())) > MOST_SETTINGS:
             errors.add(RESULT, f"{len(part['settings']):,} settings", f"at most {MOST_SETTINGS:,}", TAKE_UNCHANGED)
+    _check_system(candidate, methods, errors)
+    measures = {name for leg in legs for name in leg["measures"]}
+    if (primary := candidate.content.suite.primary) not in {None, *measures}:
+        errors.add(RESULT, f"the headline measure {shown(primary)}", "one that a task has", TAKE_UNCHANGED)
 
 
 def _check_system(candidate: Candidate, methods: Collection[str], errors: ValidationErrors) -> None:
