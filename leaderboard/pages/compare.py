@@ -169,8 +169,8 @@ def _task(numbers: Numbers, first: str, second: str) -> list[int | str | None] |
         return numbers[first, second][:_TASK_NUMBERS]
     if (second, first) not in numbers:
         return None
-    difference, low, high, *rest_of_numbers = numbers[second, first][:_TASK_NUMBERS]
-    return [*(None if value is None else -int(value) for value in (difference, high, low)), *rest_of_numbers]
+    difference, low, high, *further = numbers[second, first][:_TASK_NUMBERS]
+    return [*(None if value is None else -int(value) for value in (difference, high, low)), *further]
 
 
 def _csv(board: Board) -> bytes:

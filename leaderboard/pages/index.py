@@ -106,7 +106,7 @@ def _index(renderer: Renderer, tree: Tree, tree_boards: Sequence[Board], trees: 
     by_suite: dict[str, dict[str, Board]] = defaultdict(dict)
     for board in tree_boards:
         by_suite[board.suite][board.setting] = board
-    links = [(kind, f"{other.folder}index.html") for other, kind in kinds.items()]
+    links = [(kind, f"{sibling.folder}index.html") for sibling, kind in kinds.items()]
     return renderer.page(
         "index.html",
         stem,
@@ -179,8 +179,8 @@ def winners(setting_boards: Sequence[Board]) -> str:
     if len(tested) == 1:
         best = text.listed(tested[0].best, 6)
         return f"{best} {'is best' if len(counts) == 1 else 'share first place'} on {tested[0].title}."
-    (first, most), *others = sorted(counts.items(), key=lambda count: (-count[1], count[0]))
+    (first, most), *runners_up = sorted(counts.items(), key=lambda count: (-count[1], count[0]))
     if most == len(tested) and all(board.best == [first] for board in tested):
         return f"{first} is significantly better than every other system on all {most} suites."
-    second = f", {others[0][0]} on {others[0][1]}" if others else ""
+    second = f", {runners_up[0][0]} on {runners_up[0][1]}" if runners_up else ""
     return f"No single winner: {first} is in the best group on {most} of {len(tested)} suites{second}."

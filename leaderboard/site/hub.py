@@ -165,12 +165,12 @@ def model_index(groups: Sequence[Group]) -> bytes:
     return ("".join(f"# {visible(remark)}\n" for remark in remarks) + index).encode()
 
 
-def every_eval_ever(board: Mapping[str, Any], now: int) -> Iterator[tuple[str, bytes]]:
+def every_eval_ever(board: Mapping[str, Any], timestamp: int) -> Iterator[tuple[str, bytes]]:
     """Yield a path and a record of Every Eval Ever's schema 0.2.1 for each row of a board.
 
     Args:
         board: as its JSON file has it.
-        now: the time, in seconds.
+        timestamp: the time, in seconds.
 
     Yields:
         The headline with its 95 % interval, and tasks with the number of their questions.
@@ -197,8 +197,8 @@ def every_eval_ever(board: Mapping[str, Any], now: int) -> Iterator[tuple[str, b
         system = f"{row['system']}-{row['hash'][:12]}"
         record = {
             "schema_version": "0.2.1",
-            "evaluation_id": f"{name}/{board['setting']}/{system}/{now}",
-            "retrieved_timestamp": str(now),
+            "evaluation_id": f"{name}/{board['setting']}/{system}/{timestamp}",
+            "retrieved_timestamp": str(timestamp),
             "source_metadata": source,
             "eval_library": {"name": DISTRIBUTION, "version": version_of(DISTRIBUTION) or "unknown"},
             "model_info": {"name": row["system"], "id": row["system"], "additional_details": identity},

@@ -206,9 +206,12 @@ def matched(site: Site, board: Board, row: Row) -> Reported | None:
         and reported.measure == board.measure
         and {reported.average, reported.task} & heads
     ]
-    same = [pair.reported for pair in _system_pairs(site, board, row, candidates) if pair.matched]
+    under_same_conditions = [pair.reported for pair in _system_pairs(site, board, row, candidates) if pair.matched]
     names = names_of(row.system)
-    return next((reported for reported in same if spelt(reported.paper) in names), next(iter(same), None))
+    return next(
+        (reported for reported in under_same_conditions if spelt(reported.paper) in names),
+        next(iter(under_same_conditions), None),
+    )
 
 
 def rows(site: Site) -> tuple[Reported, ...]:
@@ -331,5 +334,5 @@ def _tuning(reported: Reported, setting: str, facts: Mapping[str, Any]) -> Chip:
         return Chip("tuning", True, "none on either side")
     tuning_pairs = facts["pairs"]
     text = spelt(f"{reported.setting} {reported.model}".replace("(", " ").replace(")", " "))
-    same = all(spelt(name) in text for name in tuning_pairs) if tuning_pairs else None
-    return Chip("tuning", same, f"both {setting}; our pairs {', '.join(tuning_pairs) or 'unknown'}")
+    names_fit = all(spelt(name) in text for name in tuning_pairs) if tuning_pairs else None
+    return Chip("tuning", names_fit, f"both {setting}; our pairs {', '.join(tuning_pairs) or 'unknown'}")

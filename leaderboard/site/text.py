@@ -28,8 +28,8 @@ def micro(value: float) -> int:
 
 def micros(column: FloatArray) -> list[int | None]:
     """Return a column of fractions in millionths; None for NaN."""
-    whole, missing = np.rint(1_000_000 * column), np.isnan(column)
-    values = np.where(missing, 0, whole).astype(int).astype(object)
+    rounded, missing = np.rint(1_000_000 * column), np.isnan(column)
+    values = np.where(missing, 0, rounded).astype(int).astype(object)
     values[missing] = None
     return list(values.tolist())
 

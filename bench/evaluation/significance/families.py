@@ -178,10 +178,10 @@ class Family:
         if system not in places:
             return frozenset()
         names, at = tuple(places), places[system]
-        others = np.delete(np.arange(len(names)), at)
-        low, high = np.minimum(others, at), np.maximum(others, at)
+        rivals = np.delete(np.arange(len(names)), at)
+        low, high = np.minimum(rivals, at), np.maximum(rivals, at)
         rows = start + low * len(names) - low * (low + 1) // 2 + high - low - 1
-        return frozenset(names[other] for other in others[self.decided[rows]].tolist())
+        return frozenset(names[rival] for rival in rivals[self.decided[rows]].tolist())
 
     def comparison(self, first: str, second: str, estimand: str = "") -> Comparison:
         """Return first minus second. Raises `KeyError` where they were not compared."""
