@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from bench.config.profiles import Profile
 from bench.core.errors import UsageError
@@ -11,13 +12,15 @@ from bench.pipeline.graph import GraphBuilder, LegStages
 from bench.pipeline.identity import SystemIdentity, identify
 from bench.pipeline.settings import MiniConfig
 from bench.pipeline.stages.score import Score
+from bench.pipeline.systems.combined import TRAINED
 from bench.pipeline.systems.dense import Dense
-from bench.pipeline.systems.reranked import TRAINED
 from bench.pipeline.systems.system import System
 from bench.pipeline.tasks import dev_tasks
 from bench.plugins import Plugins
+from bench.retrieval.backbones import SCRATCH
+from bench.retrieval.prompts import WantedPrompts, wanted
 from bench.retrieval.readouts import says
-from bench.types import SETTINGS, DataRequest, FineTuning, Leg, Suite, Task
+from bench.types import SETTINGS, DataRequest, FineTuning, Leg, Method, Suite, Task
 
 
 @dataclass(frozen=True)
@@ -209,6 +212,37 @@ def _reranker_skip_reason(system: System, suite: Suite, setting: str) -> str:
         f"setting {setting} of {suite.name} has no training pairs for --rerank {TRAINED}; type --regime "
         f"{next((name for name in suite.recipes if suite.recipes[name]), SETTINGS[1])}, or name pairs of your own: "
         "--set tune.data=FILE"
+    )
+
+
+def prompt_warnings(cells: Sequence[Cell], methods: Sequence[Method]) -> list[str]:
+    """Return a sentence for each system that reads texts without the prompts that its encoder wants.
+
+    Args:
+        cells: of a run.
+        methods: whose presets may say what prompts an encoder wants.
+    """
+    sentences: dict[str, None] = {}
+    for cell in cells:
+        for system in cell.system.leaves:
+            if not isinstance(system, Dense) or system.untrained:
+                continue
+            if not system.backbone or system.backbone.startswith(SCRATCH):
+                continue
+            if prompts := wanted(system.backbone, methods):
+                missing = [prompts.missing(system.contract(task)) for task in cell.tasks]
+                sentences |= dict.fromkeys(_sentence(system, prompts, roles) for roles in missing if roles)
+    return [*sentences]
+
+
+def _sentence(system: Dense, prompts: WantedPrompts, roles: Sequence[str]) -> str:
+    texts = {role: getattr(prompts, role) for role in roles}
+    described = " and ".join(f"{text!r} before a {role}" for role, text in texts.items())
+    # As TOML in quotation marks, for a blank at the end would be lost.
+    sets = " ".join(f"--set 'encode.{role}_prompt=\"{text}\"'" for role, text in texts.items())
+    return (
+        f"{system.label} reads texts without the prompts that {Path(system.backbone).name} wants "
+        f"({described}: {prompts.source}); if they were forgotten, type {sets}"
     )
 
 

@@ -22,12 +22,9 @@ from bench.pipeline.identity import hash_of, untuned_graph
 from bench.pipeline.pretraining import Pretraining, corpus_name, pretraining
 from bench.pipeline.public_names import public_names
 from bench.pipeline.settings import RunConfig, Settings, Variant, variants
-from bench.pipeline.systems.dense import CONTRACT, Dense, Pretrained, Trained, backbone_warnings
-from bench.pipeline.systems.hybrid import hybrid, parts_of
-from bench.pipeline.systems.labels import distinct_label, labels
-from bench.pipeline.systems.post_processed import PostProcessed
-from bench.pipeline.systems.reranked import TRAINED, Reranked, Reranker, rate_warnings
-from bench.pipeline.systems.system import Lexical, OwnEncoder, System
+from bench.pipeline.systems.combined import TRAINED, Reranked, Reranker, hybrid, parts_of, rate_warnings
+from bench.pipeline.systems.dense import CONTRACT, Dense, PostProcessed, Pretrained, Trained, backbone_warnings
+from bench.pipeline.systems.system import Lexical, OwnEncoder, System, distinct_label, labels
 from bench.pipeline.tasks import language_warnings, suites_of, tasks_of, with_language
 from bench.plugins import Plugins
 from bench.store.inputs import Inputs

@@ -8,10 +8,9 @@ from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.core.network import offline
 from bench.evaluation.tables import duration
-from bench.pipeline.cells import Cell, NotApplicable
+from bench.pipeline.cells import Cell, NotApplicable, prompt_warnings
 from bench.pipeline.experiment import Experiment
 from bench.pipeline.graph import LegStages
-from bench.pipeline.prompt_check import prompt_warnings
 from bench.pipeline.stages.prepare import Prepare
 from bench.plugins import Plugins
 from bench.store.graph import Step, steps

@@ -13,8 +13,7 @@ from bench.config.request import Request
 from bench.data.contamination.index import AuditConfig
 from bench.pipeline.audit import badges, carry_out, prepare, sentence, typed
 from bench.pipeline.plan import plan
-from bench.pipeline.systems.dense import Pretrained, Trained
-from bench.pipeline.systems.post_processed import PostProcessed
+from bench.pipeline.systems.dense import PostProcessed, Pretrained, Trained
 from bench.plugins import load
 from bench.store.graph import NullListener
 from bench.store.store import Store

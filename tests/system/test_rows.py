@@ -236,7 +236,7 @@ def test_an_encoder_that_is_not_trained_here(
 def test_a_corpus_of_several_languages_needs_a_pivot() -> None:
     """Nobody can know into which language to turn; a named one will do."""
     from bench.core.errors import UsageError
-    from bench.pipeline.systems.post_processed import pivot
+    from bench.pipeline.systems.dense import pivot
     from bench.retrieval.settings import PostConfig
 
     settings = PostConfig(kind="calibrate")

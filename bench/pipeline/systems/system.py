@@ -7,23 +7,26 @@ the graph of its ranking on a placeholder (`bench.pipeline.identity`), so that n
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, Self
 
-from bench.config.grids import CellReference
+from bench.config.grids import CellReference, is_default_layer
 from bench.config.layers import SettingRow, describe, dump
 from bench.config.layers import identity as decisive
+from bench.core.errors import UsageError
 from bench.core.files import digest
+from bench.core.system_graph import Graph, graph_differences
 from bench.pipeline.compute import Compute
 from bench.pipeline.fine_tunings import Recipes
 from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.pretraining import Pretraining
-from bench.pipeline.public_names import public
-from bench.pipeline.settings import Settings, row_json
+from bench.pipeline.public_names import FOLDER_PREFIX, public
+from bench.pipeline.settings import Settings, Variant, row_json
 from bench.pipeline.stages.encode_own import OwnPassages, OwnQueries
 from bench.pipeline.stages.index import Index, method_identity
 from bench.pipeline.stages.read import Read
@@ -33,6 +36,7 @@ from bench.types import Json, Leg, Method, Task
 
 LONGEST_LABEL = 80
 """Characters of a label at most."""
+_LABEL = re.compile(rf"[A-Za-z0-9][A-Za-z0-9@._+=,-]{{0,{LONGEST_LABEL - 1}}}")
 
 
 @dataclass(frozen=True)
@@ -285,3 +289,63 @@ class Wrapped(System):
 
     def rows(self) -> list[SettingRow]:
         return self.inner.rows()
+
+
+def labels(variants: Sequence[Variant], label: str | None) -> list[str]:
+    """Return the labels of methods with their settings.
+
+    A label given by the user names the only system, or follows each method's name where there are several. Without one,
+    settings that differ from their defaults are the name: `bm25@k1=1.2`, or `bm25@PRESET` for an unchanged preset. The
+    cells of a grid are called `ccp@table5=no-bn`, or `LABEL=no-bn`. Raises `UsageError` for a label that cannot stand
+    in a table, a path and a run file.
+    """
+    several = len({variant.method.name for variant in variants}) > 1
+    names = []
+    for variant in variants:
+        method, grid = variant.method, variant.grid
+        if label is None:
+            name = _default_label(variant)
+        else:
+            name = f"{method.name}@{label}" if several else label
+            name = f"{name}={grid.cell}" if grid else name
+            if not _LABEL.fullmatch(label) or not _LABEL.fullmatch(name):
+                raise UsageError(
+                    f"found --label {label!r}, expected up to 80 letters, digits and @ . _ + = , - without blanks, "
+                    "the first a letter or digit" + (f" (it makes {name})" if name != label else "")
+                )
+        names.append(name)
+    return names
+
+
+def distinct_label(label: str, graph: Graph, rival: Graph) -> str:
+    """Return a label that says in what a system differs from another of that label, whatever section it is in."""
+    unlike = graph_differences(graph, rival)
+    values = dict.fromkeys(f"{key.rpartition('.')[2]}={mine}" for key, (mine, _) in unlike.items())
+    return _fit(f"{label}@{','.join(values)}")
+
+
+def _default_label(variant: Variant) -> str:
+    """The method's name and what is not as by default; of a cell, its name and what was changed over it."""
+    method, resolved, grid = variant.method, variant.resolved, variant.grid
+    setting_rows = describe(resolved.method, resolved.origins, "method.")
+
+    def assignment(row: SettingRow) -> str:
+        value = public(str(row.value), variant.public_names).removeprefix(FOLDER_PREFIX)
+        return f"{row.key.removeprefix('method.')}={value}"
+
+    if grid:  # also a value that is the default's, for the cell may have said another
+        changed = [assignment(row) for row in setting_rows if not is_default_layer(row)]
+        return _fit(",".join([grid.label, *changed]))
+    # A profile stands in the heading of a result, so its values are no part of the name.
+    rows = [row for row in setting_rows if row.value != row.default and not row.origin.startswith("profile ")]
+    origins = {row.origin for row in rows}
+    if not rows:
+        return method.name
+    if len(origins) == 1 and (preset := next(iter(origins))).startswith("preset "):
+        return f"{method.name}@{preset.removeprefix('preset ')}"
+    return _fit(f"{method.name}@{','.join(map(assignment, rows))}")
+
+
+def _fit(name: str) -> str:
+    """A name as tables, paths and run files can carry it."""
+    return re.sub(r"[^A-Za-z0-9@._+=,-]+", "-", name)[:LONGEST_LABEL]

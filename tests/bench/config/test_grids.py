@@ -21,7 +21,7 @@ from bench.config.request import Request
 from bench.config.spaces import Choice, LogUniform, Uniform
 from bench.core.errors import UsageError
 from bench.pipeline.settings import variants
-from bench.pipeline.systems.labels import labels
+from bench.pipeline.systems.system import labels
 from bench.testing import fields
 from bench.types import GridCell, Method, Preset
 

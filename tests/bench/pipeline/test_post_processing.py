@@ -13,8 +13,7 @@ from bench.pipeline.pretraining import Pretraining
 from bench.pipeline.settings import RunConfig, Settings
 from bench.pipeline.stages.encode import EncodeSample
 from bench.pipeline.stages.post import PostProcess
-from bench.pipeline.systems.dense import Pretrained
-from bench.pipeline.systems.post_processed import PostProcessed
+from bench.pipeline.systems.dense import PostProcessed, Pretrained
 from bench.retrieval.settings import PostConfig
 from bench.store.graph import closure
 from bench.store.stage import Stage

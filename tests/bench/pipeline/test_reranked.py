@@ -12,7 +12,7 @@ from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.pipeline import run as pipeline
 from bench.pipeline.plan import Plan, plan
-from bench.pipeline.systems.reranked import TRAINED
+from bench.pipeline.systems.combined import TRAINED
 from bench.plugins import load
 from bench.store.graph import NullListener
 from bench.store.stage import Stage

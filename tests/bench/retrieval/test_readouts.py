@@ -17,9 +17,8 @@ from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.pretraining import Pretraining
 from bench.pipeline.settings import resolve
 from bench.pipeline.stages.encode import read_by
-from bench.pipeline.systems.dense import Trained
-from bench.pipeline.systems.hybrid import hybrid
-from bench.pipeline.systems.post_processed import PostProcessed
+from bench.pipeline.systems.combined import hybrid
+from bench.pipeline.systems.dense import PostProcessed, Trained
 from bench.pipeline.systems.system import Lexical
 from bench.plugins import Plugins
 from bench.retrieval.readouts import depth_of, fixed, layer_of, says

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.pipeline.cells import Cell
+from bench.pipeline.cells import Cell, prompt_warnings
 from bench.pipeline.compute import Compute
 from bench.pipeline.identity import SystemIdentity
-from bench.pipeline.prompt_check import prompt_warnings
 from bench.pipeline.settings import resolve
 from bench.pipeline.systems.dense import Pretrained
 from bench.plugins import Plugins
