@@ -87,27 +87,27 @@ class BatchSource(Resumable, Protocol[B_co]):
 
 
 CorpusT = TypeVar("CorpusT", bound=TrackedCorpus)
-DrawnT = TypeVar("DrawnT", bound=Resumable)
+SamplerT = TypeVar("SamplerT", bound=Resumable)
 
 
-class RandomSource(Generic[CorpusT, DrawnT]):
+class RandomSource(Generic[CorpusT, SamplerT]):
     """Base of batch sources that hold out, and resume, as what they draw from does; a subclass adds `batch`.
 
     Args:
         shards: the corpus; what is read of it counts as seen.
-        drawn: what decides the order, e.g. `Documents` or `Chunks`; a subclass calls it as `self._drawn`.
+        sampler: what decides the order, e.g. `Documents` or `Chunks`; a subclass calls it as `self._sampler`.
 
     Example:
         >>> class FirstSentences(RandomSource):
         ...     def batch(self, rng):
-        ...         documents = self._drawn.draw(8, rng)
+        ...         documents = self._sampler.draw(8, rng)
         ...         return [self.shards.take(document, 0) for document in documents]
     """
 
-    def __init__(self, shards: CorpusT, drawn: DrawnT) -> None:
-        self.shards, self._drawn = shards, drawn
-        self.held_out, self.state, self.restore = drawn.held_out, drawn.state, drawn.restore
-        self.notes: Sequence[str] = getattr(drawn, "notes", ())  # what a log should say of the corpus
+    def __init__(self, shards: CorpusT, sampler: SamplerT) -> None:
+        self.shards, self._sampler = shards, sampler
+        self.held_out, self.state, self.restore = sampler.held_out, sampler.state, sampler.restore
+        self.notes: Sequence[str] = getattr(sampler, "notes", ())  # what a log should say of the corpus
 
 
 class MixtureSource(Generic[MainT, SideT]):

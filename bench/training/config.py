@@ -218,13 +218,15 @@ class TrainingConfig(LoopConfig):
         """Return (share of the batches, pass), the companion of masked prediction included; as `own_passes`."""
         masked: Any = getattr(self, "mlm", None)
         share = getattr(masked, "probability", 1.0 if isinstance(masked, BlocksConfig) else 0.0)
-        own = [(1 - share, one) for one in self.own_passes(sentence, document)] if share < 1 else []
+        task_passes = (
+            [(1 - share, forward_pass) for forward_pass in self.own_passes(sentence, document)] if share < 1 else []
+        )
         length = min(masked.tokens, document) if share else 0.0
-        return (*own, *([(share, Pass(masked.sequences * length, length, masked=True))] if share else []))
+        return (*task_passes, *([(share, Pass(masked.sequences * length, length, masked=True))] if share else []))
 
     def tokens_a_step(self, processes: int = 1) -> float:
         """Return about how many tokens a change of the weights takes."""
-        return processes * self.accumulate * sum(share * one.tokens for share, one in self.passes())
+        return processes * self.accumulate * sum(share * forward_pass.tokens for share, forward_pass in self.passes())
 
 
 class DenseConfig(TrainingConfig):

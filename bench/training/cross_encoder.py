@@ -106,13 +106,13 @@ class QuestionBatches:
     def __init__(self, groups: QuestionGroups, queries: int, at_once: int | None) -> None:
         self._groups, self._queries, self._size = groups, queries, min(at_once or queries, queries)
         self.per_step = math.ceil(queries / self._size)
-        self._drawn = 0  # batches
+        self._count = 0  # of batches so far
         self.shards = self
 
     def batch(self, rng: np.random.Generator) -> Sequence[Group]:
         """Return the next questions of this process; the place in the epoch decides everything random, not `rng`."""
-        step, part = divmod(self._drawn, self.per_step)
-        self._drawn += 1
+        step, part = divmod(self._count, self.per_step)
+        self._count += 1
         first = (step * world_size() + rank()) * self._queries
         places = range(first, first + self._queries)[part * self._size : (part + 1) * self._size]
         return [self._groups[place] for place in places]
@@ -123,11 +123,11 @@ class QuestionBatches:
 
     def state(self) -> Mapping[str, Json]:
         """Return how many batches were drawn."""
-        return {"drawn": self._drawn}
+        return {"drawn": self._count}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on where `state` was taken."""
-        self._drawn = int(state["drawn"])
+        self._count = int(state["drawn"])
 
     def seen(self) -> npt.NDArray[np.uint8]:
         """Return nothing worth keeping."""

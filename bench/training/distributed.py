@@ -182,7 +182,7 @@ class GradientAverage:
         self._missing: set[nn.Parameter] = set()  # whose gradients may still grow in it
         self._sent: list[_Message] = []
         for weight in self._weights if world_size() > 1 else ():
-            weight.register_post_accumulate_grad_hook(self._made)
+            weight.register_post_accumulate_grad_hook(self._send_ready)
 
     def backward(self, loss: torch.Tensor, *, last: bool = True) -> None:
         """Add the gradients of a loss; with the `last` one of a step, send them while others are made, and average."""
@@ -214,7 +214,7 @@ class GradientAverage:
         return deque(sorted(self._buckets, key=lambda bucket: not self._late.isdisjoint(bucket)))
 
     @torch.no_grad()
-    def _made(self, weight: nn.Parameter) -> None:
+    def _send_ready(self, weight: nn.Parameter) -> None:
         """Send the buckets that are next and whole, unless the backward pass has something else to send."""
         self._missing.discard(weight)
         while self._waiting and not _EXCHANGES and self._missing.isdisjoint(self._waiting[0]):

@@ -72,14 +72,14 @@ def crop(model: PreTrainedModel, shards: Shards) -> Vocabulary | None:
     padding = embedding.padding_idx if embedding.padding_idx is not None else model.config.pad_token_id
     first = np.arange(0 if padding is None else padding + 1)
     special = np.asarray(sorted(shards.special.values()), np.int64)
-    used = np.unique(np.concatenate([first, special, shards.used_ids()]))
-    if len(used) == embedding.num_embeddings:
+    ids = np.unique(np.concatenate([first, special, shards.used_ids()]))
+    if len(ids) == embedding.num_embeddings:
         return None
     small = np.full(embedding.num_embeddings, -1, np.int64)
-    small[used] = np.arange(len(used))
+    small[ids] = np.arange(len(ids))
     matrix = embedding.weight.detach()
-    _set(model, matrix[torch.from_numpy(used).to(matrix.device)], embedding.padding_idx)
-    return Vocabulary(used, small, matrix.cpu().clone(), embedding.padding_idx)
+    _set(model, matrix[torch.from_numpy(ids).to(matrix.device)], embedding.padding_idx)
+    return Vocabulary(ids, small, matrix.cpu().clone(), embedding.padding_idx)
 
 
 @contextmanager

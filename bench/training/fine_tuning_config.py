@@ -186,18 +186,18 @@ class FineTuningConfig(LoopConfig):
             raise ValueError(f"mine_from is {self.mine_from} and mine_to {self.mine_to}; the first is at most that")
         return self
 
-    def contract(self, own: Contract) -> Contract:
-        """Return how the tuned encoder reads texts: as its `own` contract where settings leave it open."""
-        similarity = self.similarity or ("cos" if self.loss == "xtreme-r" else own.similarity)
+    def contract(self, base: Contract) -> Contract:
+        """Return how the tuned encoder reads texts: as the contract `base` where settings leave it open."""
+        similarity = self.similarity or ("cos" if self.loss == "xtreme-r" else base.similarity)
         return replace(
-            own,
-            pooling=self.pooling or own.pooling,
-            layer=own.layer if self.pooling is None else -1,
+            base,
+            pooling=self.pooling or base.pooling,
+            layer=base.layer if self.pooling is None else -1,
             normalise=similarity == "cos",
             similarity=similarity,
-            query_length=self.query_tokens or own.query_length,
-            passage_length=self.passage_tokens or own.passage_length,
-            title=(own.title if self.title is None else self.title) if self.titles else None,
+            query_length=self.query_tokens or base.query_length,
+            passage_length=self.passage_tokens or base.passage_length,
+            title=(base.title if self.title is None else self.title) if self.titles else None,
             dtype=self.precision,
             question_mark=not self.question_mark,  # in search as in tuning
         )

@@ -104,8 +104,8 @@ class ProcessGroup:
     def _meet(self, patience: timedelta) -> None:
         """Wait until all are ready. Raises what one has failed with, and `UsageError` where some do not come."""
         self._mark("ready")
-        others = self.member.world - 1
-        self._wait(lambda: len(self._ranks("ready")) == others or bool(self._ranks("failed")), patience.total_seconds())
+        count = self.member.world - 1
+        self._wait(lambda: len(self._ranks("ready")) == count or bool(self._ranks("failed")), patience.total_seconds())
         self._raise_failed()
         if missing := sorted({*range(self.member.world)} - {self.member.rank, *self._ranks("ready")}):
             raise UsageError(

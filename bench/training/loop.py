@@ -422,7 +422,7 @@ class _TrainingLoop(Generic[ModelT, B]):
     def _save(self) -> None:
         """Write a checkpoint: the first process does so, for all."""
         progress, began = self.progress, time.monotonic()
-        seen = torch.from_numpy(union(self.source.shards.seen()))
+        coverage = torch.from_numpy(union(self.source.shards.seen()))
         if rank():
             return
         progress.seconds, progress.device_seconds = self.costs.spent()
@@ -441,7 +441,7 @@ class _TrainingLoop(Generic[ModelT, B]):
             **({} if self.selection is None else {"selection": self.selection.state()}),
         }
         tensors = checkpoint.tensors_of(self.modules, self.optimiser)
-        tensors["seen"] = seen
+        tensors["seen"] = coverage
         if self.encoder.vocabulary is not None:  # which ids the rows of the embeddings are
             tensors["vocabulary"] = torch.from_numpy(self.encoder.vocabulary.ids)
         checkpoint.save(self.work.parts, progress.step, tensors, state)

@@ -39,10 +39,10 @@ def similarities(queries: torch.Tensor, keys: torch.Tensor, similarity: Similari
         raise ValueError(f"found queries {list(queries.shape)} and keys {list(keys.shape)}, expected [n, d] and [m, d]")
     if similarity not in ("dot", "cos"):
         raise ValueError(f"found similarity {similarity!r}, expected dot or cos")
-    left, right = wide(queries), wide(keys)
+    queries, keys = wide(queries), wide(keys)
     if similarity == "cos":
-        left, right = functional.normalize(left, dim=1, eps=_TINY), functional.normalize(right, dim=1, eps=_TINY)
-    return left @ right.T
+        queries, keys = functional.normalize(queries, dim=1, eps=_TINY), functional.normalize(keys, dim=1, eps=_TINY)
+    return queries @ keys.T
 
 
 def info_nce(

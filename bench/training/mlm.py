@@ -261,7 +261,7 @@ class MaskedPairs(RandomSource[TrackedCorpus, BatchSource[PairBatch]]):
 
     def batch(self, rng: np.random.Generator) -> PairsAndMasks:
         """Return the next pairs, and their sequences with hidden tokens."""
-        pairs = self._drawn.batch(rng)
+        pairs = self._sampler.batch(rng)
         if self._masking is None:
             return PairsAndMasks(pairs, None)
         views = {"both": (pairs.left, pairs.right), "left": (pairs.left,), "right": (pairs.right,)}[self._sides]
@@ -289,6 +289,6 @@ class MaskedBlocks(RandomSource[Shards, Documents]):
     def batch(self, rng: np.random.Generator) -> Masked:
         """Return stretches of documents, of one language where the config wants that."""
         special, most = self.shards.special, self._mlm.tokens
-        documents = self._drawn.draw(self._mlm.sequences, rng)
+        documents = self._sampler.draw(self._mlm.sequences, rng)
         spans = [random_span(self.shards, document, most - 2, rng) for document in documents]
         return self._masking([add_special_tokens(span, special, most) for span in spans], rng)

@@ -225,7 +225,7 @@ class SentencePairs(RandomSource[Shards, Documents]):
 
     def batch(self, rng: np.random.Generator) -> PairBatch:
         """Return a pair of each of several documents."""
-        documents = self._drawn.draw(self._config.pairs, rng)
+        documents = self._sampler.draw(self._config.pairs, rng)
         queries: list[Ids] = []
         keys: list[Ids] = []
         for document in documents:

@@ -57,7 +57,7 @@ class CroppedPairs(RandomSource[Shards, Chunks]):
 
     def batch(self, rng: np.random.Generator) -> PairBatch:
         """Return a pair of each of `pairs` chunks."""
-        chunks = self._drawn.draw(self._config.pairs, rng)
+        chunks = self._sampler.draw(self._config.pairs, rng)
         queries, keys = zip(*(self._views(chunk, rng) for chunk in chunks), strict=True)
         return PairBatch(queries, keys, np.full(len(chunks), _NO_DOCUMENT), tuple(chunk.language for chunk in chunks))
 

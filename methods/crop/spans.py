@@ -81,7 +81,7 @@ class SpanSource(RandomSource[Shards, CropViews]):
 
     def batch(self, rng: np.random.Generator) -> Spans:
         """Return spans of several documents, masked."""
-        return Spans(self._masking(rows_of(self._drawn.batch(rng)), rng))
+        return Spans(self._masking(rows_of(self._sampler.batch(rng)), rng))
 
 
 class SpanModules(nn.Module):

@@ -50,7 +50,7 @@ class CropViews(RandomSource[Shards, Documents]):
     def batch(self, rng: np.random.Generator) -> PairBatch:
         """Return two views of each of several documents."""
         per_document = self._config.document_pairs
-        distinct = self._drawn.draw(self._config.pairs // per_document, rng)
+        distinct = self._sampler.draw(self._config.pairs // per_document, rng)
         documents = [document for document in distinct for _ in range(per_document)]
         queries, keys = zip(*(self._draw(document, rng) for document in documents), strict=True)
         return PairBatch(queries, keys, np.array(documents, np.int64), tuple(map(self.shards.language_of, documents)))

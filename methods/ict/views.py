@@ -73,7 +73,7 @@ class SentencesOfBlocks(RandomSource[Shards, Documents]):
     def batch(self, rng: np.random.Generator) -> Clozes:
         """Return an example of each of several documents; raise `UsageError` if nearly all blocks are one sentence."""
         for _ in range(_TRIES):
-            documents = self._drawn.draw(self._config.pairs, rng)
+            documents = self._sampler.draw(self._config.pairs, rng)
             examples = [(document, self._example(document, rng)) for document in documents]
             usable = [(document, *example) for document, example in examples if example is not None]
             if min(sizes(len(usable))) >= _LEAST:  # all processes draw again, or none

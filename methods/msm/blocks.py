@@ -59,7 +59,7 @@ class DocumentBlocks(RandomSource[Shards, Documents]):
     def batch(self, rng: np.random.Generator) -> Blocks:
         """Return a block of each of several documents."""
         selected = []
-        for document in self._drawn.draw(self._config.documents, rng):
+        for document in self._sampler.draw(self._config.documents, rng):
             blocks = self._blocks(document)
             selected.append((document, blocks[int(rng.integers(len(blocks)))]))
         return self._read(selected)
@@ -67,7 +67,7 @@ class DocumentBlocks(RandomSource[Shards, Documents]):
     def held_blocks(self) -> list[Blocks]:
         """Return the first blocks of documents that are never trained on, a batch a language; always the same."""
         batches = []
-        for documents in self._drawn.held.values():
+        for documents in self._sampler.held.values():
             first = [(document, blocks[0]) for document in documents if (blocks := self._blocks(document))]
             if len(first) > 1:
                 batches.append(self._read(first[: self._config.documents], counted=False))

@@ -55,7 +55,7 @@ class RunsOfSentences(RandomSource[Shards, Documents]):
         """Return sentences of several documents."""
         sentences: list[Ids] = []
         owners: list[int] = []
-        for document in self._drawn.draw(self._config.pairs, rng):
+        for document in self._sampler.draw(self._config.pairs, rng):
             count = self.shards.sentence_count(document)
             size = min(count, self._length)
             start = int(rng.integers(count - size + 1))

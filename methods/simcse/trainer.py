@@ -37,7 +37,7 @@ class SentencesTwice(RandomSource[Shards, Documents]):
 
     def batch(self, rng: np.random.Generator) -> PairBatch:
         """Return a sentence of each of several documents, twice."""
-        documents = self._drawn.draw(self._config.pairs, rng)
+        documents = self._sampler.draw(self._config.pairs, rng)
         places = [int(rng.integers(self.shards.sentence_count(document))) for document in documents]
         read = [self.shards.take(document, at) for document, at in zip(documents, places, strict=True)]
         views = [add_special_tokens(ids, self.shards.special, self._config.sentence_tokens) for ids in read]
