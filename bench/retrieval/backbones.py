@@ -95,9 +95,16 @@ def random_model(
 
 
 def locate(backbone: str) -> Path | None:
-    """Find a backbone's folder, of a Hugging Face `ID[@REVISION]` fetched if need be; None for `scratch:LxH`.
+    """Find the folder of a backbone.
 
-    Raises `UsageError` for no such folder, or an id neither to be fetched nor in the cache.
+    Args:
+        backbone: `scratch:LxH`, a folder, or a Hugging Face `ID[@REVISION]`, which is fetched if need be.
+
+    Returns:
+        The folder; None for `scratch:LxH`.
+
+    Raises:
+        UsageError: no such folder, or an id that is neither to be fetched nor in the cache.
     """
     if scratch(backbone):
         return None
@@ -146,9 +153,15 @@ def _fetched(backbone: str) -> Path:
 def load_encoder(folder: Path, pooler: Literal["none", "own", "new"] = "none", seed: int = 0) -> PreTrainedModel:
     """Load the encoder of a Hugging Face folder, without heads, in float32 on the CPU.
 
-    The pooler `none` is left out; `own` is the trained one that the folder must have; `new` has random weights by
-    `seed` where the folder has none. Raises `UsageError` if it cannot be loaded without code of its own, has a decoder,
-    or lacks weights of the encoder or the pooler.
+    Args:
+        folder: with `config.json` and weights, safetensors or a `.bin` of tensors alone.
+        pooler: `none` leaves it out; `own` is the trained one that the folder must have; `new` has random weights by
+            `seed` where the folder has none.
+        seed: of the weights that are made.
+
+    Raises:
+        UsageError: it cannot be loaded without code of its own, has a decoder, or lacks weights of the encoder or the
+            pooler.
     """
     from transformers import AutoModel
 
@@ -171,9 +184,18 @@ def load_weights(
 ) -> tuple[PreTrainedModel, list[str]]:
     """Load a model of a Hugging Face folder in float32 on the CPU; code of its own and pickled objects are never run.
 
-    `kind` is an `AutoModel…` of transformers; `arguments` returns what `from_pretrained` gets besides, by the config,
-    which it may refuse or change. Returns the names of weights that the folder does not have, too, random by `seed`.
-    Raises `UsageError`, which ends with what is `expected`.
+    Args:
+        kind: an `AutoModel…` of transformers.
+        folder: of the model.
+        seed: of the weights that the folder does not have.
+        arguments: config → what `from_pretrained` gets besides; it may refuse or change the config.
+        expected: what messages say that they expect.
+
+    Returns:
+        The model, and the names of the weights that the folder does not have.
+
+    Raises:
+        UsageError: it cannot be loaded so.
     """
     import torch
 

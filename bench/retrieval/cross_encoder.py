@@ -45,9 +45,18 @@ class PairTokens:
 class CrossEncoder:
     """Scores pairs. A score depends on the pair and the model; on what else is scored by no more than 1e-5.
 
-    `model` is a sequence classifier in evaluation mode; of a pair `length` tokens are kept (None: as many as it has
-    positions for, at most `LENGTH`), of a batch `batch_tokens` (None: what suits the device), on `threads` (None: as
-    they are). Raises `UsageError` for a length below 16, or beyond the positions.
+    Args:
+        model: a sequence classifier of one or two labels, in evaluation mode (`load_classifier`).
+        words: its tokenizer.
+        length: tokens kept of a pair; default: as many as the model has positions for, at most `LENGTH`.
+        batch_tokens: of a batch; default: what suits the device.
+        threads: of torch while scoring; default: as they are.
+
+    Raises:
+        UsageError: a length below 16, or beyond the positions.
+
+    Example:
+        >>> load(folder).scores([("who wrote it?", "Ada wrote it."), ("who wrote it?", "Tea.")])
     """
 
     def __init__(
@@ -100,8 +109,12 @@ def load(
 def load_classifier(folder: Path, new_head: int | None = None) -> PreTrainedModel:
     """Load a sequence classifier in float32, in evaluation mode, on the CPU.
 
-    Without a head it gets one of one label by the seed `new_head`, if any. Raises `UsageError` if it cannot be loaded
-    without code of its own, lacks weights, or has more than two labels.
+    Args:
+        folder: of a Hugging Face model.
+        new_head: seed of a new head of one label, where the folder has none; default: the head must be there.
+
+    Raises:
+        UsageError: it cannot be loaded without code of its own, lacks weights, or has more than two labels.
     """
 
     def arguments(config: PreTrainedConfig) -> dict[str, Any]:
@@ -160,24 +173,21 @@ def forward(model: PreTrainedModel, rows: Sequence[PairTokens], batch_tokens: in
 
     Of two labels the score is the second's logit minus the first's. Batches are sorted by length and padded.
     """
-    batches = budget([len(row.ids) for row in rows], batch_tokens)
-    logits = torch.cat([_logits(model, [rows[at] for at in batch]) for batch in batches])
-    scores = logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
-    order = torch.tensor([at for batch in batches for at in batch], device=scores.device)
-    return scores[torch.argsort(order)]
-
-
-def _logits(model: PreTrainedModel, rows: Sequence[PairTokens]) -> torch.Tensor:
-    """Run one padded batch, `[n, labels]`."""
 
     def padded(values: list[list[int]], filler: int) -> torch.Tensor:
         return pad_sequence([torch.tensor(row) for row in values], True, filler).to(model.device)
 
-    inputs = {"input_ids": padded([row.ids for row in rows], model.config.pad_token_id or 0)}
-    inputs["attention_mask"] = padded([[1] * len(row.ids) for row in rows], 0)
-    if types := [row.types for row in rows if row.types is not None]:
-        inputs["token_type_ids"] = padded(types, 0)
-    return wide(model(**inputs).logits)
+    batches, logits = budget([len(row.ids) for row in rows], batch_tokens), []
+    for batch in batches:
+        inputs = {"input_ids": padded([rows[at].ids for at in batch], model.config.pad_token_id or 0)}
+        inputs["attention_mask"] = padded([[1] * len(rows[at].ids) for at in batch], 0)
+        if types := [segments for at in batch if (segments := rows[at].types) is not None]:
+            inputs["token_type_ids"] = padded(types, 0)
+        logits.append(wide(model(**inputs).logits))  # [len(batch), labels]
+    columns = torch.cat(logits).unbind(1)
+    scores = columns[0] if len(columns) == 1 else columns[1] - columns[0]
+    order = torch.tensor([at for batch in batches for at in batch], device=scores.device)
+    return scores[torch.argsort(order)]
 
 
 def _halved(words: PreTrainedTokenizerBase, queries: list[str], most: int) -> list[str]:

@@ -66,9 +66,19 @@ class Reader:
 class TorchEncoder:
     """Encodes items as a contract says. Vectors depend on the text and the contract; on nothing else beyond 1e-5.
 
-    `model` is in evaluation mode (`packed.load_model`); a batch has `batch_tokens` (None: what suits the device), the
-    processor `threads` (None: as they are). Raises `UsageError` where the contract asks for positions or a layer that
-    it lacks.
+    Args:
+        model: in evaluation mode (`packed.load_model`).
+        words: its tokenizer.
+        contract: how texts are read and vectors made.
+        batch_tokens: of a batch; default: what suits the device.
+        threads: of torch while encoding; default: as they are.
+
+    Raises:
+        UsageError: the contract asks for positions or a layer that the model lacks.
+
+    Example:
+        >>> load(folder).encode([Item("q", "who wrote it?")], "query").shape
+        (1, 768)
     """
 
     def __init__(
@@ -88,7 +98,19 @@ class TorchEncoder:
         self.advance: Advance = noop  # hears of items as their batch is done
 
     def encode(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
-        """Return vectors `[n, d]`, float32, one row an item. Raises `BenchError` if one is not finite."""
+        """Encode items; may be called by several threads at a time.
+
+        Args:
+            items: n texts, passages with their titles.
+            role: whose prompt, length and question mark hold.
+
+        Returns:
+            Vectors `[n, d]`, float32, one row an item, of length 1 where the contract says so.
+
+        Raises:
+            BenchError: a vector is not finite, or a single text takes more memory than there is.
+            UsageError: the tokenizer has ids that the model has no embedding of.
+        """
         with self._tokenising:
             sequences = self._reader.tokens([self.text(item, role) for item in items], role)
         self._check_ids(sequences)
@@ -152,9 +174,17 @@ def load(
     contract: Contract | None = None,
     batch_tokens: int | None = None,
 ) -> TorchEncoder:
-    """Load an encoder's folder, with tokenizer and, unless one is given, `contract.json`; arguments as above.
+    """Load an encoder from its folder.
 
-    Raises `UsageError` if something is missing or cannot be read, or contract and model do not go together.
+    Args:
+        folder: a Hugging Face model with its tokenizer and `contract.json`.
+        device: `cpu`, `cuda`, `cuda:1`, `mps`.
+        threads: of torch while encoding; default: as they are.
+        contract: in place of the folder's own.
+        batch_tokens: of a batch; default: what suits the device.
+
+    Raises:
+        UsageError: something is missing or cannot be read, or contract and model do not go together.
     """
     contract = contract or Contract.load(folder)
     if not (folder / "tokenizer.json").is_file():  # transformers would make an empty one up

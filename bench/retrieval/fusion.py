@@ -41,8 +41,11 @@ class Joint:
         """Rank the pool by (1 − weight) · first + weight · second; see `interpolate`."""
         if not 0 <= weight <= 1:
             raise UsageError(f"found the weight {weight}, expected a number from 0 (the first run) to 1 (the second)")
+        if k < 1:
+            raise UsageError(f"cannot keep the best {k} documents; expected a number of at least 1")
         if weight in (0, 1):
-            return _head(self.second if weight else self.first, k)
+            ranking = self.second if weight else self.first
+            return Ranking(ranking.query, tuple(ranking.documents[:k]), tuple(ranking.scores[:k]))
         return best(self.first.query, self.documents, (1 - weight) * self.scores[0] + weight * self.scores[1], k, tie)
 
 
@@ -57,9 +60,17 @@ def join(first: Ranking, second: Ranking, scale: Scale) -> Joint:
 def interpolate(first: Ranking, second: Ranking, weight: float, k: int, tie: Tie, scale: Scale) -> Ranking:
     """Rank by (1 − weight) · score in the first + weight · score in the second, and keep k documents.
 
-    Weight 0 is the first ranking itself, cut at k, and weight 1 the second. Between them the pool is that of both, and
-    a document that one ranking lacks has the lowest score there, 0 if it is empty. Raises `UsageError` for a weight
-    outside 0 to 1, k below 1, rankings of different queries, or an unknown scale.
+    Args:
+        first: one ranking of a query.
+        second: another ranking of the same query.
+        weight: 0 gives the first ranking itself, cut at k, and 1 the second. Between them the pool is that of both,
+            and a document that one ranking lacks has the lowest score there, 0 if it is empty.
+        k: documents to keep.
+        tie: the order of equal scores.
+        scale: what is done to the scores of each ranking first.
+
+    Raises:
+        UsageError: a weight outside 0 to 1, k below 1, rankings of different queries, or an unknown scale.
 
     Source: the hybrids of Pyserini (`HybridSearcher`) and of Mr. TyDi (Zhang et al. 2021): sparse + α · dense, min-max
     scaled, α tuned on development questions. Their α is weight / (1 − weight) here.
@@ -111,9 +122,3 @@ def _spread(ranking: Ranking, place: dict[str, int], scale: Scale) -> npt.NDArra
     spread = np.full(len(place), lowest)
     spread[[place[document] for document in ranking.documents]] = scores
     return spread
-
-
-def _head(ranking: Ranking, k: int) -> Ranking:
-    if k < 1:
-        raise UsageError(f"cannot keep the best {k} documents; expected a number of at least 1")
-    return Ranking(ranking.query, tuple(ranking.documents[:k]), tuple(ranking.scores[:k]))

@@ -21,9 +21,15 @@ from bench.types import Item
 class MtebEncoder:
     """Encodes what mteb hands over as the contract says: prompts, lengths, titles, pooling.
 
-    `model_name` is the folder of an encoder, or of an exported pair with `query/` and `passage/`; `symmetric_role` is
-    how a text is read where mteb does not say. Further arguments of its command line have no effect. Raises
-    `UsageError` if the folder holds no encoder.
+    Args:
+        model_name: the folder of an encoder, or of an exported pair with `query/` and `passage/`.
+        revision: what mteb writes with its results; default: `local`.
+        device: default: the processor.
+        symmetric_role: how a text is read where mteb does not say.
+        kwargs: further arguments of mteb's command line, which have no effect.
+
+    Raises:
+        UsageError: the folder holds no encoder.
     """
 
     def __init__(

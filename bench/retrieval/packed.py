@@ -69,9 +69,18 @@ class Packed:
 
 
 def pack(sequences: Sequence[Ids], first_position: int) -> Packed:
-    """Lay sequences end to end, on the processor; `first_position` is the position id of a first token.
+    """Lay sequences end to end, on the processor.
 
-    Raises `ValueError` if there is no sequence, or one has no token.
+    Args:
+        sequences: token ids of n sequences, special tokens included.
+        first_position: the position id of a first token (`first_position`).
+
+    Raises:
+        ValueError: there is no sequence, or one has no token.
+
+    Example:
+        >>> pack([[5, 6, 7], [8, 9]], 0).ids.tolist()  # the shorter one first
+        [8, 9, 5, 6, 7]
     """
     lengths = np.asarray([len(sequence) for sequence in sequences], np.int64)
     if not lengths.size or not lengths.all():
@@ -97,9 +106,21 @@ def pack(sequences: Sequence[Ids], first_position: int) -> Packed:
 
 
 def budget(lengths: Sequence[int], tokens: int) -> list[list[int]]:
-    """Cut sequences into batches of at most `tokens`, counted as if padded; return their indices, shortest first.
+    """Cut sequences into batches.
 
-    A longer sequence is alone in one. Raises `ValueError` below 1 token.
+    Args:
+        lengths: tokens of each sequence.
+        tokens: of a batch at the most, counted as if padded; a longer sequence is alone in one.
+
+    Returns:
+        The indices of the sequences of each batch, shortest first.
+
+    Raises:
+        ValueError: fewer than 1 token.
+
+    Example:
+        >>> budget([9, 2, 3], 6)
+        [[1, 2], [0]]
     """
     if tokens < 1:
         raise ValueError(f"found a budget of {tokens} tokens, expected at least 1")
@@ -115,10 +136,16 @@ def budget(lengths: Sequence[int], tokens: int) -> list[list[int]]:
 def forward(
     model: PreTrainedModel, packed: Packed, layer: int = -1, *, embeds: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """Run an encoder over packed sequences, with gradients where they are on; return hidden states `[T, d]`.
+    """Run an encoder over packed sequences, with gradients where they are on.
 
-    `layer` is the one to return: −1 the last, 0 the embedding output, i the output of block i. `embeds` `[T, d]`, rows
-    as in `packed`, take the place of the token embeddings; positions are added.
+    Args:
+        model: an encoder of transformers; it runs packed where `enable` found that it can, else padded.
+        packed: n sequences of T tokens, on the model's device.
+        layer: which hidden states to return: −1 the last, 0 the embedding output, i the output of block i.
+        embeds: `[T, d]`, rows as in `packed`: take the place of the token embeddings; positions are added.
+
+    Returns:
+        Hidden states `[T, d]`, rows as in `packed`.
     """
     return forward_layers(model, packed, (layer,), embeds=embeds)[0]
 
@@ -139,11 +166,20 @@ def forward_layers(
 
 
 def pool(hidden: torch.Tensor, packed: Packed, pooling: Pooling, pooler: torch.nn.Module | None = None) -> torch.Tensor:
-    """Make one vector a sequence, `[n, d]` in the order in which they were given, float32 (float64 for float64).
+    """Pool hidden states to one vector a sequence.
 
-    Of `hidden` `[T, d]`, `cls` takes the first token's state, `mean` all tokens' (special ones too), `mean-but-first`
-    all others' (of a single token its own), `pooler` the first one's through the model's `pooler`. Raises `ValueError`
-    for another pooling, or no pooler.
+    Args:
+        hidden: states of all tokens, `[T, d]`, rows as in `packed`.
+        packed: the sequences.
+        pooling: `cls` takes the first token's state, `mean` the mean of all tokens' (special ones too),
+            `mean-but-first` that of all others' (of a single token its own), `pooler` the first one's through `pooler`.
+        pooler: the model's own, for that pooling.
+
+    Returns:
+        Vectors `[n, d]` in the order in which the sequences were given, float32 (float64 for float64).
+
+    Raises:
+        ValueError: another pooling, or no pooler where it is needed.
     """
     if pooling == "cls":
         return wide(hidden[packed.starts])
@@ -297,6 +333,10 @@ def _by_runs(
     parts = []
     for start, end, count in packed.runs:
         length = (end - start) // count
+        mask = None  # [length, length]: which token sees which; None where all see all
+        if window is not None and length > window:
+            at = torch.arange(length, device=query.device)
+            mask = (at[:, None] - at[None]).abs() < window
         q, k, v = (
             tensor[0, :, start:end].reshape(tensor.shape[1], count, length, -1).transpose(0, 1)
             for tensor in (query, key, value)
@@ -305,21 +345,13 @@ def _by_runs(
             q,
             k,
             v,
-            attn_mask=_near(length, window, query.device),
+            attn_mask=mask,
             dropout_p=dropout,
             scale=scaling,
             enable_gqa=query.shape[1] != key.shape[1],
         )
         parts.append(part.transpose(1, 2).flatten(0, 1))  # [end − start, heads, width]
     return torch.cat(parts)
-
-
-def _near(length: int, window: int | None, device: torch.device) -> torch.Tensor | None:
-    """Which token sees which, `[length, length]`; None where all see all."""
-    if window is None or length <= window:
-        return None
-    at = torch.arange(length, device=device)
-    return (at[:, None] - at[None]).abs() < window
 
 
 @cache

@@ -47,8 +47,14 @@ def dense_module(folder: Path) -> Path | None:
 def complete(model: PreTrainedModel, folder: Path, *, trained: bool, new: bool) -> None:
     """Give a model's pooler the weights that its folder has, where loading could not.
 
-    `trained`: its own had those of the pooler; `new`: random weights will do without trained ones. Raises `UsageError`
-    if its architecture has no such pooler, or there are no weights of it.
+    Args:
+        model: as transformers loaded it.
+        folder: whence; a module `Dense` of sentence-transformers there is the pooler.
+        trained: whether the model's own weights had those of the pooler.
+        new: whether random weights will do without trained ones.
+
+    Raises:
+        UsageError: the architecture has no such pooler, or there are no weights of it.
     """
     import torch
 

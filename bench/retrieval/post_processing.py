@@ -77,7 +77,10 @@ def scaled(vectors: Matrix, by: Matrix) -> Matrix:
 def whitening(vectors: npt.NDArray[Any]) -> Affine:
     """Return the map after which the sample has mean 0 and variance 1 in every direction with spread (Σ^−½).
 
-    Variances below a millionth of the largest count as that much.
+    Args:
+        vectors: the sample, `[n, d]`. Variances below a millionth of the largest count as that much.
+
+    Source: Su et al. 2021, arXiv 2103.15316.
     """
     import torch
 

@@ -15,7 +15,19 @@ _FIELDS = ("pooling", "layer", "normalise", "similarity", "title", "lowercase", 
 
 
 def fixed(readout: Readout, backbone: str) -> dict[str, Any]:
-    """Return the fields of the contract that a protocol fixes; `UsageError` where the depth is needed and unknown."""
+    """Return the fields of the contract that a protocol fixes.
+
+    Args:
+        readout: how the protocol reads texts.
+        backbone: what the encoder started from (`scratch:LxH`, a folder, a Hugging Face id); its depth decides the
+            layer where the protocol names one by depth.
+
+    Returns:
+        Fields of `bench.core.contract.Contract` by name.
+
+    Raises:
+        UsageError: the depth is needed and unknown.
+    """
     fields = says(readout)
     if readout.layers:
         depth = depth_of(backbone)
@@ -47,7 +59,16 @@ def depth_of(backbone: str) -> int:
     """Return how many layers a backbone has, by its config, fetched or cached. Raises `UsageError` if none says."""
     if sizes := scratch(backbone):
         return sizes.layers
-    path = _config(backbone)
+    folder = Path(backbone).expanduser()
+    if not folder.is_dir():
+        try:
+            folder = fetch(backbone, ["config.json"])
+        except HubError as error:
+            raise UsageError(
+                f"backbone {backbone!r}: found neither a folder of that name nor its config in the cache or on the hub "
+                f"({error}); the protocol's readout goes by the number of layers"
+            ) from error
+    path = folder / "config.json"
     config = model_json(path, expected="the config of an encoder")
     depth = next((config[name] for name in _DEPTH if isinstance(config.get(name), int)), None)
     if depth is None:
@@ -56,16 +77,3 @@ def depth_of(backbone: str) -> int:
             "type --set encode.layer=NUMBER, or --readout contract"
         )
     return int(depth)
-
-
-def _config(backbone: str) -> Path:
-    folder = Path(backbone).expanduser()
-    if folder.is_dir():
-        return folder / "config.json"
-    try:
-        return fetch(backbone, ["config.json"]) / "config.json"
-    except HubError as error:
-        raise UsageError(
-            f"backbone {backbone!r}: found neither a folder of that name nor its config in the cache or on the hub "
-            f"({error}); the protocol's readout goes by the number of layers"
-        ) from error

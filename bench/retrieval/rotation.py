@@ -76,10 +76,14 @@ def _csls(cosines: torch.Tensor, of_source: torch.Tensor, of_target: torch.Tenso
 def dictionary(
     source: torch.Tensor, target: torch.Tensor, neighbours: int, most: int, mutual: bool = False
 ) -> Dictionary:
-    """Pair every mapped source `[m, d]` with its nearest target `[n, d]` by CSLS, a block of scores at a time.
+    """Pair every mapped source with its nearest target by CSLS, a block of scores at a time.
 
-    The `most` pairs are kept whose best target is furthest above the second; with `mutual` only those nearest both
-    ways.
+    Args:
+        source: mapped vectors `[m, d]`.
+        target: vectors `[n, d]`.
+        neighbours: k of CSLS.
+        most: pairs to keep: those whose best target is furthest above the second.
+        mutual: keep only pairs that are nearest in both directions.
     """
     source, target = _unit(source), _unit(target)
     of_source, of_target = _crowd(source, target, neighbours), _crowd(target, source, neighbours)
@@ -101,9 +105,16 @@ def dictionary(
 
 
 def rotation(source: torch.Tensor, target: torch.Tensor, settings: RotationConfig, seed: int = 0) -> Rotation:
-    """Find W from two samples, both shifted and scaled: source `[m, d]`, and target `[n, d]` of the pivot.
+    """Find the orthogonal map from one language's vectors to another's.
 
-    Raises `BenchError` if an adversarial start, drawn by the seed, runs into numbers that are none.
+    Args:
+        source: a sample of the language, shifted and scaled, `[m, d]`.
+        target: a sample of the pivot, shifted and scaled, `[n, d]`.
+        settings: start, refinements, dictionary.
+        seed: of an adversarial start.
+
+    Raises:
+        BenchError: an adversarial start diverged.
     """
     source, target = source.double(), target.double()
     candidates = _Candidates(source, target, settings)

@@ -96,12 +96,21 @@ def search(
     device: str = "cpu",
     workers: int = 1,
 ) -> Iterator[Ranking]:
-    """Yield one ranking per query, in order: the best k (at least 1) of all passages.
+    """Yield one ranking per query, in order: the best k of all passages.
 
-    Queries are `[m, d]`, passages `[n, d]`, whose rows are the positions of `tie`. `similarity` is `dot`, `cos` (0 for
-    a vector of zeros) or `l2`; `backend` is `faiss`, `torch`, or `auto` (faiss where it is installed and `device` the
-    processor; on a GPU the quicker of both). `workers` (GPUs of `cuda`, or threads) take a block of passages each.
-    Raises `UsageError`: the widths differ, k is below 1, faiss is not installed, or a score is not finite.
+    Args:
+        queries: `[m, d]`.
+        passages: `[n, d]`; their rows are the positions that the tie rule goes by.
+        k: at least 1.
+        tie: the order of equal scores, also at the cut.
+        similarity: `dot`, `cos` (0 for a vector of zeros) or `l2`.
+        backend: `faiss`, `torch`, or `auto`: faiss where it is installed and `device` is the processor; on a GPU the
+            quicker of both. Rankings are the same by any.
+        device: where the backend searches.
+        workers: GPUs of `cuda`, or threads, that take a block of passages each.
+
+    Raises:
+        UsageError: the widths differ, k is below 1, faiss is not installed, or a score is not finite.
     """
     if queries.matrix.shape[1] != passages.matrix.shape[1]:
         raise UsageError(
@@ -363,9 +372,18 @@ def rank_candidates(
     tie: Tie,
     similarity: Similarity,
 ) -> Iterator[Ranking]:
-    """Yield one ranking per query: its best k candidates, which `list` keeps in their order where they tie.
+    """Yield one ranking per query: its best k candidates.
 
-    Raises `UsageError` if a query has no candidates, or a candidate is not among the passages.
+    Args:
+        queries: `[m, d]`.
+        passages: `[n, d]`, among them every candidate.
+        candidates: query id → its candidates.
+        k: documents to keep.
+        tie: the order of equal scores; `list` keeps that of the candidates.
+        similarity: as in `search`.
+
+    Raises:
+        UsageError: a query has no candidates, or a candidate is not among the passages.
     """
     listed_ids = {document for listed in candidates.values() for document in listed.documents}
     rows = {document: row for row, document in enumerate(passages.ids) if document in listed_ids}

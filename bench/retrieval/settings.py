@@ -133,10 +133,9 @@ class PostConfig(Config):
     @property
     def choices(self) -> dict[str, Any]:
         """The settings that the chosen kind listens to, as JSON: no other one decides what it makes."""
-        given = dump(self)
-        used = {"kind", "sentences", "similarity"}
-        used |= {"shift-scale": {"scale_by"}, "calibrate": {"scale_by", "pivot", "rotation"}}.get(self.kind, set())
-        return {key: value for key, value in given.items() if key in used}
+        effective = {"kind", "sentences", "similarity"}
+        effective |= {"shift-scale": {"scale_by"}, "calibrate": {"scale_by", "pivot", "rotation"}}.get(self.kind, set())
+        return {key: value for key, value in dump(self).items() if key in effective}
 
 
 class FuseConfig(Config):
@@ -161,7 +160,7 @@ class FuseConfig(Config):
     )
 
     @model_validator(mode="after")
-    def _one(self) -> Self:
+    def _refuse_weight_of_ranks(self) -> Self:
         if self.how == "rrf" and self.weight is not None:
             raise ValueError(f"how is rrf and weight {self.weight}; reciprocal ranks have no weight")
         return self
