@@ -52,18 +52,11 @@ class World:
         hard, common = draw.normal(0, 10, (1, n)), draw.normal(size=(m, n))
         values: dict[str, dict[str, FloatArray]] = {f"{at:03}": {} for at in range(m)}
         for task in range(self.tasks):
-            question_skill = math.sqrt(self.parallel) * common + math.sqrt(1 - self.parallel) * draw.normal(size=(m, n))
+            skill = math.sqrt(self.parallel) * common + math.sqrt(1 - self.parallel) * draw.normal(size=(m, n))
             noise = draw.normal(0, 3, (m, self.seeds, n))
             for at, by_task in enumerate(values.values()):
-                score = (
-                    hard
-                    + 10 * question_skill[at]
-                    + noise[at]
-                    + trained[at][:, None]
-                    + self.distance * at
-                    + self.lead * (at == 0)
-                )
-                by_task[str(task)] = score / 100
+                lead = self.distance * at + self.lead * (at == 0)
+                by_task[str(task)] = (hard + 10 * skill[at] + noise[at] + trained[at][:, None] + lead) / 100
         questions = {str(task): [str(at) for at in range(n)] for task in range(self.tasks)} if self.parallel else {}
         samples = {name: Sample(by_task, deterministic=not self.scatter) for name, by_task in values.items()}
         return family(
@@ -74,15 +67,8 @@ class World:
 def errors(world: World, draws: int, seed: int = 1, *, checkpoints: bool = False) -> float:
     """Return the share of draws in which any two methods are claimed to differ, or else any two checkpoints."""
     draw = np.random.default_rng(seed)
-    decisions = (world.draw(draw) for _ in range(draws))
-    return float(
-        np.mean(
-            [
-                (drawn_family.decided & (drawn_family.table["checkpoints"] == checkpoints)).any()
-                for drawn_family in decisions
-            ]
-        )
-    )
+    verdicts = (world.draw(draw) for _ in range(draws))
+    return float(np.mean([(row.decided & (row.table["checkpoints"] == checkpoints)).any() for row in verdicts]))
 
 
 def power(world: World, draws: int, seed: int = 1) -> float:
@@ -102,9 +88,7 @@ def skewed(draws: int, queries: int = 30, seed: int = 1) -> float:
     """Return how often two equal systems differ: one loses .9 on a tenth of the questions and gains .1 on the rest."""
     draw = np.random.default_rng(seed)
     lost = draw.random((draws, queries)) < 0.1
-    return float(
-        np.mean([stratified({"": (np.where(is_lost, -0.9, 0.1), np.zeros(queries))}).p <= LEVEL for is_lost in lost])
-    )
+    return float(np.mean([stratified({"": (np.where(row, -0.9, 0.1), np.zeros(queries))}).p <= LEVEL for row in lost]))
 
 
 def coverage(
@@ -113,10 +97,8 @@ def coverage(
     """Return the share of intervals of differences of two systems that hold the truth, which is 0."""
     draw, covering = np.random.default_rng(seed), 0
     for _ in range(draws):
-        comparison = stratified({"": (values(draw, queries), values(draw, queries))})
-        covering += (
-            comparison.low is not None and comparison.high is not None and comparison.low <= 0 <= comparison.high
-        )
+        compared = stratified({"": (values(draw, queries), values(draw, queries))})
+        covering += compared.low is not None and compared.high is not None and compared.low <= 0 <= compared.high
     return covering / draws
 
 

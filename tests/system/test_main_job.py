@@ -40,13 +40,8 @@ def test_a_run_and_what_a_second_one_reuses(tmp_path: Path, tiny: Path, run_json
     first = run_json(*options)
     assert first["macro"] == []
     (row,) = first["results"]
-    expected: dict[str, Any] = {
-        "system": "bm25",
-        "method": "bm25",
-        "suite": "beir",
-        "task": "beir/tiny-beir",
-        "leg": None,
-    }
+    expected: dict[str, Any] = dict.fromkeys(("system", "method"), "bm25")
+    expected |= {"suite": "beir", "task": "beir/tiny-beir", "leg": None}
     expected |= {"setting": "unsupervised", "data": "local", "profile": "mini", "seed": 0, "queries": 12}
     assert {key: row[key] for key in expected} == expected
     assert set(row["measures"]) == {"nDCG@10", "R@100", "Rcap@100", "RR@10"}
