@@ -31,9 +31,9 @@ def with_methods() -> Callable[..., Plugins]:
     """Load what is installed, and some methods more."""
 
     def make(*methods: Method) -> Plugins:
-        found = load({}, extra=[plugin("bench_methods", *methods)])
-        assert not [broken for broken in found.broken if broken.distribution == "given directly"]
-        return found
+        plugins = load({}, extra=[plugin("bench_methods", *methods)])
+        assert not [broken for broken in plugins.broken if broken.distribution == "given directly"]
+        return plugins
 
     return make
 

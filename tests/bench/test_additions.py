@@ -57,9 +57,9 @@ class Distil(Stage):
     cost = property(lambda self: Cost("distil", self.config.layers, 1e3))
 
     def run(self, space: bench.Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        kept = json.loads((folders["teacher"] / "weights.json").read_text())[: self.config.layers]
-        (space.out / "weights.json").write_text(json.dumps(kept))
-        return {"layers": len(kept)}
+        weights = json.loads((folders["teacher"] / "weights.json").read_text())[: self.config.layers]
+        (space.out / "weights.json").write_text(json.dumps(weights))
+        return {"layers": len(weights)}
 
 
 TEACHER = Teacher(weights=(0.5, 0.25, 0.125))
@@ -74,30 +74,30 @@ def test_a_new_stage_is_run_once_and_after_its_input(tmp_path: Path) -> None:
     assert states == [("teach", "missing", True), ("distil", "missing", True)]
     executor("local").run([step.stage for step in planned], store, NullListener())
     assert [(step.state, step.runs) for step in steps([DISTIL], store)] == [("cached", False)] * 2
-    made, state = store.make(replace(DISTIL, label="the same work by another name"))
+    artefact, state = store.make(replace(DISTIL, label="the same work by another name"))
     assert state == "cached"
-    assert made.facts == {"layers": 2}
-    assert json.loads((made.folder / "weights.json").read_text()) == [0.5, 0.25]
-    manifest = read_sealed(made.folder / MANIFEST)
+    assert artefact.facts == {"layers": 2}
+    assert json.loads((artefact.folder / "weights.json").read_text()) == [0.5, 0.25]
+    manifest = read_sealed(artefact.folder / MANIFEST)
     assert (manifest["stage"], manifest["key"]) == ("distil", DISTIL.key)
     assert manifest["identity"]["inputs"] == {"teacher": TEACHER.key}
     assert manifest["identity"]["config"] == {"layers": 2}
     assert set(manifest["identity"]) == {"code", "config", "libraries", "inputs"}
-    assert store.faults(made.folder, thorough=True) == []
+    assert store.faults(artefact.folder, thorough=True) == []
 
 
 def test_its_key_is_its_fields_and_its_inputs() -> None:
     """And neither idle fields and settings nor notes; an optional field counts once it is filled."""
-    same = (
+    equal = (
         replace(DISTIL, label="another title"),
         replace(DISTIL, config=DistilConfig(batch=8)),
         replace(DISTIL, notes={"host": "here"}),
         replace(DISTIL, teacher=replace(TEACHER, notes={"host": "there"})),
     )
-    others = (
+    unlike = (
         replace(DISTIL, config=DistilConfig(layers=1)),
         replace(DISTIL, start="random"),
         replace(DISTIL, teacher=replace(TEACHER, weights=(0.5, 0.25))),
     )
-    assert {one.key for one in same} == {DISTIL.key}
-    assert len({DISTIL.key, *(one.key for one in others)}) == 1 + len(others)
+    assert {stage.key for stage in equal} == {DISTIL.key}
+    assert len({DISTIL.key, *(stage.key for stage in unlike)}) == 1 + len(unlike)

@@ -25,11 +25,11 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     return bench.run(methods=["bm25"], suites="beir", **places)
 
 
-@pytest.mark.parametrize(("given", "field", "wanted"), cases("requests"))
-def test_a_request_takes_what_people_write(given: dict[str, Any], field: str, wanted: Any) -> None:
+@pytest.mark.parametrize(("arguments", "field", "expected"), cases("requests"))
+def test_a_request_takes_what_people_write(arguments: dict[str, Any], field: str, expected: Any) -> None:
     """Strings with commas, lists, one number, mappings of settings."""
-    found = getattr(Request.of(**given), field)
-    assert (list(found) if isinstance(found, tuple) else str(found)) == wanted
+    value = getattr(Request.of(**arguments), field)
+    assert (list(value) if isinstance(value, tuple) else str(value)) == expected
 
 
 def test_the_environment_is_read_as_the_command_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,30 +55,32 @@ def test_what_a_run_returns_shows_itself(outcome: Outcome) -> None:
     )
     assert "99.6" in outcome.plot().svg
     folder = outcome.published[0].path.parents[2]
-    every = bench.load_results(folder)
-    assert {row["system"] for row in every.rows} == {"bm25", "flat"}
+    loaded = bench.load_results(folder)
+    assert {row["system"] for row in loaded.rows} == {"bm25", "flat"}
     assert [file.content.system.label for file in bench.load_results(folder, "flat").files] == ["flat"]
-    (found,) = bench.compare("bm25", "flat", suite="beir", results=folder)
-    assert repr(found).startswith("bm25 − flat: ") or repr(found).startswith("flat − bm25: ")
+    (comparison,) = bench.compare("bm25", "flat", suite="beir", results=folder)
+    assert repr(comparison).startswith("bm25 − flat: ") or repr(comparison).startswith("flat − bm25: ")
 
 
-@pytest.mark.parametrize(("name", "given", "options", "message"), cases("refused-in-python"))
-def test_errors_are_those_of_the_command(name: str, given: list[str], options: dict[str, str], message: str) -> None:
+@pytest.mark.parametrize(("name", "arguments", "options", "message"), cases("refused-in-python"))
+def test_errors_are_those_of_the_command(
+    name: str, arguments: list[str], options: dict[str, str], message: str
+) -> None:
     """Sentences with what was found and expected."""
     with pytest.raises(bench.UsageError, match=message):
-        getattr(bench, name)(*given, **options)
+        getattr(bench, name)(*arguments, **options)
 
 
 def test_the_headline_is_the_average_else_the_mean_of_the_tasks() -> None:
     """A task of two legs counts once; the mean of its legs is no average of the suite."""
-    about = {"suite": "s", "setting": "unsupervised", "data": "mini", "seed": 0, "system": "a"}
+    heading = {"suite": "s", "setting": "unsupervised", "data": "mini", "seed": 0, "system": "a"}
     legs = [("s/a", "x", 0.2), ("s/a", "y", 0.4), ("s/b", None, 0.9)]
     rows = tuple(
-        {**about, "task": task, "leg": leg, "queries": 1, "measures": {"m": value}} for task, leg, value in legs
+        {**heading, "task": task, "leg": leg, "queries": 1, "measures": {"m": value}} for task, leg, value in legs
     )
-    means = ({**about, "name": "s/a", "measures": {"m": 0.3}},)
+    means = ({**heading, "name": "s/a", "measures": {"m": 0.3}},)
     assert headlines(rows, means, "m") == {"a": pytest.approx(0.6)}
-    average = {**about, "name": "Avg.", "measures": {"m": 0.5}}
+    average = {**heading, "name": "Avg.", "measures": {"m": 0.5}}
     assert headlines(rows, (*means, average), "m") == {"a": 0.5}
     with pytest.raises(bench.UsageError, match="no measure 'n'"):
         Scores(rows, means, {"s": "m"}).plot("n")

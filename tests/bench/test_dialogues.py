@@ -36,5 +36,5 @@ def test_dialogues_are_of_their_world(tmp_path: Path) -> None:
     talks, documents = planned(tmp_path, "mini-dialogues"), planned(tmp_path, "mini")
     assert talks.warnings == documents.warnings == ()
     assert {cell.identity.hash for cell in talks.cells}.isdisjoint(cell.identity.hash for cell in documents.cells)
-    other = planned(tmp_path, "mini-few-names-dialogues")
-    assert other.warnings == ("trained on mini-few-names, tested in another world (mini)",)
+    other_world = planned(tmp_path, "mini-few-names-dialogues")
+    assert other_world.warnings == ("trained on mini-few-names, tested in another world (mini)",)

@@ -1,5 +1,6 @@
 """The plugins under `examples/`, and those of `bench plugin new`: loaded by their entry points, tried by the kit."""
 
+import json
 import shutil
 import sys
 import tomllib
@@ -25,6 +26,7 @@ from bench.studies.conformance.checks import checks_for, run
 from bench.types import DataRequest
 
 ROOT = Path(__file__).parents[2]
+SMALL_TRAINING = ("budget.tokens=20k", "method.pairs=2", "method.probe_pairs=2")
 EXAMPLES = sorted((ROOT / "examples").glob("*/pyproject.toml"))
 
 
@@ -43,46 +45,55 @@ def loaded(project: Path, monkeypatch: pytest.MonkeyPatch) -> Plugins:
 @pytest.mark.parametrize("project", EXAMPLES, ids=[path.parent.name for path in EXAMPLES])
 def test_an_example_brings_what_it_says(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Something of its own, whole, and described; a suite or method of it keeps the promises that need no data."""
-    found = loaded(project.parent, monkeypatch)
-    assert not found.broken
-    names = [*found.methods, *found.suites]
-    assert names or found.measures or "tracker" in project.parent.name
+    plugins = loaded(project.parent, monkeypatch)
+    assert not plugins.broken
+    names = [*plugins.methods, *plugins.suites]
+    assert names or plugins.measures or "tracker" in project.parent.name
     only = ("light-import", "described", "config-round-trip", "absence-named")
     for name in names:
-        offered = [check.name for check in checks_for(name, found) if check.name in only]
-        verdicts = [*run(name, tmp_path, plugins=found, only=offered)]
-        assert {one.state for one in verdicts} == {"kept"}, name
+        offered = [check.name for check in checks_for(name, plugins) if check.name in only]
+        verdicts = [*run(name, tmp_path, plugins=plugins, only=offered)]
+        assert {verdict.state for verdict in verdicts} == {"kept"}, name
 
 
 @pytest.mark.parametrize("offline", [False, True])
-def test_trackers_hear_every_line(offline: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trackers_hear_every_line(
+    offline: bool, small: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All get step, loss and probe of a training that really runs; `--offline` keeps W&B and MLflow on this machine."""
-    seen: list[tuple[str, Any]] = []
+    calls: list[tuple[str, Any]] = []
 
-    def begin(**given: Any) -> SimpleNamespace:
-        seen.append(("mode", given["mode"]))
-        return SimpleNamespace(log=lambda _, step: seen.append(("wandb", step)), finish=lambda **_: None)
+    def begin(**arguments: Any) -> SimpleNamespace:
+        calls.append(("mode", arguments["mode"]))
+        return SimpleNamespace(log=lambda _, step: calls.append(("wandb", step)), finish=lambda **_: None)
 
     wandb = SimpleNamespace(init=begin)
-    writer = SimpleNamespace(add_scalar=lambda name, _, at: seen.append((name, at)), close=lambda: None)
+    writer = SimpleNamespace(add_scalar=lambda name, _, at: calls.append((name, at)), close=lambda: None)
     monkeypatch.setitem(sys.modules, "wandb", wandb)
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", SimpleNamespace(SummaryWriter=lambda _: writer))
     monkeypatch.setitem(sys.modules, "mlflow", mlflow := MagicMock())
     trackers = [
-        one for path in EXAMPLES if "tracker" in path.parent.name for one in loaded_modules(path.parent, monkeypatch)
+        module
+        for path in EXAMPLES
+        if "tracker" in path.parent.name
+        for module in loaded_modules(path.parent, monkeypatch)
     ]
-    plugins = load({"BENCH_PLUGINS": "crop,mrtydi"}, extra=trackers)
-    places = {"store": tmp_path / "store", "results": tmp_path / "results", "sets": ["budget.tokens=20k"]}
-    request = Request.of("crop", "mrtydi", tasks="sw", offline=offline, **places)
+    plugins = load({"BENCH_PLUGINS": "crop,beir"}, extra=trackers)
+    texts = [json.loads(line)["text"] for line in Path(small["corpus"]).read_text().splitlines()]
+    documents = ({"id": str(at), "sentences": texts[at : at + 4]} for at in range(len(texts) - 3))
+    (tmp_path / "en.jsonl").write_text("".join(f"{json.dumps(document)}\n" for document in documents))
+    small |= {"corpus": str(tmp_path / "en.jsonl")}
+    small |= {"store": tmp_path / "store", "results": tmp_path / "results", "sets": [*small["sets"], *SMALL_TRAINING]}
+    request = Request.of("crop", "beir", offline=offline, **small)
     pipeline.run(request, plugins, Store(request.store), NullListener())
-    steps = [step for kind, step in seen if kind == "wandb"]
+    steps = [step for kind, step in calls if kind == "wandb"]
     assert (steps[0], steps) == (0, sorted(set(steps)))
-    assert {name for name, _ in seen} > {"mode", "loss", "learning_rate"}
-    assert max(at for name, at in seen if name == "loss") >= 20_000  # tokens
-    assert ("mode", "offline" if offline else None) in seen
+    assert {name for name, _ in calls} > {"mode", "loss", "learning_rate"}
+    assert max(at for name, at in calls if name == "loss") >= 20_000  # tokens
+    assert ("mode", "offline" if offline else None) in calls
     mlflow.MlflowClient.assert_called_once_with("sqlite:///mlflow.db" if offline else None)
     client = mlflow.MlflowClient.return_value
-    assert [one.kwargs["step"] for one in client.log_metric.mock_calls if one.args[1] == "tokens"] == steps
+    assert [call.kwargs["step"] for call in client.log_metric.mock_calls if call.args[1] == "tokens"] == steps
     assert client.set_terminated.call_args.args[1] == "FINISHED"
 
 
@@ -91,21 +102,21 @@ def test_what_new_writes_works_at_once(kind: str, tmp_path: Path, monkeypatch: p
     """Every promise is kept as it lies; a suite's also on official files; a method's own test is a slow one."""
     files = new_plugin(kind, f"my-{kind}", tmp_path / "project", taken=())
     assert len(files) >= 4
-    found = loaded(tmp_path / "project", monkeypatch)
+    plugins = loaded(tmp_path / "project", monkeypatch)
     if kind == "measure":
-        assert found.measures_by_name["MyMeasure"].value(("a", "b"), {"b": 1}, 2) == 1.0
-        assert str(parse("mymeasure@5", found.measures_by_name)) == "MyMeasure@5"
+        assert plugins.measures_by_name["MyMeasure"].value(("a", "b"), {"b": 1}, 2) == 1.0
+        assert str(parse("mymeasure@5", plugins.measures_by_name)) == "MyMeasure@5"
         return
     if kind == "suite":
         with pytest.raises(UsageError, match=r"corpus.jsonl, .*`bench show my-suite` prints; .* in FOLDER/my-suite/"):
-            found.suite("my-suite").load("all", DataRequest("official", tmp_path))
-        assert "qrels/test.tsv" in found.suite("my-suite").card()
+            plugins.suite("my-suite").load("all", DataRequest("official", tmp_path))
+        assert "qrels/test.tsv" in plugins.suite("my-suite").card()
     shutil.copytree(ROOT / "tests" / "fixtures" / "tiny-beir", tmp_path / "data" / "my-suite")
-    monkeypatch.setattr("bench.cli.show.load", lambda: found)
+    monkeypatch.setattr("bench.cli.show.load", lambda: plugins)
     assert "presets" not in CliRunner().invoke(command, ["show", f"my-{kind}"]).output  # there are none
     requests = [DataRequest("mini"), DataRequest("official", tmp_path / "data")][: 1 + (kind == "suite")]
     for at, request in enumerate(requests):
         (tmp_path / str(at)).mkdir()
-        verdicts = [*run(f"my-{kind}", tmp_path / str(at), plugins=found, data=request)]
-        assert {one.state for one in verdicts} == {"kept"}, [one.reason for one in verdicts]
+        verdicts = [*run(f"my-{kind}", tmp_path / str(at), plugins=plugins, data=request)]
+        assert {verdict.state for verdict in verdicts} == {"kept"}, [verdict.reason for verdict in verdicts]
         assert len(verdicts) >= 9

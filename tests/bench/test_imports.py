@@ -21,7 +21,7 @@ LIGHT = (
 BENCHMARKS = ("askubuntu", "beir", "dpr", "lareqa", "mewsli_x", "mkqa", "mrtydi", "tatoeba", "xor_retrieve")
 SUBSTITUTES = ("askubuntu", "mewsli_x", "mkqa", "mrtydi", "xor")
 NUMERIC = (*HEAVY, "numpy", "scipy", "bench.data.mini")
-ASKED = """
+LISTING = """
 from bench.plugins import load
 found = load({"BENCH_PLUGINS": "retrieval-bench"})
 assert found.methods and found.suites and not found.broken, found.broken
@@ -50,16 +50,16 @@ CASES = {
         "import bench.cli.run, bench.evaluation.significance.families as it; it.stratified({'': ([0, 1], [1, 1])})",
         (*HEAVY, "scipy.stats", "regex"),
     ),
-    "all plugins, by their entry points, and what they bring": (ASKED, HEAVY),
+    "all plugins, by their entry points, and what they bring": (LISTING, HEAVY),
 }
 
 
 def loaded(code: str, folder: Path, heavy: tuple[str, ...] = HEAVY) -> set[str]:
     """Run code in a fresh interpreter and return which modules of `heavy` it imported."""
-    asked = f"{code}\nimport sys\nprint('\\n'.join(name for name in {heavy!r} if name in sys.modules))"
-    done = subprocess.run([sys.executable, "-c", asked], cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return set(done.stdout.split())
+    script = f"{code}\nimport sys\nprint('\\n'.join(name for name in {heavy!r} if name in sys.modules))"
+    completed = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr
+    return set(completed.stdout.split())
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -87,8 +87,8 @@ def test_without_torch(method: str, status: int, says: str, tmp_path: Path) -> N
     """BM25 is indexed, searched and scored; a method that trains says what to install."""
     command = ["run", "--method", method, "--suite", "mrtydi", "--task", "sw", "--store", "store"]
     typed = [sys.executable, "-c", WITHOUT_TORCH, *command]
-    done = subprocess.run(typed, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, says in done.stdout + done.stderr) == (status, True), done.stderr
+    completed = subprocess.run(typed, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (completed.returncode, says in completed.stdout + completed.stderr) == (status, True), completed.stderr
 
 
 def test_a_stage_without_torch_is_refused_when_planned(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,29 +12,30 @@ from bench.evaluation.significance.families import family
 def held_for(*labels: str, seed: int = 0) -> list[PairedTest]:
     """Every pair of systems, each better than those named after it."""
     values = {label: Sample({"t": [1.0 - at / 10, 0.5 - at / 20, 0.4]}) for at, label in enumerate(labels)}
-    found = family(values, {"": {"t": 1.0}})
-    about = {"suite": "s", "setting": "unsupervised", "data": "mini", "seed": seed}
+    decisions = family(values, {"": {"t": 1.0}})
+    heading = {"suite": "s", "setting": "unsupervised", "data": "mini", "seed": seed}
     return [
-        PairedTest(about, one, other, "RR@100", found.comparison(one, other)) for one, other in combinations(labels, 2)
+        PairedTest(heading, first, second, "RR@100", decisions.comparison(first, second))
+        for first, second in combinations(labels, 2)
     ]
 
 
-def pairs(held: list[PairedTest]) -> list[tuple[str, str]]:
-    return [(one.first, one.second) for one in informative_pairs(held)]
+def pairs(tests: list[PairedTest]) -> list[tuple[str, str]]:
+    return [(test.first, test.second) for test in informative_pairs(tests)]
 
 
 def test_few_pairs_are_printed_in_full() -> None:
     """A start with its own method alone, or with the only other system; four systems have six pairs."""
-    found = pairs(held_for("bm25", "msm", "crop", "msm@init", "crop@init"))
-    assert found == [("bm25", "msm"), ("bm25", "crop"), ("msm", "crop"), ("msm", "msm@init"), ("crop", "crop@init")]
+    printed = pairs(held_for("bm25", "msm", "crop", "msm@init", "crop@init"))
+    assert printed == [("bm25", "msm"), ("bm25", "crop"), ("msm", "crop"), ("msm", "msm@init"), ("crop", "crop@init")]
     assert len(pairs(held_for("a", "b", "c", "d"))) == 6
     assert pairs(held_for("bm25", "msm@init")) == [("bm25", "msm@init")]
 
 
 def test_of_many_the_best_is_compared_with_each() -> None:
     """Five systems have ten pairs, four of them with the best; seeds are groups of their own."""
-    for held in (held_for("a", "b", "c", "d", "e"), held_for("a", "b", "c", "d", "e", seed=1)):
-        assert pairs(held) == [("a", "b"), ("a", "c"), ("a", "d"), ("a", "e")]
+    for tests in (held_for("a", "b", "c", "d", "e"), held_for("a", "b", "c", "d", "e", seed=1)):
+        assert pairs(tests) == [("a", "b"), ("a", "c"), ("a", "d"), ("a", "e")]
     both = held_for("a", "b", "c", "d", "e") + held_for("a", "b", seed=1)
     assert pairs(both)[-1] == ("a", "b")
     assert len(pairs(both)) == 5

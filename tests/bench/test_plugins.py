@@ -46,8 +46,8 @@ def nothing(*_: Any, **__: Any) -> Any:
 
 
 METHOD = Method("some", "1", "A method.", "none", Good, nothing)
-ABOUT = "some", "1", "Some", "A suite.", "none", "none", ("english",), ("mini",)
-SUITE = Suite(*ABOUT, nothing, nothing, None, (), "", nothing)
+DESCRIPTION = "some", "1", "Some", "A suite.", "none", "none", ("english",), ("mini",)
+SUITE = Suite(*DESCRIPTION, nothing, nothing, None, (), "", nothing)
 MEASURE = Measure("Foo", nothing, "none")
 
 
@@ -66,9 +66,9 @@ def only(*plugins: object) -> Plugins:
 
 def reason(module: object) -> str:
     """Return why the only plugin is broken; nothing else may have come in."""
-    found = only(module)
-    (broken,) = found.broken
-    assert (found.methods, found.suites, found.measures, found.loaded) == ({}, {}, {}, {})
+    plugins = only(module)
+    (broken,) = plugins.broken
+    assert (plugins.methods, plugins.suites, plugins.measures, plugins.loaded) == ({}, {}, {}, {})
     assert "Traceback" in broken.traceback
     return broken.reason
 
@@ -95,7 +95,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
         for module, source in modules.items():
             (tmp_path / f"{module}_module.py").write_text(preamble + source)
             monkeypatch.delitem(sys.modules, f"{module}_module", raising=False)
-        points = [point for one in distributions(path=[str(tmp_path)]) for point in one.entry_points]
+        points = [point for distribution in distributions(path=[str(tmp_path)]) for point in distribution.entry_points]
         return [point for point in points if point.group == "bench"]
 
     return make
@@ -106,13 +106,13 @@ BRINGS = "@hookimpl\ndef bench_methods(): return [method({!r})]\n"
 
 def test_a_sound_plugin_brings_what_it_brings() -> None:
     """Methods, suites and measures by their names, with their owner; an object with hooks may be a plugin."""
-    found = only(plugin("mine", bench_methods=[METHOD], bench_suites=[SUITE], bench_measures=[MEASURE]))
-    assert found.broken == ()
-    assert found.method("some") is METHOD
-    assert found.suite("some") is SUITE
-    assert found.measures_by_name == {"Foo": MEASURE}
-    assert found.methods["some"].owner == "given directly (mine)"
-    assert found.loaded == {"mine": "given directly (mine)"}
+    plugins = only(plugin("mine", bench_methods=[METHOD], bench_suites=[SUITE], bench_measures=[MEASURE]))
+    assert plugins.broken == ()
+    assert plugins.method("some") is METHOD
+    assert plugins.suite("some") is SUITE
+    assert plugins.measures_by_name == {"Foo": MEASURE}
+    assert plugins.methods["some"].owner == "given directly (mine)"
+    assert plugins.loaded == {"mine": "given directly (mine)"}
 
     class Mine:
         @hookimpl
@@ -124,24 +124,24 @@ def test_a_sound_plugin_brings_what_it_brings() -> None:
 
 def test_names_are_forgiving_on_input_only() -> None:
     """Underscores and capitals find the canonical name; an unknown one is refused with near ones and all that exist."""
-    found = only(plugin("mine", bench_methods=[replace(METHOD, name="auto-mlm")]))
-    assert {found.method(name).name for name in ("auto-mlm", "auto_mlm", "Auto-MLM")} == {"auto-mlm"}
-    assert list(found.methods) == ["auto-mlm"]
-    found = only(plugin("mine", bench_methods=[replace(METHOD, name=name) for name in ("bm25", "crop")]))
+    plugins = only(plugin("mine", bench_methods=[replace(METHOD, name="auto-mlm")]))
+    assert {plugins.method(name).name for name in ("auto-mlm", "auto_mlm", "Auto-MLM")} == {"auto-mlm"}
+    assert list(plugins.methods) == ["auto-mlm"]
+    plugins = only(plugin("mine", bench_methods=[replace(METHOD, name=name) for name in ("bm25", "crop")]))
     with pytest.raises(UsageError, check=fields(found="method 'bm52'", expected="bm25, crop", hint="bm25")):
-        found.method("bm52")
+        plugins.method("bm52")
     with pytest.raises(UsageError, check=fields(found="suite 'zzz'", expected="", hint="")):
-        found.suite("zzz")
+        plugins.suite("zzz")
 
 
 def test_an_entry_point_is_loaded_and_owned(install: Install) -> None:
     """By distribution and module; two of one module are one plugin; a malformed one of another package is broken."""
     (entry,) = install("some-dist", {"alpha": BRINGS.format("alpha")})
     assert load({}, entries=[entry]).methods["alpha"].owner == "some-dist (alpha_module)"
-    found = load({}, entries=[entry, EntryPoint("again", entry.value, "bench")])
-    assert (found.duplicates, found.broken, list(found.methods)) == ((), (), ["alpha"])
-    found = load({}, entries=[EntryPoint("odd", "not a module!", "bench")])
-    assert [one.name for one in found.broken] == ["odd"]
+    plugins = load({}, entries=[entry, EntryPoint("again", entry.value, "bench")])
+    assert (plugins.duplicates, plugins.broken, list(plugins.methods)) == ((), (), ["alpha"])
+    plugins = load({}, entries=[EntryPoint("odd", "not a module!", "bench")])
+    assert [broken.name for broken in plugins.broken] == ["odd"]
 
 
 BREAKS = {
@@ -157,17 +157,17 @@ BREAKS = {
 def test_a_plugin_that_does_not_load_fails_only_itself(install: Install, source: str, words: str) -> None:
     """Its neighbour works; its own name raises the reason; another unknown name mentions it."""
     install("bad-dist", {"bad": source})
-    found = load({}, entries=install("good-dist", {"good": BRINGS.format("good")}))
-    (broken,) = found.broken
+    plugins = load({}, entries=install("good-dist", {"good": BRINGS.format("good")}))
+    (broken,) = plugins.broken
     assert (broken.name, broken.distribution) == ("bad", "bad-dist")
     assert broken.reason.startswith(words)
     assert "bad_module" in broken.traceback
-    assert found.method("good").name == "good"
-    with pytest.raises(PluginError) as needed:
-        found.method("bad")
-    assert str(needed.value).startswith(f"plugin bad of bad-dist is broken: {words}")
+    assert plugins.method("good").name == "good"
+    with pytest.raises(PluginError) as broken_error:
+        plugins.method("bad")
+    assert str(broken_error.value).startswith(f"plugin bad of bad-dist is broken: {words}")
     with pytest.raises(UsageError) as unknown:
-        found.method("other")
+        plugins.method("other")
     assert f"It may belong to a plugin that is broken (bad of bad-dist: {words}" in str(unknown.value)
 
 
@@ -250,24 +250,24 @@ def test_a_broken_promise_is_the_reason(hook: str, returned: object, words: str)
 def test_two_owners_of_a_name_are_both_named(install: Install) -> None:
     """Nobody gets the name; the rest of both plugins works."""
     install("first-dist", {"one": "@hookimpl\ndef bench_methods(): return [method('twin'), method('single')]\n"})
-    found = load({}, entries=install("second-dist", {"two": BRINGS.format("twin")}))
-    assert list(found.methods) == ["single"]
-    (twice,) = found.duplicates
-    assert (twice.kind, twice.name) == ("method", "twin")
+    plugins = load({}, entries=install("second-dist", {"two": BRINGS.format("twin")}))
+    assert list(plugins.methods) == ["single"]
+    (duplicate,) = plugins.duplicates
+    assert (duplicate.kind, duplicate.name) == ("method", "twin")
     with pytest.raises(PluginError) as error:
-        found.method("twin")
+        plugins.method("twin")
     assert "first-dist (one_module) and by second-dist (two_module)" in str(error.value)
     assert "BENCH_PLUGINS" in str(error.value)
     with pytest.raises(UsageError, check=fields(expected="single, twin")):
-        found.method("other")
+        plugins.method("other")
 
 
 def test_bench_plugins_restricts(install: Install) -> None:
     """Of two with one name only the plugin that it names is imported: the other one would fail."""
     install("first-dist", {"one": "raise RuntimeError\n"})
     entries = install("second-dist", {"two": BRINGS.format("twin")})
-    found = load({"BENCH_PLUGINS": "two"}, entries=entries)
-    assert (list(found.methods), found.broken) == (["twin"], ())
+    plugins = load({"BENCH_PLUGINS": "two"}, entries=entries)
+    assert (list(plugins.methods), plugins.broken) == (["twin"], ())
     assert "one_module" not in sys.modules
 
 
@@ -277,45 +277,45 @@ def test_a_restriction_may_name_a_distribution_or_nothing(install: Install) -> N
     entries = install("second-dist", {"two": BRINGS.format("two")})
     assert sorted(load({"BENCH_PLUGINS": "First_Dist"}, entries=entries).methods) == ["also", "one"]
     assert sorted(load({"BENCH_PLUGINS": "also, two"}, entries=entries).methods) == ["also", "two"]
-    found = load({"BENCH_PLUGINS": ""}, entries=entries)
-    assert found.loaded == {}
+    plugins = load({"BENCH_PLUGINS": ""}, entries=entries)
+    assert plugins.loaded == {}
     with pytest.raises(UsageError, match="BENCH_PLUGINS restricts plugins to: none"):
-        found.method("one")
+        plugins.method("one")
     entries = install("third-dist", {"one-long-name": BRINGS.format("one")})
-    wanted = fields(where="BENCH_PLUGINS=one-lung-name", found="plugin 'one-lung-name'", hint="one-long-name")
-    with pytest.raises(UsageError, check=wanted):
+    expected = fields(where="BENCH_PLUGINS=one-lung-name", found="plugin 'one-lung-name'", hint="one-long-name")
+    with pytest.raises(UsageError, check=expected):
         load({"BENCH_PLUGINS": "one-lung-name"}, entries=entries)
 
 
 def test_a_tracker_that_raises_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     """The others hear, and one warning names the plugin and the hook."""
-    heard: list[object] = []
+    results: list[object] = []
 
     def raises(result: Mapping[str, Any]) -> None:
         raise RuntimeError(f"no network for {result['n']}")
 
     def hears(result: Mapping[str, Any]) -> None:
-        heard.append(result)
+        results.append(result)
 
     trackers = {"before": hears, "bad": raises, "after": hears}
-    found = only(*(plugin(name, bench_scored=tracker) for name, tracker in trackers.items()))
+    plugins = only(*(plugin(name, bench_scored=tracker) for name, tracker in trackers.items()))
     with caplog.at_level(logging.WARNING):
-        found.notify("bench_scored", result={"n": 1})
-    assert heard == [{"n": 1}, {"n": 1}]
+        plugins.notify("bench_scored", result={"n": 1})
+    assert results == [{"n": 1}, {"n": 1}]
     assert [record.getMessage() for record in caplog.records] == [
         "plugin bad failed in bench_scored and is skipped: RuntimeError: no network for 1"
     ]
     with pytest.raises(RuntimeError, match="no network for 2"):
-        found.hook.bench_scored(result={"n": 2})
+        plugins.hook.bench_scored(result={"n": 2})
     with pytest.raises(AttributeError, match="bench_skored"):
-        found.notify("bench_skored", result={})
+        plugins.notify("bench_skored", result={})
 
 
 def test_our_own_plugins_are_sound() -> None:
     """They come in by the door that everybody uses; listings show both of two plugins of one name."""
-    found = load({})
-    assert [one for one in found.broken if one.distribution == "retrieval-bench"] == []
-    assert found.methods["bm25"].owner == "retrieval-bench (methods.bm25)"
-    assert found.suites["beir"].owner == "retrieval-bench (suites.beir)"
+    plugins = load({})
+    assert [broken for broken in plugins.broken if broken.distribution == "retrieval-bench"] == []
+    assert plugins.methods["bm25"].owner == "retrieval-bench (methods.bm25)"
+    assert plugins.suites["beir"].owner == "retrieval-bench (suites.beir)"
     twins = only(plugin("mine", bench_methods=[METHOD]), plugin("mine", bench_measures=[MEASURE]))
     assert list(twins.loaded) == ["mine", "mine of given directly"]

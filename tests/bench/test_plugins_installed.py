@@ -22,12 +22,12 @@ EXAMPLE = ROOT / "examples" / "overlap"
 
 
 def python(code: str, folder: Path, **environment: str) -> str:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
-    env = {**kept, **environment}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
+    env = {**inherited, **environment}
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    completed = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout
 
 
 SHADOW = (
@@ -40,13 +40,13 @@ def test_a_shadowed_import_is_a_sentence(tmp_path: Path, place: str) -> None:
     """A user's own `methods` in the way is named and never imported; our suites, which it does not hide, load."""
     (tmp_path / place).parent.mkdir(exist_ok=True)
     (tmp_path / place).write_text("raise SystemExit('another package was imported')")
-    found = json.loads(python(SHADOW, tmp_path, PYTHONPATH=str(tmp_path)))
+    reasons = json.loads(python(SHADOW, tmp_path, PYTHONPATH=str(tmp_path)))
     shadow = tmp_path / place.removesuffix("/__init__.py")
-    assert found["bm25"] == (
+    assert reasons["bm25"] == (
         f"the import name 'methods': found {shadow.resolve()}, which hides retrieval-bench's own, "
         f"expected {ROOT / 'methods'}; run from another folder or rename it"
     )
-    assert "beir" not in found
+    assert "beir" not in reasons
 
 
 def test_a_folder_without_init_hides_nothing(tmp_path: Path) -> None:
@@ -69,11 +69,11 @@ def test_the_example_plugin_retrieves(tmp_path: Path, monkeypatch: pytest.Monkey
     items = Source("made", "test/1", (), lambda: iter([Item(name, text) for name, text in texts.items()]))
     retriever = method.build_retriever(method.config())
     facts = retriever.index(Corpus("made", items), Workspace(tmp_path, Parts(tmp_path)))
-    found, missed = retriever.search(tmp_path, [Item("q1", "a red fox"), Item("q2", "x")], 10, "list")
+    ranking, missed = retriever.search(tmp_path, [Item("q1", "a red fox"), Item("q2", "x")], 10, "list")
     assert facts == {"documents": 3}
-    assert found.documents == ("d1", "d2")
+    assert ranking.documents == ("d1", "d2")
     # ln(1 + 3/2) + ln(1 + 3/1) = ln 10 for both words, ln 2.5 for `red` alone.
-    assert found.scores == pytest.approx([2.302585093, 0.916290732])
+    assert ranking.scores == pytest.approx([2.302585093, 0.916290732])
     assert missed.documents == ()
 
 
@@ -91,10 +91,10 @@ def test_the_example_plugin_installs_and_keeps_every_promise(tmp_path: Path) -> 
     code = "from bench.plugins import load; p = load(); print(p.methods['overlap'].owner, p.method('overlap').version)"
     assert python(code, tmp_path, PYTHONPATH=str(target)) == "bench-example (bench_example) 1\n"
     code = "from bench.cli import main; main(['plugin', 'check', 'overlap', 'nearby', '--json'])"
-    found = json.loads(python(code, tmp_path, PYTHONPATH=str(target)))
-    assert found["broken"] == 0
-    assert {name: len(rows) for name, rows in found["checks"].items()} == {"overlap": 12, "nearby": 19}
-    assert {row["state"] for rows in found["checks"].values() for row in rows} == {"kept"}
+    report = json.loads(python(code, tmp_path, PYTHONPATH=str(target)))
+    assert report["broken"] == 0
+    assert {name: len(rows) for name, rows in report["checks"].items()} == {"overlap": 12, "nearby": 19}
+    assert {row["state"] for rows in report["checks"].values() for row in rows} == {"kept"}
 
 
 @pytest.mark.slow
@@ -105,6 +105,6 @@ def test_a_new_method_installs_and_passes_its_own_test(tmp_path: Path) -> None:
     install(tmp_path / "project", tmp_path / "target")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", "tests"]
     env = {**os.environ, "PYTHONPATH": str(tmp_path / "target")}
-    done = subprocess.run(command, cwd=tmp_path / "project", env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    assert "19 passed" in done.stdout
+    completed = subprocess.run(command, cwd=tmp_path / "project", env=env, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stdout
+    assert "19 passed" in completed.stdout

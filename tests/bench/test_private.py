@@ -25,9 +25,9 @@ def test_no_host_user_or_path_is_left(tmp_path: Path, tiny: Path, monkeypatch: p
     task = Path(shutil.copytree(tiny, home / "data" / "mine"))
     places: dict[str, Any] = {"store": home / "store", "results": home / "results"}
     assert bench.run(bench.Request(("bm25",), ("beir",), (str(task),), **places, offline=True)).rows
-    left = [path for top in ("store/artefacts", "results") for path in (home / top).rglob("*") if path.is_file()]
-    assert len(left) > 10
-    for path in left:
+    written = [path for top in ("store/artefacts", "results") for path in (home / top).rglob("*") if path.is_file()]
+    assert len(written) > 10
+    for path in written:
         assert b"secret" not in path.read_bytes(), path
     assert not [path for path in (*home.rglob("*"), *Path.cwd().glob("*")) if path.suffix in (".nbi", ".nbc")]
 
@@ -39,11 +39,11 @@ def test_ray_is_started_for_this_user_and_machine_alone(tmp_path: Path, monkeypa
         monkeypatch.delenv(name, raising=False)
     folders: list[Path] = []
 
-    def init(**given: Any) -> None:
-        folders.append(Path(given["_temp_dir"]).parent)
+    def init(**arguments: Any) -> None:
+        folders.append(Path(arguments["_temp_dir"]).parent)
         assert folders[0].stat().st_mode & 0o777 == 0o700
         assert folders[0].stat().st_uid == os.getuid()
-        assert given["include_dashboard"] is False
+        assert arguments["include_dashboard"] is False
         assert (os.environ["RAY_USAGE_STATS_ENABLED"], os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"]) == ("0", "0")
         raise RuntimeError("enough")
 

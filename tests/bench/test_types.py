@@ -15,9 +15,9 @@ METHOD = Method("some", "1", "A method.", "nobody", Config)
 
 def test_a_door_is_a_callable_or_its_name() -> None:
     """Both build the same from a config; a card is a package's README, a function's, or summary and citation."""
-    named = replace(METHOD, retriever="fractions:Fraction")
+    by_name = replace(METHOD, retriever="fractions:Fraction")
     halved = replace(METHOD, retriever=lambda config: cast(Retriever, config / 2))
-    assert named.build_retriever("1/2") == halved.build_retriever(1)
+    assert by_name.build_retriever("1/2") == halved.build_retriever(1)
     assert replace(METHOD, describe="methods.crop").card().startswith("# ")
     assert replace(METHOD, describe=lambda: "# Card").card() == "# Card"
     assert METHOD.card() == "# some\n\nA method.\n\nnobody\n"

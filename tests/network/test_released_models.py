@@ -44,5 +44,5 @@ def test_mcontriever_on_mkqa(tmp_path: Path) -> None:
     outcome = measured(tmp_path, "facebook/mcontriever-msmarco", "mkqa")
     (english,) = (row for row in outcome.rows if row["task"] == "mkqa/en")
     assert english["measures"]["answer-R@100"] == pytest.approx(0.756, abs=0.001)
-    average = next(one for one in outcome.macro if one["name"] == "Avg. (26)")
+    average = next(macro for macro in outcome.macro if macro["name"] == "Avg. (26)")
     assert average["measures"]["answer-R@100"] == pytest.approx(0.656, abs=0.001)

@@ -33,25 +33,27 @@ def is_module(name: str) -> bool:
 
 def exists(name: str) -> bool:
     """Return whether there is `package.module`, `package.module:Name.attribute` or `package.Name`."""
-    module, colon, rest = name.partition(":")
+    module, colon, attributes = name.partition(":")
     if not colon and not is_module(module):
-        module, _, rest = module.rpartition(".")
+        module, _, attributes = module.rpartition(".")
     if not is_module(module):
         return False
-    thing: object = import_module(module) if rest else module
-    for part in filter(None, rest.split(".")):
-        thing = getattr(thing, part, None)
-    return thing is not None
+    value: object = import_module(module) if attributes else module
+    for part in filter(None, attributes.split(".")):
+        value = getattr(value, part, None)
+    return value is not None
 
 
 def missing(text: str) -> Iterator[str]:
     """Yield the modules, symbols and paths of a document that do not exist; `NAME` in a path is the reader's own."""
-    for one in sorted(quoted(text)):
-        if re.fullmatch(rf"({'|'.join(PACKAGES)})(\.\w+)*(:[\w.]+)?", one):
-            if not exists(one):
-                yield one
-        elif re.fullmatch(rf"({'|'.join(FOLDERS)})/[\w./-]*", one) and "NAME" not in one and not (ROOT / one).exists():
-            yield one
+    for name in sorted(quoted(text)):
+        if re.fullmatch(rf"({'|'.join(PACKAGES)})(\.\w+)*(:[\w.]+)?", name):
+            if not exists(name):
+                yield name
+        elif (
+            re.fullmatch(rf"({'|'.join(FOLDERS)})/[\w./-]*", name) and "NAME" not in name and not (ROOT / name).exists()
+        ):
+            yield name
 
 
 def test_drawings_and_names_are_those_of_the_code() -> None:
@@ -65,7 +67,7 @@ def test_drawings_and_names_are_those_of_the_code() -> None:
     for name in ("prepare", "train", "tune", "encode", "index", "search", "fuse", "rerank", "score"):
         assert re.search(rf"^{name} .*●.*→", TEXT, flags=re.MULTILINE), name
     assert "`bench.cli`" in TEXT.partition("<!-- layers -->")[2].partition("<!-- end of layers -->")[0]
-    assert len([one for one in quoted(TEXT) if ":" in one]) > 30
+    assert len([name for name in quoted(TEXT) if ":" in name]) > 30
     assert list(missing(TEXT)) == []
 
 

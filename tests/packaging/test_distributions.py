@@ -23,18 +23,18 @@ TINY = ROOT / "tests" / "fixtures" / "tiny-beir"
 
 def command(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None) -> str:
     """Run a command, which must succeed; return its stdout."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [str(argument) for argument in arguments], cwd=cwd, env=env, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout
 
 
 def build(source: Path, folder: Path, *kinds: str) -> Path:
     """Build a distribution without isolation (so without a network) and return the one file."""
     command(sys.executable, "-m", "build", "--no-isolation", *kinds, "--outdir", folder, source, cwd=folder.parent)
-    (made,) = folder.iterdir()
-    return made
+    (distribution,) = folder.iterdir()
+    return distribution
 
 
 @pytest.fixture(scope="module")
@@ -79,10 +79,10 @@ def test_the_sdist_holds_the_packages_and_the_papers_of_the_project(sdist: Path)
     with tarfile.open(sdist) as archive:  # names below its one folder
         names = {item.name.partition("/")[2] for item in archive.getmembers() if item.isfile()}
     assert {name for name in names if PurePosixPath(name).parts[0] in PACKAGES} == sources()
-    rest = {name for name in names if PurePosixPath(name).parts[0] not in PACKAGES}
+    other_files = {name for name in names if PurePosixPath(name).parts[0] not in PACKAGES}
     guide = {str(path.relative_to(ROOT)) for path in ROOT.glob("docs/[gp]*/*") if path.suffix != ".py"}
     papers = {"docs/architecture.md", "CITATION.cff", "constraints.txt", "CHANGELOG.md", "LICENSE", "README.md"}
-    assert rest == guide | papers | {"PKG-INFO", "pyproject.toml", ".gitignore"}
+    assert other_files == guide | papers | {"PKG-INFO", "pyproject.toml", ".gitignore"}
 
 
 def test_the_sdist_builds_the_same_wheel(wheel: Path, sdist: Path, tmp_path: Path) -> None:
@@ -103,8 +103,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def elsewhere(target: Path, folder: Path, *arguments: str | Path) -> str:
     """Run the installed entry point from a folder outside the checkout."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
-    return command(target / "bin" / "bench", *arguments, cwd=folder, env={**kept, "PYTHONPATH": str(target)})
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
+    return command(target / "bin" / "bench", *arguments, cwd=folder, env={**inherited, "PYTHONPATH": str(target)})
 
 
 def test_it_is_the_installed_copy_that_runs(installed: Path, tmp_path: Path) -> None:
@@ -144,9 +144,9 @@ def test_every_trainer_is_found_outside_the_checkout(installed: Path, tmp_path: 
     task = ("--method", ",".join(TRAINED), "--suite", "beir", "--task", TINY, "--corpus", "en.jsonl")
     small = ("--backbone", "scratch:1x16", "--set", "prepare.vocabulary=512", "--set", "budget.tokens=300")
     printed = json.loads(elsewhere(installed, tmp_path, "run", *task, *small, "--json"))
-    found = {row["method"]: Path(row["result_file"]) for row in printed["results"]}
-    assert set(found) == set(TRAINED)
-    for path in found.values():
+    paths = {row["method"]: Path(row["result_file"]) for row in printed["results"]}
+    assert set(paths) == set(TRAINED)
+    for path in paths.values():
         cards = json.loads(path.with_name("cards.json").read_text())
         assert all(card.startswith("#") for card in cards.values()), path
         assert len(cards) > 1

@@ -38,18 +38,19 @@ def shown(document: Path) -> list[tuple[str, str]]:
     text = document.read_text(encoding="utf-8")
     sessions = "".join(re.findall(r"^```console\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL))
     return [
-        (one.partition("\n")[0], one.partition("\n")[2]) for one in re.split(r"^\$ ", sessions, flags=re.MULTILINE)[1:]
+        (session.partition("\n")[0], session.partition("\n")[2])
+        for session in re.split(r"^\$ ", sessions, flags=re.MULTILINE)[1:]
     ]
 
 
 @pytest.mark.parametrize("command", sorted(set(typed())))
 def test_every_command_can_be_parsed(command: str) -> None:
     """Commands and options are those of the command line."""
-    _, name, *rest = shlex.split(command, comments=True)
+    _, name, *arguments = shlex.split(command, comments=True)
     assert name in COMMANDS
-    found = bench.get_command(click.Context(bench), name)
-    assert found is not None
-    found.make_context(name, rest, resilient_parsing=True)
+    parsed = bench.get_command(click.Context(bench), name)
+    assert parsed is not None
+    parsed.make_context(name, arguments, resilient_parsing=True)
 
 
 def test_the_readme_is_short_and_has_examples() -> None:
@@ -60,28 +61,30 @@ def test_the_readme_is_short_and_has_examples() -> None:
     assert f"\n## [{PROJECT['version']}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("document", [one for one in GUIDE if shown(one)], ids=lambda one: one.stem)
+@pytest.mark.parametrize(
+    "document", [document for document in GUIDE if shown(document)], ids=lambda document: document.stem
+)
 def test_examples_print_what_the_document_shows(document: Path, tmp_path: Path) -> None:
     """Run in the document's order in one folder; `…` is anything on a line."""
     shutil.copytree(ROOT / "tests" / "fixtures" / "tiny-beir", tmp_path / "tests" / "fixtures" / "tiny-beir")
     env = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
     for command, expected in shown(document):
         arguments = [sys.executable, "-m", *shlex.split(command)]
-        done = subprocess.run(arguments, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-        printed = [line.rstrip() for line in (done.stdout + done.stderr).splitlines()]
-        wanted = [re.escape(line.rstrip()).replace("…", ".+") for line in expected.splitlines()]
-        assert len(printed) == len(wanted), (command, printed)
-        for line, pattern in zip(printed, wanted, strict=True):
+        completed = subprocess.run(arguments, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        printed = [line.rstrip() for line in (completed.stdout + completed.stderr).splitlines()]
+        patterns = [re.escape(line.rstrip()).replace("…", ".+") for line in expected.splitlines()]
+        assert len(printed) == len(patterns), (command, printed)
+        for line, pattern in zip(printed, patterns, strict=True):
             assert re.fullmatch(pattern, line), (command, line)
 
 
 def test_the_pictures_are_small_and_show_what_the_readme_prints() -> None:
     """The terminal's lines are the command and the output of the demo's block; both pictures are linked."""
-    drawn = html.unescape((ROOT / "docs" / "pictures" / "run.svg").read_text(encoding="utf-8")).replace("\xa0", " ")
-    lines = [line.strip() for line in re.findall(r"<text [^>]*>(.*?)</text>", drawn)]
+    picture = html.unescape((ROOT / "docs" / "pictures" / "run.svg").read_text(encoding="utf-8")).replace("\xa0", " ")
+    lines = [line.strip() for line in re.findall(r"<text [^>]*>(.*?)</text>", picture)]
     (block,) = [text for kind, text in BLOCKS if kind == "text" and "msm@init" in text]
-    wanted = ["$ bench run --method bm25,msm --suite mrtydi", *block.splitlines()]
-    assert [line for line in lines if line not in ("", "retrieval-bench")] == wanted
+    expected = ["$ bench run --method bm25,msm --suite mrtydi", *block.splitlines()]
+    assert [line for line in lines if line not in ("", "retrieval-bench")] == expected
     for name in re.findall(r"\]\((docs/pictures/[^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8")):
         assert (ROOT / name).stat().st_size < 300_000
 
@@ -91,10 +94,10 @@ def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (example,) = [text for kind, text in BLOCKS if kind == "python" and "bench.run(" in text]
     monkeypatch.chdir(tmp_path)
     text = example.replace("tests/fixtures/tiny-beir", str(ROOT / "tests" / "fixtures" / "tiny-beir"))
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    completed = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     table = re.search(r"^bm25 +beir/tiny-beir +12 +([\d.]+)", README, flags=re.MULTILINE)
     assert table is not None
-    assert f"{100 * float(done.stdout):.1f}" == table[1]
+    assert f"{100 * float(completed.stdout):.1f}" == table[1]
 
 
 def test_extras_variables_and_targets_are_complete() -> None:
@@ -127,10 +130,10 @@ def test_links_and_names_of_files_lead_somewhere() -> None:
             slugs = [re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads]
             assert not heading or heading in slugs, (document.name, link, heading)
     # A module or test that moved takes its mention along.
-    every = "".join(path.read_text(encoding="utf-8") for path in DOCUMENTS[:-1])
-    named = set(re.findall(r"\b(?:bench|methods|suites|leaderboard|tests|docs)/[\w./-]+\.(?:py|md|json)\b", every))
-    assert named
-    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
+    texts = "".join(path.read_text(encoding="utf-8") for path in DOCUMENTS[:-1])
+    mentioned = set(re.findall(r"\b(?:bench|methods|suites|leaderboard|tests|docs)/[\w./-]+\.(?:py|md|json)\b", texts))
+    assert mentioned
+    assert [name for name in sorted(mentioned) if not (ROOT / name).is_file()] == []
 
 
 def test_the_constraints_pin_what_we_ask_for() -> None:
@@ -145,21 +148,30 @@ def test_the_constraints_pin_what_we_ask_for() -> None:
     assert len(versions) == len(pins)
     extras = PROJECT["optional-dependencies"]
     installed = re.findall(r"EXTRAS:-([\w,]+)", (ROOT / ".ci" / "run").read_text(encoding="utf-8"))[0].split(",")
-    asked = [Requirement(text) for name in installed for text in [*PROJECT["dependencies"], *extras[name]]]
-    unmet = [str(one) for one in asked if not one.specifier.contains(versions.get(canonicalize_name(one.name), "0"))]
+    requirements = [Requirement(text) for name in installed for text in [*PROJECT["dependencies"], *extras[name]]]
+    unmet = [
+        str(requirement)
+        for requirement in requirements
+        if not requirement.specifier.contains(versions.get(canonicalize_name(requirement.name), "0"))
+    ]
     assert unmet == []
 
     # Each entry of the lock has that version and a sha256; whatever make installs by default is in it.
     def pinned(lines: Iterable[str]) -> dict[str, str]:
-        found = [Requirement(line) for line in lines if line and not line.startswith("#")]
-        return {canonicalize_name(one.name): str(one.specifier) for one in found}
+        requirements = [Requirement(line) for line in lines if line and not line.startswith("#")]
+        return {canonicalize_name(requirement.name): str(requirement.specifier) for requirement in requirements}
 
     entries = (ROOT / "requirements.lock").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
     locked = pinned(entry.partition(" --hash=")[0] for entry in entries)
     assert all(re.search(r"--hash=sha256:[0-9a-f]{64}( |$)", entry) for entry in entries)
-    known = pinned((ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines())
-    assert {name: version for name, version in locked.items() if known.get(name, version) != version} == {}
+    pins_by_name = pinned((ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines())
+    assert {name: version for name, version in locked.items() if pins_by_name.get(name, version) != version} == {}
     default = re.findall(r"^EXTRAS +\?= ([\w,]+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[0]
-    asked = [Requirement(text) for name in default.split(",") for text in [*PROJECT["dependencies"], *extras[name]]]
-    asked += map(Requirement, extras["dense"])  # which cpu brings
-    assert {canonicalize_name(one.name) for one in asked} - locked.keys() == {"torch", "retrieval-bench"}
+    requirements = [
+        Requirement(text) for name in default.split(",") for text in [*PROJECT["dependencies"], *extras[name]]
+    ]
+    requirements += map(Requirement, extras["dense"])  # which cpu brings
+    assert {canonicalize_name(requirement.name) for requirement in requirements} - locked.keys() == {
+        "torch",
+        "retrieval-bench",
+    }

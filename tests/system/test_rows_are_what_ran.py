@@ -14,15 +14,22 @@ from bench.evaluation.results.identity import encoder_error, identity_error
 from tests.system.conftest import Bench
 
 CROP = ("run", "--method", "crop", "--suite", "mrtydi", "--set", "budget.tokens=5000", "--backbone", "scratch:1x16")
+CROP += ("--set", "prepare.vocabulary=1500")
 SHORT = ("--set", "prepare.max_documents=3", "--set", "prepare.max_tokens=5")
 
 
 @pytest.fixture
-def train(bench: Bench, tmp_path: Path) -> Callable[..., list[dict[str, Any]]]:
-    """Run `crop` on Mr. TyDi with a small budget; return the rows of the trained encoder."""
+def crop(corpus: Path, tmp_path: Path) -> tuple[str | Path, ...]:
+    """The words that train `crop` on a small corpus and test it on Mr. TyDi."""
+    return (*CROP, "--corpus", corpus, "--results", tmp_path / "results", "--store", tmp_path / "store")
+
+
+@pytest.fixture
+def train(bench: Bench, crop: tuple[str | Path, ...]) -> Callable[..., list[dict[str, Any]]]:
+    """Run `crop` with a small budget; return the rows of the trained encoder."""
 
     def run(*more: str) -> list[dict[str, Any]]:
-        completed = bench(*CROP, *more, "--json", "--results", tmp_path / "results", "--store", tmp_path / "store")
+        completed = bench(*crop, *more, "--json")
         rows = json.loads(completed.stdout)["results"]
         return [row for row in rows if "@init" not in row["system"]]
 
@@ -48,14 +55,13 @@ def test_settings_of_any_section_make_rows_of_their_own(
 
 
 def test_an_encoder_of_another_machine_does_not_join_a_result(
-    train: Callable[..., list[dict[str, Any]]], bench: Bench, tmp_path: Path
+    train: Callable[..., list[dict[str, Any]]], bench: Bench, crop: tuple[str | Path, ...], tmp_path: Path
 ) -> None:
     """Two numbers of threads may give two encoders: the second run is refused before it trains, nothing is changed."""
     (row,) = train("--task", "sw", "--set", "compute.threads=1")
     path = Path(row["result_file"])
     before = path.read_bytes()
-    places = ("--results", tmp_path / "results", "--store", tmp_path / "store")
-    completed = bench(*CROP, "--task", "te", "--set", "compute.threads=2", *places, status=2)
+    completed = bench(*crop, "--task", "te", "--set", "compute.threads=2", status=2)
     assert "mini/mrtydi/sw and mini/mrtydi/te, which rest on two encoders" in completed.stderr
     assert "threads 1 and 2" in completed.stderr
     assert "name all its tasks" in completed.stderr
@@ -64,7 +70,7 @@ def test_an_encoder_of_another_machine_does_not_join_a_result(
 
 
 def test_a_result_of_two_encoders_is_refused_everywhere(
-    train: Callable[..., list[dict[str, Any]]], bench: Bench, tmp_path: Path
+    train: Callable[..., list[dict[str, Any]]], bench: Bench, crop: tuple[str | Path, ...], tmp_path: Path
 ) -> None:
     """By run, compare, the board and its check: here with a seal and a graph that fit."""
     (row, _) = train("--task", "sw,te")
@@ -76,7 +82,7 @@ def test_a_result_of_two_encoders_is_refused_everywhere(
     assert "rest on two encoders (their keys of train are " in identity_error(content)
     places = ("--results", results)
     for command in (
-        (*CROP, "--task", "sw", *places, "--store", tmp_path / "store"),
+        (*crop, "--task", "sw"),
         ("compare", "crop", "crop@init", "--suite", "mrtydi", *places),
         ("leaderboard", "build", *places, "--out", tmp_path / "site"),
         ("leaderboard", "check", path.parent),
