@@ -13,8 +13,8 @@ from bench.evaluation.results import results as read_results
 from bench.evaluation.results.identity import encoder_error, identity_error
 from tests.system.conftest import Bench
 
-CROP = ("run", "--method", "crop", "--suite", "mrtydi", "--set", "budget.tokens=500", "--backbone", "scratch:1x16")
-CROP += ("--set", "prepare.vocabulary=1500")
+TRAINING = ("--set", "budget.tokens=500", "--set", "prepare.vocabulary=1500", "--backbone", "scratch:1x16")
+CROP = ("run", "--method", "crop", "--suite", "mrtydi", *TRAINING)
 SHORT = ("--set", "prepare.max_documents=3", "--set", "prepare.max_tokens=5")
 
 
