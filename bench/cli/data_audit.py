@@ -1,7 +1,9 @@
 """`bench data audit`: what of a test occurs in training texts."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,10 +14,12 @@ from bench.config.fields import LayerValue, build
 from bench.config.request import Request
 from bench.core.errors import ConfigError
 from bench.data.contamination.index import AuditConfig
-from bench.pipeline.audit import Audited, Prepared, carry_out, prepare, sentence
 from bench.pipeline.stages.audit import KINDS, findings
 from bench.plugins import load
 from bench.store.store import Store
+
+if TYPE_CHECKING:
+    from bench.pipeline.audit import Audited, Prepared
 
 _WAYS = {"equal": "as a whole", "contained": "whole, inside", "run": "in part", "alike": "much alike"}
 _COLUMNS = ("queries", "gold passages", "answers")
@@ -66,6 +70,8 @@ def audit(request: Request, examples: int, as_json: bool, **rules: Any) -> None:
     inside one. Near: a run of letters in common or, for questions, most of their grams in one training sentence. What
     was found is kept in the store, and results of systems trained on that corpus report it.
     """
+    from bench.pipeline.audit import carry_out, prepare, sentence  # the pipeline is imported when it is needed
+
     config, errors = build(AuditConfig, [LayerValue(name, value, f"--{name}") for name, value in rules.items()])
     if errors:
         raise ConfigError("\n".join(errors))
