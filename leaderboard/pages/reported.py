@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from bench.core.publications import Reported
+from bench.evaluation.svg import Axis
 from bench.evaluation.tables import MISSING, encoded
 from leaderboard.pages.protocols import stem
 from leaderboard.site import text
@@ -147,9 +148,9 @@ def dumbbells(sources: Sequence[Paper]) -> list[Dumbbell]:
     drawings = []
     for paper, pair in matched:
         values = axes[pair.reported.suite, pair.reported.measure]
-        start, span = min(values), (max(values) - min(values)) or 1.0
-        places = [f"{_INSET + (_WIDTH - 2 * _INSET) * (value - start) / span:.1f}" for value in _ends(pair)]
-        drawings.append(Dumbbell(pair, paper, *places))
+        span = (max(values) - min(values)) or 1.0
+        on = Axis(min(values), min(values) + span, span, _WIDTH, _INSET)
+        drawings.append(Dumbbell(pair, paper, *(f"{on.pixel(value):.1f}" for value in _ends(pair))))
     return sorted(drawings, key=lambda drawing: (drawing.pair.reported.suite, drawing.pair.reported.task))
 
 
