@@ -18,6 +18,7 @@ from bench.plugins import load
 from bench.store.store import Store
 
 if TYPE_CHECKING:
+    from leaderboard.submissions.pack import Submission
     from leaderboard.submissions.validate import Verdict
 
 CACHE = "leaderboard"
@@ -74,7 +75,7 @@ def _add(paths: tuple[Path, ...], results: Path, as_json: bool, **options: Any) 
     from leaderboard.submissions.pack import submissions
 
     with submissions(paths) as bundles:
-        verdicts = _verdicts([(bundle.folder, bundle.title) for bundle in bundles], results, **options)
+        verdicts = _verdicts(bundles, results, **options)
         results_added = add(verdicts, results, now())
     if as_json:
         states = {added.title: {"state": added.state, "path": str(added.path)} for added in results_added}
@@ -119,8 +120,7 @@ def _check(
     from leaderboard.submissions.pack import submissions
 
     with submissions(paths) as bundles:
-        folders_titles = [(bundle.folder, bundle.title) for bundle in bundles]
-        verdicts = _verdicts(folders_titles, results, trusted=record, records=records, **options)
+        verdicts = _verdicts(bundles, results, trusted=record, records=records, **options)
         if as_json:
             print_json({"results": [_summary(verdict) for verdict in verdicts]})
         if as_json and not all(verdict.accepted for verdict in verdicts):
@@ -149,7 +149,7 @@ def _record(verdict: Verdict, folder: Path | None, reproduced: Path | None, by: 
 
 
 def _verdicts(
-    bundles: Sequence[tuple[Path, str]],
+    bundles: Sequence[Submission],
     results: Path,
     *,
     trusted: bool = False,
@@ -159,18 +159,14 @@ def _verdicts(
     store: Path,
     records: Path | None,
 ) -> list[Verdict]:
-    """Validate bundles by themselves, in the results folder, and on the board."""
+    """Make every check of bundles by the suites and data that are here; notes of boards go to stderr."""
     from bench.cli.leaderboard_judges import SuiteJudges
     from leaderboard.records import Records
-    from leaderboard.submissions.add import check_boards, check_place
-    from leaderboard.submissions.validate import require_recomputed, validate
+    from leaderboard.submissions.add import check
 
-    judges, maintainers = SuiteJudges(load(), Store(store, notice), data_dir, folders, notice), Records(records)
-    verdicts = []
-    for folder, title in bundles:
-        verdict = check_place(validate(folder, title, judges), results, trusted=trusted or records is not None)
-        verdicts.append(require_recomputed(verdict, maintainers) if strict else verdict)
-    verdicts, notes = check_boards(verdicts, results, store / CACHE, maintainers)
+    judges = SuiteJudges(load(), Store(store, notice), data_dir, folders, notice)
+    maintainers = Records(records)
+    verdicts, notes = check(bundles, results, judges, maintainers, strict=strict, trusted=trusted, cache=store / CACHE)
     notice(*notes)
     return verdicts
 

@@ -21,9 +21,10 @@ from bench.evaluation.results.read import Result
 from leaderboard.build import trial
 from leaderboard.records import NEAR, Records, Reproduction
 from leaderboard.submissions.bundle import TAKE_UNCHANGED, Candidate
-from leaderboard.submissions.recompute import TOLERANCE
+from leaderboard.submissions.pack import Submission
+from leaderboard.submissions.recompute import TOLERANCE, Judges
 from leaderboard.submissions.strict_json import parse
-from leaderboard.submissions.validate import Verdict
+from leaderboard.submissions.validate import Verdict, require_recomputed, validate
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,41 @@ def check_boards(
         error = DataError(verdict.title, None, fault, "that it can", TAKE_UNCHANGED)
         checked.append(verdict.refused(error) if cause else verdict)
     return checked, notes
+
+
+def check(
+    bundles: Sequence[Submission],
+    results: Path,
+    judges: Judges,
+    records: Records = NEAR,
+    *,
+    strict: bool = False,
+    trusted: bool = False,
+    cache: Path | None = None,
+) -> tuple[list[Verdict], list[str]]:
+    """Make every check of submitted results: by themselves, in the results folder, and on their boards.
+
+    Args:
+        bundles: the submitted results.
+        results: the results folder that they would join.
+        judges: the suites and judgements that are here.
+        records: which results are verified; those of a maintainers' folder make records in bundles harmless.
+        strict: whether to refuse results any number of which was not recomputed and that no record covers.
+        trusted: whether a record in a bundle may claim more than was recomputed now.
+        cache: folder that keeps statistical tests from build to build.
+
+    Returns:
+        A verdict for each bundle, and notes of boards on copies.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    verdicts = []
+    for bundle in bundles:
+        verdict = validate(bundle.folder, bundle.title, judges)
+        verdict = check_place(verdict, results, trusted=trusted or records.folder is not None)
+        verdicts.append(require_recomputed(verdict, records) if strict else verdict)
+    return check_boards(verdicts, results, cache, records)
 
 
 def _duplicate(title: str, existing_title: str) -> DataError:
