@@ -19,7 +19,7 @@ _MEASURES = {
 }
 """Ours → mteb's, before the cut."""
 MTEB: dict[str, Sequence[str]] = json.loads(files("bench").joinpath("evaluation/mteb.json").read_bytes())
-"""`TASK` or `TASK:LEG` → the same queries and documents in mteb: task, subset, split, main measure.
+"""`TASK` or `TASK:LEG` → the same queries and documents in mteb: task, hf_subset, split, main measure.
 
 Where that measure is one of ours, also the data set of the Hub."""
 
@@ -43,10 +43,10 @@ def eval_results(content: Mapping[str, Any]) -> tuple[dict[str, bytes], list[str
             if is_not_plain or len(entry_of) < 5 or entry_of[3] not in values:
                 excluded.append(f"{task} {leg}".strip())
                 continue
-            name, subset, split, main, dataset = entry_of
+            name, hf_subset, split, main, dataset = entry_of
             notes = f"{main}, {content['setting']}, seed {content['seed']}; {DISTRIBUTION} {version_of(DISTRIBUTION)}"
             value = round(100 * values[main], 5)
-            entry = EvalResultEntry(dataset_id=dataset, task_id=f"{name}_{subset}_{split}", value=value, notes=notes)
+            entry = EvalResultEntry(dataset_id=dataset, task_id=f"{name}_{hf_subset}_{split}", value=value, notes=notes)
             text = yaml.safe_dump(eval_result_entries_to_yaml([entry]), sort_keys=False)
             files[f".eval_results/{name}.yaml"] = text.encode()
     return files, excluded

@@ -91,13 +91,13 @@ def _scores_by_task(group: Group) -> dict[str, dict[str, list[dict[str, Any]]]]:
     for task, leg, values in _means(group):
         name = bare(task).removeprefix(f"{suite.name}/")
         unknown = ("", f"{name}:{leg}" if leg else name, SPLIT, "")
-        mteb_task, subset, split, main, *_ = (
+        mteb_task, hf_subset, split, main, *_ = (
             MTEB.get(f"{task}:{leg}" if leg else task, unknown) if official else unknown
         )
         measures = {measure_name(measure): value for measure, value in values.items()}
         headline = measures[measure_name(suite.primary) if suite.primary in values else next(iter(measures))]
         codes = languages(name) or (["eng-Latn"] if mteb_task else [])
-        labels = {"main_score": measures.get(main) if main else headline, "hf_subset": subset, "languages": codes}
+        labels = {"main_score": measures.get(main) if main else headline, "hf_subset": hf_subset, "languages": codes}
         scores.setdefault(mteb_task, {}).setdefault(split, []).append({**measures, **labels})
     return scores
 

@@ -129,9 +129,9 @@ def causes(theirs: Content, ours: Content) -> list[Cause]:
     differences += _differ("seed", "seed", theirs["seed"], ours["seed"])
     differences += _differ("settings", "profile", theirs["profile"], ours["profile"])
     for task, legs in theirs["tasks"].items():
-        subsets = ours["tasks"].get(task, {})
-        for leg in (name for name in legs if name in subsets):
-            differences += _of_legs(task, legs[leg], subsets[leg])
+        ours_by_name = ours["tasks"].get(task, {})
+        for leg in (name for name in legs if name in ours_by_name):
+            differences += _of_legs(task, legs[leg], ours_by_name[leg])
     if not differences and theirs["system"]["hash"] != ours["system"]["hash"]:
         hashes = (content["system"]["hash"][:12] for content in (theirs, ours))
         differences += _differ("settings", "hash of the system", *hashes)
