@@ -15,7 +15,7 @@ from bench.pipeline.stages.search import Rules
 from bench.retrieval.settings import FuseConfig
 from bench.types import Json, Tie
 
-GIVEN: Any = None
+INPUT: Any = None
 """Stands for an input whose artefact the test itself writes."""
 Scores = Mapping[str, Mapping[str, float]]
 """By query, by document."""
@@ -84,13 +84,19 @@ def fuse_runs() -> Callable[..., Mapping[str, Json]]:
     """Fuse two runs for a leg as `a+b`, by a weight or by the artefact of the choice of one; return the facts."""
 
     def make(
-        work: Workspace, first: Path, second: Path, leg: Path, rules: Rules, weight: Path | float | None, **how: Any
+        work: Workspace,
+        first: Path,
+        second: Path,
+        leg: Path,
+        rules: Rules,
+        weight: Path | float | None,
+        **settings: Any,
     ) -> Mapping[str, Json]:
         folders = {"first": first, "second": second, "leg": leg}
         if isinstance(weight, Path):
             folders, weight = {**folders, "weight": weight}, None
-        config = FuseConfig.model_validate({**how, "weight": weight})
-        stage = Fuse(first=GIVEN, second=GIVEN, leg=GIVEN, rules=rules, fuse=config, tag="a+b", who="")
+        config = FuseConfig.model_validate({**settings, "weight": weight})
+        stage = Fuse(first=INPUT, second=INPUT, leg=INPUT, rules=rules, fuse=config, tag="a+b", who="")
         return stage.run(work, folders)
 
     return make

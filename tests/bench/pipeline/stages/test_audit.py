@@ -15,7 +15,7 @@ from bench.types import Item, Source
 Make = Callable[..., Path]
 RULES = AuditConfig()
 LONG = "a rye sourdough rises slowly because its wild yeast works best in a cool kitchen"
-OTHER = "moths navigate by the moon and so they fly in spirals around a lamp at night"
+MOTHS = "moths navigate by the moon and so they fly in spirals around a lamp at night"
 
 
 class _Corpus:
@@ -47,9 +47,9 @@ def test_questions_gold_passages_and_answers_are_counted(tmp_path: Path, make_le
     """Relevant passages alone, each once, by text; answers that are long enough, each once; exact and near apart."""
     corpus = _Corpus(
         Item("p1", f"so {LONG} in winter", title="Bread"),
-        Item("p2", OTHER),
+        Item("p2", MOTHS),
         Item("p3", f"distractor {LONG}"),
-        Item("p4", "", title=f"{OTHER}"),
+        Item("p4", "", title=f"{MOTHS}"),
         Item("p5", "nothing of the kind is anywhere at all in what was trained on"),
     )
     leg = make_leg(
@@ -60,9 +60,9 @@ def test_questions_gold_passages_and_answers_are_counted(tmp_path: Path, make_le
             "q3": ["yeast", "the moon and its silver spirals by night"],
         },
     )
-    training = _training("Nothing.", f"It is known that {LONG}.", OTHER, "Why does rye bread rise?")
-    (found,) = audit.audit(training, [audit.Asked(leg, corpus.source())], RULES)
-    facts, lines = _write(tmp_path, found)
+    training = _training("Nothing.", f"It is known that {LONG}.", MOTHS, "Why does rye bread rise?")
+    (report,) = audit.audit(training, [audit.Asked(leg, corpus.source())], RULES)
+    facts, lines = _write(tmp_path, report)
     assert facts == {
         "queries": {"of": 3, "exact": 2, "near": 0},
         "passages": {"of": 4, "exact": 2, "near": 1},
@@ -79,12 +79,12 @@ def test_questions_gold_passages_and_answers_are_counted(tmp_path: Path, make_le
 
 def test_grams_count_for_questions_alone(make_leg: Make) -> None:
     """A passage of the same words is not found by its grams; a training without text would seem free of any leak."""
-    asked = "Which moth flies in spirals around lamps?"
-    corpus = _Corpus(Item("p1", asked))
-    first = make_leg({"q1": {"p1": 1}}, texts={"q1": asked})
+    question = "Which moth flies in spirals around lamps?"
+    corpus = _Corpus(Item("p1", question))
+    first = make_leg({"q1": {"p1": 1}}, texts={"q1": question})
     training = _training("Which moth flies in spirals around a lamp?")
-    (found,) = audit.audit(training, [audit.Asked(first, corpus.source())], RULES)
-    assert [(one.part.kind, one.how) for one in found.findings] == [("queries", "alike")]
+    (report,) = audit.audit(training, [audit.Asked(first, corpus.source())], RULES)
+    assert [(finding.part.kind, finding.how) for finding in report.findings] == [("queries", "alike")]
     leg = audit.Asked(make_leg({"q": {"p": 1}}, "other"), _Corpus(Item("p", "y")).source())
     with pytest.raises(DataError, match="training: found no training text, expected at least one"):
         audit.audit(_training(), [leg], RULES)
@@ -92,25 +92,25 @@ def test_grams_count_for_questions_alone(make_leg: Make) -> None:
 
 def test_legs_are_audited_together_as_each_alone(make_leg: Make) -> None:
     """The training texts are read once for all legs, and so is a corpus that they share."""
-    corpus, own = _Corpus(Item("p1", LONG), Item("p2", OTHER)), _Corpus(Item("p1", "something else"), name="own")
+    corpus, separate = _Corpus(Item("p1", LONG), Item("p2", MOTHS)), _Corpus(Item("p1", "something else"), name="own")
     legs = [
         audit.Asked(make_leg({"q": {"p1": 1}}, "a", texts={"q": LONG}), corpus.source()),
         audit.Asked(make_leg({"q": {"p2": 1}}, "b", texts={"q": "unseen"}), corpus.source()),
-        audit.Asked(make_leg({"q": {"p1": 0}}, "c", texts={"q": OTHER}, answers={"q": [LONG]}), own.source()),
+        audit.Asked(make_leg({"q": {"p1": 0}}, "c", texts={"q": MOTHS}, answers={"q": [LONG]}), separate.source()),
     ]
     readings: list[int] = []
 
     def read() -> Iterator[Text]:
         readings.append(1)
-        yield Text("d", (f"{LONG}; {OTHER}",))
+        yield Text("d", (f"{LONG}; {MOTHS}",))
 
     training = Source("training", "made/1", (), read)
     together = audit.audit(training, legs, RULES)
     assert len(readings) == 1
     assert corpus.readings == 1
-    assert own.readings == 0  # no passage of it is relevant
+    assert separate.readings == 0  # no passage of it is relevant
     assert together == [audit.audit(training, [leg], RULES)[0] for leg in legs]
-    assert [[(one.part.kind, one.how) for one in leg.findings] for leg in together] == [
+    assert [[(finding.part.kind, finding.how) for finding in leg.findings] for leg in together] == [
         [("queries", "contained"), ("passages", "contained")],
         [("passages", "contained")],
         [("queries", "contained"), ("answers", "contained")],

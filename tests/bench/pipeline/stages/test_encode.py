@@ -39,7 +39,7 @@ from bench.store.graph import NullListener, closure
 from bench.store.inputs import Fingerprinted
 from bench.store.store import Store
 from bench.types import Corpus, Item, Json, Source
-from tests.bench.pipeline.stages.conftest import GIVEN
+from tests.bench.pipeline.stages.conftest import INPUT
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # a worker need not find the tests
 Space = Callable[..., Workspace]
@@ -67,8 +67,14 @@ def _encoded(
     work: Workspace, encoder: Path, role: Role = "passage", items: Sequence[Item] = ITEMS, **more: Any
 ) -> Mapping[str, Json]:
     corpus = Fingerprinted(Source("letters", "letters/1", (), lambda: iter(items)), ())
-    about: Any = {"contract": CONTRACT, "compute": Compute("cpu", 1), "who": "", "checked": GIVEN, "corpus": corpus}
-    stage = encode.EncodePassages(encoder=Init(backbone="", contract=CONTRACT, place=""), role=role, **about, **more)
+    fields: Any = {
+        "contract": CONTRACT,
+        "compute": Compute("cpu", 1),
+        "who": "",
+        "checked": INPUT,
+        "corpus": corpus,
+    }
+    stage = encode.EncodePassages(encoder=Init(backbone="", contract=CONTRACT, place=""), role=role, **fields, **more)
     return stage.run(work, {"encoder": encoder})
 
 
@@ -79,16 +85,16 @@ def _contents(folder: Path) -> dict[str, bytes]:
 def test_vectors_are_the_encoders(encoder: Path, make_work: Space, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order of the items, with their ids, in any number of shards; progress counts items, batch by batch."""
     monkeypatch.setattr(encode, "_SHARD", 5)
-    done: list[float] = []
-    facts = _encoded(work := make_work("a", done.append), encoder)
-    found = Vectors(work.out)
-    assert list(found.ids) == [item.id for item in ITEMS]
+    progress: list[float] = []
+    facts = _encoded(work := make_work("a", progress.append), encoder)
+    vectors = Vectors(work.out)
+    assert list(vectors.ids) == [item.id for item in ITEMS]
     expected = load(encoder, contract=CONTRACT, threads=1).encode(ITEMS, "passage")
-    np.testing.assert_allclose(found.matrix, expected, atol=1e-5)
+    np.testing.assert_allclose(vectors.matrix, expected, atol=1e-5)
     assert facts == {"vectors": 23, "dimensions": 8, "shards": 5}
-    assert done == [5, 5, 5, 5, 3]
-    _encoded(make_work("b", done.append), encoder, batch_tokens=1)
-    assert done[5:] == [1] * 23
+    assert progress == [5, 5, 5, 5, 3]
+    _encoded(make_work("b", progress.append), encoder, batch_tokens=1)
+    assert progress[5:] == [1] * 23
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
@@ -109,18 +115,18 @@ def test_killed_in_the_middle(
             raise KeyboardInterrupt
         return real(self, items, role)
 
-    def waiting(*given: Any) -> Any:
+    def waiting(*arguments: Any) -> Any:
         assert together.wait(9), "the next shards are not begun"
-        return forward(*given)
+        return forward(*arguments)
 
     monkeypatch.setattr(loading, "forward", waiting)
     monkeypatch.setattr(TorchEncoder, "encode", counted)
     with pytest.raises(KeyboardInterrupt):
         _encoded(make_work("killed"), encoder)
-    _encoded(again := make_work("killed"), encoder)
+    _encoded(resumed := make_work("killed"), encoder)
     assert sorted(sizes) == [0, 3, 5, 5, 5, 5]
     _encoded(last := make_work("killed"), tmp_path / "nowhere")
-    assert _contents(again.out) == _contents(last.out) == _contents(through.out)
+    assert _contents(resumed.out) == _contents(last.out) == _contents(through.out)
 
 
 @pytest.mark.slow
@@ -130,10 +136,10 @@ def test_shares_are_encoded_side_by_side(encoder: Path, tmp_path: Path) -> None:
     corpus = Fingerprinted(Source("letters", "letters/1", (), lambda: iter(items)), ())
     checked = Validate(corpus=corpus, documents=len(items), of=Corpus("letters", corpus.source, "en"))
     start = Init(backbone="letters", contract=CONTRACT, place=str(encoder))
-    made = list[dict[str, bytes]]()
+    contents = list[dict[str, bytes]]()
     for workers in (1, 2, 4):
-        about: Any = {"compute": Compute("cpu", 1, shares=workers), "who": "", "checked": checked, "corpus": corpus}
-        stage = encode.EncodePassages(encoder=start, role="passage", contract=CONTRACT, **about)
+        fields: Any = {"compute": Compute("cpu", 1, shares=workers), "who": "", "checked": checked, "corpus": corpus}
+        stage = encode.EncodePassages(encoder=start, role="passage", contract=CONTRACT, **fields)
         store, work = Store(tmp_path / f"{workers}"), closure(stage.shares or [stage])
         run = partial(executor("local", workers).run, work, store, NullListener())
         if workers == 2:
@@ -151,9 +157,11 @@ def test_shares_are_encoded_side_by_side(encoder: Path, tmp_path: Path) -> None:
         if workers > 1:
             (store.folder(start) / "model.safetensors").unlink()  # what gathers the shares encodes nothing
             store.make(stage)
-        made.append({name: data for name, data in _contents(store.folder(stage)).items() if name != "manifest.json"})
+        contents.append(
+            {name: data for name, data in _contents(store.folder(stage)).items() if name != "manifest.json"}
+        )
         assert store.folder(stage).name == stage.key
-    assert made == [made[0]] * 3
+    assert contents == [contents[0]] * 3
     assert [len(closure([stage])), stage.shares[1].title] == [7, " letters, share 2 of 4"]
 
 
@@ -163,9 +171,9 @@ def test_the_last_encoder_is_kept(
     """Queries after passages need no second loading; other weights at the same place do."""
     loaded, real = list[Path](), loading.load
 
-    def counted(folder: Path, *rest: Any) -> TorchEncoder:
+    def counted(folder: Path, *arguments: Any) -> TorchEncoder:
         loaded.append(folder)
-        return real(folder, *rest)
+        return real(folder, *arguments)
 
     monkeypatch.setattr(loading, "load", counted)
     place = shutil.copytree(encoder, tmp_path / "place")
@@ -184,18 +192,21 @@ class Leg:
 
     def __init__(self, folder: Path, encoder: Path) -> None:
         self.queries, self.passages, self.read = (folder / name for name in ("queries", "passages", "read"))
-        asked = [Item("d03", "abc"), Item("q1", "ab"), Item("q2", "gfe")]
-        sides: list[tuple[Path, Role, list[Item]]] = [(self.queries, "query", asked), (self.passages, "passage", ITEMS)]
+        questions = [Item("d03", "abc"), Item("q1", "ab"), Item("q2", "gfe")]
+        sides: list[tuple[Path, Role, list[Item]]] = [
+            (self.queries, "query", questions),
+            (self.passages, "passage", ITEMS),
+        ]
         for path, role, items in sides:
             path.mkdir()
             _encoded(Workspace(path, Parts(folder / f"{role}-parts")), encoder, role, items)
         self.read.mkdir()
-        lines = [f'{{"id":"{item.id}","text":"{item.text}","language":""}}\n' for item in asked]
+        lines = [f'{{"id":"{item.id}","text":"{item.text}","language":""}}\n' for item in questions]
         (self.read / QUERIES).write_text("".join(lines), "utf-8")
 
     def search(self, work: Workspace, rules: Rules) -> dict[str, list[str]]:
         """Search; return the documents of each query as the run file holds them."""
-        stage = DenseSearch(queries=GIVEN, passages=GIVEN, leg=GIVEN, rules=rules, similarity="cos", tag="tag")
+        stage = DenseSearch(queries=INPUT, passages=INPUT, leg=INPUT, rules=rules, similarity="cos", tag="tag")
         stage.run(work, {"queries": self.queries, "passages": self.passages, "leg": self.read})
         run = read_run(work.out / "run.trec", rules.tie)
         return {query: list(ranking.documents) for query, ranking in run.items()}
@@ -203,9 +214,9 @@ class Leg:
 
 def best(leg: Leg, query: int, among: Iterable[int]) -> list[str]:
     """Order documents by cosine with numpy, ties by id descending."""
-    vectors, asked = Vectors(leg.passages), Vectors(leg.queries).matrix[query].astype(np.float64)
+    vectors, question = Vectors(leg.passages), Vectors(leg.queries).matrix[query].astype(np.float64)
     rows = {at: vectors.matrix[at].astype(np.float64) for at in among}
-    scores = {at: np.float32(asked @ row / np.sqrt((asked @ asked) * (row @ row))) for at, row in rows.items()}
+    scores = {at: np.float32(question @ row / np.sqrt((question @ question) * (row @ row))) for at, row in rows.items()}
     by_id = sorted(scores, key=lambda at: ITEMS[at].id, reverse=True)
     return [ITEMS[at].id for at in sorted(by_id, key=lambda at: -scores[at])]
 
@@ -213,18 +224,18 @@ def best(leg: Leg, query: int, among: Iterable[int]) -> list[str]:
 def test_a_run_is_written(tmp_path: Path, encoder: Path, make_work: Space) -> None:
     """The best k by cosine, as computed with numpy, of all passages, all but the query, or the candidates."""
     leg = Leg(tmp_path, encoder)
-    found = leg.search(make_work("run"), Rules(4, "trec", drop_identical=False))
-    assert found == {name: best(leg, at, range(23))[:4] for at, name in enumerate(("d03", "q1", "q2"))}
+    rankings = leg.search(make_work("run"), Rules(4, "trec", drop_identical=False))
+    assert rankings == {name: best(leg, at, range(23))[:4] for at, name in enumerate(("d03", "q1", "q2"))}
     dropped = leg.search(make_work("dropped"), Rules(22, "trec", drop_identical=True))
     assert dropped["d03"] == [name for name in best(leg, 0, range(23)) if name != "d03"]
     assert len(dropped["q1"]) == 22
     lists = {"d03": ["d01", "d02"], "q1": ["d05"], "q2": ["d09", "d04", "d08"]}
     rows = ({"query": query, "documents": names} for query, names in lists.items())
     (leg.read / CANDIDATES).write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    found = leg.search(make_work("candidates"), Rules(2, "trec", drop_identical=False))
+    rankings = leg.search(make_work("candidates"), Rules(2, "trec", drop_identical=False))
     places = {item.id: at for at, item in enumerate(ITEMS)}
     for at, (query, names) in enumerate(lists.items()):
-        assert found[query] == best(leg, at, (places[name] for name in names))[:2]
+        assert rankings[query] == best(leg, at, (places[name] for name in names))[:2]
 
 
 def test_what_cannot_be_encoded_or_searched_is_refused(tmp_path: Path, encoder: Path, make_work: Space) -> None:

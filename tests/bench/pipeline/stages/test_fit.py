@@ -20,11 +20,11 @@ from bench.retrieval.settings import PostConfig
 from bench.retrieval.vectors import Vectors, write_ids, write_matrix
 from bench.store.inputs import Fingerprinted
 from bench.types import Item, Json, Source
-from tests.bench.pipeline.stages.conftest import GIVEN
+from tests.bench.pipeline.stages.conftest import INPUT
 
 MACHINE = Compute("cpu", 1)
-ENCODED: Any = {"encoder": GIVEN, "role": "passage", "contract": Contract(), "compute": MACHINE, "who": ""}
-SAMPLE = EncodeSample(**ENCODED, shards=GIVEN, language="en", sentences=9, kind="")
+ENCODED: Any = {"encoder": INPUT, "role": "passage", "contract": Contract(), "compute": MACHINE, "who": ""}
+SAMPLE = EncodeSample(**ENCODED, shards=INPUT, language="en", sentences=9, kind="")
 Block = npt.NDArray[np.float32]
 Space = Callable[..., Workspace]
 RNG = np.random.default_rng(0)
@@ -51,18 +51,18 @@ def settings(**values: Any) -> PostConfig:
 
 
 def fitted(
-    work: Workspace, sample: Path, given: PostConfig, pivot: Path | None = None, seed: int = 0
+    work: Workspace, sample: Path, config: PostConfig, pivot: Path | None = None, seed: int = 0
 ) -> Mapping[str, Json]:
-    into = GIVEN if pivot is None else SAMPLE
-    stage = fit.Fit(sample=SAMPLE, pivot=into, seed=seed, compute=MACHINE, settings=given, who="")
+    into = INPUT if pivot is None else SAMPLE
+    stage = fit.Fit(sample=SAMPLE, pivot=into, seed=seed, compute=MACHINE, settings=config, who="")
     return stage.run(work, {"sample": sample} | ({"pivot": pivot} if pivot else {}))
 
 
 def processed(work: Workspace, sample: Path, fit: Path, language: str, items: Iterable[Item]) -> None:
     source = Source("sample", "test/1", (), lambda: iter(items))
-    vectors = EncodePassages(**ENCODED, checked=GIVEN, corpus=Fingerprinted(source, ()))
+    vectors = EncodePassages(**ENCODED, checked=INPUT, corpus=Fingerprinted(source, ()))
     stage = post.PostProcess(
-        vectors=vectors, fit=GIVEN, language=language, machine={"threads": MACHINE.threads}, of=language, who="x"
+        vectors=vectors, fit=INPUT, language=language, machine={"threads": MACHINE.threads}, of=language, who="x"
     )
     stage.run(work, {"vectors": sample, "fit": fit})
 
@@ -70,23 +70,23 @@ def processed(work: Workspace, sample: Path, fit: Path, language: str, items: It
 def moved(make_work: Space, sample: Path, fit: Path, language: str = "") -> Block:
     ids = list(Vectors(sample).ids)
     work = make_work()
-    processed(work, sample, fit, language, [Item(one, "", language=one[:2]) for one in ids])
-    found = Vectors(work.out)
-    assert list(found.ids) == ids
-    return np.array(found.matrix)
+    processed(work, sample, fit, language, [Item(name, "", language=name[:2]) for name in ids])
+    vectors = Vectors(work.out)
+    assert list(vectors.ids) == ids
+    return np.array(vectors.matrix)
 
 
 def test_centring_and_whitening_take_all_together(make_work: Space, sample: Path) -> None:
     """The whole has mean 0 while the languages stay apart, or covariance 1."""
     work = make_work()
     assert fitted(work, sample, settings(kind="centre")) == {"kind": "centre", "sentences": {"*": 900}}
-    found = moved(make_work, sample, work.out)
-    np.testing.assert_allclose(found.mean(0), 0, atol=1e-5)
-    assert found[300:600].mean() > 1
+    centred = moved(make_work, sample, work.out)
+    np.testing.assert_allclose(centred.mean(0), 0, atol=1e-5)
+    assert centred[300:600].mean() > 1
     work = make_work()
     fitted(work, sample, settings(kind="whiten"))
-    found = moved(make_work, sample, work.out)
-    np.testing.assert_allclose(found.T @ found / 900, np.eye(24), atol=1e-4)
+    centred = moved(make_work, sample, work.out)
+    np.testing.assert_allclose(centred.T @ centred / 900, np.eye(24), atol=1e-4)
 
 
 @pytest.mark.parametrize(("kind", "spreads"), [("shift", (1, 6, 4)), ("shift-scale", (1, 1, 1))])
@@ -96,11 +96,11 @@ def test_shift_and_scale_take_each_by_itself(
     """Every language has mean 0, and spread 1 where it is scaled."""
     work = make_work()
     fitted(work, sample, settings(kind=kind))
-    found = moved(make_work, sample, work.out).reshape(3, 300, 24)
-    np.testing.assert_allclose(found.mean(1), 0, atol=1e-5)
-    own = BASE.std(0) if kind == "shift" else 1
-    for rows, spread in zip(found, spreads, strict=True):
-        np.testing.assert_allclose(rows.std(0), spread * np.ones(24) * own, rtol=1e-4)
+    vectors = moved(make_work, sample, work.out).reshape(3, 300, 24)
+    np.testing.assert_allclose(vectors.mean(1), 0, atol=1e-5)
+    deviation = BASE.std(0) if kind == "shift" else 1
+    for rows, spread in zip(vectors, spreads, strict=True):
+        np.testing.assert_allclose(rows.std(0), spread * np.ones(24) * deviation, rtol=1e-4)
 
 
 def test_calibration_undoes_a_planted_map(make_work: Space, tmp_path: Path) -> None:
@@ -116,8 +116,8 @@ def test_calibration_undoes_a_planted_map(make_work: Space, tmp_path: Path) -> N
     fitted(plain, source, settings(kind="shift-scale"))
     rotations: Any = facts["rotations"]
     assert rotations["sw"]["quality"] == max(rotations["sw"]["history"].values())
-    calibrated, shifted = (moved(make_work, source, one.out, "sw") for one in (work, plain))
-    errors = [np.abs(found - white).max() for found in (calibrated, shifted)]
+    calibrated, shifted = (moved(make_work, source, space.out, "sw") for space in (work, plain))
+    errors = [np.abs(vectors - white).max() for vectors in (calibrated, shifted)]
     assert errors[0] < 0.2 < errors[1]
 
 
@@ -125,13 +125,13 @@ def test_same_seed_same_bytes(make_work: Space, sample: Path, tmp_path: Path) ->
     """Of an adversarial start too; no value is none."""
     pivot = stored(tmp_path / "en", {"en": BASE})
     short = {"init": "adversarial", "epochs": 1, "epoch_size": 64, "hidden": 8, "refinements": 0}
-    made = []
+    maps = []
     for seed in (1, 1, 2):
         work = make_work()
         fitted(work, sample, settings(kind="calibrate", rotation=short), pivot, seed)
-        made.append((work.out / "post.safetensors").read_bytes())
-    assert made[0] == made[1]
-    assert all(np.isfinite(values).all() for values in load(made[2]).values())
+        maps.append((work.out / "post.safetensors").read_bytes())
+    assert maps[0] == maps[1]
+    assert all(np.isfinite(values).all() for values in load(maps[2]).values())
 
 
 def test_what_cannot_be_fitted_is_refused(make_work: Space, tmp_path: Path, sample: Path) -> None:

@@ -29,10 +29,10 @@ def fused(make_leg: Make, make_run: Make, make_work: Space, fuse_runs: Callable[
     runs = {tie: (make_run(FIRST, f"one-{tie}", tie), make_run(SECOND, f"two-{tie}", tie)) for tie in get_args(Tie)}
 
     def make(
-        weight: Path | float | None, k: int = 10, tie: Tie = "trec", **how: Any
+        weight: Path | float | None, k: int = 10, tie: Tie = "trec", **settings: Any
     ) -> tuple[list[list[str]], Mapping[str, Any]]:
         work = make_work()
-        facts = fuse_runs(work, *runs[tie], leg, Rules(k, tie, False), weight, **how)
+        facts = fuse_runs(work, *runs[tie], leg, Rules(k, tie, False), weight, **settings)
         lines = [line.split() for line in (work.out / "run.trec").read_text().splitlines()]
         assert {(line[1], line[5]) for line in lines} <= {("Q0", "a+b")}
         return [[line[0], *line[2:5]] for line in lines], facts
@@ -64,9 +64,9 @@ def test_end_points_are_the_runs(fused: Fused) -> None:
 def test_reciprocal_ranks_are_summed(fused: Fused) -> None:
     """By hand: c 1/63 + 1/61, b 1/62 + 1/63, a 1/61, d 1/62."""
     lines, facts = fused(None, how="rrf", k=3, tie="list")
-    found = {line[1]: float(line[3]) for line in lines if line[0] == "q1"}
-    assert list(found) == ["c", "b", "a"]
-    assert found == pytest.approx({"c": 1 / 63 + 1 / 61, "b": 1 / 62 + 1 / 63, "a": 1 / 61}, rel=1e-6)
+    scores = {line[1]: float(line[3]) for line in lines if line[0] == "q1"}
+    assert list(scores) == ["c", "b", "a"]
+    assert scores == pytest.approx({"c": 1 / 63 + 1 / 61, "b": 1 / 62 + 1 / 63, "a": 1 / 61}, rel=1e-6)
     assert facts == {"queries": 4, "rows": 6, "k": 3, "how": "rrf"}
 
 
@@ -79,8 +79,8 @@ def test_a_query_is_never_its_own_document(
     second = make_run({"q1": {"b": 2.0, "q1": 1.5, "a": 1.0}}, "two")
     work = make_work()
     fuse_runs(work, first, second, leg, Rules(2, "trec", drop_identical=True), 0.25)
-    found = read_run(work.out / "run.trec", "trec")["q1"]
-    assert (found.documents, found.scores) == (("a", "b"), (0.75, 0.25))
+    ranking = read_run(work.out / "run.trec", "trec")["q1"]
+    assert (ranking.documents, ranking.scores) == (("a", "b"), (0.75, 0.25))
     empty, work = (make_run({}, "none"), make_work())
     facts = fuse_runs(work, empty, empty, leg, Rules(5, "trec", False), None, how="rrf")
     assert (work.out / "run.trec").read_bytes() == b""
@@ -89,6 +89,6 @@ def test_a_query_is_never_its_own_document(
 
 def test_a_weight_belongs_to_interpolation_alone() -> None:
     """Reciprocal ranks with a weight, other kinds, and a weight above 1 are refused."""
-    for given in ({"how": "rrf", "weight": 0.5}, {"how": "borda"}, {"weight": 2.0}):
+    for values in ({"how": "rrf", "weight": 0.5}, {"how": "borda"}, {"weight": 2.0}):
         with pytest.raises(ValidationError):
-            FuseConfig.model_validate(given)
+            FuseConfig.model_validate(values)

@@ -27,7 +27,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def begun(
+def initialised(
     folder: Path, backbone: str, words: Path | None, seed: int = 1, contract: Contract = CONTRACT, **more: bool
 ) -> dict[str, Any]:
     folder.mkdir()
@@ -38,19 +38,19 @@ def test_same_seed_same_bytes(tmp_path: Path, words: Path) -> None:
     """Another seed gives other weights and nothing else; the caller's own chance is not touched."""
     before = torch.random.get_rng_state()
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        begun(tmp_path / name, "scratch:2x8", words, seed)
+        initialised(tmp_path / name, "scratch:2x8", words, seed)
         torch.rand(3)  # the state of the caller does not decide the weights
     a, b, c = (tree(tmp_path / name) for name in "abc")
     assert a == b
     assert {name for name in a if a[name] != c[name]} == {"model.safetensors"}
     torch.random.set_rng_state(before)
-    begun(tmp_path / "d", "scratch:2x8", words)
+    initialised(tmp_path / "d", "scratch:2x8", words)
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
 def test_scratch_is_a_plain_folder(tmp_path: Path, words: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Hugging Face loads it; sizes are those of the name, ids those of the tokenizer; the contract is there."""
-    facts = begun(tmp_path / "a", "scratch:2x64", words)
+    facts = initialised(tmp_path / "a", "scratch:2x64", words)
     assert capfd.readouterr() == ("", "")
     model = AutoModel.from_pretrained(tmp_path / "a", add_pooling_layer=False)
     size = len(AutoTokenizer.from_pretrained(tmp_path / "a"))
@@ -60,8 +60,8 @@ def test_scratch_is_a_plain_folder(tmp_path: Path, words: Path, capfd: pytest.Ca
     # Embeddings (words, positions, one type, norm), then per layer 4 projections, feed-forward and 2 norms.
     layer = 4 * (64 * 64 + 64) + (64 * 256 + 256) + (256 * 64 + 64) + 2 * 128
     sizes = {"layers": 2, "width": 64, "vocabulary": size, "parameters": (size + 512 + 1 + 2) * 64 + 2 * layer}
-    about = {"kind": "scratch", "architecture": "BertModel", "mlm_head": False, "revision": None}
-    assert facts == {**about, **sizes}
+    kind = {"kind": "scratch", "architecture": "BertModel", "mlm_head": False, "revision": None}
+    assert facts == {**kind, **sizes}
     assert Contract.load(tmp_path / "a") == CONTRACT
     files = "config.json contract.json model.safetensors tokenizer.json tokenizer_config.json"
     assert sorted(tree(tmp_path / "a")) == files.split()
@@ -69,42 +69,42 @@ def test_scratch_is_a_plain_folder(tmp_path: Path, words: Path, capfd: pytest.Ca
 
 def test_from_a_folder(tmp_path: Path, words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights and tokenizer are its own, the contract is new; the hub's cache has a folder a commit."""
-    begun(tmp_path / "a", "scratch:1x8", words)
-    other = Contract(pooling="mean")
-    facts = begun(tmp_path / "b", str(tmp_path / "a"), None, seed=5, contract=other)
-    begun(tmp_path / "c", str(tmp_path / "a"), words, seed=6, contract=other)
+    initialised(tmp_path / "a", "scratch:1x8", words)
+    mean_pooled = Contract(pooling="mean")
+    facts = initialised(tmp_path / "b", str(tmp_path / "a"), None, seed=5, contract=mean_pooled)
+    initialised(tmp_path / "c", str(tmp_path / "a"), words, seed=6, contract=mean_pooled)
     a, b, c = (tree(tmp_path / name) for name in "abc")
     assert facts["kind"] == "pretrained"
     assert b == c
     assert a["model.safetensors"] == b["model.safetensors"]
     assert a["tokenizer.json"] == b["tokenizer.json"]
-    assert Contract.load(tmp_path / "b") == other
+    assert Contract.load(tmp_path / "b") == mean_pooled
     commit = "0123456789abcdef0123456789abcdef01234567"
     cached = tmp_path / "models--owner--name" / "snapshots" / commit
     cached.parent.mkdir(parents=True)
-    begun(cached, "scratch:2x8", words)
+    initialised(cached, "scratch:2x8", words)
     monkeypatch.setattr(backbones, "locate", lambda _: cached)
-    assert begun(tmp_path / "out", "owner/name", None)["revision"] == commit
+    assert initialised(tmp_path / "out", "owner/name", None)["revision"] == commit
 
 
 def test_the_pooler_comes_along_where_it_is_read(tmp_path: Path, words: Path) -> None:
     """Random from scratch; a backbone without one is refused, or given a random one by the seed, which stays."""
     pooled = Contract(pooling="pooler")
-    begun(tmp_path / "scratch", "scratch:1x8", words, contract=pooled)
+    initialised(tmp_path / "scratch", "scratch:1x8", words, contract=pooled)
     assert "pooler.dense.weight" in load_file(tmp_path / "scratch" / "model.safetensors")
-    begun(tmp_path / "without", "scratch:1x8", words)
+    initialised(tmp_path / "without", "scratch:1x8", words)
     bare = load_file(tmp_path / "without" / "model.safetensors")
     assert not [name for name in bare if "pooler" in name]
     with pytest.raises(UsageError, match="found no weights of a pooler"):
-        begun(tmp_path / "refused", str(tmp_path / "without"), None, contract=pooled)
+        initialised(tmp_path / "refused", str(tmp_path / "without"), None, contract=pooled)
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
         torch.rand(3)
-        begun(tmp_path / name, str(tmp_path / "without"), None, seed, pooled, new_pooler=True)
+        initialised(tmp_path / name, str(tmp_path / "without"), None, seed, pooled, new_pooler=True)
     a, b, c = (load_file(tmp_path / name / "model.safetensors") for name in "abc")
     assert tree(tmp_path / "a") == tree(tmp_path / "b")
     assert {name for name in a if not torch.equal(a[name], c[name])} == {"pooler.dense.weight"}
     assert all(torch.equal(a[name], tensor) for name, tensor in bare.items())
-    begun(tmp_path / "again", str(tmp_path / "a"), None, 5, pooled, new_pooler=True)
+    initialised(tmp_path / "again", str(tmp_path / "a"), None, 5, pooled, new_pooler=True)
     assert tree(tmp_path / "again")["model.safetensors"] == tree(tmp_path / "a")["model.safetensors"]
     assert torch.equal(b["pooler.dense.weight"], a["pooler.dense.weight"])
 
@@ -114,11 +114,11 @@ def test_a_tokenizer_that_does_not_fit_is_refused(tmp_path: Path, words: Path) -
     with pytest.raises(
         UsageError, match=r"scratch:1x8: found no tokenizer, expected that of a prepared corpus \(--cor"
     ):
-        begun(tmp_path / "none", "scratch:1x8", None)
-    begun(tmp_path / "a", "scratch:1x8", words)
+        initialised(tmp_path / "none", "scratch:1x8", None)
+    initialised(tmp_path / "a", "scratch:1x8", words)
     bigger = tokenizer.train({"en": ["pack my box with five dozen liquor jugs", "sphinx of black quartz"] * 9}, 900)
     tokenizer.save(bigger, tmp_path / "bigger", 512)
-    known = json.loads((tmp_path / "a" / "config.json").read_text())["vocab_size"]
-    sentence = f"found a tokenizer of {bigger.get_vocab_size()} ids, expected at most .* {known};"
+    vocabulary = json.loads((tmp_path / "a" / "config.json").read_text())["vocab_size"]
+    sentence = f"found a tokenizer of {bigger.get_vocab_size()} ids, expected at most .* {vocabulary};"
     with pytest.raises(UsageError, match=sentence):
-        begun(tmp_path / "b", str(tmp_path / "a"), tmp_path / "bigger")
+        initialised(tmp_path / "b", str(tmp_path / "a"), tmp_path / "bigger")

@@ -35,19 +35,19 @@ def written(folder: Path, records: Sequence[TrainingPair] = PAIRS) -> tuple[dict
 def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
     """In its order, by number, by slice, from the end; every character; counts and languages without reading a pair."""
     facts, reported = written(tmp_path / "pairs")
-    found = StoredPairs(tmp_path / "pairs")
-    assert tuple(found) == PAIRS
-    assert found[-1] == PAIRS[2]
-    assert found[1:] == list(PAIRS[1:])
+    stored = StoredPairs(tmp_path / "pairs")
+    assert tuple(stored) == PAIRS
+    assert stored[-1] == PAIRS[2]
+    assert stored[1:] == list(PAIRS[1:])
     with pytest.raises(IndexError):
-        found[3]
-    assert sum(reported) == len(found) == 3
+        stored[3]
+    assert sum(reported) == len(stored) == 3
     by_name = {"languages": {"de": 2, "ja": 1}, "sources": {"": 1, "one": 1, "two": 1}}
     assert facts == {"pairs": 3, "positives": 4, "negatives": 3, "with_negatives": 1, **by_name}
-    assert found.positives.tolist() == [1, 2, 1]
-    assert found.negatives.tolist() == [0, 3, 0]
-    assert found.languages == ("de", "ja")
-    assert [found.of(language).tolist() for language in found.languages] == [[0, 2], [1]]
+    assert stored.positives.tolist() == [1, 2, 1]
+    assert stored.negatives.tolist() == [0, 3, 0]
+    assert stored.languages == ("de", "ja")
+    assert [stored.of(language).tolist() for language in stored.languages] == [[0, 2], [1]]
 
 
 def test_the_bytes_depend_on_the_pairs_alone(tmp_path: Path) -> None:

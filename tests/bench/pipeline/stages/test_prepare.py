@@ -39,14 +39,14 @@ SMALL = PrepareConfig(vocabulary=512, min_tokens=1, max_tokens=200)
 def corpus(documents: int = 30) -> list[Document]:
     """Documents of three languages in turn, of one to four sentences."""
     chance = np.random.default_rng(0)
-    found = []
+    documents_made = []
     for number in range(documents):
         language = ("th", "en", "sw")[number % 3]
         blank = "" if language == "th" else " "
         words = [[str(word) for word in chance.choice(WORDS[language], 6)] for _ in range(1 + number % 4)]
         sentences = tuple(blank.join(some) + "." for some in words)
-        found.append(Document(f"d{number}", language, sentences))
-    return found
+        documents_made.append(Document(f"d{number}", language, sentences))
+    return documents_made
 
 
 def source(documents: list[Document]) -> Source[Document]:
@@ -58,11 +58,11 @@ def source(documents: list[Document]) -> Source[Document]:
 class Breaking(Parts):
     """Parts of a stage that is killed at its n-th write."""
 
-    left: int  # how many writes succeed
+    writes: int  # how many writes succeed
     written: list[str] = field(default_factory=list)
 
     def write(self, name: str, data: bytes) -> Path:
-        if len(self.written) >= self.left:
+        if len(self.written) >= self.writes:
             raise KeyboardInterrupt
         self.written.append(name)
         return super().write(name, data)
@@ -72,17 +72,17 @@ def prepared(
     folder: Path,
     documents: Source[Document],
     settings: PrepareConfig = SMALL,
-    given: Path | None = None,
-    left: int = 999,
+    tokenizer: Path | None = None,
+    writes: int = 999,
 ) -> tuple[dict[str, Any], list[str]]:
     """Run the stage in a folder, its parts next to it; return its facts and the parts that were written."""
     out = folder / "out"
     for path in sorted(out.rglob("*"), reverse=True):  # the store empties it
         path.rmdir() if path.is_dir() else path.unlink()
     out.mkdir(parents=True, exist_ok=True)
-    parts = Breaking(folder / "parts", left)
+    parts = Breaking(folder / "parts", writes)
     stage = prepare.Prepare(backbone=None, corpus=None, settings=settings, documents=documents, of="tiny")
-    facts = stage.run(Workspace(out, parts), {"backbone": given} if given else {})
+    facts = stage.run(Workspace(out, parts), {"backbone": tokenizer} if tokenizer else {})
     return dict(facts), parts.written
 
 
@@ -102,10 +102,12 @@ def test_texts_can_be_had_back(tmp_path: Path) -> None:
     """Every sentence in order, languages sorted; offsets begin at 0, grow, and end where the next array does."""
     documents = corpus()
     facts, _ = prepared(tmp_path, source(documents))
-    found = texts(tmp_path)
-    assert list(found) == ["en", "sw", "th"]
-    for language in found:
-        assert found[language] == [list(one.sentences) for one in documents if one.language == language]
+    sentences_of = texts(tmp_path)
+    assert list(sentences_of) == ["en", "sw", "th"]
+    for language in sentences_of:
+        assert sentences_of[language] == [
+            list(document.sentences) for document in documents if document.language == language
+        ]
     assert (facts["read"], facts["documents"], facts["sentences"]) == (30, 30, sum(len(d.sentences) for d in documents))
     assert facts["languages"]["en"]["documents"] == 10
     out = tmp_path / "out"
@@ -114,7 +116,7 @@ def test_texts_can_be_had_back(tmp_path: Path) -> None:
     for offsets, end in ((sentences, len(tokens)), (starts, len(sentences) - 1)):
         assert (offsets.dtype, offsets[0], offsets[-1]) == (np.int64, 0, end)
         assert (np.diff(offsets) > 0).all()
-    assert len(tokens) == facts["tokens"] == sum(one["tokens"] for one in facts["languages"].values())
+    assert len(tokens) == facts["tokens"] == sum(language["tokens"] for language in facts["languages"].values())
     assert tokens.min() > 4
     shards = Shards(out)
     for language in shards.languages:
@@ -129,14 +131,14 @@ def test_interrupted_anywhere_same_bytes(tmp_path: Path, monkeypatch: pytest.Mon
     facts, parts = prepared(tmp_path / "whole", documents)
     expected = tree(tmp_path / "whole" / "out")
     assert len(parts) == 14  # 5 texts of at most 7 documents, sample, mask, census, tokenizer, and 5 blocks of ids
-    for left in range(len(parts)):
-        folder = tmp_path / str(left)
+    for writes in range(len(parts)):
+        folder = tmp_path / str(writes)
         with pytest.raises(KeyboardInterrupt):
-            prepared(folder, documents, left=left)
-        again, rest = prepared(folder, documents)
+            prepared(folder, documents, writes=writes)
+        resumed_facts, resumed_parts = prepared(folder, documents)
         assert tree(folder / "out") == expected
-        assert again == facts
-        assert rest == parts[5 if 5 <= left < 8 else left :]  # what the pass has found is one piece
+        assert resumed_facts == facts
+        assert resumed_parts == parts[5 if 5 <= writes < 8 else writes :]  # what the pass has found is one piece
     for place in (0, 11, 29):  # in documents read
         count = iter(range(place))
 
@@ -162,35 +164,35 @@ def test_processes_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         yield from corpus()
 
     class Killed(subprocess.Popen[str]):
-        def __init__(self, *typed: Any, **kept: Any) -> None:
-            super().__init__(*typed, **kept)
+        def __init__(self, *typed: Any, **options: Any) -> None:
+            super().__init__(*typed, **options)
             self.kill()
 
     monkeypatch.setattr(encoding, "BLOCK", 7)
-    given = Source("tiny", "tiny/1", (), documents)
-    for many in (1, 2, 3):
-        monkeypatch.setattr(encoding, "processes", lambda *_, many=many: many)
-        prepared(tmp_path / f"{many}", given)
+    tiny = Source("tiny", "tiny/1", (), documents)
+    for processes in (1, 2, 3):
+        monkeypatch.setattr(encoding, "processes", lambda *_, processes=processes: processes)
+        prepared(tmp_path / f"{processes}", tiny)
     assert tree(tmp_path / "1" / "out") == tree(tmp_path / "2" / "out") == tree(tmp_path / "3" / "out")
     assert len(read) == 3
     monkeypatch.setattr(subprocess, "Popen", Killed)
     with pytest.raises(BenchError) as raised:
-        prepared(tmp_path / "killed", given)
+        prepared(tmp_path / "killed", tiny)
     assert (raised.value.found, "type the same command" in raised.value.hint) == ("one killed by signal 9", True)
     monkeypatch.setattr(encoding, "processes", lambda *_: 1)
-    prepared(tmp_path / "killed", given)
+    prepared(tmp_path / "killed", tiny)
     assert tree(tmp_path / "killed" / "out") == tree(tmp_path / "1" / "out")
 
 
-@pytest.mark.parametrize("many", [1, 2])
-def test_an_error_is_the_same_from_any_process(tmp_path: Path, many: int) -> None:
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_error_is_the_same_from_any_process(tmp_path: Path, processes: int) -> None:
     """A text that cannot be read: the error of one process is that of two."""
     parts = Parts(tmp_path)
     parts.write(encoding.text_name(0), b"none")
-    kept = parts.write("kept.npy", b"none")
+    mask = parts.write("kept.npy", b"none")
     backend, limits = Tokenizer(models.BPE()), encoding.SentenceLimits(1, 9, "<u2")
-    if many > 1:
-        assert list(encoding.encode_in_processes(many, parts, kept, 1, backend, limits)) == []
+    if processes > 1:
+        assert list(encoding.encode_in_processes(processes, parts, mask, 1, backend, limits)) == []
     with pytest.raises(zlib.error, match="incorrect header"):
         encoding.encode(parts, 0, np.array([True]), backend, limits)
 
@@ -199,14 +201,14 @@ def test_a_small_corpus_starts_no_process(tmp_path: Path, monkeypatch: pytest.Mo
     """One for each 4 MiB of deflated text, one a block, and no more than `OMP_NUM_THREADS`."""
     monkeypatch.setattr(machine, "cores", lambda: 4)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    found = list[int]()
+    counts = list[int]()
     for size in (1, 5 << 20, 9 << 20, 99 << 20):
         for number in range(3):
             (tmp_path / encoding.text_name(number)).touch()
             os.truncate(tmp_path / encoding.text_name(number), size // 3)
-        found.append(encoding.processes(Parts(tmp_path), 3))
+        counts.append(encoding.processes(Parts(tmp_path), 3))
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    assert [*found, encoding.processes(Parts(tmp_path), 3)] == [1, 1, 2, 3, 2]
+    assert [*counts, encoding.processes(Parts(tmp_path), 3)] == [1, 1, 2, 3, 2]
 
 
 def test_blocks_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +236,7 @@ stage.run(Workspace(folder / "out", Parts(folder / "parts")), {})
 def test_other_processes_write_the_same(tmp_path: Path) -> None:
     """From files, with another hash seed and one thread."""
     file = tmp_path / "corpus.jsonl"
-    rows = [{"id": one.id, "lang": one.language, "sentences": one.sentences} for one in corpus()]
+    rows = [{"id": document.id, "lang": document.language, "sentences": document.sentences} for document in corpus()]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     env = os.environ | {"PYTHONHASHSEED": "1", "RAYON_NUM_THREADS": "1"}
     subprocess.run([sys.executable, "-c", CODE, str(file), str(tmp_path / "there")], env=env, check=True)
@@ -245,13 +247,15 @@ def test_other_processes_write_the_same(tmp_path: Path) -> None:
 def test_a_given_tokenizer_is_kept(tmp_path: Path) -> None:
     """Nothing is trained, and the copy gives the same ids wherever the folder stood."""
     prepared(tmp_path / "first", source(corpus()))
-    given = tmp_path / "first" / "out" / "tokenizer"
-    _, parts = prepared(tmp_path / "second", source(corpus(6)), given=given)
+    tokenizer = tmp_path / "first" / "out" / "tokenizer"
+    _, parts = prepared(tmp_path / "second", source(corpus(6)), tokenizer=tokenizer)
     assert not {"sample.json", "tokenizer.json"} & set(parts)
-    given.rename(tmp_path / "elsewhere")
-    prepared(tmp_path / "third", source(corpus(6)), given=tmp_path / "elsewhere")
+    tokenizer.rename(tmp_path / "elsewhere")
+    prepared(tmp_path / "third", source(corpus(6)), tokenizer=tmp_path / "elsewhere")
     assert tree(tmp_path / "second" / "out") == tree(tmp_path / "third" / "out")
-    assert texts(tmp_path / "second")["en"] == [list(one.sentences) for one in corpus(6) if one.language == "en"]
+    assert texts(tmp_path / "second")["en"] == [
+        list(document.sentences) for document in corpus(6) if document.language == "en"
+    ]
 
 
 def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
@@ -270,11 +274,15 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     assert counts.items() <= facts.items()
     assert (facts["documents_without_sentence"], facts["short_sentences"], facts["cut_sentences"]) == (1, 3, 1)
     shards = Shards(tmp_path / "out")
-    (kept,) = set(shards.languages) - {"en"}
-    assert len(shards.sentence(shards.documents(kept)[0], 0)) == 20
+    (language,) = set(shards.languages) - {"en"}
+    assert len(shards.sentence(shards.documents(language)[0], 0)) == 20
     assert [shards.sentence_count(document) for document in shards.documents("en")] == [1]
     facts, _ = prepared(tmp_path / "limited", source(corpus()), SMALL.model_copy(update={"max_documents": 4}))
-    assert {language: one["documents"] for language, one in facts["languages"].items()} == {"en": 4, "sw": 4, "th": 4}
+    assert {language: counts["documents"] for language, counts in facts["languages"].items()} == {
+        "en": 4,
+        "sw": 4,
+        "th": 4,
+    }
     assert facts["surplus"] == 18
 
 
@@ -291,18 +299,20 @@ def test_a_corpus_of_nothing_is_refused(tmp_path: Path) -> None:
 def test_progress_is_the_share_that_is_done(tmp_path: Path, ending: str) -> None:
     """Megabytes of the files, or thousands of documents, a fifth of it in reading; what is resumed counts again."""
     file = tmp_path / f"corpus.jsonl{ending}"
-    text = "".join(json.dumps({"lang": one.language, "sentences": one.sentences}) + "\n" for one in corpus(3000))
+    text = "".join(
+        json.dumps({"lang": document.language, "sentences": document.sentences}) + "\n" for document in corpus(3000)
+    )
     file.write_bytes(gzip.compress(text.encode()) if ending else text.encode())
     counted = replace(source(corpus()), records=30)
-    for given, size in ((documents(file), file.stat().st_size / 1e6), (counted, 0.03)):
-        seen, place = list[float](), tmp_path / f"{size}"
+    for read_from, size in ((documents(file), file.stat().st_size / 1e6), (counted, 0.03)):
+        progress, place = list[float](), tmp_path / f"{size}"
         (place / "out").mkdir(parents=True)
-        work = Workspace(place / "out", Parts(place / "parts"), seen.append)
-        stage = prepare.Prepare(backbone=None, corpus=None, settings=SMALL, documents=given, of="tiny")
-        for again in (False, True):
-            seen.clear()
+        work = Workspace(place / "out", Parts(place / "parts"), progress.append)
+        stage = prepare.Prepare(backbone=None, corpus=None, settings=SMALL, documents=read_from, of="tiny")
+        for is_resumed in (False, True):
+            progress.clear()
             stage.run(work, {})
-            assert [sum(seen), stage.cost.units] == pytest.approx([size, size])
-            reading = seen[: -(2 if given is not counted else 1)]
+            assert [sum(progress), stage.cost.units] == pytest.approx([size, size])
+            reading = progress[: -(2 if read_from is not counted else 1)]
             assert sum(reading) == pytest.approx(size / 5)
-            assert again or len(reading) > 1
+            assert is_resumed or len(reading) > 1

@@ -22,7 +22,7 @@ from bench.pipeline.stages import rerank, texts
 from bench.pipeline.stages.search import Rules
 from bench.retrieval import cross_encoder as cross
 from bench.types import Corpus, Item, Ranking, Source, Tie
-from tests.bench.pipeline.stages.conftest import GIVEN
+from tests.bench.pipeline.stages.conftest import INPUT
 
 Make = Callable[..., Path]
 Space = Callable[..., Workspace]
@@ -47,7 +47,7 @@ def make_texts(make_work: Space) -> Make:
     def make(items: Sequence[Item]) -> Path:
         work = make_work()
         corpus = with_titles(Corpus("c", Source("c", "test/1", (), lambda: iter(items))))
-        texts.StoreTexts(checked=GIVEN, corpus=GIVEN, of=corpus).run(work, {})
+        texts.StoreTexts(checked=INPUT, corpus=INPUT, of=corpus).run(work, {})
         return work.out
 
     return make
@@ -93,14 +93,14 @@ def test_the_order_survives_a_file(old: list[float], new: list[float], k: int, t
     """Whatever the scores, reading them in the task's order gives new ones first, sorted, and the rest as it was."""
     ranking = best("q", [f"d{at}" for at in range(len(old))], old, len(old), tie) if old else Ranking("q", (), ())
     scores = new[: len(old)]
-    found = rerank.reordered(ranking, scores, Rules(k, tie, drop_identical=False))
-    again = best("q", found.documents, found.scores, k, tie) if found.documents else found
-    assert list(again.documents) == list(found.documents)
+    reordered = rerank.reordered(ranking, scores, Rules(k, tie, drop_identical=False))
+    read_back = best("q", reordered.documents, reordered.scores, k, tie) if reordered.documents else reordered
+    assert list(read_back.documents) == list(reordered.documents)
     count = len(scores)
     by_score = sorted(zip(scores, ranking.documents, strict=False), key=lambda pair: -pair[0])
-    assert sorted(map(float, found.scores[:count]), reverse=True) == [score for score, _ in by_score][:k]
+    assert sorted(map(float, reordered.scores[:count]), reverse=True) == [score for score, _ in by_score][:k]
     if count:
-        assert list(found.documents[count:]) == list(ranking.documents[count:])[: max(0, k - count)]
+        assert list(reordered.documents[count:]) == list(ranking.documents[count:])[: max(0, k - count)]
 
 
 @pytest.fixture
@@ -120,45 +120,45 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-Many = tuple[Path, Path, Path]
+RerankInputs = tuple[Path, Path, Path]
 
 
 @pytest.fixture
-def many(make_leg: Make, make_run: Make, make_texts: Make) -> Many:
+def rerank_inputs(make_leg: Make, make_run: Make, make_texts: Make) -> RerankInputs:
     """Leg, run and texts of five queries with twelve documents each."""
     rng = np.random.default_rng(4)
     passages = [Item(f"d{at}", " ".join(rng.choice(WORDS, rng.integers(1, 30)))) for at in range(40)]
     queries = [f"q{at}" for at in range(5)]
-    found: Mapping[str, Mapping[str, float]] = {
+    run: Mapping[str, Mapping[str, float]] = {
         query: {f"d{at}": float(rng.random()) for at in rng.choice(40, 12, replace=False)} for query in queries
     }
-    return make_leg({query: {} for query in queries}), make_run(found, "bm25"), make_texts(passages)
+    return make_leg({query: {} for query in queries}), make_run(run, "bm25"), make_texts(passages)
 
 
 RULES = Rules(10, "trec", drop_identical=False)
 
 
-def test_a_folder_re_ranks_by_the_models_scores(many: Many, folder: Path, make_work: Space) -> None:
+def test_a_folder_re_ranks_by_the_models_scores(rerank_inputs: RerankInputs, folder: Path, make_work: Space) -> None:
     """Each of the best eight has the score that the pair has alone, within 1e-5; the other two keep their order."""
-    leg, search, kept = many
+    leg, search, stored_texts = rerank_inputs
     work = make_work()
-    rerank.run(work, folder, search, leg, kept, RULES, 8, "bm25>cross", threads=1)
-    model, say, before = cross.load(folder), texts.Texts(kept), read_run(search / "run.trec", "trec")
-    found = read_run(work.out / "run.trec", "trec")
-    assert [list(found[query].documents) for query in before] != [list(before[query].documents) for query in before]
-    for query, ranking in found.items():
+    rerank.run(work, folder, search, leg, stored_texts, RULES, 8, "bm25>cross", threads=1)
+    model, say, before = cross.load(folder), texts.Texts(stored_texts), read_run(search / "run.trec", "trec")
+    reranked = read_run(work.out / "run.trec", "trec")
+    assert [list(reranked[query].documents) for query in before] != [list(before[query].documents) for query in before]
+    for query, ranking in reranked.items():
         assert set(ranking.documents[:8]) == set(before[query].documents[:8])
         assert list(ranking.documents[8:]) == list(before[query].documents[8:10])
-        alone = [model.scores([(f"what is {query}", say(document))])[0] for document in ranking.documents[:8]]
-        np.testing.assert_allclose(ranking.scores[:8], alone, atol=1e-5)
+        singles = [model.scores([(f"what is {query}", say(document))])[0] for document in ranking.documents[:8]]
+        np.testing.assert_allclose(ranking.scores[:8], singles, atol=1e-5)
 
 
 def test_a_killed_stage_ends_with_the_same_bytes(
-    many: Many, folder: Path, make_work: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rerank_inputs: RerankInputs, folder: Path, make_work: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed before each block and begun again: equal files, each query reported once, no block scored twice."""
     monkeypatch.setattr(rerank, "_PAIRS", 16)  # blocks of two queries
-    leg, search, kept = many
+    leg, search, stored_texts = rerank_inputs
 
     class Killed:
         def __init__(self, blocks: int) -> None:
@@ -170,39 +170,43 @@ def test_a_killed_stage_ends_with_the_same_bytes(
             self._left -= 1
             return self._model.scores(pairs)
 
-    whole = make_work("whole")
-    rerank.run(whole, folder, search, leg, kept, RULES, 8, "bm25>cross", threads=1)
-    expected = (whole.out / "run.trec").read_bytes()
+    uninterrupted = make_work("whole")
+    rerank.run(uninterrupted, folder, search, leg, stored_texts, RULES, 8, "bm25>cross", threads=1)
+    expected = (uninterrupted.out / "run.trec").read_bytes()
     for blocks in (0, 1, 2):
         work, first = make_work(f"killed{blocks}"), partial(Killed, blocks)
         with pytest.raises(KeyboardInterrupt):
-            rerank.run(work, first, search, leg, kept, RULES, 8, "bm25>cross")
+            rerank.run(work, first, search, leg, stored_texts, RULES, 8, "bm25>cross")
         assert not list(work.out.iterdir())
         progress: list[float] = []
         work = make_work(f"killed{blocks}", progress.append)
-        left = partial(Killed, 3 - blocks)  # a finished block that is scored again is one too many
-        rerank.run(work, left, search, leg, kept, RULES, 8, "bm25>cross")
+        remaining = partial(Killed, 3 - blocks)  # a finished block that is scored again is one too many
+        rerank.run(work, remaining, search, leg, stored_texts, RULES, 8, "bm25>cross")
         assert (work.out / "run.trec").read_bytes() == expected
         assert sum(progress) == 5
-    again = make_work("whole")
-    rerank.run(again, tmp_path / "nowhere", search, leg, kept, RULES, 8, "bm25>cross")  # no model is needed any more
-    assert (again.out / "run.trec").read_bytes() == expected
+    repeated = make_work("whole")
+    rerank.run(
+        repeated, tmp_path / "nowhere", search, leg, stored_texts, RULES, 8, "bm25>cross"
+    )  # no model is needed any more
+    assert (repeated.out / "run.trec").read_bytes() == expected
 
 
-def test_what_cannot_be_re_ranked_is_refused(many: Many, make_run: Make, make_work: Space, tmp_path: Path) -> None:
+def test_what_cannot_be_re_ranked_is_refused(
+    rerank_inputs: RerankInputs, make_run: Make, make_work: Space, tmp_path: Path
+) -> None:
     """A depth of 0, a document of another corpus, a missing run; a run without any hit needs no model."""
-    leg, search, kept = many
+    leg, search, stored_texts = rerank_inputs
     with pytest.raises(UsageError, match="cannot re-rank the best 0 documents"):
-        rerank.run(make_work(), LastWords, search, leg, kept, RULES, 0, "t")
+        rerank.run(make_work(), LastWords, search, leg, stored_texts, RULES, 0, "t")
     with pytest.raises(UsageError, match="document 'z', which was found for query 'q1', is not in the corpus"):
-        rerank.run(make_work(), LastWords, make_run({"q1": {"z": 1.0}}, "strange"), leg, kept, RULES, 5, "t")
+        rerank.run(make_work(), LastWords, make_run({"q1": {"z": 1.0}}, "strange"), leg, stored_texts, RULES, 5, "t")
     with pytest.raises(DataError, match="run"):
-        rerank.run(make_work(), LastWords, tmp_path / "nowhere", leg, kept, RULES, 5, "t")
+        rerank.run(make_work(), LastWords, tmp_path / "nowhere", leg, stored_texts, RULES, 5, "t")
     work = make_work()
 
     def never() -> LastWords:
         raise AssertionError("a model was made")
 
-    facts = rerank.run(work, never, make_run({}, "none"), leg, kept, RULES, 5, "t")
+    facts = rerank.run(work, never, make_run({}, "none"), leg, stored_texts, RULES, 5, "t")
     assert (work.out / "run.trec").read_bytes() == b""
     assert facts["pairs"] == facts["rows"] == 0

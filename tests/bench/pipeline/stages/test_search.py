@@ -43,8 +43,8 @@ def _run(tmp_path: Path, retriever: Fixed, rules: search.Rules, leg: Path) -> li
 
 def test_a_query_never_finds_itself_where_the_task_says_so(tmp_path: Path, make_leg: Make) -> None:
     """One more is asked for, the identical id is left out, k are kept."""
-    found = {"q1": [("q1", 9.0), ("a", 2.0), ("b", 1.0)], "q2": [("a", 3.0), ("b", 2.0), ("c", 1.0)]}
-    retriever = Fixed(found)
+    hits = {"q1": [("q1", 9.0), ("a", 2.0), ("b", 1.0)], "q2": [("a", 3.0), ("b", 2.0), ("c", 1.0)]}
+    retriever = Fixed(hits)
     lines = _run(tmp_path, retriever, search.Rules(2, "trec", drop_identical=True), make_leg(LEG))
     assert retriever.depths == [3]
     assert lines == [["q1", "a", "1", "2.0"], ["q1", "b", "2", "1.0"], ["q2", "a", "1", "3.0"], ["q2", "b", "2", "2.0"]]
@@ -52,9 +52,9 @@ def test_a_query_never_finds_itself_where_the_task_says_so(tmp_path: Path, make_
 
 def test_candidates_only_and_all_of_them(tmp_path: Path, make_leg: Make) -> None:
     """Others are left out; a candidate that did not match comes last, in the candidates' order under `list`."""
-    found = {"q1": [("x", 9.0), ("b", 2.0)], "q2": []}
+    hits = {"q1": [("x", 9.0), ("b", 2.0)], "q2": []}
     leg = make_leg(LEG, candidates={"q1": ["a", "b", "c"], "q2": ["d", "e"]})
-    lines = _run(tmp_path, Fixed(found), search.Rules(10, "list", drop_identical=False), leg)
+    lines = _run(tmp_path, Fixed(hits), search.Rules(10, "list", drop_identical=False), leg)
     assert [(line[0], line[1]) for line in lines] == [("q1", "b"), ("q1", "a"), ("q1", "c"), ("q2", "d"), ("q2", "e")]
 
 

@@ -55,8 +55,8 @@ def stage(tmp_path: Path, start: Path, change: Change = lambda out: None, job: T
 def weights(add: Mapping[str, torch.Tensor], leave: tuple[str, ...] = ()) -> Change:
     def change(out: Path) -> None:
         path = out / WEIGHTS
-        kept = {name: tensor for name, tensor in load_file(path).items() if name not in leave}
-        save_file({**kept, **add}, path)
+        remaining = {name: tensor for name, tensor in load_file(path).items() if name not in leave}
+        save_file({**remaining, **add}, path)
 
     return change
 

@@ -21,7 +21,7 @@ from bench.pipeline.stages import exported, tune
 from bench.retrieval.encoder import load
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import Item, TrainingPair
-from tests.bench.pipeline.stages.conftest import GIVEN
+from tests.bench.pipeline.stages.conftest import INPUT
 
 Vectors = npt.NDArray[np.float32]
 WEIGHTS = "encoder/model.safetensors"
@@ -33,15 +33,15 @@ def planted(count: int, seed: int, negatives: int = 1) -> list[TrainingPair]:
     rng = np.random.default_rng(seed)
     records = []
     for at in range(count):
-        asked = rng.choice(len(ENGLISH), 4, replace=False).tolist()
+        concepts = rng.choice(len(ENGLISH), 4, replace=False).tolist()
 
-        def said(words: Sequence[int]) -> str:
+        def finnish(words: Sequence[int]) -> str:
             return " ".join(f"w{FINNISH[word]}" for word in words)
 
-        question = Item(f"q{at}", " ".join(f"w{ENGLISH[word]}" for word in asked[:3]) + "?", language="en")
-        others = [said([*asked[:2], *rng.choice(40, 2).tolist()]) for _ in range(negatives)]
-        wrong = tuple(Item(f"n{at}.{one}", text, language="fi") for one, text in enumerate(others))
-        records.append(TrainingPair(question, (Item(f"p{at}", said(asked), language="fi"),), wrong))
+        question = Item(f"q{at}", " ".join(f"w{ENGLISH[word]}" for word in concepts[:3]) + "?", language="en")
+        near_misses = [finnish([*concepts[:2], *rng.choice(40, 2).tolist()]) for _ in range(negatives)]
+        wrong = tuple(Item(f"n{at}.{number}", text, language="fi") for number, text in enumerate(near_misses))
+        records.append(TrainingPair(question, (Item(f"p{at}", finnish(concepts), language="fi"),), wrong))
     return records
 
 
@@ -93,8 +93,8 @@ def run(tmp_path: Path, start: Path, pairs: Path, trained: Callable[..., Any]) -
         out, parts = tmp_path / name / "out", tmp_path / name / "parts"
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir(parents=True)
-        given = {"pairs": 8, "steps": 12, "learning_rate": 5e-3, "log_every": 1, "checkpoint_tokens": 150}
-        config = FineTuningConfig(**{**given, "probe_every": 5, "dev_share": 0.2, **changed})
+        defaults = {"pairs": 8, "steps": 12, "learning_rate": 5e-3, "log_every": 1, "checkpoint_tokens": 150}
+        config = FineTuningConfig(**{**defaults, "probe_every": 5, "dev_share": 0.2, **changed})
         reported: list[float] = []
 
         def advance(units: float) -> None:
@@ -102,8 +102,8 @@ def run(tmp_path: Path, start: Path, pairs: Path, trained: Callable[..., Any]) -
             if len(reported) == killed:
                 raise KilledError
 
-        begun: Any = Start(start, passages or start)
-        stage = tune.Tune(start=begun, pairs=GIVEN, config=config, seed=seed, compute=Compute("cpu", 1), label="")
+        start_stage: Any = Start(start, passages or start)
+        stage = tune.Tune(start=start_stage, pairs=INPUT, config=config, seed=seed, compute=Compute("cpu", 1), label="")
         folders = {"start": start, "pairs": training} | ({"dev": dev} if dev else {})
         return trained(out, parts, stage.run(Workspace(out, Parts(parts), advance), folders))
 
@@ -129,24 +129,26 @@ KINDS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_killed_tuning_ends_with_the_same_bytes(run: Tune, kind: str) -> None:
     """Killed late, or early and again and again, with dropout: every file is equal, and all facts but for time."""
-    whole = run("whole", **KINDS[kind])
-    assert whole.facts["steps"] == 12
+    uninterrupted = run("whole", **KINDS[kind])
+    assert uninterrupted.facts["steps"] == 12
     kill(run, "late", 12, **KINDS[kind])
-    assert run("late", **KINDS[kind]).files() == whole.files()
+    assert run("late", **KINDS[kind]).files() == uninterrupted.files()
     for at in (1, 6, 5):
         kill(run, "often", at, **KINDS[kind])
     often = run("often", **KINDS[kind])
-    assert often.files() == whole.files()
+    assert often.files() == uninterrupted.files()
     timed = ("seconds", "device_seconds", "peak_memory_bytes", "tokens_per_second")
-    facts = [{name: value for name, value in one.facts.items() if name not in timed} for one in (often, whole)]
+    facts = [
+        {name: value for name, value in tuning.facts.items() if name not in timed} for tuning in (often, uninterrupted)
+    ]
     assert facts[0] == facts[1]
 
 
 def test_the_seed_decides_and_saving_does_not(run: Tune) -> None:
     """The loss of the first step comes again from the same seed; checkpoints, probes and evaluations change nothing."""
-    first, again, other = run("first"), run("again"), run("other", seed=2)
-    assert first.files() == again.files()
-    losses = [tuned.log[1]["loss"] for tuned in (first, again, other)]
+    first, repeated, reseeded = run("first"), run("again"), run("other", seed=2)
+    assert first.files() == repeated.files()
+    losses = [tuned.log[1]["loss"] for tuned in (first, repeated, reseeded)]
     assert losses[0] == losses[1] != losses[2]
     often = run("often", checkpoint_tokens=1, probe_every=1)
     assert run("never", checkpoint_tokens=None, probe_every=1).files() == often.files()
@@ -156,15 +158,15 @@ def test_the_seed_decides_and_saving_does_not(run: Tune) -> None:
 
 def vectors(folder: Path, items: Sequence[Item], role: str) -> Vectors:
     """Encode with a tuned encoder as search does; questions have lost their mark already."""
-    asked = [Item(one.id, one.text.removesuffix("?"), one.title) for one in items]
-    return load(folder).encode(asked, "query" if role == "query" else "passage")
+    unmarked = [Item(item.id, item.text.removesuffix("?"), item.title) for item in items]
+    return load(folder).encode(unmarked, "query" if role == "query" else "passage")
 
 
-def found(out: Path, records: Sequence[TrainingPair]) -> tuple[Vectors, Vectors]:
+def encoded(out: Path, records: Sequence[TrainingPair]) -> tuple[Vectors, Vectors]:
     """Vectors of the questions and first passages of some pairs, by what a tuning wrote."""
     passages = out / "passages" if (out / "passages").is_dir() else out / "encoder"
-    asked = vectors(out / "encoder", [pair.query for pair in records], "query")
-    return asked, vectors(passages, [pair.positives[0] for pair in records], "passage")
+    queries = vectors(out / "encoder", [pair.query for pair in records], "query")
+    return queries, vectors(passages, [pair.positives[0] for pair in records], "passage")
 
 
 def ranks(queries: Vectors, passages: Vectors) -> float:
@@ -177,10 +179,10 @@ def ranks(queries: Vectors, passages: Vectors) -> float:
 def test_a_tuned_toy_beats_its_start(run: Tune, start: Path, tmp_path: Path, kind: str) -> None:
     """On pairs that it never saw: own passages come from the middle to the front, by the encoders as they are read."""
     settings: dict[str, Any] = {"dpr": {}, "untied": {"tied": False}, "xtreme-r": {"loss": "xtreme-r", "scale": 20.0}}
-    training, held = on_disk(tmp_path / "many", planted(400, 1)), planted(50, 2)
+    training, held_out = on_disk(tmp_path / "many", planted(400, 1)), planted(50, 2)
     tuned = run(kind, training=training, steps=150, learning_rate=2e-2, log_every=50, probe_every=50, **settings[kind])
     shutil.copytree(start, tmp_path / "before" / "encoder")
-    before, after = ranks(*found(tmp_path / "before", held)), ranks(*found(tuned.out, held))
+    before, after = ranks(*encoded(tmp_path / "before", held_out)), ranks(*encoded(tuned.out, held_out))
     assert before > 15
     assert after < 0.5 * before
     assert tuned.log[-1]["loss"] < 0.7 * tuned.log[1]["loss"]
@@ -192,19 +194,19 @@ def test_a_tuned_toy_beats_its_start(run: Tune, start: Path, tmp_path: Path, kin
 
 def test_the_best_is_kept(run: Tune, tmp_path: Path) -> None:
     """A training that overfits writes the weights of the evaluation that was best, by its own log, and by hand."""
-    held = planted(20, 3)
-    few, dev = on_disk(tmp_path / "few", planted(20, 5)), on_disk(tmp_path / "dev", held)
-    settings: dict[str, Any] = {"training": few, "dev": dev, "pairs": 20, "hard_negatives": 0}
+    held_out = planted(20, 3)
+    training, dev = on_disk(tmp_path / "few", planted(20, 5)), on_disk(tmp_path / "dev", held_out)
+    settings: dict[str, Any] = {"training": training, "dev": dev, "pairs": 20, "hard_negatives": 0}
     settings |= {"learning_rate": 0.03, "warm_up": 0.0}
     tuned = run("tuned", selection="dev-loss", evaluate_every=1, **settings)
     values = [line["dev-loss"] for line in tuned.log if "dev-loss" in line]
-    chosen = tuned.facts["selection"]
-    assert len(values) == chosen["evaluations"] == 12
-    assert chosen["value"] == min(values)
-    assert chosen["step"] == 1 + values.index(min(values)) < 12
+    selection = tuned.facts["selection"]
+    assert len(values) == selection["evaluations"] == 12
+    assert selection["value"] == min(values)
+    assert selection["step"] == 1 + values.index(min(values)) < 12
     assert sorted(values)[1] > 1.05 * min(values)  # by more than another processor's digits
     assert values[-1] > 1.2 * min(values)
-    queries, passages = (part.astype(np.float64) for part in found(tuned.out, held))
+    queries, passages = (part.astype(np.float64) for part in encoded(tuned.out, held_out))
     scores = queries @ passages.T / 0.05
     above = np.log(np.exp(scores - scores.max(1, keepdims=True)).sum(1)) + scores.max(1)
     assert float(np.mean(above - np.diag(scores))) == pytest.approx(min(values), rel=1e-4)
@@ -216,20 +218,20 @@ def test_the_best_is_kept(run: Tune, tmp_path: Path) -> None:
 
 def test_the_average_rank_is_that_of_the_written_encoder(run: Tune, tmp_path: Path) -> None:
     """By hand from what was written; hard negatives of the held-out questions are among the passages."""
-    held = planted(20, 3, negatives=0)
-    tuned = run("tuned", selection="dev-rank", evaluate_every=4, dev=on_disk(tmp_path / "dev", held), tied=False)
-    chosen = tuned.facts["selection"]
-    assert chosen["value"] == pytest.approx(ranks(*found(tuned.out, held)), abs=1e-6)
+    held_out = planted(20, 3, negatives=0)
+    tuned = run("tuned", selection="dev-rank", evaluate_every=4, dev=on_disk(tmp_path / "dev", held_out), tied=False)
+    selection = tuned.facts["selection"]
+    assert selection["value"] == pytest.approx(ranks(*encoded(tuned.out, held_out)), abs=1e-6)
 
 
 def test_it_stops_early(run: Tune) -> None:
     """After so many evaluations without a better one, long before its steps; exact over a kill all the same."""
     settings: dict[str, Any] = {**SELECTING, "patience": 2, "steps": 60, "learning_rate": 0.5, "warm_up": 0.0}
     tuned = run("tuned", **settings)
-    chosen = tuned.facts["selection"]
-    assert chosen["stopped"]
+    selection = tuned.facts["selection"]
+    assert selection["stopped"]
     steps = tuned.facts["steps"]
-    assert steps == chosen["step"] + 2 * 2 < 60
+    assert steps == selection["step"] + 2 * 2 < 60
     assert "probe" in tuned.log[-1]  # the last line looks, whenever it comes
     kill(run, "killed", steps - 1, **settings)
     assert run("killed", **settings).files() == tuned.files()
@@ -250,9 +252,9 @@ def test_steps_and_rates_are_what_the_settings_say(run: Tune) -> None:
 
 def test_duplicates_are_logged(run: Tune, tmp_path: Path) -> None:
     """How many other passages of the batch have a positive's text: all, where all are the same."""
-    same = [TrainingPair(Item(f"q{at}", f"w{5 + at}"), (Item(f"p{at}", "w50 w51"),)) for at in range(10)]
+    equal = [TrainingPair(Item(f"q{at}", f"w{5 + at}"), (Item(f"p{at}", "w50 w51"),)) for at in range(10)]
     # At this temperature dropout hardly matters.
-    flat: dict[str, Any] = {"training": on_disk(tmp_path / "same", same), "dev_share": 0.0, "temperature": 1000.0}
+    flat: dict[str, Any] = {"training": on_disk(tmp_path / "same", equal), "dev_share": 0.0, "temperature": 1000.0}
     tuned = run("tuned", **flat)
     assert [line["duplicates"] for line in tuned.log[1:]] == [8 * 7] * 12
     assert [line["loss"] for line in tuned.log[1:]] == pytest.approx([np.log(8)] * 12, abs=1e-3)
@@ -269,14 +271,14 @@ def test_two_encoders_are_two_folders(run: Tune, start: Path) -> None:
     for name in ("encoder", "passages"):
         contract = Contract.load(tuned.out / name)
         assert (contract.similarity, contract.normalise, contract.query_length) == ("dot", False, 9)
-        kept = {path.name for path in (tuned.out / name).iterdir()}
-        assert kept == {path.name for path in start.iterdir()}
+        names = {path.name for path in (tuned.out / name).iterdir()}
+        assert names == {path.name for path in start.iterdir()}
     still = {"start": tuned.out / "encoder", "passages": tuned.out / "passages", "tied": False}
     further = run("further", **still, learning_rate=1e-30, steps=1)
     for name in ("encoder", "passages"):
-        again = load_file(further.out / name / "model.safetensors")
+        weights_after = load_file(further.out / name / "model.safetensors")
         old = load_file(tuned.out / name / "model.safetensors")
-        assert all(torch.allclose(again[key], old[key], rtol=0, atol=1e-12) for key in old)
+        assert all(torch.allclose(weights_after[key], old[key], rtol=0, atol=1e-12) for key in old)
     assert not (run("one").out / "passages").exists()
 
 
@@ -296,13 +298,13 @@ def test_a_new_pooler_is_saved_and_read_back(run: Tune, start: Path) -> None:
     np.testing.assert_allclose(load(tuned.out / "encoder").encode(items, "query"), expected, atol=1e-5)
     assert tuned.facts["scale"] != 100.0
     fresh = run("fresh", **settings, learning_rate=1e-30, steps=1)
-    again = run("again", **settings, learning_rate=1e-30, steps=1, seed=2)
-    one, other = (load_file(tuned.out / WEIGHTS)["pooler.dense.weight"] for tuned in (fresh, again))
-    assert not torch.equal(one, other)
+    reseeded = run("again", **settings, learning_rate=1e-30, steps=1, seed=2)
+    first, second = (load_file(tuned.out / WEIGHTS)["pooler.dense.weight"] for tuned in (fresh, reseeded))
+    assert not torch.equal(first, second)
     further = run("further", start=fresh.out / "encoder", learning_rate=1e-30, steps=1)  # it stays with the encoder
-    assert torch.allclose(load_file(further.out / WEIGHTS)["pooler.dense.weight"], one, rtol=0, atol=1e-12)
-    left = run("left", start=fresh.out / "encoder", pooling="mean")
-    assert not names & set(load_file(left.out / WEIGHTS))
+    assert torch.allclose(load_file(further.out / WEIGHTS)["pooler.dense.weight"], first, rtol=0, atol=1e-12)
+    without_pooler = run("left", start=fresh.out / "encoder", pooling="mean")
+    assert not names & set(load_file(without_pooler.out / WEIGHTS))
 
 
 def test_what_cannot_be_tuned_is_refused(run: Tune, tmp_path: Path, start: Path) -> None:

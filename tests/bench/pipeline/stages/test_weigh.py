@@ -17,7 +17,7 @@ from bench.pipeline.stages.score import Protocol, score
 from bench.pipeline.stages.search import Rules
 from bench.retrieval.fusion import Scale
 from bench.types import Corpus, Item, Source
-from tests.bench.pipeline.stages.conftest import GIVEN
+from tests.bench.pipeline.stages.conftest import INPUT
 
 Make = Callable[..., Path]
 Space = Callable[..., Workspace]
@@ -34,7 +34,7 @@ def protocol(measures: str) -> Protocol:
 
 
 def weighed(work: Workspace, judge: Protocol, rules: Rules = RULES, scale: Scale = "min-max", **folders: Path) -> Any:
-    stage = weigh.Weigh(first=GIVEN, second=GIVEN, leg=GIVEN, rules=rules, scale=scale, protocol=judge, who="")
+    stage = weigh.Weigh(first=INPUT, second=INPUT, leg=INPUT, rules=rules, scale=scale, protocol=judge, who="")
     return stage.run(work, folders)
 
 
@@ -61,7 +61,7 @@ def test_fused_is_never_below_either_run_on_its_questions(
     """Random runs with ties and gaps: the value is that of the run that `fuse` writes, and the highest of all."""
     rng = np.random.default_rng(seed)
 
-    def drawn(deep: int) -> dict[str, dict[str, float]]:
+    def random_run(deep: int) -> dict[str, dict[str, float]]:
         names = [f"d{at}" for at in range(12)]
         return {
             f"q{at}": {str(name): float(rng.integers(0, 6)) for name in rng.choice(names, deep, replace=False)}
@@ -70,7 +70,7 @@ def test_fused_is_never_below_either_run_on_its_questions(
         }
 
     leg = make_leg({f"q{at}": {f"d{rng.integers(12)}": 1} for at in range(15)})
-    first, second, work = make_run(drawn(8), "one"), make_run(drawn(5), "two"), make_work()
+    first, second, work = make_run(random_run(8), "one"), make_run(random_run(5), "two"), make_work()
     rules, judge = Rules(6, "trec", drop_identical=False), protocol(measure)
     facts = weighed(work, judge, rules, "none", first=first, second=second, leg=leg)
 
@@ -99,12 +99,12 @@ def test_answers_can_judge_too(make_leg: Make, make_run: Make, make_work: Space)
     leg = make_leg({"q1": {}, "q2": {}}, answers={"q1": ["Albert"], "q2": ["Bertha"]})
     second, first = make_run(SECOND, "two"), make_run(FIRST, "one")
     (leg / "qrels.tsv").unlink()
-    said = {"a": "by Albert", "b": "by Bertha", "x": "by nobody", "y": ""}
-    corpus = Corpus("c", Source("c", "test/1", (), lambda: (Item(name, text) for name, text in said.items())))
-    kept = make_work()
-    texts.StoreTexts(checked=GIVEN, corpus=GIVEN, of=corpus).run(kept, {})
+    passages = {"a": "by Albert", "b": "by Bertha", "x": "by nobody", "y": ""}
+    corpus = Corpus("c", Source("c", "test/1", (), lambda: (Item(name, text) for name, text in passages.items())))
+    stored = make_work()
+    texts.StoreTexts(checked=INPUT, corpus=INPUT, of=corpus).run(stored, {})
     judge = protocol("answer-R@1")
-    facts = weighed(make_work(), judge, first=first, second=second, leg=leg, texts=kept.out)
+    facts = weighed(make_work(), judge, first=first, second=second, leg=leg, texts=stored.out)
     assert {weight: facts["values"][weight] for weight in ("0.0", "0.4", "1.0")} == {"0.0": 0.5, "0.4": 1.0, "1.0": 0.5}
     with pytest.raises(UsageError, match="answers"):
         weighed(make_work(), judge, first=first, second=second, leg=leg)
