@@ -359,7 +359,8 @@ def test_a_corpus_from_nothing_to_a_training(toy: Toy) -> None:
     (toy.site / "sw.jsonl").write_text(tales * 60)
     toy.describe(corpus=[f"{toy.url}/none/{{language}}.jsonl", f"{toy.url}/{{language}}.jsonl"])
     run = ["--method", "crop", "--suite", "mrtydi", "--task", "sw", "--corpus", "tales:sw", "--set", "method.pairs=2"]
-    run += ["--set", "method.probe_pairs=2", "--set", "budget.tokens=2000", "--set", "prepare.dedupe=false"]
+    run += ["--set", "method.probe_pairs=2", "--set", "budget.tokens=100", "--set", "prepare.dedupe=false"]
+    run += ["--backbone", "scratch:1x16"]
     early = toy.run_in_process("run", *run)
     assert (early.returncode, "type bench data fetch 'tales:sw'" in early.stderr) == (2, True), early.stderr
     assert not list((toy.home / "store").glob("artefacts/*")), "nothing was run"
