@@ -107,6 +107,7 @@ _PLAN: tuple[Decorator, ...] = (
         help="Shares of a corpus that are encoded at a time, and shards searched; default: a share a GPU.",
     ),
     offline_option,
+    click.option("--again", is_flag=True, help="Train again what the store holds with a log of other settings."),
 )
 
 

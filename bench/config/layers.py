@@ -237,6 +237,12 @@ def identity(config: Config) -> dict[str, Any]:
     }
 
 
+def log_settings(config: Config) -> dict[str, Any]:
+    """Return the fields that decide what a training logs and nothing else, by name."""
+    fields = type(config).model_fields
+    return {name: getattr(config, name) for name, field in fields.items() if _declared(field, "log_only")}
+
+
 def _declared(field: FieldInfo, mark: str) -> bool:
     """Return whether a field was declared with a mark of `setting`."""
     extra = field.json_schema_extra

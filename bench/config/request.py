@@ -64,6 +64,7 @@ class Request:
     device: str = "auto"  # `auto`, `cpu`, `cuda`, `cuda:N` or `mps`
     devices: str | None = None  # of a plan: the machine that it is for, e.g. `8xA100`; None: this one
     offline: bool = False
+    again: bool = False  # train again what is stored with another log
 
     def __post_init__(self) -> None:
         """Bring what was given into the types of the fields."""

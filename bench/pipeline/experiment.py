@@ -46,6 +46,7 @@ class Experiment:
     executor: str
     workers: int | None
     offline: bool
+    again: bool  # what is stored with another log is trained again
     graph: GraphBuilder  # what the stages of its cells are built with
     warnings: tuple[str, ...]
 
@@ -89,6 +90,7 @@ class Experiment:
             executor=request.executor,
             workers=request.workers,
             offline=request.offline,
+            again=request.again,
             graph=graph,
             warnings=tuple(warnings),
         )

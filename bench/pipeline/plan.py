@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bench.config.layers import log_settings
 from bench.config.profiles import Profile
 from bench.config.request import Request
 from bench.core.errors import UsageError
@@ -12,8 +13,10 @@ from bench.pipeline.cells import Cell, NotApplicable, prompt_warnings
 from bench.pipeline.experiment import Experiment
 from bench.pipeline.graph import LegStages
 from bench.pipeline.stages.prepare import Prepare
+from bench.pipeline.stages.train import Train
 from bench.plugins import Plugins
-from bench.store.graph import Step, steps
+from bench.store.graph import Step, closure, steps
+from bench.store.stage import Stage
 from bench.store.store import Store
 
 
@@ -24,6 +27,7 @@ class Plan:
     experiment: Experiment
     legs: tuple[tuple[LegStages, ...], ...]  # for each of its cells, the legs with their stages
     steps: tuple[Step, ...]  # every stage in the order of work
+    again: tuple[Stage, ...] = ()  # trainings that are made again though the store holds them
     warnings: tuple[str, ...] = ()
 
     @property
@@ -59,10 +63,31 @@ def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
         experiment = Experiment.resolve(request, plugins, store)
         legs = tuple(tuple(cell.legs(experiment.graph)) for cell in experiment.cells)
         targets = [leg.score for cell in legs for leg in cell]
-        todo = tuple(steps(targets, store))
+        unlike = _logged_otherwise(targets, store)
+        again = tuple(stage for stage, _ in unlike) if experiment.again else ()
+        todo = tuple(steps(targets, store, [stage.key for stage in again]))
         lacks = [f"{error}; without them `bench run` does not begin" for error in lacking(todo)]
         prompts = prompt_warnings(experiment.cells, [owned.value for owned in plugins.methods.values()])
-        return Plan(experiment, legs, todo, (*experiment.warnings, *_shallow(legs), *prompts, *lacks))
+        logs = [] if again else [sentence for _, sentence in unlike]
+        warnings = (*experiment.warnings, *_shallow(legs), *prompts, *logs, *lacks)
+        return Plan(experiment, legs, todo, again, warnings)
+
+
+def _logged_otherwise(targets: Sequence[Stage], store: Store) -> list[tuple[Train, str]]:
+    """Return the stored trainings whose log was made by other settings, each with a sentence."""
+    sentences = []
+    for stage in closure(targets):
+        if not isinstance(stage, Train) or not (settings := log_settings(stage.config)):
+            continue
+        stored = {row["key"]: row["value"] for row in store.provenance(stage).get("settings", ())}
+        names = {f"method.{name}": value for name, value in settings.items()}
+        unlike = {name: stored[name] for name, value in names.items() if name in stored and stored[name] != value}
+        if unlike:
+            stored_log = ", ".join(f"{name}={value}" for name, value in unlike.items())
+            typed = ", ".join(str(names[name]) for name in unlike)
+            sentence = f"{stage.title} is stored with a log by {stored_log}, not {typed}; its weights are the same"
+            sentences.append((stage, f"{sentence}; type --again to train it again"))
+    return sentences
 
 
 def lacking(todo: Sequence[Step]) -> list[UsageError]:

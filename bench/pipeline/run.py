@@ -58,6 +58,8 @@ def run(request: Request, plugins: Plugins, store: Store, listener: Listener, re
         refuse_unlike(todo.experiment.results, cell, legs, todo.profile)
     with offline(todo.experiment.offline), leased(store, [step.stage.key for step in todo.steps]):
         tidy(store)
+        for stage in todo.again:
+            store.discard(stage)
         return _published(_renewed(todo, store), plugins, store, listener)
 
 

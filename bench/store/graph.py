@@ -1,7 +1,7 @@
 """A graph of stages: what depends on what, what the store lacks, in which order it runs, what it will cost."""
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -62,12 +62,18 @@ class Step:
         return self.runs and not self.stage.cost.units
 
 
-def steps(targets: Sequence[Stage], store: Store) -> list[Step]:
-    """Compare the graph with the store. A corrupt artefact is made again even where nobody needs it now."""
+def steps(targets: Sequence[Stage], store: Store, again: Collection[str] = ()) -> list[Step]:
+    """Compare the graph with the store. A corrupt artefact is made again even where nobody needs it now.
+
+    Args:
+        targets: what is to be made.
+        store: where artefacts are kept.
+        again: keys of stages that are made again though the store holds them.
+    """
     ordered = closure(targets)
-    states = {item.key: store.state(item) for item in ordered}
+    states = {item.key: "missing" if item.key in again else store.state(item) for item in ordered}
     to_run = {item.key for item in targets if states[item.key] != "cached"}
-    to_run |= {key for key, state in states.items() if state == "corrupt"}
+    to_run |= {key for key, state in states.items() if state == "corrupt" or key in again}
     for item in reversed(ordered):  # users come after their inputs
         if item.key in to_run:
             to_run |= {dependency.key for dependency in item.before if states[dependency.key] != "cached"}

@@ -131,6 +131,23 @@ class Store:
                 write_sealed(manifest, {**read_sealed(manifest), "files": listed})
         return faults
 
+    def provenance(self, stage: Stage) -> Mapping[str, Any]:
+        """Return what was kept with a stage's artefact beside its identity; nothing where it is not sound."""
+        if self.state(stage) != "cached":
+            return {}
+        provenance: Mapping[str, Any] = read_sealed(self.folder(stage) / MANIFEST)["provenance"]
+        return provenance
+
+    def discard(self, stage: Stage) -> None:
+        """Remove a stage's artefact, so that the next run makes it again. Raises `StoreError` where it cannot."""
+        folder, removed = self.folder(stage), self.root / "work" / f"{stage.name}-{stage.key}" / "old"
+        with self.writing(f"removing {folder}"), self.lock(stage.key, stage.title):
+            if folder.exists():
+                shutil.rmtree(removed, ignore_errors=True)
+                removed.parent.mkdir(parents=True, exist_ok=True)
+                folder.rename(removed)
+                shutil.rmtree(removed)
+
     def mark(self, folder: Path, faults: list[Fault]) -> None:
         """Have the next run make a damaged artefact again, even if its file times tell nothing."""
         with self.writing(f"marking {folder} as corrupt"):

@@ -1,0 +1,49 @@
+"""A stored training whose log was made by other settings: a sentence, and the same weights when it is trained again."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bench.config.request import Request
+from bench.pipeline.plan import plan
+from bench.pipeline.run import run
+from bench.plugins import load
+from bench.store.graph import NullListener
+from bench.store.store import Store
+from bench.training.config import ENCODER, LOG
+
+SMALL: dict[str, Any] = {
+    "methods": ("crop",),
+    "suites": ("mrtydi",),
+    "tasks": ("sw",),
+    "backbone": "scratch:1x32",
+    "device": "cpu",
+    "sets": ("prepare.vocabulary=800", "prepare.max_documents=20", "budget.steps=6", "compute.threads=1"),
+}
+
+
+def test_another_log_is_offered_and_changes_no_weight(tmp_path: Path) -> None:
+    """Without `--again` nothing is trained, and one sentence says how the stored training was logged."""
+    store, plugins = Store(tmp_path / "store"), load()
+    request = Request(**SMALL, results=tmp_path / "results")
+    outcome = run(request, plugins, store, NullListener())
+    train = outcome.plan.legs[0][0].by_name["train"]
+    weights = (store.folder(train) / ENCODER / "model.safetensors").read_bytes()
+    log = (store.folder(train) / LOG).read_bytes()
+
+    other = replace(request, sets=(*request.sets, "method.probe_every=2"))
+    offered = plan(other, plugins, store)
+    assert not any(step.runs for step in offered.steps)
+    (sentence,) = [warning for warning in offered.warnings if "--again" in warning]
+    assert sentence == (
+        "crop on mini, seed 0 is stored with a log by method.probe_every=200, not 2; its weights are the same; "
+        "type --again to train it again"
+    )
+    again = replace(other, again=True)
+    assert [step.stage.name for step in plan(again, plugins, store).steps if step.runs] == ["train"]
+    assert store.state(train) == "cached", "a plan removes nothing"
+    run(again, plugins, store, NullListener())
+    assert (store.folder(train) / ENCODER / "model.safetensors").read_bytes() == weights
+    assert (store.folder(train) / LOG).read_bytes() != log
+    assert not [warning for warning in plan(other, plugins, store).warnings if "--again" in warning]
+    assert not any(step.runs for step in plan(again, plugins, store).steps)
