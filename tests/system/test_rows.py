@@ -133,11 +133,9 @@ def test_two_readouts_are_two_rows(tmp_path: Path, encoder: Path, bench: Any, ru
     completed = bench(*command)  # the contract's row alone
     assert "0 stages run" in completed.stdout
     assert files["ours"].read_bytes() == bytes_of_both
-    warning, numbers = (line for line in completed.stderr.splitlines() if "prompt" in line)
+    (warning,) = (line for line in completed.stderr.splitlines() if "prompt" in line)
     assert "ours reads texts without the prompts that e5-small-of-ours wants ('query: ' before a query and" in warning
     assert "--set 'encode.passage_prompt=\"passage: \"'" in warning
-    assert "ours: on eight texts the mean cosine of vectors with and without prompt is 0." in numbers
-    assert "queries and passages differ in nothing (mean cosine 1.000, with prompts 0." in numbers
     prompts = ("--set", 'encode.query_prompt="query: "', "--set", 'encode.passage_prompt="passage: "')
     planned = bench("plan", *command[1:], *prompts)
     assert "prompt" not in planned.stderr
