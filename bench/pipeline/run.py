@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.config.request import Request
 from bench.core.errors import StoreError, UsageError
-from bench.core.files import explain
+from bench.core.files import Fault, explain
 from bench.core.machine import cores
 from bench.core.network import offline
 from bench.evaluation.results import Published
@@ -59,7 +59,7 @@ def run(request: Request, plugins: Plugins, store: Store, listener: Listener, re
     with offline(todo.experiment.offline), leased(store, [step.stage.key for step in todo.steps]):
         tidy(store)
         for stage in todo.again:
-            store.discard(stage)
+            store.mark(store.folder(stage), [Fault(store.folder(stage), "a log by other settings")])
         return _published(_renewed(todo, store), plugins, store, listener)
 
 

@@ -100,7 +100,7 @@ class Store:
         """Compare an artefact's files with its manifest (once a process); a thorough comparison rehashes all."""
         manifest = folder / MANIFEST
         if (folder / MARK).exists() and not thorough:
-            return [Fault(folder, f"marked as corrupt: {(folder / MARK).read_text(errors='replace')}")]
+            return [Fault(folder, f"marked to be made again: {(folder / MARK).read_text(errors='replace')}")]
         try:
             stamp, (proven, remembered) = _stamp(manifest), self._proven.get(manifest, ([], {}))
             if thorough or stamp != proven:
@@ -138,18 +138,8 @@ class Store:
         provenance: Mapping[str, Any] = read_sealed(self.folder(stage) / MANIFEST)["provenance"]
         return provenance
 
-    def discard(self, stage: Stage) -> None:
-        """Remove a stage's artefact, so that the next run makes it again. Raises `StoreError` where it cannot."""
-        folder, removed = self.folder(stage), self.root / "work" / f"{stage.name}-{stage.key}" / "old"
-        with self.writing(f"removing {folder}"), self.lock(stage.key, stage.title):
-            if folder.exists():
-                shutil.rmtree(removed, ignore_errors=True)
-                removed.parent.mkdir(parents=True, exist_ok=True)
-                folder.rename(removed)
-                shutil.rmtree(removed)
-
     def mark(self, folder: Path, faults: list[Fault]) -> None:
-        """Have the next run make a damaged artefact again, even if its file times tell nothing."""
+        """Have the next run make an artefact again, which stays until the new one is whole; outlives a kill."""
         with self.writing(f"marking {folder} as corrupt"):
             write_bytes(folder / MARK, "\n".join(f"{fault.path.name}: {fault.found}" for fault in faults).encode())
 

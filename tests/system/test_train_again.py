@@ -4,6 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bench.config.request import Request
 from bench.pipeline.plan import plan
 from bench.pipeline.run import run
@@ -22,7 +24,7 @@ SMALL: dict[str, Any] = {
 }
 
 
-def test_another_log_is_offered_and_changes_no_weight(tmp_path: Path) -> None:
+def test_another_log_is_offered_and_changes_no_weight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without `--again` nothing is trained, and one sentence says how the stored training was logged."""
     store, plugins = Store(tmp_path / "store"), load()
     request = Request(**SMALL, results=tmp_path / "results")
@@ -42,6 +44,12 @@ def test_another_log_is_offered_and_changes_no_weight(tmp_path: Path) -> None:
     again = replace(other, again=True)
     assert [step.stage.name for step in plan(again, plugins, store).steps if step.runs] == ["train"]
     assert store.state(train) == "cached", "a plan removes nothing"
+    with monkeypatch.context() as patch:
+        patch.setattr("bench.pipeline.run.carry_out", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            run(again, plugins, store, NullListener())
+    assert (store.folder(train) / LOG).read_bytes() == log, "the old one stays until the new one is whole"
+    assert [step.stage.name for step in plan(other, plugins, store).steps if step.runs] == ["train"], "it goes on"
     run(again, plugins, store, NullListener())
     assert (store.folder(train) / ENCODER / "model.safetensors").read_bytes() == weights
     assert (store.folder(train) / LOG).read_bytes() != log
