@@ -19,7 +19,7 @@ SEED ?= 0
 TARGETS ?=
 # Of `make bench`: parts of the names of rows; none for all.
 ROWS ?=
-# Seconds for all slow tests together: then the test that is running is the last one, and the run fails.
+# Seconds for all slow tests together: then the tests that are running are the last ones, and the run fails.
 SLOW_CAP ?= 2700
 
 COMMA := ,
@@ -34,7 +34,7 @@ TRAINING := $(wildcard tests/methods/[!b]*) tests/bench/training tests/bench/pip
 STAMP := $(VENV)/.installed-$(shell printf '%s' '$(TORCH)|$(EXTRAS)' | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-seeds worlds test test-processors calibration bench test-slow test-gpu test-browser lint types layers docs docs-site counts clean fuzz mutants rows release
+.PHONY: help install demo demo-seeds worlds test test-processors calibration bench test-slow test-gpu test-browser lint types layers docs docs-site counts clean fuzz mutants rows five-million release
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -100,7 +100,10 @@ mutants: $(STAMP) ## how many of 100 mutations of rules between packages the tes
 	@$(BIN)/python -m tests.mutants $(SEED)
 
 test-slow: $(STAMP) ## the tests that take minutes
-	@$(BIN)/python -m pytest -m 'slow and not gpu and not network' --durations=10 --timeout=1200 --session-timeout=$(SLOW_CAP) $(PYTEST_ARGS)
+	@bash .ci/slow $(SLOW_CAP) $(BIN)/python $(PYTEST_ARGS)
+
+five-million: $(STAMP) ## five million passages indexed, encoded and searched in 2 GiB, into docs/five-million.json; half an hour
+	@OMP_NUM_THREADS=1 BENCH_PASSAGES=5000000 BENCH_RECORD=1 $(BIN)/python -m pytest -m slow tests/system/test_five_million.py $(PYTEST_ARGS)
 
 test-gpu: $(STAMP) ## what only a GPU can show (docs/gpu.md); needs one, and EXTRAS=gpu
 	@$(BIN)/python -m pytest -m gpu tests/gpu $(PYTEST_ARGS)

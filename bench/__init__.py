@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from bench.types import Item as Item
     from bench.types import Json as Json
     from bench.types import Judgement as Judgement
-    from bench.types import Leg as Leg
     from bench.types import Macro as Macro
     from bench.types import Measure as Measure
     from bench.types import Method as Method
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from bench.types import Retriever as Retriever
     from bench.types import Run as Run
     from bench.types import Source as Source
+    from bench.types import Subset as Subset
     from bench.types import Suite as Suite
     from bench.types import Task as Task
     from bench.types import Tie as Tie

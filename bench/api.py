@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.cli.compare_formats import records, tables
-from bench.cli.run import carry_through
+from bench.cli.run import run_with_progress
 from bench.config.request import Names, Request, store_folder
 from bench.core.network import offline
 from bench.evaluation.compare.comparison import Compared, CompareOptions
@@ -55,7 +55,7 @@ def run(
     plugins: Sequence[object] = (),
     **options: Any,
 ) -> Outcome:
-    """Run methods on suites, with progress unless `quiet`, and return the scored legs.
+    """Run methods on suites, with progress unless `quiet`, and return the scored subsets.
 
     For instance `bench.run("bm25,msm", "mrtydi", tasks=["sw", "fi"], sets={"budget.tokens": 100_000})`.
 
@@ -74,15 +74,15 @@ def run(
         loaded, store = load(extra=plugins), Store(request.store)
         if quiet:
             return pipeline.run(request, loaded, store, NullListener())
-        return carry_through(request, loaded, store)[0]
+        return run_with_progress(request, loaded, store)[0]
 
 
 def _request(methods: Request | Names, suites: Names, options: dict[str, Any]) -> Request:
-    return methods if isinstance(methods, Request) else Request.of(methods, suites, **options)
+    return methods if isinstance(methods, Request) else Request.from_options(methods, suites, **options)
 
 
 class Comparisons(tuple[Compared, ...]):
-    """Comparisons, one for each setting and kind of data in which all systems have results."""
+    """Comparisons, one for each regime and kind of data in which all systems have results."""
 
     __slots__ = ()
 
@@ -104,10 +104,10 @@ def compare(*systems: Folder, suite: str, results: Folder = "results", **options
     """Test systems against each other on the results of a folder, as `bench compare` does.
 
     Args:
-        systems: labels, `LABEL:SETTING`, or paths to result files.
+        systems: labels, `LABEL:REGIME`, or paths to result files.
         suite: whose results are compared.
         results: the folder.
-        options: fields of `CompareOptions`: `data`, `setting`, `measure`, `queries`, `data_dir`.
+        options: fields of `CompareOptions`: `data`, `regime`, `measure`, `queries`, `data_dir`.
     """
     compare_options = CompareOptions(**{"by_task": True, **options})
     return Comparisons(compare_results([*map(str, systems)], Path(results), load().suite(suite), compare_options))
@@ -118,7 +118,7 @@ def score(
 ) -> External:
     """Score a TREC run file against judgements (`qrels`), or a task (`suite` and `task`), as `bench score` does.
 
-    `options` are those of the command: `tie` with `qrels`; `leg`, `data`, `data_dir`, `sets` and `store` with a task.
+    `options` are those of the command: `tie` with `qrels`; `subset`, `data`, `data_dir`, `sets`, `store` with a task.
     """
     store = Store(Path(options.pop("store", None) or store_folder()))
     names = measures if isinstance(measures, str) else " ".join(measures or ())

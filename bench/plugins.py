@@ -13,7 +13,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
@@ -196,12 +196,7 @@ def load(
             for candidate in candidates
             if {canonical(candidate.name), canonical(candidate.distribution)} & set(names)
         ]
-    vetted = [_vet(candidate) for candidate in _distinct([*candidates, *map(_from_object, extra)])]
-    return _gather(
-        [candidate for candidate in vetted if isinstance(candidate, _Sound)],
-        [candidate for candidate in vetted if isinstance(candidate, Broken)],
-        names,
-    )
+    return _gather(_distinct([*candidates, *map(_from_object, extra)]), names)
 
 
 def own_package(name: str) -> ModuleType:
@@ -242,15 +237,6 @@ class _Candidate:
     fetch: Callable[[], object]
 
 
-@dataclass(frozen=True)
-class _Sound:
-    """A plugin that keeps its promises, and all that it brings by kind."""
-
-    candidate: _Candidate
-    plugin: object
-    brings: Mapping[str, Sequence[Any]]
-
-
 def _fetch(entry: EntryPoint, distribution: str) -> object:
     """Import what an entry point names; one of ours only from where ours are."""
     if distribution == OWN_DISTRIBUTION:
@@ -289,34 +275,30 @@ def _restriction(environ: Mapping[str, str], candidates: Iterable[_Candidate]) -
     return tuple(map(canonical, typed))
 
 
-def _vet(candidate: _Candidate) -> _Sound | Broken:
-    """Load one plugin, alone with the hooks, and collect what it brings; whatever goes wrong is its reason."""
-    try:
-        plugin = candidate.fetch()
-        manager = _new_manager()
-        manager.register(plugin, candidate.name)
-        _check_hooks(plugin, manager)
-        return _Sound(candidate, plugin, {name: _collect(manager, kind) for name, kind in _KINDS.items()})
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # third-party code may raise anything, as `pytest.importorskip` does
-        return Broken(candidate.name, candidate.distribution, _reason_of(error), traceback.format_exc())
-
-
-def _gather(sound: Iterable[_Sound], broken: Iterable[Broken], names: tuple[str, ...] | None) -> Plugins:
-    """Join the sound plugins; a name with several owners goes to none of them."""
-    manager = _new_manager()
+def _gather(candidates: Iterable[_Candidate], names: tuple[str, ...] | None) -> Plugins:
+    """Load plugins and join those that keep their promises; a name with several owners goes to none of them."""
+    manager, broken = _new_manager(), list[Broken]()
     shelves: dict[str, dict[str, list[Owned[Any]]]] = {kind: {} for kind in _KINDS}
     loaded: dict[str, str] = {}
-    for plugin in sound:
-        if plugin.plugin in manager.get_plugins():
+    for candidate in candidates:
+        name, distribution, module = candidate.name, candidate.distribution, candidate.module
+        try:
+            plugin, solitary = candidate.fetch(), _new_manager()
+            solitary.register(plugin, name)
+            _check_hooks(plugin, solitary)
+            brings = {key: _collect(solitary, kind) for key, kind in _KINDS.items()}
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # third-party code may raise anything, as `pytest.importorskip` does
+            broken.append(Broken(name, distribution, _reason_of(error), traceback.format_exc()))
+            continue
+        if plugin in manager.get_plugins():
             continue  # two entry points name the same object: one plugin
-        manager.register(plugin.plugin, plugin.candidate.name)
-        loaded[plugin.candidate.name] = f"{plugin.candidate.distribution} ({plugin.candidate.module})"
-        for kind, items in plugin.brings.items():
+        manager.register(plugin, name)
+        loaded[name] = f"{distribution} ({module})"
+        for kind, items in brings.items():
             for item in items:
-                owned = Owned(item, plugin.candidate.name, plugin.candidate.distribution, plugin.candidate.module)
-                shelves[kind].setdefault(item.name, []).append(owned)
+                shelves[kind].setdefault(item.name, []).append(Owned(item, name, distribution, module))
     single = {
         kind: MappingProxyType({name: owners[0] for name, owners in items.items() if len(owners) == 1})
         for kind, items in shelves.items()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bench.core.lazy import lazy
 
 if TYPE_CHECKING:
-    from bench.core.contract import SEPARATOR as SEPARATOR
+    from bench.core.encoder_config import SEPARATOR as SEPARATOR
     from bench.core.files import write_bytes as write_bytes
     from bench.core.order import order as order
     from bench.core.publications import Release as Release
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from bench.data.mini.settings import WorldSettings as WorldSettings
     from bench.data.pairs import concatenate as concatenate
     from bench.data.pairs import dpr as dpr
-    from bench.data.pairs import from_leg as from_leg
+    from bench.data.pairs import from_subset as from_subset
     from bench.data.pairs import irds_pairs as irds_pairs
     from bench.data.pairs import load_pairs as load_pairs
     from bench.data.pairs import squad as squad
@@ -59,21 +59,21 @@ if TYPE_CHECKING:
     from bench.data.pairs.sources import reader as reader
     from bench.data.pairs.sources import with_unique_queries as with_unique_queries
     from bench.evaluation.measures.aggregate import mean as mean
+    from bench.evaluation.measures.builtin import average_precision as average_precision
+    from bench.evaluation.measures.builtin import precision as precision
+    from bench.evaluation.measures.builtin import reciprocal_rank as reciprocal_rank
+    from bench.evaluation.measures.builtin import relevant as relevant
     from bench.evaluation.measures.checks import judged as judged
     from bench.evaluation.measures.evaluate import Qrels as Qrels
     from bench.evaluation.measures.evaluate import evaluate as evaluate
     from bench.evaluation.measures.evaluate import without_identical as without_identical
-    from bench.evaluation.measures.list_type import average_precision as average_precision
-    from bench.evaluation.measures.list_type import precision as precision
-    from bench.evaluation.measures.list_type import reciprocal_rank as reciprocal_rank
-    from bench.evaluation.measures.list_type import relevant as relevant
     from bench.evaluation.measures.specs import MeasureSpec as MeasureSpec
     from bench.evaluation.measures.specs import parse as parse
     from bench.evaluation.measures.trec_type import judge as judge
     from bench.types import Answers as Answers
     from bench.types import Candidates as Candidates
     from bench.types import DataRequest as DataRequest
-    from bench.types import FineTuning as FineTuning
+    from bench.types import FineTuneStep as FineTuneStep
     from bench.types import OfficialScorer as OfficialScorer
     from bench.types import PairFormat as PairFormat
     from bench.types import Readout as Readout

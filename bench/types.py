@@ -20,12 +20,12 @@ from bench.core.records import Corpus as Corpus
 from bench.core.records import Item as Item
 from bench.core.records import Json as Json
 from bench.core.records import Judgement as Judgement
-from bench.core.records import Leg as Leg
 from bench.core.records import OfficialScorer as OfficialScorer
 from bench.core.records import Ranking as Ranking
 from bench.core.records import Readout as Readout
 from bench.core.records import Run as Run
 from bench.core.records import Source as Source
+from bench.core.records import Subset as Subset
 from bench.core.records import Task as Task
 from bench.core.records import Tie as Tie
 from bench.core.records import TrainingPair as TrainingPair
@@ -33,16 +33,16 @@ from bench.core.records import TrainingPair as TrainingPair
 if TYPE_CHECKING:
     from bench.config.base import Config
     from bench.config.spaces import Space
-    from bench.core.contract import Contract, Encoder, Trainer
+    from bench.core.encoder_config import Encoder, EncoderConfig, Trainer
     from bench.core.publications import Release, Reported
     from bench.core.workspace import Workspace
 
 T = TypeVar("T")
 
-Parallel = Literal["", "legs", "tasks"]
-"""Where queries of one id ask one question: nowhere, in the legs of a task, in all tasks of a suite."""
+Parallel = Literal["", "subsets", "tasks"]
+"""Where queries of one id ask one question: nowhere, in the subsets of a task, in all tasks of a suite."""
 
-SETTINGS = ("unsupervised", "english", "multilingual", "few-shot")
+REGIMES = ("unsupervised", "english", "multilingual", "few-shot")
 """How a pretrained encoder may have been tuned before the test."""
 
 
@@ -51,7 +51,7 @@ class Macro:
     """An average over tasks: the unweighted mean of its members, each a task id or a nested average."""
 
     name: str  # how tables call it, e.g. `Avg. (14)`
-    # task ids (without `mini/` and its like), one leg of a task (`tatoeba/fra-eng:eng-fra`) and nested averages; all
+    # task ids (without `mini/` and its like), one subset of a task (`tatoeba/fra-eng:eng-fra`) and nested averages; all
     # must be there, or there is no average
     members: tuple[str | Macro, ...]
     note: str = ""  # what a reader must know, e.g. which data sets are left out
@@ -71,7 +71,7 @@ class DataRequest:
 
 
 @dataclass(frozen=True)
-class FineTuning:
+class FineTuneStep:
     """One fine-tuning on pairs. A recipe is one, or several of which each goes on from the one before."""
 
     name: str  # of the pairs, e.g. `nq` or `mrtydi-train`; recorded with results
@@ -99,7 +99,7 @@ class PairFormat:
 
 @dataclass(frozen=True)
 class Suite:
-    """A benchmark as a plugin: its tasks, measures, settings, averages and protocol card."""
+    """A benchmark as a plugin: its tasks, measures, regimes, averages and protocol card."""
 
     name: str  # canonical, e.g. `beir`
     version: str  # changes whenever a task's content or protocol as read by us changes; part of the score key
@@ -107,7 +107,7 @@ class Suite:
     summary: str  # one sentence
     citation: str  # BibTeX or a reference line
     licence: str  # of the data, in a sentence
-    settings: tuple[str, ...]  # the settings that it has a recipe for; `unsupervised` needs none
+    regimes: tuple[str, ...]  # the regimes that it has a recipe for; `unsupervised` needs none
     data: tuple[str, ...]  # the values of `--data` that it can serve
     # names without the suite's prefix (`scifact`), in the suite's order, for a value of `--data`
     task_names: Callable[[str], tuple[str, ...]]
@@ -126,17 +126,17 @@ class Suite:
     dev_names: Callable[[str], tuple[str, ...]] | None = None
     # the benchmark that a substitute replaces, e.g. `mrtydi`; its numbers are comparable with no published ones, and
     # say so wherever they show. Empty for a benchmark itself
-    stands_for: str = ""
+    proxy_for: str = ""
     # → its official files, for `bench data`; None where it has none
     releases: Callable[[], Sequence[Release]] | None = None
     # → what papers printed for it; None where nothing is known
     reported: Callable[[], Sequence[Reported]] | None = None
-    # by setting and name, how encoders are tuned before the test, the default recipe first (`--set tune.recipe=NAME`
+    # by regime and name, how encoders are tuned before the test, the default recipe first (`--set tune.recipe=NAME`
     # chooses another). The same for every method, so that only pretraining differs
-    recipes: Mapping[str, Mapping[str, tuple[FineTuning, ...]]] = field(default_factory=dict)
+    recipes: Mapping[str, Mapping[str, tuple[FineTuneStep, ...]]] = field(default_factory=dict)
     # forms of training files that its release alone has, for `bench data audit`
     pair_formats: tuple[PairFormat, ...] = ()
-    # where queries of one id ask one question again, e.g. in another language: in the `legs` of a task, or in all
+    # where queries of one id ask one question again, e.g. in another language: in the `subsets` of a task, or in all
     # `tasks`; ids may begin or end with the task's name (`57_en`). Tests draw questions, not queries
     parallel: Parallel = ""
 
@@ -148,7 +148,7 @@ class Retriever(Protocol):
         """Write everything that `search` needs under `work.out`.
 
         Long work is cut into parts (`work.parts`), which outlive a kill; the bytes written must not depend on where it
-        was interrupted. Returns facts worth showing (counts, sizes), which are saved with the artefact.
+        was interrupted. Returns metadata worth showing (counts, sizes), which is saved with the artefact.
         """
 
     def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[Ranking]:
@@ -183,7 +183,7 @@ class Preset:
     # one: the mean over what was run)
     task: str = ""
     measure: str = ""  # ours, e.g. `accuracy`; empty for the suite's primary one
-    setting: str = ""  # how the encoder is tuned where the user says nothing; empty for `unsupervised`
+    regime: str = ""  # how the encoder is tuned where the user says nothing; empty for `unsupervised`
     # the label in `GridCell.reported` that is compared with ours; empty where there is one label only
     reported_measure: str = ""
     # what the profile `paper` trains it from, on and for: as `--backbone` and `--corpus` take them, changes of the
@@ -234,13 +234,13 @@ class Method:
     citation: str  # BibTeX or a reference line
     config: type[Config]  # the frozen config class; torch-free
     # config → `Retriever`: a callable, or its name as `package.module:Name`, which is imported when it is first needed.
-    # With a `contract` it is (config, encoder) → `Retriever`: a dense method that indexes in its own way, e.g. by
-    # clusters or by several vectors a passage; `encoder` is the trained one (`bench.core.contract.Encoder`). None for a
+    # With a `encoder_config` it is (config, encoder) → `Retriever`: a dense method that indexes in its own way, e.g. by
+    # clusters or by several vectors a passage; `encoder` is the trained one (`bench.types.Encoder`). None for a
     # dense method whose vectors the harness searches
     retriever: str | Callable[..., Retriever] | None = None
     # config → how its encoder reads texts (dense methods; torch-free)
-    contract: Callable[[Any], Contract] | None = None
-    # config → `bench.core.contract.Trainer`, given like `retriever`; None for a method without training
+    encoder_config: Callable[[Any], EncoderConfig] | None = None
+    # config → `bench.core.encoder_config.Trainer`, given like `retriever`; None for a method without training
     trainer: str | Callable[[Any], Trainer] | None = None
     # (config, language of the corpus) → what the config leaves open and the language decides (e.g. the analyzer).
     # Hashed and recorded. Raises `UsageError` if something it needs is not installed
@@ -251,14 +251,14 @@ class Method:
     # it has a backbone and is pretrained on a corpus (`--backbone`, `--corpus` and `--device` apply)
     trains: bool = True
     learns: bool = True  # from random weights on a corpus with planted topics; false for objectives that promise none
-    settings: tuple[str, ...] = SETTINGS  # the settings that it can be tuned for
+    regimes: tuple[str, ...] = REGIMES  # the regimes that it can be tuned for
     presets: Mapping[str, Preset] = field(default_factory=dict)  # named configs
     # what `bench sweep` searches, by config key without the `method.` prefix; empty where nothing is tuned
     space: Mapping[str, Space] = field(default_factory=dict)
     # its card, Markdown, kept with every result: a callable that returns it, or the package whose `README.md` it is
     # (`__name__`). None for summary and citation alone
     describe: str | Callable[[], str] | None = None
-    # config → `bench.core.contract.Encoder`, given like `retriever`: vectors by whatever means (numpy, ONNX, an API),
+    # config → `bench.types.Encoder`, given like `retriever`: vectors by whatever means (numpy, ONNX, an API),
     # which the harness stores and searches. Nothing is trained or tuned. They are compared by cosine where neither the
     # task nor `encode.similarity` says otherwise
     encoder: str | Callable[[Any], Encoder] | None = None
@@ -328,7 +328,7 @@ class PretrainingCorpus:
     sha256: Mapping[str, str] = field(default_factory=dict)  # name of a file → its published checksum
     mix: str = ""  # parts and weights, as `--corpus` takes them, in place of addresses
     used: Mapping[str, str] = field(default_factory=dict)  # paper → what it trained on
-    stands_for: str = ""  # text that nobody can have and that this replaces, in a phrase
+    proxy_for: str = ""  # text that nobody can have and that this replaces, in a phrase
 
 
 @dataclass(frozen=True)

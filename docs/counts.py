@@ -15,8 +15,10 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from pydantic.fields import FieldInfo
+
 from bench import plugins
-from bench.config.fields import flat, leaves_of, source_of
+from bench.config.fields import Kind, flat, harness_key, leaves_of, source_of
 from bench.config.layers import describe
 from bench.config.profiles import PROFILES
 from bench.core.errors import UsageError
@@ -29,10 +31,11 @@ _MOST_TARGETS = 4  # methods of one name that a call through an object may lead 
 _SHOWN = 4  # presets and the like that one line of the page names
 
 KEPT_BECAUSE = {
-    "method.vocabulary": "decides most of the time of masked prediction on a small machine",
-    "method.probe_every": "users watch their own trainings by it",
-    "method.probe_pairs": "users watch their own trainings by it",
-    "method.probe_languages": "users watch their own trainings by it",
+    "train.vocabulary": "decides most of the time of masked prediction on a small machine",
+    "train.probe_every": "users watch their own trainings by it",
+    "train.probe_pairs": "users watch their own trainings by it",
+    "train.probe_languages": "users watch their own trainings by it",
+    "method.precision": "ready models are read in either, whatever trainings run in",
     "method.margin_sign": "Auto-MLM's equation 6 is printed with the other sign",
     "method.automlm_side": "Auto-MLM leaves open whose tokens are hidden; an ablation varies it",
     "method.automlm_detach": "an ablation of Auto-MLM varies it",
@@ -40,7 +43,6 @@ KEPT_BECAUSE = {
     "method.inbatch_cross_language": "CCP's formula and its text disagree",
     "method.abn.order": "CCP's algorithm 1 and its text disagree; an ablation varies it",
     "post.rotation.init": "calibration is varied by an experiment; CCP's own start is adversarial",
-    "rerank.train.precision": "saves time on GPUs",
 }
 """Why settings stay that nothing in the repository sets."""
 
@@ -61,7 +63,7 @@ def _values_set() -> Iterator[tuple[str, str]]:
             for values in (preset.values, *(cell.values for cell in preset.cells)):
                 yield from ((f"method.{key}", f"`{method.name}/{name}`") for key, _ in flat(values))
     for profile in PROFILES.values():
-        own = [f"method.{key}" for key in (*profile.of_methods, *profile.most)]
+        own = [f"method.{key}" for key in profile.most]
         yield from ((key, f"profile {profile.name}") for key in (*own, *dict(flat(profile.values))))
     for name, suite in plugins.load().suites.items():
         recipes = [recipe for by_name in suite.value.recipes.values() for recipe in by_name.values()]
@@ -187,10 +189,20 @@ def _reads_request(tree: ast.AST) -> bool:
 
 def constants() -> dict[str, tuple[object, str]]:
     """Return the constants by the key that each had as a setting: value and source."""
-    leaves = leaves_of(RunConfig, constants=True)
+    return {key: (leaf.default, source_of(leaf)) for key, leaf in _retired("constant").items()}
+
+
+def moved() -> dict[str, str]:
+    """Return the key of the harness's setting by each key that was a setting of its own."""
+    return {key: harness_key(leaf) for key, leaf in _retired("shared").items()}
+
+
+def _retired(kind: Kind) -> dict[str, FieldInfo]:
+    """Return the fields of a kind, of the harness and of all methods, by the key that each had as a setting."""
+    leaves = leaves_of(RunConfig, kind=kind)
     for method in methods():
-        leaves = {**leaves_of(method.config, "method.", constants=True), **leaves}
-    return {key: (leaf.default, source_of(leaf)) for key, leaf in leaves.items()}
+        leaves = {**leaves_of(method.config, "method.", kind=kind), **leaves}
+    return leaves
 
 
 def settings_page() -> str:
@@ -209,6 +221,15 @@ def settings_page() -> str:
         "| key | fixed at | source |",
         "|---|---|---|",
         *(f"| `{key}` | {_cell(value)} | {_cell(source)} |" for key, (value, source) in sorted(constants().items())),
+        "",
+        "## Keys that moved",
+        "",
+        "What every training declared for itself is one setting of the harness since 0.2.0; the old key is refused",
+        "with the new one.",
+        "",
+        "| key | is now |",
+        "|---|---|",
+        *(f"| `{key}` | `{new_key}` |" for key, new_key in sorted(moved().items())),
         "",
         "## Settings of the harness",
         "",

@@ -22,7 +22,7 @@ PLANNED = bench.Request(
     methods=("bm25+crop",),
     suites=("mrtydi",),
     tasks=("sw",),
-    settings=("unsupervised", "english"),
+    regimes=("unsupervised", "english"),
     rerank="trained",
     sets=("tune.mine=self", "post.kind=calibrate"),
     store=ROOT / "build" / "empty",  # nothing is written there: the embedded world has no files

@@ -96,7 +96,7 @@ def corpus(one: PretrainingCorpus, known: Corpora) -> Iterator[str]:
         "revision": f"`{one.revision}`" if one.revision else "",
         "to fetch": about_size(parts),
         "made of": f"`{one.mix}`" if one.mix else "",
-        "in place of": one.stands_for,
+        "in place of": one.proxy_for,
         "files": "<br>".join(f"`{url}`" for url in one.urls),
         "typed": f"`--corpus {one.name}`, `bench data fetch {one.name} --languages …`",
     }
@@ -128,7 +128,7 @@ def suite_row(one: Suite) -> tuple[object, ...]:
     spoken = {code for name in tasks for code in name.split("-")} if all(map(_LANGUAGES.fullmatch, tasks)) else ()
     sizes = [file.size for file in (one.releases() if one.releases else ())]
     held = sizes_text(sum(filter(None, sizes)), sizes.count(None)) if sizes else "—"
-    asked = f"{one.summary} {mark(one.stands_for).capitalize()}".strip()
+    asked = f"{one.summary} {mark(one.proxy_for).capitalize()}".strip()
     papers = dict.fromkeys(row.paper for row in (one.reported() if one.reported else ()))
     return asked, len(spoken) or "—", len(tasks), held, one.licence, ", ".join(papers)
 

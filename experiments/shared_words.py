@@ -17,13 +17,13 @@ from suites import tatoeba
 def shared(name: str, data: Path) -> dict[str, dict[str, int]]:
     """Return, for each direction of a pair and each question, how many words it shares: 0, 1, or 2 for more."""
     by_direction = {}
-    for leg in tatoeba.SUITE.load(name, DataRequest("official", data, offline=True)).legs:
-        texts = {item.id: set(re.findall(r"\w{2,}", item.text.lower())) for item in leg.corpus.items.read()}
-        questions = {item.id: set(re.findall(r"\w{2,}", item.text.lower())) for item in leg.queries.read()}
+    for subset in tatoeba.SUITE.load(name, DataRequest("official", data, offline=True)).subsets:
+        texts = {item.id: set(re.findall(r"\w{2,}", item.text.lower())) for item in subset.corpus.items.read()}
+        questions = {item.id: set(re.findall(r"\w{2,}", item.text.lower())) for item in subset.queries.read()}
         counts: dict[str, int] = defaultdict(int)
-        for row in leg.qrels.read() if leg.qrels else ():
+        for row in subset.qrels.read() if subset.qrels else ():
             counts[row.query] = max(counts[row.query], min(2, len(questions[row.query] & texts[row.document])))
-        by_direction[leg.name] = dict(counts)
+        by_direction[subset.name] = dict(counts)
     return by_direction
 
 
@@ -32,9 +32,11 @@ def main(data: Path, results: Path) -> None:
     words = {name: shared(name, data) for name in Path("experiments/tasks/tatoeba").read_text().strip().split(",")}
     for folder in sorted(results.glob("official/tatoeba/unsupervised/*/seed-0")):
         values: dict[int, list[float]] = defaultdict(list)
-        for name, legs in words.items():
-            for leg, counts in legs.items():
-                table = json.loads(gzip.decompress((folder / f"per-query/tatoeba/{name}/{leg}.json.gz").read_bytes()))
+        for name, subsets in words.items():
+            for subset, counts in subsets.items():
+                table = json.loads(
+                    gzip.decompress((folder / f"per-query/tatoeba/{name}/{subset}.json.gz").read_bytes())
+                )
                 for query, value in zip(table["queries"], table["measures"]["accuracy"], strict=True):
                     values[counts[query]].append(value)
         columns = (

@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 
 from bench.core.errors import BenchError, StoreError, UsageError
 from bench.core.files import explain
-from bench.evaluation.results.read import Result, result, result_files
+from bench.evaluation.results.read import Result, require_place, result, result_files
 from leaderboard.pages import ablations, compare, cost, index, methods, protocols, reported, runs, suites
 from leaderboard.records import NEAR, Records
 from leaderboard.site.boards import COPY, Board, boards
 from leaderboard.site.render import Family, Renderer, assets, resolve_links
-from leaderboard.site.site import Catalogue, OmittedBundle, Site, row_id
+from leaderboard.site.site import Catalogue, Site, row_id
 from leaderboard.site.verify import errors, too_large
 
 LIST = "site.json"
@@ -53,14 +53,14 @@ class BuiltSite:
         pages: its boards, as its list has them.
         files: number of files.
         bytes: their size.
-        omitted: bundles that cannot be read or shown.
+        omitted: why bundles cannot be read or shown, by their folder below the results folder.
     """
 
     folder: Path
     pages: tuple[dict[str, Any], ...]
     files: int
     bytes: int
-    omitted: tuple[OmittedBundle, ...]
+    omitted: Mapping[str, str]
 
 
 @contextmanager
@@ -103,7 +103,7 @@ def build(
     """
     results, omitted = _readable(folder)
     if not results and omitted:
-        raise StoreError(f"no result can be shown; the first: {omitted[0].reason}", where=folder)
+        raise StoreError(f"no result can be shown; the first: {next(iter(omitted.values()))}", where=folder)
     if not results:
         hint = f"type `bench run --results {folder}` to make some, or name another folder by --results"
         raise UsageError(where=folder, found="no results", expected="at least one", hint=hint)
@@ -113,7 +113,7 @@ def build(
     tables = partial(boards, cache=cache, records=records)
 
     def make(sound_results: Sequence[Result], broken: Mapping[Path, str]) -> tuple[Site, dict[str, bytes]]:
-        bundles = [OmittedBundle(path.parent.relative_to(folder).as_posix(), why) for path, why in broken.items()]
+        bundles = {path.parent.relative_to(folder).as_posix(): why for path, why in broken.items()}
         site = Site(
             results=tuple(sound_results),
             boards=tuple(tables(sound_results)),
@@ -122,7 +122,7 @@ def build(
             days=days,
             runs=runs,
             records=records,
-            omitted=(*omitted, *bundles),
+            omitted=omitted | bundles,
         )
         content = files(site)
         _check(content)
@@ -134,8 +134,8 @@ def build(
         {
             "page": f"{board.stem}.html",
             "suite": board.suite,
-            "stands_for": board.proxy_for or None,
-            "setting": board.setting,
+            "proxy_for": board.proxy_for or None,
+            "regime": board.regime,
             "data": board.data,
             "measure": board.measure,
             "systems": len(board.all_rows),
@@ -151,7 +151,7 @@ def build(
         "days": {row: day for row, day in first_days.items() if day},
     }
     if site.omitted:  # the reasons name folders of this machine
-        listing["left_out"] = [bundle.folder for bundle in site.omitted]
+        listing["left_out"] = list(site.omitted)
     content[LIST] = (json.dumps(listing, indent=1, ensure_ascii=False) + "\n").encode()
     try:
         _replace(out, content)
@@ -177,7 +177,7 @@ def trial(
         numbers.
     """
     content = candidates[0].content
-    existing, _ = _readable(folder / content.data / content.suite.name / content.setting)
+    existing, _ = _readable(folder / content.data / content.suite.name / content.regime)
     new = {(result.content.system.hash, result.content.seed) for result in candidates}
     existing = [result for result in existing if (result.content.system.hash, result.content.seed) not in new]
     tables = partial(boards, cache=cache, records=records)
@@ -194,14 +194,16 @@ def trial(
     return {result.path: broken[result.path] for result in candidates if result.path in broken}, notes
 
 
-def _readable(folder: Path) -> tuple[list[Result], list[OmittedBundle]]:
-    """Return the results of a folder, and those that are not as they were written."""
-    results, omitted = [], []
+def _readable(folder: Path) -> tuple[list[Result], dict[str, str]]:
+    """Return the results of a folder, and what is wrong with those that are not as they were written, by folder."""
+    results, omitted = [], {}
     for path in result_files(folder):
         try:
-            results.append(result(path))
+            readable = result(path)
+            require_place(folder, readable)
+            results.append(readable)
         except BenchError as error:
-            omitted.append(OmittedBundle(path.parent.relative_to(folder).as_posix(), str(error)))
+            omitted[path.parent.relative_to(folder).as_posix()] = str(error)
     return results, omitted
 
 
@@ -233,7 +235,7 @@ def build_without_broken(
             sound: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
             for result in results:
                 content = result.content
-                group = sound[content.data, content.suite.name, content.setting]
+                group = sound[content.data, content.suite.name, content.regime]
                 if cause := _cause(partial(tables, [*group, result])):
                     broken[result.path] = cause
                 else:

@@ -19,7 +19,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bench.core.errors import StoreError
 from bench.core.files import explain, read_sealed, sha256_file, write_sealed
-from bench.evaluation.results.format import ACCEPTED, ACCEPTED_SCHEMA, Accepted, Content, LegName, Sha256, TaskId, Text
+from bench.evaluation.results.format import (
+    ACCEPTED,
+    ACCEPTED_SCHEMA,
+    Accepted,
+    Content,
+    Sha256,
+    SubsetName,
+    TaskId,
+    Text,
+)
 from bench.evaluation.results.read import Result
 
 EXCEPTIONS = "exceptions.txt"
@@ -32,15 +41,12 @@ ONLY_RECOMPUTED = (
 
 
 class Basis(StrEnum):
-    """What was done to verify a row."""
+    """What was done to verify a row, the weakest first; a system is verified as far as its weakest seed."""
 
     SUBMITTED = "not verified"
     RUN_HERE = "run here"
     RECOMPUTED = "recomputed here"
     REPRODUCED = "reproduced elsewhere"
-
-
-_STRENGTH = list(Basis)
 
 
 @dataclass(frozen=True)
@@ -70,11 +76,6 @@ class Verification:
         """The basis in words, as pages and files show it: `reproduced elsewhere by …`."""
         return f"{self.basis} by {self.by}" if self.by else str(self.basis)
 
-    @property
-    def strength(self) -> int:
-        """Order of the bases; a system is verified as far as its weakest seed."""
-        return _STRENGTH.index(self.basis)
-
 
 class Reproduction(BaseModel):
     """What `bench reproduce --json` reported, when it was recorded, and who ran it."""
@@ -82,13 +83,13 @@ class Reproduction(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     verdict: Literal["OK", "close"]
-    when: Text
+    date: Text
     by: Text
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What was recomputed of a result, by task and leg; legs without any of it are left out.
+    """What was recomputed of a result, by task and subset; subsets without any of it are left out.
 
     Args:
         recomputed: names of recomputed numbers.
@@ -104,19 +105,19 @@ class Findings:
 class Record(Accepted):
     """What was found when a result was checked; the result file names the checksums of all files of its bundle.
 
-    `data` are digests of the judgements that were used, by task and leg.
+    `data` are digests of the judgements that were used, by task and subset.
     """
 
-    format_: Literal["retrieval-bench/accepted/1"] = Field(alias="schema")
-    data: dict[TaskId, dict[LegName, Sha256]] = Field(default_factory=dict)
+    format_: Literal["retrieval-bench/accepted/2"] = Field(alias="schema")
+    data: dict[TaskId, dict[SubsetName, Sha256]] = Field(default_factory=dict)
     reproduced: Reproduction | None = None
 
     def covers(self, content: Content) -> bool:
         """Whether every number of a result was recomputed."""
         return all(
-            {*leg.measures, *leg.official} <= set(self.recomputed.get(task, {}).get(name, ()))
-            for task, legs in content.tasks.items()
-            for name, leg in legs.items()
+            {*subset.measures, *subset.official} <= set(self.recomputed.get(task, {}).get(name, ()))
+            for task, subsets in content.tasks.items()
+            for name, subset in subsets.items()
         )
 
 
@@ -183,7 +184,7 @@ class Records:
             "schema": ACCEPTED_SCHEMA,
             "result": digest,
             "version": version("retrieval-bench"),
-            "when": time,
+            "date": time,
             **vars(findings),
         }
         try:
@@ -210,10 +211,10 @@ class Records:
             return f"{verification.state}: no maintainer has recorded a check."
         detail = record.said
         if record.reproduced:
-            detail = f"{verification.title} ({record.reproduced.verdict}, {record.reproduced.when})"
+            detail = f"{verification.title} ({record.reproduced.verdict}, {record.reproduced.date})"
         elif not verification.verified and not record.not_recomputed:
             detail = "its record covers only some of its numbers"
-        outcome = f"{verification.state}: {detail} ({record.when}, by version {record.version})."
+        outcome = f"{verification.state}: {detail} ({record.date}, by version {record.version})."
         return f"{outcome} {ONLY_RECOMPUTED}." if verification.basis is Basis.RECOMPUTED else outcome
 
     @cached_property

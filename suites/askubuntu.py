@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 import bench.suites as face
-from bench import Corpus, Leg
+from bench import Corpus, Subset
 from bench.suites import DataRequest, Release, official
 from suites import readouts
 from suites.common import (
@@ -52,8 +52,8 @@ _RELEASED = (  # name, size, sha256, tasks; of the texts no checksum was publish
 )
 
 
-def legs(name: str, _split: str, request: DataRequest) -> Leg:
-    """Return the leg of a split; `UsageError` if the folder or the file of candidates is missing.
+def subsets(name: str, _split: str, request: DataRequest) -> Subset:
+    """Return the subset of a split; `UsageError` if the folder or the file of candidates is missing.
 
     The texts may be missing: then runs from elsewhere can be scored, and reading a text raises `UsageError`.
     """
@@ -73,7 +73,7 @@ def legs(name: str, _split: str, request: DataRequest) -> Leg:
         expected="the text of the questions (id, title and body separated by tabs, about 167,000 lines)",
         hint=f"put the file of {URL} there. Without it runs from elsewhere can be scored, but none can be made",
     )
-    return Leg(
+    return Subset(
         "",
         reader.select(texts, lists, "queries"),
         reader.judgements(path, f"{identity} qrels"),
@@ -84,11 +84,11 @@ def legs(name: str, _split: str, request: DataRequest) -> Leg:
     )
 
 
-def mini_legs(name: str, _split: str, world: face.WorldSettings) -> Leg:
-    """Return the leg of a split of the embedded world."""
+def mini_subsets(name: str, _split: str, world: face.WorldSettings) -> Subset:
+    """Return the subset of a split of the embedded world."""
     parts = face.mini.duplicates(name, world)
     corpus = Corpus(f"{world.corpus}/{NAME}/{name}", parts.corpus, ENGLISH)
-    return Leg("", parts.queries, parts.qrels, corpus, ENGLISH, candidates=parts.candidates)
+    return Subset("", parts.queries, parts.qrels, corpus, ENGLISH, candidates=parts.candidates)
 
 
 BENCHMARK = Benchmark(
@@ -97,9 +97,9 @@ BENCHMARK = Benchmark(
         ("AP", "RR", "P@1", "P@5"), "list", 20, official=(NAME,), similarity="cos", readout=readouts.AUTO_MLM
     ),
     tasks=(*SPLITS, WITH_BODY),
-    legs=legs,
+    subsets=subsets,
     mini=tuple(SPLITS),
-    mini_legs=mini_legs,
+    mini_subsets=mini_subsets,
     macros=(
         average(NAME, "Test", ("test",), "the split that the papers' numbers fit; dev is there to choose settings by"),
     ),

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import bench.suites as face
-from bench import Corpus, Item, Judgement, Leg, Macro, Source, Task, UsageError
-from bench.suites import DataRequest, Release, TrainingPair, beir, from_leg, official, with_dev
+from bench import Corpus, Item, Judgement, Macro, Source, Subset, Task, UsageError
+from bench.suites import DataRequest, Release, TrainingPair, beir, from_subset, official, with_dev
 from suites import readouts
 from suites.common import ENGLISH, Benchmark, ScoringProtocol, average, brings, markdown, metadata, table
 from suites.tunings import MARCO_CONTRIEVER, SUPERVISED, few_shot, single, unleaked
@@ -84,7 +84,7 @@ def load(name: str, request: DataRequest) -> Task:
     return BENCHMARK.load(name, request)
 
 
-def legs(name: str, split: str, request: DataRequest) -> Leg:
+def subsets(name: str, split: str, request: DataRequest) -> Subset:
     """Return the questions of a split of a public set, `test` being the scored one; raises as `load` does.
 
     A set is read from its archive as `bench data fetch` unpacks it, in the folder of data or the download cache, or
@@ -108,7 +108,7 @@ def legs(name: str, split: str, request: DataRequest) -> Leg:
         parts = sources.corpus, sources.queries, sources.qrels
     corpus, queries, qrels = parts
     counts = dict(zip(("queries", "qrels"), public.counts(split), strict=True))
-    return Leg("", queries, qrels, Corpus(public.id, corpus, ENGLISH, public.documents), ENGLISH, counts)
+    return Subset("", queries, qrels, Corpus(public.id, corpus, ENGLISH, public.documents), ENGLISH, counts)
 
 
 def folder(path: Path) -> Task:
@@ -132,7 +132,7 @@ def folder(path: Path) -> Task:
     qrels = beir.qrels(root, split or _only_split(root), identity)
     language = _language(items) or ENGLISH
     corpus = Corpus(identity, items, language)
-    return PROTOCOL.task(identity, "local", Leg("", queries, qrels, corpus, _language(queries) or language))
+    return PROTOCOL.task(identity, "local", Subset("", queries, qrels, corpus, _language(queries) or language))
 
 
 def train_pairs(request: DataRequest, name: str) -> Source[TrainingPair] | None:
@@ -151,7 +151,7 @@ def train_pairs(request: DataRequest, name: str) -> Source[TrainingPair] | None:
 
 def _pairs(request: DataRequest, name: str, split: str) -> Source[TrainingPair]:
     """Return pairs of the questions of a split, without those that some test asks. Raises `UsageError`."""
-    pairs = from_leg(legs(name, split, request), f"beir/{name} {split}")
+    pairs = from_subset(subsets(name, split, request), f"beir/{name} {split}")
     return unleaked(pairs, request, (f"beir/{name}/qrels/{split}.tsv",))
 
 
@@ -160,11 +160,11 @@ def _language(source: Source[Item]) -> str:
     return first.language if first else ""
 
 
-def mini_legs(name: str, _split: str, world: face.WorldSettings) -> Leg:
-    """Return the leg of a domain of the embedded world."""
+def mini_subsets(name: str, _split: str, world: face.WorldSettings) -> Subset:
+    """Return the subset of a domain of the embedded world."""
     parts = face.mini.beir(name, world)
     corpus = Corpus(f"{world.corpus}/beir/{name}", parts.corpus, ENGLISH)
-    return Leg("", parts.queries, parts.qrels, corpus, ENGLISH)
+    return Subset("", parts.queries, parts.qrels, corpus, ENGLISH)
 
 
 def _through_irds(public: PublicSet, split: str, searched: tuple[Path, ...], *, offline: bool) -> face.irds.Sources:
@@ -223,9 +223,9 @@ BENCHMARK = Benchmark(
         "webis-touche2020": replace(PROTOCOL, release="v1"),
     },
     tasks=tuple(_BY_NAME),
-    legs=legs,
+    subsets=subsets,
     mini=MINI,
-    mini_legs=mini_legs,
+    mini_subsets=mini_subsets,
     dev={"official": tuple(DEV)},
     dev_scorers=True,
     macros=_macros(),

@@ -1,7 +1,7 @@
 """What the suites share: a benchmark as data, its protocol, and where its official files are looked for.
 
-A suite's module names its tasks, protocol, averages, recipes and releases, says how a leg is made of official files and
-of the embedded world, and `Benchmark.suite` makes the plugin's `Suite` of that. The card is `cards/NAME.md`.
+A suite's module names its tasks, protocol, averages, recipes and releases, says how subsets come from official files
+and the embedded world, and `Benchmark.suite` makes the plugin's `Suite` of that. The card is `cards/NAME.md`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import bench.suites as face
-from bench import Corpus, Item, Leg, Macro, Source, Suite, Task, Tie, UsageError, hookimpl
-from bench.suites import DataRequest, File, FineTuning, Member, PairFormat, Readout, Release, Reported, official
+from bench import Corpus, Item, Macro, Source, Subset, Suite, Task, Tie, UsageError, hookimpl
+from bench.suites import DataRequest, File, FineTuneStep, Member, PairFormat, Readout, Release, Reported, official
 
-Recipes = Mapping[str, Mapping[str, tuple[FineTuning, ...]]]
-"""By setting and name of the recipe: the fine-tunings, each of which goes on from the one before."""
-Legs = Leg | tuple[Leg, ...]
+Recipes = Mapping[str, Mapping[str, tuple[FineTuneStep, ...]]]
+"""By regime and name of the recipe: the fine-tunings, each of which goes on from the one before."""
+Subsets = Subset | tuple[Subset, ...]
 ENGLISH = "en"
 
 
@@ -32,7 +32,7 @@ class ScoringProtocol:
     of the official data, and not given for the embedded world.
 
     Example:
-        >>> ScoringProtocol(("RR@100", "R@100")).task("mrtydi/sw", "official", leg).measures
+        >>> ScoringProtocol(("RR@100", "R@100")).task("mrtydi/sw", "official", subset).measures
         ('RR@100', 'R@100')
     """
 
@@ -46,14 +46,14 @@ class ScoringProtocol:
     readout: Readout | None = None
     release: str = ""
 
-    def task(self, identity: str, data: str, *legs: Leg) -> Task:
-        """Return the task with id `identity` on `data` (`official`, `mini`, …) that consists of `legs`."""
+    def task(self, identity: str, data: str, *subsets: Subset) -> Task:
+        """Return the task with id `identity` on `data` (`official`, `mini`, …) that consists of `subsets`."""
         from suites.scorers import OFFICIAL
 
         return Task(
             identity,
             data,
-            legs,
+            subsets,
             self.measures,
             self.tie,
             self.depth,
@@ -72,7 +72,7 @@ class Benchmark:
 
     Example: `suites/mkqa.py` is a whole one; it ends with
 
-        BENCHMARK = Benchmark(name="mkqa", protocol=ScoringProtocol(("answer-R@100",)), tasks=LANGUAGES, legs=legs, …)
+        BENCHMARK = Benchmark(name="mkqa", protocol=ScoringProtocol(("answer-R@100",)), tasks=LANGUAGES, …)
         SUITE = BENCHMARK.suite()
         bench_suites = brings(SUITE)
     """
@@ -84,12 +84,12 @@ class Benchmark:
     licence: str
     protocol: ScoringProtocol  # of all tasks but those in `special`
     tasks: tuple[str, ...]  # names of the official ones
-    # (task, split, request) → its leg or legs on official data. Raises `UsageError` where a file is missing.
-    legs: Callable[[str, str, DataRequest], Legs]
+    # (task, split, request) → its subset or subsets on official data. Raises `UsageError` where a file is missing.
+    subsets: Callable[[str, str, DataRequest], Subsets]
     macros: tuple[Macro, ...]
     mini: tuple[str, ...] = ()  # names of the tasks over the embedded world
-    # (task, split, settings of the world) → its leg or legs there
-    mini_legs: Callable[[str, str, face.WorldSettings], Legs] | None = None
+    # (task, split, settings of the world) → its subset or subsets there
+    mini_subsets: Callable[[str, str, face.WorldSettings], Subsets] | None = None
     dev: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by kind of data, the tasks with dev questions
     special: Mapping[str, ScoringProtocol] = field(default_factory=dict)
     dev_scorers: bool = False  # official scorers score dev questions too
@@ -100,8 +100,8 @@ class Benchmark:
     pair_formats: tuple[PairFormat, ...] = ()
     printed: bool = True  # papers print numbers for it
     also_reported: str = ""  # a paper whose numbers for no suite go with this one
-    stands_for: str = ""
-    parallel: Literal["", "legs", "tasks"] = ""
+    proxy_for: str = ""
+    parallel: Literal["", "subsets", "tasks"] = ""
 
     def suite(self) -> Suite:
         """Return the plugin's suite, whose functions read this benchmark."""
@@ -112,7 +112,7 @@ class Benchmark:
             summary=self.summary,
             citation=self.citation,
             licence=self.licence,
-            settings=("unsupervised", *self.recipes),
+            regimes=("unsupervised", *self.recipes),
             data=("official", "mini") if self.mini else ("official",),
             task_names=self.task_names,
             load=self.load,
@@ -122,7 +122,7 @@ class Benchmark:
             card=self.card,
             dev=self.load_dev if self.dev else None,
             dev_names=(lambda data: self.dev.get(data, ())) if self.dev else None,
-            stands_for=self.stands_for,
+            proxy_for=self.proxy_for,
             parallel=self.parallel,
             releases=(lambda: self.releases) if self.releases else None,
             reported=self.reported if self.printed else None,
@@ -142,12 +142,14 @@ class Benchmark:
         """
         official.check_task(self.name, name, self.task_names(request.data))
         protocol = self.special.get(name, self.protocol)
-        if request.data != "mini" or self.mini_legs is None:
-            legs, prefix, data = self.legs(name, split, request), "", "official"
+        if request.data != "mini" or self.mini_subsets is None:
+            subsets, prefix, data = self.subsets(name, split, request), "", "official"
         else:
             world = face.mini.variant(request.world)
-            legs, prefix, data = self.mini_legs(name, split, world), f"{world.corpus}/", world.corpus
-        return protocol.task(f"{prefix}{self.name}/{name}", data, *((legs,) if isinstance(legs, Leg) else legs))
+            subsets, prefix, data = self.mini_subsets(name, split, world), f"{world.corpus}/", world.corpus
+        return protocol.task(
+            f"{prefix}{self.name}/{name}", data, *((subsets,) if isinstance(subsets, Subset) else subsets)
+        )
 
     def load_dev(self, name: str, request: DataRequest) -> Task:
         """Return a task on its dev questions, with the id `SUITE/NAME@dev`. Raises as `load` does."""
@@ -189,7 +191,7 @@ def average(suite: str, name: str, tasks: Iterable[str], note: str, *, mini: boo
     Args:
         suite: name of the suite.
         name: of the average; `{}` in it becomes the number of its members.
-        tasks: its members, without the suite's prefix; `TASK:LEG` for one leg.
+        tasks: its members, without the suite's prefix; `TASK:SUBSET` for one subset.
         note: what a reader must know.
         mini: whether it is for results on the embedded world alone.
 
@@ -301,7 +303,7 @@ def _missing(path: Path, expected: str, hint: str) -> Iterator[Item]:
     raise UsageError(where=path, found="no such file", expected=expected, hint=hint)
 
 
-def answering(questions: face.Answering, pool: str, language: str) -> Leg:
-    """Return a leg of questions of the embedded world that English passages, whose id is `pool`, answer by strings."""
+def answering(questions: face.Answering, pool: str, language: str) -> Subset:
+    """Return a subset of questions of the embedded world that English passages, of the id `pool`, answer by strings."""
     queries, answers = face.mini.queries_of(questions.questions), face.mini.answers_of(questions.questions)
-    return Leg("", queries, None, Corpus(pool, questions.corpus, ENGLISH), language, answers=answers)
+    return Subset("", queries, None, Corpus(pool, questions.corpus, ENGLISH), language, answers=answers)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import bench.suites as face
-from bench import Corpus, Item, Leg, Source
+from bench import Corpus, Item, Source, Subset
 from bench.suites import DataRequest, Release, official
 from suites import readouts
 from suites.common import (
@@ -56,7 +56,7 @@ class Questions:
 SETS = {row["name"]: Questions(**row) for row in published("dpr")}
 
 
-def legs(suite: str, _task: str, split: str, request: DataRequest) -> Leg:
+def subsets(suite: str, _task: str, split: str, request: DataRequest) -> Subset:
     """Return the questions of a split with their answers. Raises `UsageError` if the folder or file is missing."""
     questions, identity, folder = SETS[suite], f"{suite}/{split}", official.folder(request, suite)
     released = questions.files[split]
@@ -65,7 +65,7 @@ def legs(suite: str, _task: str, split: str, request: DataRequest) -> Leg:
         expected=f"the {questions.queries[split]:,} {split} questions of {questions.title}",
         hint=f"fetch {URL}/{released} and put it there as it is",
     )
-    return Leg(
+    return Subset(
         "",
         dpr.questions(path, f"{identity} questions"),
         None,
@@ -94,7 +94,7 @@ def wikipedia(request: DataRequest, suite: str) -> Source[Item]:
     )
 
 
-def mini_legs(suite: str, _task: str, _split: str, world: face.WorldSettings) -> Leg:
+def mini_subsets(suite: str, _task: str, _split: str, world: face.WorldSettings) -> Subset:
     """Return English questions of the embedded world: MKQA's for `nq`, from which they come, else XOR-Retrieve's."""
     questions = face.mini.mkqa(ENGLISH, world) if suite == "nq" else face.mini.cross_lingual(ENGLISH, world)
     return answering(questions, f"{world.corpus}/{suite}", ENGLISH)
@@ -109,9 +109,9 @@ SUITES = tuple(
         licence=f"{questions.licence}; the passages are Wikipedia's, CC BY-SA 3.0.",
         protocol=ScoringProtocol(("answer-R@5", "answer-R@20", "answer-R@100"), "list", readout=readouts.DPR_QUESTIONS),
         tasks=("test",),
-        legs=partial(legs, questions.name),
+        subsets=partial(subsets, questions.name),
         mini=("test",),
-        mini_legs=partial(mini_legs, questions.name),
+        mini_subsets=partial(mini_subsets, questions.name),
         dev={"official": ("test",)},
         macros=(average(questions.name, "Test", ("test",), "the split that the papers print"),),
         primary="answer-R@20",

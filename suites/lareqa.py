@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 import bench.suites as face
-from bench import Corpus, Item, Leg
+from bench import Corpus, Item, Subset
 from bench.suites import DataRequest, Release, official, squad
 from suites import readouts
 from suites.common import Benchmark, ScoringProtocol, average, brings, find, markdown, metadata, published
@@ -36,7 +36,7 @@ MINI = ("ar", "de", "en", "es", "ru", "th")
 """The languages of the embedded world."""
 
 
-def legs(suite: str, name: str, _split: str, request: DataRequest) -> Leg:
+def subsets(suite: str, name: str, _split: str, request: DataRequest) -> Subset:
     """Return the questions of a language over the pool, of `BARE` without paragraphs; `UsageError` without a file."""
     folder, identity = official.folder(request, NAME) / _FOLDER, f"{suite}/{name}"
     files = {code: folder / f"{code}.json" for code in LANGUAGES}
@@ -46,7 +46,7 @@ def legs(suite: str, name: str, _split: str, request: DataRequest) -> Leg:
             expected=f"a language of XQuAD-R; the pool needs all {len(LANGUAGES)}",
             hint=f"fetch {release.urls[0]} and put it there as it is (sha256 {release.sha256})",
         )
-    return Leg(
+    return Subset(
         "",
         xquad.questions(name, files[name], f"{identity} questions"),
         xquad.judgements(name, files, f"{identity} judgements"),
@@ -56,11 +56,11 @@ def legs(suite: str, name: str, _split: str, request: DataRequest) -> Leg:
     )
 
 
-def mini_legs(name: str, _split: str, world: face.WorldSettings) -> Leg:
+def mini_subsets(name: str, _split: str, world: face.WorldSettings) -> Subset:
     """Return the questions of a language of the embedded world; the pool is one for all."""
     parts = face.mini.sentence_answers(name, world)
     pool = face.mini.source(world, f"{NAME} pool", _mini_pool)
-    return Leg("", parts.queries, parts.qrels, Corpus(f"{world.corpus}/{NAME}", pool), name)
+    return Subset("", parts.queries, parts.qrels, Corpus(f"{world.corpus}/{NAME}", pool), name)
 
 
 def _mini_pool(world: face.WorldSettings) -> Iterator[Item]:
@@ -75,9 +75,9 @@ BENCHMARK = Benchmark(
         ("AP@20",), "list", 20, official=("lareqa",), similarity="cos", lengths=(96, 256), readout=readouts.XTREME_R
     ),
     tasks=tuple(LANGUAGES),
-    legs=partial(legs, NAME),
+    subsets=partial(subsets, NAME),
     mini=MINI,
-    mini_legs=mini_legs,
+    mini_subsets=mini_subsets,
     macros=(
         average(NAME, "Avg. ({})", LANGUAGES, "mean over the languages of the questions; equals that over all 13,090"),
         average(NAME, "Avg. ({})", MINI, "the languages of the embedded world; no paper prints it", mini=True),
@@ -97,11 +97,11 @@ SENTENCES = replace(
     name=BARE,
     title="LAReQA with bare sentences",
     summary="LAReQA's questions, answered by sentences without the paragraphs around them.",
-    legs=partial(legs, BARE),
+    subsets=partial(subsets, BARE),
     mini=(),
-    mini_legs=None,
+    mini_subsets=None,
     macros=(average(BARE, "Avg. ({})", LANGUAGES, "mean over the languages of the questions; no paper prints it"),),
     printed=False,
-    stands_for=NAME,
+    proxy_for=NAME,
 )
 bench_suites = brings(SUITE, SENTENCES.suite())

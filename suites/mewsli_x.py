@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import bench.suites as face
-from bench import Corpus, Item, Judgement, Leg
+from bench import Corpus, Item, Judgement, Subset
 from bench.suites import DataRequest, File, Member, PairFormat, Release, official
 from suites import readouts
 from suites.common import (
@@ -51,12 +51,12 @@ MINI = ("ar", "de", "en", "es", "ja")
 """The languages of the embedded world."""
 
 
-def legs(name: str, split: str, request: DataRequest) -> Leg:
+def subsets(name: str, split: str, request: DataRequest) -> Subset:
     """Return the mentions of a split in a language over the pool. Raises `UsageError` if a file is missing."""
     root, identity, count = official.folder(request, NAME), f"{NAME}/{name}", LANGUAGES[name][split]
     pool = _find(root, ENTITIES, f"the {POOL:,} entities", f"fetch {URL} (291 MB, md5 {MD5}) and unpack it here")
     articles = _find(root, MENTIONS.format(split), f"the articles of {split} with their mentions and texts", _TEXTS)
-    return Leg(
+    return Subset(
         "",
         reader.mentions(articles, name, f"{identity} mentions ({split})"),
         reader.gold(articles, name, f"{identity} gold entities ({split})"),
@@ -72,10 +72,10 @@ def _find(root: Path, name: str, expected: str, hint: str) -> File:
     return find(*places, expected=f"{expected} of Mewsli-X", hint=hint, packed=repack)
 
 
-def mini_legs(name: str, split: str, world: face.WorldSettings) -> Leg:
+def mini_subsets(name: str, split: str, world: face.WorldSettings) -> Subset:
     """Return the mentions of a split in a language of the embedded world; the pool is one for all."""
     source, identity = face.mini.source, f"{NAME}/{name}"
-    return Leg(
+    return Subset(
         "",
         source(world, f"{identity} queries {split}", _mini_queries, name, split),
         source(world, f"{identity} meant {split}", _mini_gold, name, split),
@@ -110,9 +110,9 @@ BENCHMARK = Benchmark(
         ("AP@20",), "list", 20, similarity="cos", lengths=(64, 64), readout=readouts.XTREME_R, release=RELEASE
     ),
     tasks=tuple(LANGUAGES),
-    legs=legs,
+    subsets=subsets,
     mini=MINI,
-    mini_legs=mini_legs,
+    mini_subsets=mini_subsets,
     dev={"official": tuple(LANGUAGES), "mini": MINI},
     macros=(
         average(NAME, "Avg. ({})", LANGUAGES, "unweighted mean over the 11 languages of the articles"),

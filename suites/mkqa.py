@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import bench.suites as face
-from bench import Corpus, Leg
+from bench import Corpus, Subset
 from bench.suites import DataRequest, Release, official
 from suites import dpr, mrtydi, readouts
 from suites.common import ENGLISH, Benchmark, ScoringProtocol, answering, average, brings, find, metadata
@@ -28,7 +28,7 @@ MINI = ("en", "ar", "fi", "ja", "ko", "ru", "es", "th", "de", "fr")
 """The languages of the embedded world."""
 
 
-def legs(name: str, _split: str, request: DataRequest) -> Leg:
+def subsets(name: str, _split: str, request: DataRequest) -> Subset:
     """Return the questions of a language over the passages. Raises `UsageError` if the folder or file is missing."""
     path = find(
         official.folder(request, NAME) / FILE,
@@ -36,7 +36,7 @@ def legs(name: str, _split: str, request: DataRequest) -> Leg:
         hint=f"fetch {URL} and put it there as it is",
     )
     texts = dpr.wikipedia(request, NAME)
-    return Leg(
+    return Subset(
         "",
         reader.prepared(reader.questions_source(path, name, f"{NAME}/{name} questions")),
         None,
@@ -47,12 +47,12 @@ def legs(name: str, _split: str, request: DataRequest) -> Leg:
     )
 
 
-def mini_legs(name: str, _split: str, world: face.WorldSettings) -> Leg:
+def mini_subsets(name: str, _split: str, world: face.WorldSettings) -> Subset:
     """Return the questions of a language of the embedded world, prepared as the official ones are."""
-    leg = answering(face.mini.mkqa(name, world), f"{world.corpus}/{NAME}", name)
-    texts = leg.corpus.items
-    corpus = replace(leg.corpus, items=reader.prepared(texts), texts=texts)
-    return replace(leg, queries=reader.prepared(leg.queries), corpus=corpus)
+    subset = answering(face.mini.mkqa(name, world), f"{world.corpus}/{NAME}", name)
+    texts = subset.corpus.items
+    corpus = replace(subset.corpus, items=reader.prepared(texts), texts=texts)
+    return replace(subset, queries=reader.prepared(subset.queries), corpus=corpus)
 
 
 _ENGLISH = single(MARCO_MCONTRIEVER, NQ_MCONTRIEVER, SUPERVISED)
@@ -63,9 +63,9 @@ BENCHMARK = Benchmark(
         ("answer-R@20", "answer-R@100"), "list", similarity="dot", lengths=(512, 512), readout=readouts.CONTRIEVER
     ),
     tasks=LANGUAGES,
-    legs=legs,
+    subsets=subsets,
     mini=MINI,
-    mini_legs=mini_legs,
+    mini_subsets=mini_subsets,
     macros=(
         average(NAME, "Avg. ({})", LANGUAGES, "unweighted mean over the 26 languages, English among them"),
         average(NAME, "Avg. ({})", MINI, "the languages of the embedded world; no paper prints it", mini=True),

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import bench.suites as face
-from bench import Corpus, Item, Leg
+from bench import Corpus, Item, Subset
 from bench.suites import (
     DataRequest,
     File,
     FileSource,
-    FineTuning,
+    FineTuneStep,
     Format,
     Member,
     Release,
@@ -70,7 +70,7 @@ LANGUAGES = {row["code"]: Language(**row) for row in published(NAME)}
 """By code. Sources: the release's README and ir_datasets' catalogue; judgements of train were counted in the files."""
 
 
-def leg(name: str, split: str, request: DataRequest) -> Leg:
+def subset(name: str, split: str, request: DataRequest) -> Subset:
     """Return a split's questions, judgements and passages. Raises `UsageError` if the folder or a file is missing."""
     language, root, identity = LANGUAGES[name], official.folder(request, NAME), f"{NAME}/{name}"
     queries, judgements = language.counts[split]
@@ -89,7 +89,7 @@ def leg(name: str, split: str, request: DataRequest) -> Leg:
     collection = locate(f"the {language.passages:,} passages", f"{COLLECTION}.gz", COLLECTION)
     topics = locate(f"the {queries:,} questions of {split}", f"topic.{split}.tsv")
     qrels = locate(f"the {judgements:,} judgements of {split}", f"qrels.{split}.txt")
-    return Leg(
+    return Subset(
         "",
         trec.topics_source(topics, f"{identity} questions ({split})"),
         trec.qrels_source(qrels, f"{identity} qrels ({split})"),
@@ -117,20 +117,21 @@ def _passage(text: str) -> Item:
     return Item(identity, passage, title) if gap else Item(identity, title)
 
 
-def mini_leg(name: str, split: str, world: face.WorldSettings) -> Leg:
+def mini_subset(name: str, split: str, world: face.WorldSettings) -> Subset:
     """Return the questions of a split in a language of the embedded world."""
     corpus = Corpus(f"{world.corpus}/{NAME}/{name}", face.mini.passages(name, world), name)
-    return Leg("", face.mini.questions(name, split, world), face.mini.judgements(name, split, world), corpus, name)
+    return Subset("", face.mini.questions(name, split, world), face.mini.judgements(name, split, world), corpus, name)
 
 
-def training_legs(request: DataRequest) -> dict[str, Leg]:
-    """Return the training questions of every language by task."""
-    return {f"{NAME}/{name}": leg(name, "train", request) for name in LANGUAGES}
-
-
-_TRAIN = FineTuning(
+_TRAIN = FineTuneStep(
     f"{NAME}-train",
-    partial(languages, released=trained_on(training_legs, f"{NAME}-train"), names=tuple(LANGUAGES)),
+    partial(
+        languages,
+        released=trained_on(
+            lambda request: {f"{NAME}/{name}": subset(name, "train", request) for name in LANGUAGES}, f"{NAME}-train"
+        ),
+        names=tuple(LANGUAGES),
+    ),
     MSM_MRTYDI,
     "MSM (ICLR'23): all languages of Mr. TyDi's training questions, 40 epochs, batch 128, going on from English",
 )
@@ -150,9 +151,9 @@ BENCHMARK = Benchmark(
     **metadata("mrtydi"),
     protocol=PROTOCOL,
     tasks=_TASKS,
-    legs=leg,
+    subsets=subset,
     mini=_TASKS,
-    mini_legs=mini_leg,
+    mini_subsets=mini_subset,
     dev={"official": _TASKS, "mini": _TASKS},
     macros=(average(NAME, "Avg. ({})", LANGUAGES, "unweighted mean over the 11 languages"),),
     tables={

@@ -6,7 +6,7 @@ Protocol, counts and averages are those of `suites.mrtydi`. A passage is the rec
 from dataclasses import replace
 
 import bench.suites as face
-from bench import Corpus, Leg, UsageError
+from bench import Corpus, Subset, UsageError
 from bench.suites import DataRequest
 from suites import mrtydi
 from suites.common import Benchmark, average, brings, metadata
@@ -14,7 +14,7 @@ from suites.common import Benchmark, average, brings, metadata
 NAME = "mrtydi-v1-0"
 
 
-def legs(name: str, split: str, request: DataRequest) -> Leg:
+def subsets(name: str, split: str, request: DataRequest) -> Subset:
     """Return a split's questions, downloaded when read. Raises `UsageError` if they may not be."""
     language, cached = mrtydi.LANGUAGES[name], face.irds.home() / "mr-tydi" / name
     if request.offline and not cached.exists():
@@ -26,7 +26,7 @@ def legs(name: str, split: str, request: DataRequest) -> Leg:
     parts = face.irds.sources(f"mr-tydi/{name}/{split}")
     queries, judgements = language.counts[split]
     corpus = Corpus(f"{NAME}/{name}", parts.corpus, name, language.passages)
-    return Leg("", parts.queries, parts.qrels, corpus, name, {"queries": queries, "qrels": judgements})
+    return Subset("", parts.queries, parts.qrels, corpus, name, {"queries": queries, "qrels": judgements})
 
 
 _TASKS = tuple(mrtydi.LANGUAGES)
@@ -37,7 +37,7 @@ BENCHMARK = Benchmark(
     licence=mrtydi.SUITE.licence,
     protocol=replace(mrtydi.PROTOCOL, official=(), release="v1.0"),
     tasks=_TASKS,
-    legs=legs,
+    subsets=subsets,
     dev={"official": _TASKS},
     macros=(
         average(

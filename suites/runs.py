@@ -11,7 +11,7 @@ MINI_GRID = RunPreset(
     "cores.",
     methods=("bm25", "ict", "crop", "ccp", "msm", "auto-mlm", "contriever"),
     suites=("tatoeba", "mrtydi", "xor-retrieve", "mewsli-x", "lareqa", "mkqa", "beir", "askubuntu"),
-    settings=("unsupervised",),
+    regimes=("unsupervised",),
     seeds=(0, 1, 2),
     data="mini",
     profile="mini",

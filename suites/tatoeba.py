@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import bench.suites as face
-from bench import Corpus, Item, Judgement, Leg, Macro
+from bench import Corpus, Item, Judgement, Macro, Subset
 from bench.suites import DataRequest, Release, aligned, official
 from suites import readouts
 from suites.common import ENGLISH, Benchmark, ScoringProtocol, average, brings, find, metadata, published
@@ -48,7 +48,7 @@ MINI: tuple[str, ...] = _PUBLISHED["mini"]
 """The languages of the embedded world other than English."""
 
 
-def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
+def subsets(name: str, _split: str, request: DataRequest) -> tuple[Subset, ...]:
     """Return both directions of a pair; raises `UsageError` if there is no folder, or a file is missing."""
     pair, folder = PAIRS[name], official.folder(request, NAME) / "v1"
     paths = {code: folder / f"tatoeba.{name}.{code}" for code in (pair.code, "eng")}
@@ -63,21 +63,21 @@ def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
 
 def directions(
     identity: str, paths: Mapping[str, Path], languages: Mapping[str, str], sentences: int | None = None
-) -> tuple[Leg, ...]:
-    """Return the legs of two aligned files, by the code in their names: each asks with one and searches the other."""
+) -> tuple[Subset, ...]:
+    """Return the subsets of two aligned files, by the code in their names: each asks with one, searches the other."""
     counts = {} if sentences is None else {"queries": sentences, "qrels": sentences}
     left, right = paths
-    legs = []
+    subsets = []
     for source, target in ((left, right), (right, left)):
         name, pool = f"{source}-{target}", f"{identity}.{target}"
         queries = aligned.sentences(paths[source], f"{identity} {name} queries")
         qrels = aligned.same_line(paths[source], f"{identity} {name} qrels")
         corpus = Corpus(pool, aligned.sentences(paths[target], pool), languages[target], sentences)
-        legs.append(Leg(name, queries, qrels, corpus, languages[source], counts))
-    return tuple(legs)
+        subsets.append(Subset(name, queries, qrels, corpus, languages[source], counts))
+    return tuple(subsets)
 
 
-def mini_legs(name: str, _split: str, world: face.WorldSettings) -> tuple[Leg, ...]:
+def mini_subsets(name: str, _split: str, world: face.WorldSettings) -> tuple[Subset, ...]:
     """Return both directions of a bitext of the embedded world: the other language, then English."""
     pair, identity = PAIRS[name], f"{NAME}/{name}"
     sides = ((pair.code, pair.language), ("eng", ENGLISH))
@@ -86,12 +86,12 @@ def mini_legs(name: str, _split: str, world: face.WorldSettings) -> tuple[Leg, .
         face.mini.source(world, f"{identity}.{code} sentences", _mini_sentences, pair.language, side)
         for side, (code, _) in enumerate(sides)
     ]
-    legs = []
+    subsets = []
     for source, target in ((0, 1), (1, 0)):
         code, language = sides[target]
         corpus = Corpus(f"{world.corpus}/{identity}.{code}", texts[target], language)
-        legs.append(Leg(f"{sides[source][0]}-{code}", texts[source], qrels, corpus, sides[source][1]))
-    return tuple(legs)
+        subsets.append(Subset(f"{sides[source][0]}-{code}", texts[source], qrels, corpus, sides[source][1]))
+    return tuple(subsets)
 
 
 def _mini_sentences(world: face.WorldSettings, language: str, side: int) -> Iterator[Item]:
@@ -117,9 +117,9 @@ BENCHMARK = Benchmark(
     **metadata("tatoeba"),
     protocol=PROTOCOL,
     tasks=tuple(PAIRS),
-    legs=legs,
+    subsets=subsets,
     mini=tuple(f"{code}-eng" for code in MINI),
-    mini_legs=mini_legs,
+    mini_subsets=mini_subsets,
     macros=(
         _average(CCP, "the languages of CCP's Table 1"),
         _average((pair.code for pair in PAIRS.values()), "all pairs"),
@@ -136,7 +136,7 @@ BENCHMARK = Benchmark(
         Release(f"{NAME}/v1/{name}", (f"{FILES}/{name}",), LICENCE, int(size), sha256, tasks=(name.split(".")[1],))
         for sha256, size, name in map(str.split, _CHECKSUMS.splitlines())
     ),
-    parallel="legs",
+    parallel="subsets",
 )
 SUITE = BENCHMARK.suite()
 bench_suites = brings(SUITE)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from bench import BenchError, Leg
+from bench import BenchError, Subset
 from bench.suites import DataRequest, Member, Release, official
 from suites import tatoeba
 from suites.common import Benchmark, average, brings, find, metadata, published
@@ -25,7 +25,7 @@ _LANGUAGES = {code: language for language, code in _CODES.items()}
 TASKS = tuple(f"{left}-{right}" for left, right in PAIRS)
 
 
-def legs(name: str, _split: str, request: DataRequest) -> tuple[Leg, ...]:
+def subsets(name: str, _split: str, request: DataRequest) -> tuple[Subset, ...]:
     """Return both directions of a pair; raises `UsageError` if there is no folder, or the pairs were not drawn yet."""
     folder = official.folder(request, NAME)
     paths = {code: folder / "v1" / f"tatoeba.{name}.{code}" for code in name.split("-")}
@@ -63,12 +63,12 @@ BENCHMARK = Benchmark(
     licence=tatoeba.SUITE.licence,
     protocol=replace(tatoeba.PROTOCOL, release=f"drawn with seed {SEED}"),
     tasks=TASKS,
-    legs=legs,
+    subsets=subsets,
     macros=(average(NAME, "Avg. ({})", TASKS, f"{tatoeba.BOTH}; CCP's sentences were not released"),),
     releases=tuple(  # which change every week and so have no checksum
         Release(f"{NAME}/exports/{name}", (f"{URL}/{name}",), tatoeba.LICENCE) for name in (SENTENCES, LINKS)
     ),
-    parallel="legs",
+    parallel="subsets",
 )
 SUITE = BENCHMARK.suite()
 bench_suites = brings(SUITE)

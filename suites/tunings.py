@@ -23,16 +23,16 @@ from pathlib import Path
 from typing import Any
 
 import bench.suites as face
-from bench import Corpus, Leg, Source, UsageError
+from bench import Corpus, Source, Subset, UsageError
 from bench.suites import (
     TABLE,
     DataRequest,
     File,
-    FineTuning,
+    FineTuneStep,
     TrainingPair,
     concatenate,
     dpr,
-    from_leg,
+    from_subset,
     irds_pairs,
     load_pairs,
     official,
@@ -46,7 +46,7 @@ from suites.readers import mewsli_x as mewslix
 from suites.readers import xquad
 
 Pairs = Callable[[DataRequest], Source[TrainingPair]]
-Recipe = dict[str, tuple[FineTuning, ...]]
+Recipe = dict[str, tuple[FineTuneStep, ...]]
 
 # Printed settings by key of `tune.*`. What a paper leaves open stays as it is by default.
 Values = dict[str, Any]
@@ -124,11 +124,11 @@ def supervised(request: DataRequest) -> Source[TrainingPair]:
     return unleaked(load_pairs(str(folder), "en"), request)
 
 
-def trained_on(legs: Callable[[DataRequest], Mapping[str, Leg]], name: str) -> Pairs:
-    """Return what makes pairs of the training questions of some legs.
+def trained_on(subsets: Callable[[DataRequest], Mapping[str, Subset]], name: str) -> Pairs:
+    """Return what makes pairs of the training questions of some subsets.
 
     Args:
-        legs: request → leg by label; the label becomes part of the questions' ids.
+        subsets: request → subset by label; the label becomes part of the questions' ids.
         name: of the pairs, as results record it.
 
     Returns:
@@ -136,7 +136,7 @@ def trained_on(legs: Callable[[DataRequest], Mapping[str, Leg]], name: str) -> P
     """
 
     def pairs(request: DataRequest) -> Source[TrainingPair]:
-        parts = {label: from_leg(leg, f"{label} train") for label, leg in legs(request).items()}
+        parts = {label: from_subset(subset, f"{label} train") for label, subset in subsets(request).items()}
         return unleaked(concatenate(parts, name), request)
 
     return pairs
@@ -177,10 +177,10 @@ def _mini_dev(language: str, settings: face.WorldSettings) -> Source[TrainingPai
     name = f"{settings.corpus}/mrtydi/{language}"
     corpus = Corpus(name, face.mini.passages(language, settings), language)
     queries, qrels = face.mini.questions(language, "dev", settings), face.mini.judgements(language, "dev", settings)
-    return from_leg(Leg("", queries, qrels, corpus, language), f"{name} dev")
+    return from_subset(Subset("", queries, qrels, corpus, language), f"{name} dev")
 
 
-def tuning(name: str, released: Pairs, values: Mapping[str, Any], source: str) -> FineTuning:
+def tuning(name: str, released: Pairs, values: Mapping[str, Any], source: str) -> FineTuneStep:
     """Return a fine-tuning on English pairs.
 
     Args:
@@ -189,7 +189,7 @@ def tuning(name: str, released: Pairs, values: Mapping[str, Any], source: str) -
         values: settings `tune.*`, without the prefix, as the source prints them.
         source: paper, table or code that prints them.
     """
-    return FineTuning(name, partial(english, released=released), values, source)
+    return FineTuneStep(name, partial(english, released=released), values, source)
 
 
 NQ = tuning("nq", nq, CCP_NQ, "CCP (IJCAI'22), released run-ccp.sh: NQ, 20 epochs, batch 48")
@@ -206,12 +206,12 @@ SUPERVISED = tuning("supervised-en", supervised, MSM_NQ, "ours: English pairs at
 """For substitutes, and for whoever has no NQ or MS MARCO."""
 
 
-def single(*recipes: FineTuning) -> Recipe:
+def single(*recipes: FineTuneStep) -> Recipe:
     """Put recipes of one fine-tuning each under the names of their pairs."""
     return {recipe.name: (recipe,) for recipe in recipes}
 
 
-def extended(first: Recipe, last: FineTuning) -> Recipe:
+def extended(first: Recipe, last: FineTuneStep) -> Recipe:
     """Return recipes that go on with one more fine-tuning.
 
     Args:
@@ -232,7 +232,7 @@ def few_shot(name: str, by_task: Callable[[DataRequest, str], Source[TrainingPai
         name: of the pairs, as results record it.
         by_task: (request, name of a task) → its training questions with passages, None where it has none.
     """
-    last = FineTuning(name, None, CONTRIEVER_FEW, "Contriever (TMLR'22), few-shot: 500 epochs, batch 256", by_task)
+    last = FineTuneStep(name, None, CONTRIEVER_FEW, "Contriever (TMLR'22), few-shot: 500 epochs, batch 256", by_task)
     untied = {**CONTRIEVER_FEW, "tied": SUPERVISED.values["tied"]}  # two encoders cannot become one
     return {
         "train": (last,),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import bench.suites as face
-from bench import Corpus, Leg
+from bench import Corpus, Subset
 from bench.suites import DataRequest, Release, official
 from suites import readouts
 from suites.common import (
@@ -68,7 +68,7 @@ LANGUAGES = {code: Language(*counts) for code, counts in published(NAME).items()
 """Counted in the released files; the counted dev questions also follow from the fractions that CCP's Table 4 prints."""
 
 
-def leg(name: str, split: str, request: DataRequest) -> Leg:
+def subset(name: str, split: str, request: DataRequest) -> Subset:
     """Return a split's questions with their answers. Raises `UsageError` if the folder or file is missing."""
     root, file, identity = official.folder(request, NAME), SPLITS[split], f"{NAME}/{name}"
     path = find(
@@ -87,7 +87,7 @@ def leg(name: str, split: str, request: DataRequest) -> Leg:
         "xor-mlqa-en and xor-afriqa-en ask the same kind of question over smaller English pools (their numbers are "
         "comparable with no published ones)",
     )
-    return Leg(
+    return Subset(
         "",
         xor.questions(path, part, f"{identity} questions ({split})"),
         None,
@@ -98,7 +98,7 @@ def leg(name: str, split: str, request: DataRequest) -> Leg:
     )
 
 
-def mini_legs(name: str, _split: str, world: face.WorldSettings) -> Leg:
+def mini_subsets(name: str, _split: str, world: face.WorldSettings) -> Subset:
     """Return the questions of a language of the embedded world."""
     return answering(face.mini.cross_lingual(name, world), f"{world.corpus}/{NAME}", name)
 
@@ -111,9 +111,9 @@ BENCHMARK = Benchmark(
     **metadata("xor-retrieve"),
     protocol=ScoringProtocol(("R@2kt", "R@5kt"), "list", official=("xor-asked",), readout=readouts.CCP, release="v1.1"),
     tasks=tuple(LANGUAGES),
-    legs=lambda name, _split, request: leg(name, "dev", request),
+    subsets=lambda name, _split, request: subset(name, "dev", request),
     mini=tuple(LANGUAGES),
-    mini_legs=mini_legs,
+    mini_subsets=mini_subsets,
     macros=(average(NAME, "Avg. ({})", LANGUAGES, "unweighted mean over the 7 languages"),),
     tables={
         "languages": markdown(

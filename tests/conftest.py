@@ -1,5 +1,6 @@
 """What tests share: small files and their faults, real data, and for trainings a planted corpus and a tiny encoder."""
 
+import gc
 import json
 import multiprocessing
 import os
@@ -16,10 +17,11 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from bench.core.contract import Contract, Trainer, TrainingJob
+from bench.core.encoder_config import EncoderConfig, Trainer, TrainingJob
 from bench.core.errors import DataError, DataFaultsError
 from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.data.corpora.shards import Shards
@@ -38,6 +40,15 @@ MARKS = {"pad": "[PAD]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]", "unk"
 LANGUAGES = {"en": 90, "fi": 60, "sw": 30}
 """Language → documents. Each has its own words: `TOPICS` topics of `WORDS` words."""
 TOPICS, WORDS = 8, 5
+
+
+settings.register_profile("any machine", deadline=None)  # it may be busy
+settings.load_profile("any machine")
+
+
+def pytest_collection_finish() -> None:
+    """Spare collections of garbage what imports have made: it stays to the end, and takes half a second to look at."""
+    gc.freeze()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -220,21 +231,21 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-Start = Callable[[Contract], Path]
+Start = Callable[[EncoderConfig], Path]
 
 
 @pytest.fixture(scope="session")
 def start_of(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Start:
-    """Make, once for each contract, a folder of `scratch:2x16` with random weights, dropout 0.1."""
-    folders: dict[Contract, Path] = {}
+    """Make, once for each encoder config, a folder of `scratch:2x16` with random weights, dropout 0.1."""
+    folders: dict[EncoderConfig, Path] = {}
 
-    def make(contract: Contract) -> Path:
-        if contract not in folders:
+    def make(encoder_config: EncoderConfig) -> Path:
+        if encoder_config not in folders:
             folder = tmp_path_factory.mktemp("start")
             work = Workspace(folder, Parts(folder.with_name(f"{folder.name}-parts")))
-            init.run(work, "scratch:2x16", corpus / "tokenizer", contract, 3)
-            folders[contract] = folder
-        return folders[contract]
+            init.run(work, "scratch:2x16", corpus / "tokenizer", encoder_config, 3)
+            folders[encoder_config] = folder
+        return folders[encoder_config]
 
     return make
 
@@ -242,16 +253,16 @@ def start_of(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Start:
 @pytest.fixture(scope="session")
 def start(start_of: Start) -> Path:
     """The folder whose vectors are unit means."""
-    return start_of(Contract(pooling="mean", normalise=True, similarity="cos"))
+    return start_of(EncoderConfig(pooling="mean", normalise=True, similarity="cos"))
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training left: its folder, the folder of its checkpoints, and the facts that it returned."""
+    """What a training left: its folder, the folder of its checkpoints, and the metadata that it returned."""
 
     out: Path
     parts: Path
-    facts: Mapping[str, Json]
+    metadata: Mapping[str, Json]
 
     @property
     def log(self) -> list[dict[str, Any]]:
@@ -280,7 +291,7 @@ def train_method(tmp_path: Path, corpus: Path, start_of: Start) -> TrainMethod:
     def make(
         name: str,
         trainer: Trainer,
-        contract: Contract,
+        encoder_config: EncoderConfig,
         tokens: int = 1200,
         seed: int = 1,
         shards: Path | None = None,
@@ -290,8 +301,10 @@ def train_method(tmp_path: Path, corpus: Path, start_of: Start) -> TrainMethod:
         out.mkdir(parents=True, exist_ok=True)
         job = TrainingJob(tokens=tokens, seed=seed, device="cpu", threads=1)
         with reproducible(job):
-            facts = trainer.train(start_of(contract), shards or corpus, job, Workspace(out, Parts(parts), advance))
-        return Trained(out, parts, facts)
+            metadata = trainer.train(
+                start_of(encoder_config), shards or corpus, job, Workspace(out, Parts(parts), advance)
+            )
+        return Trained(out, parts, metadata)
 
     return make
 
@@ -332,7 +345,7 @@ def two_processes(tmp_path: Path) -> TwoProcesses:
         for process in ranks:
             process.start()
         for process in ranks:
-            process.join(120)
+            process.join(280)
         errors = [(tmp_path / f"{rank}.txt").read_text() for rank in range(2)]
         assert [process.exitcode for process in ranks] == [0, 0], "\n".join(errors)
         return [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]

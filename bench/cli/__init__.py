@@ -13,6 +13,8 @@ from typing import Any
 
 import click
 
+from bench.core.children import keep_children_out_of_the_folder
+
 COMMANDS = {
     "run": "Run methods on suites: whatever the store lacks of training, search and scoring.",
     "plan": "Say what `run` would do: what is cached, what would run, how long it takes.",
@@ -39,7 +41,7 @@ _MODULES = {
 }
 """Modules that hold several commands, by command."""
 _RENAMED = {"shots": ("few-shot",), "check": ("plugin", "check"), "new": ("plugin", "new")}
-_RENAMED_OPTIONS = {"--setting": "--regime"}
+_RENAMED_OPTIONS = {"--setting": "--regime", "--leg": "--subset"}
 """Names of earlier versions, which still work and which no help mentions."""
 _TRAINS = ("run", "sweep", "few-shot", "ablate", "reproduce")
 """Commands for which processes that a launcher has started work together."""
@@ -79,9 +81,8 @@ class CommandGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands, each with its whole first sentence."""
-        commands = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
         with formatter.section("Commands"):
-            formatter.write_dl([(name, item.get_short_help_str(limit=10_000)) for name, item in commands if item])
+            formatter.write_dl([(name, item.get_short_help_str(limit=10_000)) for name, item in self.commands.items()])
 
 
 class LazyGroup(CommandGroup):
@@ -95,25 +96,18 @@ class LazyGroup(CommandGroup):
     """
 
     def __init__(self, *, listed: Mapping[str, str], modules: Mapping[str, str], **attributes: Any) -> None:
-        super().__init__(**attributes)
-        self.listed, self.modules = listed, modules
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order of use."""
-        return [*self.listed]
+        super().__init__(
+            commands={name: click.Command(name, short_help=text) for name, text in listed.items()}, **attributes
+        )
+        self.modules = modules
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the module of a command and return it; None for a name that is not listed."""
-        if cmd_name not in self.listed:
+        if cmd_name not in self.commands:
             return None
         module = import_module(f"bench.cli.{self.modules.get(cmd_name, cmd_name)}")
         command: click.Command = getattr(module, cmd_name.replace("-", "_") if cmd_name in self.modules else "command")
         return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([*self.listed.items()])
 
 
 def examples(*lines: str) -> str:
@@ -148,6 +142,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Threads that wait by spinning take the cores from each other on a machine that is shared, and training crawls.
     # Must be set before anything loads OpenMP.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if arguments is None:  # the process is the command's own
+        keep_children_out_of_the_folder()
     with _ended_by_signals():
         status = _status(current_names(sys.argv[1:] if arguments is None else arguments))
     sys.exit(status)

@@ -33,7 +33,7 @@ _WIDTH = 160  # characters of a text that are shown
 @click.argument("systems", nargs=-1, required=True, metavar="SYSTEM SYSTEM...")
 @click.option("--suite", required=True, metavar="NAME", help="The suite whose results are compared.")
 @click.option("--data", metavar="NAME", help="Only results on official, mini or local data; default: all.")
-@click.option("--regime", "setting", metavar="NAME", help="Only results in this regime; default: all.")
+@click.option("--regime", "regime", metavar="NAME", help="Only results in this regime; default: all.")
 @click.option("--measure", metavar="NAME", help="Default: the suite's headline measure.")
 @click.option(
     "--per-task", "by_task", is_flag=True, help="Test each task (language) by itself, too; --json always does."
@@ -68,8 +68,8 @@ def command(
 ) -> None:
     """Test systems against each other on the results of a folder, with what each of them cost.
 
-    A system is a label (`bench list results`), the name of its folder, or a path to its result file. LABEL:SETTING
-    compares a system's settings: crop:english crop:unsupervised.
+    A system is a label (`bench list results`), the name of its folder, or a path to its result file. LABEL:REGIME
+    compares a system's regimes: crop:english crop:unsupervised.
 
     Every pair is tested over questions, within tasks, and over training runs where both systems have three or more
     (else what is found holds for these checkpoints); p values are corrected for all pairs together. The tests give the
@@ -89,30 +89,20 @@ def command(
         print_json({"comparisons": [compared.as_json() for compared in comparisons]})
     elif form == "table":
         for compared in comparisons:
-            _print(compared, by_task=by_task)
+            for table in tables(compared, by_task=by_task):
+                print_table(table)
+                click.echo()
+            _print_queries(compared)
+            warnings = [f"warning: {sentence}" for sentence in compared.warnings]
+            warnings = warnings or ["no difference in what the systems were given"]
+            click.echo("\n".join((*explained(compared), *compared.notes, *warnings, "")))
     elif form == "csv":
         for compared in comparisons:  # what a reader must know, and CSV cannot hold
-            for sentence in filter(None, (mark(compared.metadata["stands_for"]), *compared.warnings)):
+            for sentence in filter(None, (mark(compared.metadata["proxy_for"]), *compared.warnings)):
                 notice(f"warning: {sentence}")
         click.echo(comparisons_csv(comparisons), nl=False)
     else:
         click.echo((markdown if form == "markdown" else latex)(comparisons, by_task=by_task))
-
-
-def _print(compared: Compared, *, by_task: bool) -> None:
-    """Print values and costs, then the tests, the differences and queries, then the warnings."""
-    for table in tables(compared, by_task=by_task):
-        print_table(table)
-        click.echo()
-    _print_queries(compared)
-    warnings = [f"warning: {sentence}" for sentence in compared.warnings]
-    for sentence in (
-        *explained(compared),
-        *compared.notes,
-        *(warnings or ["no difference in what the systems were given"]),
-    ):
-        click.echo(sentence)
-    click.echo()
 
 
 def _print_queries(compared: Compared) -> None:
@@ -121,7 +111,7 @@ def _print_queries(compared: Compared) -> None:
         click.echo(f"largest gains and losses, {first} − {second}, {compared.measure}, points")
         for query in queries:
             language = f" [{query.language}]" if query.language else ""
-            task = f"{bare(query.task)}{'/' + query.leg if query.leg else ''}"
+            task = f"{bare(query.task)}{'/' + query.subset if query.subset else ''}"
             change = f"{percent(query.values[0])} against {percent(query.values[1])}"
             head = f"{points(query.difference, sign=True):>7}  {task} {query.query}{language}: {change}"
             click.echo(f"{head}  {_short(query.text)}".rstrip())

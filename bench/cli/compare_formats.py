@@ -34,11 +34,6 @@ class _TestRow(NamedTuple):
     task: str  # empty for all tasks
     test: Comparison
 
-    @property
-    def interval(self) -> str | None:
-        low, high = self.test.low, self.test.high
-        return None if low is None or high is None else f"[{points(low)}, {points(high)}]"
-
 
 _PAIR = Column("pair", value=lambda row: row.pair)
 _TASK = Column("task", value=lambda row: bare(row.task))
@@ -64,7 +59,7 @@ def tables(compared: Compared, *, by_task: bool) -> list[Table]:
     if compared.other_tasks:
         count = f"{len(compared.tasks)} tasks resampled with replacement; descriptive, decides no rank"
         caption = f"would the order hold for other tasks? ({count})"
-        laid_out.append(Table.of(caption, _OTHER_TASKS, compared.other_tasks.items()))
+        laid_out.append(Table.from_items(caption, _OTHER_TASKS, compared.other_tasks.items()))
     if relevant := [difference for difference in compared.setting_differences if difference.is_relevant]:
         labels = [system.label for system in compared.systems]
         columns = tuple(Column(name, number=False) for name in ("setting", *labels))
@@ -82,10 +77,10 @@ def _systems(compared: Compared) -> Table:
     metadata = compared.metadata
     costs = {name: None for system in compared.systems for name in system.costs()}
     ranks = {label: _places(interval) for label, interval in compared.ranks.items()}
-    mixed = len(set(compared.settings.values())) > 1
+    mixed = len(set(compared.regimes.values())) > 1
     columns = (
         Column("system", value=lambda system: system.label),
-        *([Column("setting", value=lambda system: compared.settings[system.label])] if mixed else []),
+        *([Column("regime", value=lambda system: compared.regimes[system.label])] if mixed else []),
         Column("seeds", number=False, value=lambda system: ",".join(map(str, system.seeds))),
         Column(
             "value",
@@ -108,15 +103,15 @@ def _systems(compared: Compared) -> Table:
         ),
     )
     count = len(compared.tasks)
-    parts = (metadata["suite"], metadata["setting"], f"{count} task{'s' if count > 1 else ''}")
+    parts = (metadata["suite"], metadata["regime"], f"{count} task{'s' if count > 1 else ''}")
     notes = (
-        tokens_note((compared.measure,), leg.get("libraries", {}))
+        tokens_note((compared.measure,), subset.get("libraries", {}))
         for system in compared.systems
-        for _, leg in system.legs()
+        for _, subset in system.subsets()
     )
     note = next(filter(None, notes), "")
-    title = tabled(*parts, data=metadata["data"], stands_for=metadata["stands_for"], note=note)
-    return Table.of(title, columns, compared.systems)
+    title = tabled(*parts, data=metadata["data"], proxy_for=metadata["proxy_for"], note=note)
+    return Table.from_items(title, columns, compared.systems)
 
 
 def _tests(caption: str, measure: str, rows: Sequence[_TestRow], *lead: Column) -> Table:
@@ -125,7 +120,7 @@ def _tests(caption: str, measure: str, rows: Sequence[_TestRow], *lead: Column) 
         Column(
             "difference", f"{measure} points", True, partial(points, sign=True), value=lambda row: row.test.difference
         ),
-        Column("interval", "95 %", value=lambda row: row.interval),
+        Column("interval", "95 %", value=lambda row: row.test.interval),
         Column("p", "alone", False, chance_text, value=lambda row: row.test.p),
         Column("p_adjusted", "corrected", False, chance_text, value=lambda row: row.test.adjusted),
         Column("about", value=lambda row: "checkpoints" if row.test.checkpoints else "methods"),
@@ -134,7 +129,7 @@ def _tests(caption: str, measure: str, rows: Sequence[_TestRow], *lead: Column) 
         Column("detectable", "", True, points, value=lambda row: row.test.detectable),
         Column("queries", "", True, "{:,}".format, value=lambda row: row.test.n),
     )
-    return Table.of(caption, (*lead, *columns), rows)
+    return Table.from_items(caption, (*lead, *columns), rows)
 
 
 def _cost(name: str, value: float) -> str:

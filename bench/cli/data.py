@@ -90,12 +90,15 @@ def list_files(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> 
     plugins, places = load(), roots(data_dir)
     suites = [plugins.suite(name) for name in dict.fromkeys(names or sorted(plugins.suites))]
     files_by_suite = {suite.name: local_files(suite, places) for suite in suites}
-    totals_by_suite = {name: _totals(files) for name, files in files_by_suite.items()}
+    totals_by_suite = {}
+    for name, files in files_by_suite.items():
+        counts = {"files": len(files), "complete": sum(file.complete for file in files)}
+        totals_by_suite[name] = {**counts, "bytes_here": sum(file.size for file in files), **bytes_to_fetch(files)}
     if as_json:
         rows = [
             {
                 "suite": suite.name,
-                "stands_for": suite.stands_for or None,
+                "proxy_for": suite.proxy_for or None,
                 "licence": suite.licence,
                 "totals": totals_by_suite[suite.name],
                 "files": [_file_json(file) for file in files_by_suite[suite.name]],
@@ -125,11 +128,6 @@ def list_files(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> 
     if overview:
         titles = ("suite", "files here", "size here", "to come", "by hand", "licence")
         table("", titles, overview, numbers=("size here", "to come", "by hand"))
-
-
-def _totals(files: Sequence[LocalFile]) -> dict[str, int]:
-    counts = {"files": len(files), "complete": sum(file.complete for file in files)}
-    return {**counts, "bytes_here": sum(file.size for file in files), **bytes_to_fetch(files)}
 
 
 @command.command(
@@ -364,24 +362,28 @@ def check(data_dir: Path | None, store: Path, as_json: bool, **selection: Any) -
     Of a corpus to pretrain on, the first document of each language is read.
     Exit status 1 if anything is missing or wrong.
     """
-    from bench.studies.inspection import carry_out, prepare, read_first_documents
+    from bench.studies.inspection import execute, prepare, read_first_documents
 
     official, stage_store = _official_files(**selection, places=roots(data_dir)), Store(store, notice)
     files = _examined(official.files, reread=True)
     if official.suite is None:
-        legs = read_first_documents(official.corpus) if official.corpus else []
+        subsets = read_first_documents(official.corpus) if official.corpus else []
     else:
         prepared = prepare(official.suite, official.task_names, data_dir, load(), stage_store)
         with Lines(steps([stage for _, stage in prepared if stage], stage_store)) as lines:
-            legs = carry_out(prepared, stage_store, lines)
-    faults = sum(_VERDICTS[file.state] != "ok" for file in files) + sum(leg.verdict != "ok" for leg in legs)
+            subsets = execute(prepared, stage_store, lines)
+    faults = sum(_VERDICTS[file.state] != "ok" for file in files) + sum(subset.verdict != "ok" for subset in subsets)
     if as_json:
         files_json = [{**_file_json(file), "verdict": _VERDICTS[file.state]} for file in files]
-        legs_json = [{**asdict(leg), "reason": leg.reason or None} for leg in legs]
-        print_json({"suite": official.name, "faults": faults, "files": files_json, "legs": legs_json})
+        subsets_json = [{**asdict(subset), "reason": subset.reason or None} for subset in subsets]
+        print_json({"suite": official.name, "faults": faults, "files": files_json, "subsets": subsets_json})
     else:
-        _print_check(files, legs)
-        read = f"{len(legs)} leg{'s' * (len(legs) != 1)} of tasks" if official.suite else f"{len(legs)} languages"
+        _print_check(files, subsets)
+        read = (
+            f"{len(subsets)} subset{'s' * (len(subsets) != 1)} of tasks"
+            if official.suite
+            else f"{len(subsets)} languages"
+        )
         click.echo(f"{official.name}: {file_count(len(files))} and {read} checked, {faults} faults")
         unpublished = [file.release for file in files if not file.release.sha256]
         if unpublished:  # what was fetched first is trusted
@@ -394,7 +396,7 @@ def check(data_dir: Path | None, store: Path, as_json: bool, **selection: Any) -
         raise click.exceptions.Exit(1)
 
 
-def _print_check(files: Sequence[LocalFile], legs: Sequence[Inspected]) -> None:
+def _print_check(files: Sequence[LocalFile], subsets: Sequence[Inspected]) -> None:
     """Print a table of files and a table of what was read; a reason that repeats the row's above is abbreviated."""
     if files:
         rows = [
@@ -409,15 +411,15 @@ def _print_check(files: Sequence[LocalFile], legs: Sequence[Inspected]) -> None:
         ]
         table("", ("file", "verdict", "size", "compared with", "reason"), rows, numbers=("size",))
         click.echo()
-    counts = list(dict.fromkeys(kind for leg in legs for kind in leg.counts))
+    counts = list(dict.fromkeys(kind for subset in subsets for kind in subset.counts))
     rows_read = [
         (
-            f"{leg.task}{' ' + leg.leg if leg.leg else ''}",
-            leg.verdict,
-            *(f"{leg.counts[kind]:,}" if kind in leg.counts else "" for kind in counts),
-            leg.reason if row == 0 or leg.reason != legs[row - 1].reason else "as above" * bool(leg.reason),
+            f"{subset.task}{' ' + subset.subset if subset.subset else ''}",
+            subset.verdict,
+            *(f"{subset.counts[kind]:,}" if kind in subset.counts else "" for kind in counts),
+            subset.reason if row == 0 or subset.reason != subsets[row - 1].reason else "as above" * bool(subset.reason),
         )
-        for row, leg in enumerate(legs)
+        for row, subset in enumerate(subsets)
     ]
     table("", ("task", "verdict", *counts, "reason"), rows_read, numbers=counts)
     click.echo()
@@ -430,7 +432,7 @@ def _examined(files: Sequence[LocalFile], *, reread: bool) -> list[LocalFile]:
     """Compare checksums with those published, with a bar; files fetched and untouched since only with `reread`."""
     selection = [(file, is_worth_reading(file, reread=reread)) for file in files]
     with _ByteBar("checking", sum(unread(file) for file, selected in selection if selected)) as bar:
-        return [examine(file, bar.advance) if selected else file for file, selected in selection]
+        return [examine(file, bar.read) if selected else file for file, selected in selection]
 
 
 def _file_json(file: LocalFile) -> dict[str, Any]:
@@ -490,11 +492,11 @@ def _print_instructions(files: Iterable[LocalFile], say: Callable[[str], None]) 
             say("  as it is; `bench data fetch` unpacks it")
 
 
-class _ByteBar:
+class _ByteBar(Progress):
     """A bar of bytes on stderr with rate and time left; silent without a terminal."""
 
     def __init__(self, text: str, total: int | None) -> None:
-        self._progress = Progress(
+        super().__init__(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             DownloadColumn(),
@@ -504,28 +506,19 @@ class _ByteBar:
             transient=True,
             disable=not sys.stderr.isatty(),
         )
-        self._task = self._progress.add_task(text, total=total)
+        self._bytes = self.add_task(text, total=total)
 
-    def __enter__(self) -> _ByteBar:
-        """Start drawing on the terminal's last line."""
-        self._progress.start()
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        """Clear the line."""
-        self._progress.stop()
-
-    def advance(self, count: float) -> None:
+    def read(self, count: float) -> None:
         """Add `count` bytes."""
-        self._progress.advance(self._task, count)
+        self.advance(self._bytes, count)
 
     def at(self, count: int, total: int | None) -> None:
         """Set the bar to `count` bytes of `total`; None: the total is unknown."""
-        self._progress.update(self._task, completed=count, total=total)
+        self.update(self._bytes, completed=count, total=total)
 
     def notice(self, sentence: str) -> None:
         """Print a sentence above the bar."""
         if sys.stderr.isatty():
-            self._progress.console.print(f"bench: {sentence}", markup=False, highlight=False)
+            self.console.print(f"bench: {sentence}", markup=False, highlight=False)
         else:
             notice(sentence)

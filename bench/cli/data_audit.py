@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bench.cli import examples as example_lines
-from bench.cli.options import data_dir_option, offline_option, requesting, store_option
+from bench.cli.options import all_of, data_dir_option, offline_option, requesting, store_option
 from bench.cli.output import Lines, json_option, notice, print_json, table
 from bench.config.fields import LayerValue, build
 from bench.config.request import Request
@@ -19,20 +19,27 @@ from bench.plugins import load
 from bench.store.store import Store
 
 if TYPE_CHECKING:
-    from bench.pipeline.audit import Audited, Prepared
+    from bench.pipeline.audit import Prepared
+    from bench.store.store import Artefact
 
 _WAYS = {"equal": "as a whole", "contained": "whole, inside", "run": "in part", "alike": "much alike"}
 _COLUMNS = ("queries", "gold passages", "answers")
 _PLACES = ("where", "text", "said")
 
 
-def _rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command an option for every rule, as its config describes it."""
-    for name, field in reversed(AuditConfig.model_fields.items()):
-        description = str(field.description)
-        parameters: dict[str, Any] = {"type": field.annotation, "default": field.default, "show_default": True}
-        command = click.option(f"--{name}", help=f"{description[:1].upper()}{description[1:]}.", **parameters)(command)
-    return command
+_rule_options = all_of(
+    *(
+        click.option(
+            f"--{name}",
+            type=field.annotation,
+            default=field.default,
+            show_default=True,
+            help=f"{str(field.description)[:1].upper()}{str(field.description)[1:]}.",
+        )
+        for name, field in AuditConfig.model_fields.items()
+    )
+)
+"""An option for every rule, as its config describes it."""
 
 
 @click.command(
@@ -58,7 +65,7 @@ def _rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @offline_option
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="One setting: data.language=sw. Repeatable.")
 @_rule_options
-@click.option("--examples", type=click.IntRange(min=0), default=5, show_default=True, help="Examples shown per leg.")
+@click.option("--examples", type=click.IntRange(min=0), default=5, show_default=True, help="Examples shown per subset.")
 @data_dir_option
 @store_option
 @json_option
@@ -70,7 +77,7 @@ def audit(request: Request, examples: int, as_json: bool, **rules: Any) -> None:
     inside one. Near: a run of letters in common or, for questions, most of their grams in one training sentence. What
     was found is kept in the store, and results of systems trained on that corpus report it.
     """
-    from bench.pipeline.audit import carry_out, prepare, sentence  # the pipeline is imported when it is needed
+    from bench.pipeline.audit import execute, prepare, sentence  # the pipeline is imported when it is needed
 
     config, errors = build(AuditConfig, [LayerValue(name, value, f"--{name}") for name, value in rules.items()])
     if errors:
@@ -78,53 +85,53 @@ def audit(request: Request, examples: int, as_json: bool, **rules: Any) -> None:
     artefacts = Store(request.store, notice)
     ready = prepare(request, load(), artefacts, config)
     with Lines(ready.steps(artefacts)) as lines:
-        legs = carry_out(ready, artefacts, lines)
+        audits = execute(ready, artefacts, lines)
     if as_json:
         rows = [
             {
-                "task": audited.task,
-                "leg": audited.leg or None,
-                "audited": sentence(_counts(audited)),
-                **_counts(audited),
-                "training_texts": audited.artefact.facts["texts"],
-                "key": audited.key,
-                "examples": findings(audited.artefact.folder)[:examples],
+                "task": subset.task,
+                "subset": subset.name or None,
+                "audited": sentence(_counts(artefact)),
+                **_counts(artefact),
+                "training_texts": artefact.metadata["texts"],
+                "key": subset.stage.key,
+                "examples": findings(artefact.folder)[:examples],
             }
-            for audited in legs
+            for subset, artefact in zip(ready.subsets, audits, strict=True)
         ]
-        print_json({"corpus": ready.training.name, "rules": config.model_dump(mode="json"), "legs": rows})
+        print_json({"corpus": ready.training.name, "rules": config.model_dump(mode="json"), "subsets": rows})
     else:
-        _print(ready, legs, examples)
+        _print(ready, audits, examples)
     if config != AuditConfig():
         notice("results report audits by the default rules only; audit once without changing them")
 
 
-def _counts(audited: Audited) -> dict[str, Mapping[str, int]]:
-    return {kind: audited.artefact.facts[kind] for kind in KINDS}
+def _counts(artefact: Artefact) -> dict[str, Mapping[str, int]]:
+    return {kind: artefact.metadata[kind] for kind in KINDS}
 
 
-def _print(ready: Prepared, legs: Sequence[Audited], most: int) -> None:
-    """Print the counts of each leg, then up to `most` examples of each, and what was compared."""
-    names = [f"{audited.task} {audited.leg}".strip() for audited in legs]
+def _print(ready: Prepared, audits: Sequence[Artefact], most: int) -> None:
+    """Print the counts of each subset, then up to `most` examples of each, and what was compared."""
+    names = [f"{subset.task} {subset.name}".strip() for subset in ready.subsets]
     rows = [
         (
             name,
             *(
-                f"{count['exact']:,} + {count['near']:,} of {count['of']:,}" if count["of"] else "—"
-                for count in _counts(audited).values()
+                f"{count['exact']:,} + {count['near']:,} of {count['total']:,}" if count["total"] else "—"
+                for count in _counts(artefact).values()
             ),
         )
-        for name, audited in zip(names, legs, strict=True)
+        for name, artefact in zip(names, audits, strict=True)
     ]
     table("found, exact + near", ("task", *_COLUMNS), rows, numbers=_COLUMNS)
-    for name, audited in zip(names, legs, strict=True):
+    for name, artefact in zip(names, audits, strict=True):
         cells = [
             (str(row["kind"]), str(row["id"]), _WAYS[str(row["how"])], *(str(row[key]) for key in _PLACES))
-            for row in findings(audited.artefact.folder)[:most]
+            for row in findings(artefact.folder)[:most]
         ]
         if cells:
             click.echo()
             table(name, ("of", "id", "found", "where", "the test says", "the training says"), cells)
-    if short := sum(_counts(audited)["answers"]["short"] for audited in legs):
+    if short := sum(_counts(artefact)["answers"]["short"] for artefact in audits):
         click.echo(f"{short:,} answers of fewer than {ready.rules.contained} letters were not looked for")
-    click.echo(f"{ready.training.name}: {legs[0].artefact.facts['texts']:,} training texts compared")
+    click.echo(f"{ready.training.name}: {audits[0].metadata['texts']:,} training texts compared")

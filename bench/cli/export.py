@@ -43,7 +43,7 @@ def command(
     store: Path,
     as_json: bool,
 ) -> None:
-    """Write an encoder for transformers and sentence-transformers, with its contract and a model card; or runs.
+    """Write an encoder for transformers and sentence-transformers, with its encoder config and a model card; or runs.
 
     SYSTEM is a label (`bench list results`), a result file or its folder, or the key of an encoder's artefact.
     """
@@ -56,7 +56,13 @@ def command(
             raise UsageError(
                 found="--key with --runs", expected="a label or a result", hint="`bench list results` helps"
             )
-        _runs(str(system or result), out, results, suite, as_json)
+        run_files, notices = export_runs(str(system or result), out, results, suite)
+        notice(*notices)
+        if as_json:
+            print_json({"folder": str(out.resolve()), "files": run_files, "notices": notices})
+            return
+        click.echo(f"runs: {out} ({', '.join(run_files)})")
+        click.echo("Each begins with a header of ir_metadata; name yourself under `actor` there before you publish it.")
         return
     place = Store(store, notice)
 
@@ -68,13 +74,13 @@ def command(
     exported = export_found(find, out, place, load())
     notice(*exported.notices)
     if as_json:
-        contracts = {role: contract.dump() for role, contract in exported.contracts.items()}
+        encoder_configs = {role: encoder_config.dump() for role, encoder_config in exported.encoder_configs.items()}
         print_json(
             {
                 "folder": str(exported.folder.resolve()),
                 "key": exported.key,
                 "files": list(exported.files),
-                "contracts": contracts,
+                "encoder_configs": encoder_configs,
                 "notices": list(exported.notices),
             }
         )
@@ -83,14 +89,3 @@ def command(
     click.echo(
         f"README.md in it is the model card; name a licence there before you publish: {exported.folder}/README.md"
     )
-
-
-def _runs(system: str, out: Path, results: Path, suite: str | None, as_json: bool) -> None:
-    """Write a system's runs and print what was written."""
-    files, notices = export_runs(system, out, results, suite)
-    notice(*notices)
-    if as_json:
-        print_json({"folder": str(out.resolve()), "files": files, "notices": notices})
-        return
-    click.echo(f"runs: {out} ({', '.join(files)})")
-    click.echo("Each begins with a header of ir_metadata; name yourself under `actor` there before you publish it.")

@@ -14,11 +14,11 @@ from bench.cli.output import json_option, notice, print_json, table
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import explain, write_bytes
 from bench.core.publications import marked
-from bench.plugins import Plugins, load, own_package
+from bench.evaluation.results import RESULT
+from bench.plugins import load, own_package
 
 if TYPE_CHECKING:
     from bench.core.publications import Reported
-    from leaderboard.site.site import Catalogue
 
 _LISTED = 20  # tasks that a notice lists
 _FORMATS = ("csv", "json", "parquet", "latex", "markdown", "html", "mteb", "model-index", "every-eval-ever")
@@ -48,23 +48,27 @@ def command() -> None:
 )
 @json_option
 def build_command(results: Path, out: Path, store: Path, records: Path | None, with_runs: bool, as_json: bool) -> None:
-    """Build a static site from a results folder: a page, a CSV and a JSON file for each suite and setting."""
+    """Build a static site from a results folder: a page, a CSV and a JSON file for each suite and regime."""
     from leaderboard.build import build
     from leaderboard.records import Records, now
+    from leaderboard.site.site import Catalogue
 
+    plugins = load()
+    methods = {name: owned.value for name, owned in plugins.methods.items()}
+    catalogue = Catalogue(methods, {name: owned.value for name, owned in plugins.suites.items()})
     today = now().partition("T")[0]
-    site = build(results, out, _catalogue(load()), today, store / CACHE, runs=with_runs, records=Records(records))
-    notice(*(f"{bundle.folder} is left out: {bundle.reason}" for bundle in site.omitted))
+    site = build(results, out, catalogue, today, store / CACHE, runs=with_runs, records=Records(records))
+    notice(*(f"{bundle} is left out: {reason}" for bundle, reason in site.omitted.items()))
     start = (site.folder / "index.html").resolve()
     if as_json:
         summary = {"site": str(start), "pages": list(site.pages), "files": site.files, "bytes": site.bytes}
-        omitted = [{"place": bundle.folder, "why": bundle.reason} for bundle in site.omitted]
+        omitted = [{"place": bundle, "why": reason} for bundle, reason in site.omitted.items()]
         print_json(summary | ({"left_out": omitted} if omitted else {}))
         return
     rows = [
         (
             page["page"],
-            marked(page["data"], page.get("stands_for", "")),
+            marked(page["data"], page.get("proxy_for", "")),
             page["measure"],
             str(page["systems"]),
             ", ".join(page["best"]) or "—",
@@ -73,39 +77,6 @@ def build_command(results: Path, out: Path, store: Path, records: Path | None, w
     ]
     table("", ("page", "data", "measure", "systems", "best or tied with it"), rows, numbers=("systems",))
     click.echo(f"site: {start}")
-
-
-def _catalogue(plugins: Plugins) -> Catalogue:
-    """Return the methods and suites of the installed plugins, as plain data."""
-    from leaderboard.site.site import Catalogue, MethodCard, SuiteCard
-
-    methods = {}
-    for name, owned in plugins.methods.items():
-        method = owned.value
-        methods[name] = MethodCard(
-            name,
-            method.version,
-            method.summary,
-            method.citation,
-            method.card(),
-            method.presets,
-            method.licence,
-            method.code,
-        )
-    suites = {}
-    for name, suite in ((name, owned.value) for name, owned in plugins.suites.items()):
-        releases = suite.releases() if suite.releases else ()
-        suites[name] = SuiteCard(
-            name=name,
-            title=suite.title,
-            primary=suite.primary,
-            card=suite.card(),
-            citation=suite.citation,
-            licences=tuple(dict.fromkeys([suite.licence, *(release.licence for release in releases)])),
-            proxy_for=suite.stands_for,
-            reported=tuple(suite.reported()) if suite.reported else (),
-        )
-    return Catalogue(methods, suites)
 
 
 @command.command(
@@ -131,7 +102,7 @@ def export_command(
 ) -> None:
     """Write a table of the leaderboard for other programs.
 
-    TABLE is a board, [DATA/]SUITE/SETTING (mrtydi/unsupervised, mini/mrtydi/english); every number of one kind of
+    TABLE is a board, [DATA/]SUITE/REGIME (mrtydi/unsupervised, mini/mrtydi/english); every number of one kind of
     data in long form, [DATA/][substitutes/]all; or what a paper printed, reported/PAPER[/TABLE]. Tables of mini data,
     of folders of yours and of substitutes say so in every format and never hold official rows.
     """
@@ -192,12 +163,12 @@ def pack_command(folder: Path, out: Path, url: str, as_json: bool) -> None:
     """Copy a result to hand in; runs of more than 1 MB stay behind, named by their address and checksum."""
     from leaderboard.submissions.pack import pack
 
-    packed = pack(folder, out, url)
+    uploads, path = pack(folder, out, url), out / RESULT
     if as_json:
-        print_json({"path": str(packed.path.resolve()), "remote": packed.uploads})
+        print_json({"path": str(path.resolve()), "remote": uploads})
         return
-    click.echo(f"packed: {packed.path}")
-    for name, address in packed.uploads.items():
+    click.echo(f"packed: {path}")
+    for name, address in uploads.items():
         click.echo(f"put {folder / name} at {address}")
 
 

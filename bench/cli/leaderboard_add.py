@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,19 +11,18 @@ import click
 
 from bench.cli import examples
 from bench.cli.limits import run_bounded
-from bench.cli.options import FILE, data_dir_option, records_option, results_option, store_option
+from bench.cli.options import FILE, all_of, data_dir_option, records_option, results_option, store_option
 from bench.cli.output import json_option, notice, print_json
 from bench.core.errors import DataError, UsageError
 from bench.plugins import load
 from bench.store.store import Store
 
 if TYPE_CHECKING:
-    from leaderboard.submissions.pack import Submission
     from leaderboard.submissions.validate import Verdict
 
 CACHE = "leaderboard"
 """Folder of a store that keeps the statistical tests of sites from build to build."""
-_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
+_options = all_of(
     click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...", type=FILE),
     results_option,
     click.option(
@@ -46,13 +45,7 @@ _OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
     click.option("--memory", type=click.IntRange(1), default=8, show_default=True, metavar="GIB", help="At most."),
     click.option("--minutes", type=click.IntRange(1), default=60, show_default=True, help="Of the processor, at most."),
 )
-
-
-def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that both commands have."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+"""The options that both commands have."""
 
 
 @click.command(name="add", epilog=examples("bench leaderboard add theirs.zip --results results"))
@@ -66,7 +59,7 @@ def add_command(context: click.Context, /, memory: int, minutes: int, **options:
     board marks their rows and gives them no rank. One result that is refused keeps all others out too, and nothing is
     written. All of it runs in a process with bounds on memory and time.
     """
-    run_bounded(context, memory, minutes, str(options["paths"][0]), lambda: _add(**options))
+    run_bounded(context, memory, minutes, lambda: _add(**options))
 
 
 def _add(paths: tuple[Path, ...], results: Path, as_json: bool, **options: Any) -> None:
@@ -103,7 +96,7 @@ def check_command(context: click.Context, /, memory: int, minutes: int, **option
     The last check builds the board with the result in it. All of it runs in a process with bounds on memory and time.
     With --records DIR, --record writes the records of a maintainer there, of results that were recomputed whole.
     """
-    run_bounded(context, memory, minutes, str(options["paths"][0]), lambda: _check(**options))
+    run_bounded(context, memory, minutes, lambda: _check(**options))
 
 
 def _check(
@@ -149,7 +142,7 @@ def _record(verdict: Verdict, folder: Path | None, reproduced: Path | None, by: 
 
 
 def _verdicts(
-    bundles: Sequence[Submission],
+    bundles: Mapping[Path, str],
     results: Path,
     *,
     trusted: bool = False,
@@ -173,8 +166,8 @@ def _verdicts(
 
 def _report_unverified(verdict: Verdict) -> None:
     """Say which numbers could not be recomputed, a sentence for each reason."""
-    legs = (leg for by_leg in verdict.findings.not_recomputed.values() for leg in by_leg.values())
-    reasons = Counter(reason for leg in legs for reason in leg.values())
+    subsets = (subset for by_subset in verdict.findings.not_recomputed.values() for subset in by_subset.values())
+    reasons = Counter(reason for subset in subsets for reason in subset.values())
     for reason, count in reasons.items():
         notice(f"{verdict.title}: {count} {'number' if count == 1 else 'numbers'} could not be recomputed: {reason}")
 

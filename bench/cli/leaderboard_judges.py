@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,20 +21,12 @@ from bench.store.store import Store
 from bench.types import DataRequest, Run, Suite, Task
 
 if TYPE_CHECKING:
+    from bench.evaluation.measures.evaluate import Scores
     from bench.evaluation.results.format import Content
-    from leaderboard.submissions.recompute import InstalledSuite, JudgedLeg, Recomputed
+    from leaderboard.submissions.recompute import JudgedSubset
 
 
 _RELEASE = "run it again with the suite and the data of today"
-
-
-def _check_name(suite: Suite, data: str, task: str) -> None:
-    """Raise `RecordError` for a task that a suite does not have; those of local data are the user's own."""
-    kind = data.partition("-")[0]
-    if kind in suite.data:
-        names = suite.dev_names(kind) if task.endswith(DEV) and suite.dev_names else suite.task_names(kind)
-        if bare(task).removeprefix(f"{suite.name}/").removesuffix(DEV) not in names:
-            raise RecordError(f"task {task[:80]!a}", f"a task of suite {suite.name}, such as {names[0]}")
 
 
 class SuiteJudges:
@@ -66,55 +58,8 @@ class SuiteJudges:
         """Names of the installed methods."""
         return self._plugins.methods
 
-    def suite(self, content: Content) -> InstalledSuite | str:
-        """What is known of a result's suite, or why nothing is. Raises `RecordError` for another version of it."""
-        from leaderboard.submissions.recompute import InstalledSuite
-
-        suite = self._suite(content)
-        if isinstance(suite, str):
-            return suite
-        return InstalledSuite(suite.title, suite.primary, suite.stands_for, suite.macros, suite.parallel)
-
-    def leg(self, content: Content, task: str, leg: str) -> JudgedLeg | str:
-        """What judges a leg, or why nothing here does. Raises `RecordError` for a task or release that is not here."""
-        from leaderboard.submissions.recompute import JudgedLeg, Recomputed
-
-        def score(run: Run) -> Recomputed:
-            scored = judge.score(run)
-            return Recomputed(scored.scores, scored.official)
-
-        def missing_documents(ids: Sequence[str]) -> list[str]:
-            return [name for name, exists in zip(ids, judge.ids.documents(ids), strict=True) if not exists]
-
-        suite = self._suite(content)
-        if isinstance(suite, str):
-            return suite
-        _check_name(suite, content.data, task)
-        try:
-            loaded = self._task(suite.name, content.data, task)
-            judge = self._read(suite.name, content.data, task, leg)
-        except BenchError as error:
-            self._report(f"{task}: {error}")
-            return "its data are not here, or not as they were published"
-        release = content.tasks[task][leg].release
-        if release != loaded.release:
-            expected = f"{loaded.release!a}, which is here"
-            raise RecordError(f"release {release!a} of the data of {task}", expected, _RELEASE)
-        if judge.lacking:
-            self._report(f"{task}: {next(iter(judge.lacking.values()))}")
-        return JudgedLeg(
-            queries=judge.queries,
-            measures=tuple(map(str, judge.protocol.measures)),
-            tie=loaded.tie,
-            drop_identical=loaded.drop_identical,
-            depth=self._graph.protocol(loaded).depth,
-            score=score,
-            missing_documents=missing_documents,
-            not_computable=dict.fromkeys(judge.lacking, "the texts of its passages are not here"),
-            digest=digest([judge.judgements, judge.answered.strings if judge.answered else {}]),
-        )
-
-    def _suite(self, content: Content) -> Suite | str:
+    def suite(self, content: Content) -> Suite | str:
+        """Return the installed suite of a result, or why there is none. Raises `RecordError` for another version."""
         owned = self._plugins.suites.get(content.suite.name)
         if owned is None:
             return f"suite {content.suite.name} is not installed here"
@@ -122,6 +67,49 @@ class SuiteJudges:
             found = f"version {content.suite.version!a} of suite {content.suite.name}"
             raise RecordError(found, f"{owned.value.version!a}, which is here", _RELEASE)
         return owned.value
+
+    def subset(self, content: Content, task: str, subset: str) -> JudgedSubset | str:
+        """What judges a subset, or why nothing here does. Raises `RecordError` where a task or release is not here."""
+        from leaderboard.submissions.recompute import JudgedSubset
+
+        def score(run: Run) -> tuple[Scores, Mapping[str, float]]:
+            scored = judge.score(run)
+            return scored.scores, scored.official
+
+        def missing_documents(ids: Sequence[str]) -> list[str]:
+            return [name for name, exists in zip(ids, judge.ids.documents(ids), strict=True) if not exists]
+
+        suite = self.suite(content)
+        if isinstance(suite, str):
+            return suite
+        kind = content.data.partition("-")[0]
+        if kind in suite.data:  # tasks of local data are the user's own
+            names = suite.dev_names(kind) if task.endswith(DEV) and suite.dev_names else suite.task_names(kind)
+            if bare(task).removeprefix(f"{suite.name}/").removesuffix(DEV) not in names:
+                raise RecordError(f"task {task[:80]!a}", f"a task of suite {suite.name}, such as {names[0]}")
+        try:
+            loaded = self._task(suite.name, content.data, task)
+            judge = self._read(suite.name, content.data, task, subset)
+        except BenchError as error:
+            self._report(f"{task}: {error}")
+            return "its data are not here, or not as they were published"
+        release = content.tasks[task][subset].release
+        if release != loaded.release:
+            expected = f"{loaded.release!a}, which is here"
+            raise RecordError(f"release {release!a} of the data of {task}", expected, _RELEASE)
+        if judge.missing_measures:
+            self._report(f"{task}: {next(iter(judge.missing_measures.values()))}")
+        return JudgedSubset(
+            queries=judge.queries,
+            measures=tuple(map(str, judge.protocol.measures)),
+            tie=loaded.tie,
+            drop_identical=loaded.drop_identical,
+            depth=self._graph.protocol(loaded).depth,
+            score=score,
+            missing_documents=missing_documents,
+            not_computable=dict.fromkeys(judge.missing_measures, "the texts of its passages are not here"),
+            digest=digest([judge.judgements, judge.answered.strings if judge.answered else {}]),
+        )
 
     def _load(self, suite: str, data: str, task: str) -> Task:
         """Load a task; a local one from the folders that were named. Raises `BenchError` where it is not here."""
@@ -141,10 +129,10 @@ class SuiteJudges:
             raise UsageError(f"{task} is a folder of somebody's own; type --task FOLDER to name it")
         raise UsageError(f"suite {suite} has no task {task} in {data} data")
 
-    def _judging(self, suite: str, data: str, task: str, leg: str) -> Judging:
+    def _judging(self, suite: str, data: str, task: str, subset: str) -> Judging:
         loaded = self._task(suite, data, task)
-        task_leg = next((candidate for candidate in loaded.legs if candidate.name == leg), None)
-        if task_leg is None:
-            raise UsageError(f"{task} has no leg {leg!a} here")
+        task_subset = next((candidate for candidate in loaded.subsets if candidate.name == subset), None)
+        if task_subset is None:
+            raise UsageError(f"{task} has no subset {subset!a} here")
         measures = self._graph.protocol(loaded).measures  # all of them, whatever can be computed here
-        return judging_what_can_be(loaded, task_leg, measures, self._graph, self._unknown)
+        return judging_what_can_be(loaded, task_subset, measures, self._graph, self._unknown)

@@ -2,27 +2,25 @@
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 
 import click
 from click.core import ParameterSource
 
+from bench.core.children import run_python
 from bench.core.errors import DataError
 
 _INSIDE = "_BENCH_LIMITED"  # internal: set for the process with bounds
 _FATAL = {-getattr(signal, name) for name in ("SIGKILL", "SIGXCPU", "SIGSEGV", "SIGABRT") if hasattr(signal, name)}
 
 
-def run_bounded(context: click.Context, memory: int, minutes: int, where: str, run: Callable[[], None]) -> None:
+def run_bounded(context: click.Context, memory: int, minutes: int, run: Callable[[], None]) -> None:
     """Run a command in a process with bounds.
 
     Args:
-        context: of the command, which is typed again for the process.
+        context: of the command, which is typed again for the process; a message names the first of its `paths`.
         memory: bound on its address space, GiB.
         minutes: bound on its processor time.
-        where: what a message names as the cause.
         run: the command's work; called inside the process.
 
     Raises:
@@ -30,7 +28,7 @@ def run_bounded(context: click.Context, memory: int, minutes: int, where: str, r
         click.exceptions.Exit: the command failed, with its exit status.
     """
     limits = f"at most {memory} GiB and {minutes} minutes (--memory, --minutes)"
-    exceeded = DataError(where, None, "a result that takes more memory or time", limits)
+    exceeded = DataError(context.params["paths"][0], None, "a result that takes more memory or time", limits)
     if os.environ.get(_INSIDE):
         _set_limits(memory, minutes)
         try:
@@ -38,9 +36,8 @@ def run_bounded(context: click.Context, memory: int, minutes: int, where: str, r
         except MemoryError:
             raise exceeded from None
         return
-    words = [sys.executable, "-m", "bench", *context.command_path.split()[1:], *_words(context)]
-    environment = {**os.environ, _INSIDE: "1"}
-    process = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 (ourselves)
+    words = *context.command_path.split()[1:], *_words(context)
+    process = run_python("-m", "bench", *words, environment={_INSIDE: "1"})
     if process.returncode in _FATAL:
         raise exceeded
     click.echo(process.stderr, err=True, nl=False)

@@ -1,6 +1,5 @@
 """`bench list`: what there is."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,124 +9,113 @@ from bench.cli.options import results_option
 from bench.cli.output import json_option, notice, print_json, table
 from bench.config.profiles import PROFILES
 from bench.core.publications import mark
-from bench.evaluation.measures.specs import BUILTIN
+from bench.evaluation.measures.builtin import BUILTIN
 from bench.evaluation.tables import percent
 from bench.plugins import Plugins, load
 
 Rows = list[dict[str, Any]]
 
 
-def _methods(plugins: Plugins) -> Rows:
-    return [
-        {"name": name, "summary": owned.value.summary, "presets": sorted(owned.value.presets), "owner": owned.owner}
-        for name, owned in sorted(plugins.methods.items())
-    ]
+KINDS = ("methods", "suites", "tasks", "measures", "corpora", "presets", "profiles", "plugins")
 
 
-def _suites(plugins: Plugins) -> Rows:
-    return [
-        {
-            "name": name,
-            "title": owned.value.title,
-            "summary": owned.value.summary,
-            "data": list(owned.value.data),
-            "settings": list(owned.value.settings),
-            "tasks": sum(len(owned.value.task_names(kind)) for kind in owned.value.data),
-            "stands_for": owned.value.stands_for or None,
-            "note": mark(owned.value.stands_for) or None,
-            "owner": owned.owner,
-        }
-        for name, owned in sorted(plugins.suites.items())
-    ]
+def rows_of(kind: str, plugins: Plugins) -> Rows:
+    """Return what there is of a kind, as `--json` prints it."""
+    match kind:
+        case "methods":
+            return [
+                {
+                    "name": name,
+                    "summary": owned.value.summary,
+                    "presets": sorted(owned.value.presets),
+                    "owner": owned.owner,
+                }
+                for name, owned in sorted(plugins.methods.items())
+            ]
+        case "suites":
+            return [
+                {
+                    "name": name,
+                    "title": owned.value.title,
+                    "summary": owned.value.summary,
+                    "data": list(owned.value.data),
+                    "regimes": list(owned.value.regimes),
+                    "tasks": sum(len(owned.value.task_names(kind)) for kind in owned.value.data),
+                    "proxy_for": owned.value.proxy_for or None,
+                    "note": mark(owned.value.proxy_for) or None,
+                    "owner": owned.owner,
+                }
+                for name, owned in sorted(plugins.suites.items())
+            ]
+        case "tasks":
+            return [
+                {"task": f"{suite}/{name}", "data": kind, "note": mark(owned.value.proxy_for) or None}
+                for suite, owned in sorted(plugins.suites.items())
+                for kind in owned.value.data
+                for name in owned.value.task_names(kind)
+            ]
+        case "measures":
+            ours = [
+                {"name": name, "also": list(measure.aliases), "summary": measure.summary, "owner": "bench"}
+                for name, measure in BUILTIN.items()
+            ]
+            theirs = [
+                {"name": name, "also": [], "summary": owned.value.summary, "owner": owned.owner}
+                for name, owned in sorted(plugins.measures.items())
+            ]
+            return ours + theirs
+        case "corpora":
+            from bench.cli.output import about_size
+            from bench.data.corpora.named import parse
 
-
-def _tasks(plugins: Plugins) -> Rows:
-    return [
-        {"task": f"{suite}/{name}", "data": kind, "note": mark(owned.value.stands_for) or None}
-        for suite, owned in sorted(plugins.suites.items())
-        for kind in owned.value.data
-        for name in owned.value.task_names(kind)
-    ]
-
-
-def _measures(plugins: Plugins) -> Rows:
-    ours = [
-        {"name": name, "also": list(measure.aliases), "summary": measure.summary, "owner": "bench"}
-        for name, measure in BUILTIN.items()
-    ]
-    theirs = [
-        {"name": name, "also": [], "summary": owned.value.summary, "owner": owned.owner}
-        for name, owned in sorted(plugins.measures.items())
-    ]
-    return ours + theirs
-
-
-def _corpora(plugins: Plugins) -> Rows:
-    from bench.cli.output import about_size
-    from bench.data.corpora.named import parse
-
-    return [
-        {
-            "name": name,
-            "summary": corpus.summary,
-            "languages": len({language for part in parse(name, corpora) for language in part.languages}),
-            "size": about_size(parse(name, corpora)),
-            "licence": corpus.licence,
-            "stands for": corpus.stands_for or None,
-        }
-        for corpora in [plugins.corpora_by_name]
-        for name, corpus in sorted(corpora.items())
-    ]
-
-
-def _presets(plugins: Plugins) -> Rows:
-    runs = [
-        {
-            "name": name,
-            "summary": owned.value.summary,
-            "cells": None,
-            "suite": ", ".join(owned.value.suites),
-            "source": owned.owner,
-        }
-        for name, owned in sorted(plugins.runs.items())
-    ]
-    return runs + [
-        {
-            "name": f"{method}/{name}",
-            "summary": preset.summary,
-            "cells": len(preset.cells) or None,
-            "suite": "/".join(part for part in (preset.suite, preset.task) if part) or None,
-            "source": preset.source,
-        }
-        for method, owned in sorted(plugins.methods.items())
-        for name, preset in owned.value.presets.items()
-    ]
-
-
-def _profiles(_: Plugins) -> Rows:
-    columns = ("name", "data", "backbone", "hours", "summary")
-    return [{column: getattr(profile, column) for column in columns} for profile in PROFILES.values()]
-
-
-def _plugins(plugins: Plugins) -> Rows:
-    sound = [{"name": name, "owner": owner, "state": "loaded", "reason": ""} for name, owner in plugins.loaded.items()]
-    broken = [
-        {"name": plugin.name, "owner": plugin.distribution, "state": "broken", "reason": plugin.reason}
-        for plugin in plugins.broken
-    ]
-    return sound + broken
-
-
-KINDS: dict[str, Callable[[Plugins], Rows]] = {
-    "methods": _methods,
-    "suites": _suites,
-    "tasks": _tasks,
-    "measures": _measures,
-    "corpora": _corpora,
-    "presets": _presets,
-    "profiles": _profiles,
-    "plugins": _plugins,
-}
+            return [
+                {
+                    "name": name,
+                    "summary": corpus.summary,
+                    "languages": len({language for part in parse(name, corpora) for language in part.languages}),
+                    "size": about_size(parse(name, corpora)),
+                    "licence": corpus.licence,
+                    "stands for": corpus.proxy_for or None,
+                }
+                for corpora in [plugins.corpora_by_name]
+                for name, corpus in sorted(corpora.items())
+            ]
+        case "presets":
+            runs = [
+                {
+                    "name": name,
+                    "summary": owned.value.summary,
+                    "cells": None,
+                    "suite": ", ".join(owned.value.suites),
+                    "source": owned.owner,
+                }
+                for name, owned in sorted(plugins.runs.items())
+            ]
+            return runs + [
+                {
+                    "name": f"{method}/{name}",
+                    "summary": preset.summary,
+                    "cells": len(preset.cells) or None,
+                    "suite": "/".join(part for part in (preset.suite, preset.task) if part) or None,
+                    "source": preset.source,
+                }
+                for method, owned in sorted(plugins.methods.items())
+                for name, preset in owned.value.presets.items()
+            ]
+        case "profiles":
+            columns = ("name", "data", "backbone", "hours", "summary")
+            return [{column: getattr(profile, column) for column in columns} for profile in PROFILES.values()]
+        case "plugins":
+            sound = [
+                {"name": name, "owner": owner, "state": "loaded", "reason": ""}
+                for name, owner in plugins.loaded.items()
+            ]
+            broken = [
+                {"name": plugin.name, "owner": plugin.distribution, "state": "broken", "reason": plugin.reason}
+                for plugin in plugins.broken
+            ]
+            return sound + broken
+    raise ValueError(kind)
 
 
 _LONG = ("tasks", "corpora", "presets")
@@ -136,7 +124,7 @@ _LONG = ("tasks", "corpora", "presets")
 _OURS = ("retrieval-bench", "bench")
 _OPTIONAL = ("note", "reason")
 """Columns of tables only where a row has something to say there; of `--json` always."""
-_JSON_ONLY = "stands_for"
+_JSON_ONLY = "proxy_for"
 """A column of `--json` only, for `note` says it too."""
 
 
@@ -151,33 +139,29 @@ def command(what: str | None, results: Path, as_json: bool) -> None:
     """
     plugins = load()
     kinds = [what] if what else [kind for kind in KINDS if kind not in _LONG]
-    rows_of = {kind: KINDS[kind](plugins) for kind in kinds if kind != "results"}
+    rows_by_kind = {kind: rows_of(kind, plugins) for kind in kinds if kind != "results"}
     if what == "results":
         from bench.evaluation.results.scores import load_results
 
-        rows_of["results"] = load_results(results).legs()
+        rows_by_kind["results"] = load_results(results).subsets()
     for duplicate in plugins.duplicates:
         notice(duplicate.reason)
     for plugin in plugins.broken:
         notice(f"plugin {plugin.name} of {plugin.distribution} is broken: {plugin.reason}")
     if as_json:
-        print_json(rows_of)
+        print_json(rows_by_kind)
         return
-    for kind, kind_rows in rows_of.items():
+    for kind, kind_rows in rows_by_kind.items():
         ours_too = what or kind != "plugins"  # what our own plugins bring is in the tables above
         rows = kind_rows if ours_too else [row for row in kind_rows if not _ours(row)]
         if not rows and not what:
             continue
-        columns = _columns(rows)
+        silent = {_JSON_ONLY, *(name for name in _OPTIONAL if not any(row.get(name) for row in rows))}
+        if not any("reason" in row for row in rows) and all(map(_ours, rows)):
+            silent.add("owner")  # of plugins it is what was asked; else it says something where others brought a thing
+        columns = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in silent]
         table(kind, columns, [[_cell(row.get(name)) for name in columns] for row in rows])
         click.echo()
-
-
-def _columns(rows: Rows) -> list[str]:
-    silent = {_JSON_ONLY, *(name for name in _OPTIONAL if not any(row.get(name) for row in rows))}
-    if not any("reason" in row for row in rows) and all(map(_ours, rows)):
-        silent.add("owner")  # of plugins it is what was asked; else it says something where others brought a thing
-    return [name for name in dict.fromkeys(name for row in rows for name in row) if name not in silent]
 
 
 def _ours(row: dict[str, Any]) -> bool:

@@ -31,9 +31,9 @@ def doctor(store: Path, data_dir: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(examination.as_dict())
     else:
-        for section in examination.sections:
-            rows = [(row.state, row.name, row.value, row.remedy) for row in section.rows]
-            table(section.title, ("", "what", "found", "what to do"), rows)
+        for title, diagnoses in examination.sections.items():
+            rows = [(row.state, row.name, row.value, row.remedy) for row in diagnoses]
+            table(title, ("", "what", "found", "what to do"), rows)
     if examination.state == "fail":
         raise click.exceptions.Exit(1)
 

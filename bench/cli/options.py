@@ -51,14 +51,40 @@ offline_option: Decorator = click.option(
     "--offline", is_flag=True, callback=_go_offline, help="Never download; say which file is missing."
 )
 
-_PLAN: tuple[Decorator, ...] = (
+
+def requesting(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Hand a command a `Request` in place of the options that are fields of one."""
+
+    @wraps(command)
+    def wrapped(**options: Any) -> Any:
+        field_names = Request.__dataclass_fields__ | OPTION_KEYS
+        request = Request.from_options(**{name: options.pop(name) for name in tuple(options) if name in field_names})
+        if (world := launch().world) > 1:  # all that a launcher has started train together, from this process
+            request = replace(request, workers=1, sets=(f"compute.processes={world}", *request.sets))
+        return command(request=request, **options)
+
+    return wrapped
+
+
+def all_of(*options: Decorator) -> Decorator:
+    """Return a decorator that gives a command several options, in their order."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+plan_options = all_of(
     click.option("--method", "methods", metavar="NAMES", help="Methods, comma-separated: bm25."),
     click.option("--suite", "suites", metavar="NAMES", help="Suites, comma-separated: beir."),
     click.option(
         "--task", "tasks", metavar="NAMES", help="Tasks, comma-separated, or folders; default: the whole suite."
     ),
     click.option(
-        "--regime", "settings", metavar="NAMES", help="unsupervised (default), english, multilingual, few-shot."
+        "--regime", "regimes", metavar="NAMES", help="unsupervised (default), english, multilingual, few-shot."
     ),
     click.option("--seed", "seeds", metavar="NUMBERS", help="Seeds, comma-separated: 0,1,2. Default 0."),
     click.option("--data", metavar="NAME", help="official or mini; default: the profile's."),
@@ -73,12 +99,12 @@ _PLAN: tuple[Decorator, ...] = (
     click.option(
         "--rerank",
         metavar="MODEL",
-        help="Cross-encoder for the top of the ranking: a folder, an id, or trained, on the setting's pairs.",
+        help="Cross-encoder for the top of the ranking: a folder, an id, or trained, on the regime's pairs.",
     ),
     click.option(
         "--readout",
-        type=click.Choice(["contract", "protocol", "both"]),
-        help="Who says how texts are read: the encoder's contract (default), the suite's protocol, or a row of each.",
+        type=click.Choice(["encoder", "protocol", "both"]),
+        help="Who says how texts are read: the encoder (default), the suite's protocol, or a row of each.",
     ),
     data_dir_option,
     store_option,
@@ -108,26 +134,6 @@ _PLAN: tuple[Decorator, ...] = (
     ),
     offline_option,
     click.option("--again", is_flag=True, help="Train again what the store holds with a log of other settings."),
+    requesting,
 )
-
-
-def requesting(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Hand a command a `Request` in place of the options that are fields of one."""
-
-    @wraps(command)
-    def wrapped(**options: Any) -> Any:
-        field_names = Request.__dataclass_fields__ | OPTION_KEYS
-        request = Request.of(**{name: options.pop(name) for name in tuple(options) if name in field_names})
-        if (world := launch().world) > 1:  # all that a launcher has started train together, from this process
-            request = replace(request, workers=1, sets=(f"compute.processes={world}", *request.sets))
-        return command(request=request, **options)
-
-    return wrapped
-
-
-def plan_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of `run`, as a `Request`."""
-    decorated = requesting(command)
-    for option in reversed(_PLAN):
-        decorated = option(decorated)
-    return decorated
+"""Give a command the options of `run`, as a `Request`."""

@@ -24,23 +24,23 @@ Row = Mapping[str, Any]
 
 
 def print_outcome(outcome: Outcome, ran: Sequence[Row], tests: Sequence[PairedTest], grids: Sequence[Ablation]) -> None:
-    """Print a run: one table a suite, setting and data; then the grids, the tests and where the files are."""
+    """Print a run: one table a suite, regime and data; then the grids, the tests and where the files are."""
     suites = {cell.suite.name: cell.suite for cell in outcome.plan.cells}
     contents = [result.content for result in outcome.published]
     for group, (rows, averages) in outcome.groups().items():
-        suite, setting, data = group
+        suite, regime, data = group
         tasks = {row["task"] for row in rows}
-        legs = [
-            leg
+        subsets = [
+            subset
             for content in contents
             for task in tasks & content["tasks"].keys()
-            for leg in content["tasks"][task].values()
+            for subset in content["tasks"][task].values()
         ]  # R@Nkt may have been counted in other than the official tokens
-        note = next(filter(None, (tokens_note(leg["measures"], leg["libraries"]) for leg in legs)), "")
-        title = tabled(suite, setting, data=data, stands_for=suites[suite].stands_for, note=note)
+        note = next(filter(None, (tokens_note(subset["measures"], subset["libraries"]) for subset in subsets)), "")
+        title = tabled(suite, regime, data=data, proxy_for=suites[suite].proxy_for, note=note)
         print_table(laid_out(title, suites[suite].primary, rows, averages))
         of_group = [
-            content for content in contents if (content["suite"]["name"], content["setting"], content["data"]) == group
+            content for content in contents if (content["suite"]["name"], content["regime"], content["data"]) == group
         ]
         before = max((len(content["tasks"]) for content in of_group), default=0) - len(tasks)
         if averages and before > 0:
@@ -74,8 +74,8 @@ def readouts(results: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return how the systems' texts became vectors, a line a readout; nothing where all are read alike."""
     labels_of: dict[str, list[str]] = {}
     for content in results:
-        for leg in (leg for legs in content["tasks"].values() for leg in legs.values()):
-            read = leg.get("resolved") or {}
+        for subset in (subset for subsets in content["tasks"].values() for subset in subsets.values()):
+            read = subset.get("resolved") or {}
             if "pooling" in read:
                 words = f"{_POOLED[read['pooling']]}, {'dot product' if read['similarity'] == 'dot' else 'cosine'}"
                 labels = labels_of.setdefault(words, [])
@@ -89,19 +89,19 @@ def audited(outcome: Outcome) -> list[str]:
     """Return how much of the tests each training text holds, or that nobody has looked, but for the embedded world."""
     badges_of: dict[tuple[str, str], dict[tuple[str, str], Row]] = defaultdict(dict)
     for result in outcome.published:
-        for task, legs in result.content["tasks"].items():
-            for name, leg in legs.items():
-                for badge in leg.get("audits", ()):
+        for task, subsets in result.content["tasks"].items():
+            for name, subset in subsets.items():
+                for badge in subset.get("audits", ()):
                     if badge["audited"] or bare(task) == task:
                         badges_of[badge["corpus"], result.content["suite"]["name"]][task, name] = badge
     sentences = []
-    for (corpus, suite), by_leg in badges_of.items():
-        badges = list(by_leg.values())
+    for (corpus, suite), by_subset in badges_of.items():
+        badges = list(by_subset.values())
         if any(badge["audited"] is None for badge in badges):
             sentences.append(f"not audited: {corpus} against {suite} (bench data audit --corpus … --suite {suite})")
             continue
         counts = {
-            noun: tuple(sum(badge[kind][part] for badge in badges) for part in ("exact", "near", "of"))
+            noun: tuple(sum(badge[kind][part] for badge in badges) for part in ("exact", "near", "total"))
             for kind, noun in (("queries", "questions"), ("passages", "gold passages"))
         }
         shares = ", ".join(f"{exact + near:,} of {of:,} {noun}" for noun, (exact, near, of) in counts.items())
@@ -113,7 +113,7 @@ def informative_pairs(tests: Sequence[PairedTest]) -> list[PairedTest]:
     """Choose what to print of the tests of a run: a few pairs as they are, of many those that say most.
 
     An untrained start is compared with its own method alone. Beyond that, where more than so many pairs are left in a
-    group (suite, setting, data, seed), the best system is compared with each other one.
+    group (suite, regime, data, seed), the best system is compared with each other one.
     """
     groups: dict[str, list[PairedTest]] = defaultdict(list)
     for contrast in tests:

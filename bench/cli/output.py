@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.cells import cell_len
@@ -163,7 +163,12 @@ class Lines:
         self._reached: dict[str, float] = {}
         self._printed = time.monotonic()
         self._quiet = quiet
-        self._log = _appended(log) if log else None
+        try:
+            self._log = log.open("a", encoding="utf-8") if log else None
+        except OSError as error:
+            raise UsageError(
+                where=str(log), found=explain(error), expected="a file that can be written (--log)"
+            ) from error
         self._cell = None if quiet else _cell()
         self._bar = _bar() if sys.stderr.isatty() and not quiet and not self._cell else None
         self._tasks: dict[str, TaskID] = {}
@@ -258,14 +263,6 @@ class Lines:
         if self._bar:
             self._bar.remove_task(self._tasks.pop(item.key))
             self._bar.console.print(line, style="dim", markup=False, highlight=False)
-
-
-def _appended(path: Path) -> TextIO:
-    """Open a file to append to. Raises `UsageError` where it cannot be written."""
-    try:
-        return path.open("a", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(where=path, found=explain(error), expected="a file that can be written (--log)") from error
 
 
 def _cell() -> Callable[[str], None] | None:

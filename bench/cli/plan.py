@@ -34,7 +34,7 @@ def command(request: Request, as_json: bool) -> None:
         _elsewhere(request, as_json)
         return
     ready = plan(request, load(), Store(request.store, notice))
-    size, lacking = ready.profile, _lacking(request, ready)
+    size, missing = ready.profile, _missing_suites(request, ready)
     if as_json:
         estimates = ("state", "runs", "seconds", "guessed", "unknown")
         steps = [
@@ -55,7 +55,7 @@ def command(request: Request, as_json: bool) -> None:
                 "seconds": ready.seconds,
                 "not_applicable": [asdict(cell) for cell in ready.refused],
                 "warnings": list(ready.warnings),
-                "missing": lacking,
+                "missing": missing,
             }
         )
         return
@@ -75,7 +75,7 @@ def command(request: Request, as_json: bool) -> None:
     guessed = sum(step.seconds for step in ready.steps if step.guessed)
     unknown = f", {duration(guessed)} of them by rough guess: nothing like it has run in this store" if guessed else ""
     unknown += f", and {n} of unknown length" if (n := sum(step.unknown for step in ready.steps)) else ""
-    for name, row in lacking.items():
+    for name, row in missing.items():
         to_fetch = sizes_text(row["bytes_left"], row["files_left_of_unknown_size"])
         count, command_line = file_count(row["files"]), f"bench data fetch {row['asked']}"
         click.echo(f"not here: {count} of {name}, {to_fetch} to fetch; type: {command_line}")
@@ -84,9 +84,9 @@ def command(request: Request, as_json: bool) -> None:
     )
 
 
-def _lacking(request: Request, ready: Plan) -> dict[str, dict[str, Any]]:
+def _missing_suites(request: Request, ready: Plan) -> dict[str, dict[str, Any]]:
     """Return the official files that the plan needs and that are not here, by suite."""
-    lacking: dict[str, dict[str, Any]] = {}
+    missing: dict[str, dict[str, Any]] = {}
     for suite in {cell.suite.name: cell.suite for cell in ready.cells if cell.data == "official"}.values():
         cells = [cell for cell in ready.cells if cell.suite.name == suite.name]
         tasks = dict.fromkeys(task.id.removeprefix(f"{suite.name}/") for cell in cells for task in cell.tasks)
@@ -96,8 +96,8 @@ def _lacking(request: Request, ready: Plan) -> dict[str, dict[str, Any]]:
             task_option = (
                 "" if len(tasks_known) == len(suite.task_names("official")) else f" --task {','.join(tasks_known)}"
             )
-            lacking[suite.name] = {"files": len(absent), **bytes_to_fetch(absent), "asked": suite.name + task_option}
-    return lacking
+            missing[suite.name] = {"files": len(absent), **bytes_to_fetch(absent), "asked": suite.name + task_option}
+    return missing
 
 
 def _elsewhere(request: Request, as_json: bool) -> None:

@@ -132,10 +132,10 @@ def _read(path: Path) -> tuple[Mapping[str, Any], PerQuery]:
         notice("the per-query values are not next to the file, so only means are compared")
         return content.whole, {}
     per_query: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
-    for task, leg in ((task, leg) for task, legs in content.content.tasks.items() for leg in legs):
-        stored = content.per_query(task, leg)
+    for task, subset in ((task, subset) for task, subsets in content.content.tasks.items() for subset in subsets):
+        stored = content.per_query(task, subset)
         columns = stored.measures.items()
-        per_query[task, leg] = {name: dict(zip(stored.queries, column, strict=True)) for name, column in columns}
+        per_query[task, subset] = {name: dict(zip(stored.queries, column, strict=True)) for name, column in columns}
     return content.whole, per_query
 
 
@@ -177,7 +177,7 @@ def _print_report(
         changed = "—" if value.changed is None else f"{value.changed:,} of {value.queries:,}"
         off = "0" if value.same else _off(value.off)
         means = ("—" if mean is None else percent(mean) for mean in (value.theirs, value.ours))
-        rows.append((f"{value.task} {value.leg}".strip(), value.measure, *means, off, changed))
+        rows.append((f"{value.task} {value.subset}".strip(), value.measure, *means, off, changed))
     table("percent", columns, rows, numbers=columns[2:])
     click.echo(f"{report.verdict}: {report.sentence}")
     for cause in report.causes:

@@ -39,7 +39,7 @@ def command(request: Request, quiet: bool, log: Path | None, as_json: bool) -> N
     A preset that is a grid (`bench list presets`) runs every cell as a system of its own, on the grid's own suite and
     task where no suite is named, and prints our numbers next to the paper's.
     """
-    outcome, ran = carry_through(request, load(), Store(request.store, notice), quiet=quiet, log=log)
+    outcome, ran = run_with_progress(request, load(), Store(request.store, notice), quiet=quiet, log=log)
     primary = {cell.suite.name: cell.suite.primary for cell in outcome.plan.cells}
     tests = compare_run([result.result for result in outcome.published], primary)
     grids = ablations(outcome)
@@ -49,7 +49,7 @@ def command(request: Request, quiet: bool, log: Path | None, as_json: bool) -> N
         print_outcome(outcome, ran, tests, grids)
 
 
-def carry_through(
+def run_with_progress(
     request: Request, plugins: Plugins, store: Store, *, quiet: bool = False, log: Path | None = None
 ) -> tuple[Outcome, list[dict[str, Any]]]:
     """Plan and run, print all notices, and return the outcome and the stages that were touched."""

@@ -32,7 +32,7 @@ from bench.studies.external import score_run
 @click.option("--tie", type=click.Choice(["trec", "list"]), help="Order of equal scores with --qrels; default trec.")
 @click.option("--suite", metavar="NAME", help="Score against a task of a suite, under its protocol.")
 @click.option("--task", metavar="NAME", help="The task, or a folder.")
-@click.option("--leg", metavar="NAME", help="The leg, where the task has several.")
+@click.option("--subset", metavar="NAME", help="The subset, where the task has several.")
 @click.option("--data", metavar="NAME", help="official or mini; default: the default profile's.")
 @data_dir_option
 @store_option

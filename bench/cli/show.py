@@ -15,9 +15,9 @@ from bench.config.layers import describe
 from bench.config.profiles import PROFILES
 from bench.config.spaces import Choice, LogUniform, Space
 from bench.core.errors import StoreError, UsageError
-from bench.core.files import read_sealed
 from bench.core.messages import bare, canonical, did_you_mean, shown, unknown_name
 from bench.core.publications import mark
+from bench.evaluation.results.read import read_result
 from bench.evaluation.results.scores import Results, load_results
 from bench.plugins import Plugins, load
 from bench.types import Method, Preset, Suite
@@ -56,7 +56,7 @@ def _find(name: str, plugins: Plugins, results: Path, *, result: bool, reported:
 
         def print_result() -> None:
             print_json(content)
-            if note := mark(content.get("suite", {}).get("stands_for", "")):
+            if note := mark(content.get("suite", {}).get("proxy_for", "")):
                 notice(note)
 
         return content, print_result
@@ -94,7 +94,7 @@ def _find(name: str, plugins: Plugins, results: Path, *, result: bool, reported:
         if kinds:
             content = {"task": f"{suite.name}/{task}", "suite": suite.name, "data": kinds, **_substitute(suite)}
             rows = [(key, ", ".join(value) if key == "data" else value) for key, value in content.items() if value]
-            return content, lambda: table("", ("what", "value"), [row for row in rows if row[0] != "stands_for"])
+            return content, lambda: table("", ("what", "value"), [row for row in rows if row[0] != "proxy_for"])
         tasks = dict.fromkeys(
             f"{suite.name}/{task_name}" for kind in suite.data for task_name in suite.task_names(kind)
         )
@@ -116,7 +116,7 @@ def _find(name: str, plugins: Plugins, results: Path, *, result: bool, reported:
 
 def _read_result(path: Path) -> dict[str, Any]:
     try:
-        return read_sealed(path)
+        return read_result(path)
     except OSError as error:
         raise UsageError(where=path, found=error.strerror or str(error), expected="a result file") from error
     except ValueError as error:
@@ -137,7 +137,7 @@ def _results(stored: Results) -> tuple[dict[str, Any], Any]:
 
 
 def _substitute(suite: Suite) -> dict[str, Any]:
-    return {"stands_for": suite.stands_for or None, "note": mark(suite.stands_for) or None}
+    return {"proxy_for": suite.proxy_for or None, "note": mark(suite.proxy_for) or None}
 
 
 def _settings(method: Method) -> list[dict[str, Any]]:
@@ -152,7 +152,7 @@ def _fields(item: Any, *names: str) -> dict[str, Any]:
 def _method_json(method: Method) -> dict[str, Any]:
     return {
         **_fields(method, "name", "version", "summary", "citation", "licence", "code", "deterministic"),
-        "settings": list(method.settings),
+        "regimes": list(method.regimes),
         "config": _settings(method),
         "presets": {name: _preset_json(preset) for name, preset in method.presets.items()},
         "space": {key: _space(space) for key, space in method.space.items()},
@@ -168,7 +168,7 @@ def _preset_json(preset: Preset) -> dict[str, Any]:
         {"name": cell.name, "values": dict(cell.values), "reported": dict(cell.reported), "fails": cell.fails}
         for cell in preset.cells
     ]
-    location = _fields(preset, "suite", "task", "measure", "setting")
+    location = _fields(preset, "suite", "task", "measure", "regime")
     return {**row, **location, "reported_measure": preset.label, "cells": cells}
 
 
@@ -208,17 +208,17 @@ def _suite_json(suite: Suite) -> dict[str, Any]:
     return {
         **_fields(suite, "name", "version", "title", "summary", "citation", "licence"),
         **_substitute(suite),
-        "settings": list(suite.settings),
+        "regimes": list(suite.regimes),
         "data": list(suite.data),
         "tasks": {kind: list(suite.task_names(kind)) for kind in suite.data},
         "primary": suite.primary,
         "macros": [{"name": macro.name, "note": macro.note} for macro in suite.macros],
         "recipes": {
-            setting: {
+            regime: {
                 name: [{"pairs": stage.name, "values": dict(stage.values), "source": stage.source} for stage in stages]
                 for name, stages in recipes.items()
             }
-            for setting, recipes in suite.recipes.items()
+            for regime, recipes in suite.recipes.items()
         },
         "reported": [asdict(row) for row in suite.reported()] if suite.reported else [],
         "card": suite.card(),
@@ -230,11 +230,11 @@ def _print_suite(suite: Suite, *, reported: bool) -> None:
         _print_reported(suite)
         return
     print_text(suite.card())
-    if note := mark(suite.stands_for):
+    if note := mark(suite.proxy_for):
         click.echo(f"\n{note}")
     rows = [
-        (setting, name, ", then ".join(stage.name for stage in stages), "; ".join(stage.source for stage in stages))
-        for setting, recipes in suite.recipes.items()
+        (regime, name, ", then ".join(stage.name for stage in stages), "; ".join(stage.source for stage in stages))
+        for regime, recipes in suite.recipes.items()
         for name, stages in recipes.items()
     ]
     if rows:

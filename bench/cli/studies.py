@@ -10,7 +10,7 @@ import click
 from bench.cli import examples
 from bench.cli.options import FOLDER, plan_options
 from bench.cli.output import Lines, json_option, notice, print_json, print_table, warn_of_faiss
-from bench.cli.run import carry_through
+from bench.cli.run import run_with_progress
 from bench.config.grids import grids
 from bench.config.request import Request
 from bench.core.errors import StoreError, UsageError
@@ -68,7 +68,19 @@ def sweep(request: Request, trials: int, out: Path, as_json: bool) -> None:
         by_method = sweeps.run(ready, plugins, store, lines, out)
     if as_json:
         stages = [{"stage": stage["stage"], "state": stage["state"]} for stage in lines.outcomes]
-        print_json({"sweeps": [_sweep_json(item, ready) for item in by_method], "stages": stages})
+        rows = [
+            {
+                "method": item.method,
+                "suite": ready.suite.name,
+                "measure": ready.suite.primary,
+                "trials": [asdict(trial) for trial in item.trials],
+                "chosen": item.chosen,
+                "config": str(item.config.resolve()),
+                "record": str(item.record.resolve()),
+            }
+            for item in by_method
+        ]
+        print_json({"sweeps": rows, "stages": stages})
         return
     for item in by_method:
         print_table(item.table(ready.suite))
@@ -76,18 +88,6 @@ def sweep(request: Request, trials: int, out: Path, as_json: bool) -> None:
             if trial.failed:
                 click.echo(f"trial {trial.number} failed: {trial.failed}")
         click.echo(f"settings: {item.config}\nrecord: {item.record}\n")
-
-
-def _sweep_json(item: sweeps.Sweep, ready: sweeps.SweepPlan) -> dict[str, Any]:
-    return {
-        "method": item.method,
-        "suite": ready.suite.name,
-        "measure": ready.suite.primary,
-        "trials": [asdict(trial) for trial in item.trials],
-        "chosen": item.chosen,
-        "config": str(item.config.resolve()),
-        "record": str(item.record.resolve()),
-    }
 
 
 @click.command(
@@ -154,7 +154,7 @@ def _run_shots(requests: dict[str, Request], plugins: Plugins, store: Store) -> 
     plans = {number: plan(request, plugins, store) for number, request in requests.items()}
     curves.drawable(plans)
     refused = {
-        f"not applicable: {item.system} on {item.suite} in setting {item.setting}: {item.reason}"
+        f"not applicable: {item.system} on {item.suite} in regime {item.regime}: {item.reason}"
         for ready in plans.values()
         for item in ready.refused
     }
@@ -185,11 +185,11 @@ def ablate(request: Request, presets: tuple[str, ...], as_json: bool) -> None:
     plugins, store = load(), Store(request.store, notice)
     laid_out: list[Ablation] = []
     failed: list[dict[str, Any]] = []
-    requests, refused = _plan_grids(_grid_names(presets, request.methods, plugins), request, plugins, store)
+    requests, refused = _plan_grids(presets, request, plugins, store)
     for name, reason in refused.items():
         notice(f"{name} is passed over: {reason}")
     for name, of_grid in requests.items():
-        outcome, _ = carry_through(of_grid, plugins, store)
+        outcome, _ = run_with_progress(of_grid, plugins, store)
         tables = ablations(outcome)
         laid_out += tables
         for cell in outcome.plan.refused:
@@ -209,9 +209,27 @@ def ablate(request: Request, presets: tuple[str, ...], as_json: bool) -> None:
 
 
 def _plan_grids(
-    names: list[str], request: Request, plugins: Plugins, store: Store
+    typed: tuple[str, ...], request: Request, plugins: Plugins, store: Store
 ) -> tuple[dict[str, Request], dict[str, str]]:
-    """Plan every grid before any work; return what to run, and why others cannot. Raises `UsageError` if none can."""
+    """Plan the grids that were typed, by default all, before any work.
+
+    Returns:
+        What to run, by `METHOD/PRESET`, and why others cannot.
+
+    Raises:
+        UsageError: an unknown name, no grid at all, or none that can run.
+    """
+    owners = [plugins.method(name) for name in request.methods or sorted(plugins.methods)]
+    by_name = {canonical(name): name for method in owners for name in grids(method)}
+    for name in typed:
+        if canonical(name) not in by_name:
+            raise UsageError(unknown("grid", name, [*by_name.values()]))
+    if not by_name:
+        raise UsageError(
+            f"found no grid among the presets of {', '.join(method.name for method in owners)}; `bench list presets` "
+            "lists all presets"
+        )
+    names = list(dict.fromkeys(by_name[canonical(name)] for name in typed)) or [*by_name.values()]
     requests: dict[str, Request] = {}
     refused: dict[str, str] = {}
     for name in names:
@@ -227,18 +245,3 @@ def _plan_grids(
     if not requests:
         raise UsageError("\n".join(f"{name}: {reason}" for name, reason in refused.items()))
     return requests, refused
-
-
-def _grid_names(typed: tuple[str, ...], methods: tuple[str, ...], plugins: Plugins) -> list[str]:
-    """Return the grids to run, as `METHOD/PRESET`. Raises `UsageError` for an unknown name, or no grid at all."""
-    owners = [plugins.method(name) for name in methods or sorted(plugins.methods)]
-    by_name = {canonical(name): name for method in owners for name in grids(method)}
-    for name in typed:
-        if canonical(name) not in by_name:
-            raise UsageError(unknown("grid", name, [*by_name.values()]))
-    if not by_name:
-        raise UsageError(
-            f"found no grid among the presets of {', '.join(method.name for method in owners)}; `bench list presets` "
-            "lists all presets"
-        )
-    return list(dict.fromkeys(by_name[canonical(name)] for name in typed)) if typed else [*by_name.values()]

@@ -19,7 +19,7 @@ def setting(
     *,
     source: str,
     help: str | None = None,
-    idle: bool = False,
+    in_key: bool = True,
     file: bool = False,
     late: bool = False,
     log_only: bool = False,
@@ -31,13 +31,19 @@ def setting(
         default: the value where nobody says otherwise.
         source: where the default comes from: paper and section, reference code, or `ours: reason`.
         help: one line: what it does, with its unit; None where the annotation has it (`Annotated[…, Field(…)]`).
-        idle: it changes no result (only speed or memory), so it enters no key.
+        in_key: whether it enters keys; False where it changes no result, only speed or memory.
         late: it came after results were kept, so it enters keys only where it is not its default.
         log_only: it decides what a training logs and no weight, so keys have its default whatever is typed.
         file: it names a file or a folder, whose content enters keys in place of its path; empty or None for none.
         limits: pydantic's constraints: `ge`, `gt`, `le`, `lt`, `min_length`, `max_length`, `pattern`.
     """
-    extra: dict[str, Any] = {"source": source, "idle": idle, "file": file, "late": late, "log_only": log_only}
+    extra: dict[str, Any] = {
+        "source": source,
+        "not_in_key": not in_key,
+        "file": file,
+        "late": late,
+        "log_only": log_only,
+    }
     if help is not None:
         limits["description"] = help
     return Field(default=default, json_schema_extra=extra, **limits)
@@ -58,3 +64,23 @@ def constant(default: Any, *, source: str) -> Any:
             beta1: float = constant(0.9, source="AdamW's usual value")
     """
     return Field(default=default, json_schema_extra={"source": source, "constant": True})
+
+
+def shared(section: type[Config], key: str) -> Any:
+    """Declare a field of a config whose value is a setting of the harness: one for all configs that share it.
+
+    `bench.config.layers.resolve` fills it in. No listing of the config has it, and typing it there is refused with the
+    key that it has; in identities it counts as the harness's setting does. Python code that builds a config, such as a
+    test, gives it a value, or it has the setting's default.
+
+    Args:
+        section: the section of the harness that declares the setting.
+        key: of the setting, dotted; its last part is the name in `section`.
+
+    Example:
+        class LoopConfig(Config):
+            precision: Precision = shared(TrainSection, "train.precision")
+    """
+    leaf = section.model_fields[key.rpartition(".")[2]]
+    declared = leaf.json_schema_extra if isinstance(leaf.json_schema_extra, dict) else {}
+    return Field(default=leaf.default, json_schema_extra={**declared, "shared": key})

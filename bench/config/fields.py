@@ -1,4 +1,7 @@
-"""The fields of a config as dotted keys: list them, and build a config so that all faults are reported at once."""
+"""The fields of a config as dotted keys: list them, and build a config so that all faults are reported at once.
+
+A field is a setting (`bench.config.base.setting`), fixed (`constant`), or filled in from the harness (`shared`).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -18,6 +23,8 @@ if TYPE_CHECKING:
 _SHORT = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([kKMGB])")
 _UNITS = {"k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
 ModelT = TypeVar("ModelT", bound=BaseModel)
+Kind = Literal["setting", "constant", "shared"]
+"""How a field was declared."""
 
 
 class LayerValue(NamedTuple):
@@ -42,29 +49,66 @@ def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
 
 
-def leaves_of(config: type[BaseModel], prefix: str = "", *, constants: bool = False) -> dict[str, FieldInfo]:
-    """Return the settings of a config by dotted key, or its constants; a field that is itself a config is a section."""
-    leaves: dict[str, FieldInfo] = {}
+def leaves_of(config: type[BaseModel], prefix: str = "", *, kind: Kind = "setting") -> dict[str, FieldInfo]:
+    """Return the fields of a config that were declared as `kind`, by dotted key, of its sections too.
+
+    A field that is itself a config is a section.
+    """
+    return {f"{prefix}{name}": field for name, field in _leaves(config, kind)}
+
+
+@cache
+def _leaves(config: type[BaseModel], kind: Kind) -> tuple[tuple[str, FieldInfo], ...]:
+    """Return what `leaves_of` does, without a prefix; plugins are vetted by it whenever they are loaded."""
+    leaves: list[tuple[str, FieldInfo]] = []
     for name, field in config.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            leaves |= leaves_of(field.annotation, f"{prefix}{name}.", constants=constants)
-        elif is_constant(field) == constants:
-            leaves[f"{prefix}{name}"] = field
-    return leaves
+            leaves += [(f"{name}.{inner}", leaf) for inner, leaf in _leaves(field.annotation, kind)]
+        elif kind_of(field) == kind:
+            leaves.append((name, field))
+    return tuple(leaves)
 
 
-def is_constant(field: FieldInfo) -> bool:
-    """Return whether a field was declared with `constant`, so that it is no setting."""
-    return isinstance(field.json_schema_extra, dict) and bool(field.json_schema_extra.get("constant"))
+def kind_of(field: FieldInfo) -> Kind:
+    """Return how a field was declared."""
+    return "constant" if mark_of(field, "constant") else "shared" if mark_of(field, "shared") else "setting"
 
 
+def mark_of(field: FieldInfo, mark: str) -> Any:
+    """Return what a field's declaration says under the name of a mark, None where it has none of that name."""
+    return field.json_schema_extra.get(mark) if isinstance(field.json_schema_extra, dict) else None
+
+
+def harness_key(field: FieldInfo) -> str:
+    """Return the dotted key of the harness's setting that a shared field is filled from, empty for any other field."""
+    return str(mark_of(field, "shared") or "")
+
+
+def with_shared(config: ModelT, harness: BaseModel) -> ModelT:
+    """Return a config whose shared fields, those of its sections too, have the values of the harness's settings.
+
+    Args:
+        config: what may hold shared fields.
+        harness: the sections of the harness, which may be `config` itself.
+    """
+    values: dict[str, Any] = {}
+    for name, field in type(config).model_fields.items():
+        value = getattr(config, name)
+        if isinstance(value, BaseModel):
+            values[name] = with_shared(value, harness)
+        elif key := harness_key(field):
+            values[name] = attrgetter(key)(harness)
+    return config.model_copy(update=values)
+
+
+@cache
 def constants_in(config: type[BaseModel]) -> dict[str, Any]:
     """Return the constants of a config and of its sections, as pydantic's `exclude` takes them."""
     excluded: dict[str, Any] = {}
     for name, field in config.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             excluded[name] = constants_in(field.annotation)
-        elif is_constant(field):
+        elif kind_of(field) == "constant":
             excluded[name] = True
     return {name: value for name, value in excluded.items() if value}
 
@@ -72,19 +116,24 @@ def constants_in(config: type[BaseModel]) -> dict[str, Any]:
 def values_of(config: BaseModel, prefix: str = "") -> dict[str, Any]:
     """Return the values of a config's settings by dotted key."""
     values: dict[str, Any] = {}
-    for name, field in type(config).model_fields.items():
+    for name in _setting_names(type(config)):
         value = getattr(config, name)
         if isinstance(value, BaseModel):
             values |= values_of(value, f"{prefix}{name}.")
-        elif not is_constant(field):
+        else:
             values[f"{prefix}{name}"] = value
     return values
 
 
+@cache
+def _setting_names(config: type[BaseModel]) -> tuple[str, ...]:
+    """Return the fields of a config that are settings or sections; a plan asks for them thousands of times."""
+    return tuple(name for name, field in config.model_fields.items() if kind_of(field) == "setting")
+
+
 def source_of(leaf: FieldInfo) -> str:
     """Return where a field's default comes from, empty where it does not say."""
-    extra = leaf.json_schema_extra
-    return str(extra.get("source") or "") if isinstance(extra, dict) else ""
+    return str(mark_of(leaf, "source") or "")
 
 
 def build(config: type[ModelT], settings: Iterable[LayerValue], prefix: str = "") -> tuple[ModelT, list[str]]:

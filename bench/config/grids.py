@@ -6,7 +6,6 @@ from typing import Any
 
 from bench.config.fields import flat
 from bench.config.layers import SettingRow
-from bench.config.request import Request
 from bench.config.spaces import Choice, Space
 from bench.core.messages import canonical, unknown_name
 from bench.types import Method, Preset
@@ -89,18 +88,14 @@ def choose_presets(
     return choices
 
 
-def apply_grid(request: Request, methods: Sequence[Method], preset: str | None) -> Request:
-    """Return a request that names no suite with the suite, task and setting of its grid; any other as it is."""
+def grid_address(
+    methods: Sequence[Method], preset: str | None
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return suites, tasks and regimes on which papers have the grids of that name; nothing where it is no grid's."""
     grids = [named_grid[1] for method in methods if (named_grid := grid_of(method, (preset or "").partition("=")[0]))]
-    if not grids or request.suites:
-        return request
+    suites = tuple(dict.fromkeys(grid.suite for grid in grids))
     tasks = tuple(dict.fromkeys(grid.task for grid in grids)) if all(grid.task for grid in grids) else ()
-    return replace(
-        request,
-        suites=tuple(dict.fromkeys(grid.suite for grid in grids)),
-        tasks=request.tasks or tasks,
-        settings=request.settings or tuple(dict.fromkeys(grid.setting for grid in grids if grid.setting)),
-    )
+    return suites, tasks, tuple(dict.fromkeys(grid.regime for grid in grids if grid.regime))
 
 
 def is_default_layer(row: SettingRow) -> bool:

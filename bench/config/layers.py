@@ -14,7 +14,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -25,9 +25,13 @@ from bench.config.fields import (
     constants_in,
     finite,
     flat,
+    harness_key,
+    kind_of,
     leaves_of,
+    mark_of,
     source_of,
     values_of,
+    with_shared,
 )
 from bench.core.errors import ConfigError, DataError, UsageError
 from bench.core.files import explain, sha256_file
@@ -61,6 +65,7 @@ class SettingRow(NamedTuple):
     help: str  # what it does, with its unit
     allowed: str  # what it takes, in plain words
     origin: str  # the layer that set it: `default`, `profile NAME`, `preset NAME`, a file's path or `--set`
+    effective: bool  # whether it can change a result: some change only speed or a log
 
 
 class SweepRecord(Config):
@@ -89,6 +94,15 @@ class Resolved(Generic[RunT]):
     def rows(self) -> list[SettingRow]:
         """Return every setting, the method's first."""
         return describe(self.method, self.origins, "method.") + describe(self.run, self.origins)
+
+    def method_rows(self) -> list[SettingRow]:
+        """Return the settings that make the method's config: its own, and the harness's that it shares."""
+        return describe(self.method, self.origins, "method.") + self.shared_rows(type(self.method))
+
+    def shared_rows(self, config: type[Config]) -> list[SettingRow]:
+        """Return the harness's settings that a config shares."""
+        keys = set(map(harness_key, leaves_of(config, kind="shared").values()))
+        return [row for row in describe(self.run, self.origins) if row.key in keys]
 
     def dump(self) -> dict[str, Any]:
         """Return all values as nested JSON: `{"method": {…}, "search": {…}, …}`."""
@@ -123,18 +137,24 @@ def resolve(
         method.name: [*low, *_size_layer(method, profile, preset), *_preset_layer(method, preset), *high]
         for method in methods
     }
-    run, misfits = build(harness, _applicable(low + high, harness))
-    faults += misfits
+    run, field_errors = build(harness, _applicable(low + high, harness))
+    run = with_shared(run, run)
+    faults += field_errors
     configs: dict[str, Config] = {}
     for method in methods:
         settings = _applicable(layers[method.name], method.config, "method.")
-        configs[method.name], misfits = build(method.config, settings, "method.")
-        faults += [f"{misfit} (method {method.name})" if len(methods) > 1 else misfit for misfit in misfits]
+        configs[method.name], field_errors = build(method.config, settings, "method.")
+        faults += [
+            f"{field_error} (method {method.name})" if len(methods) > 1 else field_error for field_error in field_errors
+        ]
     _refuse(low + high, harness, methods, faults)
     origins = _origins(low + high, harness)
     return {
         method.name: Resolved(
-            configs[method.name], run, origins | _origins(layers[method.name], method.config, "method."), sweep
+            with_shared(configs[method.name], run),
+            run,
+            origins | _origins(layers[method.name], method.config, "method."),
+            sweep,
         )
         for method in methods
     }
@@ -146,8 +166,9 @@ def resolve_run(
     """Apply the layers where no method runs: settings, and rows for `bench show`; keys of `method` are unknown here."""
     low, high = _outer_layers(profile, file, sets)
     layers, (_, faults) = low + high, _sweep_record(file)
-    run, misfits = build(harness, _applicable(layers, harness))
-    faults += misfits
+    run, field_errors = build(harness, _applicable(layers, harness))
+    run = with_shared(run, run)
+    faults += field_errors
     _refuse(layers, harness, (), faults)
     return run, describe(run, _origins(layers, harness))
 
@@ -198,19 +219,30 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def describe(config: Config, origins: Mapping[str, str] | None = None, prefix: str = "") -> list[SettingRow]:
     """Return one row per setting, in the order of declaration; keys that `origins` lack have their default."""
-    values, defaults = values_of(config, prefix), values_of(type(config)(), prefix)
+    values, given = values_of(config, prefix), origins or {}
     return [
+        row._replace(value=values[row.key], origin=given.get(row.key, row.origin))
+        for row in _default_rows(type(config), prefix)
+    ]
+
+
+@cache
+def _default_rows(config: type[Config], prefix: str) -> tuple[SettingRow, ...]:
+    """Return the rows of a config in which everything has its default; a plan asks for them hundreds of times."""
+    defaults = values_of(config(), prefix)
+    return tuple(
         SettingRow(
             key=key,
-            value=values[key],
+            value=defaults[key],
             default=defaults[key],
             source=source_of(leaf),
             help=leaf.description or "",
             allowed=expected(leaf.annotation, leaf.metadata),
-            origin=(origins or {}).get(key, "default"),
+            origin="default",
+            effective=not (mark_of(leaf, "not_in_key") or mark_of(leaf, "log_only")),
         )
-        for key, leaf in leaves_of(type(config), prefix).items()
-    ]
+        for key, leaf in leaves_of(config, prefix).items()
+    )
 
 
 def dump(config: Config) -> dict[str, Any]:
@@ -222,31 +254,29 @@ def dump(config: Config) -> dict[str, Any]:
 
 
 def identity(config: Config) -> dict[str, Any]:
-    """Return the part of `dump` that can change a result: no idle fields, and the content of files for their paths.
+    """Return the part of `dump` that can change a result: files by their content, and no fields of `in_key=False`.
 
     Fields that came late are left out at their defaults; fields that decide the log alone have theirs. Raises
     `UsageError` for a file that cannot be read.
     """
     fields = type(config).model_fields
-    values = {key: value for key, value in dump(config).items() if not _declared(fields[key], "idle")}
-    values = {key: v for key, v in values.items() if not _declared(fields[key], "late") or v != fields[key].default}
-    values = {key: fields[key].default if _declared(fields[key], "log_only") else v for key, v in values.items()}
+    values = {key: value for key, value in dump(config).items() if not mark_of(fields[key], "not_in_key")}
+    values = {key: v for key, v in values.items() if not mark_of(fields[key], "late") or v != fields[key].default}
+    values = {key: fields[key].default if mark_of(fields[key], "log_only") else v for key, v in values.items()}
     return {
-        key: _content(key, Path(value).expanduser()) if value and _declared(fields[key], "file") else value
+        key: _content(key, Path(value).expanduser()) if value and mark_of(fields[key], "file") else value
         for key, value in values.items()
     }
 
 
 def log_settings(config: Config) -> dict[str, Any]:
-    """Return the fields that decide what a training logs and nothing else, by name."""
+    """Return the settings that decide what a method's training logs and nothing else, by dotted key."""
     fields = type(config).model_fields
-    return {name: getattr(config, name) for name, field in fields.items() if _declared(field, "log_only")}
-
-
-def _declared(field: FieldInfo, mark: str) -> bool:
-    """Return whether a field was declared with a mark of `setting`."""
-    extra = field.json_schema_extra
-    return isinstance(extra, dict) and bool(extra.get(mark))
+    return {
+        harness_key(field) or f"method.{name}": getattr(config, name)
+        for name, field in fields.items()
+        if mark_of(field, "log_only")
+    }
 
 
 def _content(key: str, path: Path) -> Any:
@@ -295,10 +325,9 @@ def check_config(config: object) -> list[str]:
 def check_preset(config: type[Config], values: Mapping[str, Any]) -> list[str]:
     """Return what is wrong with a preset's values for a config that passes `check_config`, as phrases."""
     layer = _layer("preset", values)
-    leaves = leaves_of(config)
-    fixed = leaves_of(config, constants=True)
+    leaves, retired = leaves_of(config), _retired(config)
     unknown_keys = [
-        _fixed(row.key, fixed[row.key]) if row.key in fixed else f"{row.key} is no setting of {config.__name__}"
+        _retirement(row, retired[row.key]) if row.key in retired else f"{row.key} is no setting of {config.__name__}"
         for row in layer
         if row.key not in leaves
     ]
@@ -331,7 +360,7 @@ def _sweep_record(file: Path | None) -> tuple[SweepRecord, list[str]]:
 
 
 def _size_layer(method: Method, profile: Profile | None, preset: str | None) -> list[LayerValue]:
-    """Return what a profile sets of a method: the preset that it names.
+    """Return what a profile sets of a method: the preset that it names, within the profile's bounds.
 
     A preset that the user names replaces it, for it says how the method is run; the cells of a grid
     (`PRESET=CELL`) say only what differs between them, and lie above it.
@@ -339,11 +368,10 @@ def _size_layer(method: Method, profile: Profile | None, preset: str | None) -> 
     if profile is None:
         return []
     profile_preset, requested = _preset(method, profile.preset), _preset(method, preset) if preset else None
-    leaves = leaves_of(method.config) if method.trainer is not None else {}
-    values = {key: value for key, value in profile.of_methods.items() if key in leaves}
-    if profile_preset is not None and (requested is None or _CELL in requested):
-        values |= method.presets[profile_preset].values
-        values |= {key: min(bound, values[key]) for key, bound in profile.most.items() if key in values}
+    if profile_preset is None or (requested is not None and _CELL not in requested):
+        return []
+    values = dict(method.presets[profile_preset].values)
+    values |= {key: min(bound, values[key]) for key, bound in profile.most.items() if key in values}
     return _layer(f"profile {profile.name}", values, "method.")
 
 
@@ -375,28 +403,45 @@ def _origins(layers: Iterable[LayerValue], config: type[Config], prefix: str = "
 
 
 def _refuse(
-    layers: Iterable[LayerValue], harness: type[Config], methods: Sequence[Method], misfits: Sequence[str]
+    layers: Iterable[LayerValue], harness: type[Config], methods: Sequence[Method], field_errors: Sequence[str]
 ) -> None:
-    """Raise `ConfigError` for keys that neither the harness nor any method has (with the nearest) and for misfits."""
-    leaves, fixed = leaves_of(harness), leaves_of(harness, constants=True)
+    """Raise `ConfigError` for keys that nobody has, with the nearest, and for errors of fields."""
+    leaves, retired = leaves_of(harness), _retired(harness)
     for method in methods:
         leaves |= leaves_of(method.config, "method.")
-        fixed |= leaves_of(method.config, "method.", constants=True)
-    constants = [_fixed(row.key, fixed[row.key]) for row in layers if row.key in fixed.keys() - leaves]
-    unknown_keys = {row.key: row for row in layers if row.key not in leaves and row.key not in fixed}
+        retired |= _retired(method.config, "method.")
+    retired = {key: leaf for key, leaf in retired.items() if key not in leaves}
+    retired_rows = [row for row in layers if row.key in retired]
+    unknown_keys = {row.key: row for row in layers if row.key not in leaves and row.key not in retired}
     near = {key: _near(key, leaves) if number < _FAULTS else [] for number, key in enumerate(unknown_keys)}
-    faults = [_unknown_key(row, leaves, near[row.key]) for row in unknown_keys.values()] + [*constants, *misfits]
+    faults = [_unknown_key(row, leaves, near[row.key]) for row in unknown_keys.values()]
+    faults += [*(_retirement(row, retired[row.key]) for row in retired_rows), *field_errors]
     listed = faults[:_FAULTS] + [f"and {len(faults) - _FAULTS} more faults"] * (len(faults) > _FAULTS)
     if unknown_keys:
         listed.append(f"`bench show {methods[0].name if methods else 'METHOD'}` lists every setting.")
     if faults:
+        new_keys = {row.key: key for row in retired_rows if (key := harness_key(retired[row.key]))}
         hint = ", ".join(dict.fromkeys(key for keys in near.values() for key in keys))
-        raise ConfigError("\n".join(listed), found=short(", ".join(unknown_keys)), hint=hint)
+        raise ConfigError(
+            "\n".join(listed),
+            found=short(", ".join((*unknown_keys, *new_keys))),
+            expected=", ".join(dict.fromkeys(new_keys.values())),
+            hint=hint,
+        )
 
 
-def _fixed(key: str, leaf: FieldInfo) -> str:
-    """Return the sentence about a setting that became a constant."""
-    return f"{key} is fixed at {shown(leaf.default)} since 0.2.0 ({source_of(leaf)})"
+def _retired(config: type[Config], prefix: str = "") -> dict[str, FieldInfo]:
+    """Return the fields of a config that are no settings, by the key that each had as one."""
+    return leaves_of(config, prefix, kind="constant") | leaves_of(config, prefix, kind="shared")
+
+
+def _retirement(row: LayerValue, leaf: FieldInfo) -> str:
+    """Return the sentence about a key that is no setting since 0.2.0: what became of it, or what to type for it."""
+    if kind_of(leaf) == "constant":
+        return f"{row.key} is fixed at {shown(leaf.default)} since 0.2.0 ({source_of(leaf)})"
+    key = harness_key(leaf)
+    assignment = f"--set {key}={written(row.value)}" if row.origin == "--set" else f"{key} = {shown(row.value)}"
+    return f"{row.key} ({row.origin}) is {key} since 0.2.0, one for the whole run; expected {assignment}"
 
 
 def _near(key: str, candidates: Iterable[str]) -> list[str]:

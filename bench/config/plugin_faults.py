@@ -18,7 +18,7 @@ from bench.config.layers import check_config, check_preset
 from bench.config.request import RunPreset
 from bench.config.spaces import Choice, LogUniform, Uniform
 from bench.core.messages import canonical
-from bench.types import SETTINGS, Measure, Method, Preset, PretrainingCorpus, Suite
+from bench.types import REGIMES, Measure, Method, Preset, PretrainingCorpus, Suite
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _MEASURE = re.compile(r"[A-Za-z]+")
@@ -33,8 +33,8 @@ def method_faults(method: Method) -> list[str]:
     faults = [
         *_name_faults(method.name),
         *_version_faults(method.version),
-        *_regime_faults(method.settings),
-        *_callable_faults(method, "resolve", *_set_fields(method, "contract")),
+        *_regime_faults(method.regimes),
+        *_callable_faults(method, "resolve", *_set_fields(method, "encoder_config")),
         *_door_faults(method),
     ]
     if config_faults := check_config(method.config):
@@ -59,24 +59,24 @@ def _door_faults(method: Method) -> list[str]:
             faults.append(f"{name} is {door!r}, expected package.module:Name")
         elif not _is_module(match[1]):
             faults.append(f"{name} is {door!r}, and there is no module {match[1]}")
-    if not _set_fields(method, "retriever", "contract", "encoder"):
-        brings_none = "brings neither a retriever nor the contract of an encoder nor an encoder, expected one of them"
+    if not _set_fields(method, "retriever", "encoder_config", "encoder"):
+        brings_none = "brings neither a retriever nor the config of an encoder nor an encoder, expected one of them"
         return [*faults, brings_none]
     if method.encoder is not None:
-        unused = _set_fields(method, "retriever", "contract", "trainer")
+        unused = _set_fields(method, "retriever", "encoder_config", "trainer")
         faults += [f"brings an encoder, so its {name} would never be called" for name in unused]
-        if method.trains or method.settings != SETTINGS[:1]:
-            settings = f'settings=("{SETTINGS[0]}",)'
-            faults.append(f"brings an encoder, which is never trained or tuned; expected trains=False and {settings}")
-    elif method.trainer is not None and method.contract is None:
-        faults.append("brings a trainer without the contract of an encoder, so it would never be called")
-    if callable(method.retriever) and method.contract is not None and not _takes(method.retriever, 2):
+        if method.trains or method.regimes != REGIMES[:1]:
+            regimes = f'regimes=("{REGIMES[0]}",)'
+            faults.append(f"brings an encoder, which is never trained or tuned; expected trains=False and {regimes}")
+    elif method.trainer is not None and method.encoder_config is None:
+        faults.append("brings a trainer without the config of an encoder, so it would never be called")
+    if callable(method.retriever) and method.encoder_config is not None and not _takes(method.retriever, 2):
         faults.append(
-            "brings a retriever that takes no encoder, so its contract and trainer would never be used; "
+            "brings a retriever that takes no encoder, so its encoder config and trainer would never be used; "
             "expected retriever(config, encoder)"
         )
-    if callable(method.retriever) and method.contract is None and not _takes(method.retriever, 1):
-        faults.append("brings a retriever that does not take a config alone, and no contract of an encoder for it")
+    if callable(method.retriever) and method.encoder_config is None and not _takes(method.retriever, 1):
+        faults.append("brings a retriever that does not take a config alone, and no config of an encoder for it")
     return faults
 
 
@@ -143,7 +143,7 @@ def suite_faults(suite: Suite) -> list[str]:
     return [
         *_name_faults(suite.name),
         *_version_faults(suite.version),
-        *_regime_faults(suite.settings),
+        *_regime_faults(suite.regimes),
         *([] if suite.data else ["serves no data, expected official, mini or both"]),
         *_callable_faults(suite, "task_names", "load", "card", *_set_fields(suite, "dev", "dev_names")),
     ]
@@ -174,7 +174,7 @@ def run_faults(preset: RunPreset) -> list[str]:
     unnamed = [suite for suite in preset.expects if suite not in preset.suites]
     return [
         *_name_faults(preset.name),
-        *_regime_faults(preset.settings),
+        *_regime_faults(preset.regimes),
         *(f"names no {name}, expected at least one" for name in empty),
         *(f"expects scores on {suite}, which it does not name" for suite in unnamed),
     ]
@@ -195,8 +195,8 @@ def _version_faults(version: object) -> list[str]:
 
 def _regime_faults(regimes: tuple[str, ...]) -> list[str]:
     """Return the faults of training regimes that do not exist."""
-    unknown = [name for name in regimes if name not in SETTINGS]
-    return [f"names the setting {name!r}, expected one of {', '.join(SETTINGS)}" for name in unknown]
+    unknown = [name for name in regimes if name not in REGIMES]
+    return [f"names the regime {name!r}, expected one of {', '.join(REGIMES)}" for name in unknown]
 
 
 def _set_fields(item: object, *fields: str) -> list[str]:

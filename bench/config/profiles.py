@@ -27,7 +27,6 @@ class Profile:
     summary: str
     preset: str  # of each method that has one of this name, the values that it runs with (see `bench.config.layers`)
     values: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))  # of the harness, by dotted key
-    of_methods: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))  # of those that are trained
     most: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))  # bounds of what presets set
     corpus: str = ""  # what is pretrained on, as `--corpus` takes it; empty for the embedded world's
     steps: int | None = None  # changes of the weights, where there is no budget of tokens

@@ -14,7 +14,7 @@ Names = str | Path | Iterable[str | Path] | None
 """One name or path, several as a list, or several in a string with commas between them."""
 OPTION_KEYS = {"readout": "encode.readout", "processes": "compute.processes", "shard_workers": "compute.shard_workers"}
 """Options that are settings: of both the command and Python."""
-_LISTS = ("methods", "suites", "tasks", "settings")
+_LISTS = ("methods", "suites", "tasks", "regimes")
 
 
 def data_folder() -> Path | None:
@@ -44,14 +44,14 @@ class Request:
     methods: tuple[str, ...] = ()  # names; empty only where `preset` names its methods
     suites: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()  # names with or without the suite's prefix, or folders; empty for whole suites
-    settings: tuple[str, ...] = ()  # names; empty for `unsupervised`
+    regimes: tuple[str, ...] = ()  # names; empty for `unsupervised`
     seeds: tuple[int, ...] = ()  # empty for those of a run preset, else 0
     data: str | None = None  # `official`, `mini` or None for the profile's
     profile: str | None = None  # name or None for `mini`
     preset: str | None = None  # of a run, or of a method: its name, or `METHOD/NAME`
     backbone: str | None = None  # for dense methods
     corpus: str | None = None  # for dense methods
-    rerank: str | None = None  # folder, id, or `trained` for one trained on the setting's pairs
+    rerank: str | None = None  # folder, id, or `trained` for one trained on the regime's pairs
     data_dir: Path | None = field(default_factory=data_folder)
     store: Path = field(default_factory=store_folder)
     results: Path = Path("results")
@@ -80,7 +80,7 @@ class Request:
             object.__setattr__(self, name, value)
 
     @staticmethod
-    def of(methods: Names = None, suites: Names = None, **options: Any) -> "Request":
+    def from_options(methods: Names = None, suites: Names = None, **options: Any) -> "Request":
         """Build a request from options in Python's spelling, None as if not given. Raises `UsageError`."""
         values = {name: value for name, value in options.items() if value is not None}
         known_options = {*Request.__dataclass_fields__, *OPTION_KEYS}
@@ -105,7 +105,7 @@ class RunPreset:
     methods: tuple[str, ...]  # names, as `--method` takes them
     suites: tuple[str, ...]
     tasks: tuple[str, ...] = ()
-    settings: tuple[str, ...] = ()
+    regimes: tuple[str, ...] = ()
     seeds: tuple[int, ...] = (0,)  # at least one
     data: str | None = None
     profile: str | None = None
@@ -116,7 +116,7 @@ class RunPreset:
 
     def applied(self, request: Request) -> Request:
         """Fill in what a request leaves open; the tasks belong to the preset's own suites."""
-        names = ("methods", "suites", "settings", "seeds", "data", "profile")
+        names = ("methods", "suites", "regimes", "seeds", "data", "profile")
         fields = {name: getattr(request, name) or getattr(self, name) for name in names}
         tasks = request.tasks or (() if request.suites else self.tasks)
         return replace(request, preset=None, tasks=tasks, **fields)

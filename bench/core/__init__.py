@@ -1,1 +1,1 @@
-"""What everything rests on: the data model, the encoder contract, errors, files, messages, the workspace of a stage."""
+"""What everything rests on: the data model, encoder configs, errors, files, messages, the workspace of a stage."""

@@ -1,4 +1,8 @@
-"""Modules as commands, in processes of this interpreter: a script needs no `if __name__ == "__main__":` for them."""
+"""Processes of this interpreter: the one place that starts Python, and modules that run as commands in them.
+
+A script needs no `if __name__ == "__main__":` for them. They import what this process imports, from where it does, and
+nothing of the working folder besides (`-P`): it may be a stranger's.
+"""
 
 import os
 import subprocess
@@ -20,6 +24,52 @@ PAYS = 6
 
 
 _ONE_THREAD = {"TOKENIZERS_PARALLELISM": "false"}
+_NO_FOLDER = {"PYTHONSAFEPATH": "1"}  # `-P` for the processes that a process starts
+
+
+def trusts_working_folder() -> bool:
+    """Return whether this process imports from the working folder, as `python -m` and notebooks do, and `bench` not."""
+    return not {"", str(Path.cwd())}.isdisjoint(sys.path)
+
+
+def keep_children_out_of_the_folder() -> None:
+    """Let no process that a library starts from now on import from the working folder, unless this one does."""
+    if not trusts_working_folder():
+        os.environ.update(_NO_FOLDER)
+
+
+def _python(*words: str) -> list[str]:
+    return [sys.executable, "-P", *words]
+
+
+def _environment(more: Mapping[str, str]) -> dict[str, str]:
+    modules = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)  # the same as here
+    return {**os.environ, "PYTHONPATH": modules, **_NO_FOLDER, **more}
+
+
+def run_python(
+    *words: str, stdin: str = "", environment: Mapping[str, str] = {}, timeout: float | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a process to its end and return what it printed.
+
+    Args:
+        words: what follows `python` on a command line.
+        stdin: its standard input.
+        environment: variables that it has besides this process's.
+        timeout: seconds that it may take.
+
+    Raises:
+        subprocess.TimeoutExpired: it took longer, and was killed.
+    """
+    return subprocess.run(  # noqa: S603 (this interpreter)
+        _python(*words),
+        input=stdin,
+        env=_environment(environment),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+    )
 
 
 @contextmanager
@@ -37,14 +87,13 @@ def child(
         stderr: where its standard error goes.
         environment: variables that it has besides this process's.
     """
-    paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)  # the same modules as here
     with subprocess.Popen(  # noqa: S603 (this interpreter, a module of ours)
-        [sys.executable, "-P", "-m", module, *words],
+        _python("-m", module, *words),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=stderr,
         start_new_session=True,  # terminals and SLURM signal a whole group; the process that started it answers for it
-        env={**os.environ, "PYTHONPATH": paths, **environment},
+        env=_environment(environment),
     ) as started:
         try:
             yield started

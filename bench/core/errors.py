@@ -6,7 +6,6 @@ mend by typing something else or repairing an input; 1 is a failure of the harne
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +30,8 @@ class BenchError(Exception):
         super().__init__(message or sentence(self.where, found, expected, hint))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Survive the way through worker processes, fields included."""
-        fields = {name: getattr(self, name) for name in ("where", "found", "expected", "hint")}
-        return partial(type(self), str(self), **fields), ()
+        """Survive the way through worker processes, fields included, whatever arguments a subclass takes."""
+        return type(self).__new__, (type(self), *self.args), vars(self)
 
 
 def sentence(where: str, found: str, expected: str, hint: str = "") -> str:
@@ -64,10 +62,6 @@ class DataError(BenchError):
         message = sentence(place, found, expected, hint)
         super().__init__(message, where=where, found=found, expected=expected, hint=hint)
 
-    def __reduce__(self) -> tuple[type[DataError], tuple[str, int | None, str, str, str]]:
-        """Survive the way through worker processes."""
-        return type(self), (self.where, self.line, self.found, self.expected, self.hint)
-
 
 class DataFaultsError(BenchError):
     """Several faults of one input, in file order, so that a file can be repaired in one go; `more` are not listed."""
@@ -78,10 +72,6 @@ class DataFaultsError(BenchError):
         self.faults, self.more = faults, more
         lines = [str(fault) for fault in faults]
         super().__init__("\n".join(lines + ([f"… and {more} more faults like these"] if more else [])))
-
-    def __reduce__(self) -> tuple[type[DataFaultsError], tuple[list[DataError], int]]:
-        """Survive the way through worker processes."""
-        return type(self), (self.faults, self.more)
 
 
 class PluginError(BenchError):

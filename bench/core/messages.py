@@ -8,6 +8,7 @@ import re
 import types
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -121,7 +122,10 @@ def expected(annotation: Any, limits: Sequence[Any] = ()) -> str:
     """Return what a typed field takes, within pydantic's `limits`, e.g. `a whole number ≥ 1, or nothing`."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return expected(parts[0], [*limits, *_unpacked(parts[1:])])
+        from pydantic.fields import FieldInfo  # here, since suites that only word their errors need none of it
+
+        bundles = (limit.metadata if isinstance(limit, FieldInfo) else [limit] for limit in parts[1:])
+        return expected(parts[0], [*limits, *chain.from_iterable(bundles)])
     if origin is Literal:
         return ("one of " if len(parts) > 1 else "") + ", ".join(map(str, parts))
     if origin in (Union, types.UnionType):
@@ -131,25 +135,14 @@ def expected(annotation: Any, limits: Sequence[Any] = ()) -> str:
         return f"a list{_length(limits, 'items')}, each {expected(parts[0])}"
     if origin is tuple:
         return f"a list of {len(parts)}: " + ", ".join(map(expected, parts))
-    return _plain(annotation, limits)
-
-
-def _plain(kind: Any, limits: Sequence[Any]) -> str:
-    if kind is bool:
+    if annotation is bool:
         return "true or false"
-    if kind is int or kind is float:
-        return ("a whole number" if kind is int else "a number") + _range(limits)
-    if kind is str:
+    if annotation is int or annotation is float:
+        return ("a whole number" if annotation is int else "a number") + _range(limits)
+    if annotation is str:
         pattern = _limit(limits, "pattern")
         return "text" + _length(limits, "characters") + (f" matching {pattern}" if pattern else "")
-    return str(getattr(kind, "__name__", kind))
-
-
-def _unpacked(limits: Iterable[Any]) -> list[Any]:
-    """Return constraints with those that `pydantic.Field` bundles laid out singly."""
-    from pydantic.fields import FieldInfo  # here, since suites that only word their errors need none of it
-
-    return [part for limit in limits for part in (limit.metadata if isinstance(limit, FieldInfo) else [limit])]
+    return str(getattr(annotation, "__name__", annotation))
 
 
 def _limit(limits: Iterable[Any], name: str) -> Any:

@@ -49,15 +49,15 @@ class Reported:
     corrected: float | None = None  # the right value in `unit` where it follows from other numbers; None otherwise
 
 
-def mark(stands_for: str) -> str:
+def mark(proxy_for: str) -> str:
     """Return the note that numbers are those of a substitute for a benchmark; empty for a benchmark itself."""
-    return f"substitute for {stands_for}: not comparable with published numbers" if stands_for else ""
+    return f"substitute for {proxy_for}: not comparable with published numbers" if proxy_for else ""
 
 
-def tabled(*parts: str, data: str, stands_for: str, note: str = "") -> str:
+def tabled(*parts: str, data: str, proxy_for: str, note: str = "") -> str:
     """Return the heading of a table of results: its subject, the kind of data (unless a note says it) and notes."""
-    kind = "" if stands_for and data == "official" else f"{data} data"
-    return " · ".join(filter(None, (*parts, kind, mark(stands_for), note)))
+    kind = "" if proxy_for and data == "official" else f"{data} data"
+    return " · ".join(filter(None, (*parts, kind, mark(proxy_for), note)))
 
 
 def tokens_note(measures: Iterable[str], libraries: Mapping[str, str]) -> str:
@@ -68,6 +68,6 @@ def tokens_note(measures: Iterable[str], libraries: Mapping[str, str]) -> str:
     return f"R@Nkt without NLTK's punkt_tab ({tokeniser}): not the official tokens"
 
 
-def marked(heading: str, stands_for: str) -> str:
+def marked(heading: str, proxy_for: str) -> str:
     """Return the heading of a table with the note of `mark`, where there is one."""
-    return " · ".join(filter(None, (heading, mark(stands_for))))
+    return " · ".join(filter(None, (heading, mark(proxy_for))))

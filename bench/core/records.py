@@ -24,7 +24,9 @@ class Item:
     id: str  # unique within its source; no white space (TREC files are separated by it)
     text: str  # the text as the source gives it
     title: str = ""  # title of a passage, empty where the source has none
-    language: str = ""  # ISO 639 code, empty where the source does not say (then the corpus's or leg's language holds)
+    language: str = (
+        ""  # ISO 639 code, empty where the source does not say (then the corpus's or subset's language holds)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Ranking:
 
 
 Run = Mapping[str, Ranking]
-"""All rankings of one task leg by query id. A query without hits may be absent or hold an empty ranking."""
+"""All rankings of one task subset by query id. A query without hits may be absent or hold an empty ranking."""
 
 
 T_co = TypeVar("T_co", covariant=True)
@@ -111,10 +113,10 @@ class Corpus:
 
 
 @dataclass(frozen=True)
-class Leg:
-    """Queries, the corpus that they search and the judgements; a task has one leg, or several named ones (Tatoeba)."""
+class Subset:
+    """Queries, the corpus that they search and the judgements; a task has one, or several named ones (Tatoeba)."""
 
-    name: str  # empty where the task has one leg only; else e.g. `fra-eng`
+    name: str  # empty where the task has one subset only; else e.g. `fra-eng`
     queries: Source[Item]  # the queries; those without a judgement are not searched
     qrels: Source[Judgement] | None  # the judgements; None where only answers judge
     corpus: Corpus  # what is searched
@@ -135,7 +137,7 @@ class Leg:
 
 @dataclass(frozen=True)
 class Readout:
-    """How a protocol turns texts into vectors, in words of `bench.core.contract.Contract`; None is left to that."""
+    """How a protocol turns texts into vectors, in words of `EncoderConfig`; None is left to that."""
 
     source: str  # paper, code or section that says so
     pooling: Pooling | None = None  # how token states become one vector
@@ -175,17 +177,17 @@ class Task:
     # where its files come from: `official`, `mini` (`mini-few-names` and the like in another world), or `local` for a
     # folder of the user's
     data: str
-    legs: tuple[Leg, ...]  # at least one
+    subsets: tuple[Subset, ...]  # at least one
     measures: tuple[str, ...]  # canonical measure names, e.g. `nDCG@10`
     tie: Tie = "trec"  # order of equal scores
     depth: int = 100  # how many documents the protocol retrieves per query
     drop_identical: bool = False  # leave out a document whose id equals the query id (BEIR's `ignore_identical_ids`)
     official: tuple[OfficialScorer, ...] = ()  # scorers whose values are shown with ours
     # what the protocol fixes: `cos`, `dot`, or `l2`, distance of unit vectors, which is `cos` but for vectors of zeros
-    # (`bench.retrieval.search.Similarity`); None leaves it to the encoder's contract
+    # (`bench.retrieval.search.Similarity`); None leaves it to the encoder's config
     similarity: Literal["cos", "dot", "l2"] | None = None
     # tokens kept of a query and of a passage, special ones included, where the protocol fixes them; None leaves them to
-    # the encoder's contract
+    # the encoder's config
     lengths: tuple[int, int] | None = None
     # version of the data, recorded with every result and never mixed, e.g. `v1.1`; empty where there is one only
     release: str = ""

@@ -5,7 +5,7 @@ from typing import Any
 
 from bench.config.layers import written
 from bench.config.request import Request
-from bench.core.contract import NO_TITLES
+from bench.core.encoder_config import NO_TITLES
 from bench.core.messages import bare
 
 ANYWHERE = "path/to/"
@@ -33,17 +33,22 @@ def reproduction_request(results: Sequence[Mapping[str, Any]], *, whole: bool) -
     presets = [str(row["origin"]).removeprefix("preset ") for row in _rows(first) if _layer(row) == "preset"]
     if system.get("grid"):  # a cell may change nothing of the method's, and is to bear its name all the same
         presets = [f"{system['grid']['preset'].partition('/')[2]}={system['grid']['cell']}"]
+    fitted = (system.get(part) or {} for part in ("post", "rerank"))  # post-processing, or a re-ranker
+    corpus = _of_system(system, "corpus") or next((part["corpus"] for part in fitted if part.get("corpus")), None)
+    if corpus:
+        name = str(corpus["name"])
+        corpus = name if bare(f"{name}/") == "" else f"{ANYWHERE}{name}"  # where a folder was is not known
     return Request(
         methods=(system["method"],),
         suites=(suite,),
         tasks=tasks,
-        settings=(first["setting"],),
+        regimes=(first["regime"],),
         seeds=tuple(result["seed"] for result in results),
         data=None if kind == "local" else kind,
         profile=first["profile"],
         preset=f"{system['method']}/{presets[0]}" if presets else None,
         backbone=_anywhere(_of_system(system, "backbone")),
-        corpus=_corpus(system),
+        corpus=corpus or None,
         rerank=_anywhere((system.get("rerank") or {}).get("model")),
         sets=tuple(f"{key}={written(_anywhere(value))}" for key, value in _typed_settings(first, world).items()),
         label=_label(system),
@@ -66,7 +71,7 @@ def run_command(results: Sequence[Mapping[str, Any]], *, whole: bool) -> list[st
         "--method": ",".join(request.methods),
         "--suite": ",".join(request.suites),
         "--task": ",".join(request.tasks),
-        "--regime": ",".join(request.settings),
+        "--regime": ",".join(request.regimes),
         "--data": request.data,
         "--profile": request.profile,
         "--seed": ",".join(map(str, request.seeds)),
@@ -97,11 +102,11 @@ _BUDGETS = {"tokens": "budget", "flops": "budget_flops", "steps": "budget_steps"
 
 
 def _rows(first: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Settings of the system, then those of the harness that its first leg was made with."""
+    """Settings of the system, then those of the harness that its first subset was made with."""
     yield from first["system"].get("settings", ())
-    for legs in first["tasks"].values():
-        for leg in legs.values():
-            yield from leg.get("settings", ())
+    for subsets in first["tasks"].values():
+        for subset in subsets.values():
+            yield from subset.get("settings", ())
             return
 
 
@@ -110,21 +115,17 @@ def _of_system(system: Mapping[str, Any], key: str) -> Any:
     return next((part[key] for part in (system, *system.get("parts", ())) if part.get(key)), None)
 
 
-def _corpus(system: Mapping[str, Any]) -> str | None:
-    """The corpus of pretraining, post-processing or a re-ranker; where a folder was is not known."""
-    parts = (system.get(part) or {} for part in ("post", "rerank"))
-    corpus = _of_system(system, "corpus") or next((part["corpus"] for part in parts if part.get("corpus")), None)
-    if not corpus:
-        return None
-    return str(corpus["name"]) if bare(f"{corpus['name']}/") == "" else f"{ANYWHERE}{corpus['name']}"
-
-
 def _label(system: Mapping[str, Any]) -> str | None:
-    """The label that the user gave; endings that a run adds, and labels that it makes up itself, are left out."""
+    """The label that the user gave; endings that a run adds, and labels that it makes up itself, are left out.
+
+    A run makes up the plain name of a method only where none of its settings is typed.
+    """
     label = str(system["label"])
     for ending in (_RERANKED, (system.get("post") or {}).get("kind"), _PROTOCOL):
         label = label.removesuffix(f"+{ending}")
-    return None if label.partition("@")[0] == system["method"] else label
+    typed = any(_layer(row) in {*_USER_LAYERS, "preset"} for row in system.get("settings", ()))
+    is_made_up = label.partition("@")[0] == system["method"] and not (label == system["method"] and typed)
+    return None if is_made_up else label
 
 
 def _layer(row: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,12 @@ def curves(log: Path) -> dict[str, Any]:
     x_axis = next((name for name in _X_AXES if any(_number(line.get(name)) for line in log_lines)), _X_AXES[-1])
     points_by_name: dict[str, list[tuple[float, float]]] = {}
     for line in log_lines:
-        for name, value in _values(line) if _number(line.get(x_axis)) else ():
-            points_by_name.setdefault(name, []).append((line[x_axis], value))
+        probe = line.get("probe")
+        probed = probe.items() if isinstance(probe, dict) else ()
+        values = line | {f"probe {name}": value for name, value in probed if name not in _EXCLUDED_OF_PROBES}
+        for name, value in values.items() if _number(line.get(x_axis)) else ():
+            if name not in _EXCLUDED and _number(value):
+                points_by_name.setdefault(name, []).append((line[x_axis], value))
     names = sorted(points_by_name, key=lambda name: (name != "loss", name))[:_LINES]
     lines = {name: thinned(sorted(points_by_name[name], key=lambda point: point[0])) for name in names}
     return {
@@ -58,15 +62,6 @@ def thinned(points: Sequence[tuple[float, float]], most: int = MOST) -> list[tup
         ends = {min(places, key=lambda place: part[place][1]), max(places, key=lambda place: part[place][1])}
         extremes += [part[place] for place in sorted(ends)]
     return [points[0], *extremes, points[-1]]
-
-
-def _values(line: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Yield what a line of the log measured, by name."""
-    yield from ((name, value) for name, value in line.items() if name not in _EXCLUDED and _number(value))
-    probe = line.get("probe")
-    if isinstance(probe, dict):
-        measured = ((name, value) for name, value in probe.items() if name not in _EXCLUDED_OF_PROBES)
-        yield from ((f"probe {name}", value) for name, value in measured if _number(value))
 
 
 def _number(value: object) -> bool:

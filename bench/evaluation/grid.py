@@ -63,23 +63,15 @@ class Grid:
         """What the values are of; empty where every training failed."""
         return next((run.where for run in reversed(self.runs) if run.where), "")
 
-    def of(self, cell: str, system: str | None = None) -> list[GridRun]:
+    def runs_of(self, cell: str, system: str | None = None) -> list[GridRun]:
         """Return the runs of a cell, one a seed and system."""
         return [run for run in self.runs if run.cell == cell and system in (None, run.system)]
 
-    def failed(self, cell: str) -> str:
-        """Return why the first failed run of a cell failed; empty where none did."""
-        return next((run.failed for run in self.of(cell) if run.failed), "")
-
     def mean(self, cell: str, system: str | None = None) -> float | None:
         """Return the mean of a cell over seeds; None where there is no run, or one of them failed."""
-        values = [run.value for run in self.of(cell, system)]
+        values = [run.value for run in self.runs_of(cell, system)]
         finished = [value for value in values if value is not None]
         return fmean(finished) if finished and len(finished) == len(values) else None
-
-    def by_cell(self, caption: str, *columns: Column) -> Table:
-        """Lay it out with one row a cell; columns take their values from the name of the cell."""
-        return Table.of(caption, columns, self.cells)
 
     def by_system(self, caption: str, head: Callable[[str], str] = str) -> Table:
         """Lay it out with one row a system and one column a cell, in percent; `head` turns a cell into its heading."""
@@ -94,10 +86,10 @@ class Grid:
                 cell,
                 system,
                 self.mean(cell),
-                self.failed(cell),
+                next((run.failed for run in self.runs_of(cell) if run.failed), ""),
                 paper.get(cell),
                 cell in paper and paper[cell] is None,
-                len(self.of(cell)),
+                len(self.runs_of(cell)),
             )
             for cell, system in systems.items()
         )

@@ -42,7 +42,7 @@ class Column:
         number: aligned to the right; None to decide by the cells.
         show: prints a value for people; None prints it as it is.
         best: its highest value among the ranked rows is bold.
-        value: takes the cell from an item of `Table.of`; None for tables that are given as rows.
+        value: takes the cell from an item of `Table.from_items`; None for tables that are given as rows.
     """
 
     key: str
@@ -79,7 +79,7 @@ class Table:
     digits: int | None = None
 
     @staticmethod
-    def of(caption: str, columns: Sequence[Column], items: Iterable[Any], notes: Sequence[str] = ()) -> Table:
+    def from_items(caption: str, columns: Sequence[Column], items: Iterable[Any], notes: Sequence[str] = ()) -> Table:
         """Build a table with one row for each item.
 
         Args:
@@ -89,7 +89,7 @@ class Table:
             notes: lines that must go with the table wherever it goes.
 
         Example:
-            `Table.of("lengths", [Column("word", value=str), Column("length", value=len)], ["en", "sw"])`
+            `Table.from_items("lengths", [Column("word", value=str), Column("length", value=len)], ["en", "sw"])`
         """
         functions = [column.value for column in columns if column.value is not None]
         rows = tuple(tuple(function(item) for function in functions) for item in items)

@@ -1,4 +1,4 @@
-"""The leakage audit: which stages compare training texts with the legs of a test, and the badge that results carry."""
+"""The leakage audit: which stages compare training texts with subsets of a test, and the badge that results carry."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.config.profiles import DEFAULT, choose_data, profile
 from bench.config.request import Request
-from bench.core.contract import Document
+from bench.core.encoder_config import Document
 from bench.core.errors import StoreError, UsageError
 from bench.core.workspace import Advance
 from bench.data.contamination.index import AuditConfig
@@ -24,7 +24,7 @@ from bench.pipeline.systems.system import System
 from bench.pipeline.tasks import suites_of, tasks_of
 from bench.plugins import Plugins
 from bench.store.graph import Listener, NullListener, Step, closure, make, steps
-from bench.store.inputs import Inputs
+from bench.store.input_hashes import InputHashes
 from bench.store.leases import leased
 from bench.store.store import Artefact, Store
 from bench.types import DataRequest, Json, PairFormat, Source
@@ -39,16 +39,16 @@ class Training:
 
     name: str  # of the corpus, without its place on this machine
     texts: Source[Text]
-    digest: Json  # of a corpus, equal to `bench.pipeline.pretraining.Pretraining.digest`
+    digest: Json  # of a corpus, equal to `bench.pipeline.pretraining.PretrainingInputs.digest`
     size: float  # bytes of its files; 0 where it has none
 
 
 @dataclass(frozen=True)
-class AuditedLeg:
-    """A leg of a task under audit."""
+class AuditedSubset:
+    """A subset of a task under audit."""
 
     task: str
-    name: str  # empty where the task has one leg
+    name: str  # empty where the task has one subset
     stage: audit.Audit
 
 
@@ -58,11 +58,11 @@ class Prepared:
 
     training: Training
     rules: AuditConfig
-    legs: tuple[AuditedLeg, ...]
+    subsets: tuple[AuditedSubset, ...]
 
     def steps(self, store: Store) -> list[Step]:
         """Every stage in the order of work, and what will become of it."""
-        return steps([leg.stage for leg in self.legs], store)
+        return steps([subset.stage for subset in self.subsets], store)
 
 
 def training(request: Request, store: Store, plugins: Plugins) -> Training:
@@ -79,7 +79,7 @@ def training(request: Request, store: Store, plugins: Plugins) -> Training:
         return Training(pairs.name, pairs, _digest(pairs, store), _size(pairs))
     run = resolve_run(profile=profile(), sets=request.sets)[0]
     name = corpus_name(request.corpus, profile(), run)
-    corpus = pretraining(name, "", request.data_dir, run, Inputs(store), plugins.corpora_by_name)
+    corpus = pretraining(name, "", request.data_dir, run, InputHashes(store), plugins.corpora_by_name)
     source = corpus.documents
     texts = Source(source.name, source.reader, source.files, partial(_texts, source))
     return Training(corpus.corpus, texts, corpus.digest, _size(source))
@@ -106,76 +106,66 @@ def prepare(request: Request, plugins: Plugins, store: Store, rules: AuditConfig
     graph = GraphBuilder(store, plugins.measures_by_name, setting_rows)
     trained_on = training(request, store, plugins)
     together = _Together(trained_on, rules, store)
-    legs = []
+    subsets = []
     for suite in suites:
         for task in tasks_of(suite, request.tasks, asked_data):
-            for leg in task.legs:
-                reading = graph.read(task, leg, settings.data.unknown_ids)
-                audited_leg = audit.Asked(store.folder(reading), leg.corpus.items)
-                legs.append(AuditedLeg(task.id, leg.name, together.stage(reading, audited_leg)))
-    return Prepared(trained_on, rules, tuple(legs))
+            for subset in task.subsets:
+                reading = graph.read(task, subset, settings.data.unknown_ids)
+                audited_subset = audit.AuditSubject(store.folder(reading), subset.corpus.items)
+                subsets.append(AuditedSubset(task.id, subset.name, together.stage(reading, audited_subset)))
+    return Prepared(trained_on, rules, tuple(subsets))
 
 
 class _Together:
-    """The legs of one audit: the first that runs reads the training texts for all that are still to be made."""
+    """The subsets of one audit: the first that runs reads the training texts for all that are still to be made."""
 
     def __init__(self, training: Training, rules: AuditConfig, store: Store) -> None:
-        """Begin with no leg."""
+        """Begin with no subset."""
         self._training, self._rules, self._store = training, rules, store
-        self._waiting: dict[str, audit.Asked] = {}
+        self._waiting: dict[str, audit.AuditSubject] = {}
         self._done: dict[str, audit.Audited] = {}
 
-    def stage(self, reading: Read, audited_leg: audit.Asked) -> audit.Audit:
-        """Return the audit of a leg; the whole cost is that of the first that is to be made."""
+    def stage(self, reading: Read, audited_subset: audit.AuditSubject) -> audit.Audit:
+        """Return the audit of a subset; the whole cost is that of the first that is to be made."""
 
         def find(advance: Advance) -> audit.Audited:
-            """Return what came of the leg; all that wait are looked for at once."""
+            """Return what came of the subset; all that wait are looked for at once."""
             if reading.key not in self._done:
-                legs = {**self._waiting, reading.key: audited_leg}
-                results = audit.audit(self._training.texts, [*legs.values()], self._rules, advance)
-                self._done |= dict(zip(legs, results, strict=True))
+                subsets = {**self._waiting, reading.key: audited_subset}
+                results = audit.audit(self._training.texts, [*subsets.values()], self._rules, advance)
+                self._done |= dict(zip(subsets, results, strict=True))
             return self._done.pop(reading.key)
 
         stage = audit.Audit(
-            leg=reading,
+            subset=reading,
             training=self._training.digest,
             rules=self._rules,
             find=find,
-            of=self._training.name,
+            training_name=self._training.name,
             size=None if self._waiting else self._training.size,
         )
         if self._store.state(stage) != "cached":
-            self._waiting[reading.key] = audited_leg
+            self._waiting[reading.key] = audited_subset
         return stage
 
 
-@dataclass(frozen=True)
-class Audited:
-    """What came of a leg."""
+def execute(prepared: Prepared, store: Store, listener: Listener) -> list[Artefact]:
+    """Make what the store lacks; return what came of every subset, in the order of `prepared.subsets`.
 
-    task: str
-    leg: str
-    artefact: Artefact  # its facts are those of `bench.pipeline.stages.audit.write`
-    key: str
-
-
-def carry_out(prepared: Prepared, store: Store, listener: Listener) -> list[Audited]:
-    """Make what the store lacks; return what came of every leg. Raises what stages raise; what is finished is kept."""
-    with leased(store, [item.key for item in closure([leg.stage for leg in prepared.legs])]):
+    The metadata of an artefact is that of `bench.pipeline.stages.audit.write`. Raises what stages raise; what is
+    finished is kept.
+    """
+    with leased(store, [item.key for item in closure([subset.stage for subset in prepared.subsets])]):
         for step in prepared.steps(store):
             if step.runs:
                 make(step.stage, store, listener)
-        artefacts = [make(leg.stage, store, NullListener()) for leg in prepared.legs]
-    return [
-        Audited(leg.task, leg.name, artefact, leg.stage.key)
-        for leg, artefact in zip(prepared.legs, artefacts, strict=True)
-    ]
+        return [make(subset.stage, store, NullListener()) for subset in prepared.subsets]
 
 
 def badges(
     store: Store, system: System, tunings: Sequence[Tuning], reading: Read, formats: Sequence[PairFormat] = ()
 ) -> list[dict[str, Json]]:
-    """What the store knows of the overlap between what a system was trained on and a leg, under the default rules.
+    """What the store knows of the overlap between what a system was trained on and a subset, under the default rules.
 
     For the corpus, then for the pairs of each tuning (for each folder by itself): `corpus` (the name), and where
     somebody has audited it `audited` (a sentence), the counts of `queries`, `passages` and `answers`, and `key`.
@@ -188,11 +178,11 @@ def badges(
 
 def _badge(store: Store, name: str, digest: Json, reading: Read) -> dict[str, Json]:
     """What is known of one training text."""
-    stage = audit.Audit(leg=reading, training=digest, rules=AuditConfig(), find=_unread)
+    stage = audit.Audit(subset=reading, training=digest, rules=AuditConfig(), find=_unread)
     artefact = store.open(stage) if digest is not None else None
     if artefact is None:
         return {"corpus": name, "audited": None}
-    counts = {kind: artefact.facts[kind] for kind in audit.KINDS}
+    counts = {kind: artefact.metadata[kind] for kind in audit.KINDS}
     return {"corpus": name, "audited": sentence(counts), **counts, "key": stage.key}
 
 
@@ -231,8 +221,8 @@ def _unread(_: Advance) -> audit.Audited:
 def sentence(counts: Mapping[str, Mapping[str, int]]) -> str:
     """Say how much was found, e.g. `0 of 670 queries, 16 of 329 gold passages`; what was not looked for is left out."""
     parts = (
-        f"{count['exact'] + count['near']:,} of {count['of']:,} {_CALLED[kind]}"
+        f"{count['exact'] + count['near']:,} of {count['total']:,} {_CALLED[kind]}"
         for kind, count in counts.items()
-        if count["of"]
+        if count["total"]
     )
     return ", ".join(parts)

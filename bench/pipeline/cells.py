@@ -1,4 +1,4 @@
-"""Which cells of the grid (systems × suites × settings × seeds) apply, and which tasks they hold."""
+"""Which cells of the grid (systems × suites × regimes × seeds) apply, and which tasks they hold."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from bench.config.profiles import Profile
 from bench.core.errors import UsageError
 from bench.core.publications import mark
 from bench.pipeline.fine_tunings import PLACEHOLDER, Recipes, Tuning, replaced, tunings
-from bench.pipeline.graph import GraphBuilder, LegStages
+from bench.pipeline.graph import GraphBuilder, SubsetStages
 from bench.pipeline.identity import SystemIdentity, identify
 from bench.pipeline.settings import MiniConfig
 from bench.pipeline.stages.score import Score
@@ -20,39 +20,38 @@ from bench.plugins import Plugins
 from bench.retrieval.backbones import SCRATCH
 from bench.retrieval.prompts import WantedPrompts, wanted
 from bench.retrieval.readouts import says
-from bench.types import SETTINGS, DataRequest, FineTuning, Leg, Method, Suite, Task
+from bench.types import REGIMES, DataRequest, FineTuneStep, Method, Suite, Task
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One result: a system on tasks of a suite, in a setting, on data of one kind, with a seed."""
+class ExperimentCell:
+    """One result: a system on tasks of a suite, in a regime, on data of one kind, with a seed."""
 
     system: System  # with what precedes the test on each task
     identity: SystemIdentity
     suite: Suite
-    setting: str  # how it is tuned
+    regime: str  # how it is tuned
     data: str  # kind of the tasks
     seed: int  # of pretraining and tuning
     tasks: tuple[Task, ...]  # what it is tested on
 
-    def legs(self, graph: GraphBuilder) -> Iterator[LegStages]:
-        """Yield the stages of every leg; raises as `System.ranking` does."""
+    def subsets(self, graph: GraphBuilder) -> Iterator[SubsetStages]:
+        """Yield the stages of every subset; raises as `System.ranking` does."""
+        system = self.system
         for task in self.tasks:
-            for leg in task.legs:
-                yield LegStages(task, leg, self._score(task, leg, graph))
-
-    def _score(self, task: Task, leg: Leg, graph: GraphBuilder) -> Score:
-        system, protocol = self.system, graph.protocol(task)
-        return Score(
-            ranking=graph.intern(system.ranking(task, leg, self.seed, graph)),
-            leg=system.read(task, leg, graph),
-            texts=graph.texts(leg.corpus) if protocol.by_answers else None,
-            suite={"name": self.suite.name, "version": self.suite.version},
-            protocol=protocol,
-            tag=system.tag,
-            who=system.method.name,
-            notes=system.notes,
-        )
+            protocol = graph.protocol(task)
+            for subset in task.subsets:
+                score = Score(
+                    ranking=graph.intern(system.ranking(task, subset, self.seed, graph)),
+                    subset=system.read(task, subset, graph),
+                    texts=graph.texts(subset.corpus) if protocol.by_answers else None,
+                    suite={"name": self.suite.name, "version": self.suite.version},
+                    protocol=protocol,
+                    tag=system.tag,
+                    system_label=system.method.name,
+                    notes=system.notes,
+                )
+                yield SubsetStages(task, subset, score)
 
 
 @dataclass(frozen=True)
@@ -61,17 +60,8 @@ class NotApplicable:
 
     system: str
     suite: str
-    setting: str
+    regime: str
     reason: str
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The grid, sorted into cells that apply and cells that do not."""
-
-    cells: tuple[Cell, ...]
-    refused: tuple[NotApplicable, ...]
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,41 +78,52 @@ class Cells:
         self,
         systems: Sequence[System],
         tasks_of_suites: Sequence[tuple[Suite, Sequence[Task]]],
-        settings: Sequence[str],
-    ) -> Selection:
-        """Return the grid of systems × suites with their tasks × settings × seeds.
+        regimes: Sequence[str],
+    ) -> tuple[list[ExperimentCell], list[NotApplicable], list[str]]:
+        """Return the grid of systems × suites with their tasks × regimes × seeds.
+
+        Returns:
+            The cells that apply; those that do not; warnings.
 
         Raises:
             UsageError: no re-ranker can be trained; a recipe or a file that is not there.
         """
-        cells, refused = list[Cell](), list[NotApplicable]()
+        cells, refused = list[ExperimentCell](), list[NotApplicable]()
         for suite, tasks in tasks_of_suites:
-            for setting in settings:
+            for regime in regimes:
                 for system in systems:
-                    applicable, reasons = self._cells(system, suite, setting, tasks)
+                    applicable, reasons_against = self._cells(system, suite, regime, tasks)
                     cells += applicable
-                    refused += [NotApplicable(system.label, suite.name, setting, reason) for reason in reasons]
-        _require_trainable_reranker(systems, cells, refused)
+                    refused += [NotApplicable(system.label, suite.name, regime, reason) for reason in reasons_against]
+        with_rerankers = {system.label for system in systems if system.reranker_training}
+        if with_rerankers and not any(chain for cell in cells for chain in cell.system.recipes.reranker.values()):
+            reasons = dict.fromkeys(refusal.reason for refusal in refused if refusal.system in with_rerankers)
+            raise UsageError("; ".join(reasons))
         tuned = [tuning for cell in cells for chain in cell.system.recipes.encoder.values() for tuning in chain]
         warnings = [*protocol_overrides(cells), *replaced(tuned)]
-        warnings += [f"{suite.name}: {mark(suite.stands_for)}" for suite, _ in tasks_of_suites if suite.stands_for]
+        warnings += [f"{suite.name}: {mark(suite.proxy_for)}" for suite, _ in tasks_of_suites if suite.proxy_for]
         if len(self.seeds) > 1 and any(system.deterministic for system in systems):
             names = ", ".join(system.label for system in systems if system.deterministic)
             warnings.append(f"{names}: deterministic, so one seed is compared with all {len(self.seeds)}")
-        return Selection(tuple(cells), tuple(refused), tuple(warnings))
+        return cells, refused, warnings
 
-    def _cells(self, system: System, suite: Suite, setting: str, tasks: Sequence[Task]) -> tuple[list[Cell], list[str]]:
-        """Return the cells of a system on a suite in a setting, and why it has none or lacks tasks."""
-        reason = _reason(system, suite, setting) or _reranker_skip_reason(system, suite, setting)
-        if reason:
+    def _cells(
+        self, system: System, suite: Suite, regime: str, tasks: Sequence[Task]
+    ) -> tuple[list[ExperimentCell], list[str]]:
+        """Return the cells of a system on a suite in a regime, and why it has none or lacks tasks."""
+        if reason := _reason(system, suite, regime):
             return [], [reason]
-        applicable, reasons = _tasks_with_protocol(system, tasks)
+        free = [task.id for task in tasks if system.by_protocol and task.readout is None]
+        reasons = [
+            f"the protocol of {', '.join(free)} leaves it to the encoder how texts are read (--readout encoder)"
+        ] * bool(free)
+        applicable = [task for task in tasks if task.id not in free]
         dev = dev_tasks(suite, applicable, self.data_request) if system.chooses_weight else {}
-        cells, missing, identity = list[Cell](), dict[str, None](), None
+        cells, missing, identity = list[ExperimentCell](), dict[str, None](), None
         for seed in (0,) if system.deterministic else self.seeds:
             for kind in dict.fromkeys(task.data for task in applicable):
                 same_kind = [task for task in applicable if task.data == kind]
-                recipes = self._recipes(system, suite, setting, same_kind, dev, seed)
+                recipes = self._recipes(system, suite, regime, same_kind, dev, seed)
                 trainable = tuple(
                     task for task in same_kind if task.id in recipes.encoder and task.id in recipes.reranker
                 )
@@ -130,20 +131,23 @@ class Cells:
                 if trainable:
                     prepared = system.with_recipes(recipes)
                     identity = identity or identify(prepared, self.graph)
-                    cells.append(Cell(prepared, identity, suite, setting, kind, seed, trainable))
+                    cells.append(ExperimentCell(prepared, identity, suite, regime, kind, seed, trainable))
         if missing:
-            reasons.append(_no_training_pairs_message([*missing], setting))
+            reasons.append(
+                f"{', '.join(missing)}: found no training questions for regime {regime}; with pairs of your own: "
+                "--set tune.data=FILE, or FOLDER:train"
+            )
         return cells, reasons
 
     def _recipes(
-        self, system: System, suite: Suite, setting: str, tasks: Sequence[Task], dev: Mapping[str, Task], seed: int
+        self, system: System, suite: Suite, regime: str, tasks: Sequence[Task], dev: Mapping[str, Task], seed: int
     ) -> Recipes:
         """Return what precedes the test on tasks; one that lacks training pairs is left out."""
         all_tasks, run = (*tasks, PLACEHOLDER), system.resolved.run
 
         def chains(owner: Suite) -> Mapping[str, tuple[Tuning, ...]]:
             by_task = tunings(
-                owner, setting, all_tasks, self.data_request, system.resolved, self.size, seed, self.plugins
+                owner, regime, all_tasks, self.data_request, system.resolved, self.size, seed, self.plugins
             )
             return {**by_task, **{questions.id: by_task[task] for task, questions in dev.items() if task in by_task}}
 
@@ -151,9 +155,9 @@ class Cells:
         encoder = chains(suite) if system.dense else nothing
         if system.reranker_training is None:
             return Recipes(encoder, nothing, dev)
-        if not suite.recipes.get(setting) and run.tune.data:
-            user_pairs = FineTuning(run.tune.data, None, {}, "pairs of the user's")
-            suite = replace(suite, recipes={setting: {"own": (user_pairs,)}})
+        if not suite.recipes.get(regime) and run.tune.data:
+            user_pairs = FineTuneStep(run.tune.data, None, {}, "pairs of the user's")
+            suite = replace(suite, recipes={regime: {"own": (user_pairs,)}})
         return Recipes(encoder, chains(suite), dev)
 
 
@@ -174,24 +178,23 @@ def synthetic_warnings(world: str, systems: Sequence[System], tasks: Sequence[Ta
     return [f"trained on {corpus}, tested in another world ({world_corpus})" for corpus in strange]
 
 
-def _reason(system: System, suite: Suite, setting: str) -> str:
+def _reason(system: System, suite: Suite, regime: str) -> str:
     """Why a cell does not apply; empty where it does."""
-    if setting not in suite.settings:
-        return f"suite {suite.name} has no recipe for setting {setting} (it has: {', '.join(suite.settings)})"
-    if setting not in system.settings:
+    if regime not in suite.regimes:
+        return f"suite {suite.name} has no recipe for regime {regime} (it has: {', '.join(suite.regimes)})"
+    if regime not in system.regimes:
         method = system.method
-        return f"method {method.name} has nothing to tune in setting {setting} (it has: {', '.join(method.settings)})"
-    return ""
+        return f"method {method.name} has nothing to tune in regime {regime} (it has: {', '.join(method.regimes)})"
+    if system.reranker_training is None or suite.recipes.get(regime) or system.resolved.run.tune.data:
+        return ""
+    with_pairs = next((name for name in suite.recipes if suite.recipes[name]), REGIMES[1])
+    return (
+        f"regime {regime} of {suite.name} has no training pairs for --rerank {TRAINED}; type --regime {with_pairs}, "
+        "or name pairs of your own: --set tune.data=FILE"
+    )
 
 
-def _tasks_with_protocol(system: System, tasks: Sequence[Task]) -> tuple[list[Task], list[str]]:
-    """The tasks that a system is tested on, and a sentence on those whose protocol does not say how texts are read."""
-    free = [task.id for task in tasks if system.by_protocol and task.readout is None]
-    sentence = f"the protocol of {', '.join(free)} leaves it to the encoder how texts are read (--readout contract)"
-    return [task for task in tasks if task.id not in free], [sentence] if free else []
-
-
-def protocol_overrides(cells: Sequence[Cell]) -> list[str]:
+def protocol_overrides(cells: Sequence[ExperimentCell]) -> list[str]:
     """Tell of rows that are called after the protocol and that settings read otherwise all the same."""
     warnings: dict[str, None] = {}
     for cell in cells:
@@ -204,18 +207,7 @@ def protocol_overrides(cells: Sequence[Cell]) -> list[str]:
     return [*warnings]
 
 
-def _reranker_skip_reason(system: System, suite: Suite, setting: str) -> str:
-    """Why a re-ranker cannot be trained; empty where it can, or need not."""
-    if system.reranker_training is None or suite.recipes.get(setting) or system.resolved.run.tune.data:
-        return ""
-    return (
-        f"setting {setting} of {suite.name} has no training pairs for --rerank {TRAINED}; type --regime "
-        f"{next((name for name in suite.recipes if suite.recipes[name]), SETTINGS[1])}, or name pairs of your own: "
-        "--set tune.data=FILE"
-    )
-
-
-def prompt_warnings(cells: Sequence[Cell], methods: Sequence[Method]) -> list[str]:
+def prompt_warnings(cells: Sequence[ExperimentCell], methods: Sequence[Method]) -> list[str]:
     """Return a sentence for each system that reads texts without the prompts that its encoder wants.
 
     Args:
@@ -230,7 +222,7 @@ def prompt_warnings(cells: Sequence[Cell], methods: Sequence[Method]) -> list[st
             if not system.backbone or system.backbone.startswith(SCRATCH):
                 continue
             if prompts := wanted(system.backbone, methods):
-                missing = [prompts.missing(system.contract(task)) for task in cell.tasks]
+                missing = [prompts.missing(system.encoder_config(task)) for task in cell.tasks]
                 sentences |= dict.fromkeys(_sentence(system, prompts, roles) for roles in missing if roles)
     return [*sentences]
 
@@ -243,21 +235,4 @@ def _sentence(system: Dense, prompts: WantedPrompts, roles: Sequence[str]) -> st
     return (
         f"{system.label} reads texts without the prompts that {Path(system.backbone).name} wants "
         f"({described}: {prompts.source}); if they were forgotten, type {sets}"
-    )
-
-
-def _require_trainable_reranker(
-    systems: Sequence[System], cells: Sequence[Cell], refused: Sequence[NotApplicable]
-) -> None:
-    """Refuse a run none of whose re-rankers can be trained. Raises `UsageError`."""
-    labels = {system.label for system in systems if system.reranker_training}
-    if labels and not any(chain for cell in cells for chain in cell.system.recipes.reranker.values()):
-        raise UsageError("; ".join(dict.fromkeys(refusal.reason for refusal in refused if refusal.system in labels)))
-
-
-def _no_training_pairs_message(tasks: Sequence[str], setting: str) -> str:
-    """Say that the recipe of a setting has no pairs for tasks."""
-    return (
-        f"{', '.join(tasks)}: found no training questions for setting {setting}; with pairs of your own: "
-        "--set tune.data=FILE, or FOLDER:train"
     )

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from bench.config.profiles import Profile
-from bench.core.contract import TrainingJob
+from bench.core.encoder_config import TrainingJob
 from bench.core.errors import UsageError
 from bench.core.machine import cores, processor
 from bench.pipeline.settings import ComputeConfig
-from bench.store.stage import Needs
+from bench.store.stage import Resources
 from bench.training.launched import process_group
 from bench.types import Json
 
@@ -33,14 +33,14 @@ class Compute:
         return {"device": self.device.partition(":")[0], "threads": self.threads}
 
     @property
-    def needs(self) -> Needs:
+    def resources(self) -> Resources:
         """What one process takes of the machine; `training` is what a training takes."""
-        return Needs(self.threads, 2.0, self.device)
+        return Resources(self.threads, 2.0, self.device)
 
     @property
-    def training(self) -> Needs:
+    def training(self) -> Resources:
         """What all processes of a training take."""
-        return Needs(self.threads * self.processes, 2.0 * self.processes, self.device, self.processes)
+        return Resources(self.threads * self.processes, 2.0 * self.processes, self.device, self.processes)
 
     def hardware(self) -> str:
         """Return what of this machine can change a training's last digits: kernels and processor, or the GPU's name."""

@@ -1,36 +1,46 @@
-"""What was typed, resolved once: systems × tasks × settings × seeds. Nothing that this rests on reads a request."""
+"""What was typed, resolved once: systems × tasks × regimes × seeds. Nothing that this rests on reads a request."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from bench.config.grids import apply_grid
-from bench.config.layers import SettingRow, describe, pretrained_as
+from bench.config.grids import grid_address
+from bench.config.layers import describe, pretrained_as
 from bench.config.profiles import DEFAULT, Profile, choose_data, profile
 from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.core.messages import canonical, did_you_mean, unknown
 from bench.core.system_graph import Graph
-from bench.pipeline.cells import Cell, Cells, NotApplicable, synthetic_warnings
+from bench.pipeline.cells import Cells, ExperimentCell, NotApplicable, synthetic_warnings
 from bench.pipeline.compute import Compute, compute
 from bench.pipeline.fine_tunings import retriever
 from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.identity import hash_of, untuned_graph
-from bench.pipeline.pretraining import Pretraining, corpus_name, pretraining
+from bench.pipeline.pretraining import PretrainingInputs, corpus_name, pretraining
 from bench.pipeline.public_names import public_names
-from bench.pipeline.settings import RunConfig, Settings, Variant, variants
+from bench.pipeline.settings import RunConfig, Variant, variants
 from bench.pipeline.systems.combined import TRAINED, Reranked, Reranker, hybrid, parts_of, rate_warnings
-from bench.pipeline.systems.dense import CONTRACT, Dense, PostProcessed, Pretrained, Trained, backbone_warnings
-from bench.pipeline.systems.system import Lexical, OwnEncoder, System, distinct_label, labels
+from bench.pipeline.systems.dense import OWN_CONFIG, Dense, PostProcessed, Trained, backbone_warnings
+from bench.pipeline.systems.system import (
+    LONGEST_LABEL,
+    Lexical,
+    OwnEncoder,
+    System,
+    default_label,
+    distinct_label,
+)
 from bench.pipeline.tasks import language_warnings, suites_of, tasks_of, with_language
 from bench.plugins import Plugins
-from bench.store.inputs import Inputs
+from bench.store.input_hashes import InputHashes
 from bench.store.stage import Stage
 from bench.store.store import Store
-from bench.types import SETTINGS, DataRequest, Method
+from bench.types import REGIMES, DataRequest, Method
+
+_LABEL = re.compile(rf"[A-Za-z0-9][A-Za-z0-9@._+=,-]{{0,{LONGEST_LABEL - 1}}}")
 
 
 @dataclass(frozen=True)
@@ -38,14 +48,12 @@ class Experiment:
     """What is to be compared, on what."""
 
     profile: Profile
-    cells: tuple[Cell, ...]
+    cells: tuple[ExperimentCell, ...]
     refused: tuple[NotApplicable, ...]
-    settings: tuple[SettingRow, ...]  # the harness's own
     seed: int  # the first one
     results: Path
     executor: str
     workers: int | None
-    offline: bool
     again: bool  # what is stored with another log is trained again
     graph: GraphBuilder  # what the stages of its cells are built with
     warnings: tuple[str, ...]
@@ -59,15 +67,19 @@ class Experiment:
             ConfigError: a setting that is unknown, of the wrong type or out of range.
             PluginError: a plugin that is broken and needed.
         """
-        request, size, harness, systems, graph, reranker = _systems(request, plugins, store)
-        run = harness.run
+        request, size, methods, preset = _with_presets(request, plugins)
+        systems, graph = _systems(request, size, methods, preset, plugins, store)
+        run = systems[0].resolved.run  # the harness's own settings are the same for all methods
         data_request = DataRequest(choose_data(size, request.data), request.data_dir, request.offline, run.mini.world)
-        suites = suites_of(request.suites, request.tasks, plugins)
-        settings = [_setting(name) for name in request.settings or SETTINGS[:1]]
+        regimes = [canonical(name) for name in request.regimes or REGIMES[:1]]
+        for regime, name in zip(regimes, request.regimes, strict=False):
+            if regime not in REGIMES:
+                offer = f"{did_you_mean(name, REGIMES)} There are: {', '.join(REGIMES)}."
+                raise UsageError(f"no regime {name!r}{offer}")
         language = run.data.language
         tasks = [
             (suite, [with_language(task, language) for task in tasks_of(suite, request.tasks, data_request)])
-            for suite in suites
+            for suite in suites_of(request.suites, request.tasks, plugins)
         ]
         all_tasks = [task for _, suite_tasks in tasks for task in suite_tasks]
         warnings = synthetic_warnings(run.mini.world, systems, all_tasks)
@@ -77,19 +89,18 @@ class Experiment:
                 f"found data.language={language}, which holds for folders of your own (--task FOLDER) only"
             )
         warnings += [sentence for task in local for sentence in language_warnings(task, language)]
-        selection = Cells(data_request, size, request.seeds, plugins, graph).select(systems, tasks, settings)
-        warnings += selection.warnings
-        warnings += [*_system_warnings(systems, graph), *backbone_warnings(systems), *rate_warnings(reranker, harness)]
+        selector = Cells(data_request, size, request.seeds, plugins, graph)
+        cells, refused, cell_warnings = selector.select(systems, tasks, regimes)
+        warnings += [*cell_warnings, *_system_warnings(systems, graph)]
+        warnings += [*backbone_warnings(systems), *rate_warnings(systems)]
         return cls(
             profile=size,
-            cells=selection.cells,
-            refused=selection.refused,
-            settings=tuple(describe(run, harness.origins)),
+            cells=tuple(cells),
+            refused=tuple(refused),
             seed=request.seed,
             results=request.results,
             executor=request.executor,
             workers=request.workers,
-            offline=request.offline,
             again=request.again,
             graph=graph,
             warnings=tuple(warnings),
@@ -98,47 +109,97 @@ class Experiment:
 
 def pretrainings(request: Request, plugins: Plugins, store: Store) -> tuple[Profile, list[Stage]]:
     """Return the profile, and the stages that train the encoders of a request, whatever they are tested on."""
-    request, size, _, systems, graph, _ = _systems(request, plugins, store)
+    request, size, methods, preset = _with_presets(request, plugins)
+    systems, graph = _systems(request, size, methods, preset, plugins, store)
     trained = [system for system in systems if isinstance(system, Trained)]
     chains = (system.pretrained(request.seed, graph).chain() for system in trained)
     return size, list({stage.key: stage for stage in chain.from_iterable(chains)}.values())
 
 
+def _with_presets(request: Request, plugins: Plugins) -> tuple[Request, Profile, list[Method], str | None]:
+    """Return what is asked for, with what presets say where the user says nothing.
+
+    A preset of a run fills in names and settings; a grid of a method, the suites and tasks that its paper has it on.
+
+    Returns:
+        The request; its profile; the methods; the bare name of the methods' preset (`bm25/lucene` is `lucene`).
+
+    Raises:
+        UsageError: no method is named, or one that the preset does not belong to.
+    """
+    run_preset = plugins.run_preset(request.preset)
+    if run_preset is not None:
+        request = run_preset.applied(request)
+    size = profile(request.profile or DEFAULT)
+    if run_preset is not None:
+        size = replace(size, values={**size.values, **run_preset.values})
+    owner, slash, bare = (request.preset or "").partition("/")
+    names = tuple(part for name in request.methods for part in parts_of(name)) or ((owner,) if slash else ())
+    if not names and owner:
+        raise UsageError(
+            f"{unknown('run preset', owner, sorted(plugins.runs))} For one of a method type --method too, "
+            f"or --preset METHOD/{owner}."
+        )
+    if not names:
+        raise UsageError(f"no method was named; type --method NAME, there are: {', '.join(sorted(plugins.methods))}")
+    methods = list({method.name: method for method in map(plugins.method, names)}.values())
+    if slash and plugins.method(owner) not in methods:
+        raise UsageError(
+            f"preset {owner}/{bare} belongs to {owner}, found --method {', '.join(names)}; name {owner} too"
+        )
+    preset = bare if slash else request.preset
+    suites, tasks, regimes = grid_address(methods, preset)
+    if suites and not request.suites:
+        request = replace(request, suites=suites, tasks=request.tasks or tasks, regimes=request.regimes or regimes)
+    return replace(request, seeds=request.seeds or (0,)), size, methods, preset
+
+
 def _systems(
-    request: Request, plugins: Plugins, store: Store
-) -> tuple[Request, Profile, Settings, list[System], GraphBuilder, Reranker | None]:
-    """Return the request with what a preset says, the size, the harness's settings, systems, graph and re-ranker."""
-    request, size = _with_preset(request, plugins)
-    methods, preset = _methods(request, plugins)
-    inputs = Inputs(store)
+    request: Request, size: Profile, methods: Sequence[Method], preset: str | None, plugins: Plugins, store: Store
+) -> tuple[list[System], GraphBuilder]:
+    """Return the systems that are to be compared, and what their stages are built with."""
+    inputs = InputHashes(store)
     resolved = [
         replace(variant, public_names=public_names([getattr(variant.resolved.method, "model", None)], inputs))
         for variant in variants(request, methods, preset, size)
     ]
-    request = apply_grid(request, methods, preset)
-    harness = resolved[0].resolved  # the harness's own settings are the same for all methods
+    harness = resolved[0].resolved
     _applicable(request, methods, harness.run)
     graph = GraphBuilder(store, plugins.measures_by_name, describe(harness.run, harness.origins))
-    named_variants = zip(resolved, labels(resolved, request.label), strict=True)
-    rows = [row for variant, label in named_variants for row in _rows(variant, label, request, size, inputs, plugins)]
-    systems = _distinct_starts(rows, graph)
+    systems: list[System] = []
+    for variant, label in zip(resolved, labels(resolved, request.label), strict=True):
+        systems += _rows(variant, label, request, size, preset, inputs, plugins)
+    systems = _distinct_starts(systems, graph)
     systems += [hybrid(name, systems) for name in request.methods if len(parts_of(name)) > 1]
-    reranker = _reranker(request, size, harness.run, inputs, plugins)
-    if reranker is not None:
-        systems += [
-            Reranked(system.ending("rerank"), system.method, system.resolved, system, reranker) for system in systems
-        ]
-    return request, size, harness, systems, graph, reranker
+    if request.rerank is None:
+        return systems, graph
+    reranker = _reranker(request.rerank, request, size, harness.run, inputs, plugins)
+    reranked = [
+        Reranked(system.ending("rerank"), system.method, system.resolved, system, reranker) for system in systems
+    ]
+    return [*systems, *reranked], graph
 
 
-def _with_preset(request: Request, plugins: Plugins) -> tuple[Request, Profile]:
-    """What is asked for, with what a run preset says where the user says nothing, and the size."""
-    preset = plugins.run_preset(request.preset)
-    if preset is None:
-        return replace(request, seeds=request.seeds or (0,)), profile(request.profile or DEFAULT)
-    request = preset.applied(request)
-    size = profile(request.profile or DEFAULT)
-    return request, replace(size, values={**size.values, **preset.values})
+def labels(variants: Sequence[Variant], label: str | None) -> list[str]:
+    """Return the labels of methods with their settings: those of `default_label`, unless the user gives one.
+
+    A label given by the user names the only system, or follows each method's name where there are several; cells of a
+    grid are called `LABEL=no-bn`. Raises `UsageError` for a label that cannot stand in a table, a path and a run file.
+    """
+    if label is None:
+        return [default_label(variant) for variant in variants]
+    several = len({variant.method.name for variant in variants}) > 1
+    names = []
+    for variant in variants:
+        name = f"{variant.method.name}@{label}" if several else label
+        name = f"{name}={variant.grid.cell}" if variant.grid else name
+        if not _LABEL.fullmatch(label) or not _LABEL.fullmatch(name):
+            raise UsageError(
+                f"found --label {label!r}, expected up to {LONGEST_LABEL} letters, digits and @ . _ + = , - without "
+                "blanks, the first a letter or digit" + (f" (it makes {name})" if name != label else "")
+            )
+        names.append(name)
+    return names
 
 
 def _distinct_starts(systems: Sequence[System], builder: GraphBuilder) -> list[System]:
@@ -177,31 +238,37 @@ def _system_warnings(systems: Sequence[System], builder: GraphBuilder) -> list[s
 
 
 def _rows(
-    variant: Variant, label: str, request: Request, size: Profile, inputs: Inputs, plugins: Plugins
+    variant: Variant,
+    label: str,
+    request: Request,
+    size: Profile,
+    preset: str | None,
+    inputs: InputHashes,
+    plugins: Plugins,
 ) -> list[System]:
     """Return the systems of a method with its settings: with its start, other readouts, post-processed twins."""
     method, resolved, grid, names = variant.method, variant.resolved, variant.grid, variant.public_names
-    if method.contract is None:
+    if method.encoder_config is None:
         return [(OwnEncoder if method.encoder else Lexical)(label, method, resolved, grid=grid, model_names=names)]
     machine = _compute(request, size, resolved.run, trains=method.trainer is not None)
     processed = resolved.run.post.kind != "none" and method.searches_vectors
-    sample: Pretraining | None = None  # what post-processing is fitted on
+    sample: PretrainingInputs | None = None  # what post-processing is fitted on
     starts: list[Dense] = []
     if method.trainer is None:
-        ready: Dense = Pretrained(label, method, resolved, machine, grid=grid, model_names=names)
+        ready = Dense(label, method, resolved, machine, grid=grid, model_names=names)
         if processed:
             sample = _pretraining(request, size, resolved.run, inputs, plugins, ready.backbone)
     else:
-        preset = pretrained_as(method, size, (request.preset or "").rpartition("/")[2])
-        backbone = request.backbone or (preset and preset.backbone) or size.backbone
-        corpus = preset.corpus if preset else None
+        example = pretrained_as(method, size, preset)
+        backbone = request.backbone or (example and example.backbone) or size.backbone
+        corpus = example.corpus if example else None
         plan = _pretraining(request, size, resolved.run, inputs, plugins, backbone, corpus)
         budget = {name: value for name, value in resolved.run.budget if value is not None}
-        usual = {"tokens": size.budget} if size.budget else {"steps": (preset and preset.steps) or size.steps}
+        usual = {"tokens": size.budget} if size.budget else {"steps": (example and example.steps) or size.steps}
         sample = replace(plan, **(budget or usual))
         trained = Trained(label, method, resolved, machine, sample, grid=grid)
-        ready, starts = trained, trained.before_training().readings()
-    rows = ready.readings()
+        ready, starts = trained, trained.before_training().variants()
+    rows = ready.variants()
     twins = [PostProcessed.from_system(row, sample) for row in rows if processed and sample]
     return [*rows, *twins, *starts]
 
@@ -216,54 +283,28 @@ def _pretraining(
     request: Request,
     size: Profile,
     run: RunConfig,
-    inputs: Inputs,
+    inputs: InputHashes,
     plugins: Plugins,
     backbone: str,
     preset_corpus: str | None = None,
-) -> Pretraining:
+) -> PretrainingInputs:
     """Return what a backbone is trained on. Raises `UsageError` for a corpus that is not there."""
     name = corpus_name(request.corpus or preset_corpus, size, run)
     return pretraining(name, backbone, request.data_dir, run, inputs, plugins.corpora_by_name)
 
 
-def _reranker(request: Request, size: Profile, run: RunConfig, inputs: Inputs, plugins: Plugins) -> Reranker | None:
-    """Return what re-ranks, None for nothing. Raises `UsageError` for a device or a corpus that is not there."""
-    if request.rerank is None:
-        return None
+def _reranker(
+    model: str, request: Request, size: Profile, run: RunConfig, inputs: InputHashes, plugins: Plugins
+) -> Reranker:
+    """Return what re-ranks. Raises `UsageError` for a device or a corpus that is not there."""
     machine = _compute(request, size, run)
-    if request.rerank != TRAINED:
-        return Reranker(request.rerank, machine, public_names=public_names([request.rerank], inputs))
+    if model != TRAINED:
+        return Reranker(model, machine, public_names=public_names([model], inputs))
     backbone = run.rerank.backbone or request.backbone or size.backbone
     scratch = backbone.startswith("scratch:")
     corpus = _pretraining(request, size, run, inputs, plugins, backbone) if scratch else None
     miner = retriever(run.rerank.mine, plugins)
     return Reranker(TRAINED, machine, backbone, corpus, miner, public_names([backbone], inputs))
-
-
-def _setting(name: str) -> str:
-    setting = canonical(name)
-    if setting not in SETTINGS:
-        raise UsageError(f"no setting {name!r}{did_you_mean(name, SETTINGS)} There are: {', '.join(SETTINGS)}.")
-    return setting
-
-
-def _methods(request: Request, plugins: Plugins) -> tuple[list[Method], str | None]:
-    """The methods asked for, and the preset's bare name (`bm25/lucene` names its method too)."""
-    owner, slash, bare = (request.preset or "").partition("/")
-    names = tuple(part for name in request.methods for part in parts_of(name)) or ((owner,) if slash else ())
-    if not names and request.preset:
-        raise UsageError(
-            f"{unknown('run preset', request.preset, sorted(plugins.runs))} For one of a method type --method too, "
-            f"or --preset METHOD/{request.preset}."
-        )
-    if not names:
-        raise UsageError(f"no method was named; type --method NAME, there are: {', '.join(sorted(plugins.methods))}")
-    methods = list({method.name: method for method in map(plugins.method, names)}.values())
-    if slash and plugins.method(owner) not in methods:
-        raise UsageError(
-            f"preset {request.preset} belongs to {owner}, found --method {', '.join(names)}; name {owner} too"
-        )
-    return methods, bare if slash else request.preset
 
 
 def _applicable(request: Request, methods: Sequence[Method], run: RunConfig) -> None:
@@ -275,9 +316,9 @@ def _applicable(request: Request, methods: Sequence[Method], run: RunConfig) -> 
     device, _, number = request.device.partition(":")
     if device not in {"auto", "cpu", "cuda", "mps"} or (number and not (device == "cuda" and number.isdigit())):
         raise UsageError(f"found --device {request.device!r}, expected auto, cpu, cuda, cuda:N or mps")
-    if post != "none" and not any(method.contract and method.searches_vectors for method in methods):
+    if post != "none" and not any(method.encoder_config and method.searches_vectors for method in methods):
         raise UsageError(f"found post.kind={post}, but {names} makes no vectors; leave it out")
     if request.corpus is not None and post == "none" and not trains:
         raise UsageError(f"found --corpus {request.corpus}, but {names} trains no encoder; leave --corpus out")
-    if readout != CONTRACT and not any(method.contract for method in methods):
+    if readout != OWN_CONFIG and not any(method.encoder_config for method in methods):
         raise UsageError(f"found encode.readout={readout}, but {names} makes no vectors; leave it out")

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from bench.config.fields import harness_key, leaves_of, with_shared
 from bench.config.layers import dump
 from bench.config.profiles import DEFAULT, Profile
 from bench.core.errors import ConfigError, PluginError, UsageError
@@ -13,7 +14,7 @@ from bench.core.messages import bare, unknown
 from bench.pipeline.settings import Settings, Variant, resolve
 from bench.plugins import Plugins
 from bench.training.fine_tuning_config import FineTuningConfig
-from bench.types import DataRequest, FineTuning, Json, Source, Suite, Task, TrainingPair
+from bench.types import DataRequest, FineTuneStep, Json, Source, Suite, Task, TrainingPair
 
 HELD_OUT_SHARE = "share of the pairs, by lot"
 """What weights are chosen and probed by where the data have no dev pairs."""
@@ -77,7 +78,7 @@ class Recipes:
 
 def tunings(
     suite: Suite,
-    setting: str,
+    regime: str,
     tasks: Iterable[Task],
     request: DataRequest,
     resolved: Settings,
@@ -85,7 +86,7 @@ def tunings(
     seed: int,
     plugins: Plugins,
 ) -> Mapping[str, tuple[Tuning, ...]]:
-    """Resolve the recipe of a setting by task id: none for a setting that tunes nothing.
+    """Resolve the recipe of a regime by task id: none for a regime that tunes nothing.
 
     Over the defaults of `tune.*` lie what the recipe's source prints (not under the profile `mini`, which has random
     weights), then what the user says. Pairs of the user's (`tune.data`) stand in place of the recipe's last ones. A
@@ -94,33 +95,45 @@ def tunings(
     Raises:
         UsageError: an unknown recipe, files that are not there, or a miner that nobody brings.
         ConfigError: values that do not go together.
-        PluginError: a miner that needs an encoder of its own.
+        PluginError: a miner that needs an encoder of its own, or a recipe that sets what all trainings share.
     """
-    recipes = suite.recipes.get(setting)
+    recipes = suite.recipes.get(regime)
     if not recipes:
         return {task.id: () for task in tasks}
     section = resolved.run.tune
     recipe_name = section.recipe or next(iter(recipes))
     if recipe_name not in recipes:
-        raise UsageError(unknown(f"recipe of {suite.name} in setting {setting}", recipe_name, tuple(recipes)))
+        raise UsageError(unknown(f"recipe of {suite.name} in regime {regime}", recipe_name, tuple(recipes)))
     recipe, fields = recipes[recipe_name], FineTuningConfig.model_fields
     overrides = {key: getattr(section, key) for key in fields if f"tune.{key}" in resolved.origins}
-    configs = [_config(fine_tuning, size, overrides) for fine_tuning in recipe]
+    configs = [with_shared(_config(fine_tuning, size, overrides), resolved.run) for fine_tuning in recipe]
     user_pairs = [*[None] * (len(recipe) - 1), section.data]  # those before are what the last one goes on from
     common = [_common(fine_tuning, request, data) for fine_tuning, data in zip(recipe, user_pairs, strict=True)]
     chains = {}
     for task in tasks:
-        sources = (
-            shared or _of_task(fine_tuning, suite, task, request)
-            for fine_tuning, shared in zip(recipe, common, strict=True)
-        )
-        pairs = [source for source in sources if source is not None]
-        if len(pairs) == len(recipe):
-            provenance = [_provenance(*parts, request, size) for parts in zip(recipe, user_pairs, strict=True)]
-            chain = [_tuning(*parts) for parts in zip(recipe, pairs, configs, provenance, user_pairs, strict=True)]
-            chain = [replace(tuning, miner=retriever(tuning.config.mine, plugins)) for tuning in chain]
-            sampled = _sample_shots(chain[-1], section.shots, 0 if task.id == PLACEHOLDER.id else seed)
-            chains[task.id] = (*chain[:-1], sampled)
+        chain = []
+        for fine_tuning, config, data, shared in zip(recipe, configs, user_pairs, common, strict=True):
+            pairs = shared or _of_task(fine_tuning, suite, task, request)
+            if pairs is None:
+                break
+            tuning = Tuning(
+                name=data or (fine_tuning.name if fine_tuning.by_task is None else pairs.name),
+                pairs=pairs,
+                config=config,
+                source=_provenance(fine_tuning, data, request, size),
+                replaced="" if data in (None, fine_tuning.name) else fine_tuning.name,
+                miner=retriever(config.mine, plugins),
+            )
+            chain.append(tuning)
+        if len(chain) < len(recipe):
+            continue
+        if section.shots is not None:  # these are then all the pairs that the last fine-tuning knows
+            from bench.data.pairs import sample_pairs
+
+            seed_of_shots = 0 if task.id == PLACEHOLDER.id else seed
+            last = chain[-1]
+            chain[-1] = replace(last, pairs=sample_pairs(last.pairs, section.shots, seed_of_shots), shots=section.shots)
+        chains[task.id] = tuple(chain)
     return chains
 
 
@@ -134,7 +147,7 @@ def retriever(name: str, plugins: Plugins) -> Variant | None:
     if name in ("none", "self"):
         return None
     method = plugins.method(name)
-    if method.retriever is None or method.contract is not None:
+    if method.retriever is None or method.encoder_config is not None:
         raise PluginError(
             where=f"tune.mine={name}",
             found=f"{name}, which needs an encoder of its own" if method.retriever else f"{name}, no retriever",
@@ -153,7 +166,7 @@ def replaced(tunings: Iterable[Tuning]) -> list[str]:
     return [*dict.fromkeys(sentences)]
 
 
-def _provenance(fine_tuning: FineTuning, data: str | None, request: DataRequest, size: Profile) -> str:
+def _provenance(fine_tuning: FineTuneStep, data: str | None, request: DataRequest, size: Profile) -> str:
     """Say where pairs and values come from: a paper is named for what is as the paper has it."""
     paper = (
         f"ours ({fine_tuning.source.removeprefix(_OURS)})"
@@ -172,7 +185,16 @@ def _provenance(fine_tuning: FineTuning, data: str | None, request: DataRequest,
     return fine_tuning.source if pairs.endswith(paper) else f"{pairs}; values as in {paper}"
 
 
-def _config(fine_tuning: FineTuning, size: Profile, overrides: Mapping[str, Any]) -> FineTuningConfig:
+def _config(fine_tuning: FineTuneStep, size: Profile, overrides: Mapping[str, Any]) -> FineTuningConfig:
+    """Return what decides a fine-tuning, but for what all trainings share; raises as `tunings` does."""
+    moved = leaves_of(FineTuningConfig, kind="shared")
+    for name in fine_tuning.values:
+        if name in moved:
+            raise PluginError(
+                where=f"fine-tuning on {fine_tuning.name}",
+                found=f"the value {name}",
+                expected=f"none, for {harness_key(moved[name])} holds for the whole run",
+            )
     printed = {} if size.name == DEFAULT else dict(fine_tuning.values)
     try:
         return FineTuningConfig(**{**printed, **overrides})
@@ -181,7 +203,7 @@ def _config(fine_tuning: FineTuning, size: Profile, overrides: Mapping[str, Any]
         raise ConfigError(f"fine-tuning on {fine_tuning.name}: {first['msg']}") from error
 
 
-def _common(fine_tuning: FineTuning, request: DataRequest, data: str | None) -> Source[TrainingPair] | None:
+def _common(fine_tuning: FineTuneStep, request: DataRequest, data: str | None) -> Source[TrainingPair] | None:
     """The pairs that are the same for all tasks: the user's, else the recipe's; None where each task has its own."""
     if data is not None:
         from bench.data.pairs import load_pairs
@@ -194,26 +216,10 @@ def _common(fine_tuning: FineTuning, request: DataRequest, data: str | None) -> 
     return fine_tuning.pairs(request)
 
 
-def _of_task(fine_tuning: FineTuning, suite: Suite, task: Task, request: DataRequest) -> Source[TrainingPair] | None:
+def _of_task(fine_tuning: FineTuneStep, suite: Suite, task: Task, request: DataRequest) -> Source[TrainingPair] | None:
     """The pairs of a task of the suite's; None where it has none, as a folder of the user's and one of another kind."""
     if task.id == PLACEHOLDER.id:
         return Source(f"{fine_tuning.name} of the task", f"<{fine_tuning.name} of the task>", (), lambda: iter(()))
     if fine_tuning.by_task is None or task.data == "local":
         return None
     return fine_tuning.by_task(request, bare(task.id).removeprefix(f"{suite.name}/").removesuffix("@dev"))
-
-
-def _tuning(
-    fine_tuning: FineTuning, pairs: Source[TrainingPair], config: FineTuningConfig, source: str, data: str | None
-) -> Tuning:
-    name = data if data is not None else fine_tuning.name if fine_tuning.by_task is None else pairs.name
-    return Tuning(name, pairs, config, source, replaced="" if data in (None, fine_tuning.name) else fine_tuning.name)
-
-
-def _sample_shots(last: Tuning, shots: int | None, seed: int) -> Tuning:
-    """Draw some of the pairs of a fine-tuning, where so many are asked for; these are then all that it knows."""
-    if shots is None:
-        return last
-    from bench.data.pairs import sample_pairs
-
-    return replace(last, pairs=sample_pairs(last.pairs, shots, seed), shots=shots)

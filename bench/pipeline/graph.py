@@ -14,10 +14,10 @@ from bench.pipeline.stages.score import Protocol, Score
 from bench.pipeline.stages.search_dense import DenseSearch
 from bench.pipeline.stages.texts import StoreTexts
 from bench.pipeline.stages.validate import Validate
-from bench.store.inputs import Inputs
+from bench.store.input_hashes import InputHashes
 from bench.store.stage import Stage
 from bench.store.store import Store
-from bench.types import Corpus, Json, Leg, Measure, Task
+from bench.types import Corpus, Json, Measure, Subset, Task
 
 S = TypeVar("S", bound=Stage)
 
@@ -32,7 +32,7 @@ class GraphBuilder:
     """
 
     def __init__(self, store: Store, measures: Mapping[str, Measure], setting_rows: Sequence[SettingRow] = ()) -> None:
-        self.store, self.inputs = store, Inputs(store)
+        self.store, self.inputs = store, InputHashes(store)
         self._measures = measures
         self._notes: dict[str, Json] = {"settings": [row_json(row) for row in setting_rows]}
         self._stages: dict[str, Stage] = {}
@@ -46,19 +46,21 @@ class GraphBuilder:
         """Return the check of a corpus. Raises `UsageError` where a file cannot be read."""
         return self.intern(Validate.corpus_of(corpus, self.inputs, self._notes))
 
-    def read(self, task: Task, leg: Leg, unknown_ids: str) -> Read:
+    def read(self, task: Task, subset: Subset, unknown_ids: str) -> Read:
         """Return the reading of queries and judgements.
 
         Args:
             task: whose name messages use.
-            leg: what is read.
+            subset: what is read.
             unknown_ids: what to do with judged documents that the corpus lacks: `refuse` or `keep`.
 
         Raises:
             UsageError: a file cannot be read.
         """
-        label = f"{task.id}{' ' + leg.name if leg.name else ''}"
-        return self.intern(Read.leg_of(leg, label, self.validate(leg.corpus), unknown_ids, self.inputs, self._notes))
+        label = f"{task.id}{' ' + subset.name if subset.name else ''}"
+        return self.intern(
+            Read.subset_of(subset, label, self.validate(subset.corpus), unknown_ids, self.inputs, self._notes)
+        )
 
     def texts(self, corpus: Corpus) -> StoreTexts:
         """Return the stored texts of a corpus. Raises `UsageError` where a file cannot be read."""
@@ -71,11 +73,11 @@ class GraphBuilder:
 
 
 @dataclass(frozen=True)
-class LegStages:
-    """The stages that score one system on one leg of a task; what they say of themselves is read from the chain."""
+class SubsetStages:
+    """The stages that score one system on one subset of a task; what they say of themselves is read from the chain."""
 
     task: Task
-    leg: Leg
+    subset: Subset
     score: Score  # the last of them
 
     @property
@@ -113,16 +115,16 @@ class LegStages:
 
     @property
     def resolved(self) -> Json:
-        """What the language or the task decided: an analyzer, or how texts became vectors, the whole contract."""
+        """What the language or the task decided: an analyzer, or how texts became vectors, the whole encoder config."""
         index = next((stage for stage in self.stages if isinstance(stage, Index)), None)
         if index is not None:
-            return {**(index.contract.dump() if isinstance(index, EncoderIndex) else {}), **index.resolved}
+            return {**(index.encoder_config.dump() if isinstance(index, EncoderIndex) else {}), **index.resolved}
         search = next(
             stage for stage in self.stages if isinstance(stage, DenseSearch) and stage.name == DenseSearch.name
         )
         choices: dict[str, Json] = {}
         for side in (search.passages, search.queries):
             encoding = side.vectors if isinstance(side, PostProcess) else side
-            contract = encoding.choices().get("contract")
-            choices |= dict(contract) if isinstance(contract, Mapping) else {}
+            encoder_config = encoding.choices().get("encoder_config")
+            choices |= dict(encoder_config) if isinstance(encoder_config, Mapping) else {}
         return {**choices, "similarity": search.similarity}

@@ -20,7 +20,7 @@ from bench.pipeline.public_names import public
 from bench.pipeline.systems.system import System
 from bench.store.stage import Stage
 from bench.training.fine_tuning_config import FineTuningConfig
-from bench.types import Corpus, Json, Leg, Readout, Source, Task
+from bench.types import Corpus, Json, Readout, Source, Subset, Task
 
 PASSAGE_LANGUAGE, QUERY_LANGUAGE = "qaa", "qab"
 """Codes that ISO 639-2 reserves for local use. They differ, since what is done to one side alone must be seen."""
@@ -62,7 +62,7 @@ def _graph(system: System, builder: GraphBuilder) -> dict[str, dict[str, Json]]:
     language = system.resolved.run.data.language
     task, dev = placeholder("test", language), placeholder("dev", language)
     prepared = system.with_recipes(replace(system.recipes, dev={PLACEHOLDER.id: dev}))
-    ranking = prepared.ranking(task, task.legs[0], SEED, builder)
+    ranking = prepared.ranking(task, task.subsets[0], SEED, builder)
     return system_graph(ranking, partial(public, names=system.public_names))
 
 
@@ -102,7 +102,7 @@ def placeholder(split: str, language: str | None) -> Task:
     lengths: Any = ("<query length>", "<passage length>")
     corpus = Corpus("<corpus>", source("passages"), language or PASSAGE_LANGUAGE)
     queries, qrels = source(f"{split} queries"), source(f"{split} judgements")
-    leg = Leg("", queries, qrels, corpus, language or QUERY_LANGUAGE)
-    task = Task(PLACEHOLDER.id, "official", (leg,), ("nDCG@10",), depth=0)
+    subset = Subset("", queries, qrels, corpus, language or QUERY_LANGUAGE)
+    task = Task(PLACEHOLDER.id, "official", (subset,), ("nDCG@10",), depth=0)
     readout = replace(Readout("placeholder", lengths=lengths), **marks)
     return replace(task, readout=readout, lengths=lengths)

@@ -7,11 +7,10 @@ from bench.config.layers import log_settings
 from bench.config.profiles import Profile
 from bench.config.request import Request
 from bench.core.errors import UsageError
-from bench.core.network import offline
 from bench.evaluation.tables import duration
-from bench.pipeline.cells import Cell, NotApplicable, prompt_warnings
+from bench.pipeline.cells import ExperimentCell, NotApplicable, prompt_warnings
 from bench.pipeline.experiment import Experiment
-from bench.pipeline.graph import LegStages
+from bench.pipeline.graph import SubsetStages
 from bench.pipeline.stages.prepare import Prepare
 from bench.pipeline.stages.train import Train
 from bench.plugins import Plugins
@@ -25,13 +24,13 @@ class Plan:
     """What would run, and for what."""
 
     experiment: Experiment
-    legs: tuple[tuple[LegStages, ...], ...]  # for each of its cells, the legs with their stages
+    subsets: tuple[tuple[SubsetStages, ...], ...]  # for each of its cells, the subsets with their stages
     steps: tuple[Step, ...]  # every stage in the order of work
     again: tuple[Stage, ...] = ()  # trainings that are made again though the store holds them
     warnings: tuple[str, ...] = ()
 
     @property
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[ExperimentCell, ...]:
         """The cells of the experiment."""
         return self.experiment.cells
 
@@ -59,18 +58,27 @@ class Plan:
 
 def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
     """Return the plan of a request; raises as `Experiment.resolve` does, and where an input file cannot be read."""
-    with offline(request.offline):
-        experiment = Experiment.resolve(request, plugins, store)
-        legs = tuple(tuple(cell.legs(experiment.graph)) for cell in experiment.cells)
-        targets = [leg.score for cell in legs for leg in cell]
-        unlike = _logged_otherwise(targets, store)
-        again = tuple(stage for stage, _ in unlike) if experiment.again else ()
-        todo = tuple(steps(targets, store, [stage.key for stage in again]))
-        lacks = [f"{error}; without them `bench run` does not begin" for error in lacking(todo)]
-        prompts = prompt_warnings(experiment.cells, [owned.value for owned in plugins.methods.values()])
-        logs = [] if again else [sentence for _, sentence in unlike]
-        warnings = (*experiment.warnings, *_shallow(legs), *prompts, *logs, *lacks)
-        return Plan(experiment, legs, todo, again, warnings)
+    experiment = Experiment.resolve(request, plugins, store)
+    subsets = tuple(tuple(cell.subsets(experiment.graph)) for cell in experiment.cells)
+    targets = [subset.score for cell in subsets for subset in cell]
+    unlike = _logged_otherwise(targets, store)
+    again = tuple(stage for stage, _ in unlike) if experiment.again else ()
+    todo = tuple(steps(targets, store, [stage.key for stage in again]))
+    shallow = {
+        f"search.k={subset.k} is shallower than the deepest measure of {subset.task.id} (cut {subset.depth}): "
+        f"measures below that depth count only {subset.k} documents"
+        for cell in subsets
+        for subset in cell
+        if subset.depth is not None and subset.k < subset.depth
+    }
+    warnings = [
+        *experiment.warnings,
+        *sorted(shallow),
+        *prompt_warnings(experiment.cells, [owned.value for owned in plugins.methods.values()]),
+        *([] if again else [sentence for _, sentence in unlike]),
+        *(f"{error}; without them `bench run` does not begin" for error in missing_files(todo)),
+    ]
+    return Plan(experiment, subsets, todo, again, tuple(warnings))
 
 
 def _logged_otherwise(targets: Sequence[Stage], store: Store) -> list[tuple[Train, str]]:
@@ -80,30 +88,17 @@ def _logged_otherwise(targets: Sequence[Stage], store: Store) -> list[tuple[Trai
         if not isinstance(stage, Train) or not (settings := log_settings(stage.config)):
             continue
         stored = {row["key"]: row["value"] for row in store.provenance(stage).get("settings", ())}
-        names = {f"method.{name}": value for name, value in settings.items()}
-        unlike = {name: stored[name] for name, value in names.items() if name in stored and stored[name] != value}
+        unlike = {key: stored[key] for key, value in settings.items() if key in stored and stored[key] != value}
         if unlike:
-            stored_log = ", ".join(f"{name}={value}" for name, value in unlike.items())
-            typed = ", ".join(str(names[name]) for name in unlike)
+            stored_log = ", ".join(f"{key}={value}" for key, value in unlike.items())
+            typed = ", ".join(str(settings[key]) for key in unlike)
             sentence = f"{stage.title} is stored with a log by {stored_log}, not {typed}; its weights are the same"
             sentences.append((stage, f"{sentence}; type --again to train it again"))
     return sentences
 
 
-def lacking(todo: Sequence[Step]) -> list[UsageError]:
+def missing_files(todo: Sequence[Step]) -> list[UsageError]:
     """Return the errors for named corpora that are to be prepared and whose files are not there."""
     stages = [step.stage for step in todo if step.runs]
     corpora = {stage.named.text: stage.named for stage in stages if isinstance(stage, Prepare) and stage.named}
     return [error for corpus in corpora.values() if (error := corpus.missing_error())]
-
-
-def _shallow(legs: Sequence[Sequence[LegStages]]) -> list[str]:
-    """Return warnings of searches that end before the deepest cut of a measure."""
-    warnings = {
-        f"search.k={leg.k} is shallower than the deepest measure of {leg.task.id} (cut {leg.depth}): "
-        f"measures below that depth count only {leg.k} documents"
-        for cell in legs
-        for leg in cell
-        if leg.depth is not None and leg.k < leg.depth
-    }
-    return sorted(warnings)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.core.contract import Document
+from bench.core.encoder_config import Document
 from bench.data.corpora.named import NamedCorpus, is_named
 from bench.pipeline.public_names import public_names
-from bench.store.inputs import Inputs
+from bench.store.input_hashes import InputHashes
 from bench.types import Json, Source
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ MINI = "mini"
 
 
 @dataclass(frozen=True)
-class Pretraining:
+class PretrainingInputs:
     """What a dense method is pretrained from, on and for how long."""
 
     backbone: str  # `scratch:LxH`, a folder or a Hugging Face id
@@ -56,9 +56,9 @@ def pretraining(
     backbone: str,
     data_dir: Path | None,
     run: RunConfig,
-    inputs: Inputs,
+    inputs: InputHashes,
     corpora: Mapping[str, PretrainingCorpus],
-) -> Pretraining:
+) -> PretrainingInputs:
     """Return what a backbone is trained on; the budget is 0.
 
     Args:
@@ -74,25 +74,18 @@ def pretraining(
     """
     names = public_names([backbone], inputs)
     if is_named(name, corpora):
-        corpus = NamedCorpus.of(name, corpora, data_dir)
-        return Pretraining(backbone, name, corpus.source(), corpus.identity(), 0, names, named=corpus)
-    documents = _documents(name, run)
-    digest: dict[str, Json] = {"reader": documents.reader, "files": [inputs.hash(path) for path in documents.files]}
-    short = Path(name).name or name  # without its place on this machine
-    return Pretraining(backbone, short, documents, digest, 0, names, _of_world(name))
-
-
-def _documents(name: str, run: RunConfig) -> Source[Document]:
-    """The documents of the embedded world, or of a folder or file. Raises `UsageError` where there is neither."""
-    if _of_world(name):
+        corpus = NamedCorpus.parse(name, corpora, data_dir)
+        return PretrainingInputs(backbone, name, corpus.source(), corpus.identity(), 0, names, named=corpus)
+    # Whatever stands on disk is a folder, but for `mini` itself.
+    of_world = name == MINI or (name.startswith(f"{MINI}-") and not Path(name).expanduser().exists())
+    if of_world:
         from bench.data.mini import named_corpus
 
-        return named_corpus(name)
-    from bench.data.corpora.documents import documents
+        documents = named_corpus(name)
+    else:
+        from bench.data.corpora.documents import documents as read_documents
 
-    return documents(name, run.data.language)
-
-
-def _of_world(name: str) -> bool:
-    """Tell a corpus of the embedded world from a folder; whatever stands on disk is a folder, but for `mini` itself."""
-    return name == MINI or (name.startswith(f"{MINI}-") and not Path(name).expanduser().exists())
+        documents = read_documents(name, run.data.language)
+    digest: dict[str, Json] = {"reader": documents.reader, "files": [inputs.hash(path) for path in documents.files]}
+    short = Path(name).name or name  # without its place on this machine
+    return PretrainingInputs(backbone, short, documents, digest, 0, names, of_world)

@@ -7,13 +7,13 @@ from typing import Any
 from bench.core.files import digest
 from bench.pipeline.stages.init import weights
 from bench.retrieval import poolers
-from bench.store.inputs import Inputs
+from bench.store.input_hashes import InputHashes
 
 FOLDER_PREFIX = "./"
 """Begins the public name of a folder, as no id of a model does."""
 
 
-def public_names(models: Iterable[str | None], inputs: Inputs) -> dict[str, str]:
+def public_names(models: Iterable[str | None], inputs: InputHashes) -> dict[str, str]:
     """Return path → public name, `./NAME-DIGEST`, for models that are folders with a place in their name."""
     names = {}
     for value in models:

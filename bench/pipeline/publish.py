@@ -8,17 +8,17 @@ from typing import Any
 from bench.config.layers import describe
 from bench.config.profiles import Profile
 from bench.core.errors import StoreError, UsageError
-from bench.core.files import read_sealed
 from bench.core.installed import version
 from bench.core.publications import mark
 from bench.data.formats.trec import empty_file
 from bench.evaluation import results
 from bench.evaluation.curves import curves
 from bench.evaluation.results.identity import encoder_error, same_system_error, tuned_by_task
+from bench.evaluation.results.read import read_result
 from bench.pipeline.audit import badges
-from bench.pipeline.cells import Cell
+from bench.pipeline.cells import ExperimentCell
 from bench.pipeline.fine_tunings import Tuning
-from bench.pipeline.graph import LegStages
+from bench.pipeline.graph import SubsetStages
 from bench.pipeline.public_names import public
 from bench.pipeline.settings import row_json
 from bench.pipeline.stages import score, search
@@ -27,26 +27,33 @@ from bench.store.store import Artefact, Store
 from bench.training.config import LOG
 
 
-def publish(root: Path, cell: Cell, legs: Sequence[LegStages], store: Store, size: Profile) -> results.Published:
-    """Merge a cell's legs into its result file."""
+def publish(
+    root: Path, cell: ExperimentCell, subsets: Sequence[SubsetStages], store: Store, size: Profile
+) -> results.Published:
+    """Merge a cell's subsets into its result file."""
     settings = [_settings(cell.system, tuned) for tuned in (False, True)]
-    entries = [_entry(cell, leg, store, settings) for leg in legs]
+    entries = [_entry(cell, subset, store, settings) for subset in subsets]
     return results.publish(root, heading_of(cell, size), entries, cell.suite.macros)
 
 
-def refuse_unlike(root: Path, cell: Cell, legs: Sequence[LegStages], size: Profile) -> None:
-    """Raise `UsageError` where a cell's legs cannot join the result that is there, before anything is run."""
+def refuse_unlike(root: Path, cell: ExperimentCell, subsets: Sequence[SubsetStages], size: Profile) -> None:
+    """Refuse to run a cell whose subsets cannot join the result that is there.
+
+    Raises:
+        UsageError: the result is another system's, or its subsets rest on another encoder.
+        StoreError: the result is another version's.
+    """
     path = root / heading_of(cell, size).folder / results.RESULT
     try:
-        published = read_sealed(path)
+        published = read_result(path)
     except (OSError, ValueError):
         return  # there is none, or it is damaged and will be replaced
     tasks: dict[str, dict[str, Any]] = {task: dict(entries) for task, entries in published["tasks"].items()}
     machine = cell.system.compute
-    for leg in legs:
-        entry = {"keys": {name: stage.key for name, stage in leg.by_name.items()}, "libraries": leg.libraries}
+    for subset in subsets:
+        entry = {"keys": {name: stage.key for name, stage in subset.by_name.items()}, "libraries": subset.libraries}
         entry |= {"compute": machine.identity()} if machine else {}
-        tasks.setdefault(leg.task.id, {})[leg.leg.name] = entry
+        tasks.setdefault(subset.task.id, {})[subset.subset.name] = entry
     unlike = same_system_error(published["system"], asdict(cell.identity))
     if unlike := unlike or encoder_error(tasks, by_task=tuned_by_task(cell.identity.graph)):
         raise UsageError(
@@ -57,16 +64,16 @@ def refuse_unlike(root: Path, cell: Cell, legs: Sequence[LegStages], size: Profi
         )
 
 
-def heading_of(cell: Cell, size: Profile) -> results.Heading:
+def heading_of(cell: ExperimentCell, size: Profile) -> results.Heading:
     """Return what the result file of a cell is about."""
     suite = cell.suite
     return results.Heading(
         system={**cell.system.about(), **asdict(cell.identity)},
         suite={
-            **{name: getattr(suite, name) for name in ("name", "version", "title", "primary", "stands_for")},
+            **{name: getattr(suite, name) for name in ("name", "version", "title", "primary", "proxy_for")},
             **({"parallel": suite.parallel} if suite.parallel else {}),
         },
-        setting=cell.setting,
+        regime=cell.regime,
         data=cell.data,
         profile=size.name,
         seed=cell.seed,
@@ -74,34 +81,38 @@ def heading_of(cell: Cell, size: Profile) -> results.Heading:
     )
 
 
-def _entry(cell: Cell, leg: LegStages, store: Store, settings: Sequence[list[dict[str, Any]]]) -> results.Entry:
-    """What the artefacts say of a scored leg; `settings` are those of a leg that was not tuned, and of one that was."""
-    stages = leg.by_name
-    scored = store.open(leg.score)
+def _entry(
+    cell: ExperimentCell, subset: SubsetStages, store: Store, settings: Sequence[list[dict[str, Any]]]
+) -> results.Entry:
+    """What the artefacts say of a scored subset; `settings` are those of one without tuning, and of one with it."""
+    stages = subset.by_name
+    scored = store.open(subset.score)
     if scored is None:
-        raise StoreError(f"the scores of {leg.score.title} vanished from {store.root}; type the same command again")
+        raise StoreError(f"the scores of {subset.score.title} vanished from {store.root}; type the same command again")
     recipes = cell.system.recipes
-    tunings, reranker_tunings = recipes.of_encoder(leg.task), recipes.of_reranker(leg.task)
+    tunings, reranker_tunings = recipes.of_encoder(subset.task), recipes.of_reranker(subset.task)
     learnt = (
         *tunings,
         *(part for part in reranker_tunings if part.pairs.name not in {tuning.pairs.name for tuning in tunings}),
     )
-    audits = badges(store, cell.system, learnt, leg.score.leg, cell.suite.pair_formats)
+    audits = badges(store, cell.system, learnt, subset.score.subset, cell.suite.pair_formats)
     artefacts = {stage: store.open(item) for stage, item in stages.items()}
     machine = cell.system.compute
     content = {
-        "measures": scored.facts["measures"],
-        "official": scored.facts["official"],
-        **({"over": scored.facts["over"]} if "over" in scored.facts else {}),
-        "queries": scored.facts["queries"],
-        "protocol": {"tie": leg.task.tie, "k": leg.k, "drop_identical": leg.task.drop_identical},
-        "release": leg.task.release,
-        "resolved": leg.resolved,
-        "libraries": leg.libraries,
+        "measures": scored.metadata["measures"],
+        "official": scored.metadata["official"],
+        **{key: scored.metadata[key] for key in ("official_queries",) if key in scored.metadata},
+        "queries": scored.metadata["queries"],
+        "protocol": {"tie": subset.task.tie, "k": subset.k, "drop_identical": subset.task.drop_identical},
+        "release": subset.task.release,
+        "resolved": subset.resolved,
+        "libraries": subset.libraries,
         "harness": version("retrieval-bench"),
         **({"compute": machine.identity()} if machine else {}),
         "settings": settings[bool(tunings)],
-        "facts": {stage: artefact.facts for stage, artefact in artefacts.items() if artefact and stage != "score"},
+        "metadata": {
+            stage: artefact.metadata for stage, artefact in artefacts.items() if artefact and stage != "score"
+        },
         "seconds": {stage: artefact.seconds for stage, artefact in artefacts.items() if artefact},
         "tunings": [*(tuning.about() for tuning in tunings), *_reranker_tunings(cell, reranker_tunings)],
         "audits": [{name: value for name, value in badge.items() if name != "key"} for badge in audits],
@@ -114,14 +125,14 @@ def _entry(cell: Cell, leg: LegStages, store: Store, settings: Sequence[list[dic
         if (series := _training_curves(stage, artefact))
     }
     run, values = scored.folder / score.CUT, scored.folder / score.VALUES
-    silent = empty_file(store.folder(leg.score.ranking) / search.RUN)
+    silent = empty_file(store.folder(subset.score.ranking) / search.RUN)
     known_silent = silent if silent.is_file() else None
     return results.Entry(
-        leg.task.id, leg.leg.name, public(content, _names(cell)), run, values, stage_curves, known_silent
+        subset.task.id, subset.subset.name, public(content, _names(cell)), run, values, stage_curves, known_silent
     )
 
 
-def _names(cell: Cell) -> dict[str, str]:
+def _names(cell: ExperimentCell) -> dict[str, str]:
     """Return path → public name of all that a result may speak of: models, and the user's training pairs."""
     typed = [cell.system.resolved.run.tune.data, *(part.resolved.run.tune.data for part in cell.system.parts)]
     pairs = {data: Path(data).name for data in typed if data and "/" in data}
@@ -137,7 +148,7 @@ def _training_curves(stage: str, artefact: Artefact | None) -> dict[str, Any]:
 
 def _settings(system: System, tuned: bool) -> list[dict[str, Any]]:
     """The harness's own settings, and the parts', that are not defaults and have effect; of files the name alone."""
-    sections = system.sections | ({"tune"} if tuned else set())
+    sections = system.sections | ({"tune", "train"} if tuned else set())
     harness = describe(system.resolved.run, system.resolved.origins)
     rows = [row_json(row) for row in harness if row.key.partition(".")[0] in sections and row.key not in _SPEED]
     rows += [row for part in system.parts for row in part.about()["settings"]]
@@ -147,41 +158,41 @@ def _settings(system: System, tuned: bool) -> list[dict[str, Any]]:
     return [{**row, "value": Path(row["value"]).name} if row["key"] == "tune.data" else row for row in changed]
 
 
-_SPEED = ("encode.batch_tokens", "compute.shard_workers")  # change no result
+_SPEED = ("encode.batch_tokens", "compute.shard_workers", "train.checkpoint_seconds")  # change no result
 
 
-def _reranker_tunings(cell: Cell, tunings: Sequence[Tuning]) -> list[dict[str, Any]]:
+def _reranker_tunings(cell: ExperimentCell, tunings: Sequence[Tuning]) -> list[dict[str, Any]]:
     """What a re-ranker of our own was trained on, and how."""
     config = cell.system.reranker_training or {}
     records = [{key: value for key, value in tuning.about().items() if key != "held_out"} for tuning in tunings]
-    return [{**record, "config": config, "of": "re-ranker"} for record in records]
+    return [{**record, "config": config, "model": "re-ranker"} for record in records]
 
 
-def heading_row(cell: Cell, size: Profile) -> dict[str, Any]:
+def heading_row(cell: ExperimentCell, size: Profile) -> dict[str, Any]:
     """What every row of a cell begins with."""
     return {
         "system": cell.system.label,
         "method": cell.system.method.name,
         "suite": cell.suite.name,
-        "setting": cell.setting,
+        "regime": cell.regime,
         "data": cell.data,
         "profile": size.name,
         "seed": cell.seed,
-        **({"note": mark(cell.suite.stands_for)} if cell.suite.stands_for else {}),
+        **({"note": mark(cell.suite.proxy_for)} if cell.suite.proxy_for else {}),
     }
 
 
-def row(heading: Mapping[str, Any], leg: LegStages, store: Store, published: results.Published) -> dict[str, Any]:
+def row(heading: Mapping[str, Any], subset: SubsetStages, store: Store, published: results.Published) -> dict[str, Any]:
     """One row of `bench run --json`."""
-    entry = published.content["tasks"][leg.task.id][leg.leg.name]
-    run_file = store.folder(leg.score.ranking) / search.RUN
+    entry = published.content["tasks"][subset.task.id][subset.subset.name]
+    run_file = store.folder(subset.score.ranking) / search.RUN
     return {
         **heading,
-        "task": leg.task.id,
-        "leg": leg.leg.name or None,
+        "task": subset.task.id,
+        "subset": subset.subset.name or None,
         "measures": entry["measures"],
         "official": entry["official"],
-        **({"over": entry["over"]} if "over" in entry else {}),
+        **{key: entry[key] for key in ("official_queries",) if key in entry},
         "queries": entry["queries"],
         "run_file": str(run_file.resolve()) if run_file.exists() else None,
         "result_file": str(published.path.resolve()),

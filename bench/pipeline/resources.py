@@ -81,9 +81,9 @@ def needs(stages: Iterable[Stage], on: Devices) -> Iterator[Estimate]:
         if isinstance(stage, Prepare):
             yield _prepared(stage)
         elif isinstance(stage, Train) and isinstance(stage.config, TrainingConfig):
-            yield _learnt(stage, stage.config.passes(average("sentence"), average("document")), on)
+            yield _training_estimate(stage, stage.config.passes(average("sentence"), average("document")), on)
         elif isinstance(stage, Tune | TrainCross):
-            yield _learnt(stage, [(1.0, _taught(stage))], on)
+            yield _training_estimate(stage, [(1.0, _training_pass(stage))], on)
         elif isinstance(stage, Encode | Rerank) and not isinstance(stage, EncodeShare):  # it is counted with the whole
             yield _read(stage, on)
         elif isinstance(stage, DenseSearch):
@@ -103,7 +103,7 @@ def _prepared(stage: Prepare) -> Estimate:
     return Estimate(stage.name, stage.title, tokens=tokens, hours=hours, disk=disk, download=fetched, unknown=unknown)
 
 
-def _taught(stage: Tune | TrainCross) -> Pass:
+def _training_pass(stage: Tune | TrainCross) -> Pass:
     """Return the pass over a batch of questions with their passages."""
     if isinstance(stage, TrainCross):
         cross, length = stage.config, min(average("pair"), stage.config.length or math.inf)
@@ -113,7 +113,7 @@ def _taught(stage: Tune | TrainCross) -> Pass:
     return Pass(config.pairs * (query + (1 + config.hard_negatives) * passage), passage)
 
 
-def _learnt(stage: Train | Tune | TrainCross, passes: Sequence[tuple[float, Pass]], on: Devices) -> Estimate:
+def _training_estimate(stage: Train | Tune | TrainCross, passes: Sequence[tuple[float, Pass]], on: Devices) -> Estimate:
     """Return what a training takes, forward and backward, on all processes; of epochs over uncounted pairs, memory."""
     config: Any = stage.config
     shape, chunk = _shape(stage), getattr(config, "chunk_tokens", None)
@@ -144,8 +144,8 @@ def _read(stage: Encode | Rerank, on: Devices) -> Estimate:
     on, on_cpu, dtype, disk = on.some(len(stage.shares) or 1), on.name == "cpu", "float32", 0.0
     shape, texts, length = _shape(stage), _count(stage), average("pair")
     if isinstance(stage, Encode):
-        contract, dtype, disk = stage.contract, stage.contract.dtype, 4 * texts * shape.width
-        most = contract.query_length if stage.role == "query" else contract.passage_length
+        encoder_config, dtype, disk = stage.encoder_config, stage.encoder_config.dtype, 4 * texts * shape.width
+        most = encoder_config.query_length if stage.role == "query" else encoder_config.passage_length
         length = average("sentence" if isinstance(stage, EncodeSample) else stage.role, most)
     tokens, kind, size = texts * length, *(("bfloat16", 2) if dtype == "bfloat16" else ("full", 4))
     flops = operations(Pass(tokens, length, learns=False), shape)
@@ -163,12 +163,12 @@ def _searched(stage: DenseSearch, on: Devices) -> Estimate:
         for stage_input in stage.passages.chain()
         if isinstance(stage_input, Encode) and not isinstance(stage_input, EncodeSample)
     ]
-    if not corpora or getattr(stage.leg, "candidates", None):  # of lists that nobody has read
+    if not corpora or getattr(stage.subset, "candidates", None):  # of lists that nobody has read
         return Estimate(stage.name, stage.title)
     speeds, questions, devices = constants()["search"], _count(stage), on.some(stage.workers)
     values = _count(corpora[-1]) * _shape(corpora[-1]).width
     flops, passes = 2 * questions * values, math.ceil(questions / speeds["queries"])
-    plain = stage.similarity == "dot" or (stage.similarity == "cos" and corpora[-1].contract.normalise)
+    plain = stage.similarity == "dot" or (stage.similarity == "cos" and corpora[-1].encoder_config.normalise)
     moved = 4 * values * passes / devices.count / speeds["sent" if plain else "scaled"]
     hours = (flops / devices.rate("full") + moved) / 3600
     return Estimate(stage.name, stage.title, flops, hours=hours, memory=min(4 * values, 3 * speeds["block"]))

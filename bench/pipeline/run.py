@@ -1,4 +1,4 @@
-"""Carry out a plan: run what the store lacks, then merge every scored leg into its result file."""
+"""Carry out a plan: run what the store lacks, then merge every scored subset into its result file."""
 
 import tempfile
 from collections.abc import Mapping
@@ -10,11 +10,10 @@ from bench.config.request import Request
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import Fault, explain
 from bench.core.machine import cores
-from bench.core.network import offline
 from bench.evaluation.results import Published
 from bench.evaluation.results.scores import Scores
-from bench.pipeline.cells import Cell
-from bench.pipeline.plan import Plan, lacking, plan
+from bench.pipeline.cells import ExperimentCell
+from bench.pipeline.plan import Plan, missing_files, plan
 from bench.pipeline.publish import heading_row, publish, refuse_unlike, row
 from bench.plugins import Plugins
 from bench.store.executors import executor
@@ -32,7 +31,7 @@ _WORTH_WORKERS = 30.0
 class Failure:
     """A cell of a grid whose training failed; the others went on."""
 
-    cell: Cell
+    cell: ExperimentCell
     reason: str
 
 
@@ -46,17 +45,17 @@ class Outcome(Scores):
 
 
 def run(request: Request, plugins: Plugins, store: Store, listener: Listener, ready: Plan | None = None) -> Outcome:
-    """Carry out a plan (`ready`, if it is made): run what the store lacks, then merge scored legs into results.
+    """Carry out a plan (`ready`, if it is made): run what the store lacks, then merge scored subsets into results.
 
     Raises as `plan` does and what a stage raises; all stages finished before are kept.
     """
     todo = ready or plan(request, plugins, store)
-    for error in lacking(todo.steps):
+    for error in missing_files(todo.steps):
         raise error
     _writable(todo.experiment.results)
-    for cell, legs in zip(todo.cells, todo.legs, strict=True):
-        refuse_unlike(todo.experiment.results, cell, legs, todo.profile)
-    with offline(todo.experiment.offline), leased(store, [step.stage.key for step in todo.steps]):
+    for cell, subsets in zip(todo.cells, todo.subsets, strict=True):
+        refuse_unlike(todo.experiment.results, cell, subsets, todo.profile)
+    with leased(store, [step.stage.key for step in todo.steps]):
         tidy(store)
         for stage in todo.again:
             store.mark(store.folder(stage), [Fault(store.folder(stage), "a log by other settings")])
@@ -67,34 +66,34 @@ def _renewed(todo: Plan, store: Store) -> Plan:
     """Return the plan as the store is now that its artefacts are leased: some may have been removed since."""
     if all(step.state != "cached" or store.folder(step.stage).exists() for step in todo.steps):
         return todo
-    return replace(todo, steps=tuple(steps([leg.score for cell in todo.legs for leg in cell], store)))
+    return replace(todo, steps=tuple(steps([subset.score for cell in todo.subsets for subset in cell], store)))
 
 
 def _published(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -> Outcome:
     """Run what the store lacks and write the result files, all artefacts being leased."""
     results, size = todo.experiment.results, todo.profile
-    failed = carry_out(todo, plugins, store, listener)
+    failed = execute(todo, plugins, store, listener)
     broken = [failure.cell for failure in failed]
     rows: list[dict[str, Any]] = []
     averages: list[dict[str, Any]] = []
     published = []
-    for cell, legs in zip(todo.cells, todo.legs, strict=True):
+    for cell, subsets in zip(todo.cells, todo.subsets, strict=True):
         if any(cell is broken_cell for broken_cell in broken):
             continue
-        result = publish(results, cell, legs, store, size)
+        result = publish(results, cell, subsets, store, size)
         published.append(result)
         plugins.notify("bench_scored", result=result.content)
         heading = heading_row(cell, size)
-        rows += [row(heading, leg, store, result) for leg in legs]
+        rows += [row(heading, subset, store, result) for subset in subsets]
         averages += [{**heading, **average} for average in result.content["macro"]]
     primary = {cell.suite.name: cell.suite.primary for cell in todo.cells}
     return Outcome(tuple(rows), tuple(averages), primary, tuple(published), todo, failed)
 
 
-def carry_out(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -> tuple[Failure, ...]:
+def execute(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -> tuple[Failure, ...]:
     """Run what the store lacks of a plan; return the cells of grids whose training failed, which spares the others."""
     tracker = _TrackingListener(listener, plugins)
-    rests_on = [{item.key for item in closure([leg.score for leg in legs])} for legs in todo.legs]
+    rests_on = [{item.key for item in closure([subset.score for subset in subsets])} for subsets in todo.subsets]
     outside_grids = {
         key for cell, keys in zip(todo.cells, rests_on, strict=True) if cell.system.grid is None for key in keys
     }

@@ -16,6 +16,7 @@ from bench.config.profiles import Profile
 from bench.config.request import Request
 from bench.data.corpora import SMALLEST_VOCABULARY
 from bench.retrieval.settings import EncodeConfig, FuseConfig, PostConfig
+from bench.training.config import TrainSection
 from bench.training.cross_encoder_config import RerankConfig
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import Method
@@ -153,7 +154,7 @@ class ComputeConfig(Config):
         None,
         ge=1,
         le=4096,
-        idle=True,
+        in_key=False,
         source="ours: the GPUs of this machine, else one",
         help="shares of a corpus that are encoded side by side, and shards searched at a time; changes no result",
     )
@@ -189,6 +190,7 @@ class RunConfig(Config):
     data: DataConfig = DataConfig()
     prepare: PrepareConfig = PrepareConfig()
     budget: BudgetConfig = BudgetConfig()
+    train: TrainSection = TrainSection()
     encode: EncodeConfig = EncodeConfig()
     tune: TuneSection = TuneSection()
     post: PostConfig = PostConfig()

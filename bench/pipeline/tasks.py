@@ -85,17 +85,19 @@ def with_language(task: Task, language: str | None) -> Task:
     """Return a folder of the user's in the language that the user says."""
     if language is None or task.data != "local":
         return task
-    legs = (replace(leg, language=language, corpus=replace(leg.corpus, language=language)) for leg in task.legs)
-    return replace(task, legs=tuple(legs))
+    subsets = (
+        replace(subset, language=language, corpus=replace(subset.corpus, language=language)) for subset in task.subsets
+    )
+    return replace(task, subsets=tuple(subsets))
 
 
 def language_warnings(task: Task, language: str | None) -> Iterator[str]:
     """Warn where the language of a corpus may not be what it is taken for."""
-    for leg in task.legs:
-        if language is None and leg.language != leg.corpus.language:
+    for subset in task.subsets:
+        if language is None and subset.language != subset.corpus.language:
             yield (
-                f"the queries of {task.id} are in {leg.language}, its corpus is taken for {leg.corpus.language}; "
-                f"if that is wrong, type --set data.language={leg.language}"
+                f"the queries of {task.id} are in {subset.language}, its corpus is taken for {subset.corpus.language}; "
+                f"if that is wrong, type --set data.language={subset.language}"
             )
 
 

@@ -1,4 +1,4 @@
-"""The encoder of the harness: items → texts → token ids → vectors, as a contract says."""
+"""The encoder of the harness: items → texts → token ids → vectors, as an encoder config says."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from bench.core.contract import SEPARATOR, Contract, Role
+from bench.core.encoder_config import SEPARATOR, EncoderConfig, Role
 from bench.core.errors import BenchError, UsageError
 from bench.core.workspace import Advance, noop
 from bench.data.corpora import tokenizer
@@ -23,36 +23,36 @@ from bench.types import Item
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads items as a contract says: prompts, titles, case, question marks and lengths."""
+    """Reads items as an encoder config says: prompts, titles, case, question marks and lengths."""
 
     words: PreTrainedTokenizerBase
-    contract: Contract
+    encoder_config: EncoderConfig
 
     def text(self, item: Item, role: Role) -> str:
-        """Return what is tokenised: prompt, title where there is one and the contract wants it, text."""
-        contract = self.contract
+        """Return what is tokenised: prompt, title where there is one and the encoder config wants it, text."""
+        encoder_config = self.encoder_config
         if role == "query":
-            question = item.text if contract.question_mark else item.text.removesuffix("?")
-            return contract.query_prompt + self._cased(question)
-        parts = [item.text] if contract.title is None else [part for part in (item.title, item.text) if part]
-        return contract.passage_prompt + self._joint.join(map(self._cased, parts))
+            question = item.text if encoder_config.question_mark else item.text.removesuffix("?")
+            return encoder_config.query_prompt + self._cased(question)
+        parts = [item.text] if encoder_config.title is None else [part for part in (item.title, item.text) if part]
+        return encoder_config.passage_prompt + self._joint.join(map(self._cased, parts))
 
     def _cased(self, text: str) -> str:
-        return text.lower() if self.contract.lowercase else text
+        return text.lower() if self.encoder_config.lowercase else text
 
     @cached_property
     def _joint(self) -> str:
-        joint = self.contract.title or ""
+        joint = self.encoder_config.title or ""
         if SEPARATOR not in joint:
             return joint
         single, pair = (self.words.num_special_tokens_to_add(pair=pair) for pair in (False, True))
         return joint.replace(SEPARATOR, (self.words.sep_token or "") * (pair - single))
 
     def tokens(self, texts: Sequence[str], role: Role) -> list[list[int]]:
-        """Return token ids of texts, special ones included, cut at the contract's length; none is empty."""
+        """Return token ids of texts, special ones included, cut at the encoder config's length; none is empty."""
         if not texts:
             return []
-        length = self.contract.query_length if role == "query" else self.contract.passage_length
+        length = self.encoder_config.query_length if role == "query" else self.encoder_config.passage_length
         rows: list[list[int]] = self.words(
             list(texts), truncation=True, max_length=length, return_attention_mask=False, return_token_type_ids=False
         )["input_ids"]
@@ -64,17 +64,17 @@ class Reader:
 
 
 class TorchEncoder:
-    """Encodes items as a contract says. Vectors depend on the text and the contract; on nothing else beyond 1e-5.
+    """Encodes items as an encoder config says. Vectors depend on the text and that config; on nothing else beyond 1e-5.
 
     Args:
         model: in evaluation mode (`packed.load_model`).
         words: its tokenizer.
-        contract: how texts are read and vectors made.
+        encoder_config: how texts are read and vectors made.
         batch_tokens: of a batch; default: what suits the device.
         threads: of torch while encoding; default: as they are.
 
     Raises:
-        UsageError: the contract asks for positions or a layer that the model lacks.
+        UsageError: the encoder config asks for positions or a layer that the model lacks.
 
     Example:
         >>> load(folder).encode([Item("q", "who wrote it?")], "query").shape
@@ -85,12 +85,12 @@ class TorchEncoder:
         self,
         model: PreTrainedModel,
         words: PreTrainedTokenizerBase,
-        contract: Contract,
+        encoder_config: EncoderConfig,
         batch_tokens: int | None = None,
         threads: int | None = None,
     ) -> None:
-        _fits(model, contract)
-        self._model, self._contract, self._reader = model, contract, Reader(words, contract)
+        _fits(model, encoder_config)
+        self._model, self._encoder_config, self._reader = model, encoder_config, Reader(words, encoder_config)
         self._batch_tokens = batch_tokens or (CPU_TOKENS if model.device.type == "cpu" else DEVICE_TOKENS)
         self._threads = threads
         self._tokenising, self._computing = Lock(), Lock()  # one call's texts each, while another's are at the other
@@ -105,7 +105,7 @@ class TorchEncoder:
             role: whose prompt, length and question mark hold.
 
         Returns:
-            Vectors `[n, d]`, float32, one row an item, of length 1 where the contract says so.
+            Vectors `[n, d]`, float32, one row an item, of length 1 where the encoder config says so.
 
         Raises:
             BenchError: a vector is not finite, or a single text takes more memory than there is.
@@ -115,8 +115,8 @@ class TorchEncoder:
             sequences = self._reader.tokens([self.text(item, role) for item in items], role)
         self._check_ids(sequences)
         vectors = np.empty((len(items), self._model.config.hidden_size), np.float32)
-        contract, device = self._contract, self._model.device.type
-        precision = torch.autocast(device, torch.bfloat16, enabled=contract.dtype == "bfloat16")
+        encoder_config, device = self._encoder_config, self._model.device.type
+        precision = torch.autocast(device, torch.bfloat16, enabled=encoder_config.dtype == "bfloat16")
         with self._computing, torch.inference_mode(), on_threads(self._threads), precision:
             remaining = np.arange(len(items))
             while remaining.size:  # once, unless a batch is too large for the memory
@@ -129,15 +129,21 @@ class TorchEncoder:
                     finished += batch
                     self.advance(len(batch))
                 remaining = np.delete(remaining, finished)
-        _finite(vectors, items, role, self._contract)
-        return unit(vectors) if self._contract.normalise else vectors
+        faults = np.flatnonzero(~np.isfinite(vectors).all(1))
+        if faults.size:
+            hint = "; try dtype float32" if encoder_config.dtype != "float32" else ""
+            raise BenchError(
+                f"the vectors of {faults.size} of {len(items)} items are not finite, the first of {role} "
+                f"{items[faults[0]].id!r}; the weights are broken, or the training diverged{hint}"
+            )
+        return unit(vectors) if self._encoder_config.normalise else vectors
 
     def _pooled(self, sequences: Sequence[Sequence[int]]) -> npt.NDArray[np.float32] | None:
         """Return the vectors of a batch; None where the memory is short, and batches are smaller from then on."""
         try:
             packed = pack(sequences, first_position(self._model)).to(self._model.device)
-            hidden = forward(self._model, packed, self._contract.layer)
-            pooled = pool(hidden, packed, self._contract.pooling, getattr(self._model, "pooler", None))
+            hidden = forward(self._model, packed, self._encoder_config.layer)
+            pooled = pool(hidden, packed, self._encoder_config.pooling, getattr(self._model, "pooler", None))
             vectors: npt.NDArray[np.float32] = pooled.numpy(force=True)
         except RuntimeError as error:  # of CUDA, MPS and processors alike
             if "out of memory" not in str(error):
@@ -171,26 +177,26 @@ def load(
     folder: Path,
     device: str = "cpu",
     threads: int | None = None,
-    contract: Contract | None = None,
+    encoder_config: EncoderConfig | None = None,
     batch_tokens: int | None = None,
 ) -> TorchEncoder:
     """Load an encoder from its folder.
 
     Args:
-        folder: a Hugging Face model with its tokenizer and `contract.json`.
+        folder: a Hugging Face model with its tokenizer and `encoder_config.json`.
         device: `cpu`, `cuda`, `cuda:1`, `mps`.
         threads: of torch while encoding; default: as they are.
-        contract: in place of the folder's own.
+        encoder_config: in place of the folder's own.
         batch_tokens: of a batch; default: what suits the device.
 
     Raises:
-        UsageError: something is missing or cannot be read, or contract and model do not go together.
+        UsageError: something is missing or cannot be read, or encoder config and model do not go together.
     """
-    contract = contract or Contract.load(folder)
+    encoder_config = encoder_config or EncoderConfig.load(folder)
     if not (folder / "tokenizer.json").is_file():  # transformers would make an empty one up
         raise UsageError(f"{folder}: found no tokenizer.json, expected a folder with the tokenizer's files")
-    model = load_model(folder, device, pooler=contract.pooling == "pooler")
-    return TorchEncoder(model, tokenizer.load(folder), contract, batch_tokens, threads)
+    model = load_model(folder, device, pooler=encoder_config.pooling == "pooler")
+    return TorchEncoder(model, tokenizer.load(folder), encoder_config, batch_tokens, threads)
 
 
 def unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -200,23 +206,13 @@ def unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return scaled
 
 
-def _fits(model: PreTrainedModel, contract: Contract) -> None:
+def _fits(model: PreTrainedModel, encoder_config: EncoderConfig) -> None:
     bound, layers = longest(model), model.config.num_hidden_layers
-    for role, length in (("query", contract.query_length), ("passage", contract.passage_length)):
+    for role, length in (("query", encoder_config.query_length), ("passage", encoder_config.passage_length)):
         if bound is not None and length > bound:
             raise UsageError(
-                f"the contract keeps {length} tokens of a {role}, but the model has positions for {bound}; "
+                f"the encoder config keeps {length} tokens of a {role}, but the model has positions for {bound}; "
                 f"set {role}_length to {bound} or less"
             )
-    if not -1 <= contract.layer <= layers:
-        raise UsageError(f"the contract reads layer {contract.layer}, expected −1 (the last) to {layers}")
-
-
-def _finite(vectors: npt.NDArray[np.float32], items: Sequence[Item], role: Role, contract: Contract) -> None:
-    faults = np.flatnonzero(~np.isfinite(vectors).all(1))
-    if faults.size:
-        hint = "; try dtype float32" if contract.dtype != "float32" else ""
-        raise BenchError(
-            f"the vectors of {faults.size} of {len(items)} items are not finite, the first of {role} "
-            f"{items[faults[0]].id!r}; the weights are broken, or the training diverged{hint}"
-        )
+    if not -1 <= encoder_config.layer <= layers:
+        raise UsageError(f"the encoder config reads layer {encoder_config.layer}, expected −1 (the last) to {layers}")

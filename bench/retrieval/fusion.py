@@ -28,7 +28,7 @@ CONSTANT = 60
 
 
 @dataclass(frozen=True)
-class Joint:
+class FusionPool:
     """Two rankings of one query over their common pool of documents, to be mixed by one weight or by many."""
 
     first: Ranking
@@ -49,12 +49,12 @@ class Joint:
         return best(self.first.query, self.documents, (1 - weight) * self.scores[0] + weight * self.scores[1], k, tie)
 
 
-def join(first: Ranking, second: Ranking, scale: Scale) -> Joint:
+def join(first: Ranking, second: Ranking, scale: Scale) -> FusionPool:
     """Bring two rankings to one pool and one scale. Raises `UsageError` for different queries or an unknown scale."""
     documents = _pool((first, second))
     place = {document: at for at, document in enumerate(documents)}
     scores = np.stack([_spread(ranking, place, scale) for ranking in (first, second)])
-    return Joint(first, second, documents, scores)
+    return FusionPool(first, second, documents, scores)
 
 
 def interpolate(first: Ranking, second: Ranking, weight: float, k: int, tie: Tie, scale: Scale) -> Ranking:

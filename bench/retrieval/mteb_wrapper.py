@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bench.core.contract import CONTRACT, Contract, Role
+from bench.core.encoder_config import ENCODER_CONFIG, EncoderConfig, Role
 from bench.core.errors import UsageError
 from bench.retrieval.encoder import TorchEncoder, load, unit
 from bench.types import Item
 
 
 class MtebEncoder:
-    """Encodes what mteb hands over as the contract says: prompts, lengths, titles, pooling.
+    """Encodes what mteb hands over as the encoder config says: prompts, lengths, titles, pooling.
 
     Args:
         model_name: the folder of an encoder, or of an exported pair with `query/` and `passage/`.
@@ -43,13 +43,15 @@ class MtebEncoder:
     ) -> None:
         folder = Path(model_name)
         pair = {role: folder / role for role in ("query", "passage")}
-        places = pair if all((place / CONTRACT).is_file() for place in pair.values()) else dict.fromkeys(pair, folder)
-        if not (places["query"] / CONTRACT).is_file():
-            raise UsageError(f"{folder}: found no {CONTRACT}, expected a folder that `bench export` wrote")
+        places = (
+            pair if all((place / ENCODER_CONFIG).is_file() for place in pair.values()) else dict.fromkeys(pair, folder)
+        )
+        if not (places["query"] / ENCODER_CONFIG).is_file():
+            raise UsageError(f"{folder}: found no {ENCODER_CONFIG}, expected a folder that `bench export` wrote")
         loaded = {place: load(place, device or "cpu") for place in dict.fromkeys(places.values())}
         self._encoders: Mapping[str, TorchEncoder] = {role: loaded[place] for role, place in places.items()}
-        self._contract = Contract.load(places["query"])
-        self._passages = Contract.load(places["passage"])
+        self._encoder_config = EncoderConfig.load(places["query"])
+        self._passages = EncoderConfig.load(places["passage"])
         self._folder, self._revision, self._symmetric = folder, revision, symmetric_role
 
     def encode(
@@ -88,14 +90,14 @@ class MtebEncoder:
             mteb: Any = import_module("mteb.models.model_meta")  # no dependency of ours, so no types either
         except ImportError as error:
             raise UsageError(f"found no mteb ({error}); type pip install mteb") from error
-        cosine = self._contract.similarity == "cos"
+        cosine = self._encoder_config.similarity == "cos"
         return mteb.ModelMeta.create_empty(
             {
                 "name": f"retrieval-bench/{self._folder.name}",
                 "revision": self._revision or "local",
-                "max_tokens": max(self._contract.query_length, self._passages.passage_length),
+                "max_tokens": max(self._encoder_config.query_length, self._passages.passage_length),
                 "similarity_fn_name": mteb.ScoringFunction.COSINE if cosine else mteb.ScoringFunction.DOT_PRODUCT,
-                "use_instructions": bool(self._contract.query_prompt or self._passages.passage_prompt),
+                "use_instructions": bool(self._encoder_config.query_prompt or self._passages.passage_prompt),
                 "framework": ["PyTorch"],
             }
         )
@@ -113,7 +115,7 @@ class MtebEncoder:
     def _comparable(self, vectors: Any) -> npt.NDArray[np.float32]:
         """Vectors as `[n, d]` whose dot product is the similarity."""
         rows = np.atleast_2d(np.asarray(vectors, np.float32))
-        return unit(rows) if self._contract.similarity == "cos" else rows
+        return unit(rows) if self._encoder_config.similarity == "cos" else rows
 
 
 def _items(batch: Mapping[str, Sequence[str]], role: Role) -> Iterator[Item]:

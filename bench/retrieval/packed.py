@@ -1,9 +1,9 @@
 """Padding-free execution of Hugging Face encoders: sequences laid end to end in one row, attention kept apart.
 
 Conventions: T tokens of n sequences lie in one row, sorted by length (ties: in the order given), so sequences of
-equal length lie together: a *run*. Attention is called once a run, or once for all where CUDA has a kernel for it
-(half precision, no dropout). What comes out of `pool` is in the order in which the sequences were given. Nothing is
-padded, and a sequence's values do not depend on its neighbours beyond rounding (1e-5 in float32).
+equal length lie together: a *run*. Attention is called once a run, or once for all where CUDA has a kernel for it.
+What comes out of `pool` is in the order in which the sequences were given. Nothing is padded, and a sequence's values
+do not depend on its neighbours beyond rounding (1e-5 in float32).
 
 `transformers` lets an attention function and its mask be registered by name, so one function serves every architecture
 that uses that interface; all others run padded, in sorted batches (`enable` decides, by trying).
@@ -11,7 +11,7 @@ that uses that interface; all others run padded, in sorted batches (`enable` dec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -28,7 +28,8 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 from bench.core.records import Pooling
 from bench.retrieval.backbones import load_encoder
 
-_DEVICES = ("cuda",)  # for whose half precision torch has a kernel of sequences of any lengths
+_DEVICES = ("cuda",)  # for which torch has kernels of sequences of any lengths
+_HALF = (torch.float16, torch.bfloat16)
 
 PACKED = "bench_packed"
 """Name under which the attention is registered with transformers."""
@@ -50,6 +51,11 @@ class Packed:
     starts: torch.Tensor
     places: torch.Tensor  # place of each sequence, in the order given, among the sorted ones, int64 `[n]`
     cuts: torch.Tensor  # row at which each sorted sequence begins, and T, int32 `[n + 1]`
+
+    @property
+    def tokens(self) -> list[int]:
+        """Tokens of each run; `split` by these has one gradient, where slices have one of all tokens each."""
+        return [end - start for start, end, _ in self.runs]
 
     @property
     def longest(self) -> int:
@@ -188,14 +194,20 @@ def pool(hidden: torch.Tensor, packed: Packed, pooling: Pooling, pooler: torch.n
         return wide(pooled)
     if pooling not in ("mean", "mean-but-first"):
         raise ValueError(f"found pooling {pooling!r}, expected cls or mean, or pooler with the model's pooler")
+    if hidden.device.type in _DEVICES and pooling == "mean":  # where a call for each length costs more than its sums
+        lengths = packed.cuts.diff().long()
+        return torch.segment_reduce(wide(hidden), "mean", lengths=lengths, unsafe=True)[packed.places]
     first = int(pooling == "mean-but-first")
-    runs = [wide(hidden[start:end]).reshape(count, -1, hidden.shape[1]) for start, end, count in packed.runs]
+    runs = [
+        wide(states).reshape(count, -1, hidden.shape[1])
+        for states, (_, _, count) in zip(hidden.split(packed.tokens), packed.runs, strict=True)
+    ]
     return torch.cat([states[:, min(first, states.shape[1] - 1) :].mean(1) for states in runs])[packed.places]
 
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:
     """Return half precision as float32, anything else as it is."""
-    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+    return tensor.float() if tensor.dtype in _HALF else tensor
 
 
 def first_position(model: PreTrainedModel) -> int:
@@ -315,8 +327,8 @@ def _attention(
         raise RuntimeError("the model is set to packed attention: call bench.retrieval.packed.forward, not the model")
     window = sliding_window if sliding_window is not None and sliding_window < bench_packed.longest else None
     shape = (query.shape[1], key.shape[1], query.shape[-1])
-    if dropout == 0.0 and window is None and _kernel(query.device, query.dtype, shape):  # which knows neither
-        return _varlen(query, key, value, bench_packed, scaling)[None], None
+    if _kernel(query.device, query.dtype, shape, window is not None):
+        return _varlen(query, key, value, bench_packed, scaling, dropout, window)[None], None
     return _by_runs(query, key, value, bench_packed, scaling, dropout, window)[None], None
 
 
@@ -331,15 +343,15 @@ def _by_runs(
 ) -> torch.Tensor:
     """One call for all sequences of a length; `[T, heads, width]`."""
     parts = []
-    for start, end, count in packed.runs:
+    runs = zip(*(tensor[0].split(packed.tokens, dim=1) for tensor in (query, key, value)), packed.runs, strict=True)
+    for *tensors, (start, end, count) in runs:
         length = (end - start) // count
         mask = None  # [length, length]: which token sees which; None where all see all
         if window is not None and length > window:
             at = torch.arange(length, device=query.device)
             mask = (at[:, None] - at[None]).abs() < window
         q, k, v = (
-            tensor[0, :, start:end].reshape(tensor.shape[1], count, length, -1).transpose(0, 1)
-            for tensor in (query, key, value)
+            tensor.reshape(tensor.shape[0], count, length, -1).transpose(0, 1) for tensor in tensors
         )  # each [count, heads, length, width]
         part = functional.scaled_dot_product_attention(
             q,
@@ -355,38 +367,63 @@ def _by_runs(
 
 
 @cache
-def _kernel(device: torch.device, dtype: torch.dtype, shape: tuple[int, int, int]) -> bool:
-    """Return whether one call on CUDA serves all sequences of (heads, heads of keys, width), by trying it on two."""
-    if device.type not in _DEVICES or dtype not in (torch.float16, torch.bfloat16):
+def _kernel(device: torch.device, dtype: torch.dtype, shape: tuple[int, int, int], windowed: bool) -> bool:
+    """Return whether one call on CUDA serves all sequences of (heads, heads of keys, width), by trying it on two.
+
+    It must give the values and gradients of calls for each length, and take dropout.
+    """
+    if device.type not in _DEVICES or (windowed and dtype not in _HALF):
         return False
     heads, of_keys, width = shape
-    packed = pack([[0] * 3, [0] * 5], 0).to(device)
+    packed, window = pack([[0] * 3, [0] * 5], 0).to(device), 2 if windowed else None
     rng = torch.Generator().manual_seed(0)
-    query, key, value = (
-        torch.randn(1, count, 8, width, generator=rng).to(device, dtype) for count in (heads, of_keys, of_keys)
-    )
-    try:
-        output = _varlen(query, key, value, packed, None)
-    except (RuntimeError, ValueError, TypeError, ImportError):  # torch names no error for what it lacks
-        return False
-    return torch.allclose(output.float(), _by_runs(query, key, value, packed, None, 0.0, None).float(), atol=0.05)
+    inputs = [torch.randn(1, count, 8, width, generator=rng).to(device, dtype) for count in (heads, of_keys, of_keys)]
+
+    def tried(attend: Callable[..., torch.Tensor], dropout: float) -> list[torch.Tensor]:
+        query, key, value = (tensor.clone().requires_grad_() for tensor in inputs)
+        attended = attend(query, key, value, packed, None, dropout, window)
+        attended.float().square().sum().backward()
+        return [attended, *(present.grad for present in (query, key, value) if present.grad is not None)]
+
+    with torch.enable_grad(), torch.random.fork_rng([device] if device.type == "cuda" else []):
+        try:
+            tried(_varlen, 0.5)
+            results = tried(_varlen, 0.0)
+        except (RuntimeError, ValueError, TypeError, NotImplementedError):  # torch names no error for what it lacks
+            return False
+        expected = tried(_by_runs, 0.0)
+    return all(torch.allclose(*pair, atol=0.05) for pair in zip(map(wide, results), map(wide, expected), strict=True))
 
 
 def _varlen(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, packed: Packed, scaling: float | None
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    packed: Packed,
+    scaling: float | None,
+    dropout: float,
+    window: int | None,
 ) -> torch.Tensor:
-    """All sequences in one call, where `_kernel` says so; `[T, heads, width]`."""
-    from torch.nn.attention.varlen import varlen_attn
+    """All sequences in one call, where `_kernel` says so; `[T, heads, width]`.
 
-    width = query.shape[-1]
-    if scaling is not None and scaling != width**-0.5:
-        query = query * (scaling * width**0.5)  # torch 2.10 and later differ in what follows the first seven arguments
-    # torch 2.10 does not know the word
-    shared: dict[str, Any] = {"enable_gqa": True} if query.shape[1] != key.shape[1] else {}
+    Both kernels lie behind `scaled_dot_product_attention` too. Torch's public function for sequences of any lengths
+    (`torch.nn.attention.varlen`) calls the first, but knows no dropout, and no float32.
+    """
     q, k, v = (tensor[0].transpose(0, 1).contiguous() for tensor in (query, key, value))
-    attended = varlen_attn(q, k, v, packed.cuts, packed.cuts, packed.longest, packed.longest, **shared)
-    assert isinstance(attended, torch.Tensor)  # noqa: S101 (for the type checker: a pair only where one asks for it)
-    return attended
+    cuts, longest = packed.cuts, packed.longest
+    if query.dtype in _HALF:
+        reach = -1 if window is None else window - 1  # tokens on either side
+        attended: torch.Tensor = torch.ops.aten._flash_attention_forward(
+            q, k, v, cuts, cuts, longest, longest, dropout, False, False,
+            scale=scaling, window_size_left=reach, window_size_right=reach,
+        )[0]  # fmt: skip
+        return attended
+    k, v = (tensor.repeat_interleave(q.shape[1] // tensor.shape[1], dim=1) for tensor in (k, v))
+    rows: torch.Tensor = torch.ops.aten._efficient_attention_forward(
+        q[None], k[None], v[None], None, cuts, cuts, longest, longest, dropout, 0,
+        compute_log_sumexp=torch.is_grad_enabled(), scale=scaling,
+    )[0]  # fmt: skip
+    return rows[0]
 
 
 AttentionInterface.register(PACKED, _attention)

@@ -44,9 +44,9 @@ class Affine:
 
     def __call__(self, vectors: npt.NDArray[Any]) -> Matrix:
         """Return the images `[n, d]` of vectors `[n, d]`, in float64."""
-        moved = shifted(vectors, self.mean)
+        moved: Matrix = np.asarray(vectors, np.float64) - self.mean
         if self.scale is not None:
-            moved = scaled(moved, self.scale)
+            moved = moved / self.scale
         return moved if self.matrix is None else _product(moved, self.matrix.T)
 
 
@@ -63,17 +63,6 @@ def spread(vectors: npt.NDArray[Any], by: ScaleBy = "std") -> Matrix:
     return np.maximum(deviations, FLOOR)
 
 
-def shifted(vectors: npt.NDArray[Any], by: Matrix) -> Matrix:
-    """Return the vectors less `by` `[d]`."""
-    difference: Matrix = np.asarray(vectors, np.float64) - by
-    return difference
-
-
-def scaled(vectors: Matrix, by: Matrix) -> Matrix:
-    """Return the vectors, each dimension divided by its entry of `by` `[d]`."""
-    return vectors / by
-
-
 def whitening(vectors: npt.NDArray[Any]) -> Affine:
     """Return the map after which the sample has mean 0 and variance 1 in every direction with spread (Σ^−½).
 
@@ -85,7 +74,7 @@ def whitening(vectors: npt.NDArray[Any]) -> Affine:
     import torch
 
     middle = mean(vectors)
-    centred = shifted(vectors, middle)
+    centred = Affine(middle)(vectors)
     covariance = torch.from_numpy(_product(centred.T, centred) / len(centred))
     variances, directions = (
         tensor.numpy() for tensor in torch.linalg.eigh(covariance)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.core.contract import Contract
+from bench.core.encoder_config import EncoderConfig
 from bench.core.errors import UsageError
 from bench.retrieval.model_files import model_json
 from bench.types import Method
@@ -43,9 +43,9 @@ class WantedPrompts:
     passage: str
     source: str
 
-    def missing(self, contract: Contract) -> tuple[str, ...]:
+    def missing(self, encoder_config: EncoderConfig) -> tuple[str, ...]:
         """Return the roles read without the prompt, or its blanks; a prompt in other words is a choice."""
-        prompts = {"query": contract.query_prompt, "passage": contract.passage_prompt}
+        prompts = {"query": encoder_config.query_prompt, "passage": encoder_config.passage_prompt}
         declared = {role: getattr(self, role) for role in prompts}
         lacking = (role for role, prompt in prompts.items() if prompt.strip() in ("", declared[role].strip()))
         return tuple(role for role in lacking if prompts[role] != declared[role])

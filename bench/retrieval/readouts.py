@@ -1,4 +1,4 @@
-"""From what a protocol says about reading (`bench.types.Readout`) to fields of an encoder's contract."""
+"""From what a protocol says about reading (`bench.types.Readout`) to fields of an encoder's config."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ _FIELDS = ("pooling", "layer", "normalise", "similarity", "title", "lowercase", 
 
 
 def fixed(readout: Readout, backbone: str) -> dict[str, Any]:
-    """Return the fields of the contract that a protocol fixes.
+    """Return the fields of the encoder config that a protocol fixes.
 
     Args:
         readout: how the protocol reads texts.
@@ -23,7 +23,7 @@ def fixed(readout: Readout, backbone: str) -> dict[str, Any]:
             layer where the protocol names one by depth.
 
     Returns:
-        Fields of `bench.core.contract.Contract` by name.
+        Fields of `bench.core.encoder_config.EncoderConfig` by name.
 
     Raises:
         UsageError: the depth is needed and unknown.
@@ -37,7 +37,7 @@ def fixed(readout: Readout, backbone: str) -> dict[str, Any]:
 
 
 def says(readout: Readout) -> dict[str, Any]:
-    """Return the fields of the contract that a protocol fixes; of the layer, the rule that it goes by."""
+    """Return the fields of the encoder config that a protocol fixes; of the layer, the rule that it goes by."""
     fields = {name: getattr(readout, name) for name in _FIELDS}
     if readout.lengths:
         fields |= dict(zip(("query_length", "passage_length"), readout.lengths, strict=True))
@@ -74,6 +74,6 @@ def depth_of(backbone: str) -> int:
     if depth is None:
         raise UsageError(
             f"{path}: found no number of layers, which the protocol's readout goes by, expected {_DEPTH[0]}; "
-            "type --set encode.layer=NUMBER, or --readout contract"
+            "type --set encode.layer=NUMBER, or --readout encoder"
         )
     return int(depth)

@@ -138,9 +138,9 @@ class Exact:
         """Score one query `[d]` against some passages, float32 `[len(rows)]`."""
         matrix = self.passages.matrix
         # `take` is quicker, but would first copy all of a matrix that is not laid out row by row.
-        return self.of(query, matrix.take(rows, 0) if matrix.flags.c_contiguous else matrix[rows])
+        return self.scores_of(query, matrix.take(rows, 0) if matrix.flags.c_contiguous else matrix[rows])
 
-    def of(self, query: Matrix, vectors: Matrix) -> Matrix:
+    def scores_of(self, query: Matrix, vectors: Matrix) -> Matrix:
         """Score one query `[d]` against vectors `[r, d]`, float32 `[r]`."""
         if len(vectors) > self._scratch.shape[1]:
             self._scratch = np.empty((2, *vectors.shape))
@@ -231,7 +231,7 @@ def _among_all(query: Matrix, passages: Matrix, k: int, exact: Exact) -> tuple[N
     size = max(1, _BYTES // (32 * passages.shape[1]))
     rows, scores = np.empty(0, np.int64), np.empty(0, np.float32)
     for start in range(0, len(passages), size):
-        block_scores = exact.of(query, passages[start : start + size])
+        block_scores = exact.scores_of(query, passages[start : start + size])
         rows = np.concatenate([rows, np.arange(start, start + len(block_scores))])
         scores = np.concatenate([scores, block_scores])
         positions = top_k_positions(scores, k)

@@ -13,65 +13,67 @@ CPU_TOKENS, DEVICE_TOKENS = 2_048, 65_536
 
 
 class EncodeConfig(Config):
-    """How an encoder reads texts, over what its contract says."""
+    """How an encoder reads texts, over what its encoder config says."""
 
-    readout: Literal["contract", "protocol", "both"] = setting(
-        "contract",
+    readout: Literal["encoder", "protocol", "both"] = setting(
+        "encoder",
         source="ours: an encoder knows best how it was trained; a protocol's readout is a row of its own",
-        help="whose readout makes the rows: the encoder's contract, the suite's protocol (LABEL+protocol), or both",
-        idle=True,  # it chooses rows; which readout a row has is the system's
+        help="whose readout makes the rows: the encoder's config, the suite's protocol (LABEL+protocol), or both",
+        in_key=False,  # it chooses rows; which readout a row has is the system's
     )
     pooling: Pooling | None = setting(
         None,
-        source="ours: the encoder's contract",
-        help="how token states become one vector; nothing: as the contract has it",
+        source="ours: the encoder's config",
+        help="how token states become one vector; nothing: as the encoder config has it",
     )
     layer: int | None = setting(
         None,
         ge=-1,
-        source="ours: the encoder's contract",
-        help="hidden layer that is read, −1 the last, 0 the embeddings; nothing: the contract's",
+        source="ours: the encoder's config",
+        help="hidden layer that is read, −1 the last, 0 the embeddings; nothing: the encoder config's",
     )
     normalise: bool | None = setting(
-        None, source="ours: the encoder's contract", help="scale vectors to length 1; nothing: as the contract has it"
+        None,
+        source="ours: the encoder's config",
+        help="scale vectors to length 1; nothing: as the encoder config has it",
     )
     similarity: Literal["dot", "cos"] | None = setting(
         None,
-        source="ours: the encoder's contract",
-        help="how vectors are compared where the task leaves it open; nothing: as the contract has it",
+        source="ours: the encoder's config",
+        help="how vectors are compared where the task leaves it open; nothing: as the encoder config has it",
     )
     title: str | None = setting(
         None,
-        source="ours: the encoder's contract",
+        source="ours: the encoder's config",
         help="what joins title and text of a passage, {sep} for the tokens between the texts of a pair; none: titles "
-        "are left out; nothing: as the contract has it",
+        "are left out; nothing: as the encoder config has it",
     )
     lowercase: bool | None = setting(
         None,
-        source="ours: the encoder's contract",
-        help="texts and titles are lower-cased first, prompts are not; nothing: as the contract has it",
+        source="ours: the encoder's config",
+        help="texts and titles are lower-cased first, prompts are not; nothing: as the encoder config has it",
     )
     question_mark: bool | None = setting(
         None,
-        source="ours: the encoder's contract, whose question marks a fine-tuning may drop",
-        help="queries keep a question mark at their end; nothing: as the contract has it",
+        source="ours: the encoder's config, whose question marks a fine-tuning may drop",
+        help="queries keep a question mark at their end; nothing: as the encoder config has it",
     )
     query_prompt: str | None = setting(
-        None, source="ours: the encoder's contract", help="text put before every query; nothing: the contract's"
+        None, source="ours: the encoder's config", help="text put before every query; nothing: the encoder config's"
     )
     passage_prompt: str | None = setting(
-        None, source="ours: the encoder's contract", help="text put before every passage; nothing: the contract's"
+        None, source="ours: the encoder's config", help="text put before every passage; nothing: the encoder config's"
     )
     query_length: int | None = setting(
-        None, ge=3, source="ours: the encoder's contract", help="tokens kept of a query; nothing: the contract's"
+        None, ge=3, source="ours: the encoder's config", help="tokens kept of a query; nothing: the encoder config's"
     )
     passage_length: int | None = setting(
-        None, ge=3, source="ours: the encoder's contract", help="tokens kept of a passage; nothing: the contract's"
+        None, ge=3, source="ours: the encoder's config", help="tokens kept of a passage; nothing: the encoder config's"
     )
     batch_tokens: int | None = setting(
         None,
         ge=512,
-        idle=True,
+        in_key=False,
         source="ours: larger batches are no quicker on a processor, and its memory frays with the size of the corpus",
         help="tokens encoded at once; nothing: what suits the device; changes nothing but speed and memory",
     )
@@ -123,17 +125,13 @@ class PostConfig(Config):
         source="CCP: a language is turned into the other one of its pair; that of the target is left alone",
         help="ISO 639 code that calibrate turns vectors into; nothing: the corpus's language",
     )
-    similarity: Literal["cos", "contract"] = setting(
-        "cos",
-        source="CCP: cosine after calibration",
-        help="how the vectors are compared where the protocol leaves it open: cosine, or as the encoder's contract",
-    )
+    similarity: Literal["cos"] = constant("cos", source="CCP: cosine after calibration")
     rotation: RotationConfig = RotationConfig()
 
     @property
     def choices(self) -> dict[str, Any]:
         """The settings that the chosen kind listens to, as JSON: no other one decides what it makes."""
-        effective = {"kind", "sentences", "similarity"}
+        effective = {"kind", "sentences"}
         effective |= {"shift-scale": {"scale_by"}, "calibrate": {"scale_by", "pivot", "rotation"}}.get(self.kind, set())
         return {key: value for key, value in dump(self).items() if key in effective}
 
@@ -153,10 +151,8 @@ class FuseConfig(Config):
         source="Mr. TyDi: tuned on dev questions",
         help="of the second system's scores; nothing: the best one on the suite's dev questions, 0 and 1 among them",
     )
-    scale: Literal["min-max", "none"] = setting(
-        "min-max",
-        source="ours: BM25's scores and cosines are of different size",
-        help="scores of a query are scaled to 0 to 1 before they are mixed, or taken as they are",
+    scale: Literal["min-max", "none"] = constant(
+        "min-max", source="ours: BM25's scores and cosines are of different size"
     )
 
     @model_validator(mode="after")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from bench.store.experience import Experience, experience
+from bench.store.runtime_statistics import RuntimeStatistics, runtime_statistics
 from bench.store.stage import Stage
 from bench.store.store import Artefact, Store
 
@@ -77,16 +77,18 @@ def steps(targets: Sequence[Stage], store: Store, again: Collection[str] = ()) -
     for item in reversed(ordered):  # users come after their inputs
         if item.key in to_run:
             to_run |= {dependency.key for dependency in item.before if states[dependency.key] != "cached"}
-    experiences = experience(store, [item for item in ordered if item.key in to_run])
+    statistics_by_kind = runtime_statistics(store, [item for item in ordered if item.key in to_run])
     started_kinds: set[str] = set()  # kinds of which the run has done some before
-    return [_step(item, states[item.key], item.key in to_run, experiences, started_kinds) for item in ordered]
+    return [_step(item, states[item.key], item.key in to_run, statistics_by_kind, started_kinds) for item in ordered]
 
 
-def _step(item: Stage, state: str, runs: bool, experiences: Mapping[str, Experience], started_kinds: set[str]) -> Step:
+def _step(
+    item: Stage, state: str, runs: bool, statistics_by_kind: Mapping[str, RuntimeStatistics], started_kinds: set[str]
+) -> Step:
     if not runs:
         return Step(item, state, runs, 0.0)
     cost = item.cost
-    measured = experiences.get(cost.kind)
+    measured = statistics_by_kind.get(cost.kind)
     warm = cost.kind in started_kinds
     seconds = measured.seconds(cost, warm) if measured else cost.work / cost.rate + cost.start * (not warm)
     started_kinds.add(cost.kind)
@@ -110,26 +112,19 @@ class Listener(Protocol):
 
 
 class NullListener:
-    """Ignore all events."""
+    """Ignores all events."""
 
-    def started(self, item: Stage) -> None:
+    def started(self, *event: object, **fields: object) -> None:
         """Ignore it."""
 
-    def advanced(self, item: Stage, units: float) -> None:
-        """Ignore it."""
-
-    def logged(self, item: Stage, line: Mapping[str, Any]) -> None:
-        """Ignore it."""
-
-    def finished(self, item: Stage, state: str, seconds: float, error: BaseException | None = None) -> None:
-        """Ignore it."""
+    advanced = logged = finished = started
 
 
-Spared = Callable[[Stage, Exception], bool]
+Tolerates = Callable[[Stage, Exception], bool]
 """Whether the failure of a stage ends only what rests on it, and not the run."""
 
 
-def nothing(_item: Stage, _error: Exception) -> bool:
+def fail_always(_item: Stage, _error: Exception) -> bool:
     """Spare no failure."""
     return False
 
@@ -137,7 +132,7 @@ def nothing(_item: Stage, _error: Exception) -> bool:
 class Executor(Protocol):
     """Where stages run."""
 
-    def run(self, items: Sequence[Stage], store: Store, listener: Listener, spared: Spared = nothing) -> None:
+    def run(self, items: Sequence[Stage], store: Store, listener: Listener, tolerates: Tolerates = fail_always) -> None:
         """Make every stage, given in an order in which inputs come before their users."""
 
 

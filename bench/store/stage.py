@@ -12,26 +12,26 @@ from typing import Any, ClassVar, TypeVar
 
 from bench.config.base import Config
 from bench.config.layers import identity as decisive
-from bench.core.contract import Contract
+from bench.core.encoder_config import EncoderConfig
 from bench.core.errors import PluginError
 from bench.core.files import digest
 from bench.core.installed import DENSE, version, version_of, without_dense
 from bench.core.workspace import Workspace
 from bench.types import Json
 
-FORMAT = 1
-"""Of the store; part of every key."""
+KEY_FORMAT = 1
+"""How keys are made; part of every key."""
 KEY_DIGITS = 32
 
 T = TypeVar("T")
 
-IDLE: Mapping[str, Any] = MappingProxyType({"idle": True})
+NOT_IN_KEY: Mapping[str, Any] = MappingProxyType({"not_in_key": True})
 """Metadata of a field that cannot change the bytes, e.g. a title, a batch size or an opened reader."""
 ENVIRONMENT: Mapping[str, Any] = MappingProxyType({"environment": True})
 """Metadata of a field that may change bytes and identifies no system: a machine, the tag of a run, an analyzer."""
 OPTIONAL: Mapping[str, Any] = MappingProxyType({"optional": True})
 """Metadata of a field that is left out of the key where it is None."""
-SPREAD: Mapping[str, Any] = MappingProxyType({"spread": True})
+FLATTEN_IN_KEY: Mapping[str, Any] = MappingProxyType({"flatten_in_key": True})
 """Metadata of a field whose own entries enter the identity, in place of one entry with its name."""
 
 
@@ -57,7 +57,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Needs:
+class Resources:
     """What a stage takes of a machine while it runs."""
 
     cores: int = 0  # those of its threads; 0 where any number gives the same bytes
@@ -84,7 +84,9 @@ class Stage(ABC):
     libraries: ClassVar[tuple[str, ...]] = ()
     """Distributions whose versions can change the bytes."""
 
-    notes: Mapping[str, Json] = field(default_factory=dict, metadata=IDLE)  # kept with the artefact, no part of the key
+    notes: Mapping[str, Json] = field(
+        default_factory=dict, metadata=NOT_IN_KEY
+    )  # kept with the artefact, no part of the key
 
     @property
     @abstractmethod
@@ -98,7 +100,7 @@ class Stage(ABC):
 
     @abstractmethod
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        """Do the work into `space`, given the artefacts of the inputs by field name; return facts. Pure."""
+        """Do the work into `space`, given the artefacts of the inputs by field name; return metadata. Pure."""
 
     @cached_property
     def inputs(self) -> dict[str, Stage]:
@@ -116,10 +118,10 @@ class Stage(ABC):
         return (*self.inputs.values(), *self.shares)
 
     @property
-    def needs(self) -> Needs:
+    def resources(self) -> Resources:
         """What it takes of the machine: as its field `compute` says, where it has one."""
         compute: Any = getattr(self, "compute", None)
-        return compute.needs if compute else Needs()
+        return compute.resources if compute else Resources()
 
     @property
     def library_versions(self) -> dict[str, Json]:
@@ -129,8 +131,8 @@ class Stage(ABC):
     def choices(self) -> dict[str, Json]:
         """Return what decides the output beside inputs and environment: the one method that a stage may extend.
 
-        These are the fields that are neither stages nor marked `IDLE` or `ENVIRONMENT`. They are part of the key, and
-        of the hash of every system that the stage belongs to.
+        These are the fields that are neither stages nor marked `NOT_IN_KEY` or `ENVIRONMENT`. They are part of the key
+        and of the hash of every system that the stage belongs to.
         """
         return self._values(environment=False)
 
@@ -160,11 +162,11 @@ class Stage(ABC):
         inputs, flattened, values = self.inputs, dict[str, Json](), {}
         for item in fields(self):
             value, marks = getattr(self, item.name), item.metadata
-            if item.name in inputs or marks.get("idle") or bool(marks.get("environment")) != environment:
+            if item.name in inputs or marks.get("not_in_key") or bool(marks.get("environment")) != environment:
                 continue
             if value is None and marks.get("optional"):
                 continue
-            if marks.get("spread"):
+            if marks.get("flatten_in_key"):
                 flattened |= _plain(value)
             else:
                 values[item] = _plain(value)
@@ -187,7 +189,7 @@ class Stage(ABC):
     @cached_property
     def key(self) -> str:
         """32 hexadecimal digits."""
-        return digest({"format": FORMAT, "stage": self.name, "identity": self.identity()})[:KEY_DIGITS]
+        return digest({"format": KEY_FORMAT, "stage": self.name, "identity": self.identity()})[:KEY_DIGITS]
 
     @property
     def provenance(self) -> dict[str, Json]:
@@ -216,10 +218,10 @@ def versions(*names: str) -> dict[str, Json]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a field as JSON: of configs and contracts what can change a result."""
+    """Return a field as JSON: of configs and encoder configs what can change a result."""
     if isinstance(value, Config):
         return decisive(value)
-    if isinstance(value, Contract):
+    if isinstance(value, EncoderConfig):
         return value.dump()
     if hasattr(value, "identity"):
         return value.identity()

@@ -1,8 +1,8 @@
 """The folder of content-addressed stage outputs: keys, atomic commits, checksums, locks, provenance.
 
-Layout under the root (format 1)::
+Layout under the root (format 2)::
 
-    artefacts/STAGE/KEY/manifest.json   sealed: identity, provenance, facts, sha256 of every file
+    artefacts/STAGE/KEY/manifest.json   sealed: identity, provenance, metadata, sha256 of every file
     artefacts/STAGE/KEY/…               what the stage wrote
     work/STAGE-KEY/parts/…              finished pieces of a stage that is not finished; survive a kill
     inputs/HASH.json                    sealed: sha256 of a file of the user's, by path, size and time
@@ -11,6 +11,7 @@ Layout under the root (format 1)::
 """
 
 import hashlib
+import json
 import os
 import shutil
 import time
@@ -29,17 +30,20 @@ from bench.core.files import (
     is_temporary,
     read_sealed,
     sha256_file,
+    utc_now,
     write_bytes,
     write_sealed,
 )
 from bench.core.locks import locked
 from bench.core.workspace import Advance, Log, Parts, Workspace, noop
-from bench.store.stage import FORMAT, KEY_DIGITS, Stage
+from bench.store.stage import KEY_DIGITS, Stage
 
+FORMAT = 2
+"""Of the store; every manifest names it."""
 MANIFEST = "manifest.json"
 MARK = "CORRUPT"
 """A file that `bench verify` leaves in an artefact with a fault, so that the next run makes it again."""
-_REMEMBERED = ("files", "facts", "seconds")
+_REMEMBERED = ("files", "metadata", "seconds")
 """What a store remembers of a manifest that it has proven."""
 
 
@@ -48,7 +52,7 @@ class Artefact:
     """A finished stage output whose bytes are as they were written."""
 
     folder: Path  # where its files lie; nobody writes there any more
-    facts: Mapping[str, Any]  # what the stage found worth telling
+    metadata: Mapping[str, Any]  # what the stage found worth telling
     seconds: float  # of the wall clock, of the attempt that finished it
 
 
@@ -65,6 +69,26 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in paths if path not in (folder / MANIFEST, folder / MARK))
 
 
+def _require_format(root: Path) -> None:
+    """Refuse a store of another version, by the first manifest that can be read; one version made all of them.
+
+    Raises:
+        StoreError: the format is older or newer.
+    """
+    for manifest in root.glob(f"artefacts/*/*/{MANIFEST}"):
+        try:
+            number = json.loads(manifest.read_bytes())["format"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # `bench verify` names it
+        if number == FORMAT:
+            return
+        if isinstance(number, int) and number < FORMAT:
+            hint = "a version before 0.2.0 made it: name another folder by --store, or use that version"
+        else:
+            hint = "a newer version made it: type `pip install --upgrade retrieval-bench`"
+        raise StoreError(where=root, found=f"a store of format {number!r:.20}", expected=f"format {FORMAT}", hint=hint)
+
+
 _STARTED_KINDS: set[str] = set()
 """Kinds of work done in this process: the first of each loads libraries."""
 
@@ -73,7 +97,8 @@ class Store:
     """Finds, makes and checks artefacts, for several processes at once; `notice` gets sentences for people."""
 
     def __init__(self, root: Path, notice: Callable[[str], None] = lambda _: None) -> None:
-        """Remember the place; touch nothing."""
+        """Remember the place; write nothing. Raises `StoreError` for a store of another format."""
+        _require_format(root)
         self.root, self.notice = root, notice
         self._proven: dict[Path, tuple[list[int], dict[str, Any]]] = {}  # manifest → its stamp, its `_REMEMBERED`
 
@@ -94,7 +119,7 @@ class Store:
             return None
         folder = self.folder(stage)
         manifest = self._proven[folder / MANIFEST][1]
-        return Artefact(folder, manifest["facts"], manifest["seconds"])
+        return Artefact(folder, manifest["metadata"], manifest["seconds"])
 
     def faults(self, folder: Path, thorough: bool = False) -> list[Fault]:
         """Compare an artefact's files with its manifest (once a process); a thorough comparison rehashes all."""
@@ -166,7 +191,7 @@ class Store:
         out.mkdir(parents=True)
         provenance, kind = stage.provenance, stage.cost.kind
         start = time.monotonic()
-        facts = stage.run(Workspace(out, Parts(scratch / "parts"), advance, log, self.notice), folders)
+        metadata = stage.run(Workspace(out, Parts(scratch / "parts"), advance, log, self.notice), folders)
         seconds = time.monotonic() - start
         files = _files(out)
         for path in files:
@@ -178,8 +203,8 @@ class Store:
             "title": stage.title,
             "key": stage.key,
             "identity": stage.identity(),
-            "provenance": {**provenance, "finished": _timestamp(), "first": kind not in _STARTED_KINDS},
-            "facts": facts,
+            "provenance": {**provenance, "finished": utc_now(), "first": kind not in _STARTED_KINDS},
+            "metadata": metadata,
             "seconds": round(seconds, 3),
             "files": {
                 path.relative_to(out).as_posix(): {"sha256": sha256_file(path), "stamp": _stamp(path)} for path in files
@@ -196,7 +221,7 @@ class Store:
         fsync_folder(folder.parent)
         shutil.rmtree(scratch)
         proven = read_sealed(folder / MANIFEST)
-        return Artefact(folder, proven["facts"], proven["seconds"])
+        return Artefact(folder, proven["metadata"], proven["seconds"])
 
     def lock_path(self, name: str) -> Path:
         """Return where the lock of a key lies."""
@@ -235,8 +260,3 @@ class Store:
     def artefacts(self) -> list[Path]:
         """Every artefact folder, in a fixed order."""
         return sorted(path for path in (self.root / "artefacts").glob("*/*") if path.is_dir())
-
-
-def _timestamp() -> str:
-    """UTC, to the second, ISO 8601."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -11,12 +11,12 @@ from typing import Any
 from bench.config.grids import grid_of, reported
 from bench.core.messages import bare
 from bench.evaluation.compare.paired_tests import SeedResults, paired_tests
-from bench.evaluation.grid import CellResult, Direction, describe, direction
+from bench.evaluation.grid import CellResult, Direction, Grid, GridRun, describe, direction
 from bench.evaluation.results import Published, Result, headline, task_value
 from bench.evaluation.tables import Column, Table, percent
-from bench.pipeline.cells import Cell
+from bench.pipeline.cells import ExperimentCell
 from bench.pipeline.run import Outcome
-from bench.studies.grid import finished, read_out
+from bench.studies.grid import finished
 from bench.types import Preset
 
 
@@ -28,7 +28,7 @@ class Ablation:
         preset: the grid with its method, e.g. `ccp/table5`.
         source: where the paper's numbers are printed.
         summary: what the grid varies, in a line.
-        about: `suite`, `setting` (the regime) and `data`.
+        about: `suite`, `regime` and `data`.
         where: what our numbers are of: a task, an average, or the mean of some tasks; empty if nothing ran.
         measure: ours.
         paper: the label of the paper's numbers; empty where it prints none.
@@ -57,7 +57,7 @@ class Ablation:
         def paper_number(line: CellResult) -> str | None:
             return "fails" if line.paper_fails else None if line.paper is None else f"{line.paper:g}"
 
-        where = f"{self.where}, {self.about['setting']}, {self.about['data']} data" if self.where else "nothing ran"
+        where = f"{self.where}, {self.about['regime']}, {self.about['data']} data" if self.where else "nothing ran"
         seeds = max(line.seeds for line in self.lines)
         means = f" · means of {seeds} seeds" if seeds > 1 else ""
         columns = (
@@ -71,10 +71,10 @@ class Ablation:
             Column("paper", f"paper: {self.paper or 'no number'}", True, value=paper_number),
         )
         caption = f"{self.preset} · {where}{means} · {self.source}"
-        return Table.of(caption, columns, self.lines, [f"{self.preset} {describe(self.direction)}"])
+        return Table.from_items(caption, columns, self.lines, [f"{self.preset} {describe(self.direction)}"])
 
 
-CellRun = tuple[Cell, Published | None, str]
+CellRun = tuple[ExperimentCell, Published | None, str]
 """A cell with one seed, its result, and why it has none."""
 
 
@@ -84,7 +84,7 @@ def ablations(outcome: Outcome) -> list[Ablation]:
     for run in finished(outcome):
         cell = run[0]
         if cell.system.grid:
-            groups[cell.system.grid.preset, cell.suite.name, cell.setting, cell.data].append(run)
+            groups[cell.system.grid.preset, cell.suite.name, cell.regime, cell.data].append(run)
     return [_ablation(name, runs) for (name, *_), runs in groups.items()]
 
 
@@ -93,8 +93,12 @@ def _ablation(name: str, runs: Sequence[CellRun]) -> Ablation:
     named_grid = grid_of(first.system.method, name.partition("/")[2])
     preset = named_grid[1] if named_grid else Preset({}, "", "")
     measure = (preset.measure if first.suite.name == preset.suite else "") or first.suite.primary
-    grid = read_out(runs, cell_name, lambda cell, result: cell_value(result.content, cell, preset, measure))
-    lines = grid.against(reported(preset), {cell: grid.of(cell)[0].system for cell in grid.cells})
+    values = []
+    for cell, published, reason in runs:
+        where, value = cell_value(published.content, cell, preset, measure) if published else ("", None)
+        values.append(GridRun(cell.system.label, cell_name(cell), cell.seed, value, reason, where))
+    grid = Grid(tuple(values))
+    lines = grid.against(reported(preset), {cell: grid.runs_of(cell)[0].system for cell in grid.cells})
     results: dict[str, dict[int, Result]] = defaultdict(dict)
     for cell, published, _ in runs:
         if published is not None and grid.mean(cell_name(cell)) is not None:
@@ -103,12 +107,12 @@ def _ablation(name: str, runs: Sequence[CellRun]) -> Ablation:
     seed_results = [SeedResults(label, by_seed) for label, by_seed in results.items()]
     tests = paired_tests(seed_results, measure, {grid.where} & tasks or tasks)
     decided = {frozenset({test.first, test.second}): test.comparison.decided for test in tests}
-    about = {"suite": first.suite.name, "setting": first.setting, "data": first.data}
+    about = {"suite": first.suite.name, "regime": first.regime, "data": first.data}
     order = direction(lines, decided)
     return Ablation(name, preset.source, preset.summary, about, grid.where, measure, preset.label, lines, order)
 
 
-def cell_value(content: Mapping[str, Any], cell: Cell, preset: Preset, measure: str) -> tuple[str, float]:
+def cell_value(content: Mapping[str, Any], cell: ExperimentCell, preset: Preset, measure: str) -> tuple[str, float]:
     """Return what a cell's number is of in this run, and the number.
 
     Args:
@@ -127,6 +131,6 @@ def cell_value(content: Mapping[str, Any], cell: Cell, preset: Preset, measure: 
     return headline(tasks, cell.suite.macros, measure)
 
 
-def cell_name(cell: Cell) -> str:
+def cell_name(cell: ExperimentCell) -> str:
     """Return the name of the grid's cell that a system is; empty for a system outside grids."""
     return cell.system.grid.cell if cell.system.grid else ""

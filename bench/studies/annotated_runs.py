@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from bench.core.errors import StoreError, UsageError
-from bench.core.files import atomic, copy_file, read_sealed
+from bench.core.files import atomic, copy_file
 from bench.core.installed import DISTRIBUTION
 from bench.data.formats.text import blocks
 from bench.data.formats.trec import META_END, META_START, empty_file
 from bench.evaluation.command import run_command
 from bench.evaluation.results.format import place, silent_place
-from bench.evaluation.results.read import faults, named
+from bench.evaluation.results.read import faults, named, read_result
 from bench.studies.export import whole_folder
 
 SCHEMA_VERSION = 0.1
 
 
 def export_runs(system: str, out: Path, results: Path, suite: str | None = None) -> tuple[list[str], list[str]]:
-    """Write a system's runs as `TASK[/LEG].trec` below a folder.
+    """Write a system's runs as `TASK[/SUBSET].trec` below a folder.
 
     Args:
         system: a label or a result file; of several results (seeds, suites) each gets a folder named as in `results`.
@@ -53,35 +53,35 @@ def _write(path: Path, folder: Path) -> list[str]:
     """Write the runs of one result; return notices of those that lie elsewhere."""
     if broken := faults(path):
         raise StoreError(where=broken[0].path, found=broken[0].found, hint="run it again, then export")
-    content, notices = read_sealed(path), list[str]()
-    for task, legs in content["tasks"].items():
-        for leg in legs:
-            name, silent = place("runs", task, leg), silent_place(task, leg)
+    content, notices = read_result(path), list[str]()
+    for task, subsets in content["tasks"].items():
+        for subset in subsets:
+            name, silent = place("runs", task, subset), silent_place(task, subset)
             if name in content.get("remote", {}):
                 notices.append(f"{path}: {name} lies at {content['remote'][name]['url']}; left out")
                 continue
             target = folder / name.removeprefix("runs/").removesuffix(".gz")
             with atomic(target) as stream:
-                stream.write(header(content, task, leg).encode())
+                stream.write(header(content, task, subset).encode())
                 stream.writelines(blocks(path.parent / name))
             if silent in content["files"]:
                 copy_file(path.parent / silent, empty_file(target))
     return notices
 
 
-def header(content: Mapping[str, Any], task: str, leg: str) -> str:
-    """Return the header of a leg's run in a result file's content, comment lines from start to end."""
+def header(content: Mapping[str, Any], task: str, subset: str) -> str:
+    """Return the header of a subset's run in a result file's content, comment lines from start to end."""
     import yaml
 
-    text = yaml.safe_dump(metadata(content, task, leg), sort_keys=False, allow_unicode=True, width=4096)
+    text = yaml.safe_dump(metadata(content, task, subset), sort_keys=False, allow_unicode=True, width=4096)
     return "".join(f"{line}\n" for line in (META_START, *(f"# {line}" for line in text.splitlines()), META_END))
 
 
-def metadata(content: Mapping[str, Any], task: str, leg: str) -> dict[str, Any]:
-    """Return what ir_metadata wants of a leg's run: all components of PRIMAD, in its words."""
-    system, suite, scored = content["system"], content["suite"], content["tasks"][task][leg]
+def metadata(content: Mapping[str, Any], task: str, subset: str) -> dict[str, Any]:
+    """Return what ir_metadata wants of a subset's run: all components of PRIMAD, in its words."""
+    system, suite, scored = content["system"], content["suite"], content["tasks"][task][subset]
     libraries = {DISTRIBUTION: scored.get("harness"), **scored.get("libraries", {})}
-    machines = {facts["hardware"]: None for facts in scored.get("facts", {}).values() if facts.get("hardware")}
+    machines = {part["hardware"]: None for part in scored.get("metadata", {}).values() if part.get("hardware")}
     stage = {"name": system["label"], "method": f"{system['method']} {system.get('version', '')}".strip()}
     stage |= {row["key"].removeprefix("method."): row["value"] for row in system.get("settings", ())}
     corpora = [part["corpus"]["name"] for part in (system, *system.get("parts", ())) if part.get("corpus")]
@@ -108,7 +108,7 @@ def metadata(content: Mapping[str, Any], task: str, leg: str) -> dict[str, Any]:
         "actor": {},
         "data": {
             "test collection": {
-                "name": f"{suite['title']}, {task}{f' {leg}' if leg else ''}",
+                "name": f"{suite['title']}, {task}{f' {subset}' if subset else ''}",
                 "release": scored.get("release") or suite["version"],
                 "data": content["data"],
             },

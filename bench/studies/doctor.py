@@ -32,8 +32,6 @@ from bench.data.fetching.official import data_cache
 from bench.types import DataRequest
 
 if TYPE_CHECKING:
-    from packaging.requirements import Requirement
-
     from bench.plugins import Plugins
 
 State = Literal["ok", "warn", "fail"]
@@ -56,23 +54,15 @@ class Diagnosis:
 
 
 @dataclass(frozen=True)
-class Section:
-    """Rows that belong together, under a title."""
-
-    title: str
-    rows: tuple[Diagnosis, ...]
-
-
-@dataclass(frozen=True)
 class Examination:
-    """The findings about a machine, in the order to print."""
+    """The findings about a machine, in the order to print: rows by the title of their section."""
 
-    sections: tuple[Section, ...]
+    sections: Mapping[str, tuple[Diagnosis, ...]]
 
     @property
     def rows(self) -> tuple[Diagnosis, ...]:
         """All rows, in order."""
-        return tuple(row for section in self.sections for row in section.rows)
+        return tuple(row for rows in self.sections.values() for row in rows)
 
     @property
     def state(self) -> State:
@@ -82,10 +72,8 @@ class Examination:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as JSON can hold it: the state, and the rows by title of their section."""
-        return {
-            "state": self.state,
-            "sections": {section.title: [asdict(row) for row in section.rows] for section in self.sections},
-        }
+        sections = {title: [asdict(row) for row in rows] for title, rows in self.sections.items()}
+        return {"state": self.state, "sections": sections}
 
 
 def report(
@@ -108,22 +96,22 @@ def report(
     """
     store = store or Path(environ.get("BENCH_STORE") or "store")
     data_dir = data_dir or (Path(environ["BENCH_DATA"]) if environ.get("BENCH_DATA") else None)
-    sections = [
-        Section("machine", tuple(machine(store))),
-        Section("libraries", tuple(libraries())),
-        Section("devices", (torch_row(), *faiss_rows())),
-    ]
+    sections: dict[str, tuple[Diagnosis, ...]] = {
+        "machine": tuple(machine(store)),
+        "libraries": tuple(libraries()),
+        "devices": (torch_row(), *faiss_rows()),
+    }
     try:
         from bench.plugins import load
 
         plugins = plugins or load(environ)
     except BenchError as error:
         remedy = "Fix that first; without it plugins and data cannot be examined"
-        sections.append(Section("plugins", (Diagnosis("plugins", str(error), "fail", remedy),)))
+        sections["plugins"] = (Diagnosis("plugins", str(error), "fail", remedy),)
     else:
-        sections.append(Section("plugins", tuple(plugin_rows(plugins))))
-        sections.append(Section("data", tuple(data_rows(plugins, data_dir))))
-    return Examination(tuple(sections))
+        sections["plugins"] = tuple(plugin_rows(plugins))
+        sections["data"] = tuple(data_rows(plugins, data_dir))
+    return Examination(sections)
 
 
 def machine(store: Path) -> Iterator[Diagnosis]:
@@ -176,21 +164,15 @@ def libraries(find: Finder = version_of, requirements: Iterable[str] | None = No
         specification = f"{requirement.name}{requirement.specifier}"  # several extras ask for the same
         if extra != "dev" and not {specification, requirement.name} & listed:
             listed.add(specification)
-            yield _library(requirement, extra, find(requirement.name))
-
-
-def _library(requirement: Requirement, extra: str, version: str | None) -> Diagnosis:
-    name = requirement.name
-    if version is None and extra:
-        return Diagnosis(name, f"not installed (extra {extra}: {reinstall(extra)})")
-    specification = f"{name}{requirement.specifier}"
-    if version is None:
-        return Diagnosis(name, "not installed", "fail", f"Type: pip install '{specification}'")
-    if not requirement.specifier.contains(version, prereleases=True):
-        return Diagnosis(
-            name, f"{version}, expected {requirement.specifier}", "fail", f"Type: pip install '{specification}'"
-        )
-    return Diagnosis(name, version)
+            name, version, remedy = requirement.name, find(requirement.name), f"Type: pip install '{specification}'"
+            if version is None and extra:
+                yield Diagnosis(name, f"not installed (extra {extra}: {reinstall(extra)})")
+            elif version is None:
+                yield Diagnosis(name, "not installed", "fail", remedy)
+            elif not requirement.specifier.contains(version, prereleases=True):
+                yield Diagnosis(name, f"{version}, expected {requirement.specifier}", "fail", remedy)
+            else:
+                yield Diagnosis(name, version)
 
 
 def torch_row() -> Diagnosis:

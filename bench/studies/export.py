@@ -3,7 +3,7 @@
 What is written, for each folder of an encoder::
 
     config.json, model.safetensors, tokenizer.json, …    as transformers reads them
-    contract.json                                        how texts become vectors, in full
+    encoder_config.json                                        how texts become vectors, in full
     modules.json, 1_Pooling/, 2_Normalize/,
     sentence_bert_config.json,
     config_sentence_transformers.json                    the same, as sentence-transformers reads it
@@ -27,12 +27,12 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from bench.core.contract import CONTRACT, SEPARATOR, Contract
+from bench.core.encoder_config import ENCODER_CONFIG, SEPARATOR, EncoderConfig
 from bench.core.errors import BenchError, StoreError, UsageError
 from bench.core.files import canonical, explain, fsync_folder, read_sealed, write_bytes
 from bench.evaluation.command import run_command
 from bench.evaluation.eval_results import eval_results
-from bench.evaluation.results.read import named
+from bench.evaluation.results.read import named, read_result
 from bench.evaluation.tables import Column, Table, as_html
 from bench.plugins import Plugins
 from bench.store.leases import leased
@@ -53,7 +53,7 @@ _TOKENIZER = (
     "vocab.json",
     "vocab.txt",
 )
-_SIMILARITY = {"cos": "cosine", "dot": "dot"}  # contract → sentence-transformers
+_SIMILARITY = {"cos": "cosine", "dot": "dot"}  # encoder config → sentence-transformers
 _MODULES = "sentence_transformers.models"
 _KEY = re.compile(r"[0-9a-f]{1,64}")
 _HUB = re.compile(r"[\w.-]+/[\w.-]+(@[\w./-]+)?")
@@ -66,7 +66,7 @@ class StoredEncoder:
     key: str
     folder: Path
     manifest: Mapping[str, Any]
-    # what a run's settings said over the encoder's contract (prompts, lengths); it holds for the export too
+    # what a run's settings said over the encoder's config (prompts, lengths); it holds for the export too
     readout: Mapping[str, Any] = field(default_factory=dict)
     # the result file's content, None where the encoder was asked for by its key
     result: Mapping[str, Any] | None = None
@@ -75,12 +75,12 @@ class StoredEncoder:
 
 @dataclass(frozen=True, repr=False)
 class Exported:
-    """What was written below a folder: files, contracts by role (`encoder` where one serves both), and notices."""
+    """What was written below a folder: files, their configs by role (`encoder` where one serves both), and notices."""
 
     key: str  # of the artefact
     folder: Path
     files: tuple[str, ...]
-    contracts: Mapping[str, Contract]
+    encoder_configs: Mapping[str, EncoderConfig]
     notices: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -88,7 +88,10 @@ class Exported:
         return "\n".join([f"encoder in {self.folder}, {len(self.files)} files", *self.notices])
 
     def _repr_html_(self) -> str:
-        rows = tuple((role, contract.pooling, contract.similarity) for role, contract in self.contracts.items())
+        rows = tuple(
+            (role, encoder_config.pooling, encoder_config.similarity)
+            for role, encoder_config in self.encoder_configs.items()
+        )
         columns = Column("encoder"), Column("pooling"), Column("similarity")
         return as_html(Table(f"{self.folder}, {len(self.files)} files", columns, rows, self.notices))
 
@@ -101,16 +104,16 @@ def from_result(path: Path, store: Store) -> StoredEncoder:
         store: the store of the run that wrote it.
 
     Returns:
-        The encoder, with the readout that the run's settings put over its contract, and the file's content.
+        The encoder, with the readout that the run's settings put over its encoder config, and the file's content.
 
     Raises:
         UsageError: the file cannot be read or is damaged, its method has no encoder, its tasks rest on several, or the
             store does not hold it.
-        StoreError: the artefact in the store is damaged.
+        StoreError: the artefact in the store is damaged, or the file is another version's.
     """
     try:
-        content = read_sealed(path)
-        legs = [leg for legs in content["tasks"].values() for leg in legs.values()]
+        content = read_result(path)
+        subsets = [subset for subsets in content["tasks"].values() for subset in subsets.values()]
     except OSError as error:
         reason = error.strerror or str(error)
         raise UsageError(
@@ -118,7 +121,9 @@ def from_result(path: Path, store: Store) -> StoredEncoder:
         ) from error
     except (ValueError, KeyError, AttributeError) as error:
         raise UsageError(where=path, found=str(error), expected="a result file as `bench run` writes it") from error
-    keys = {next((leg["keys"][stage] for stage in STAGES if stage in leg["keys"]), "") for leg in legs} - {""}
+    keys = {next((subset["keys"][stage] for stage in STAGES if stage in subset["keys"]), "") for subset in subsets} - {
+        ""
+    }
     system = content["system"]
     if not keys:
         raise UsageError(where=path, found=f"{system['label']}, which has no encoder", expected="a system with one")
@@ -127,7 +132,7 @@ def from_result(path: Path, store: Store) -> StoredEncoder:
         raise UsageError(
             where=path, found=f"tasks that rest on {len(keys)} encoders", expected="one encoder", hint=hint
         )
-    return replace(from_key(keys.pop(), store), readout=_readout(path, system, legs), result=content)
+    return replace(from_key(keys.pop(), store), readout=_readout(path, system, subsets), result=content)
 
 
 def from_name(name: str, results: Path, store: Store, suite: str | None = None) -> StoredEncoder:
@@ -156,10 +161,6 @@ def from_name(name: str, results: Path, store: Store, suite: str | None = None) 
     return next(iter(origins.values()))[1]
 
 
-ExtraFiles = Callable[[Mapping[str, Any]], tuple[Mapping[str, bytes], Sequence[str]]]
-"""A result file's content → further files of a model's folder, and the legs of which they do not speak."""
-
-
 def export_found(find: Callable[[], StoredEncoder], out: Path, store: Store, plugins: Plugins) -> Exported:
     """Export an encoder, leased meanwhile, with its method's citation and its results for the Hub.
 
@@ -177,14 +178,14 @@ def export_found(find: Callable[[], StoredEncoder], out: Path, store: Store, plu
         origin = find()  # it may have gone before
         method = (origin.result or {}).get("system", {}).get("method") or origin.manifest["identity"].get("method")
         citation = plugins.methods[method].value.citation if method in plugins.methods else ""
-        return export(origin, out, citation, eval_results)
+        return export(origin, out, citation)
 
 
-def _readout(path: Path, system: Mapping[str, Any], legs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return what overrides the encoder's contract. Raises `UsageError` where tasks are read in several ways."""
+def _readout(path: Path, system: Mapping[str, Any], subsets: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return what overrides the encoder's config. Raises `UsageError` where tasks are read in several ways."""
     if system.get("read_by") != "protocol":
         return system.get("readout") or {}
-    ways = {canonical(leg["resolved"]): leg["resolved"] for leg in legs}
+    ways = {canonical(subset["resolved"]): subset["resolved"] for subset in subsets}
     if len(ways) > 1:
         raise UsageError(
             where=path,
@@ -224,21 +225,20 @@ def from_key(key: str, store: Store) -> StoredEncoder:
     manifest = read_sealed(matches[0] / MANIFEST)
     shards = manifest["identity"].get("inputs", {}).get("shards", "none")
     corpus = store.root / "artefacts" / "prepare" / shards / MANIFEST  # gone perhaps, and its languages with it
-    languages = tuple(read_sealed(corpus)["facts"].get("languages", ())) if corpus.is_file() else ()
+    languages = tuple(read_sealed(corpus)["metadata"].get("languages", ())) if corpus.is_file() else ()
     return StoredEncoder(manifest["key"], matches[0], manifest, languages=languages)
 
 
-def export(origin: StoredEncoder, out: Path, citation: str = "", extra_files: ExtraFiles | None = None) -> Exported:
+def export(origin: StoredEncoder, out: Path, citation: str = "") -> Exported:
     """Write an encoder for transformers and sentence-transformers, all or nothing.
 
     Args:
         origin: the encoder in the store.
         out: a folder that does not exist yet, or is empty.
         citation: of the method, for the model card.
-        extra_files: returns further files from the result that the encoder was found by; default: none.
 
     Returns:
-        The files, the contracts by role, and what the files of sentence-transformers cannot express.
+        The files, the encoder configs by role, and what the files of sentence-transformers cannot express.
 
     Raises:
         UsageError: the folder is in use, or the artefact holds no encoder.
@@ -247,28 +247,31 @@ def export(origin: StoredEncoder, out: Path, citation: str = "", extra_files: Ex
     """
     first, second = origin.folder / "encoder", origin.folder / "passage"
     first = first if first.is_dir() else origin.folder
-    if not (first / CONTRACT).is_file():
+    if not (first / ENCODER_CONFIG).is_file():
         raise UsageError(
-            where=origin.folder, found=f"no {CONTRACT}", expected="the artefact of an encoder", hint="try another --key"
+            where=origin.folder,
+            found=f"no {ENCODER_CONFIG}",
+            expected="the artefact of an encoder",
+            hint="try another --key",
         )
     sources = {"query": first, "passage": second} if second.is_dir() else {"encoder": first}
     notices: list[str] = []
-    contracts: dict[str, Contract] = {}
+    encoder_configs: dict[str, EncoderConfig] = {}
     with whole_folder(out) as draft:
         for role, source in sources.items():
             folder = draft if role == "encoder" else draft / role
-            contracts[role] = replace(Contract.load(source), **origin.readout)
-            notices += _write(source, folder, contracts[role], role)
-        text = model_card(CardFacts(out.name, origin.manifest, origin.result, origin.languages, contracts, citation))
+            encoder_configs[role] = replace(EncoderConfig.load(source), **origin.readout)
+            notices += _write(source, folder, encoder_configs[role], role)
+        text = model_card(origin, out.name, encoder_configs, citation)
         (draft / "README.md").write_text(text, encoding="utf-8")
-        added, omitted = extra_files(origin.result) if extra_files and origin.result else ({}, ())
+        added, omitted = eval_results(origin.result) if origin.result else ({}, [])
         for name, content in added.items():
             write_bytes(draft / name, content)
         if omitted:
             tasks = ", ".join(omitted[:3]) + (f" and {len(omitted) - 3} more" if len(omitted) > 3 else "")
             notices.append(f"left out of .eval_results, since the Hub has no data set of the same: {tasks}")
         files = tuple(sorted(path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file()))
-    return Exported(origin.key, out, files, contracts, tuple(dict.fromkeys(notices)))
+    return Exported(origin.key, out, files, encoder_configs, tuple(dict.fromkeys(notices)))
 
 
 @contextmanager
@@ -293,12 +296,12 @@ def whole_folder(out: Path) -> Iterator[Path]:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _write(source: Path, folder: Path, contract: Contract, role: str) -> list[str]:
+def _write(source: Path, folder: Path, encoder_config: EncoderConfig, role: str) -> list[str]:
     """Write one encoder's folder; return sentences for people."""
     from bench.retrieval.backbones import extra_weights
 
     weights = sorted(source.glob("model*.safetensors"))
-    unknown = extra_weights(source, weights, pooler=contract.pooling == "pooler")
+    unknown = extra_weights(source, weights, pooler=encoder_config.pooling == "pooler")
     if unknown:
         raise BenchError(
             where=source,
@@ -309,46 +312,51 @@ def _write(source: Path, folder: Path, contract: Contract, role: str) -> list[st
     for name in ("config.json", "model.safetensors.index.json", *(path.name for path in weights), *_TOKENIZER):
         if (source / name).is_file():
             shutil.copyfile(source / name, folder / name)
-    (folder / CONTRACT).write_bytes(canonical(contract.dump()))
+    (folder / ENCODER_CONFIG).write_bytes(canonical(encoder_config.dump()))
     layers = json.loads((source / "config.json").read_bytes()).get("num_hidden_layers")
-    beyond = f"layer {contract.layer} of {layers}" if contract.layer not in (-1, layers) else ""
-    beyond = beyond or ("all tokens but the first" if contract.pooling == "mean-but-first" else "")
+    beyond = f"layer {encoder_config.layer} of {layers}" if encoder_config.layer not in (-1, layers) else ""
+    beyond = beyond or ("all tokens but the first" if encoder_config.pooling == "mean-but-first" else "")
     if beyond:
         sentence = (
             f"the encoder reads {beyond}, which sentence-transformers cannot express; its files were left out, and "
             "README.md says how transformers reads it"
         )
-        return [sentence, *_inexpressible(contract)]
-    _sentence_transformers(folder, contract, role)
-    return _inexpressible(contract)
+        return [sentence, *_inexpressible(encoder_config)]
+    _sentence_transformers(folder, encoder_config, role)
+    return _inexpressible(encoder_config)
 
 
-def _inexpressible(contract: Contract) -> list[str]:
-    """Return what a contract says that the files of sentence-transformers cannot."""
+def _inexpressible(encoder_config: EncoderConfig) -> list[str]:
+    """Return what an encoder config says that the files of sentence-transformers cannot."""
     sentences = []
-    if contract.dtype != "float32":
+    if encoder_config.dtype != "float32":
         sentences.append(
-            f"bench runs this encoder in {contract.dtype}; elsewhere choose it yourself (vectors differ in 2 digits)"
+            f"bench runs this encoder in {encoder_config.dtype}; elsewhere choose it yourself (vectors differ a little)"
         )
-    if not contract.question_mark:
+    if not encoder_config.question_mark:
         sentences.append("a question mark at a query's end is left out, which you do yourself elsewhere")
-    if SEPARATOR in (contract.title or ""):
+    if SEPARATOR in (encoder_config.title or ""):
         sentences.append(
             "title and text of a passage are read as a pair, which you give to the tokenizer yourself elsewhere"
         )
-    prompts = contract.query_prompt + contract.passage_prompt
-    if contract.lowercase and prompts != prompts.lower():
+    prompts = encoder_config.query_prompt + encoder_config.passage_prompt
+    if encoder_config.lowercase and prompts != prompts.lower():
         sentences.append("texts are lower-cased but prompts are not, which sentence-transformers does not distinguish")
     return sentences
 
 
-def _sentence_transformers(folder: Path, contract: Contract, role: str) -> None:
-    """Write the files by which sentence-transformers reads the folder as the contract says."""
+def _sentence_transformers(folder: Path, encoder_config: EncoderConfig, role: str) -> None:
+    """Write the files by which sentence-transformers reads the folder as the encoder config says."""
     from bench.retrieval.backbones import folder_config, without_pooler
     from bench.retrieval.poolers import write_dense
 
-    pooler = contract.pooling == "pooler"
-    kinds = ["Transformer", "Pooling", *(["Dense"] if pooler else []), *(["Normalize"] if contract.normalise else [])]
+    pooler = encoder_config.pooling == "pooler"
+    kinds = [
+        "Transformer",
+        "Pooling",
+        *(["Dense"] if pooler else []),
+        *(["Normalize"] if encoder_config.normalise else []),
+    ]
     places = [f"{at}_{kind}" if at else "" for at, kind in enumerate(kinds)]
     modules = [
         {"idx": at, "name": str(at), "path": place, "type": f"{_MODULES}.{kind}"}
@@ -357,10 +365,10 @@ def _sentence_transformers(folder: Path, contract: Contract, role: str) -> None:
     for place in places[1:]:
         (folder / place).mkdir()
     width = json.loads((folder / "config.json").read_bytes())["hidden_size"]
-    lengths = {"query": contract.query_length, "passage": contract.passage_length}
+    lengths = {"query": encoder_config.query_length, "passage": encoder_config.passage_length}
     sizes: dict[str, Any] = {
         "max_seq_length": lengths.get(role) or max(lengths.values()),
-        "do_lower_case": contract.lowercase,
+        "do_lower_case": encoder_config.lowercase,
     }
     if role == "encoder" and len(set(lengths.values())) > 1:
         sizes |= {"query_length": lengths["query"], "document_length": lengths["passage"]}
@@ -372,14 +380,14 @@ def _sentence_transformers(folder: Path, contract: Contract, role: str) -> None:
         "sentence_bert_config.json": sizes,
         "config_sentence_transformers.json": {
             "model_type": "SentenceTransformer",
-            "prompts": {"query": contract.query_prompt, "document": contract.passage_prompt},
+            "prompts": {"query": encoder_config.query_prompt, "document": encoder_config.passage_prompt},
             "default_prompt_name": None,
-            "similarity_fn_name": _SIMILARITY[contract.similarity],
+            "similarity_fn_name": _SIMILARITY[encoder_config.similarity],
         },
         "1_Pooling/config.json": {
             "word_embedding_dimension": width,
-            "pooling_mode_cls_token": contract.pooling != "mean",
-            "pooling_mode_mean_tokens": contract.pooling == "mean",
+            "pooling_mode_cls_token": encoder_config.pooling != "mean",
+            "pooling_mode_mean_tokens": encoder_config.pooling == "mean",
             "include_prompt": True,
         },
     }
@@ -392,20 +400,15 @@ def _sentence_transformers(folder: Path, contract: Contract, role: str) -> None:
         (folder / name).write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-@dataclass(frozen=True)
-class CardFacts:
-    """What a card is made of."""
+def model_card(origin: StoredEncoder, name: str, encoder_configs: Mapping[str, EncoderConfig], citation: str) -> str:
+    """Return the card, Markdown with a YAML head; the licence is left to whoever publishes the model.
 
-    name: str  # of the folder
-    manifest: Mapping[str, Any]  # of the artefact
-    result: Mapping[str, Any] | None  # a result file's content
-    languages: Sequence[str]  # of the corpus, as far as they are known
-    contracts: Mapping[str, Contract]  # by role, as in `Exported`
-    citation: str
-
-
-def model_card(facts: CardFacts) -> str:
-    """Return the card, Markdown with a YAML head; the licence is left to whoever publishes the model."""
+    Args:
+        origin: the encoder in the store.
+        name: of the folder.
+        encoder_configs: by role, as in `Exported`.
+        citation: of the method.
+    """
     places = Environment(
         loader=PackageLoader("bench", "studies/templates"),
         undefined=StrictUndefined,
@@ -414,39 +417,39 @@ def model_card(facts: CardFacts) -> str:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 (Markdown, not HTML)
     )
-    system = (facts.result or {}).get("system", {})
+    result: Mapping[str, Any] = origin.result or {}
+    system = result.get("system", {})
     scores = [
-        {"name": f"{task} {leg}".strip(), "measures": entry["measures"]}
-        for task, legs in (facts.result or {}).get("tasks", {}).items()
-        for leg, entry in legs.items()
+        {"name": f"{task} {subset}".strip(), "measures": entry["measures"]}
+        for task, subsets in result.get("tasks", {}).items()
+        for subset, entry in subsets.items()
     ]
-    scores += [{name: row[name] for name in ("name", "measures")} for row in (facts.result or {}).get("macro", ())]
-    identity = facts.manifest["identity"]
-    backbone_id = identity.get(
-        "backbone"
-    )  # no text where it is a folder, which is known by the hashes of its files alone
+    scores += [{name: row[name] for name in ("name", "measures")} for row in result.get("macro", ())]
+    identity = origin.manifest["identity"]
+    backbone_id = identity.get("backbone")  # no text where it is a folder, known by the hashes of its files alone
     backbone = str(system.get("backbone") or (backbone_id if isinstance(backbone_id, str) else ""))
     return places.get_template("model_card.md").render(
-        name=facts.name,
-        label=system.get("label") or identity.get("method") or facts.manifest["title"],
+        name=name,
+        label=system.get("label") or identity.get("method") or origin.manifest["title"],
         method=system.get("method") or identity.get("method", ""),
-        languages=list(facts.languages),
+        languages=list(origin.languages),
         backbone=backbone,
         hub=backbone if _HUB.fullmatch(backbone) and not Path(backbone).exists() else "",
-        facts=_card_rows(facts, system, backbone),
+        facts=_card_rows(origin, system, backbone),
         scores=scores,
-        result=facts.result,
-        command=shlex.join(run_command([facts.result], whole=False)) if facts.result else "",
-        contracts=facts.contracts,
+        result=origin.result,
+        command=shlex.join(run_command([result], whole=False)) if result else "",
+        encoder_configs=encoder_configs,
         plain=all(
-            contract.layer == -1 and contract.pooling != "mean-but-first" for contract in facts.contracts.values()
+            encoder_config.layer == -1 and encoder_config.pooling != "mean-but-first"
+            for encoder_config in encoder_configs.values()
         ),
-        citation=facts.citation,
+        citation=citation,
     )
 
 
-def _card_rows(facts: CardFacts, system: Mapping[str, Any], backbone: str) -> list[tuple[str, str]]:
-    identity, metadata = facts.manifest["identity"], facts.manifest["facts"]
+def _card_rows(origin: StoredEncoder, system: Mapping[str, Any], backbone: str) -> list[tuple[str, str]]:
+    identity, metadata = origin.manifest["identity"], origin.manifest["metadata"]
     seed = identity.get("seed")
     tokens = metadata.get("tokens")
     budget = f"{identity['tokens']:,} tokens" if "tokens" in identity else ""  # empty where nothing was trained
@@ -456,10 +459,10 @@ def _card_rows(facts: CardFacts, system: Mapping[str, Any], backbone: str) -> li
         ("method", f"{system.get('method') or identity.get('method', '')} {identity.get('version', '')}".strip()),
         ("backbone", backbone),
         ("corpus", str((system.get("corpus") or {}).get("name", ""))),
-        ("languages", ", ".join(facts.languages)),
+        ("languages", ", ".join(origin.languages)),
         ("budget", budget),
         ("tokens seen", f"{tokens:,} in {metadata.get('steps', 0):,} steps" if isinstance(tokens, int) else ""),
         ("seed", "" if seed is None else str(seed)),
-        ("made by", f"retrieval-bench {version('retrieval-bench')}, artefact {facts.manifest['key']}"),
+        ("made by", f"retrieval-bench {version('retrieval-bench')}, artefact {origin.key}"),
     ]
     return [(name, value) for name, value in rows if value]

@@ -14,7 +14,7 @@ from bench.evaluation.measures.evaluate import coverage
 from bench.evaluation.measures.specs import parse, parse_many
 from bench.evaluation.tables import Column, Table, as_html, percent
 from bench.pipeline.graph import GraphBuilder
-from bench.pipeline.judging import LegIds, judging
+from bench.pipeline.judging import SubsetIds, judging
 from bench.pipeline.settings import resolve_run
 from bench.pipeline.stages import score
 from bench.pipeline.tasks import all_known, tasks_of
@@ -143,7 +143,7 @@ def score_against_task(
     suite: str,
     task: str,
     run_file: Path,
-    leg: str | None = None,
+    subset: str | None = None,
     data: str | None = None,
     data_dir: Path | None = None,
     measures: str | None = None,
@@ -159,14 +159,14 @@ def score_against_task(
         suite: name of the suite.
         task: name of the task, or a folder.
         run_file: a TREC run, or `candidates`.
-        leg: the leg; needed where the task has several.
+        subset: the subset; needed where the task has several.
         data: `official` or `mini`; default: that of the default profile.
         data_dir: the folder of official data.
         measures: names separated by blanks; default: the task's.
         sets: `KEY=VALUE` settings of the harness.
 
     Raises:
-        UsageError: an unknown suite, task, leg or measure.
+        UsageError: an unknown suite, task, subset or measure.
         DataError: a malformed run, or an id that the task does not know.
     """
     size = profile()
@@ -178,11 +178,11 @@ def score_against_task(
         covered = ", ".join(item.id for item in tasks)
         raise UsageError(where="--task", found=f"{task}, which covers {covered}", expected="one of them")
     target = tasks[0]
-    names = [part.name for part in target.legs]
-    if leg not in names and (leg is not None or len(names) > 1):
-        typed = f"--leg {leg}" if leg else "no --leg"
-        raise UsageError(where=target.id, found=typed, expected=f"one of the legs {', '.join(names)}")
-    part = target.legs[0 if leg is None else names.index(leg)]
+    names = [part.name for part in target.subsets]
+    if subset not in names and (subset is not None or len(names) > 1):
+        typed = f"--subset {subset}" if subset else "no --subset"
+        raise UsageError(where=target.id, found=typed, expected=f"one of the subsets {', '.join(names)}")
+    part = target.subsets[0 if subset is None else names.index(subset)]
     official = str(run_file) == OFFICIAL_ORDER and not run_file.exists()
     if official and part.candidates is None:
         raise UsageError(
@@ -203,12 +203,13 @@ def score_against_task(
         rankings, empty = read_run(run_file, target.tie), read_empty(run_file)
         _ids_known(run_file, rankings, judge.ids)
     missing = _missing(coverage(dict.fromkeys(judge.queries), rankings).missing, len(judge.queries))
-    against = marked(target.id, of_suite.stands_for)
+    against = marked(target.id, of_suite.proxy_for)
     name = f"the official order of the candidates of {against}" if official else f"{run_file} against {against}"
     scored = judge.score(rankings, {*rankings, *empty})
     total, rule = len(scored.scores.queries), "the official scorer leaves out those that the run does not name"
     over = [
-        f"{measure} is over {count:,} of {total:,} judged queries: {rule}" for measure, count in scored.over.items()
+        f"{measure} is over {count:,} of {total:,} judged queries: {rule}"
+        for measure, count in scored.official_queries.items()
     ]
     note = tokens_note(scored.scores.values, judge.protocol.libraries())
     return _external(name, scored, [*missing, *over, *filter(None, [note])])
@@ -230,7 +231,7 @@ def _missing(queries: Sequence[str], total: int) -> list[str]:
     return [f"the run lacks {len(queries)} of {total} judged queries, e.g. {queries[0]!r}; each counts 0"]
 
 
-def _ids_known(run_file: Path, rankings: Run, ids: LegIds) -> None:
+def _ids_known(run_file: Path, rankings: Run, ids: SubsetIds) -> None:
     """Refuse a run that names queries or documents which the task does not have."""
     documents = list(dict.fromkeys(name for ranking in rankings.values() for name in ranking.documents))
     with Faults() as faults:

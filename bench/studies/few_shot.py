@@ -21,8 +21,8 @@ from bench.evaluation.svg import Chart, Point, Series
 from bench.evaluation.tables import Table, plain_columns
 from bench.pipeline.plan import Plan
 from bench.pipeline.run import Outcome
-from bench.studies.grid import SettingsGrid, finished
-from bench.types import SETTINGS
+from bench.studies.grid import finished
+from bench.types import REGIMES
 
 ALL = "all"
 """All pairs that there are, in place of a number."""
@@ -56,7 +56,7 @@ class Curve:
 
     Attributes:
         suite: its name.
-        setting: the regime whose pairs are used.
+        regime: the regime whose pairs are used.
         data: `official`, `mini` and its like, or `local`.
         profile: its name.
         where: a task, an average, or the mean of some tasks, which it names or counts.
@@ -66,7 +66,7 @@ class Curve:
     """
 
     suite: str
-    setting: str
+    regime: str
     data: str
     profile: str
     where: str
@@ -83,7 +83,7 @@ class Curve:
     def stem(self) -> str:
         """A file's name that no other suite, regime or choice of tasks has: `beir-scifact-few-shot`."""
         parts = (self.suite,) if self.suite not in self.where else ()
-        return re.sub(r"[^A-Za-z0-9._]+", "-", "-".join((*parts, self.where, self.setting)))
+        return re.sub(r"[^A-Za-z0-9._]+", "-", "-".join((*parts, self.where, self.regime)))
 
     def pairs(self, shots: str) -> float:
         """Return how many pairs a number stands for: the mean over what was tuned."""
@@ -102,21 +102,21 @@ class Curve:
             lines.append(Series(system if tuned else f"{system} (not tuned)", series, level=not tuned))
         seeds = f"mean of {self.grid.seeds} seeds, each a faint point" if self.grid.seeds > 1 else "one seed"
         about = f"{self.values[0].queries:,} queries; {seeds}; profile {self.profile}."
-        title = f"{self.where} · {self.setting} · {self.data} data"
+        title = f"{self.where} · {self.regime} · {self.data} data"
         x = "training pairs (linear up to the first number, then logarithmic)"
         notes = (about, f"{self.note}.") if self.note else (about,)
         return Chart(title, notes, x, f"{self.measure}, percent", tuple(lines))
 
     def table(self) -> Table:
         """Lay out a row a system, a column a number of pairs."""
-        title = f"{self.where} · {self.setting} · {self.data} data · {self.measure}, percent, by training pairs"
+        title = f"{self.where} · {self.regime} · {self.data} data · {self.measure}, percent, by training pairs"
         seeds = f"means of {self.grid.seeds} seeds" if self.grid.seeds > 1 else ""
         caption = " · ".join(filter(None, (title, f"{self.values[0].queries:,} queries", seeds, self.note)))
         return self.grid.by_system(caption, lambda shots: f"{ALL} ({self.pairs(ALL):,.0f})" if shots == ALL else shots)
 
     def records(self) -> Table:
         """Lay out the numbers behind the curve: a row a value."""
-        names = ("suite", "where", "setting", "data", "profile", "measure", "note")
+        names = ("suite", "where", "regime", "data", "profile", "measure", "note")
         about = [getattr(self, name) for name in names]
         rows = tuple((*about, *asdict(point).values()) for point in self.values)
         return Table("", plain_columns(*names, *CurveValue.__dataclass_fields__), rows)
@@ -152,10 +152,10 @@ def requests(request: Request, shots: Sequence[str]) -> dict[str, Request]:
     Raises:
         UsageError: several regimes, one that tunes nothing, or `--set tune.shots`.
     """
-    (regime, *more) = request.settings or (REGIME,)
-    if more or regime == SETTINGS[0]:
+    (regime, *more) = request.regimes or (REGIME,)
+    if more or regime == REGIMES[0]:
         raise UsageError(
-            found=f"--regime {','.join(request.settings)}",
+            found=f"--regime {','.join(request.regimes)}",
             expected="one that tunes an encoder",
             hint=f"type e.g. --regime {REGIME}",
         )
@@ -163,11 +163,11 @@ def requests(request: Request, shots: Sequence[str]) -> dict[str, Request]:
         raise UsageError(found=f"--set {SHOTS} with --shots", expected="one of them", hint=f"leave --set {SHOTS} out")
     root = request.results.resolve()
     by_number = {}
-    for number in (cell[SHOTS] for cell in SettingsGrid({SHOTS: tuple(shots)}).cells):
+    for number in shots:
         value = "" if number == ALL else number  # over the number of a settings file too
-        tuned = replace(request, settings=(regime,), sets=(*request.sets, f"{SHOTS}={value}"))
+        tuned = replace(request, regimes=(regime,), sets=(*request.sets, f"{SHOTS}={value}"))
         if number == NONE:
-            tuned = replace(request, settings=SETTINGS[:1])
+            tuned = replace(request, regimes=REGIMES[:1])
         elif number != ALL:
             tuned = replace(tuned, results=root.parent / f"{root.name}-shots" / number)
         by_number[number] = tuned
@@ -219,16 +219,16 @@ def curve(outcomes: Mapping[str, Outcome]) -> Curve:
         raise UsageError(f"found no value to draw, for every training failed: {'; '.join(reasons)}")
     plans = [outcome.plan for number, outcome in outcomes.items() if number != NONE and outcome.plan.cells]
     profile, first = plans[0].profile.name, plans[0].cells[0]
-    note = mark(first.suite.stands_for) or (_SYNTHETIC if first.data.startswith("mini") else "")
+    note = mark(first.suite.proxy_for) or (_SYNTHETIC if first.data.startswith("mini") else "")
     note = note or (_SMALL if profile == DEFAULT else "")
     suite, measure = first.suite.name, first.suite.primary
-    return Curve(suite, first.setting, first.data, profile, where, measure, note, tuple(values))
+    return Curve(suite, first.regime, first.data, profile, where, measure, note, tuple(values))
 
 
 def _tuning_pairs(tasks: Mapping[str, Mapping[str, Any]]) -> float:
     """Return how many pairs the last fine-tuning before a task's test had, the mean over tasks."""
     counts = []
     for subset in (subset for subsets in tasks.values() for subset in subsets.values()):
-        pairs = [facts["pairs"] for stage, facts in subset["facts"].items() if stage.partition("-")[0] == "pairs"]
+        pairs = [part["pairs"] for stage, part in subset["metadata"].items() if stage.partition("-")[0] == "pairs"]
         counts.append(pairs[-1] if pairs else 0)
     return fmean(counts)

@@ -1,4 +1,4 @@
-"""Read a suite's official data through: every leg's corpus, questions and judgements, with their published counts.
+"""Read a suite's official data through: every subset's corpus, questions and judgements, with their published counts.
 
 The stages `validate` and `read` do it, through the store: what they found is kept, and a run need not do it again.
 """
@@ -24,10 +24,10 @@ Verdict = Literal["ok", "missing", "wrong"]
 
 @dataclass(frozen=True)
 class Inspected:
-    """A leg, and what came of reading it."""
+    """A subset, and what came of reading it."""
 
     task: str  # its id
-    leg: str  # its name, empty where the task has one only
+    subset: str  # its name, empty where the task has one only
     verdict: Verdict  # `missing` where files are, `wrong` where they are not what was published
     # documents, queries, judgements, answers, as far as they were read
     counts: dict[str, int] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Inspected:
 
 
 Inspection = Sequence[tuple[Inspected, Stage | None]]
-"""Legs to be read, each with its last stage, or with what is known already."""
+"""Subsets to be read, each with its last stage, or with what is known already."""
 
 
 def read_first_documents(corpus: NamedCorpus) -> list[Inspected]:
@@ -56,7 +56,7 @@ def read_first_documents(corpus: NamedCorpus) -> list[Inspected]:
 
 
 def prepare(suite: Suite, names: Sequence[str], data_dir: Path | None, plugins: Plugins, store: Store) -> Inspection:
-    """Find the legs of tasks on official data; only checksums of files are read.
+    """Find the subsets of tasks on official data; only checksums of files are read.
 
     Args:
         suite: the suite.
@@ -66,7 +66,7 @@ def prepare(suite: Suite, names: Sequence[str], data_dir: Path | None, plugins: 
         store: where the stages that read them are kept.
 
     Returns:
-        Each leg with the stage that reads it, or with its fault where it cannot even be loaded.
+        Each subset with the stage that reads it, or with its fault where it cannot even be loaded.
     """
     settings, harness_settings = resolve_run()
     builder = GraphBuilder(store, plugins.measures_by_name, harness_settings)
@@ -77,18 +77,18 @@ def prepare(suite: Suite, names: Sequence[str], data_dir: Path | None, plugins: 
         except (UsageError, DataError, DataFaultsError) as error:
             inspection.append((_fault(f"{suite.name}/{name}", "", error), None))
             continue
-        for leg in task.legs:
+        for subset in task.subsets:
             try:
-                stage: Stage = builder.read(task, leg, settings.data.unknown_ids)
+                stage: Stage = builder.read(task, subset, settings.data.unknown_ids)
             except (UsageError, DataError, DataFaultsError) as error:
-                inspection.append((_fault(task.id, leg.name, error), None))
+                inspection.append((_fault(task.id, subset.name, error), None))
             else:
-                inspection.append((Inspected(task.id, leg.name, "ok"), stage))
+                inspection.append((Inspected(task.id, subset.name, "ok"), stage))
     return inspection
 
 
-def carry_out(prepared: Inspection, store: Store, listener: Listener) -> list[Inspected]:
-    """Read every leg, whatever fault others have.
+def execute(prepared: Inspection, store: Store, listener: Listener) -> list[Inspected]:
+    """Read every subset, whatever fault others have.
 
     Args:
         prepared: as `prepare` returns it.
@@ -96,31 +96,31 @@ def carry_out(prepared: Inspection, store: Store, listener: Listener) -> list[In
         listener: hears of the stages at work.
 
     Returns:
-        The legs with their counts, or with the first fault.
+        The subsets with their counts, or with the first fault.
 
     Raises:
         StoreError: the store cannot be written.
     """
     faults: dict[str, BenchError] = {}
-    return [leg if last is None else _read(leg, last, store, listener, faults) for leg, last in prepared]
+    return [subset if last is None else _read(subset, last, store, listener, faults) for subset, last in prepared]
 
 
-def _read(leg: Inspected, last: Stage, store: Store, listener: Listener, faults: dict[str, BenchError]) -> Inspected:
-    """Make what a leg's last stage rests on, and it; a corpus that failed once is not read again for every leg."""
-    facts: dict[str, Any] = {}
+def _read(subset: Inspected, last: Stage, store: Store, listener: Listener, faults: dict[str, BenchError]) -> Inspected:
+    """Make what a subset's last stage rests on, and it; a corpus that failed is not read again for every subset."""
+    metadata: dict[str, Any] = {}
     for item in closure([last]):
         if item.key in faults:
-            return _fault(leg.task, leg.leg, faults[item.key])
+            return _fault(subset.task, subset.subset, faults[item.key])
         ready = store.open(item)
         try:
-            facts |= (ready or make(item, store, listener)).facts
+            metadata |= (ready or make(item, store, listener)).metadata
         except (UsageError, DataError, DataFaultsError) as error:
             faults[item.key] = error
-            return _fault(leg.task, leg.leg, error)
+            return _fault(subset.task, subset.subset, error)
     kinds = ("documents", "queries", "judgements", "answers")
-    return Inspected(leg.task, leg.leg, "ok", {kind: facts[kind] for kind in kinds if kind in facts})
+    return Inspected(subset.task, subset.subset, "ok", {kind: metadata[kind] for kind in kinds if kind in metadata})
 
 
-def _fault(task: str, leg: str, error: BenchError) -> Inspected:
-    """Return a leg that cannot be read: `missing` where typing or fetching mends it, `wrong` where a file does."""
-    return Inspected(task, leg, "missing" if isinstance(error, UsageError) else "wrong", reason=str(error))
+def _fault(task: str, subset: str, error: BenchError) -> Inspected:
+    """Return a subset that cannot be read: `missing` where typing or fetching mends it, `wrong` where a file does."""
+    return Inspected(task, subset, "missing" if isinstance(error, UsageError) else "wrong", reason=str(error))

@@ -12,6 +12,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
@@ -26,18 +27,16 @@ from bench.config.spaces import Choice, LogUniform, Space
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import digest, explain, write_bytes, write_sealed
 from bench.core.messages import bare, shown
-from bench.evaluation.grid import Grid, GridRun
 from bench.evaluation.results import headline
 from bench.evaluation.tables import Column, Table, duration, percent
-from bench.pipeline.cells import Cell
-from bench.pipeline.graph import LegStages
+from bench.pipeline.cells import ExperimentCell
+from bench.pipeline.graph import SubsetStages
 from bench.pipeline.plan import Plan, plan
-from bench.pipeline.run import carry_out
+from bench.pipeline.run import execute
 from bench.pipeline.settings import variants
 from bench.plugins import Owned, Plugins
 from bench.store.graph import Listener
 from bench.store.store import Store
-from bench.studies.grid import SettingsGrid
 from bench.types import GridCell, Method, Preset, Suite
 
 SCHEMA = "retrieval-bench/sweep/1"
@@ -63,7 +62,7 @@ class Trial:
     score: float | None  # average on dev, a fraction; None where the training failed
     tasks: Mapping[str, float]  # the value on every task
     seconds: float  # of the stages that rest on these settings, as long as they took when they ran
-    keys: Mapping[str, Mapping[str, str]]  # of the artefacts, by task (and leg) and stage
+    keys: Mapping[str, Mapping[str, str]]  # of the artefacts, by task (and subset) and stage
     failed: str = ""  # why it has no score, in a sentence; empty where it has one
 
 
@@ -82,7 +81,7 @@ def draw(space: Mapping[str, Space], defaults: Values, trials: int, seed: int) -
     rng = random.Random(seed)  # noqa: S311 (nothing secret)
     choices = {key: axis.values for key, axis in sorted(space.items()) if isinstance(axis, Choice)}
     if len(choices) == len(space) and math.prod(map(len, choices.values())) <= _MAX_COMBINATIONS:
-        cells = SettingsGrid(choices).cells
+        cells = [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
         changed = [cell for cell in cells if any(cell[key] != defaults.get(key) for key in cell)]
         return [{}, *rng.sample(changed, min(len(changed), trials - 1))]
     return [{}, *({key: _sample(space[key], rng) for key in sorted(space)} for _ in range(trials - 1))]
@@ -119,27 +118,25 @@ class Sweep:
 
     def table(self, suite: Suite) -> Table:
         """Lay out one row a trial, the chosen one marked."""
-        trials = {str(trial.number): trial for trial in self.trials}
-        grid = Grid(tuple(GridRun(self.method, name, 0, trial.score, trial.failed) for name, trial in trials.items()))
 
-        def setting(name: str, key: str) -> str:
-            values = trials[name].values
-            return shown(values[key]) if key in values else "as it is"
-
-        def score(name: str) -> str:
-            mean = grid.mean(name)
-            return "failed" if mean is None else percent(mean)
+        def setting(trial: Trial, key: str) -> str:
+            return shown(trial.values[key]) if key in trial.values else "as it is"
 
         columns = (
-            Column("trial", "", False, value=lambda name: f"{name} *" if int(name) == self.chosen else name),
+            Column("trial", "", False, value=lambda trial: f"{trial.number}{' *' * (trial.number == self.chosen)}"),
             *(
-                Column(key, number=True, value=lambda name, key=key: setting(name, key))  # type: ignore[misc]
+                Column(key, number=True, value=lambda trial, key=key: setting(trial, key))  # type: ignore[misc]
                 for key in dict.fromkeys(key for trial in self.trials for key in trial.values)
             ),
-            Column("score", f"{suite.primary} on dev, percent", True, value=score),
-            Column("time", "", True, value=lambda name: duration(trials[name].seconds)),
+            Column(
+                "score",
+                f"{suite.primary} on dev, percent",
+                True,
+                value=lambda trial: "failed" if trial.score is None else percent(trial.score),
+            ),
+            Column("time", "", True, value=lambda trial: duration(trial.seconds)),
         )
-        return grid.by_cell(f"{self.method} on {suite.name}", *columns)
+        return Table.from_items(f"{self.method} on {suite.name}", columns, self.trials)
 
 
 @dataclass(frozen=True)
@@ -178,8 +175,14 @@ def prepare(request: Request, trials: int, plugins: Plugins, store: Store) -> Sw
         cells = tuple(GridCell(str(number), values) for number, values in enumerate(draws[name]))
         preset = Preset(base.preset, "bench sweep", "", cells, suite=suite.name)
         methods[name] = replace(base.method, presets={_PRESET: preset})
-    on_dev = replace(request, methods=tuple(draws), suites=(suite.name,), preset=_PRESET, label=None)
-    ready = plan(on_dev, _on_dev(plugins, suite, methods), store)
+    # Plugins with the suite's dev questions in place of its test, and with the trials as a preset of each method.
+    load: Callable[..., Any] = suite.dev or suite.load
+    dev = replace(suite, load=load, task_names=suite.dev_names or suite.task_names)
+    owners = {name: replace(owned, value=methods.get(name, owned.value)) for name, owned in plugins.methods.items()}
+    suites: dict[str, Owned[Suite]] = {**plugins.suites, suite.name: replace(plugins.suites[suite.name], value=dev)}
+    on_dev = replace(plugins, methods=MappingProxyType(owners), suites=MappingProxyType(suites))
+    grid = replace(request, methods=tuple(draws), suites=(suite.name,), preset=_PRESET, label=None)
+    ready = plan(grid, on_dev, store)
     return SweepPlan(request, ready, bases, draws, suite, trials, (*warnings, *ready.warnings))
 
 
@@ -190,19 +193,19 @@ def run(ready: SweepPlan, plugins: Plugins, store: Store, listener: Listener, ou
         StoreError: a file cannot be written.
         UsageError: all trials of a method failed; and as stages do.
     """
-    failed = {id(failure.cell): failure.reason for failure in carry_out(ready.plan, plugins, store, listener)}
-    by_method: dict[str, list[tuple[Cell, Trial]]] = {}
-    for cell, legs in zip(ready.plan.cells, ready.plan.legs, strict=True):
+    failed = {id(failure.cell): failure.reason for failure in execute(ready.plan, plugins, store, listener)}
+    by_method: dict[str, list[tuple[ExperimentCell, Trial]]] = {}
+    for cell, subsets in zip(ready.plan.cells, ready.plan.subsets, strict=True):
         if cell.system.grid is None:  # the start of a training, which every run brings along
             continue
-        trial = _read_trial(cell, legs, ready, store, failed.get(id(cell), ""))
+        trial = _read_trial(cell, subsets, ready, store, failed.get(id(cell), ""))
         by_method.setdefault(cell.system.method.name, []).append((cell, trial))
     return [_keep(ready, trials, out) for trials in by_method.values()]
 
 
 def _one_suite(request: Request, plugins: Plugins) -> Suite:
     """Return the suite of a sweep, which has dev questions; refuse the test part of a folder of the user's."""
-    for option, values in (("suite", request.suites), ("regime", request.settings), ("seed", request.seeds)):
+    for option, values in (("suite", request.suites), ("regime", request.regimes), ("seed", request.seeds)):
         if len(values) > 1:
             names = ",".join(map(str, values))
             raise UsageError(f"found --{option} {names}; a sweep chooses settings for one, name one")
@@ -263,45 +266,40 @@ def _base_settings(request: Request, plugins: Plugins) -> list[BaseSettings]:
     return bases
 
 
-def _on_dev(plugins: Plugins, suite: Suite, methods: Mapping[str, Method]) -> Plugins:
-    """Return plugins with a suite's dev questions in place of its test, and with `methods` in place of theirs."""
-    load: Callable[..., Any] = suite.dev or suite.load
-    dev = replace(suite, load=load, task_names=suite.dev_names or suite.task_names)
-    owners = {name: replace(owned, value=methods.get(name, owned.value)) for name, owned in plugins.methods.items()}
-    suites: dict[str, Owned[Suite]] = {**plugins.suites, suite.name: replace(plugins.suites[suite.name], value=dev)}
-    return replace(plugins, methods=MappingProxyType(owners), suites=MappingProxyType(suites))
-
-
-def _read_trial(cell: Cell, legs: Sequence[LegStages], ready: SweepPlan, store: Store, failed: str) -> Trial:
+def _read_trial(
+    cell: ExperimentCell, subsets: Sequence[SubsetStages], ready: SweepPlan, store: Store, failed: str
+) -> Trial:
     """Read a trial's scores and times from the store."""
     assert cell.system.grid is not None  # noqa: S101 (for the type checker)
     number, measure = int(cell.system.grid.cell), ready.suite.primary
     values = ready.draws[cell.system.method.name][number]
     keys = {
-        f"{leg.task.id}/{leg.leg.name}".rstrip("/"): {name: stage.key for name, stage in leg.by_name.items()}
-        for leg in legs
+        f"{subset.task.id}/{subset.subset.name}".rstrip("/"): {
+            name: stage.key for name, stage in subset.by_name.items()
+        }
+        for subset in subsets
     }
     if failed:
         return Trial(number, values, None, {}, 0.0, keys, failed)
     tasks: dict[str, dict[str, Any]] = {}
     seconds: dict[str, float] = {}
-    for leg in legs:
-        artefact = store.open(leg.score)
+    for subset in subsets:
+        artefact = store.open(subset.score)
         if artefact is None:
-            raise StoreError(f"the scores of {leg.score.title} vanished from {store.root}; type the command again")
-        tasks.setdefault(leg.task.id, {})[leg.leg.name] = {"measures": artefact.facts["measures"]}
-        for stage in leg.stages:
+            raise StoreError(f"the scores of {subset.score.title} vanished from {store.root}; type the command again")
+        tasks.setdefault(subset.task.id, {})[subset.subset.name] = {"measures": artefact.metadata["measures"]}
+        for stage in subset.stages:
             stored = store.open(stage)
             if stored is not None and stage.name not in _SHARED_STAGES:
                 seconds[stage.key] = stored.seconds
     _, score = headline(
         {name.removesuffix(f"@{SPLIT}"): task for name, task in tasks.items()}, ready.suite.macros, measure
     )
-    means = {name: fmean(leg["measures"][measure] for leg in task.values()) for name, task in tasks.items()}
+    means = {name: fmean(subset["measures"][measure] for subset in task.values()) for name, task in tasks.items()}
     return Trial(number, values, score, means, round(sum(seconds.values()), 3), keys)
 
 
-def _keep(ready: SweepPlan, cells: Sequence[tuple[Cell, Trial]], out: Path) -> Sweep:
+def _keep(ready: SweepPlan, cells: Sequence[tuple[ExperimentCell, Trial]], out: Path) -> Sweep:
     """Choose the best trial of a method, and write its settings file and the record of all trials."""
     trials = [trial for _, trial in cells]
     winner = best(trials)
@@ -313,7 +311,7 @@ def _keep(ready: SweepPlan, cells: Sequence[tuple[Cell, Trial]], out: Path) -> S
         "method": {"name": name, "version": system.method.version},
         "suite": {"name": suite.name, "version": suite.version},
         "data": cell.data,
-        "setting": cell.setting,
+        "regime": cell.regime,
         "split": SPLIT,
         "tasks": [task.id for task in cell.tasks],
         "measure": suite.primary,

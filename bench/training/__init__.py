@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from bench.core.lazy import lazy
 
 if TYPE_CHECKING:
-    from bench.core.contract import CONTRACT as CONTRACT
-    from bench.core.contract import Contract as Contract
-    from bench.core.contract import Trainer as Trainer
-    from bench.core.contract import TrainingJob as TrainingJob
+    from bench.core.encoder_config import ENCODER_CONFIG as ENCODER_CONFIG
+    from bench.core.encoder_config import EncoderConfig as EncoderConfig
+    from bench.core.encoder_config import Trainer as Trainer
+    from bench.core.encoder_config import TrainingJob as TrainingJob
     from bench.core.records import Pooling as Pooling
     from bench.data.corpora.shards import Shards as Shards
     from bench.retrieval.hub import HubError as HubError

@@ -167,7 +167,7 @@ class WeightSelection:
         self._evaluations, self._waiting = state["evaluations"], state["waiting"]
         self._pinned = list(self.part)
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return rule, best value, the step that had it, evaluations, and whether the training stopped early."""
         value = None if self._value is None else short(self._value)
         counts = {"step": self._step, "evaluations": self._evaluations}

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from bench.config.base import Config, constant, setting
-from bench.core.contract import Contract
+from bench.config.base import Config, constant, setting, shared
+from bench.core.encoder_config import EncoderConfig
 
 ENCODER, PASSAGES, LOG = "encoder", "passages", "log.jsonl"
 """What a training writes: the folder of the encoder, that of a second one for passages, and a log of JSON lines."""
@@ -53,7 +53,7 @@ class MlmConfig(BlocksConfig):
     )
 
 
-# What several configs declare, each with a default and a source of its own.
+# What several configs declare, each with a default and a source of its own, or shared with the harness.
 LearningRate = Annotated[float, Field(gt=0, description="peak of the learning rate")]
 WeightDecay = Annotated[
     float, Field(ge=0, description="decay of weight matrices; biases and normalisation layers have none")
@@ -73,6 +73,52 @@ PoolBy = Annotated[
     Literal["mean", "cls", "mean-but-first"],
     Field(description="the vector of a text: the mean over all tokens, the first token's, or the mean of all others"),
 ]
+Precision = Literal["float32", "bfloat16"]
+Vocabulary = Literal["cropped", "whole"]
+CheckpointSeconds = Annotated[float, Field(gt=0)]
+ProbeEvery = Annotated[int, Field(ge=1)]
+ProbePairs = Annotated[int, Field(ge=2)]
+ProbeLanguages = Annotated[int, Field(ge=1)]
+
+
+class TrainSection(Config):
+    """What holds for every training of a run: the harness's section `train`, whose values configs of trainings share.
+
+    The precision and the time between checkpoints are also those of fine-tunings and of re-rankers that are trained;
+    the others are of pretraining alone.
+    """
+
+    precision: Precision = setting(
+        "float32",
+        source="ours: float32 is exact to resume and quick on small models; bfloat16 saves time on GPUs",
+        help="of the forward pass in every training, and of what it trained in search; weights, optimiser and losses "
+        "stay float32",
+    )
+    checkpoint_seconds: CheckpointSeconds = setting(
+        60.0,
+        in_key=False,
+        source="ours: what a kill may cost",
+        help="seconds between two checkpoints of any training; changes no result",
+    )
+    vocabulary: Vocabulary = setting(
+        "cropped",
+        source="ours: ids that the corpus never uses learn nothing and cost most of the time of masked prediction",
+        help="embeddings in pretraining: of the ids that the corpus uses, the others coming back unchanged; or of all",
+    )
+    probe_every: ProbeEvery = setting(
+        200,
+        log_only=True,
+        source="ours: less than 5 % of the time on the mini world",
+        help="steps of pretraining between two looks at held-out pairs for signs of collapse",
+    )
+    probe_pairs: ProbePairs = setting(
+        32,
+        source="ours: chance is 1/32, and the rank of 64 vectors says something at 128 dimensions",
+        help="held-out pairs of each language; their documents are never trained on",
+    )
+    probe_languages: ProbeLanguages = setting(
+        4, source="ours: enough to see a language fail", help="languages that are probed, the largest ones"
+    )
 
 
 class LoopConfig(Config):
@@ -126,26 +172,10 @@ class LoopConfig(Config):
         source="GradCache (Gao et al. 2021): large batches in little memory, at a third more operations",
         help="tokens whose activations are kept at once; the others are computed again for the gradient; nothing: all",
     )
-    precision: Literal["float32", "bfloat16"] = setting(
-        "float32",
-        source="ours: float32 is exact to resume and quick on small models; bfloat16 saves time on GPUs",
-        help="of the forward pass; weights, optimiser and losses stay float32",
-    )
+    precision: Precision = shared(TrainSection, "train.precision")
     log_every: int = constant(10, source="ours: a line a second on the mini world")
-    probe_every: int = setting(
-        200,
-        ge=1,
-        log_only=True,
-        source="ours: less than 5 % of the time on the mini world",
-        help="steps between two looks at held-out pairs for signs of collapse",
-    )
-    checkpoint_seconds: float = setting(
-        60.0,
-        idle=True,
-        gt=0,
-        source="ours: what a kill may cost",
-        help="seconds between two checkpoints; changes no result",
-    )
+    probe_every: ProbeEvery = shared(TrainSection, "train.probe_every")
+    checkpoint_seconds: CheckpointSeconds = shared(TrainSection, "train.checkpoint_seconds")
     checkpoint_tokens: int | None = constant(None, source="ours: seconds say what a kill costs")
 
     @model_validator(mode="after")
@@ -192,22 +222,10 @@ class TrainingConfig(LoopConfig):
         source="ours: a book weighs as an article does; ORQA's ICT, MSM's and CCP's code draw from all blocks alike",
         help="what an epoch has once: each document; or each of its blocks, spans or sentences, so that long documents "
         "come oftener; no batch has two of one document",
-        late=True,
     )
-    vocabulary: Literal["cropped", "whole"] = setting(
-        "cropped",
-        source="ours: ids that the corpus never uses learn nothing and cost most of the time of masked prediction",
-        help="embeddings in training: of the ids that the corpus uses, the others coming back unchanged; or of all",
-    )
-    probe_pairs: int = setting(
-        32,
-        ge=2,
-        source="ours: chance is 1/32, and the rank of 64 vectors says something at 128 dimensions",
-        help="held-out pairs of each language; their documents are never trained on",
-    )
-    probe_languages: int = setting(
-        4, ge=1, source="ours: enough to see a language fail", help="languages that are probed, the largest ones"
-    )
+    vocabulary: Vocabulary = shared(TrainSection, "train.vocabulary")
+    probe_pairs: ProbePairs = shared(TrainSection, "train.probe_pairs")
+    probe_languages: ProbeLanguages = shared(TrainSection, "train.probe_languages")
 
     def own_passes(self, sentence: float, document: float) -> tuple[Pass, ...]:
         """Return the passes over one batch of its own task, about, given average tokens of sentences and documents."""
@@ -243,9 +261,9 @@ class DenseConfig(TrainingConfig):
         256, ge=SHORTEST, source="DPR: 256 tokens", help="tokens kept of a passage, special ones included"
     )
 
-    def contract(self) -> Contract:
+    def encoder_config(self) -> EncoderConfig:
         """How the encoder reads texts: as in training, unit vectors where training compares by cosine."""
-        return Contract(
+        return EncoderConfig(
             pooling=self.pooling,
             normalise=self.similarity == "cos",
             similarity=self.similarity,

@@ -20,7 +20,7 @@ import torch
 from torch.nn import functional
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from bench.core.contract import TrainingJob
+from bench.core.encoder_config import TrainingJob
 from bench.core.errors import UsageError
 from bench.core.workspace import Workspace
 from bench.data.corpora import tokenizer
@@ -221,14 +221,26 @@ def fit(
         raise UsageError("found no training pair, expected at least one to train a cross-encoder on")
     queries = config.queries * world_size()  # in a step of all processes
     steps = config.steps or math.ceil(config.epochs * len(pairs) / queries)
+    names = ("learning_rate", "warm_up", "weight_decay", "clip", "precision", "log_every", "checkpoint_seconds")
+    shared = {name: getattr(config, name) for name in names}
+    often = None if config.checkpoint_steps is None else config.checkpoint_steps * queries
     with reproducible(job):
         source = QuestionBatches(QuestionGroups(pairs, config.negatives, job.seed), config.queries, config.together)
         encoder = TrainableCrossEncoder.load(start, config, job)
-        facts = loop.fit(
+        metadata = loop.fit(
             lambda encoder, groups: question_loss(encoder, groups, source.per_step),
             source,
             encoder,
-            _loop_config(config, source.per_step, queries),
+            # The loop's tokens are questions (`TrainableCrossEncoder`), and nothing is probed.
+            LoopConfig().model_copy(
+                update={
+                    **shared,
+                    "accumulate": source.per_step,
+                    "probe_every": config.log_every,
+                    "temperature": 1.0,
+                    "checkpoint_tokens": often,
+                }
+            ),
             replace(job, steps=steps),
             work,
             section="rerank.train",
@@ -237,20 +249,11 @@ def fit(
             clipped=list(encoder.model.parameters()),
         )
     last = json.loads((work.out / LOG).read_bytes().splitlines()[-1])
-    costs = {name: facts[name] for name in ("seconds", "device_seconds", "peak_memory_bytes")}
+    costs = {name: metadata[name] for name in ("seconds", "device_seconds", "peak_memory_bytes")}
     return {
-        "steps": facts["steps"],
-        "questions": facts["pairs"],
+        "steps": metadata["steps"],
+        "questions": metadata["pairs"],
         "loss": last["loss"],
         "accuracy": last["accuracy"],
         **costs,
     }
-
-
-def _loop_config(config: CrossConfig, accumulate: int, queries: int) -> LoopConfig:
-    """Return the loop's settings; its `tokens` are questions (`TrainableCrossEncoder`), and nothing is probed."""
-    names = ("learning_rate", "warm_up", "weight_decay", "clip", "precision", "log_every", "checkpoint_seconds")
-    often = None if config.checkpoint_steps is None else config.checkpoint_steps * queries
-    shared = {name: getattr(config, name) for name in names}
-    further = {"accumulate": accumulate, "probe_every": config.log_every, "temperature": 1.0}
-    return LoopConfig().model_copy(update={**shared, **further, "checkpoint_tokens": often})

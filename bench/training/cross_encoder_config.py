@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from bench.config.base import Config, constant, setting
-from bench.training.config import LearningRate
+from bench.config.base import Config, constant, setting, shared
+from bench.training.config import CheckpointSeconds, LearningRate, Precision, TrainSection
 
 MODEL = "model"
 """The folder that the training writes next to its log: a Hugging Face sequence classifier of one label."""
@@ -18,7 +18,7 @@ class CrossConfig(Config):
         source="ours: a pretrained scratch:2x128 then finds 4 of 5 passages of its own pairs; Gao et al. 2021: 2",
         help="how often every question is asked",
     )
-    steps: int | None = setting(None, ge=1, source="Gao et al. 2021: epochs", help="steps, in place of epochs")
+    steps: int | None = constant(None, source="Gao et al. 2021: epochs")
     queries: int = setting(
         8,
         ge=1,
@@ -44,19 +44,9 @@ class CrossConfig(Config):
     warm_up: float = constant(0.1, source="Gao et al. 2021: a tenth")
     weight_decay: float = constant(0.01, source="Gao et al. 2021")
     clip: float | None = constant(1.0, source="Gao et al. 2021, by the default of transformers' trainer")
-    precision: Literal["float32", "bfloat16"] = setting(
-        "float32",
-        source="ours: exact to resume; bfloat16 saves time on GPUs",
-        help="of the forward pass; weights, optimiser and loss stay float32",
-    )
+    precision: Precision = shared(TrainSection, "train.precision")
     log_every: int = constant(10, source="ours: as in pretraining")
-    checkpoint_seconds: float = setting(
-        60.0,
-        idle=True,
-        gt=0,
-        source="ours: what a kill may cost",
-        help="seconds between two checkpoints; changes no result",
-    )
+    checkpoint_seconds: CheckpointSeconds = shared(TrainSection, "train.checkpoint_seconds")
     checkpoint_steps: int | None = constant(None, source="ours: seconds say what a kill costs")
 
 
@@ -78,7 +68,7 @@ class RerankConfig(Config):
     mine: Literal["bm25", "none"] = setting(
         "bm25",
         source="Nogueira and Cho 2019: a first stage's ranking; trained on random negatives, it separates topics only",
-        help="where its hard negatives come from: BM25 over the pairs' own passages, in the ranks that tune.mine_* "
-        "name, or the pairs as they are",
+        help="where its hard negatives come from: BM25 over the pairs' own passages, ten of its first 100 "
+        "ranks, or the pairs as they are",
     )
     train: CrossConfig = CrossConfig()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from bench.core.contract import TrainingJob
+from bench.core.encoder_config import TrainingJob
 from bench.types import Json
 
 _memory: Any = torch.utils.deterministic  # an attribute of it is a switch, which torch does not type

@@ -91,19 +91,17 @@ def weight(count: int) -> float:
     return count * len(counts) / max(1, sum(counts))
 
 
-def candidates(keys: torch.Tensor, *, gathered: bool = True) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the keys that a process's anchors choose among, and the places of the anchors' own keys.
+def candidates(keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the keys of all processes, among which anchors choose, and the places of this process's own keys.
 
     Args:
         keys: this process's keys `[n, d]`, row i that of anchor i.
-        gathered: whether the keys of all processes are candidates.
 
     Returns:
         Candidates `[m, d]` in the order of ranks, and places `[n]`, int64, for `info_nce`'s `positives`.
     """
-    first = offset(len(keys)) if gathered else 0
-    places = torch.arange(first, first + len(keys), device=keys.device)
-    return (gather(keys) if gathered else keys), places
+    first = offset(len(keys))
+    return gather(keys), torch.arange(first, first + len(keys), device=keys.device)
 
 
 def all_reduce_sum(tensor: torch.Tensor) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 Ids that the corpus never uses cost memory, optimiser state and, in masked language modelling, most of the time, and
 learn nothing. Leaving them out approximates the softmax over the vocabulary and its random replacements; it is recorded
-(`vocabulary` among the facts of a training). Their rows come back unchanged before anyone else reads the model.
+(`vocabulary` among the metadata of a training). Their rows come back unchanged before anyone else reads the model.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
-from bench.core.contract import Contract, TrainingJob
+from bench.core.encoder_config import EncoderConfig, TrainingJob
 from bench.core.errors import UsageError
 from bench.data.corpora import tokenizer
 from bench.data.corpora.shards import Shards
@@ -117,7 +117,7 @@ def _set(model: PreTrainedModel, matrix: torch.Tensor, padding: int | None) -> N
 
 @dataclass(frozen=True)
 class TrainableEncoder:
-    """A model with the pooling of its contract. Calling it is a packed forward pass with gradients.
+    """A model with the pooling of its encoder config. Calling it is a packed forward pass with gradients.
 
     Example:
         >>> vectors = encoder([[0, 581, 2], [0, 912, 77, 2]])  # [2, d]
@@ -127,7 +127,7 @@ class TrainableEncoder:
 
     model: PreTrainedModel
     start: Path  # folder that it was loaded from, whose tokenizer and config go with the weights again
-    contract: Contract  # pooling and layer
+    encoder_config: EncoderConfig  # pooling and layer
     precision: Literal["float32", "bfloat16"] = "float32"  # of the forward pass; weights are float32
     meter: Meter = field(default_factory=Meter)  # may be shared by a second encoder
     vocabulary: Vocabulary | None = None  # ids that still have embeddings; None: all
@@ -136,10 +136,10 @@ class TrainableEncoder:
     @staticmethod
     def load(start: Path, device: str, precision: Literal["float32", "bfloat16"] = "float32") -> TrainableEncoder:
         """Load an encoder in training mode (dropout on), with its whole vocabulary; `UsageError` if it is none."""
-        contract = Contract.load(start)
-        model = load_model(start, device, pooler=contract.pooling == "pooler")
+        encoder_config = EncoderConfig.load(start)
+        model = load_model(start, device, pooler=encoder_config.pooling == "pooler")
         model.train()
-        return TrainableEncoder(model, start, contract, precision)
+        return TrainableEncoder(model, start, encoder_config, precision)
 
     @staticmethod
     def begin(start: Path, shards: Shards, config: TrainingConfig, job: TrainingJob) -> TrainableEncoder:
@@ -232,7 +232,7 @@ class TrainableEncoder:
 
         Args:
             sequences: n sequences of token ids.
-            layer: from 0, the embeddings, to the last, which is −1 too; default: the contract's.
+            layer: from 0, the embeddings, to the last, which is −1 too; default: the encoder config's.
             before: embeddings `[n, k, d]` that are put in front of each sequence; they count as tokens.
 
         Returns:
@@ -242,7 +242,7 @@ class TrainableEncoder:
             UsageError: a sequence is longer than the model has positions for.
         """
         packed = self.packed(sequences, 0 if before is None else before.shape[1])
-        return self.states(packed, self.contract.layer if layer is None else layer, before), packed
+        return self.states(packed, self.encoder_config.layer if layer is None else layer, before), packed
 
     def packed(self, sequences: Sequence[Ids], extra: int = 0) -> Packed:
         """Lay sequences end to end, with room for `extra` embeddings in front of each, and count a forward pass."""
@@ -312,5 +312,5 @@ class TrainableEncoder:
             return forward_layers(self.model, packed, layers, embeds=embeds)
 
     def _vectors(self, packed: Packed) -> torch.Tensor:
-        hidden = wide(self._layers(packed, (self.contract.layer,))[0])
-        return pool(hidden, packed, self.contract.pooling, getattr(self.model, "pooler", None))
+        hidden = wide(self._layers(packed, (self.encoder_config.layer,))[0])
+        return pool(hidden, packed, self.encoder_config.pooling, getattr(self.model, "pooler", None))

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from bench.core.contract import CONTRACT, Contract, TrainingJob
+from bench.core.encoder_config import ENCODER_CONFIG, EncoderConfig, TrainingJob
 from bench.core.errors import UsageError
 from bench.core.files import canonical, write_bytes
 from bench.core.workspace import Workspace
@@ -61,12 +61,21 @@ def fine_tune(
             "become one: type --set tune.tied=false"
         )
     encoders = DualEncoder.begin(start, passages, config, job)
-    reader = Reader(tokenizer.load(start), encoders.contract)
+    reader = Reader(tokenizer.load(start), encoders.encoder_config)
     source, held_out = _read(pairs, dev, reader, config, job.seed)
     steps = config.steps or math.ceil(config.epochs * source.per_epoch / config.accumulate)
     share = config.warm_up if config.warm_up_steps is None else config.warm_up_steps / steps
     tuning = FineTuningObjective(config, encoders)
-    facts = fit(
+    selection = None  # of the weights that are kept: the last
+    if config.selection != "last" and held_out is not None:
+        selection = WeightSelection(
+            config.selection,
+            partial(tuning.dev_loss if config.selection == "dev-loss" else tuning.dev_rank, held_out),
+            interval=config.evaluate_every or max(1, round(source.per_epoch / config.accumulate)),
+            patience=config.patience,
+            begin=config.select_from,
+        )
+    metadata = fit(
         tuning.loss,
         source,
         encoders.questions,
@@ -76,14 +85,14 @@ def fine_tune(
         modules=tuning.modules,
         probe=None if held_out is None else partial(tuning.probe, held_out.part(0, min(_PROBED, len(held_out)))),
         asam_rho=config.rho if config.optimiser == "asam" else None,
-        selection=_selection(tuning, held_out, source, config),
+        selection=selection,
         section="tune",
     )
     encoders.finish(work.out)
-    facts |= {"training_pairs": source.pair_count, "dev_pairs": 0 if held_out is None else len(held_out)}
-    facts["dev"] = "share" if dev is None else "own"
-    facts["epochs"] = round(int(str(facts["steps"])) * config.accumulate / source.per_epoch, 4)
-    return facts if tuning.scale is None else {**facts, "scale": float(tuning.scale.value.detach())}
+    metadata |= {"training_pairs": source.pair_count, "dev_pairs": 0 if held_out is None else len(held_out)}
+    metadata["dev"] = "share" if dev is None else "own"
+    metadata["epochs"] = round(int(str(metadata["steps"])) * config.accumulate / source.per_epoch, 4)
+    return metadata if tuning.scale is None else {**metadata, "scale": float(tuning.scale.value.detach())}
 
 
 @dataclass(frozen=True)
@@ -96,17 +105,17 @@ class DualEncoder:
     @staticmethod
     def begin(start: Path, passages: Path | None, config: FineTuningConfig, job: TrainingJob) -> DualEncoder:
         """Load one encoder or two, in training mode; two share a meter. `UsageError` for a folder without one."""
-        contract = config.contract(Contract.load(start))
-        questions = _load(start, contract, config, job)
+        encoder_config = config.encoder_config(EncoderConfig.load(start))
+        questions = _load(start, encoder_config, config, job)
         if config.tied:
             return DualEncoder(questions, questions)
-        passage_encoder = _load(passages or start, contract, config, job)
+        passage_encoder = _load(passages or start, encoder_config, config, job)
         return DualEncoder(questions, replace(passage_encoder, meter=questions.meter))
 
     @property
-    def contract(self) -> Contract:
+    def encoder_config(self) -> EncoderConfig:
         """How both read."""
-        return self.questions.contract
+        return self.questions.encoder_config
 
     @property
     def tied(self) -> bool:
@@ -134,13 +143,13 @@ class DualEncoder:
                     model.train(mode)
 
     def finish(self, out: Path) -> None:
-        """Write the encoder of passages where it is another one (the loop wrote that of questions), and contracts."""
+        """Write the encoder of passages where it is another (the loop wrote that of questions), and their configs."""
         folders = [out / ENCODER]
         if not self.tied:
             folders.append(out / PASSAGES)
             self.passages.save(out / PASSAGES)
         for folder in folders:
-            write_bytes(folder / CONTRACT, canonical(self.contract.dump()))
+            write_bytes(folder / ENCODER_CONFIG, canonical(self.encoder_config.dump()))
 
 
 class LearnedScale(nn.Module):
@@ -169,12 +178,12 @@ class FineTuningObjective:
         queries, passages = self.encoders(batch)  # [n, d], [m, d]
         device = queries.device
         positives, texts = (torch.from_numpy(values).to(device) for values in (batch.positives, batch.texts))
-        if self.config.gather_negatives and world_size() > 1:
+        if world_size() > 1:
             positives = positives + offset(len(passages))
             passages, texts = gather(passages), gather(texts)
         twins = copies(texts, positives)
         value = self.objective(queries, passages, positives, twins if self.config.mask_duplicates else None)
-        above = rivals(queries.detach(), passages.detach(), positives, self.encoders.contract.similarity)
+        above = rivals(queries.detach(), passages.detach(), positives, self.encoders.encoder_config.similarity)
         metrics = {"accuracy": float((above == 0).float().mean()), "duplicates": float(twins.sum())}
         if self.scale is not None:
             metrics["scale"] = float(self.scale.value.detach())
@@ -190,7 +199,7 @@ class FineTuningObjective:
         """Return the config's loss of vectors `[n, d]` and `[m, d]`, a scalar."""
         if self.scale is not None:
             return xtreme_r(queries, passages, self.scale.value, positives, forbidden=forbidden)
-        similarity, temperature = self.encoders.contract.similarity, self.config.temperature
+        similarity, temperature = self.encoders.encoder_config.similarity, self.config.temperature
         return info_nce(
             queries, passages, positives, temperature=temperature, similarity=similarity, forbidden=forbidden
         )  # DPR's, where the similarity is the dot product and the temperature 1
@@ -213,7 +222,7 @@ class FineTuningObjective:
         ranks = []
         for start in range(0, len(queries), self.config.pairs):
             some = slice(start, start + self.config.pairs)
-            ranks.append(rivals(queries[some], passages, positives[some], self.encoders.contract.similarity))
+            ranks.append(rivals(queries[some], passages, positives[some], self.encoders.encoder_config.similarity))
         return float(in_float64(torch.cat(ranks)).mean())
 
     def _mean_loss(self, held_out: Questions, queries: torch.Tensor, passages: torch.Tensor) -> float:
@@ -238,13 +247,13 @@ def rivals(
     return (scores >= scores.gather(1, positives[:, None])).sum(1) - 1  # but for itself
 
 
-def _load(folder: Path, contract: Contract, config: FineTuningConfig, job: TrainingJob) -> TrainableEncoder:
+def _load(folder: Path, encoder_config: EncoderConfig, config: FineTuningConfig, job: TrainingJob) -> TrainableEncoder:
     """Load an encoder in training mode, with a new pooler where it needs one and has none."""
-    model = backbones.load_encoder(folder, "new" if contract.pooling == "pooler" else "none", job.seed)
+    model = backbones.load_encoder(folder, "new" if encoder_config.pooling == "pooler" else "none", job.seed)
     nn.Module.to(model, job.device)
     enable(model)
     model.train()
-    return TrainableEncoder(model, folder, contract, config.precision, chunk_tokens=config.chunk_tokens)
+    return TrainableEncoder(model, folder, encoder_config, config.precision, chunk_tokens=config.chunk_tokens)
 
 
 def _in_pieces(encode: TrainableEncoder, sequences: Sequence[Ids]) -> torch.Tensor:
@@ -273,20 +282,7 @@ def _read(
     if config.selection != "last":
         raise UsageError(
             f"tune.selection={config.selection} needs held-out pairs, and of {count} training pairs none is (tune."
-            f"dev_share is {config.dev_share}, tune.dev_most {config.dev_most}); raise it, or type --set "
+            f"dev_share is {config.dev_share}, tune.dev_most {config.dev_most}); give more pairs, or type --set "
             "tune.selection=last"
         )
     return source, None
-
-
-def _selection(
-    tuning: FineTuningObjective, held_out: Questions | None, source: PairBatches, config: FineTuningConfig
-) -> WeightSelection | None:
-    """Return what chooses the weights that are kept, or None where they are the last."""
-    if config.selection == "last" or held_out is None:
-        return None
-    measure = partial(tuning.dev_loss if config.selection == "dev-loss" else tuning.dev_rank, held_out)
-    interval = config.evaluate_every or max(1, round(source.per_epoch / config.accumulate))
-    return WeightSelection(
-        config.selection, measure, interval=interval, patience=config.patience, begin=config.select_from
-    )

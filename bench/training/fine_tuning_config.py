@@ -6,7 +6,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from bench.config.base import constant, setting
-from bench.core.contract import Contract
+from bench.core.encoder_config import EncoderConfig
 from bench.core.records import Pooling
 from bench.training.config import SHORTEST, GradientBound, LearningRate, LoopConfig, WarmUpSteps, WeightDecay
 
@@ -54,15 +54,9 @@ class FineTuningConfig(LoopConfig):
         "drawn", source="Contriever's code: drawn anew each time; DPR's: the first"
     )
     mask_duplicates: bool = constant(False, source="DPR's code: they count as negatives")
-    language_pure: bool = setting(
-        False,
-        source="ours: the papers' code shuffles all pairs",
-        help="every batch is of questions of one language; false: as they come",
-    )
-    gather_negatives: bool = setting(
-        True,
-        source="DPR: the passages of all processes are candidates; here their gradients flow back as well",
-        help="with several processes, candidates are the passages of all of them",
+    language_pure: Literal[False] = constant(False, source="ours: the papers' code shuffles all pairs")
+    gather_negatives: Literal[True] = constant(
+        True, source="DPR: the passages of all processes are candidates; here their gradients flow back as well"
     )
     temperature: float = setting(
         0.05,
@@ -161,20 +155,10 @@ class FineTuningConfig(LoopConfig):
         source="DPR's NQ comes with BM25's; Contriever mines with its own first tuning",
         help="where hard negatives come from: the pairs as they are, BM25, or the encoder as it is tuned so far",
     )
-    mine_from: int = setting(
-        1, ge=1, source="ours: from the top, judged positives left out", help="first rank that is looked at"
-    )
-    mine_to: int = setting(100, ge=1, source="DPR: BM25's top 100", help="last rank that is looked at")
-    mine_margin: float | None = setting(
-        None,
-        gt=0,
-        source="ours: DPR and Contriever keep all",
-        help="candidates that score above this multiple of the positive's score are left out, as they may be right "
-        "answers; nothing: none are",
-    )
-    mine_keep: int = setting(
-        10, ge=1, source="ours: more than an epoch draws", help="hard negatives kept of a question"
-    )
+    mine_from: int = constant(1, source="ours: from the top, judged positives left out")
+    mine_to: int = constant(100, source="DPR: BM25's top 100")
+    mine_margin: float | None = constant(None, source="ours: DPR and Contriever keep all")
+    mine_keep: int = constant(10, source="ours: more than an epoch draws")
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -182,12 +166,10 @@ class FineTuningConfig(LoopConfig):
             raise ValueError("loss is xtreme-r and similarity dot; xtreme-r compares by cosine: leave similarity out")
         if self.patience is not None and self.selection == "last":
             raise ValueError("patience is given and selection is last; type --set tune.selection=dev-loss, or dev-rank")
-        if self.mine_from > self.mine_to:
-            raise ValueError(f"mine_from is {self.mine_from} and mine_to {self.mine_to}; the first is at most that")
         return self
 
-    def contract(self, base: Contract) -> Contract:
-        """Return how the tuned encoder reads texts: as the contract `base` where settings leave it open."""
+    def encoder_config(self, base: EncoderConfig) -> EncoderConfig:
+        """Return how the tuned encoder reads texts: as the encoder config `base` where settings leave it open."""
         similarity = self.similarity or ("cos" if self.loss == "xtreme-r" else base.similarity)
         return replace(
             base,

@@ -164,7 +164,7 @@ class Shape:
     eps: float  # of the normalisations
 
     @staticmethod
-    def of(config: PreTrainedConfig) -> Shape:
+    def from_config(config: PreTrainedConfig) -> Shape:
         """Return the sizes of an encoder's own layers; where its config does not name one: BERT's."""
         width = config.hidden_size
         return Shape(

@@ -49,7 +49,7 @@ class ProcessGroup:
         self._meet(_MEETING)
 
     def lead(self, request: Mapping[str, Any], advance: Advance, log: Log) -> dict[str, Json]:
-        """Train with the others, as the first; return the facts. Raises what any of them raised."""
+        """Train with the others, as the first; return the metadata. Raises what any of them raised."""
         self._number += 1
         self._store.set(f"{self._number}", canonical(request).decode())
         try:

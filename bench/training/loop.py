@@ -2,7 +2,7 @@
 
 A training that is killed at any moment and started again writes the same bytes as one that is not (on a processor, with
 the same number of threads): weights, optimiser, generators, data order and log go through every checkpoint. Only the
-facts say how long it took.
+metadata says how long it took.
 """
 
 import math
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from bench.core.contract import TrainingJob
+from bench.core.encoder_config import TrainingJob
 from bench.core.errors import UsageError
 from bench.core.files import atomic
 from bench.core.workspace import Workspace
@@ -84,7 +84,7 @@ ConfigT = TypeVar("ConfigT", bound=TrainingConfig)
 
 
 class CorpusTrainer(Generic[ConfigT]):
-    """Base of a method's trainer (`bench.core.contract.Trainer`); a subclass defines `train_on`.
+    """Base of a method's trainer (`bench.core.encoder_config.Trainer`); a subclass defines `train_on`.
 
     Example:
         >>> class Trainer(CorpusTrainer[DenseConfig]):
@@ -101,7 +101,7 @@ class CorpusTrainer(Generic[ConfigT]):
         self.config = config
 
     def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Facts:
-        """Train from `start` on `shards`; see `bench.core.contract.Trainer`."""
+        """Train from `start` on `shards`; see `bench.core.encoder_config.Trainer`."""
         corpus = Shards(shards)
         return self.train_on(TrainableEncoder.begin(start, corpus, self.config, job), corpus, job, work)
 
@@ -451,9 +451,9 @@ class _TrainingLoop(Generic[ModelT, B]):
         self.save_seconds = self.saved[1] - began
 
     def finish(self) -> dict[str, Json]:
-        """Write model and log; return the facts."""
+        """Write model and log; return the metadata."""
         progress, meter, vocabulary = self.progress, self.encoder.meter, self.encoder.vocabulary
-        costs = self.costs.facts()
+        costs = self.costs.metadata()
         self.source.shards.see(union(self.source.shards.seen()))
         (costs["device_seconds"],) = sums([costs["device_seconds"]])
         if self.selection is not None:
@@ -473,8 +473,8 @@ class _TrainingLoop(Generic[ModelT, B]):
             "loss": progress.loss,
             "warnings": progress.warnings,
             "without_gradient": sorted(self.params_without_grad),
-            "vocabulary": None if vocabulary is None else {"kept": len(vocabulary.ids), "of": len(vocabulary.small)},
+            "vocabulary": None if vocabulary is None else {"kept": len(vocabulary.ids), "total": len(vocabulary.small)},
             **costs,
             "tokens_per_second": round(meter.tokens / max(costs["seconds"], 1e-3)),
-            **({} if self.selection is None else {"selection": self.selection.facts()}),
+            **({} if self.selection is None else {"selection": self.selection.metadata()}),
         }

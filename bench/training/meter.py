@@ -82,7 +82,7 @@ class Costs:
         busy = time.process_time() - self._begun[1] if self._device.type == "cpu" else wall
         return self._before[0] + wall, self._before[1] + busy
 
-    def facts(self) -> dict[str, float]:
+    def metadata(self) -> dict[str, float]:
         """Return seconds, device_seconds and peak_memory_bytes: allocated on the GPU, or resident in this process."""
         seconds, busy = self.spent()
         if self._device.type == "cuda":

@@ -44,7 +44,7 @@ class Masking:
     random: float  # of the hidden tokens, replaced from the pool; all others are masked
 
     @staticmethod
-    def of(shards: Shards, config: MaskConfig) -> Masking:
+    def for_corpus(shards: Shards, config: MaskConfig) -> Masking:
         """Mask as the config says, with the ids of a corpus; `UsageError` where its tokenizer has no mask token."""
         if "mask" not in shards.special:
             raise UsageError(
@@ -185,7 +185,6 @@ def mlm_loss(
     *,
     vectors: torch.Tensor | None = None,
     before: torch.Tensor | None = None,
-    reduction: MlmReduction = "token_mean",
 ) -> torch.Tensor:
     """Run masked sequences through an encoder, to its last layer, and predict what was hidden.
 
@@ -197,10 +196,9 @@ def mlm_loss(
         masked: n sequences with hidden tokens.
         vectors: are added to the hidden states of their sequences, `[n, d]`.
         before: embeddings that are put in front of each sequence, `[n, k, d]`.
-        reduction: as in `masked_prediction`.
 
     Returns:
-        The loss, a scalar.
+        The mean loss of the hidden tokens, a scalar.
 
     Example:
         >>> head = MlmHead.for_(encoder)
@@ -230,8 +228,7 @@ def mlm_loss(
     losses = torch.cat(parts)  # [m], chunk by chunk
     count, width = encode.embeddings.shape
     encode.meter.multiplied(len(losses) * width * (width + count), recomputed=encode.chunked)
-    units = len(losses) if reduction == "token_mean" else len(masked)
-    return losses.sum() / max(1, units) * weight(units)
+    return losses.sum() / max(1, len(losses)) * weight(len(losses))
 
 
 @dataclass(frozen=True)
@@ -284,7 +281,7 @@ class MaskedBlocks(RandomSource[Shards, Documents]):
     def __init__(self, shards: Shards, config: TrainingConfig, mlm: BlocksConfig, seed: int) -> None:
         super().__init__(shards, Documents(shards, config, least=1, seed=seed, batch=mlm.sequences))
         self._mlm = mlm
-        self._masking = Masking.of(shards, mlm)
+        self._masking = Masking.for_corpus(shards, mlm)
 
     def batch(self, rng: np.random.Generator) -> Masked:
         """Return stretches of documents, of one language where the config wants that."""

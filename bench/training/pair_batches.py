@@ -87,11 +87,11 @@ class SeenTexts:
 
 
 class PairReader:
-    """Reads pairs as token ids, as the encoder's contract has it, but for question marks, which the config decides."""
+    """Reads pairs as token ids, as the encoder's config has it, but for question marks, which the config decides."""
 
     def __init__(self, pairs: StoredPairs, reader: Reader, config: FineTuningConfig) -> None:
-        contract = replace(reader.contract, question_mark=not config.question_mark)
-        self.pairs, self.reader, self.config = pairs, replace(reader, contract=contract), config
+        encoder_config = replace(reader.encoder_config, question_mark=not config.question_mark)
+        self.pairs, self.reader, self.config = pairs, replace(reader, encoder_config=encoder_config), config
         self.coverage = SeenTexts(pairs)
 
     def read(
@@ -134,16 +134,14 @@ class PairBatches:
 
     def __init__(self, reader: PairReader, numbers: Numbers, seed: int) -> None:
         self._reader, self._numbers, self._seed, self._config = reader, numbers, seed, reader.config
-        least, groups = 2 * world_size(), [numbers]
-        if self._config.language_pure:
-            groups = [np.intersect1d(numbers, reader.pairs.of(language)) for language in reader.pairs.languages]
-        self._groups = [group for group in groups if len(group) >= least]  # each of pairs that may share a batch
-        if not self._groups:
+        least = 2 * world_size()
+        if len(numbers) < least:
             raise UsageError(
-                f"found {len(numbers)} training pairs, expected at least {least}"
-                + (" of one language" if self._config.language_pure else "")
-                + ": a question's negatives are the passages of others; lower tune.dev_share, or give more pairs"
+                f"found {len(numbers)} training pairs, expected at least {least}: a question's negatives are the "
+                "passages of others; give more pairs"
             )
+        # questions in a batch of all processes: as many for each, and none twice
+        self._size = min(self._config.pairs, len(numbers) // world_size()) * world_size()
         self._epoch, self._at = 0, 0
         self._order: tuple[int, list[Numbers]] = (-1, [])
 
@@ -155,12 +153,12 @@ class PairBatches:
     @property
     def per_epoch(self) -> int:
         """Number of batches in an epoch."""
-        return sum(math.ceil(len(group) / self._size(group)) for group in self._groups)
+        return math.ceil(len(self._numbers) / self._size)
 
     @property
     def pair_count(self) -> int:
-        """Number of pairs in an epoch: all, but for those of languages with too few to make a batch."""
-        return sum(map(len, self._groups))
+        """Number of pairs in an epoch."""
+        return len(self._numbers)
 
     def batch(self, rng: np.random.Generator) -> Questions:
         """Return this process's part of the next batch; chance is the epoch's, not `rng`."""
@@ -184,23 +182,12 @@ class PairBatches:
         """Go on where `state` was taken."""
         self._epoch, self._at = int(state["epoch"]), int(state["at"])
 
-    def _size(self, group: Numbers) -> int:
-        """Questions in a batch of all processes: as many for each, and none twice."""
-        return min(self._config.pairs, len(group) // world_size()) * world_size()
-
     def _batches_of(self, epoch: int) -> list[Numbers]:
+        """Return the numbers of each batch of an epoch; the last one begins from the front again where it lacks."""
         if self._order[0] != epoch:
             chance = np.random.default_rng([self._seed, _ORDER, epoch])
-            batches: list[Numbers] = []
-            for group in self._groups:
-                size = self._size(group)
-                count = math.ceil(len(group) / size)
-                batches.extend(
-                    np.resize(chance.permutation(group), (count, size))
-                )  # from the front again where it lacks
-            if len(self._groups) > 1:
-                batches = [batches[at] for at in chance.permutation(len(batches)).tolist()]
-            self._order = (epoch, batches)
+            shuffled = chance.permutation(self._numbers)
+            self._order = (epoch, [*np.resize(shuffled, (self.per_epoch, self._size))])
         return self._order[1]
 
     def _passages_of(self, number: int) -> list[tuple[int, int]]:

@@ -27,7 +27,7 @@ from typing import Any, TextIO
 
 from bench.config.base import Config
 from bench.core.children import child
-from bench.core.contract import TrainingJob
+from bench.core.encoder_config import TrainingJob
 from bench.core.errors import BenchError, UsageError
 from bench.core.files import canonical, write_bytes
 from bench.core.machine import end_with_parent
@@ -42,10 +42,10 @@ _TAIL = 15  # lines of a failed process's output that are shown
 def train_on_several(
     trainer: str | None, config: Config, folders: Mapping[str, Path], job: TrainingJob, work: Workspace, processes: int
 ) -> Mapping[str, Json]:
-    """Run a training on `processes` processes, and return the facts of the first one.
+    """Run a training on `processes` processes, and return the metadata of the first one.
 
     Args:
-        trainer: config → `bench.core.contract.Trainer`, as `package.module:Name`; None: `fine_tune`.
+        trainer: config → `bench.core.encoder_config.Trainer`, as `package.module:Name`; None: `fine_tune`.
         config: its config; every process makes it anew from its values.
         folders: its inputs by the names of `Trainer.train`'s or `fine_tune`'s arguments.
         job: as of one process. On `cuda` each has the device of its number.
@@ -70,7 +70,7 @@ def train_on_several(
             arguments = __name__, str(folder), str(rank)
             workers.append(stack.enter_context(child(*arguments, stderr=log, environment=loopback)))
             threading.Thread(target=_listen, args=(rank, workers[rank], reports), daemon=True).start()
-        facts: dict[int, Mapping[str, Json]] = {}
+        metadata: dict[int, Mapping[str, Json]] = {}
         ended = set[int]()
         while len(ended) < processes:
             rank, kind, value = reports.get()
@@ -78,15 +78,17 @@ def train_on_several(
                 work.advance(value)
             elif kind == "log":
                 work.log(value)
-            elif kind == "facts":
-                facts[rank] = value
+            elif kind == "metadata":
+                metadata[rank] = value
             elif kind == "error":
                 raise raised(*value)
-            elif rank in facts and not value:
+            elif rank in metadata and not value:
                 ended.add(rank)
             else:
-                raise _death(rank, value, folder / f"{rank}.log")
-        return {**facts[0], "processes": processes}
+                ended_by = f"ended with exit status {value}" if value >= 0 else f"was ended by {Signals(-value).name}"
+                lines = (folder / f"{rank}.log").read_text("utf-8", "replace").splitlines()[-_TAIL:]
+                raise UsageError(f"process {rank} of the training {ended_by}; its last lines:\n" + "\n".join(lines))
+        return {**metadata[0], "processes": processes}
 
 
 def _listen(rank: int, worker: Popen[bytes], reports: "SimpleQueue[tuple[int, str, Any]]") -> None:
@@ -95,13 +97,6 @@ def _listen(rank: int, worker: Popen[bytes], reports: "SimpleQueue[tuple[int, st
     for line in worker.stdout:
         reports.put((rank, *json.loads(line)))
     reports.put((rank, "end", worker.wait()))
-
-
-def _death(rank: int, status: int, log: Path) -> UsageError:
-    """Return the error for a process that ended before its work was done, whatever its exit status."""
-    ended = f"ended with exit status {status}" if status >= 0 else f"was ended by {Signals(-status).name}"
-    lines = log.read_text("utf-8", "replace").splitlines()[-_TAIL:]
-    return UsageError(f"process {rank} of the training {ended}; its last lines:\n" + "\n".join(lines))
 
 
 def _report(stream: TextIO, kind: str, value: Any) -> None:
@@ -118,7 +113,7 @@ def main(folder: Path, rank: int) -> None:
     request = json.loads((folder / "request.json").read_bytes())
     advance, log = partial(report, "advance"), partial(report, "log")
     try:
-        report("facts", run_worker(request, rank, rank, folder, advance, log, lambda: meeting))
+        report("metadata", run_worker(request, rank, rank, folder, advance, log, lambda: meeting))
     except BenchError as error:
         report("error", [type(error).__name__, str(error)])
 

@@ -12,7 +12,7 @@ from typing import Any
 from warnings import catch_warnings, filterwarnings
 
 from bench.config.base import Config
-from bench.core.contract import TrainingJob
+from bench.core.encoder_config import TrainingJob
 from bench.core.errors import BenchError, PluginError, UsageError
 from bench.core.workspace import Advance, Log, Parts, Workspace, noop
 from bench.types import Json
@@ -39,7 +39,7 @@ def training_request(
 def run_worker(
     request: Mapping[str, Any], rank: int, local: int, folder: Path, advance: Advance, log: Log, meet: Meet
 ) -> dict[str, Json]:
-    """Train as one process of several; return the facts.
+    """Train as one process of several; return the metadata.
 
     Args:
         request: what to do, as `training_request` returns it.
@@ -77,13 +77,13 @@ def run_worker(
             filterwarnings("ignore", "torch.distributed.nn.functional", FutureWarning)  # torch has no public successor
             space = Workspace(out, Parts(parts), advance, log)
             if request["trainer"]:
-                facts = resolve_name(request["trainer"])(config).train(**folders, job=job, work=space)
+                metadata = resolve_name(request["trainer"])(config).train(**folders, job=job, work=space)
             else:
-                facts = fine_tune(**folders, config=config, job=job, work=space)
+                metadata = fine_tune(**folders, config=config, job=job, work=space)
         dist.barrier()
     finally:
         dist.destroy_process_group()
-    return dict(facts)
+    return dict(metadata)
 
 
 def raised(kind: str, message: str) -> BenchError:

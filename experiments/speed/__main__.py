@@ -29,7 +29,7 @@ LIBRARIES = ("torch", "transformers", "sentence-transformers", "faiss-cpu", "bm2
 
 def rows(full: bool = False) -> dict[str, Row]:
     """Return every row by its name; `full` takes the larger sizes."""
-    return {**dense.ROWS, **lexical.rows(100_000 if full else 30_000), **commands.ROWS}
+    return {**dense.rows(512), **lexical.rows(100_000 if full else 30_000), **commands.ROWS}
 
 
 def line(name: str, row: Row, measured: dict[str, Any]) -> str:

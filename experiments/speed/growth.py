@@ -67,12 +67,12 @@ def main(work: str, size: int, folder: Path) -> None:
             index(texts, folder)
         elif work == "prepare":
             stage = Prepare(
-                backbone=None, corpus=None, settings=PrepareConfig(), documents=documents(corpus), of="zipf"
+                backbone=None, corpus=None, settings=PrepareConfig(), documents=documents(corpus), corpus_name="zipf"
             )
             (folder / "out").mkdir()
             began = time.process_time()
-            facts = stage.run(Workspace(folder / "out", Parts(folder / "parts")), {})
-            size = int(str(facts["tokens"]))
+            metadata = stage.run(Workspace(folder / "out", Parts(folder / "parts")), {})
+            size = int(str(metadata["tokens"]))
         else:
             sizes = BertConfig(hidden_size=64, num_hidden_layers=1, num_attention_heads=2, intermediate_size=128)
             BertModel(sizes).save_pretrained(start := minilm(folder))  # with MiniLM's tokenizer

@@ -1,11 +1,11 @@
 """Ablation pages: a grid in the paper's own table shape, next to ours; mini data in a tree of their own.
 
 A result is a cell's where it is of the grid's method and bears the cell's name (`ccp@table5=no-bn`). Numbers of one
-kind of data, suite and setting share a table; only the order of the cells is compared with the paper.
+kind of data, suite and regime share a table; only the order of the cells is compared with the paper.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.config.fields import flat
 from bench.config.grids import CellReference, reported
@@ -22,13 +22,13 @@ from leaderboard.site.text import slug
 
 @dataclass(frozen=True)
 class Run:
-    """A grid as it came out on one suite, in one setting, on one kind of data.
+    """A grid as it came out on one suite, in one regime, on one kind of data.
 
     Args:
         data: kind of data.
         suite: canonical name.
         proxy_for: the benchmark that the suite is a proxy for, empty for a benchmark itself.
-        setting: its setting.
+        regime: its regime.
         source: what ours is: a task, an average, or the mean of some tasks.
         measure: of ours.
         lines: one a cell, in the grid's order.
@@ -38,7 +38,7 @@ class Run:
     data: str
     suite: str
     proxy_for: str
-    setting: str
+    regime: str
     source: str
     measure: str
     lines: tuple[CellResult, ...]
@@ -65,12 +65,22 @@ class PresetGrid:
         name: of the preset.
         preset: the preset.
         runs: as it came out here.
+        data: of a page of the grid, the kind of data of ours.
+        proxy_for: the benchmark that ours are of a proxy for, empty for a benchmark itself.
     """
 
     method: str
     name: str
     preset: Preset
     runs: tuple[Run, ...]
+    data: str = FIRST
+    proxy_for: str = ""
+
+    @property
+    def stem(self) -> str:
+        """Path of its page, without the ending."""
+        name = "-".join(map(slug, filter(None, (self.method, self.name, self.proxy_for))))
+        return f"{Tree(self.data, self.proxy_for).folder}ablations/{name}"
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -120,7 +130,7 @@ def axes(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None
 
 
 def _runs(results: Sequence[Result], method: str, name: str, preset: Preset) -> list[Run]:
-    """Lay out what there is of a grid, one table a kind of data, suite and setting.
+    """Lay out what there is of a grid, one table a kind of data, suite and regime.
 
     Cells that have nothing here are lines without ours. The measure is the grid's own on its own suite, elsewhere the
     suite's primary one; all lines of a table are values of one source, the most frequent.
@@ -136,12 +146,12 @@ def _runs(results: Sequence[Result], method: str, name: str, preset: Preset) -> 
     for result in results:
         content = result.content.tested()
         if content.system.method == method and content.system.label in labels and content.tasks:
-            key = (content.data, content.suite.name, content.suite.stands_for, content.setting)
+            key = (content.data, content.suite.name, content.suite.proxy_for, content.regime)
             groups.setdefault(key, []).append(content)
     tables = []
-    for (data, suite, proxy_for, setting), group in sorted(groups.items()):
-        legs = next(iter(group[0].tasks.values()))
-        usual = group[0].suite.primary or next(iter(next(iter(legs.values())).measures))
+    for (data, suite, proxy_for, regime), group in sorted(groups.items()):
+        subsets = next(iter(group[0].tasks.values()))
+        usual = group[0].suite.primary or next(iter(next(iter(subsets.values())).measures))
         measure = (preset.measure if suite == preset.suite else "") or usual
         runs: dict[tuple[str, int], GridRun] = {}
         for content in group:
@@ -153,16 +163,16 @@ def _runs(results: Sequence[Result], method: str, name: str, preset: Preset) -> 
         grid = Grid(tuple(run for run in runs.values() if run.where == source))
         lines = grid.against(reported(preset), {cell: label for label, cell in labels.items()})
         measured = [line for line in lines if line.ours is not None]
-        tables.append(Run(data, suite, proxy_for, setting, source, measure, lines, direction(measured)))
+        tables.append(Run(data, suite, proxy_for, regime, source, measure, lines, direction(measured)))
     return tables
 
 
 def _value(content: Content, preset: Preset, measure: str) -> tuple[str, float] | None:
     """Return the source of a cell's value and the value: the grid's task, the headline average, or the tasks' mean."""
     tasks = {
-        task: sum(leg.measures[measure] for leg in legs.values()) / len(legs)
-        for task, legs in content.tasks.items()
-        if all(measure in leg.measures for leg in legs.values())
+        task: sum(subset.measures[measure] for subset in subsets.values()) / len(subsets)
+        for task, subsets in content.tasks.items()
+        if all(measure in subset.measures for subset in subsets.values())
     }
     for task, value in tasks.items():
         if preset.task and bare(task) == f"{preset.suite}/{preset.task}":
@@ -176,25 +186,6 @@ def _value(content: Content, preset: Preset, measure: str) -> tuple[str, float] 
     return (f"mean of {len(tasks)} tasks" if more else first), sum(tasks.values()) / len(tasks)
 
 
-@dataclass(frozen=True)
-class GridPage:
-    """A page of a grid.
-
-    Args:
-        grid: the grid.
-        data: kind of data of ours.
-        proxy_for: the benchmark that ours are of a proxy for, empty for a benchmark itself.
-        runs: as it came out on these data.
-        stem: path of the page, without the ending.
-    """
-
-    grid: PresetGrid
-    data: str
-    proxy_for: str
-    runs: tuple[Run, ...]
-    stem: str
-
-
 def files(site: Site, renderer: Renderer) -> Files:
     """Yield `ablations/index.html`, and for every grid a page of official data and one of each kind that it ran on.
 
@@ -202,24 +193,22 @@ def files(site: Site, renderer: Renderer) -> Files:
     """
     grid_pages = []
     for grid in grids(site):
-        name = f"{slug(grid.method)}-{slug(grid.name)}"
         for data, proxy_for in dict.fromkeys([(FIRST, ""), *((run.data, run.proxy_for) for run in grid.runs)]):
             runs = tuple(run for run in grid.runs if (run.data, run.proxy_for) == (data, proxy_for))
-            stem = f"{Tree(data, proxy_for).folder}ablations/{name}{f'-{slug(proxy_for)}' if proxy_for else ''}"
-            grid_pages.append(GridPage(grid, data, proxy_for, runs, stem))
+            grid_pages.append(replace(grid, runs=runs, data=data, proxy_for=proxy_for))
     if not grid_pages:
         return
     if not any(page.runs for page in grid_pages):
         renderer.empty.add("ablations/index.html")
-    yield renderer.file("ablations.html", "ablations/index", title="Ablations", pages=grid_pages)
-    for page in grid_pages:
-        yield renderer.file(
+    yield renderer.page("ablations.html", "ablations/index", title="Ablations", pages=grid_pages)
+    for grid in grid_pages:
+        siblings = [page for page in grid_pages if (page.method, page.name) == (grid.method, grid.name)]
+        yield renderer.page(
             "ablation.html",
-            page.stem,
-            title=f"{page.grid.method}/{page.grid.name}",
-            of=Tree(page.data, page.proxy_for),
-            page=page,
-            grid=page.grid,
-            cells={cell.name: cell for cell in page.grid.preset.cells},
-            others=[sibling for sibling in grid_pages if sibling.grid is page.grid and sibling is not page],
+            grid.stem,
+            title=f"{grid.method}/{grid.name}",
+            of=Tree(grid.data, grid.proxy_for),
+            grid=grid,
+            cells={cell.name: cell for cell in grid.preset.cells},
+            others=[page for page in siblings if page is not grid],
         )

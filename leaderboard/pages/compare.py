@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from bench.evaluation.compare.fairness import warnings
+from bench.evaluation.compare.fairness import pair_warnings
 from bench.evaluation.significance.families import LEVEL, Family
 from bench.evaluation.tables import DIGITS, Table, chance_text, encoded, plain_columns
 from leaderboard.site import captions, text
 from leaderboard.site.boards import Board
-from leaderboard.site.perquery import LARGEST, as_script, leg_name
+from leaderboard.site.perquery import LARGEST, as_script, subset_name
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.rows import Entry, by_board, by_tree
 from leaderboard.site.site import Site
@@ -45,7 +45,7 @@ def files(site: Site, renderer: Renderer) -> Files:
             yield from _board(renderer, rows)
         if groups:
             boards = [rows[0].board for rows in groups]
-            yield renderer.file(
+            yield renderer.page(
                 "compares.html",
                 f"{tree.folder}compare/index",
                 title=tree.titled("Compare two systems"),
@@ -78,15 +78,17 @@ def _board(renderer: Renderer, rows: Sequence[Entry]) -> Files:
         yield f"{entry.inside}data/pairs/{entry.id}.js", script
     ranked_pairs = list(ranks.pairs())
     names = {column.task: column.name for column in board.columns}
-    legs = [(task, leg) for task, by_leg in rows[0].system.first.content.tasks.items() for leg in by_leg]
+    subsets = [(task, subset) for task, by_subset in rows[0].system.first.content.tasks.items() for subset in by_subset]
     page_data = {  # what the script needs before two rows are chosen
         "data": f"{'../' * stem.count('/')}{rows[0].inside}data/",
         "measure": board.measure,
         "tasks": [column.name for column in board.columns],
-        "legs": [[leg_name(task, leg), f"{names.get(task, task)} {leg}".strip()] for task, leg in legs],
+        "subsets": [
+            [subset_name(task, subset), f"{names.get(task, task)} {subset}".strip()] for task, subset in subsets
+        ],
         "rows": [{"slug": text.slug(entry.row.name), "name": entry.row.name, "id": entry.id} for entry in rows],
     }
-    yield renderer.file(
+    yield renderer.page(
         "compare.html",
         stem,
         title=f"Compare · {captions.heading(board)}",
@@ -139,7 +141,7 @@ def _pairs(entry: Entry, below: Sequence[Entry], headline: Numbers, tasks: Seque
             lower.id: {
                 "whole": headline[entry.row.name, lower.row.name],
                 "tasks": [_task(task, entry.row.name, lower.row.name) for task in tasks],
-                "doubts": warnings([entry.side, lower.side]) if doubted else [],
+                "doubts": [*pair_warnings(entry.system.side, lower.system.side)] if doubted else [],
             }
             for lower in below
         },
@@ -176,8 +178,8 @@ def _task(numbers: Numbers, first: str, second: str) -> list[int | str | None] |
 def _csv(board: Board) -> bytes:
     """Write all pairs of a board as CSV, fractions; of a board with very many those of the headline alone."""
     numbers = ("difference", "low", "high", "p", "adjusted", "detectable", *_COUNTS)
-    heads = plain_columns("data", "suite", "setting", "measure", "task", "system", "other", *numbers)
-    identity = (board.data, board.suite, board.setting, board.measure)
+    heads = plain_columns("data", "suite", "regime", "measure", "task", "system", "other", *numbers)
+    identity = (board.data, board.suite, board.regime, board.measure)
     families = [board.tests.ranks, *([board.tests.cells] if len(board.tests.cells.decided) <= _LISTED else [])]
     rows = []
     for tests in families:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from markupsafe import Markup
 
@@ -13,7 +13,6 @@ from bench.evaluation.svg import Axis, Plane, axis, circle, element, figure, sho
 from bench.evaluation.svg import text as svg_text
 from bench.evaluation.tables import duration
 from leaderboard.site import captions, text
-from leaderboard.site.boards import Board
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.rows import Entry, by_board, by_tree
 from leaderboard.site.site import Site
@@ -25,33 +24,6 @@ MOST_LABELS = 30
 _UNITS = {1: (0.01, 0.1, 1, 3, 10, 30), 60: (1, 3, 10, 30), 3_600: (1, 3, 10, 30, 100, 300, 1_000, 10_000)}
 _TICKS = [math.log10(unit * count) for unit, counts in _UNITS.items() for count in counts]
 _LABEL, _LINE = 40, 13  # characters of a name next to its mark, and the height of a line
-
-
-@dataclass(frozen=True)
-class CostSection:
-    """A board on the page.
-
-    Args:
-        board: the board.
-        suite: path of its page.
-        title: its title.
-        sentence: what the frontier says.
-        drawing: all rows that have a score.
-        rows: those that are listed, with their number in the drawing, the cheapest first.
-        best: names of those on the frontier.
-        more: number of rows that are not listed.
-        unnamed: number of points that have no name in the drawing.
-    """
-
-    board: Board
-    suite: str
-    title: str
-    sentence: str
-    drawing: Markup
-    rows: Sequence[tuple[int, Entry]]
-    best: frozenset[str]
-    more: int
-    unnamed: int
 
 
 def files(site: Site, renderer: Renderer) -> Files:
@@ -72,7 +44,7 @@ def files(site: Site, renderer: Renderer) -> Files:
             if any(entry.row.cost.seconds for entry in rows)
         ]
         if sections:
-            yield renderer.file(
+            yield renderer.page(
                 "cost.html",
                 f"{tree.folder}cost",
                 title=tree.titled("Quality against cost"),
@@ -81,25 +53,31 @@ def files(site: Site, renderer: Renderer) -> Files:
             )
 
 
-def _section(entries: Sequence[Entry], *, all_rows: bool) -> CostSection:
-    """Return a board's section, which lists all rows or those of the frontier."""
+def _section(entries: Sequence[Entry], *, all_rows: bool) -> dict[str, Any]:
+    """Return a board's section, which lists all rows or those of the frontier.
+
+    Returns:
+        What the template shows: the board, the path of its page (`suite`), title and sentence; the drawing of all rows
+        that have a score; the rows that are listed, with their number in the drawing, the cheapest first; the names
+        on the frontier (`best`); and how many rows are not listed (`more`), or have no name in the drawing (`unnamed`).
+    """
     board = entries[0].board
     points = [Point(entry.row.name, entry.row.cost.seconds, entry.row.score or 0.0) for entry in entries]
     best = frozenset(point.name for point in frontier(points))
     rows = sorted(enumerate(entries), key=lambda pair: (pair[1].row.cost.seconds or 0.0, pair[1].row.name))
     listed = rows if all_rows else [pair for pair in rows if pair[1].row.name in best]
     title = captions.heading(board)
-    return CostSection(
-        board=board,
-        suite=f"{board.stem}.html",
-        title=title,
-        sentence=sentence(points),
-        drawing=draw(points, f"{title}: {board.measure} against seconds of training. {sentence(points)}"),
-        rows=listed,
-        best=best,
-        more=len(rows) - len(listed),
-        unnamed=len(rows) - len(best) if len(rows) > MOST_LABELS else 0,
-    )
+    return {
+        "board": board,
+        "suite": f"{board.stem}.html",
+        "title": title,
+        "sentence": sentence(points),
+        "drawing": draw(points, f"{title}: {board.measure} against seconds of training. {sentence(points)}"),
+        "rows": listed,
+        "best": best,
+        "more": len(rows) - len(listed),
+        "unnamed": len(rows) - len(best) if len(rows) > MOST_LABELS else 0,
+    }
 
 
 def sentence(points: Sequence[Point]) -> str:

@@ -1,15 +1,17 @@
-"""The first page of every tree: suites and systems in a grid for each setting, the newest rows, and how to cite."""
+"""The first page of every tree: suites and systems in a grid for each regime, the newest rows, and how to cite."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bench.evaluation.measures.aggregate import mean
 from bench.evaluation.tables import visible
+from bench.types import REGIMES
 from leaderboard.site import captions, text
 from leaderboard.site.boards import FIRST, OFFICIAL, Board, Row, Tree
-from leaderboard.site.render import Files, Renderer
-from leaderboard.site.site import SETTINGS, Site
+from leaderboard.site.render import Files, Page, Renderer
+from leaderboard.site.site import Site
 
 GRID = 40
 """Rows of a grid, those in most best groups first; the suites' own pages show all."""
@@ -21,7 +23,7 @@ _PROXIES = "other benchmarks"
 
 @dataclass(frozen=True)
 class SystemLine:
-    """A system in a setting.
+    """A system in a regime.
 
     Args:
         name: its label.
@@ -42,40 +44,12 @@ class SystemLine:
     seconds: float | None
 
 
-@dataclass(frozen=True)
-class SettingGrid:
-    """A setting: boards as columns, systems as rows.
-
-    Args:
-        setting: its name.
-        boards: its boards.
-        lines: of systems, those in most best groups first.
-        more: number of further systems.
-        sentence: which systems are in most best groups.
-    """
-
-    setting: str
-    boards: tuple[Board, ...]
-    lines: tuple[SystemLine, ...]
-    more: int
-    sentence: str
-
-
-@dataclass(frozen=True)
-class NewRow:
-    """A row that the site first showed on a day."""
-
-    day: str
-    title: str
-    page: str
-
-
 def files(site: Site, renderer: Renderer) -> Files:
     """Yield the first page of every tree, and the glossary.
 
     Without official data, the root's first page shows what the next tree's shows, if that is not one of proxies.
     """
-    yield renderer.file("glossary.html", "glossary", title="Glossary")
+    yield renderer.page("glossary.html", "glossary", title="Glossary")
     by_tree: dict[Tree, list[Board]] = {OFFICIAL: []}
     for board in site.boards:
         by_tree.setdefault(Tree(board.data, _PROXIES if board.proxy_for else ""), []).append(board)
@@ -87,10 +61,10 @@ def files(site: Site, renderer: Renderer) -> Files:
     for tree, tree_boards in by_tree.items():
         if tree_boards or not root:
             for stem in (f"{tree.folder}index", *(["index"] if tree == root else [])):
-                yield f"{stem}.html", _index(renderer, tree, tree_boards, list(by_tree), stem)
+                yield _index(renderer, tree, tree_boards, list(by_tree), stem)
 
 
-def _index(renderer: Renderer, tree: Tree, tree_boards: Sequence[Board], trees: Sequence[Tree], stem: str) -> bytes:
+def _index(renderer: Renderer, tree: Tree, tree_boards: Sequence[Board], trees: Sequence[Tree], stem: str) -> Page:
     """Render the first page of a tree.
 
     Args:
@@ -102,10 +76,10 @@ def _index(renderer: Renderer, tree: Tree, tree_boards: Sequence[Board], trees: 
     """
     catalogue = renderer.site.catalogue.suites
     kinds = {tree: f"{tree.data} data{', substitutes' if tree.proxy_for else ''}" for tree in trees}
-    settings = [setting for setting in SETTINGS if any(board.setting == setting for board in tree_boards)]
+    regimes = [regime for regime in REGIMES if any(board.regime == regime for board in tree_boards)]
     by_suite: dict[str, dict[str, Board]] = defaultdict(dict)
     for board in tree_boards:
-        by_suite[board.suite][board.setting] = board
+        by_suite[board.suite][board.regime] = board
     links = [(kind, f"{sibling.folder}index.html") for sibling, kind in kinds.items()]
     return renderer.page(
         "index.html",
@@ -114,11 +88,11 @@ def _index(renderer: Renderer, tree: Tree, tree_boards: Sequence[Board], trees: 
         title="retrieval-bench" if stem == "index" else f"retrieval-bench · {kinds[tree]}",
         kind=kinds[tree],
         inside=tree.folder,
-        grids=[_grid(setting, [board for board in tree_boards if board.setting == setting]) for setting in settings],
-        settings=settings,
+        grids=[_grid(regime, [board for board in tree_boards if board.regime == regime]) for regime in regimes],
+        regimes=regimes,
         suites=[
-            (next(iter(by_setting.values())), [by_setting.get(setting) for setting in settings])
-            for by_setting in by_suite.values()
+            (next(iter(by_regime.values())), [by_regime.get(regime) for regime in regimes])
+            for by_regime in by_suite.values()
         ],
         news=new_rows(renderer.site, tree_boards)[:NEWEST],
         trees=[(kind, path) for kind, path in links if path not in {f"{stem}.html", f"{tree.folder}index.html"}],
@@ -130,26 +104,30 @@ def _index(renderer: Renderer, tree: Tree, tree_boards: Sequence[Board], trees: 
     )
 
 
-def new_rows(site: Site, tree_boards: Sequence[Board]) -> list[NewRow]:
-    """Return the rows of some boards whose first day is known, the newest first."""
+def new_rows(site: Site, tree_boards: Sequence[Board]) -> list[dict[str, str]]:
+    """Return day, title and page of the rows of some boards whose first day is known, the newest first."""
     news = []
     for board in tree_boards:
         for row in board.all_rows:
             if day := site.first_day(board, row):
                 score = f": {text.number(row.score)} {board.measure}" if row.score is not None else ""
-                title = f"{row.name} on {captions.title(board)}, {board.setting}{score}"
-                news.append(NewRow(day, visible(title), f"{board.stem}.html"))
-    return sorted(news, key=lambda row: (row.day, row.title), reverse=True)
+                title = f"{row.name} on {captions.title(board)}, {board.regime}{score}"
+                news.append({"day": day, "title": visible(title), "page": f"{board.stem}.html"})
+    return sorted(news, key=lambda row: (row["day"], row["title"]), reverse=True)
 
 
-def _grid(setting: str, setting_boards: Sequence[Board]) -> SettingGrid:
-    """Return the systems of a setting with their rows on every suite.
+def _grid(regime: str, regime_boards: Sequence[Board]) -> dict[str, Any]:
+    """Return the systems of a regime with their rows on every suite.
 
     Systems are ordered by the number of suites in whose best group they are, then by the number of suites that rank
     them, then by the mean of the middle of their rank intervals. Scores of different suites are never averaged.
+
+    Returns:
+        What the template shows: the setting, its boards as columns, the lines of systems, how many more there are, and
+        which systems are in most best groups (`sentence`).
     """
     by_system: dict[str, dict[str, Row]] = defaultdict(dict)
-    for board in setting_boards:
+    for board in regime_boards:
         for row in board.all_rows:
             by_system[row.name][board.stem] = row
     lines = []
@@ -167,12 +145,13 @@ def _grid(setting: str, setting_boards: Sequence[Board]) -> SettingGrid:
         lines.append(line)
     lines.sort(key=lambda line: (-line.best, -line.complete, line.place, line.name))
     more = max(0, len(lines) - GRID)
-    return SettingGrid(setting, tuple(setting_boards), tuple(lines[:GRID]), more, winners(setting_boards))
+    shown = {"regime": regime, "boards": regime_boards, "lines": lines[:GRID], "more": more}
+    return {**shown, "sentence": winners(regime_boards)}
 
 
-def winners(setting_boards: Sequence[Board]) -> str:
+def winners(regime_boards: Sequence[Board]) -> str:
     """Return which systems are in the best group of how many suites, of those whose rows were tested."""
-    tested = [board for board in setting_boards if board.best]
+    tested = [board for board in regime_boards if board.best]
     if not tested:
         return "Nothing has been tested yet: a suite needs two systems with results on all of its tasks."
     counts = Counter(name for board in tested for name in board.best)

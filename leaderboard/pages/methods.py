@@ -2,14 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
 from bench.evaluation.svg import Axis, interval_bar
 from leaderboard.site import captions, curves, text
 from leaderboard.site.boards import Tree
-from leaderboard.site.render import Files, Renderer
+from leaderboard.site.render import Files, Page, Renderer
 from leaderboard.site.rows import Entry, by_board, by_tree
 from leaderboard.site.site import Site
 
@@ -17,42 +17,6 @@ STAGES = {"train": "Pretraining", "tune": "Fine-tuning", "train_cross": "Trainin
 """Stages that have curves, in the order of the page."""
 _AXIS = Axis(0.0, 1.0, 0.25)  # intervals of different suites share an axis; their measures differ
 _ROWS = 250
-
-
-@dataclass(frozen=True)
-class MethodLine:
-    """A row of the method.
-
-    Args:
-        entry: the row.
-        suite: path of its table.
-        title: of its suite.
-        bar: its interval, drawn; empty without one.
-    """
-
-    entry: Entry
-    suite: str
-    title: str
-    bar: Markup
-
-
-@dataclass(frozen=True)
-class Stage:
-    """The curves of a stage.
-
-    Args:
-        title: of the stage.
-        across: what x counts.
-        panels: name of the measure, drawing, and where each line ends.
-        names: of the systems by the number of their colour.
-        more: number of systems that are not drawn.
-    """
-
-    title: str
-    across: str
-    panels: Sequence[tuple[str, Markup, Sequence[tuple[str, float]]]]
-    names: Sequence[str]
-    more: int
 
 
 def files(site: Site, renderer: Renderer) -> Files:
@@ -74,7 +38,7 @@ def files(site: Site, renderer: Renderer) -> Files:
         learning = None
         if len(trainings) > 1 and panels:
             learning = _stage("Learning of all methods", panels[:2], trainings, curves.MARKED)
-        yield renderer.file(
+        yield renderer.page(
             "methods.html",
             f"{tree.folder}methods/index",
             title=tree.titled("Methods"),
@@ -85,7 +49,7 @@ def files(site: Site, renderer: Renderer) -> Files:
         )
 
 
-def _page(site: Site, renderer: Renderer, tree: Tree, name: str, rows: Sequence[Entry]) -> tuple[str, bytes]:
+def _page(site: Site, renderer: Renderer, tree: Tree, name: str, rows: Sequence[Entry]) -> Page:
     """Return path and content of a method's page.
 
     Args:
@@ -100,7 +64,7 @@ def _page(site: Site, renderer: Renderer, tree: Tree, name: str, rows: Sequence[
         row, bar = entry.row, Markup()
         if row.low is not None and row.high is not None and row.score is not None:
             bar = Markup(interval_bar(_AXIS, row.low, row.score, row.high, row.seed_scores))  # noqa: S704 (numbers of ours)
-        lines.append(MethodLine(entry, f"{entry.board.stem}.html", captions.title(entry.board), bar))
+        lines.append((entry, f"{entry.board.stem}.html", captions.title(entry.board), bar))
     # One row of every system, by hash: its training is the same on all suites.
     trained = list({entry.row.system.hash: entry for entry in reversed(rows)}.values())[::-1]
     stages = []
@@ -108,7 +72,7 @@ def _page(site: Site, renderer: Renderer, tree: Tree, name: str, rows: Sequence[
         trainings = list(filter(None, (_trainings(entry, kind) for entry in trained)))
         if panels := curves.panels(trainings, kind):
             stages.append(_stage(title, panels, trainings, curves.COLOURS))
-    return renderer.file(
+    return renderer.page(
         "method.html",
         rows[0].method,
         title=tree.titled(name),
@@ -150,8 +114,16 @@ def _trainings(entry: Entry, kind: str) -> tuple[str, list[curves.Training]] | N
     return (entry.row.name, seeds) if seeds else None
 
 
-def _stage(title: str, panels: Sequence[curves.Panel], trainings: Sequence[tuple[str, object]], most: int) -> Stage:
-    """Draw the panels of a stage, which show at most so many of the systems."""
+def _stage(
+    title: str, panels: Sequence[curves.Panel], trainings: Sequence[tuple[str, object]], most: int
+) -> dict[str, Any]:
+    """Draw the panels of a stage, which show at most so many of the systems.
+
+    Returns:
+        What the template shows: title; what x counts (`across`); of each panel the measure, the drawing, and where each
+        line ends; the names of the systems by the number of their colour; and how many more are not drawn.
+    """
     drawings = [(panel.name, curves.draw(panel), panel.last) for panel in panels]
     names = [name for name, _ in trainings[:most]]
-    return Stage(title, panels[0].across, drawings, names, max(0, len(trainings) - most))
+    more = max(0, len(trainings) - most)
+    return {"title": title, "across": panels[0].across, "panels": drawings, "names": names, "more": more}

@@ -65,18 +65,6 @@ class Paper:
         return {error: wrong for sheet in self.sheets for error, wrong in sheet.errors.items()}
 
 
-@dataclass(frozen=True)
-class Dumbbell:
-    """A pair as it is drawn."""
-
-    pair: Pair
-    paper: Paper
-    low: str
-    high: str
-    theirs: str
-    ours: str
-
-
 def files(site: Site, renderer: Renderer) -> Files:
     """`reported.html`, and a page and a CSV for every paper; nothing if no suite has reported numbers."""
     printed = rows(site)
@@ -86,7 +74,7 @@ def files(site: Site, renderer: Renderer) -> Files:
     pairs_drawn = dumbbells(sources)
     if not any(paper.pairs for paper in sources):
         renderer.empty.add("reported.html")
-    yield renderer.file(
+    yield renderer.page(
         "reported.html",
         "reported",
         title="Reported and reproduced",
@@ -97,7 +85,7 @@ def files(site: Site, renderer: Renderer) -> Files:
         say=Words(),
     )
     for paper in sources:
-        yield renderer.file(
+        yield renderer.page(
             "reported-paper.html",
             paper.stem,
             title=f"{paper.name}: the printed tables",
@@ -139,8 +127,12 @@ def sentence(sources: Sequence[Paper]) -> str:
     return f"{start}. We have a number under the same conditions for {len(matched):,} of them; {agreeing:,} agree."
 
 
-def dumbbells(sources: Sequence[Paper]) -> list[Dumbbell]:
-    """Draw the matched pairs, each suite and measure on one axis; averages come first."""
+def dumbbells(sources: Sequence[Paper]) -> list[tuple[Paper, Pair, list[str]]]:
+    """Draw the matched pairs, each suite and measure on one axis; averages come first.
+
+    Returns:
+        Paper and pair, and how many pixels from the left both ends of our interval, the paper's number and ours are.
+    """
     matched = [(paper, pair) for paper in sources for pair in paper.matched]
     axes: dict[tuple[str, str], list[float]] = {}
     for _, pair in matched:
@@ -150,8 +142,8 @@ def dumbbells(sources: Sequence[Paper]) -> list[Dumbbell]:
         values = axes[pair.reported.suite, pair.reported.measure]
         span = (max(values) - min(values)) or 1.0
         on = Axis(min(values), min(values) + span, span, _WIDTH, _INSET)
-        drawings.append(Dumbbell(pair, paper, *(f"{on.pixel(value):.1f}" for value in _ends(pair))))
-    return sorted(drawings, key=lambda drawing: (drawing.pair.reported.suite, drawing.pair.reported.task))
+        drawings.append((paper, pair, [f"{on.pixel(value):.1f}" for value in _ends(pair)]))
+    return sorted(drawings, key=lambda drawing: (drawing[1].reported.suite, drawing[1].reported.task))
 
 
 def _ends(pair: Pair) -> list[float]:

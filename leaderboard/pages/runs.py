@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from bench.core.messages import bare
+from bench.evaluation.compare.fairness import environment_warnings
 from bench.evaluation.results import RESULT
 from bench.evaluation.results.format import place
 from leaderboard.site import captions, perquery, text
-from leaderboard.site.render import Files, Renderer
-from leaderboard.site.rows import Entry, by_tree, part
+from leaderboard.site.render import Files, Page, Renderer
+from leaderboard.site.rows import Entry, by_tree
 from leaderboard.site.site import Site
-from leaderboard.site.systems import stage_seconds
+from leaderboard.site.systems import part, stage_seconds
 
 LARGEST_RUN = 1 << 20
 """Bytes of a file of a bundle that is copied; larger ones stay where the result says."""
@@ -35,10 +36,10 @@ def files(site: Site, renderer: Renderer) -> Files:
                         id_scripts.add(table.ids_path)
                         yield table.ids_path, perquery.as_script(table.ids, list(table.queries))
             for most in _MOST:
-                content = _page(renderer, entry, tables, most)
-                if len(content) <= _BUDGET:
+                page = _page(renderer, entry, tables, most)
+                if len(page[1]) <= _BUDGET:
                     break
-            yield f"{entry.stem}.html", content
+            yield page
             for result in entry.results if site.runs else ():
                 stem = f"{entry.stem}/seed-{result.content.seed}"
                 yield f"{stem}/{RESULT}", result.path.read_bytes()
@@ -49,28 +50,31 @@ def files(site: Site, renderer: Renderer) -> Files:
                         yield f"{stem}/{name}", path.read_bytes()
 
 
-def _page(renderer: Renderer, entry: Entry, tables: Sequence[perquery.QueryTable], most: int) -> bytes:
+def _page(renderer: Renderer, entry: Entry, tables: Sequence[perquery.QueryTable], most: int) -> Page:
     """Render the page of a row.
 
     Args:
         renderer: fills the template, and knows which rows are verified.
         entry: the row.
-        tables: its values query by query, a table for each leg of each task.
+        tables: its values query by query, a table for each subset of each task.
         most: lines of each list that are shown; a page that is cut says so.
     """
     board, row = entry.board, entry.row
     by_task = {task: {name: values.get(task) for name, values in row.by_measure.items()} for task in row.tasks}
     tasks = [(column, by_task[column.task]) for column in board.columns if column.task in by_task]
-    computes = (part(raw, "compute").items() for _, _, _, raw in entry.legs())
+    computes = (part(raw, "compute").items() for _, _, _, raw in entry.subsets())
     machines = {", ".join(f"{key} {value}" for key, value in compute)[:_LONG] for compute in computes} - {""}
+    doubts = [("warning", sentence) for sentence in environment_warnings(entry.system.side)]
     settings = entry.settings()
     records = renderer.site.records
     downloads = []  # of a build with runs
     for result in entry.results:
         stem, seed = f"{entry.stem}/seed-{result.content.seed}", f"seed {result.content.seed}"
         downloads.append((f"{stem}/{RESULT}", f"result file, {seed}"))
-        for task, leg, _, _ in entry.legs():
-            downloads.append((f"{stem}/{place('runs', task, leg)}", f"run {bare(task)} {leg}".strip() + f", {seed}"))
+        for task, subset, _, _ in entry.subsets():
+            downloads.append(
+                (f"{stem}/{place('runs', task, subset)}", f"run {bare(task)} {subset}".strip() + f", {seed}")
+            )
     trust = [f"Seed {result.content.seed}: {records.described(result)}" for result in entry.results]
     return renderer.page(
         "run.html",
@@ -87,17 +91,17 @@ def _page(renderer: Renderer, entry: Entry, tables: Sequence[perquery.QueryTable
         tasks=tasks[:most],
         trust=trust[:most],
         provenance=list(_provenance(entry))[:most],
-        environment=[*row.libraries.items(), *(("machine", machine) for machine in sorted(machines))][:most],
+        environment=[*doubts, *row.libraries.items(), *(("machine", machine) for machine in sorted(machines))][:most],
         seconds=list(stage_seconds(entry.system.first).items())[:most],
         settings=settings[:most],
         tables=tables[:most],
         downloads=downloads[:most],
         shortened=max(len(tasks), len(settings), len(tables)) > most,
         page_data=text.json_for_page(
-            {  # what the script needs to find the values of each leg: the name of its queries, by its own
+            {  # what the script needs to find the values of each subset: the name of its queries, by its own
                 "data": f"{'../' * entry.stem.count('/')}{entry.inside}data/",
                 "id": entry.id,
-                "legs": {table.name: table.ids for table in tables[:most] if table.script_path},
+                "subsets": {table.name: table.ids for table in tables[:most] if table.script_path},
             }
         ),
     )
@@ -128,7 +132,7 @@ def _provenance(entry: Entry) -> Iterator[tuple[str, str]]:
     row, board = entry.row, entry.board
     yield "method", f"{row.system.method}, version {row.system.version}"
     yield "suite", f"{board.suite}, version {board.version}"
-    if versions := {str(raw["harness"]) for _, _, _, raw in entry.legs() if raw.get("harness")}:
+    if versions := {str(raw["harness"]) for _, _, _, raw in entry.subsets() if raw.get("harness")}:
         yield "made by", f"retrieval-bench {', '.join(sorted(versions))}"
     yield "system", row.system.hash
     yield "results folder", entry.system.first.path.parent.parent.name  # a page's address also hashes its table
@@ -139,13 +143,13 @@ def _provenance(entry: Entry) -> Iterator[tuple[str, str]]:
             yield name.replace("_", " in "), f"{value:,}" if isinstance(value, int | float) else str(value)
     if row.system.corpus:
         yield "pretrained on", row.system.corpus.name
-    if releases := {leg.release for _, _, leg, _ in entry.legs()} - {""}:
+    if releases := {subset.release for _, _, subset, _ in entry.subsets()} - {""}:
         yield "release of the data", ", ".join(sorted(releases))
-    for _, _, leg, _ in list(entry.legs())[:1]:  # later tasks have their own keys of what is not shared
-        for stage, key in leg.keys.items():
+    for _, _, subset, _ in list(entry.subsets())[:1]:  # later tasks have their own keys of what is not shared
+        for stage, key in subset.keys.items():
             yield f"key of {stage}", key[:_DIGITS]
     audits: dict[str, None] = {}
-    for _, _, _, raw in entry.legs():
+    for _, _, _, raw in entry.subsets():
         badges = raw.get("audits")
         for badge in badges if isinstance(badges, list) else ():
             if isinstance(badge, dict):

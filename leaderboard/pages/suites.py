@@ -9,13 +9,14 @@ from markupsafe import Markup
 
 from bench.evaluation.svg import Axis, axis, interval_bar
 from bench.evaluation.tables import encoded, visible
+from bench.types import REGIMES
 from leaderboard.site import captions, heat, languages, text
 from leaderboard.site.boards import Board, Row
 from leaderboard.site.captions import banner
 from leaderboard.site.columns import METADATA, TableRow, board_json, file_table, people_columns, print_table
-from leaderboard.site.render import Files, Renderer
+from leaderboard.site.render import Files, Page, Renderer
 from leaderboard.site.reported import matched
-from leaderboard.site.site import SETTINGS, Site
+from leaderboard.site.site import Site
 from leaderboard.site.text import micro, micros
 
 CELLS, AS_CELLS, FEWEST = 2_400, 17, 25
@@ -60,10 +61,10 @@ class TablePart:
 def files(site: Site, renderer: Renderer) -> Files:
     """Yield a page (or several) for every board, and the table as CSV, JSON, LaTeX and Markdown."""
     for board in site.boards:
-        settings = [sibling for sibling in site.boards if (sibling.suite, sibling.tree) == (board.suite, board.tree)]
-        colours = heat.scale(settings)
+        regimes = [sibling for sibling in site.boards if (sibling.suite, sibling.tree) == (board.suite, board.tree)]
+        colours = heat.scale(regimes)
         for part in parts(board):
-            yield f"{board.stem}{part.suffix}.html", _page(site, renderer, board, part, settings, colours)
+            yield _page(site, renderer, board, part, regimes, colours)
         yield f"{board.stem}.csv", encoded(file_table(board), "csv")
         yield f"{board.stem}.json", board_json(board)
         printed = print_table(board)
@@ -89,8 +90,8 @@ def parts(board: Board) -> list[TablePart]:
 
 
 def _page(
-    site: Site, renderer: Renderer, board: Board, part: TablePart, settings: Sequence[Board], colours: heat.Scale
-) -> bytes:
+    site: Site, renderer: Renderer, board: Board, part: TablePart, regimes: Sequence[Board], colours: heat.Scale
+) -> Page:
     """Render a page of a board.
 
     Args:
@@ -98,7 +99,7 @@ def _page(
         renderer: fills the template.
         board: the board.
         part: its rows on this page.
-        settings: boards of the same suite and kind of data, one a setting; the page links to them.
+        regimes: boards of the same suite and kind of data, one a regime; the page links to them.
         colours: of the map, those of the suite.
 
     Returns:
@@ -127,7 +128,7 @@ def _page(
         board=board,
         name_of_files=board.stem.rpartition("/")[2],
         part=part,
-        settings=sorted(settings, key=lambda sibling: SETTINGS.index(sibling.setting)),
+        regimes=sorted(regimes, key=lambda sibling: REGIMES.index(sibling.regime)),
         verdict=captions.verdict(board),
         caption=captions.caption(board),
         scope=captions.scope(board),

@@ -1,4 +1,4 @@
-"""Results → boards: one table a suite, setting and kind of data, with the paired tests that every column rests on.
+"""Results → boards: one table a suite, regime and kind of data, with the paired tests that every column rests on.
 
 A row is a system; its seeds are inside it, averaged per query before anything is tested. All statistics of a board come
 from one matrix of paired tests, corrected together, so that its columns cannot contradict each other.
@@ -13,6 +13,7 @@ from bench.core.errors import StoreError
 from bench.core.files import digest
 from bench.core.messages import bare
 from bench.core.publications import tokens_note
+from bench.evaluation.compare.fairness import environment_warnings
 from bench.evaluation.measures.aggregate import mean
 from bench.evaluation.results.format import About
 from bench.evaluation.results.read import Result
@@ -69,7 +70,7 @@ class TaskColumn:
     Args:
         task: its id.
         name: without `mini/` (or its like) and the suite's name.
-        queries: number of judged ones, of all legs.
+        queries: number of judged ones, of all subsets.
     """
 
     task: str
@@ -135,7 +136,7 @@ class Board:
         suite: its canonical name.
         title: its title.
         version: its version.
-        setting: how systems were tuned before the test.
+        regime: how systems were tuned before the test.
         data: `official`, `mini` (`mini-few-names` and the like) or `local`.
         measure: of all numbers but `Row.measures`.
         headline: what the score is the average of, or the name of the only task.
@@ -158,7 +159,7 @@ class Board:
     suite: str
     title: str
     version: str
-    setting: str
+    regime: str
     data: str
     measure: str
     headline: str
@@ -190,12 +191,12 @@ class Board:
     @property
     def stem(self) -> str:
         """Path of its page and files, without the ending."""
-        return f"{self.tree.folder}suites/{slug(self.suite)}/{slug(self.setting)}"
+        return f"{self.tree.folder}suites/{slug(self.suite)}/{slug(self.regime)}"
 
     @property
     def compare_stem(self) -> str:
         """Path of the page of its pairs, without the ending."""
-        return f"{self.tree.folder}compare/{slug(f'{self.suite}-{self.setting}')}"
+        return f"{self.tree.folder}compare/{slug(f'{self.suite}-{self.regime}')}"
 
     @property
     def queries(self) -> int:
@@ -209,7 +210,7 @@ class Board:
 
 
 def boards(results: Iterable[Result], cache: Path | None = None, records: Records = NEAR) -> list[Board]:
-    """Build a board for every suite, setting and kind of data: official data first, benchmarks before proxies.
+    """Build a board for every suite, regime and kind of data: official data first, benchmarks before proxies.
 
     Args:
         results: checked results; dev tasks are left out.
@@ -224,7 +225,7 @@ def boards(results: Iterable[Result], cache: Path | None = None, records: Record
     for result in results:
         tested = result.tested()
         if tested.content.tasks:
-            groups[tested.content.data, tested.content.suite.name, tested.content.setting].append(tested)
+            groups[tested.content.data, tested.content.suite.name, tested.content.regime].append(tested)
     order = {name: position for position, name in enumerate(_KINDS)}
     return sorted(
         (_board(group, cache, records) for group in groups.values()),
@@ -233,13 +234,13 @@ def boards(results: Iterable[Result], cache: Path | None = None, records: Record
             board.data,
             bool(board.proxy_for),
             board.suite,
-            board.setting,
+            board.regime,
         ),
     )
 
 
 def _board(results: Sequence[Result], cache: Path | None, records: Records) -> Board:
-    """Build the board of results that share suite, setting and kind of data.
+    """Build the board of results that share suite, regime and kind of data.
 
     Suite, tasks, averages and tests are those of the verified systems, where there are any.
     """
@@ -271,7 +272,9 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records) -> B
     names = [row.name for row in complete]
     tests = statistics(verified, names, weights, tasks, measure, cache) if verified else Statistics()
     ranked = _ranked(complete, tests)
-    leg_values = {name: {leg: by_name[name].leg_value(leg, measure) or 0.0 for leg in weights} for name in names}
+    subset_values = {
+        name: {subset: by_name[name].subset_value(subset, measure) or 0.0 for subset in weights} for name in names
+    }
     best_against = {
         name: tests.ranks.comparison(names[0], name) for name in names[1:] if tests.ranks.has(names[0], name)
     }
@@ -279,7 +282,7 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records) -> B
         suite=suite.name,
         title=suite.title,
         version=suite.version,
-        setting=first.content.setting,
+        regime=first.content.regime,
         data=first.content.data,
         measure=measure,
         headline=headline,
@@ -296,12 +299,13 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records) -> B
         notes=(
             *notes,
             *_copies(systems),
+            *(f"{sentence}." for system in systems for sentence in environment_warnings(system.side)),
             *dict.fromkeys(filter(None, (tokens_note((measure,), row.libraries) for row in rows))),
         ),
         card=(by_name[names[0]] if names else deciding[0]).first.card,
-        proxy_for=max(result.content.suite.stands_for for system in deciding for result in system.results),
+        proxy_for=max(result.content.suite.proxy_for for system in deciding for result in system.results),
         tests=tests,
-        across=across_tasks(leg_values, weights),
+        across=across_tasks(subset_values, weights),
         systems=by_name,
     )
 
@@ -321,14 +325,14 @@ def _measure_and_columns(systems: Sequence[System]) -> tuple[str, tuple[TaskColu
                 expected="one version",
                 hint="rerun the older result or remove its folder",
             )
-    legs = next(iter(first.content.tasks.values()))
-    measure = suite.primary or next(iter(next(iter(legs.values())).measures))
+    subsets = next(iter(first.content.tasks.values()))
+    measure = suite.primary or next(iter(next(iter(subsets.values())).measures))
     columns = {}
     for system in systems:
-        for task, legs in system.first.content.tasks.items():
+        for task, subsets in system.first.content.tasks.items():
             if system.has(task, measure):
                 name = bare(task).removeprefix(f"{suite.name}/")
-                columns[task] = TaskColumn(task, name, sum(leg.queries for leg in legs.values()))
+                columns[task] = TaskColumn(task, name, sum(subset.queries for subset in subsets.values()))
     if not columns:
         raise StoreError(where=first.path, found=f"no task with a {measure}", expected="the suite's headline measure")
     return measure, tuple(columns[task] for task in sorted(columns))
@@ -339,7 +343,9 @@ def _copies(systems: Sequence[System]) -> Iterator[str]:
     first: dict[str, str] = {}
     for system in systems:
         numbers = [
-            digest({task: {name: leg.measures for name, leg in legs.items()} for task, legs in tasks.items()})
+            digest(
+                {task: {name: subset.measures for name, subset in subsets.items()} for task, subsets in tasks.items()}
+            )
             for tasks in (result.content.tasks for result in system.results)
         ]
         if len(set(numbers)) < len(numbers):
@@ -353,10 +359,10 @@ def _copies(systems: Sequence[System]) -> Iterator[str]:
 def _row(system: System, columns: Sequence[TaskColumn], averages: Sequence[str], measure: str) -> Row:
     """Return a system's row, without what the tests add."""
     content = system.first.content
-    legs = [leg for by_name in content.tasks.values() for leg in by_name.values()]
-    by_measure = {  # a task where a leg lacks a measure is left out of it
+    subsets = [subset for by_name in content.tasks.values() for subset in by_name.values()]
+    by_measure = {  # a task where a subset lacks a measure is left out of it
         name: {column.task: system.task_value(column.task, name) for column in columns if system.has(column.task, name)}
-        for name in dict.fromkeys(name for leg in legs for name in leg.measures)
+        for name in dict.fromkeys(name for subset in subsets for name in subset.measures)
     }
     tasks = by_measure.get(measure, {})
     average_values = {name: values for name in averages if measure in (values := system.average_values(name))}
@@ -364,7 +370,7 @@ def _row(system: System, columns: Sequence[TaskColumn], averages: Sequence[str],
     if averages:
         headline = average_values.get(averages[0], {})
     elif len(tasks) == len(columns):
-        shared = [name for name in legs[0].measures if len(by_measure[name]) == len(columns)]
+        shared = [name for name in subsets[0].measures if len(by_measure[name]) == len(columns)]
         headline = {name: mean(by_measure[name].values()) for name in shared}
     return Row(
         name=system.name,
@@ -378,7 +384,9 @@ def _row(system: System, columns: Sequence[TaskColumn], averages: Sequence[str],
             [result.content for result in system.results],
             whole_suite=bool(averages) and averages[0] in average_values,
         ),
-        libraries=dict(sorted({name: version for leg in legs for name, version in leg.libraries.items()}.items())),
+        libraries=dict(
+            sorted({name: version for subset in subsets for name, version in subset.libraries.items()}.items())
+        ),
         verification=system.verification,
         seed_scores=system.seed_scores(averages[0] if averages else "", list(tasks), measure) if headline else (),
         by_measure=by_measure,
@@ -411,7 +419,7 @@ def _untested(
     if not rows:
         return "no verified system has every task"
     for row in rows:
-        values = {stratum: systems[row.name].leg_value(stratum, measure) for stratum in weights}
+        values = {stratum: systems[row.name].subset_value(stratum, measure) for stratum in weights}
         total = sum(weights[stratum] * (value or 0.0) for stratum, value in values.items())
         if None in values.values() or abs(total - (row.score or 0)) > _TOLERANCE:
             return f"these results do not say which tasks {average} averages"

@@ -21,8 +21,8 @@ def title(board: Board) -> str:
 
 
 def heading(board: Board) -> str:
-    """Return the title of a board: its suite and its setting."""
-    return f"{title(board)} · {board.setting}"
+    """Return the title of a board: its suite and its regime."""
+    return f"{title(board)} · {board.regime}"
 
 
 def verdict(board: Board) -> list[str]:
@@ -72,7 +72,7 @@ def detectable(board: Board) -> str:
 
 
 def caption(board: Board) -> str:
-    """Return measure, unit, data, setting, numbers of queries, tasks and systems; proxies are marked."""
+    """Return measure, unit, data, regime, numbers of queries, tasks and systems; proxies are marked."""
     return f"{board.measure}, percent; {scope(board)}"
 
 
@@ -81,7 +81,7 @@ def scope(board: Board) -> str:
     name = f"{title(board)} ({mark(board.proxy_for)})" if board.proxy_for else title(board)
     kind = "" if board.proxy_for and board.data == FIRST else f" {board.data} data,"
     return (
-        f"{name},{kind} {board.setting}; "
+        f"{name},{kind} {board.regime}; "
         f"{text.plural(board.queries, 'query', 'queries')} in {text.plural(len(board.columns), 'task')}, "
         f"{text.plural(len(board.all_rows), 'system')}."
     )

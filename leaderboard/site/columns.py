@@ -17,13 +17,13 @@ from markupsafe import Markup
 
 from bench.core.publications import mark
 from bench.evaluation.tables import DIGITS, MISSING, Column, Table, Value, duration, plain
+from bench.types import Method
 from leaderboard.records import Basis
 from leaderboard.site import text
 from leaderboard.site.boards import FIRST, Board, Row
 from leaderboard.site.captions import banner, caption, notes, verdict
 from leaderboard.site.heat import HeatCell
 from leaderboard.site.render import link
-from leaderboard.site.site import MethodCard
 
 METADATA = 92
 """Position of the columns that describe a row; the filter of a page searches their cells."""
@@ -62,7 +62,7 @@ class TableRow:
     paper: str = ""
     cells: tuple[HeatCell | None, ...] = ()
     day: str = ""
-    method: MethodCard | None = None
+    method: Method | None = None
 
     @property
     def across(self) -> dict[str, Any]:
@@ -190,8 +190,8 @@ COLUMNS: tuple[BoardColumn, ...] = (
         for key, name in (
             ("data", "data"),
             ("suite", "suite"),
-            ("stands_for", "proxy_for"),
-            ("setting", "setting"),
+            ("proxy_for", "proxy_for"),
+            ("regime", "regime"),
             ("measure", "measure"),
         )
     ),
@@ -362,7 +362,7 @@ def file_table(board: Board) -> Table:
     csv_columns = columns(board, View.CSV)
     rows = tuple(tuple(column.take(line) for column in csv_columns) for line in _lines(board))
     warning = banner(board.data, board.proxy_for)
-    name = f"{board.suite} · {board.setting} · {board.data} data" + (f". {warning}" if warning else "")
+    name = f"{board.suite} · {board.regime} · {board.data} data" + (f". {warning}" if warning else "")
     return Table(name, tuple(csv_columns), rows, notes(board.data, board.proxy_for), digits=DIGITS)
 
 
@@ -400,9 +400,9 @@ def board_json(board: Board) -> bytes:
             "name": board.suite,
             "title": board.title,
             "version": board.version,
-            "stands_for": board.proxy_for or None,
+            "proxy_for": board.proxy_for or None,
         },
-        "setting": board.setting,
+        "regime": board.regime,
         "data": board.data,
         "measure": board.measure,
         "headline": board.headline,

@@ -1,7 +1,7 @@
 """Exports: the name of a table → its files in a format, as `bench leaderboard export` writes them.
 
 A table is a board, a paper's numbers, or every number of one kind of data in long form. Rows of unofficial data and of
-proxies have the columns `data` and `stands_for` and a note, and are never in one table with official rows.
+proxies have the columns `data` and `proxy_for` and a note, and are never in one table with official rows.
 """
 
 import json
@@ -25,7 +25,7 @@ from leaderboard.site.hub import every_eval_ever, group_seeds, model_index, mteb
 from leaderboard.site.printed import anchor, paper_tables, stems
 
 _PAPER = tuple(column.name for column in fields(Reported) if column.name != "value")
-_LONG = "data suite stands_for setting system hash seeds kind name measure value queries".split()  # noqa: SIM905 (reads better)
+_LONG = "data suite proxy_for regime system hash seeds kind name measure value queries".split()  # noqa: SIM905 (reads better)
 Files = Mapping[str, bytes]
 """Content by path; the path of a format's only file means nothing."""
 REPORTED, ALL = "reported", "all"
@@ -45,7 +45,7 @@ def export(
     """Return the files of a table.
 
     Args:
-        table: `[DATA/]SUITE/SETTING`, `[DATA/][substitutes/]all`, or `reported/PAPER[/TABLE]`.
+        table: `[DATA/]SUITE/REGIME`, `[DATA/][substitutes/]all`, or `reported/PAPER[/TABLE]`.
         kind: one of `bench.evaluation.tables.FORMATS`, `mteb`, `model-index`, or of a board `every-eval-ever`.
         folder: the results folder.
         reported: numbers of papers.
@@ -77,7 +77,7 @@ def export(
                 content = content.model_copy(update={"system": marked_system})
             marked.append(replace(result, content=content))
         if kind == EVERY_EVAL_EVER:
-            expected = "one board, SUITE/SETTING, with --format every-eval-ever"
+            expected = "one board, SUITE/REGIME, with --format every-eval-ever"
             raise UsageError(where="TABLE", found=table, expected=expected)
         if kind in _SYSTEM_FORMATS:
             return _systems(marked, kind, system)
@@ -114,8 +114,8 @@ def tables(results: Sequence[Result]) -> dict[str, list[Result]]:
         content = result.content
         if content.tested().tasks:
             root = "" if content.data == FIRST else f"{content.data}/"
-            proxies = PROXIES if content.suite.stands_for else ""
-            by_table.setdefault(f"{root}{content.suite.name}/{content.setting}", []).append(result)
+            proxies = PROXIES if content.suite.proxy_for else ""
+            by_table.setdefault(f"{root}{content.suite.name}/{content.regime}", []).append(result)
             by_table.setdefault(f"{root}{proxies}{ALL}", []).append(result)
     return by_table
 
@@ -174,24 +174,24 @@ def long_table(results: Iterable[Result]) -> Table:
     remarks: dict[str, None] = {}
     for group in groups:
         first = group[0].content
-        remarks |= dict.fromkeys(notes(first.data, first.suite.stands_for))
+        remarks |= dict.fromkeys(notes(first.data, first.suite.proxy_for))
         values: dict[tuple[str, str, str], dict[int, float]] = {}
         queries: dict[str, int] = {}
         for result in group:
             content = result.content.tested()
-            for task, legs in content.tasks.items():
-                queries[task] = sum(leg.queries for leg in legs.values())
-                for measure in set.intersection(*(set(leg.measures) for leg in legs.values())):
-                    value = sum(leg.measures[measure] for leg in legs.values()) / len(legs)
+            for task, subsets in content.tasks.items():
+                queries[task] = sum(subset.queries for subset in subsets.values())
+                for measure in set.intersection(*(set(subset.measures) for subset in subsets.values())):
+                    value = sum(subset.measures[measure] for subset in subsets.values()) / len(subsets)
                     values.setdefault(("task", task, measure), {})[content.seed] = value
             for average in content.averages:
                 for measure, value in average.measures.items():
                     values.setdefault(("average", average.name, measure), {})[content.seed] = value
-        suite = (first.data, first.suite.name, first.suite.stands_for, first.setting)
+        suite = (first.data, first.suite.name, first.suite.proxy_for, first.regime)
         for (kind, name, measure), by_seed in sorted(values.items(), key=lambda item: (item[0][0] != "task", item[0])):
             system = (first.system.label, first.system.hash, " ".join(map(str, by_seed)))
             count = queries.get(name) if kind == "task" else None
             rows.append((*suite, *system, kind, name, measure, sum(by_seed.values()) / len(by_seed), count))
     first = groups[0][0].content
-    name = f"every number, {first.data} data{', substitutes' if first.suite.stands_for else ''}"
+    name = f"every number, {first.data} data{', substitutes' if first.suite.proxy_for else ''}"
     return Table(name, plain_columns(*_LONG), tuple(rows), tuple(remarks), digits=DIGITS)

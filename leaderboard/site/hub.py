@@ -26,21 +26,21 @@ SPLIT = "test"
 _NO_TASK = "mteb has no task of this name: it reads this file, but loads no task for it"
 _NO_MAIN = "main_score is null: mteb's main measure of this task is another than ours"
 Group = tuple[Result, ...]
-"""Results of one system on one suite in one setting, one a seed."""
+"""Results of one system on one suite in one regime, one a seed."""
 
 
 def group_seeds(results: Iterable[Result]) -> list[Group]:
-    """Group the seeds of a system, by suite, setting and kind of data."""
+    """Group the seeds of a system, by suite, regime and kind of data."""
     groups: dict[tuple[str, ...], list[Result]] = {}
     for result in results:
         content = result.content
-        key = (content.data, content.suite.name, content.setting, content.system.label, content.system.hash)
+        key = (content.data, content.suite.name, content.regime, content.system.label, content.system.hash)
         groups.setdefault(key, []).append(result)
     return [tuple(sorted(groups[key], key=lambda result: result.content.seed)) for key in sorted(groups)]
 
 
 def mteb_files(groups: Sequence[Group]) -> Iterator[tuple[str, bytes]]:
-    """Yield a path, `SYSTEM/HASH/TASK-SETTING.json`, and the content of every system on every task of mteb.
+    """Yield a path, `SYSTEM/HASH/TASK-REGIME.json`, and the content of every system on every task of mteb.
 
     What mteb has no task for is in a file of its suite; other data than official carry their name in path and task.
     """
@@ -58,11 +58,11 @@ def mteb_files(groups: Sequence[Group]) -> Iterator[tuple[str, bytes]]:
                 "scores": scores,
                 "evaluation_time": None,
                 "kg_co2_emissions": None,
-                "setting": content.setting,
+                "regime": content.regime,
                 "seeds": [result.content.seed for result in group],
-                "note": "; ".join(filter(None, (*notes(content.data, content.suite.stands_for), remark))),
+                "note": "; ".join(filter(None, (*notes(content.data, content.suite.proxy_for), remark))),
             }
-            name = text.slug(f"{task or content.suite.name}-{content.setting}")
+            name = text.slug(f"{task or content.suite.name}-{content.regime}")
             yield f"{folder}/{kind}{name}.json", _json(task_result)
 
 
@@ -86,13 +86,13 @@ def without_mteb_task(files: Iterable[bytes]) -> list[str]:
 def _scores_by_task(group: Group) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """Return scores by task of mteb and split; under an empty name those of tasks that mteb does not have."""
     suite = group[0].content.suite
-    official = group[0].content.data == FIRST and not suite.stands_for
+    official = group[0].content.data == FIRST and not suite.proxy_for
     scores: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for task, leg, values in _means(group):
+    for task, subset, values in _means(group):
         name = bare(task).removeprefix(f"{suite.name}/")
-        unknown = ("", f"{name}:{leg}" if leg else name, SPLIT, "")
+        unknown = ("", f"{name}:{subset}" if subset else name, SPLIT, "")
         mteb_task, hf_subset, split, main, *_ = (
-            MTEB.get(f"{task}:{leg}" if leg else task, unknown) if official else unknown
+            MTEB.get(f"{task}:{subset}" if subset else task, unknown) if official else unknown
         )
         measures = {measure_name(measure): value for measure, value in values.items()}
         headline = measures[measure_name(suite.primary) if suite.primary in values else next(iter(measures))]
@@ -108,12 +108,12 @@ def _suite_name(content: Content) -> str:
 
 
 def _means(group: Group) -> Iterator[tuple[str, str, dict[str, float]]]:
-    """Yield task, leg and the means over seeds of every measure, the headline first; dev tasks are left out."""
+    """Yield task, subset and the means over seeds of every measure, the headline first; dev tasks are left out."""
     first = group[0].content.tested()
-    for task, legs in sorted(first.tasks.items()):
-        for name, leg in legs.items():
+    for task, subsets in sorted(first.tasks.items()):
+        for name, subset in subsets.items():
             seeds = [seed for result in group if (seed := result.content.tasks.get(task, {}).get(name)) is not None]
-            shared = [measure for measure in leg.measures if all(measure in seed.measures for seed in seeds)]
+            shared = [measure for measure in subset.measures if all(measure in seed.measures for seed in seeds)]
             shared.sort(key=lambda measure: measure != first.suite.primary)
             if shared:
                 yield (
@@ -135,13 +135,13 @@ def model_index(groups: Sequence[Group]) -> bytes:
     label, results, remarks = visible(groups[0][0].content.system.label), list[Any](), dict[str, None]()
     for group in groups:
         content = group[0].content
-        marks = notes(content.data, content.suite.stands_for)
+        marks = notes(content.data, content.suite.proxy_for)
         remarks |= dict.fromkeys(marks)
         evaluations = []
-        for task, leg, values in _means(group):
+        for task, subset, values in _means(group):
             name = bare(task).removeprefix(f"{content.suite.name}/")
-            config = f"{name}:{leg}" if leg else name
-            title = f"{content.suite.title} ({config}), {content.setting}" + (f"; {', '.join(marks)}" if marks else "")
+            config = f"{name}:{subset}" if subset else name
+            title = f"{content.suite.title} ({config}), {content.regime}" + (f"; {', '.join(marks)}" if marks else "")
             evaluations += [
                 EvalResult(
                     task_type="retrieval",
@@ -157,7 +157,7 @@ def model_index(groups: Sequence[Group]) -> bytes:
                 )
                 for measure, value in values.items()
             ]
-        for model in eval_results_to_model_index(label, evaluations):  # by group: it merges settings of one data set
+        for model in eval_results_to_model_index(label, evaluations):  # by group: it merges regimes of one data set
             results += model["results"]
     index: str = yaml.safe_dump(
         {"model-index": [{"name": label, "results": results}]}, sort_keys=False, allow_unicode=True, width=1000
@@ -179,7 +179,7 @@ def every_eval_ever(board: Mapping[str, Any], timestamp: int) -> Iterator[tuple[
     name = suite["name"] if board["data"] == FIRST else f"{board['data']}/{suite['name']}"
     details = {"version": suite["version"], "data": board["data"], "note": board["note"] or ""}
     data = {"dataset_name": suite["title"], "source_type": "other", "additional_details": details}
-    metric = {"evaluation_description": f"{board['measure']}, {board['setting']}", "lower_is_better": False}
+    metric = {"evaluation_description": f"{board['measure']}, {board['regime']}", "lower_is_better": False}
     metric |= {"score_type": "continuous", "min_score": 0.0, "max_score": 1.0}
     source = {"source_name": "retrieval-bench leaderboard", "source_type": "evaluation_run"}
     source |= {"source_organization_name": "unknown", "evaluator_relationship": "other"}
@@ -197,7 +197,7 @@ def every_eval_ever(board: Mapping[str, Any], timestamp: int) -> Iterator[tuple[
         system = f"{row['system']}-{row['hash'][:12]}"
         record = {
             "schema_version": "0.2.1",
-            "evaluation_id": f"{name}/{board['setting']}/{system}/{timestamp}",
+            "evaluation_id": f"{name}/{board['regime']}/{system}/{timestamp}",
             "retrieved_timestamp": str(timestamp),
             "source_metadata": source,
             "eval_library": {"name": DISTRIBUTION, "version": version_of(DISTRIBUTION) or "unknown"},

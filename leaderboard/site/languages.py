@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.evaluation.measures.aggregate import mean
 from leaderboard.site.boards import Board, Row
-from leaderboard.site.systems import System, stage_facts
+from leaderboard.site.systems import System, stage_metadata
 
 _TABLE = json.loads(resources.files("leaderboard").joinpath("site", "languages.json").read_bytes())
 _LANGUAGES = {code: name for code, (name, _, _) in _TABLE["languages"].items()}
@@ -70,7 +70,7 @@ def groups(tasks: Mapping[str, str]) -> list[LanguageGroup]:
 
 def split_by_pretraining(system: System, tasks: Mapping[str, str]) -> tuple[set[str], set[str]]:
     """Divide tasks into those whose language a system's pretraining corpus has, and others; both empty if unknown."""
-    counts = [facts.get("languages") for facts in stage_facts(system.first, "prepare")]
+    counts = [metadata.get("languages") for metadata in stage_metadata(system.first, "prepare")]
     codes = {_LANGUAGES.get(code) for by_language in counts if isinstance(by_language, dict) for code in by_language}
     if not codes or not system.first.content.system.budget:
         return set(), set()

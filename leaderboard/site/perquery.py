@@ -27,31 +27,31 @@ _LONGEST = 50
 
 @dataclass(frozen=True)
 class QueryTable:
-    """The values of a leg of a row, and the paths of their files, from the root of the site.
+    """The values of a subset of a row, and the paths of their files, from the root of the site.
 
     Args:
         entry: the row.
         task: its id.
-        leg: the name of the leg, empty where there is only one.
+        subset: the name of the subset, empty where there is only one.
         queries: ids in their byte order.
         columns: by measure, values `[queries, seeds]`.
     """
 
     entry: Entry
     task: str
-    leg: str
+    subset: str
     queries: tuple[str, ...]
     columns: dict[str, FloatArray]
 
     @property
     def title(self) -> str:
         """Its title on pages."""
-        return f"{bare(self.task)} {self.leg}".strip()
+        return f"{bare(self.task)} {self.subset}".strip()
 
     @property
     def name(self) -> str:
         """Its name in addresses."""
-        return leg_name(self.task, self.leg)
+        return subset_name(self.task, self.subset)
 
     @cached_property
     def ids(self) -> str:
@@ -85,27 +85,27 @@ class QueryTable:
         """Write the values as CSV: fractions, means over seeds, after notes on comparability."""
         board = self.entry.board
         means = [values.mean(axis=1).tolist() for values in self.columns.values()]
-        rows = tuple((board.data, self.task, self.leg, *values) for values in zip(self.queries, *means, strict=True))
-        heads = plain_columns("data", "task", "leg", "query", *self.columns)
+        rows = tuple((board.data, self.task, self.subset, *values) for values in zip(self.queries, *means, strict=True))
+        heads = plain_columns("data", "task", "subset", "query", *self.columns)
         unverified = f"{UNVERIFIED}: not all numbers of this row could be recomputed"
         remarks = (*notes(board.data, board.proxy_for), *(() if self.entry.row.verified else (unverified,)))
         return encoded(Table(self.title, heads, rows, remarks, digits=DIGITS), "csv")
 
 
 @cache
-def leg_name(task: str, leg: str) -> str:
-    """The name of a task's leg in addresses."""
-    plain = re.sub(r"[^a-z0-9]+", "-", f"{bare(task)} {leg}".lower()).strip("-")[:_LONGEST]
-    return f"{plain}-{digest([task, leg])[:6]}"
+def subset_name(task: str, subset: str) -> str:
+    """The name of a task's subset in addresses."""
+    plain = re.sub(r"[^a-z0-9]+", "-", f"{bare(task)} {subset}".lower()).strip("-")[:_LONGEST]
+    return f"{plain}-{digest([task, subset])[:6]}"
 
 
 def tables(entry: Entry) -> Iterator[QueryTable]:
-    """Read a row's values, leg by leg. Raises `StoreError` for a damaged bundle, or seeds with different queries."""
-    for task, legs in entry.system.first.content.tasks.items():
-        for name, leg in legs.items():
+    """Read a row's values, subset by subset. Raises `StoreError` for a damaged bundle, or seeds of unlike queries."""
+    for task, subsets in entry.system.first.content.tasks.items():
+        for name, subset in subsets.items():
             shared = [
                 measure
-                for measure in leg.measures
+                for measure in subset.measures
                 if all(measure in result.content.tasks[task][name].measures for result in entry.results)
             ]
             seeds = [result.columns(task, name, shared) for result in entry.results]

@@ -71,7 +71,7 @@ class Renderer:
         }
         self._environment.globals |= {"bounds": text.bounds, "missing": MISSING, "link": link}
 
-    def page(self, template: str, stem: str, *, title: str, of: Tree = OFFICIAL, **values: Any) -> bytes:
+    def page(self, template: str, stem: str, *, title: str, of: Tree = OFFICIAL, **values: Any) -> "Page":
         """Fill a template that extends `base.html`.
 
         Args:
@@ -82,7 +82,7 @@ class Renderer:
             values: what the template shows, by name.
 
         Returns:
-            The page; its links are marks that `resolve_links` resolves.
+            The path of the page, and the page; its links are marks that `resolve_links` resolves.
         """
         up = "../" * stem.count("/")
         common = {
@@ -99,14 +99,12 @@ class Renderer:
             "nav": [(name, f"{'' if name in _SHARED else of.folder}{path}") for name, path in NAV],
             "banner": banner(of.data, of.proxy_for),
         }
-        return self._environment.get_template(template).render(**common, **values).encode()
-
-    def file(self, template: str, stem: str, **values: Any) -> tuple[str, bytes]:
-        """Return a page's path in the site and its content; arguments are as for `page`."""
-        return f"{stem}.html", self.page(template, stem, **values)
+        return f"{stem}.html", self._environment.get_template(template).render(**common, **values).encode()
 
 
-Files = Iterator[tuple[str, bytes]]
+Page = tuple[str, bytes]
+"""The path of a file in the site, and its content."""
+Files = Iterator[Page]
 Family = Callable[[Site, Renderer], Files]
 
 

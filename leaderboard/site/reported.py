@@ -29,7 +29,7 @@ from leaderboard.site.site import Site
 
 _SIZES = ("base", "large", "small")
 _TUNING_DATA = {"ms marco": "english", "msmarco": "english", "mr tydi": "multilingual"}
-"""What may follow a `+` in a model's name, and the setting that it means."""
+"""What may follow a `+` in a model's name, and the regime that it means."""
 _SETTINGS = (
     ("few shot", "few-shot"),
     ("multilingual fine", "multilingual"),
@@ -40,7 +40,7 @@ _SETTINGS = (
     ("no fine tuning", "unsupervised"),
     ("pre training only", "unsupervised"),
 )
-"""Words of a paper's setting, the telling ones first, and the setting of ours that they mean."""
+"""Words of a paper's setting, the telling ones first, and the regime of ours that they mean."""
 _STEPS = re.compile(r"(\d+(?:\.\d+)?)\s*(k|m)? steps", re.IGNORECASE)
 _CLOSE = 0.01
 
@@ -67,7 +67,7 @@ class Ours:
     Args:
         name: of the system on its board.
         system: what its results say of it.
-        setting: of its board.
+        regime: of its board.
         value: a fraction, the mean over seeds.
         low: lower end of where another training of the method lies with 95 %, and of a deterministic one the value;
             None with too few trainings to say.
@@ -76,7 +76,7 @@ class Ours:
 
     name: str
     system: About
-    setting: str
+    regime: str
     value: float
     low: float | None = None
     high: float | None = None
@@ -149,15 +149,15 @@ def model_of(row: Reported) -> tuple[str, str, str]:
 
 
 def setting_of(row: Reported) -> str:
-    """Return how a paper tuned a model, as our setting; empty if it does not say."""
+    """Return how a paper tuned a model, as our regime; empty if it does not say."""
     additions = model_of(row)[2].split(", ")
     if row.setting.startswith("+"):
         additions.append(_words(row.setting))
-    settings = [_TUNING_DATA[words] for words in additions if words in _TUNING_DATA]
-    if settings:
-        return settings[-1]
+    regimes = [_TUNING_DATA[words] for words in additions if words in _TUNING_DATA]
+    if regimes:
+        return regimes[-1]
     row_words = _words(row.setting)
-    return next((setting for words, setting in _SETTINGS if words in row_words), "")
+    return next((regime for words, regime in _SETTINGS if words in row_words), "")
 
 
 def names_of(system: About) -> set[str]:
@@ -193,15 +193,14 @@ def matched(site: Site, board: Board, row: Row) -> Reported | None:
 
     Where several papers did, the method's own comes first. None for data and suites that are not the benchmark itself.
     """
-    suite = site.catalogue.suites.get(board.suite)
-    if board.data != FIRST or board.proxy_for or suite is None or not row.verified:
+    if board.data != FIRST or board.proxy_for or not row.verified:
         return None
     heads = {board.headline} if board.whole_suite else {column.task for column in board.columns}
     if len(heads) != 1:
         return None
     candidates = [
         reported
-        for reported in suite.reported
+        for reported in site.catalogue.reported.get(board.suite, ())
         if reported.value is not None
         and reported.measure == board.measure
         and {reported.average, reported.task} & heads
@@ -216,7 +215,7 @@ def matched(site: Site, board: Board, row: Row) -> Reported | None:
 
 def rows(site: Site) -> tuple[Reported, ...]:
     """Return every reported number of the suites, once, in the order of papers and tables."""
-    numbers = dict.fromkeys(row for suite in site.catalogue.suites.values() for row in suite.reported)
+    numbers = dict.fromkeys(row for of_suite in site.catalogue.reported.values() for row in of_suite)
     parts = {row.table: re.split(r"(\d+)", row.table) for row in numbers}
     # `Table 10` lies behind `Table 9`.
     order = {
@@ -228,14 +227,14 @@ def rows(site: Site) -> tuple[Reported, ...]:
 def _system_pairs(site: Site, board: Board, row: Row, reported: Sequence[Reported]) -> Iterator[Pair]:
     """Pair one system with the numbers of papers that have its name and are of measures that it has."""
     names = names_of(row.system)
-    results, facts = board.systems[row.name].results, None
+    results, metadata = board.systems[row.name].results, None
     for number in reported if names else ():
         name, size, _ = model_of(number)
         if name and {name, name + size} & names and (values := _values(results, number)):
-            facts = facts or _tuning_facts(results)
+            metadata = metadata or _tuning_metadata(results)
             low, high = _prediction_interval(values, deterministic=results[0].deterministic)
-            ours = Ours(row.name, row.system, board.setting, fmean(values), low, high)
-            yield Pair(number, ours, _chips(site, number, row, board, facts))
+            ours = Ours(row.name, row.system, board.regime, fmean(values), low, high)
+            yield Pair(number, ours, _chips(site, number, row, board, metadata))
 
 
 def _values(results: Sequence[Result], reported: Reported) -> list[float]:
@@ -243,7 +242,7 @@ def _values(results: Sequence[Result], reported: Reported) -> list[float]:
     seed_values = []
     for result in results:
         if reported.task:
-            parts = [leg.measures for leg in result.content.tasks.get(reported.task, {}).values()]
+            parts = [subset.measures for subset in result.content.tasks.get(reported.task, {}).values()]
         else:
             averages = result.content.averages
             parts = [average.measures for average in averages if average.name == reported.average]
@@ -269,19 +268,19 @@ def _prediction_interval(values: Sequence[float], *, deterministic: bool) -> tup
     return fmean(values) - reach, fmean(values) + reach
 
 
-def _tuning_facts(results: Sequence[Result]) -> dict[str, Any]:
+def _tuning_metadata(results: Sequence[Result]) -> dict[str, Any]:
     """Return the names of the pairs of fine-tuning and the steps of pretraining, from the result files."""
     tuning_pairs, steps = set[str](), set[int]()
     for result in results:
-        for legs in result.whole["tasks"].values():
-            for leg in legs.values():
-                tuning_pairs |= {str(tuning.get("pairs", "")) for tuning in leg.get("tunings", ())} - {""}
-                train = leg.get("facts", {}).get("train", {})
+        for subsets in result.whole["tasks"].values():
+            for subset in subsets.values():
+                tuning_pairs |= {str(tuning.get("pairs", "")) for tuning in subset.get("tunings", ())} - {""}
+                train = subset.get("metadata", {}).get("train", {})
                 steps |= {int(train["steps"])} if "steps" in train else set()
     return {"pairs": tuple(sorted(tuning_pairs)), "steps": max(steps, default=None)}
 
 
-def _chips(site: Site, reported: Reported, row: Row, board: Board, facts: Mapping[str, Any]) -> tuple[Chip, ...]:
+def _chips(site: Site, reported: Reported, row: Row, board: Board, metadata: Mapping[str, Any]) -> tuple[Chip, ...]:
     """The four conditions of a pair, by the paper's words and those of the method's presets that quote it."""
     system = row.system
     method = site.catalogue.methods.get(system.method)
@@ -303,11 +302,11 @@ def _chips(site: Site, reported: Reported, row: Row, board: Board, facts: Mappin
         if word and word in spelt(text):
             data = Chip("data", True, f"both {corpus}")
         numbers = [float(digits) * {"k": 1e3, "m": 1e6}.get(unit.lower(), 1) for digits, unit in _STEPS.findall(text)]
-        ours, theirs = facts["steps"], next(iter(numbers), None)
+        ours, theirs = metadata["steps"], next(iter(numbers), None)
         steps = Chip("steps", None, f"ours {ours or 'unknown'}; the paper's {theirs or 'unknown'}")
         if theirs is not None and ours is not None:
             steps = Chip("steps", abs(ours - theirs) <= _CLOSE * theirs, f"ours {ours:,}; the paper's {theirs:,.0f}")
-    return backbone, data, _tuning(reported, board.setting, facts), steps
+    return backbone, data, _tuning(reported, board.regime, metadata), steps
 
 
 def _backbone(site: Site, reported: Reported, system: About, text: str) -> Chip:
@@ -325,14 +324,14 @@ def _backbone(site: Site, reported: Reported, system: About, text: str) -> Chip:
     return Chip("backbone", theirs == {ours.partition("@")[0]}, f"ours {ours}; the paper's {', '.join(sorted(theirs))}")
 
 
-def _tuning(reported: Reported, setting: str, facts: Mapping[str, Any]) -> Chip:
-    """Compare the setting, and the names of the pairs with the paper's words."""
+def _tuning(reported: Reported, regime: str, metadata: Mapping[str, Any]) -> Chip:
+    """Compare the regime, and the names of the pairs with the paper's words."""
     theirs = setting_of(reported)
-    if theirs != setting:
-        return Chip("tuning", False if theirs else None, f"ours {setting}; the paper's {theirs or 'is unknown'}")
-    if setting == "unsupervised":
+    if theirs != regime:
+        return Chip("tuning", False if theirs else None, f"ours {regime}; the paper's {theirs or 'is unknown'}")
+    if regime == "unsupervised":
         return Chip("tuning", True, "none on either side")
-    tuning_pairs = facts["pairs"]
+    tuning_pairs = metadata["pairs"]
     text = spelt(f"{reported.setting} {reported.model}".replace("(", " ").replace(")", " "))
     names_fit = all(spelt(name) in text for name in tuning_pairs) if tuning_pairs else None
-    return Chip("tuning", names_fit, f"both {setting}; our pairs {', '.join(tuning_pairs) or 'unknown'}")
+    return Chip("tuning", names_fit, f"both {regime}; our pairs {', '.join(tuning_pairs) or 'unknown'}")

@@ -2,15 +2,14 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from bench.core.files import digest
 from bench.core.messages import shown
-from bench.evaluation.compare.fairness import ComparedSystem
-from bench.evaluation.results.format import Leg
+from bench.evaluation.results.format import Subset
 from bench.evaluation.results.read import Result
 from leaderboard.records import UNVERIFIED
 from leaderboard.site.boards import Board, Row, Tree
@@ -41,8 +40,8 @@ class Entry:
 
     @cached_property
     def id(self) -> str:
-        """Its name in addresses: stable as long as suite, setting, label and hash are."""
-        identity = (self.board.suite, self.board.setting, self.row.system.label)
+        """Its name in addresses: stable as long as suite, regime, label and hash are."""
+        identity = (self.board.suite, self.board.regime, self.row.system.label)
         plain = re.sub(r"[^a-z0-9]+", "-", "-".join(identity).lower()).strip("-")[:_LONGEST]
         mark = [] if self.row.verified else [UNVERIFIED]
         return f"{plain}-{digest([*identity, self.row.system.hash, *mark])[:8]}"
@@ -57,36 +56,19 @@ class Entry:
         """The path of its method's page, without the ending."""
         return f"{self.inside}methods/{slug(self.row.system.method)}"
 
-    @cached_property
-    def side(self) -> ComparedSystem:
-        """The row for the fairness checks: validated parts of its results, and free ones of the expected types."""
-        contents = []
-        for result in self.results:
-            content, raw = result.content, part(result.whole, "system")
-            system = content.system.model_dump() | {"deterministic": raw.get("deterministic") is True}
-            system |= {name: value for name in ("contract", "corpus", "tuning") if (value := part(raw, name))}
-            tasks = {
-                task: {
-                    name: {"queries": leg.queries, "protocol": leg.protocol}
-                    | {"facts": {"train": part(leg.facts, "train")}}
-                    for name, leg in legs.items()
-                }
-                for task, legs in content.tasks.items()
-            }
-            heading = {"data": content.data, "setting": content.setting, "seed": content.seed}
-            contents.append({"system": system, "suite": content.suite.model_dump(), **heading, "tasks": tasks})
-        return ComparedSystem(self.row.name, contents)
-
-    def legs(self) -> Iterator[tuple[str, str, Leg, dict[str, Any]]]:
-        """Yield task, leg, its model, and all of the first seed's file on it, where unmodelled parts have any type."""
+    def subsets(self) -> Iterator[tuple[str, str, Subset, dict[str, Any]]]:
+        """Yield task, subset, its model, and all of the first seed's file on it; unmodelled parts have any type."""
         raw = self.system.first.whole["tasks"]
-        for task, legs in self.system.first.content.tasks.items():
-            for name, leg in legs.items():
-                yield task, name, leg, raw[task][name]
+        for task, subsets in self.system.first.content.tasks.items():
+            for name, subset in subsets.items():
+                yield task, name, subset, raw[task][name]
 
     def settings(self) -> list[tuple[str, str, str]]:
         """Return every setting with its value and its source; chosen ones precede defaults."""
-        settings = [*self.row.system.settings, *(setting for _, _, leg, _ in self.legs() for setting in leg.settings)]
+        settings = [
+            *self.row.system.settings,
+            *(setting for _, _, subset, _ in self.subsets() for setting in subset.settings),
+        ]
         rows = []
         for setting in settings:
             value = shown(setting.value)
@@ -108,11 +90,5 @@ def by_board(entries: Sequence[Entry]) -> dict[tuple[str, str], list[Entry]]:
     """Return the rows of a tree by suite and setting."""
     boards: dict[tuple[str, str], list[Entry]] = defaultdict(list)
     for entry in entries:
-        boards[entry.board.suite, entry.board.setting].append(entry)
+        boards[entry.board.suite, entry.board.regime].append(entry)
     return dict(boards)
-
-
-def part(value: Any, key: str) -> dict[str, Any]:
-    """Return a mapping inside a mapping; empty if there is no mapping at the key."""
-    inner = value.get(key) if isinstance(value, Mapping) else None
-    return dict(inner) if isinstance(inner, Mapping) else {}

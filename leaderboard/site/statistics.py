@@ -60,7 +60,7 @@ def statistics(
     Args:
         systems: of the board.
         ranked: names of those that have the headline.
-        weights: of each leg of each task in the headline, empty where it is not tested.
+        weights: of each subset of each task in the headline, empty where it is not tested.
         tasks: ids of the columns, which are tested by themselves.
         measure: of the values.
         cache: folder that keeps the tests; by default nothing is kept.

@@ -3,8 +3,9 @@
 import math
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,18 @@ import numpy as np
 from bench.core.errors import StoreError
 from bench.core.messages import bare
 from bench.evaluation.command import run_command
+from bench.evaluation.compare.fairness import ComparedSystem
 from bench.evaluation.measures.aggregate import mean
 from bench.evaluation.results import shares
 from bench.evaluation.results.format import Average, Content
 from bench.evaluation.results.read import FloatArray, Result
 from bench.evaluation.tables import visible
-from leaderboard.records import UNVERIFIED, Records, Verification
+from leaderboard.records import UNVERIFIED, Basis, Records, Verification
 from leaderboard.site.text import plural
 
+_WEAKEST_FIRST = list(Basis)
 Stratum = tuple[str, str]
-"""A task and its leg."""
+"""A task and its subset."""
 LONGEST_COMMAND = 8_000
 """Characters of a command that a page shows; what is longer was not typed."""
 
@@ -56,28 +59,52 @@ class System:
         keys = [result.trainings for result in self.results]
         return repr(keys) if all(keys) else self.name
 
+    @cached_property
+    def side(self) -> ComparedSystem:
+        """It for the fairness checks: validated parts of its results, and free ones of the expected types."""
+        contents = []
+        for result in self.results:
+            content, raw = result.content, part(result.whole, "system")
+            system = content.system.model_dump() | {"deterministic": raw.get("deterministic") is True}
+            system |= {name: value for name in ("encoder_config", "corpus", "tuning") if (value := part(raw, name))}
+            tasks: dict[str, dict[str, Any]] = {}
+            for task, subsets in content.tasks.items():
+                for name, subset in subsets.items():
+                    raw_subset = result.whole["tasks"][task][name]
+                    tasks.setdefault(task, {})[name] = {
+                        "queries": subset.queries,
+                        "protocol": subset.protocol,
+                        "metadata": {"train": part(subset.metadata, "train")},
+                        "libraries": subset.libraries,
+                        "harness": raw_subset.get("harness"),
+                        "compute": part(raw_subset, "compute"),
+                    }
+            heading = {"data": content.data, "regime": content.regime, "seed": content.seed}
+            contents.append({"system": system, "suite": content.suite.model_dump(), **heading, "tasks": tasks})
+        return ComparedSystem(self.name, contents)
+
     def average(self, name: str) -> Average | None:
         """The average of that name as the first seed has it; all seeds have the same tasks, so the same averages."""
         return next((average for average in self.first.content.averages if average.name == name), None)
 
     def has(self, task: str, measure: str) -> bool:
-        """Whether all its legs of a task have a measure."""
-        legs = [result.content.tasks.get(task) for result in self.results]
-        return all(by_name and all(measure in leg.measures for leg in by_name.values()) for by_name in legs)
+        """Whether all its subsets of a task have a measure."""
+        subsets = [result.content.tasks.get(task) for result in self.results]
+        return all(by_name and all(measure in subset.measures for subset in by_name.values()) for by_name in subsets)
 
     def task_value(self, task: str, measure: str) -> float:
-        """Mean over seeds of the mean over legs."""
+        """Mean over seeds of the mean over subsets."""
         return mean(_task_value(result, task, measure) for result in self.results)
 
     def strata(self, task: str) -> list[Stratum]:
-        """The legs of a task, empty where it was not run."""
-        return [(task, leg) for leg in self.first.content.tasks.get(task, {})]
+        """The subsets of a task, empty where it was not run."""
+        return [(task, subset) for subset in self.first.content.tasks.get(task, {})]
 
-    def leg_value(self, stratum: Stratum, measure: str) -> float | None:
-        """Mean over seeds of a leg's value; None where a seed lacks it."""
+    def subset_value(self, stratum: Stratum, measure: str) -> float | None:
+        """Mean over seeds of a subset's value; None where a seed lacks it."""
         task, name = stratum
-        legs = [result.content.tasks.get(task, {}).get(name) for result in self.results]
-        values = [leg.measures[measure] for leg in legs if leg is not None and measure in leg.measures]
+        subsets = [result.content.tasks.get(task, {}).get(name) for result in self.results]
+        values = [subset.measures[measure] for subset in subsets if subset is not None and measure in subset.measures]
         return mean(values) if len(values) == len(self.results) else None
 
     def average_values(self, name: str) -> dict[str, float]:
@@ -100,18 +127,24 @@ class System:
         return tuple(scores)
 
     def headline_weights(self, columns: Sequence[str], average: str) -> dict[Stratum, float]:
-        """Return the weight of each leg of each task in the headline; weights sum to one.
+        """Return the weight of each subset of each task in the headline; weights sum to one.
 
         Where the result does not name an average's members, all its tasks count alike; whether that is so is for the
         caller to see from the value.
         """
         kind = self.average(average)
-        tasks = {task: list(legs) for task, legs in self.first.content.tasks.items()}
+        tasks = {task: list(subsets) for task, subsets in self.first.content.tasks.items()}
         return shares(tasks, kind.members if kind and kind.members else [bare(task) for task in columns])
 
 
+def part(value: Any, key: str) -> dict[str, Any]:
+    """Return a mapping inside a mapping; empty if there is no mapping at the key."""
+    inner = value.get(key) if isinstance(value, Mapping) else None
+    return dict(inner) if isinstance(inner, Mapping) else {}
+
+
 def _task_value(result: Result, task: str, measure: str) -> float:
-    return mean(leg.measures[measure] for leg in result.content.tasks[task].values())
+    return mean(subset.measures[measure] for subset in result.content.tasks[task].values())
 
 
 def group_systems(results: Sequence[Result], records: Records) -> tuple[list[System], list[str]]:
@@ -149,7 +182,8 @@ def group_systems(results: Sequence[Result], records: Records) -> tuple[list[Sys
         if omitted:
             notes.append(f"{name}: seed {', '.join(omitted)} lacks tasks that other seeds have, and is left out.")
         weakest = min(
-            (verifications[result.path] for result in complete), key=lambda verification: verification.strength
+            (verifications[result.path] for result in complete),
+            key=lambda verification: _WEAKEST_FIRST.index(verification.basis),
         )
         systems.append(System(name, complete, weakest))
     return systems, notes
@@ -162,7 +196,7 @@ def query_values(
 
     Args:
         systems: whose bundles are read.
-        strata: legs of tasks; those that a system lacks are left out for it.
+        strata: subsets of tasks; those that a system lacks are left out for it.
         measure: the measure.
 
     Returns:
@@ -173,14 +207,14 @@ def query_values(
     """
     values: dict[str, dict[Stratum, FloatArray]] = {system.name: {} for system in systems}
     ids: dict[Stratum, tuple[str, ...]] = {}
-    for task, leg in strata:
+    for task, subset in strata:
         reference: tuple[tuple[str, ...], Result] | None = None
         for system in systems:
             columns = []
             for result in system.results:
-                if measure not in getattr(result.content.tasks.get(task, {}).get(leg), "measures", ()):
+                if measure not in getattr(result.content.tasks.get(task, {}).get(subset), "measures", ()):
                     continue
-                queries, column = result.values(task, leg, measure)
+                queries, column = result.values(task, subset, measure)
                 reference = reference or (queries, result)
                 if queries != reference[0]:
                     counts = f"{plural(len(reference[0]), 'query', 'queries')} and {len(queries):,}"
@@ -191,9 +225,9 @@ def query_values(
                         hint="rerun the older result or remove its folder",
                     )
                 columns.append(column)
-                ids[task, leg] = queries
+                ids[task, subset] = queries
             if len(columns) == len(system.results):
-                values[system.name][task, leg] = np.stack(columns)
+                values[system.name][task, subset] = np.stack(columns)
     return values, ids
 
 
@@ -232,18 +266,20 @@ def total_cost(results: Sequence[Result]) -> Cost:
             or None
         )
 
-    training = [stage_facts(result, "train", "tune") for result in results]
-    encoded = [facts for result in results for facts in stage_facts(result, "encode")]
-    vectors = [facts for facts in encoded if _is_count(facts.get("vectors")) and _is_count(facts.get("dimensions"))]
-    dimensions = {facts["dimensions"] for facts in vectors}
-    parameters = [facts.get("parameters") for result in results for facts in stage_facts(result, "init")]
+    training = [stage_metadata(result, "train", "tune") for result in results]
+    encoded = [metadata for result in results for metadata in stage_metadata(result, "encode")]
+    vectors = [
+        metadata for metadata in encoded if _is_count(metadata.get("vectors")) and _is_count(metadata.get("dimensions"))
+    ]
+    dimensions = {metadata["dimensions"] for metadata in vectors}
+    parameters = [metadata.get("parameters") for result in results for metadata in stage_metadata(result, "init")]
     return Cost(
         seconds=_mean_total(training, "seconds"),
         tokens=_mean_total(training, "tokens"),
         flops=_mean_total(training, "flops"),
         encode=spent("encode", "index"),
         search=spent("search"),
-        index=sum(4.0 * facts["vectors"] * facts["dimensions"] for facts in vectors) / len(results) or None,
+        index=sum(4.0 * metadata["vectors"] * metadata["dimensions"] for metadata in vectors) / len(results) or None,
         parameters=max((count for count in parameters if count is not None and _is_count(count)), default=None),
         dimensions=dimensions.pop() if len(dimensions) == 1 else None,
     )
@@ -252,8 +288,8 @@ def total_cost(results: Sequence[Result]) -> Cost:
 def _mean_total(training: Sequence[Sequence[dict[str, Any]]], key: str) -> float | None:
     """Return the sum of a fact over the trainings of a seed, mean over seeds; None if one does not report it."""
     sums = []
-    for facts in training:
-        values = [fact.get(key) for fact in facts]
+    for metadata in training:
+        values = [fact.get(key) for fact in metadata]
         numbers = [float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
         numbers = [number for number in numbers if math.isfinite(number) and number >= 0]
         if not numbers or len(numbers) < len(values):
@@ -268,25 +304,25 @@ def _is_count(value: Any) -> bool:
 
 
 def stage_seconds(result: Result) -> dict[str, float]:
-    """Return the seconds of every stage, summed over the legs of a result; what several legs share counts once."""
+    """Return the seconds of every stage, summed over the subsets of a result; what several share counts once."""
     times: dict[str, dict[str, float]] = defaultdict(dict)
-    for task, legs in result.content.tasks.items():
-        for name, leg in legs.items():
+    for task, subsets in result.content.tasks.items():
+        for name, subset in subsets.items():
             seconds = result.whole["tasks"][task][name].get("seconds")
             for stage, spent in (seconds if isinstance(seconds, dict) else {}).items():
                 if isinstance(spent, int | float) and not isinstance(spent, bool) and 0 <= spent < 1e12:
-                    times[stage][leg.keys.get(stage) or f"{task} {name}"] = float(spent)
+                    times[stage][subset.keys.get(stage) or f"{task} {name}"] = float(spent)
     return {stage: sum(by_key.values()) for stage, by_key in times.items()}
 
 
-def stage_facts(result: Result, *stages: str) -> list[dict[str, Any]]:
-    """Return the facts of every run of some stages behind a result; one that several tasks share counts once."""
+def stage_metadata(result: Result, *stages: str) -> list[dict[str, Any]]:
+    """Return the metadata of every run of some stages behind a result; one that several tasks share counts once."""
     by_key: dict[str, dict[str, Any]] = {}
-    for task, legs in result.content.tasks.items():
-        for leg in legs.values():
-            for stage, facts in leg.facts.items():
-                if stage.partition("-")[0] in stages and isinstance(facts, dict):
-                    by_key[leg.keys.get(stage) or f"{stage} {task}"] = facts
+    for task, subsets in result.content.tasks.items():
+        for subset in subsets.values():
+            for stage, metadata in subset.metadata.items():
+                if stage.partition("-")[0] in stages and isinstance(metadata, dict):
+                    by_key[subset.keys.get(stage) or f"{stage} {task}"] = metadata
     return list(by_key.values())
 
 

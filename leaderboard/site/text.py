@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -28,10 +29,7 @@ def micro(value: float) -> int:
 
 def micros(column: FloatArray) -> list[int | None]:
     """Return a column of fractions in millionths; None for NaN."""
-    rounded, missing = np.rint(1_000_000 * column), np.isnan(column)
-    values = np.where(missing, 0, rounded).astype(int).astype(object)
-    values[missing] = None
-    return list(values.tolist())
+    return [None if math.isnan(value) else int(value) for value in np.rint(1_000_000 * column).tolist()]
 
 
 def gap(value: float, base: float) -> float:
@@ -42,11 +40,6 @@ def gap(value: float, base: float) -> float:
 def number(value: float | None) -> str:
     """Print a fraction in percent with one decimal, `—` for what is not there."""
     return MISSING if value is None else points(fraction(value))
-
-
-def signed(value: float) -> str:
-    """Print a difference of fractions in points, with its sign."""
-    return points(fraction(value), sign=True)
 
 
 def bounds(low: float | None, high: float | None) -> str:

@@ -12,7 +12,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 
-from bench.evaluation.tables import spreadsheet_text
+from bench.evaluation.tables import points, spreadsheet_text
 from leaderboard.site import text
 from leaderboard.site.columns import page_column
 from leaderboard.site.render import SCRIPT, STYLE, THEME
@@ -134,7 +134,7 @@ def _expected(
     value, reference = (float(cell) if cell else None for cell in cells)
     if value is None or reference is None:
         return text.number(value)
-    return f"{text.signed(text.gap(value, reference))} {text.number(value)}"
+    return f"{points(text.gap(value, reference), sign=True)} {text.number(value)}"
 
 
 def _plain(content: str) -> str:

@@ -5,7 +5,7 @@ The result file is written last, so that no reader ever sees half a bundle.
 
 import shutil
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -21,7 +21,6 @@ from bench.evaluation.results.read import Result
 from leaderboard.build import trial
 from leaderboard.records import NEAR, Records, Reproduction
 from leaderboard.submissions.bundle import TAKE_UNCHANGED, Candidate
-from leaderboard.submissions.pack import Submission
 from leaderboard.submissions.recompute import TOLERANCE, Judges
 from leaderboard.submissions.strict_json import parse
 from leaderboard.submissions.validate import Verdict, require_recomputed, validate
@@ -43,7 +42,7 @@ class Added:
 
 
 def existing(candidate: Candidate, results: Path) -> list[Path]:
-    """Return the results of the same system, suite, setting, data and seed, and any at the candidate's own path.
+    """Return the results of the same system, suite, regime, data and seed, and any at the candidate's own path.
 
     Labels may differ. Of a damaged file, which `bench verify` reports, the same system is assumed: refuse a duplicate
     rather than hide it.
@@ -99,10 +98,12 @@ def _check_record(verdict: Verdict, candidate: Candidate) -> list[DataError]:
         return [DataError(location, None, fault, "no such file", "take it away")]
     if record.result != candidate.digest:
         return [DataError(location, None, "a record of another result file", "none", "take it away")]
-    for task, legs in record.recomputed.items():
-        for leg, names in legs.items():
-            if excess := [name for name in names if name not in verdict.findings.recomputed.get(task, {}).get(leg, [])]:
-                fault = f"a claim that {excess[0][:80]!a} of {f'{task} {leg}'.strip()} was recomputed"
+    for task, subsets in record.recomputed.items():
+        for subset, names in subsets.items():
+            if excess := [
+                name for name in names if name not in verdict.findings.recomputed.get(task, {}).get(subset, [])
+            ]:
+                fault = f"a claim that {excess[0][:80]!a} of {f'{task} {subset}'.strip()} was recomputed"
                 return [DataError(location, None, fault, "no more than could be recomputed here", "take it away")]
     return []
 
@@ -125,7 +126,7 @@ def check_boards(
     for verdict in verdicts:
         if verdict.candidate is not None and verdict.accepted:
             content = verdict.candidate.content
-            groups[content.data, content.suite.name, content.setting].append(verdict.candidate.result)
+            groups[content.data, content.suite.name, content.regime].append(verdict.candidate.result)
     broken, notes = dict[Path, str](), list[str]()
     for group in groups.values():
         causes, group_notes = trial(group, results, cache, records)
@@ -141,7 +142,7 @@ def check_boards(
 
 
 def check(
-    bundles: Sequence[Submission],
+    bundles: Mapping[Path, str],
     results: Path,
     judges: Judges,
     records: Records = NEAR,
@@ -153,7 +154,7 @@ def check(
     """Make every check of submitted results: by themselves, in the results folder, and on their boards.
 
     Args:
-        bundles: the submitted results.
+        bundles: folders of the submitted results, with what messages call them.
         results: the results folder that they would join.
         judges: the suites and judgements that are here.
         records: which results are verified; those of a maintainers' folder make records in bundles harmless.
@@ -168,15 +169,15 @@ def check(
         OSError: a file cannot be read.
     """
     verdicts = []
-    for bundle in bundles:
-        verdict = validate(bundle.folder, bundle.title, judges)
+    for folder, title in bundles.items():
+        verdict = validate(folder, title, judges)
         verdict = check_place(verdict, results, trusted=trusted or records.folder is not None)
         verdicts.append(require_recomputed(verdict, records) if strict else verdict)
     return check_boards(verdicts, results, cache, records)
 
 
 def _duplicate(title: str, existing_title: str) -> DataError:
-    fault = f"another result of the same system, suite, setting, data and seed at {existing_title}"
+    fault = f"another result of the same system, suite, regime, data and seed at {existing_title}"
     return DataError(title, None, fault, "none", "if this one shall replace it, take that folder away first")
 
 
@@ -257,18 +258,18 @@ def read_reproduction(path: Path, candidate: Candidate, by: str, time: str) -> R
     try:
         report = parse(path.read_bytes())
         verdict, stages = str(report["verdict"]), int(report["stages_run"])
-        values = {(row["task"], row["leg"], row["measure"]): row["theirs"] for row in report["values"]}
+        values = {(row["task"], row["subset"], row["measure"]): row["theirs"] for row in report["values"]}
     except (RecordError, KeyError, TypeError, ValueError) as error:
         raise DataError(path, None, "no report of `bench reproduce`", "its JSON", hint) from error
     if verdict not in ("OK", "close") or not stages:
         raise DataError(
             path, None, f"the verdict {verdict[:20]!a} with {stages} stages run", "OK or close, made anew", hint
         )
-    for task, legs in candidate.content.tasks.items():
-        for name, leg in legs.items():
-            for measure, expected in leg.measures.items():
+    for task, subsets in candidate.content.tasks.items():
+        for name, subset in subsets.items():
+            for measure, expected in subset.measures.items():
                 value = values.get((task, name, measure))
                 if value is None or abs(value - expected) > TOLERANCE:
                     fault = f"{measure} of {task} {name} = {value}"
                     raise DataError(path, None, fault, f"{expected}, as the result says")
-    return Reproduction.model_validate({"verdict": verdict, "when": time, "by": by})
+    return Reproduction.model_validate({"verdict": verdict, "date": time, "by": by})

@@ -16,11 +16,11 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from bench.core.errors import DataError, DataFaultsError, StoreError
-from bench.core.files import read_sealed, sha256_file
+from bench.core.files import sha256_file
 from bench.data.formats.faults import Faults, RecordError, shown
 from bench.evaluation.results import CARDS, CURVES, RESULT, Heading
 from bench.evaluation.results.format import ACCEPTED, Cards, Content, PerQuery, place, silent_place
-from bench.evaluation.results.read import Result, migrate, unpacked
+from bench.evaluation.results.read import Result, read_result, unpacked
 from leaderboard.site.curves import Curves
 from leaderboard.submissions.strict_json import LONGEST, parse
 
@@ -96,7 +96,7 @@ class Candidate:
 
     Args:
         result: checked against the models; nothing of its bundle is read yet.
-        raw_content: the content of the result file, in today's version of the format.
+        raw_content: the content of the result file.
         raw: the bytes of the result file.
     """
 
@@ -124,7 +124,7 @@ class Candidate:
         """Its folder below a results folder, which its content decides."""
         content = self.content
         system, suite = content.system.model_dump(), content.suite.model_dump()
-        return Heading(system, suite, content.setting, content.data, content.profile, content.seed, cards={}).folder
+        return Heading(system, suite, content.regime, content.data, content.profile, content.seed, cards={}).folder
 
 
 def read_candidate(folder: Path, errors: ValidationErrors) -> Candidate | None:
@@ -155,11 +155,14 @@ def read_candidate(folder: Path, errors: ValidationErrors) -> Candidate | None:
     if errors.count(RESULT):
         return None
     try:
-        content = migrate(read_sealed(folder / RESULT))
+        content = read_result(folder / RESULT)
     except ValueError as error:
         errors.add(
             RESULT, f"that it cannot be trusted: {error}", "a result as it was written and sealed", TAKE_UNCHANGED
         )
+        return None
+    except StoreError as error:
+        errors.add(RESULT, error.found, error.expected, error.hint)
         return None
     with errors.collect(RESULT):
         candidate = Candidate(Result(folder / RESULT, Content.model_validate(content)), content, raw)
@@ -199,10 +202,10 @@ def _check_file_names(content: Content, errors: ValidationErrors) -> None:
     """Compare the names in `files` and `remote` with those that the result's tasks need."""
     remotable = {CARDS: False}  # the files that a result needs by name, and whether each may be remote
     optional = set[str]()
-    for task, legs in content.tasks.items():
-        for leg in legs:
-            remotable |= {place("runs", task, leg): True, place("per-query", task, leg): False}
-            optional.add(silent_place(task, leg))
+    for task, subsets in content.tasks.items():
+        for subset in subsets:
+            remotable |= {place("runs", task, subset): True, place("per-query", task, subset): False}
+            optional.add(silent_place(task, subset))
     for name in content.files:
         extra = name in optional or (_EXTRA.fullmatch(name) and name not in {RESULT, ACCEPTED})
         if name not in remotable and not extra:
@@ -243,9 +246,9 @@ def _check_files(candidate: Candidate, sizes: dict[str, int], errors: Validation
             errors.add(_printable(name), fault, "only files that it names", "take it away")
 
 
-def per_query(candidate: Candidate, task: str, leg: str, errors: ValidationErrors) -> PerQuery | None:
-    """Read the per-query values of a leg; None if they cannot be read, which is then an error."""
-    name = place("per-query", task, leg)
+def per_query(candidate: Candidate, task: str, subset: str, errors: ValidationErrors) -> PerQuery | None:
+    """Read the per-query values of a subset; None if they cannot be read, which is then an error."""
+    name = place("per-query", task, subset)
     raw, table = unpacked_file(candidate, name, errors), None
     with errors.collect(name):
         table = None if raw is None else PerQuery.model_validate(parse(raw, longest=LONGEST))

@@ -1,7 +1,7 @@
 """What new results do to the boards of a site: systems that come and go, and ranks that move, as plain text.
 
-The workflow of a pull request runs `python -m leaderboard.submissions.changes BEFORE AFTER` on the site as it was and
-as it would be. A folder that is not there is a site without boards.
+The workflow of a pull request runs `python -P -m leaderboard.submissions.changes BEFORE AFTER` on the site as it was
+and as it would be. A folder that is not there is a site without boards.
 """
 
 import json
@@ -42,14 +42,14 @@ def changes(before: Path, after: Path) -> Iterator[str]:
 
 
 def _boards(site: Path) -> dict[str, Ranked]:
-    """Read the boards of a site from its files, by kind of data, suite and setting."""
+    """Read the boards of a site from its files, by kind of data, suite and regime."""
     if not (site / LIST).is_file():
         return {}
     pages: list[dict[str, Any]] = json.loads((site / LIST).read_text(encoding="utf-8"))["pages"]
     boards: dict[str, Ranked] = {}
     for page in pages:
         board = json.loads((site / page["page"]).with_suffix(".json").read_text(encoding="utf-8"))
-        name = f"{page['suite']}, {page['setting']}, {page['data']} data"
+        name = f"{page['suite']}, {page['regime']}, {page['data']} data"
         boards[name] = {
             visible(row["system"]): (text.number(row["score"]), text.place(row["ranks"] and tuple(row["ranks"])))
             for row in board["rows"]

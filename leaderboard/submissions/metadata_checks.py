@@ -3,25 +3,31 @@
 None of it can be proven from the files. It can only be refused where one claim contradicts another.
 """
 
+import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from importlib.metadata import version
+from typing import Any
 
-from bench.core.files import digest
+from packaging.version import InvalidVersion, Version
+
 from bench.data.formats.faults import shown
 from bench.evaluation.results import RESULT, averages
-from bench.evaluation.results.format import About, Average, Content, Leg, Remote, Setting, SuiteAbout
+from bench.evaluation.results.format import About, Average, Content, Remote, Setting, Subset, SuiteAbout
 from bench.evaluation.results.identity import identity_error
+from bench.types import Suite
 from leaderboard.submissions.bundle import TAKE_UNCHANGED, Candidate, ValidationErrors
-from leaderboard.submissions.recompute import TOLERANCE, InstalledSuite
+from leaderboard.submissions.recompute import TOLERANCE
 
 MOST_SETTINGS = 1_000
-"""Settings of a system, or of a leg; the largest config of ours has some sixty."""
-_UNHASHED = frozenset({"label", "hash", "deterministic", "grid", "tuning", "settings"})
-"""What a result without a graph says of a system besides the choices that its hash is made of."""
-_STATED = frozenset({"graph", "untuned_hash", "config", "contract", "similarity", "read_by", "fuse"})
-_SYSTEM = frozenset(About.model_fields) | _UNHASHED | _STATED
-_LEG = frozenset(Leg.model_fields) | {"resolved", "harness", "compute", "seconds", "tunings", "audits"}
+"""Settings of a system, or of a subset; the largest config of ours has some sixty."""
+_STATED = frozenset({"deterministic", "tuning", "config", "encoder_config", "similarity", "read_by", "fuse"})
+_SYSTEM = frozenset(About.model_fields) | _STATED
+_SUBSET = frozenset(Subset.model_fields) | {"resolved", "harness", "compute", "seconds", "tunings", "audits"}
 _ABSENT = object()
+_DRAWN = frozenset({"init", "prepare", "train", "train_cross", "tune"})
+"""Stages whose outcome a seed may decide."""
+_INSTALLED = version("retrieval-bench")
 _SETTING = frozenset(Setting.model_fields) | {"default", "source"}
 
 
@@ -34,27 +40,32 @@ def check_metadata(candidate: Candidate, methods: Collection[str], errors: Valid
         errors: receives every contradiction.
     """
     content = candidate.raw_content
-    legs = [leg for by_leg in content["tasks"].values() for leg in by_leg.values()]
-    settings = [setting for part in (content["system"], *legs) for setting in part.get("settings", ())]
+    subsets = [subset for by_subset in content["tasks"].values() for subset in by_subset.values()]
+    settings = [setting for part in (content["system"], *subsets) for setting in part.get("settings", ())]
     for part, keys, name in (
         (content, {*Content.model_fields, "schema", "seal"}, "the result"),
         (content["system"], _SYSTEM, "system"),
         (content["suite"], set(SuiteAbout.model_fields), "suite"),
         *((average, set(Average.model_fields), "macro") for average in content["macro"]),
         *((remote, set(Remote.model_fields), "remote") for remote in content.get("remote", {}).values()),
-        *((leg, _LEG, "tasks") for leg in legs),
+        *((subset, _SUBSET, "tasks") for subset in subsets),
         *((setting, _SETTING, "settings") for setting in settings),
     ):
         if unknown := sorted(part.keys() - keys):
             errors.add(RESULT, f"the unknown key {shown(unknown[0])} in {name}", "known keys", TAKE_UNCHANGED)
-    for part, key, kind in ((content["system"], "deterministic", bool), *((leg, "keys", dict) for leg in legs)):
+    for part, key, kind in (
+        (content["system"], "deterministic", bool),
+        *((subset, "keys", dict) for subset in subsets),
+    ):
         if not isinstance(part.get(key), kind):
             errors.add(RESULT, f"no `{key}`", f"`{key}` as every run writes it", TAKE_UNCHANGED)
-    for part in (content["system"], *legs):
+    for part in (content["system"], *subsets):
         if len(part.get("settings", ())) > MOST_SETTINGS:
             errors.add(RESULT, f"{len(part['settings']):,} settings", f"at most {MOST_SETTINGS:,}", TAKE_UNCHANGED)
     _check_system(candidate, methods, errors)
-    measures = {name for leg in legs for name in leg["measures"]}
+    for subset in subsets:
+        _check_environment(subset, errors)
+    measures = {name for subset in subsets for name in subset["measures"]}
     if (primary := candidate.content.suite.primary) not in {None, *measures}:
         errors.add(RESULT, f"the headline measure {shown(primary)}", "one that a task has", TAKE_UNCHANGED)
 
@@ -71,6 +82,10 @@ def _check_system(candidate: Candidate, methods: Collection[str], errors: Valida
         errors.add(
             RESULT, f"the label {shown(label)} of method {shown(system.method)}", f"method {name}", TAKE_UNCHANGED
         )
+    drawn = {node["stage"] for node in raw["graph"].values() if isinstance(node, dict)} & _DRAWN
+    if raw.get("deterministic") is False and not drawn:
+        fault = "a system that is not deterministic, of stages that draw nothing"
+        errors.add(RESULT, fault, "`deterministic` as its graph has it", TAKE_UNCHANGED)
     if candidate.content.seed and raw.get("deterministic") is True:
         errors.add(RESULT, f"seed {candidate.content.seed} of a deterministic system", "seed 0", TAKE_UNCHANGED)
     least = 0 if "@init" in label else 1
@@ -81,11 +96,6 @@ def _check_system(candidate: Candidate, methods: Collection[str], errors: Valida
             errors.add(RESULT, f"a budget of {tokens:,} tokens", f"at least {least}", TAKE_UNCHANGED)
         if flops is not None and not flops >= 1:
             errors.add(RESULT, f"a budget of {flops:g} operations", "at least 1", TAKE_UNCHANGED)
-    tuned = any(leg.get("tunings") for legs in candidate.raw_content["tasks"].values() for leg in legs.values())
-    choices = {key: value for key, value in raw.items() if key not in _UNHASHED}
-    if "graph" not in raw and not tuned and digest(choices) != system.hash:  # as runs wrote it before there were graphs
-        expected = f"{digest(choices)[:12]}…, the digest of what the result says of it, or the system's `graph`"
-        errors.add(RESULT, f"the hash {system.hash[:12]}… of the system", expected, TAKE_UNCHANGED)
     if unlike := identity_error(candidate.raw_content):
         errors.add(RESULT, unlike, "one system, with one encoder for all its tasks", TAKE_UNCHANGED)
     for setting in system.settings:
@@ -97,23 +107,44 @@ def _check_system(candidate: Candidate, methods: Collection[str], errors: Valida
             errors.add(RESULT, fault, f"{shown(str(value)[:80])}, as the system's `config` has it", TAKE_UNCHANGED)
 
 
-def check_averages(candidate: Candidate, installed: InstalledSuite | str, errors: ValidationErrors) -> None:
-    """Check the suite's names and averages against the installed suite; without one, only averages of legs."""
+def _check_environment(subset: Mapping[str, Any], errors: ValidationErrors) -> None:
+    """Refuse a version of the harness that is not out yet, and seconds that no work takes."""
+    harness, seconds = subset.get("harness"), subset.get("seconds")
+    if harness is not None and not _is_released(harness):
+        hint = "type `pip install --upgrade retrieval-bench` if there is one"
+        errors.add(RESULT, f"retrieval-bench {shown(str(harness)[:40])}", f"at most {_INSTALLED}", hint)
+    for stage, spent in (seconds if isinstance(seconds, dict) else {"seconds": seconds}).items():
+        if spent is not None and not (type(spent) in (int, float) and 0 <= spent < math.inf):
+            fault = f"{shown(str(spent)[:40])} seconds of {shown(str(stage)[:40])}"
+            errors.add(RESULT, fault, "0 or more for each stage", TAKE_UNCHANGED)
+
+
+def _is_released(harness: object) -> bool:
+    """Return whether a result's version of the harness is one, and not newer than the installed one."""
+    try:
+        return Version(str(harness)).release <= Version(_INSTALLED).release
+    except InvalidVersion:
+        return False
+
+
+def check_averages(candidate: Candidate, installed: Suite | str, errors: ValidationErrors) -> None:
+    """Check the suite's names and averages against the installed suite; without one, only averages of subsets."""
     content = candidate.content
-    for task, legs in content.tasks.items():
-        if len({frozenset(leg.measures) for leg in legs.values()}) > 1:
-            errors.add(RESULT, f"legs of {task} with different measures", "the same for all", TAKE_UNCHANGED)
+    for task, subsets in content.tasks.items():
+        if len({frozenset(subset.measures) for subset in subsets.values()}) > 1:
+            errors.add(RESULT, f"subsets of {task} with different measures", "the same for all", TAKE_UNCHANGED)
             return
-    if isinstance(installed, InstalledSuite):
-        for name in ("title", "primary", "stands_for", "parallel"):
+    if isinstance(installed, Suite):
+        for name in ("title", "primary", "proxy_for", "parallel"):
             value, expected = getattr(content.suite, name), getattr(installed, name)
-            if value != expected and not (name in ("primary", "parallel") and not value):  # older results lack them
+            if value != expected:
                 as_installed = f"{expected!r}, as suite {content.suite.name} has it"
                 errors.add(RESULT, f"suite {name} {shown(value)}", as_installed)
     tasks = {
-        task: {name: {"measures": leg.measures} for name, leg in legs.items()} for task, legs in content.tasks.items()
+        task: {name: {"measures": subset.measures} for name, subset in subsets.items()}
+        for task, subsets in content.tasks.items()
     }
-    macros = installed.macros if isinstance(installed, InstalledSuite) else ()
+    macros = installed.macros if isinstance(installed, Suite) else ()
     recomputed = {str(average["name"]): average["measures"] for average in averages(tasks, macros)}
     submitted = {average.name: average.measures for average in content.macro}
     if len(submitted) != len(content.macro):
@@ -121,7 +152,7 @@ def check_averages(candidate: Candidate, installed: InstalledSuite | str, errors
     for name in sorted(recomputed.keys() - submitted.keys()):
         errors.add(RESULT, f"no average {shown(name)}", "every average whose tasks are there", TAKE_UNCHANGED)
     for name, values in submitted.items():
-        if name not in recomputed and isinstance(installed, InstalledSuite):
+        if name not in recomputed and isinstance(installed, Suite):
             errors.add(
                 RESULT, f"an average {shown(name)}", f"those of suite {content.suite.name} alone", TAKE_UNCHANGED
             )

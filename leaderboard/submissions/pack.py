@@ -4,13 +4,13 @@ import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from bench.core.errors import StoreError, UsageError
-from bench.core.files import copy_file, explain, read_sealed, sha256_file, write_sealed
+from bench.core.files import copy_file, explain, sha256_file, write_sealed
 from bench.data.fetching.unpack import Limits, unpack
 from bench.evaluation.results import RESULT, faults, result_files
+from bench.evaluation.results.read import read_result
 from leaderboard.submissions.bundle import LARGEST_FILE
 
 _LIMITS = Limits(ratio=100, least=256 << 20, files=100_000)
@@ -18,47 +18,37 @@ _LIMITS = Limits(ratio=100, least=256 << 20, files=100_000)
 _LARGEST_ARCHIVE = 2 << 30
 
 
-@dataclass(frozen=True)
-class Submission:
-    """A submitted bundle.
-
-    Args:
-        folder: where its files are, perhaps only for a while.
-        title: what messages call it.
-    """
-
-    folder: Path
-    title: str
-
-
 @contextmanager
-def submissions(paths: Sequence[Path]) -> Iterator[list[Submission]]:
+def submissions(paths: Sequence[Path]) -> Iterator[dict[Path, str]]:
     """Yield the bundles of result files, files of bundles, folders, and archives, which are unpacked temporarily.
+
+    Yields:
+        By the folder of each bundle, what messages call it.
 
     Raises:
         UsageError: nothing is there, or no result is in it.
         DataError: an archive that is damaged or holds what is refused.
     """
     with ExitStack() as stack:
-        submitted: dict[Path, Submission] = {}
+        titles: dict[Path, tuple[Path, str]] = {}  # by what a folder really is, so that each counts once
         for path in paths:
             if not path.exists() and not path.is_symlink():
                 raise UsageError(where=path, found="nothing", expected=f"a {RESULT}, its folder, or an archive of one")
             if path.is_symlink():
                 raise UsageError(where=path, found="a link", expected="a file or folder", hint="name its target")
-            for submission in _bundles(path, stack):
-                submitted.setdefault(submission.folder.resolve(), submission)
-        yield list(submitted.values())
+            for folder, title in _bundles(path, stack).items():
+                titles.setdefault(folder.resolve(), (folder, title))
+        yield dict(titles.values())
 
 
-def _bundles(path: Path, stack: ExitStack) -> list[Submission]:
+def _bundles(path: Path, stack: ExitStack) -> dict[Path, str]:
     """Return the bundles of a file, folder or archive."""
     if path.is_dir():
         return _below(path, str(path))
     parents = [path.parent] if path.name == RESULT else path.resolve().parents
     for folder in parents:  # the bundle that a file belongs to
         if path.name == RESULT or (folder / RESULT).is_file():
-            return [Submission(folder, str(folder))]
+            return {folder: str(folder)}
     if path.stat().st_size > _LARGEST_ARCHIVE:
         size = f"{path.stat().st_size:,} bytes"
         raise UsageError(where=path, found=size, expected=f"at most {_LARGEST_ARCHIVE:,}")
@@ -67,40 +57,29 @@ def _bundles(path: Path, stack: ExitStack) -> list[Submission]:
     return _below(unpacked, str(path))
 
 
-def _below(folder: Path, title: str) -> list[Submission]:
+def _below(folder: Path, title: str) -> dict[Path, str]:
     """Return the bundles of a folder, at least one."""
     bundles = [path.parent for path in result_files(folder)]
     if not bundles:
-        expected = "the folder of a result, as `bench run` writes it: results/DATA/SUITE/SETTING/SYSTEM/seed-N"
+        expected = "the folder of a result, as `bench run` writes it: results/DATA/SUITE/REGIME/SYSTEM/seed-N"
         raise UsageError(where=title, found=f"no {RESULT}", expected=expected)
-    paths = [bundle.relative_to(folder).as_posix() for bundle in bundles]
-    titles = [title if path == "." else f"{title}/{path}" for path in paths]
-    return [Submission(bundle, name) for bundle, name in zip(bundles, titles, strict=True)]
+    paths = {bundle: bundle.relative_to(folder).as_posix() for bundle in bundles}
+    return {bundle: title if path == "." else f"{title}/{path}" for bundle, path in paths.items()}
 
 
 _URL = re.compile(r"https://[^\s?#]+/")
 
 
-@dataclass(frozen=True)
-class Packed:
-    """A packed copy of a result.
-
-    Args:
-        path: the result file of the copy.
-        uploads: addresses of the runs to upload, by their path in the result's folder.
-    """
-
-    path: Path
-    uploads: dict[str, str]
-
-
-def pack(folder: Path, out: Path, url: str = "") -> Packed:
+def pack(folder: Path, out: Path, url: str = "") -> dict[str, str]:
     """Copy a bundle to an absent or empty folder; runs of more than 1 MB are left out and named in `remote`.
 
     Args:
         folder: the folder of the result.
         out: where the copy goes.
         url: what the addresses of such runs begin with, ending in `/`; their paths in the bundle follow.
+
+    Returns:
+        Addresses of the runs to upload, by their path in the result's folder.
 
     Raises:
         UsageError: no result there, `out` in use, no or no proper `url` where one is needed, or a large file that is
@@ -115,7 +94,7 @@ def pack(folder: Path, out: Path, url: str = "") -> Packed:
         raise UsageError(where=f"--out {out}", found="an existing folder", expected="a new or empty one")
     if damage := faults(path):
         raise StoreError(where=damage[0].path, found=damage[0].found, hint="rerun the command that wrote it")
-    content = read_sealed(path)
+    content = read_result(path)
     sizes = {name: (folder / name).stat().st_size for name in content["files"]}
     large = {name: size for name, size in sizes.items() if size > LARGEST_FILE}
     for name, size in large.items():
@@ -139,4 +118,4 @@ def pack(folder: Path, out: Path, url: str = "") -> Packed:
         write_sealed(out / RESULT, {**content, "remote": remote} if remote else content)
     except OSError as error:
         raise StoreError(f"cannot write to {out}: {explain(error)}; choose another folder by --out") from error
-    return Packed(out / RESULT, {name: url + name for name in large})
+    return {name: url + name for name in large}

@@ -11,8 +11,8 @@ from bench.core.errors import BenchError
 from bench.data.formats.faults import shown
 from bench.evaluation.measures.evaluate import Scores, coverage
 from bench.evaluation.results import RESULT
-from bench.evaluation.results.format import Content, Leg, PerQuery, place
-from bench.types import Macro, Parallel, Run, Tie
+from bench.evaluation.results.format import Content, PerQuery, Subset, place
+from bench.types import Run, Suite, Tie
 from leaderboard.submissions.bundle import ValidationErrors
 
 TOLERANCE = 1e-6
@@ -22,21 +22,8 @@ _RELEASE = "submit what `bench run` wrote with the judgements of the same releas
 
 
 @dataclass(frozen=True)
-class Recomputed:
-    """Measures of a run, scored again.
-
-    Args:
-        scores: our measures, per query.
-        official: numbers of official scorers, by name.
-    """
-
-    scores: Scores
-    official: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class JudgedLeg:
-    """The judgements of a leg, as plain data.
+class JudgedSubset:
+    """The judgements of a subset, as plain data.
 
     Args:
         queries: all judged queries.
@@ -44,7 +31,7 @@ class JudgedLeg:
         tie: order of equal scores.
         drop_identical: whether documents whose id is the query's are left out.
         depth: the deepest cut of the task's measures; None for a whole ranking.
-        score: takes a run and returns its values.
+        score: takes a run and returns our measures, per query, and numbers of official scorers by name.
         missing_documents: takes document ids and returns those that the corpus lacks.
         not_computable: why measures of the task cannot be computed here, by name.
         digest: of the judgements.
@@ -55,29 +42,10 @@ class JudgedLeg:
     tie: Tie
     drop_identical: bool
     depth: int | None
-    score: Callable[[Run], Recomputed]
+    score: Callable[[Run], tuple[Scores, Mapping[str, float]]]
     missing_documents: Callable[[Sequence[str]], list[str]]
     not_computable: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
-
-
-@dataclass(frozen=True)
-class InstalledSuite:
-    """An installed suite, as far as results are checked against it.
-
-    Args:
-        title: its title on pages.
-        primary: its headline measure.
-        stands_for: the benchmark that it is a proxy for; empty for a benchmark itself.
-        macros: its averages.
-        parallel: where queries of one id ask one question.
-    """
-
-    title: str
-    primary: str
-    stands_for: str
-    macros: Sequence[Macro]
-    parallel: Parallel = ""
 
 
 class Judges(Protocol):
@@ -87,19 +55,19 @@ class Judges(Protocol):
     def methods(self) -> Collection[str]:
         """Names of the installed methods."""
 
-    def suite(self, content: Content) -> InstalledSuite | str:
-        """Return the suite of a result, or why it is unknown. Raises `RecordError` for another version of it."""
+    def suite(self, content: Content) -> Suite | str:
+        """Return the installed suite of a result, or why there is none. Raises `RecordError` for another version."""
 
-    def leg(self, content: Content, task: str, leg: str) -> JudgedLeg | str:
-        """Return the judgements of a leg, or why there are none here.
+    def subset(self, content: Content, task: str, subset: str) -> JudgedSubset | str:
+        """Return the judgements of a subset, or why there are none here.
 
-        Raises `RecordError` where the suite has no such task or leg, or its data are here in another release.
+        Raises `RecordError` where the suite has no such task or subset, or its data are here in another release.
         """
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Which numbers of a leg were recomputed.
+    """Which numbers of a subset were recomputed.
 
     Args:
         recomputed: names of recomputed numbers.
@@ -112,19 +80,24 @@ class Outcome:
     not_recomputed: Mapping[str, str] = field(default_factory=dict)
 
 
-def not_recomputed(leg: Leg, reason: str) -> Outcome:
-    """Return the outcome of a leg none of whose numbers can be recomputed."""
-    return Outcome(not_recomputed=dict.fromkeys([*leg.measures, *leg.official], reason))
+def not_recomputed(subset: Subset, reason: str) -> Outcome:
+    """Return the outcome of a subset none of whose numbers can be recomputed."""
+    return Outcome(not_recomputed=dict.fromkeys([*subset.measures, *subset.official], reason))
 
 
 def recompute(
-    task_leg: tuple[str, str], leg: Leg, table: PerQuery, run: Run, judged: JudgedLeg, errors: ValidationErrors
+    task_subset: tuple[str, str],
+    subset: Subset,
+    table: PerQuery,
+    run: Run,
+    judged: JudgedSubset,
+    errors: ValidationErrors,
 ) -> Outcome:
-    """Score the run of a leg again.
+    """Score the run of a subset again.
 
     Args:
-        task_leg: the task and the name of the leg.
-        leg: what the result file says of it.
+        task_subset: the task and the name of the subset.
+        subset: what the result file says of it.
         table: its per-query values, as submitted.
         run: its run, as submitted.
         judged: its judgements.
@@ -133,27 +106,27 @@ def recompute(
     Returns:
         Which numbers were recomputed, and why others were not.
     """
-    title = " ".join(task_leg).strip()
+    title = " ".join(task_subset).strip()
     for name, expected in (("tie", judged.tie), ("drop_identical", judged.drop_identical)):
-        if (value := leg.protocol.get(name)) != expected:
+        if (value := subset.protocol.get(name)) != expected:
             errors.add(RESULT, f"protocol {name} {shown(value)} of {title}", f"{expected!r}, the task's own", _RELEASE)
-    if not _is_covered(task_leg, table, run, judged, errors):
-        return not_recomputed(leg, "see the reasons")
+    if not _is_covered(task_subset, table, run, judged, errors):
+        return not_recomputed(subset, "see the reasons")
     try:
-        ours = judged.score(run)
+        scores, official = judged.score(run)
     except BenchError as error:
-        return not_recomputed(leg, str(error))
+        return not_recomputed(subset, str(error))
     for name in judged.measures:
-        if name not in leg.measures:
+        if name not in subset.measures:
             errors.add(RESULT, f"no {name} of {title}", "every measure of the task", _RELEASE)
         elif name in table.measures:
-            _compare_values(task_leg, name, table, ours.scores, errors)
-    for name in ours.official.keys() & leg.official.keys():
-        if abs(ours.official[name] - leg.official[name]) > TOLERANCE:
-            fault = f"{name} = {leg.official[name]:.6f} of {title}"
-            errors.add(RESULT, fault, f"{ours.official[name]:.6f}, as recomputed", _RELEASE)
-    computed = {*judged.measures, *ours.official}
-    names = [*leg.measures, *leg.official]
+            _compare_values(task_subset, name, table, scores, errors)
+    for name in official.keys() & subset.official.keys():
+        if abs(official[name] - subset.official[name]) > TOLERANCE:
+            fault = f"{name} = {subset.official[name]:.6f} of {title}"
+            errors.add(RESULT, fault, f"{official[name]:.6f}, as recomputed", _RELEASE)
+    computed = {*judged.measures, *official}
+    names = [*subset.measures, *subset.official]
     return Outcome(
         tuple(name for name in names if name in computed),
         judged.digest,
@@ -162,13 +135,13 @@ def recompute(
 
 
 def _is_covered(
-    task_leg: tuple[str, str], table: PerQuery, run: Run, judged: JudgedLeg, errors: ValidationErrors
+    task_subset: tuple[str, str], table: PerQuery, run: Run, judged: JudgedSubset, errors: ValidationErrors
 ) -> bool:
     """Check that the judged queries are those of the values, and that the corpus has the documents of the run.
 
     No judged query may be left out of a mean, and no ranking may be deeper than the task's measures look.
     """
-    name, runs = place("per-query", *task_leg), place("runs", *task_leg)
+    name, runs = place("per-query", *task_subset), place("runs", *task_subset)
     covered = coverage(dict.fromkeys(judged.queries), dict.fromkeys(table.queries))
     if covered.missing:
         fault = f"no value of {len(covered.missing):,} judged queries, e.g. {shown(covered.missing[0])}"
@@ -192,7 +165,7 @@ def _is_covered(
 
 
 def _compare_values(
-    task_leg: tuple[str, str], name: str, table: PerQuery, scores: Scores, errors: ValidationErrors
+    task_subset: tuple[str, str], name: str, table: PerQuery, scores: Scores, errors: ValidationErrors
 ) -> None:
     """Compare the submitted values of a measure with the recomputed ones, query by query."""
     ours = dict(zip(scores.queries, scores.values[name], strict=True))
@@ -203,4 +176,4 @@ def _compare_values(
         more = f" (and others for {len(different) - 1:,} more)" if len(different) > 1 else ""
         fault = f"{name} = {submitted[first]:.6f} for query {shown(first)}{more}"
         expected = f"{ours[first]:.6f}, as recomputed from the run and the judgements"
-        errors.add(place("per-query", *task_leg), fault, expected, _RELEASE)
+        errors.add(place("per-query", *task_subset), fault, expected, _RELEASE)

@@ -17,7 +17,6 @@ FILES = {
     ".github/ISSUE_TEMPLATE/withdraw.md": "withdraw.md",
     ".github/actions/install/action.yml": "install.yml",
     ".github/workflows/validate.yml": "validate.yml",
-    ".github/workflows/comment.yml": "comment.yml",
     ".github/workflows/pages.yml": "pages.yml",
     ".github/pull_request_template.md": "pull_request_template.md",
 }

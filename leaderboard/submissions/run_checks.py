@@ -12,7 +12,7 @@ from bench.data.formats.faults import shown
 from bench.data.formats.trec import read_run
 from bench.evaluation.measures.aggregate import mean
 from bench.evaluation.measures.specs import parse
-from bench.evaluation.results.format import Leg, PerQuery, place, silent_place
+from bench.evaluation.results.format import PerQuery, Subset, place, silent_place
 from bench.types import Ranking, Run, Tie
 from leaderboard.submissions.bundle import TAKE_UNCHANGED, Candidate, ValidationErrors, unpacked_file
 from leaderboard.submissions.recompute import TOLERANCE
@@ -23,24 +23,24 @@ _FIRST = frozenset({"RR@1", "P@1", "Success@1", "accuracy"})
 """Measures with one meaning: is the first document relevant?"""
 
 
-def check_table(task_leg: tuple[str, str], leg: Leg, table: PerQuery, errors: ValidationErrors) -> None:
-    """Check the per-query values of a leg against each other and against its means.
+def check_table(task_subset: tuple[str, str], subset: Subset, table: PerQuery, errors: ValidationErrors) -> None:
+    """Check the per-query values of a subset against each other and against its means.
 
     Args:
-        task_leg: the task and the name of the leg.
-        leg: what the result file says of it.
+        task_subset: the task and the name of the subset.
+        subset: what the result file says of it.
         table: its values by measure, one a query.
         errors: receives every contradiction.
     """
-    name, count = place("per-query", *task_leg), len(table.queries)
-    if not count == len(set(table.queries)) == leg.queries:
+    name, count = place("per-query", *task_subset), len(table.queries)
+    if not count == len(set(table.queries)) == subset.queries:
         fault = f"{count:,} queries, {len(set(table.queries)):,} of them different"
-        errors.add(name, fault, f"each of the {leg.queries:,} once", TAKE_UNCHANGED)
-    if unshared := table.measures.keys() ^ leg.measures.keys():
+        errors.add(name, fault, f"each of the {subset.queries:,} once", TAKE_UNCHANGED)
+    if unshared := table.measures.keys() ^ subset.measures.keys():
         fault = f"{shown(min(unshared))} in one of result.json and this file alone"
         errors.add(name, fault, "the same measures in both", TAKE_UNCHANGED)
     columns = {}
-    for measure, expected in leg.measures.items():
+    for measure, expected in subset.measures.items():
         column = table.measures.get(measure, [])
         if measure not in unshared and len(column) != count:
             errors.add(name, f"{len(column):,} values of {shown(measure)}", f"{count:,}, one a query", TAKE_UNCHANGED)
@@ -79,41 +79,41 @@ def _growing(names: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 
 def read_checked_run(
-    candidate: Candidate, task_leg: tuple[str, str], leg: Leg, table: PerQuery, errors: ValidationErrors
+    candidate: Candidate, task_subset: tuple[str, str], subset: Subset, table: PerQuery, errors: ValidationErrors
 ) -> Run | None:
     """Read a run and check its order: ranks 1 … n, scores that never increase, ties by the rule.
 
     Args:
         candidate: the submitted result.
-        task_leg: the task and the name of the leg.
-        leg: what the result file says of it; its protocol names depth and tie rule.
+        task_subset: the task and the name of the subset.
+        subset: what the result file says of it; its protocol names depth and tie rule.
         table: its per-query values, which name all queries.
         errors: receives what is wrong.
 
     Returns:
         The run in the order of its file; None if there is none to score.
     """
-    name = place("runs", *task_leg)
+    name = place("runs", *task_subset)
     raw = unpacked_file(candidate, name, errors)
     if not raw:
         return None if raw is None else {}
-    tie: Tie = "list" if leg.protocol.get("tie") == "list" else "trec"
+    tie: Tie = "list" if subset.protocol.get("tie") == "list" else "trec"
     with errors.collect(name):
         read_run(candidate.folder / name, tie)  # columns, numbers, duplicate documents
     if errors.count(name):
         return None
     run = _in_file_order(raw, name, errors)
-    queries, depth = set(table.queries), leg.protocol.get("k")
+    queries, depth = set(table.queries), subset.protocol.get("k")
     for query, ranking in run.items():
         if query not in queries:
             errors.add(
-                name, f"query {shown(query)}", f"one of those in {place('per-query', *task_leg)}", TAKE_UNCHANGED
+                name, f"query {shown(query)}", f"one of those in {place('per-query', *task_subset)}", TAKE_UNCHANGED
             )
         if isinstance(depth, int) and len(ranking.documents) > depth:
             fault = f"{len(ranking.documents):,} documents of query {shown(query)}"
             errors.add(name, fault, f"at most {depth:,}, the depth that result.json declares", TAKE_UNCHANGED)
         _check_order(name, ranking, tie, errors)
-    silent = silent_place(*task_leg)
+    silent = silent_place(*task_subset)
     if silent in candidate.content.files and not errors.count(silent):
         lines = (candidate.folder / silent).read_bytes().decode("utf-8", "replace").splitlines()
         if ranked := run.keys() & set(lines):

@@ -7,10 +7,11 @@ from bench.core.errors import DataError
 from bench.data.formats.faults import shown
 from bench.evaluation.results import RESULT
 from bench.evaluation.results.format import place
+from bench.types import Suite
 from leaderboard.records import NEAR, Findings, Records
 from leaderboard.submissions.bundle import TAKE_UNCHANGED, Candidate, ValidationErrors, per_query, read_candidate
 from leaderboard.submissions.metadata_checks import check_averages, check_metadata
-from leaderboard.submissions.recompute import InstalledSuite, JudgedLeg, Judges, Outcome, not_recomputed, recompute
+from leaderboard.submissions.recompute import JudgedSubset, Judges, Outcome, not_recomputed, recompute
 from leaderboard.submissions.run_checks import check_table, read_checked_run
 
 
@@ -61,49 +62,51 @@ def validate(folder: Path, title: str, judges: Judges) -> Verdict:
     findings = Findings()
     if candidate is not None:
         check_metadata(candidate, judges.methods, errors)
-        suite: InstalledSuite | str = "see the reasons"
+        suite: Suite | str = "see the reasons"
         with errors.collect(RESULT):
             suite = judges.suite(candidate.content)
         check_averages(candidate, suite, errors)
-        for task, legs in candidate.content.tasks.items():
-            for leg in legs:
-                outcome = _check_leg(candidate, task, leg, judges, suite, errors)
+        for task, subsets in candidate.content.tasks.items():
+            for subset in subsets:
+                outcome = _check_subset(candidate, task, subset, judges, suite, errors)
                 if outcome.recomputed:
-                    findings.recomputed.setdefault(task, {})[leg] = list(outcome.recomputed)
+                    findings.recomputed.setdefault(task, {})[subset] = list(outcome.recomputed)
                 if outcome.not_recomputed:
                     reasons = {name: reason[:2000] for name, reason in outcome.not_recomputed.items()}
-                    findings.not_recomputed.setdefault(task, {})[leg] = reasons
+                    findings.not_recomputed.setdefault(task, {})[subset] = reasons
                 if outcome.data:
-                    findings.data.setdefault(task, {})[leg] = outcome.data
+                    findings.data.setdefault(task, {})[subset] = outcome.data
     listed = errors.listed()
     return Verdict(title, candidate, tuple(listed), len(errors) - len(listed), findings)
 
 
-def _check_leg(
-    candidate: Candidate, task: str, name: str, judges: Judges, suite: InstalledSuite | str, errors: ValidationErrors
+def _check_subset(
+    candidate: Candidate, task: str, name: str, judges: Judges, suite: Suite | str, errors: ValidationErrors
 ) -> Outcome:
-    """Check the values and the run of a leg, one against the other, and both against the judgements."""
-    leg, task_leg = candidate.content.tasks[task][name], (task, name)
-    if not isinstance(leg.protocol.get("k"), int) or leg.protocol.get("tie") not in ("trec", "list"):
-        fault = f"the protocol {shown(leg.protocol)} of {f'{task} {name}'.strip()}"
+    """Check the values and the run of a subset, one against the other, and both against the judgements."""
+    subset, task_subset = candidate.content.tasks[task][name], (task, name)
+    if not isinstance(subset.protocol.get("k"), int) or subset.protocol.get("tie") not in ("trec", "list"):
+        fault = f"the protocol {shown(subset.protocol)} of {f'{task} {name}'.strip()}"
         errors.add(RESULT, fault, "`tie` and `k` as a run writes them", TAKE_UNCHANGED)
     errors_before = len(errors)
     table = per_query(candidate, task, name, errors)
     if table is None:
-        return not_recomputed(leg, "its values cannot be read")
-    check_table(task_leg, leg, table, errors)
+        return not_recomputed(subset, "its values cannot be read")
+    check_table(task_subset, subset, table, errors)
     remote = candidate.content.remote.get(place("runs", task, name))
     if remote is not None:
-        return not_recomputed(leg, f"the run is not in the bundle ({remote.bytes / 1e6:,.1f} MB at {remote.url})")
-    run = read_checked_run(candidate, task_leg, leg, table, errors)
+        return not_recomputed(subset, f"the run is not in the bundle ({remote.bytes / 1e6:,.1f} MB at {remote.url})")
+    run = read_checked_run(candidate, task_subset, subset, table, errors)
     if run is None or len(errors) > errors_before:
-        return not_recomputed(leg, "see the reasons")
-    judged: JudgedLeg | str = suite if isinstance(suite, str) else "see the reasons"
+        return not_recomputed(subset, "see the reasons")
+    judged: JudgedSubset | str = suite if isinstance(suite, str) else "see the reasons"
     if not isinstance(suite, str):
         with errors.collect(RESULT):
-            judged = judges.leg(candidate.content, task, name)
+            judged = judges.subset(candidate.content, task, name)
     return (
-        not_recomputed(leg, judged) if isinstance(judged, str) else recompute(task_leg, leg, table, run, judged, errors)
+        not_recomputed(subset, judged)
+        if isinstance(judged, str)
+        else recompute(task_subset, subset, table, run, judged, errors)
     )
 
 
@@ -120,20 +123,22 @@ def require_recomputed(verdict: Verdict, records: Records = NEAR) -> Verdict:
         if record and record.covers(candidate.content):
             changed = [
                 DataError(
-                    verdict.title, None, f"a record of other judgements of {task} {leg}".strip(), "one of those here"
+                    verdict.title, None, f"a record of other judgements of {task} {subset}".strip(), "one of those here"
                 )
-                for task, legs in verdict.findings.data.items()
-                for leg, digest in legs.items()
-                if digest != record.data.get(task, {}).get(leg)
+                for task, subsets in verdict.findings.data.items()
+                for subset, digest in subsets.items()
+                if digest != record.data.get(task, {}).get(subset)
             ]
             return verdict if verdict.reasons else verdict.refused(*changed)
         if candidate.target.as_posix() in records.exceptions:
             return verdict
     first: dict[str, str] = {}
-    for task, legs in verdict.findings.not_recomputed.items():
-        for leg, by_name in legs.items():
+    for task, subsets in verdict.findings.not_recomputed.items():
+        for subset, by_name in subsets.items():
             for name, reason in by_name.items():
-                first.setdefault(reason, f"{shown(name)} of {f'{task} {leg}'.strip()}, which could not be recomputed")
+                first.setdefault(
+                    reason, f"{shown(name)} of {f'{task} {subset}'.strip()}, which could not be recomputed"
+                )
     reasons = [
         DataError(verdict.title, None, fault, "only recomputable numbers", reason) for reason, fault in first.items()
     ]

@@ -59,11 +59,11 @@ class AutoMlmConfig(DenseConfig):
         source="Auto-MLM: an auto-encoder, gradients flow through the vector too",
         help="the prediction of hidden tokens does not train the vector",
     )
-    mlm_reduction: Literal["token_mean", "sentence_sum"] = constant(
+    mlm_reduction: Literal["token_mean"] = constant(
         "token_mean", source="ours: with sums, as eq. 7 is printed, λ = 1 would weigh by the number of hidden tokens"
     )
     masking: MaskConfig = MaskConfig()
-    gather_negatives: bool = constant(True, source="ours: as every method here")
+    gather_negatives: Literal[True] = constant(True, source="ours: as every method here")
 
     @model_validator(mode="after")
     def _something(self) -> Self:
@@ -82,7 +82,7 @@ class AutoMlmConfig(DenseConfig):
 
 AUTO_MLM = Method(
     config=AutoMlmConfig,
-    contract=AutoMlmConfig.contract,
+    encoder_config=AutoMlmConfig.encoder_config,
     **declared(__name__),
 )
 

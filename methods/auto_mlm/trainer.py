@@ -49,7 +49,7 @@ class AutoMlmTrainer(CorpusTrainer[AutoMlmConfig]):
         window: Draw = partial(in_a_window, window=config.window)
         draw = {"window": window, "dialogue": adjacent, "session": user_and_agent}[config.pairing]
         pairs = SentencePairs(corpus, config, job.seed, draw)
-        masking = Masking.of(corpus, config.masking) if predicts else None
+        masking = Masking.for_corpus(corpus, config.masking) if predicts else None
         source = MaskedPairs(pairs, masking, "both" if config.automlm_side == "both" else "left")
         return fit(partial(self.loss, head), source, encoder, config, job, work, modules=head)
 
@@ -72,18 +72,19 @@ class AutoMlmTrainer(CorpusTrainer[AutoMlmConfig]):
             if vectors is not None and config.automlm_detach:
                 vectors = vectors.detach()
             added = vectors if config.automlm else None
-            predicted = mlm_loss(encode, head, batch.masked, vectors=added, reduction=config.mlm_reduction)
+            predicted = mlm_loss(encode, head, batch.masked, vectors=added)
             total = together(total, predicted, config.weight)
             metrics["automlm" if config.automlm else "mlm"] = float(predicted.detach())
         return total, metrics
 
     def contrast(self, queries: torch.Tensor, keys: torch.Tensor) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Return the contrastive loss of pairs `[n, d]`, the left ones as queries, and what to log."""
-        config = self.config
-        first = offset(len(queries)) if config.gather_negatives else 0
-        candidates = gather(keys) if config.gather_negatives else keys
+        """Return the contrastive loss of pairs `[n, d]`, the left ones as queries, and what to log.
+
+        Negatives are those of all processes.
+        """
+        config, first, candidates = self.config, offset(len(queries)), gather(keys)
         if config.loss == "labse_ams":
-            both = (gather(queries) if config.gather_negatives else queries), candidates
+            both = gather(queries), candidates
             scale = 1 / config.temperature
             return additive_margin(queries, keys, margin=config.margin, scale=scale, gathered=both, first=first), {}
         loss, active = hinge(queries, candidates, margin=config.margin, sign=config.margin_sign, first=first)

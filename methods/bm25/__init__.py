@@ -64,7 +64,7 @@ BM25 = Method(
     config=BM25Config,
     retriever="methods.bm25.retriever:BM25Retriever",
     resolve=lambda config, language: describe(choose(config.analyzer, language)),
-    settings=("unsupervised",),
+    regimes=("unsupervised",),
     **declared(__name__),
 )
 

@@ -69,7 +69,9 @@ class Shares:
     shares: Scores  # of these documents' scores, as many
 
     @classmethod
-    def of(cls, postings: Postings, lengths: Numbers, numbers: Numbers, frequencies: Numbers, formula: Formula) -> Self:
+    def from_postings(
+        cls, postings: Postings, lengths: Numbers, numbers: Numbers, frequencies: Numbers, formula: Formula
+    ) -> Self:
         """Compute the shares; `lengths` and `numbers` are the shard's, `frequencies` those of the whole corpus."""
         shares = formula.shares(postings, lengths, frequencies[numbers])
         return cls(len(lengths), numbers, postings.starts, postings.documents, shares)
@@ -105,10 +107,10 @@ def build(
         array([0.37918335, 0.        ], dtype=float32)
     """
     lengths = np.array([len(document) for document in documents], np.int32)
-    postings = Postings.of(lengths, np.array(list(chain.from_iterable(documents)), np.int32), terms)
+    postings = Postings.from_documents(lengths, np.array(list(chain.from_iterable(documents)), np.int32), terms)
     formula = Formula(k1, b, len(lengths), float(lengths.mean()), dtype)
     numbers = np.arange(terms, dtype=np.int32)
-    return Lucene([Shares.of(postings, lengths, numbers, postings.frequencies, formula)])
+    return Lucene([Shares.from_postings(postings, lengths, numbers, postings.frequencies, formula)])
 
 
 def write(tokens: Tokens, vocabulary: Vocabulary, folder: Path, *, k1: float, b: float) -> None:
@@ -135,7 +137,7 @@ def write(tokens: Tokens, vocabulary: Vocabulary, folder: Path, *, k1: float, b:
         ]
         for number, shard in enumerate(tokens.shards()):
             numbers, frequencies = vocabulary.numbers(number), vocabulary.frequencies
-            contributions = Shares.of(shard.postings(), shard.lengths, numbers, frequencies, formula)
+            contributions = Shares.from_postings(shard.postings(), shard.lengths, numbers, frequencies, formula)
             for add, values in zip(
                 adders,
                 (contributions.numbers, contributions.starts, contributions.places, contributions.shares),

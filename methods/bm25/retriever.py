@@ -65,15 +65,15 @@ class BM25Retriever:
                 from methods.bm25 import lucene
 
                 lucene.write(tokens, vocabulary, work.out, k1=self._config.k1, b=self._config.b)
-        facts: dict[str, Json] = {
+        counts: dict[str, Json] = {
             "documents": tokens.documents,
             "terms": len(vocabulary.frequencies),
             "tokens": tokens.tokens,
             "analyzer": analyzer.name,
         }
-        metadata = {"config": self._config.model_dump(mode="json"), "analyzer": describe(analyzer), "facts": facts}
+        metadata = {"config": self._config.model_dump(mode="json"), "analyzer": describe(analyzer), "facts": counts}
         (work.out / _METADATA).write_bytes(canonical(metadata))
-        return facts
+        return counts
 
     def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[Ranking]:
         """Yield one ranking per query, maybe empty; see `bench.types.Retriever`. The index stays open.

@@ -42,7 +42,7 @@ class Part:
     terms: Sequence[str]  # the different tokens, in order of first use
 
     @classmethod
-    def of(cls, items: Sequence[Item], tokenise: Tokenise, *, title: bool) -> Part:
+    def tokenised(cls, items: Sequence[Item], tokenise: Tokenise, *, title: bool) -> Part:
         """Tokenise documents; with `title`, a document's title, where it has one, and a blank precede its text."""
         terms = defaultdict[str, int]()
         terms.default_factory = terms.__len__
@@ -82,7 +82,7 @@ class Postings:
     counts: Numbers  # how often each holds the term, at least once, as many
 
     @classmethod
-    def of(cls, lengths: Numbers, tokens: Numbers, terms: int) -> Postings:
+    def from_documents(cls, lengths: Numbers, tokens: Numbers, terms: int) -> Postings:
         """Turn documents of terms into terms of documents; tokens are below `terms`, `[sum of lengths]`."""
         size = max(1, len(lengths))
         pairs = tokens.astype(np.int64)
@@ -111,7 +111,7 @@ class Shard:
 
     def postings(self) -> Postings:
         """Return which documents hold which term."""
-        return Postings.of(self.lengths, self.tokens, len(self.terms))
+        return Postings.from_documents(self.lengths, self.tokens, len(self.terms))
 
 
 class _Gathered:
@@ -207,7 +207,7 @@ def tokenise_corpus(corpus: Corpus, analyzer: Analyzer, work: Workspace, *, titl
     words = "methods.bm25.tokens", analyzer.name, "title" if title else ""
     purpose = "the processes that turn text into tokens"
     for packed in map_in_processes(
-        unfinished_parts(), lambda items: Part.of(items, tokenise, title=title).pack(), _packed, purpose, *words
+        unfinished_parts(), lambda items: Part.tokenised(items, tokenise, title=title).pack(), _packed, purpose, *words
     ):
         name, size = waiting.popleft()
         work.parts.write(name, packed)
@@ -241,7 +241,7 @@ def main(name: str, title: str) -> None:
 
     def part(request: bytes) -> bytes:
         items = [Item(*row) for row in json.loads(request.decode(errors="surrogatepass"))]
-        return Part.of(items, tokenise, title=bool(title)).pack()
+        return Part.tokenised(items, tokenise, title=bool(title)).pack()
 
     worker_loop(part)
 

@@ -64,9 +64,7 @@ class BankConfig(Config):
         source="CCP, section 3.2: negatives of another language would teach telling languages apart",
         help="an anchor meets only the rows of its language; false: all rows",
     )
-    push: Literal["both", "target"] = constant(
-        "both", source="CCP, algorithm 1 runs over both views; MSM's code likewise"
-    )
+    push: Literal["both"] = constant("both", source="CCP, algorithm 1 runs over both views; MSM's code likewise")
 
 
 class CcpConfig(DenseConfig):
@@ -96,10 +94,10 @@ class CcpConfig(DenseConfig):
         source="methods.md decides, after MSM's code; CCP's formula counts all rows of the batch",
         help="in batches of several languages, sentences of other languages are negatives",
     )
-    reduction: Literal["mean", "sum"] = constant(
+    reduction: Literal["mean"] = constant(
         "mean", source="methods.md decides: the learning rate stays apart from the batch size; CCP's formula sums"
     )
-    gather_negatives: bool = constant(
+    gather_negatives: Literal[True] = constant(
         True, source="ours: several processes train as one would; CCP accumulates batches of each device's own"
     )
     head: HeadConfig = HeadConfig()
@@ -116,7 +114,7 @@ class CcpConfig(DenseConfig):
 
 CCP = Method(
     config=CcpConfig,
-    contract=CcpConfig.contract,
+    encoder_config=CcpConfig.encoder_config,
     **declared(__name__),
 )
 

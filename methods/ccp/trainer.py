@@ -94,7 +94,7 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
         if modules.bank is not None and modules.witnesses is not None:
             count = self.push(modules.bank, first, second, tags)  # after the loss: no row meets a copy of itself
             modules.witnesses.pushed(batch.right, second.detach(), count)
-        return self.scaled(contrast), {
+        return contrast.loss * weight(len(contrast.terms)), {
             "contrast_loss": float(contrast.loss.detach()),
             "accuracy": accuracy(first, second),
             **metrics,
@@ -109,7 +109,7 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
         rows = torch.cat([first, second])  # [2n, d]
         view = torch.arange(2, device=first.device).repeat_interleave(n)
         windows, languages, anchors = positions.repeat(2), tags.repeat(2), torch.arange(2 * n, device=first.device)
-        if config.gather_negatives and world_size() > 1:
+        if world_size() > 1:
             windows, anchors = gather(windows + offset(n)), anchors + offset(2 * n)
             rows, languages, view = gather(rows), gather(languages), gather(view)
         specific = config.bank.language_specific
@@ -124,20 +124,12 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
             l2_norm=config.l2_norm,
             inbatch_cross_language=config.inbatch_cross_language,
             bank_language_specific=specific,
-            reduction=config.reduction,
             anchors=anchors,
         )
         return contrast, softmax_mass(contrast.logits, len(rows), view, languages, anchors)
 
     def push(self, bank: TaggedBank, first: torch.Tensor, second: torch.Tensor, tags: torch.Tensor) -> int:
-        """Put projections of all processes into the bank, the same rows everywhere; return how many."""
-        both = self.config.bank.push == "both"
-        rows = gather((torch.cat([first, second]) if both else second).detach())
-        bank.push(rows, gather(tags.repeat(2) if both else tags))
+        """Put projections of both views, of all processes, into the bank, the same everywhere; return how many."""
+        rows = gather(torch.cat([first, second]).detach())
+        bank.push(rows, gather(tags.repeat(2)))
         return len(rows)
-
-    def scaled(self, contrast: ContrastiveOutput) -> torch.Tensor:
-        """Return the loss times what makes its mean over processes that of all their terms, or the sum of these."""
-        if self.config.reduction == "sum":
-            return contrast.loss * world_size()
-        return contrast.loss * weight(len(contrast.terms))

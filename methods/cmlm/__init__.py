@@ -15,7 +15,7 @@ class CmlmConfig(DenseConfig):
 
 CMLM = Method(
     config=CmlmConfig,
-    contract=CmlmConfig.contract,
+    encoder_config=CmlmConfig.encoder_config,
     **declared(__name__),
 )
 

@@ -56,7 +56,7 @@ class CmlmTrainer(CorpusTrainer[CmlmConfig]):
         config = self.config
         head, projections = MlmHead.for_(encoder), Projections(encoder.embeddings.shape[1], config.projections)
         pairs = SentencePairs(corpus, config, job.seed, adjacent)
-        source = MaskedPairs(pairs, Masking.of(corpus, config.masking), "right")
+        source = MaskedPairs(pairs, Masking.for_corpus(corpus, config.masking), "right")
         modules = nn.ModuleDict({"head": head, "projections": projections})
         return fit(partial(self.loss, head, projections), source, encoder, config, job, work, modules=modules)
 

@@ -89,7 +89,10 @@ class ContrieverConfig(DenseConfig):
         source="Contriever: dot product of vectors as they are",
         help="how two vectors are compared in search; in training norm_query and norm_doc decide",
     )
-    gather_negatives: bool = constant(
+    sampling: Literal["documents"] = constant(
+        "documents", source="Contriever: chunks are cut from all documents end to end, so that none is drawn"
+    )
+    gather_negatives: Literal[True] = constant(
         True, source="Contriever's code: the keys of all processes enter the queue, or are candidates"
     )
 
@@ -124,7 +127,7 @@ class ContrieverConfig(DenseConfig):
 
 CONTRIEVER = Method(
     config=ContrieverConfig,
-    contract=ContrieverConfig.contract,
+    encoder_config=ContrieverConfig.encoder_config,
     **declared(__name__),
 )
 

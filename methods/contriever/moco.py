@@ -41,7 +41,7 @@ class Moco:
     """
 
     def __init__(self, config: ContrieverConfig, encoder: TrainableEncoder, languages: Sequence[str]) -> None:
-        added = config.added * (world_size() if config.gather_negatives else 1)
+        added = config.added * world_size()
         if config.queue % added:
             raise UsageError(
                 f"queue is {config.queue}, and {world_size()} processes add {added} keys a step, which does not divide "
@@ -96,9 +96,7 @@ class Moco:
         follow(self.key.model, self._encoder.model, self._config.momentum)
         rows, tags = (torch.cat(part) for part in zip(*self._fresh, strict=True))
         self._fresh.clear()
-        if self._config.gather_negatives:
-            rows, tags = gather(rows), gather(tags)
-        self.queue.push(rows, tags)
+        self.queue.push(gather(rows), gather(tags))
 
     def probe(self) -> Mapping[str, float]:
         """Return how far behind the copy is (`‖θ_q − θ_k‖ / ‖θ_q‖`), and the share of keys in the queue."""

@@ -50,7 +50,7 @@ class ContrieverTrainer(CorpusTrainer[ContrieverConfig]):
         """Return the loss of each query's key among all keys, made by the encoder itself, with gradients."""
         config = self.config
         queries, keys = encode.encode_views(pairs)  # each [n, d]
-        all_keys, places = candidates(normed(keys, config.norm_doc), gathered=config.gather_negatives)  # [m, d], [n]
+        all_keys, places = candidates(normed(keys, config.norm_doc))  # [m, d], [n]
         loss = info_nce(
             normed(queries, config.norm_query),
             all_keys,

@@ -83,7 +83,7 @@ class CropConfig(DenseConfig):
         source="ours: one, so that no negative is of the same document; MSM's code has one for each sentence",
         help="variant sentence: pairs of each document in a batch",
     )
-    inbatch_mode: Literal["mask", "count"] = constant(
+    inbatch_mode: Literal["mask"] = constant(
         "mask", source="ours: negatives of the same document are false ones; which MSM's runs used is not known"
     )
     symmetric: bool = setting(
@@ -123,7 +123,7 @@ class CropConfig(DenseConfig):
 
 CROP = Method(
     config=CropConfig,
-    contract=CropConfig.contract,
+    encoder_config=CropConfig.encoder_config,
     **declared(__name__),
 )
 

@@ -89,7 +89,7 @@ class SpanModules(nn.Module):
 
     def __init__(self, encoder: TrainableEncoder, config: CropConfig) -> None:
         super().__init__()
-        self.condenser = CondenserHead(Shape.of(encoder.model.config), config.span.head_layers)
+        self.condenser = CondenserHead(Shape.from_config(encoder.model.config), config.span.head_layers)
         self.mlm = MlmHead.for_(encoder)
 
 
@@ -114,8 +114,8 @@ def span_loss(
     """
     masked, deep = spans.masked, encode.model.config.num_hidden_layers
     early_layer = deep // 2 if config.span.early_layer is None else config.span.early_layer
-    (early, late), packed = encode.layers(masked.inputs, (early_layer, encode.contract.layer))  # [T, d] each
-    vectors = pool(late, packed, encode.contract.pooling)  # [2n, d]
+    (early, late), packed = encode.layers(masked.inputs, (early_layer, encode.encoder_config.layer))  # [T, d] each
+    vectors = pool(late, packed, encode.encoder_config.pooling)  # [2n, d]
     contrast = contrast_of(vectors, config)
     places = packed.starts[torch.from_numpy(masked.sequence).to(encode.device)]
     places = places + torch.from_numpy(masked.place).to(encode.device)  # [m]

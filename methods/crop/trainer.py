@@ -48,7 +48,7 @@ class CropTrainer(CorpusTrainer[CropConfig]):
         views = CropViews(corpus, config, job.seed)
         hidden = config.variant == "span" and config.span.masked
         modules = CropModules(config, encoder).to(encoder.device)
-        source: BatchSource[Batch] = SpanSource(views, Masking.of(corpus, config.mlm)) if hidden else views
+        source: BatchSource[Batch] = SpanSource(views, Masking.for_corpus(corpus, config.mlm)) if hidden else views
         if config.mlm.probability:
             source = MixtureSource(source, MaskedBlocks(corpus, config, config.mlm, job.seed), config.mlm.probability)
         return fit(partial(self.loss, modules), source, encoder, config, job, work, modules=modules)
@@ -85,7 +85,7 @@ class CropTrainer(CorpusTrainer[CropConfig]):
             positives,
             temperature=config.temperature,
             similarity=config.similarity,
-            forbidden=same_document if config.inbatch_mode == "mask" else None,
+            forbidden=same_document,
         )
 
 

@@ -58,7 +58,7 @@ class IctConfig(DenseConfig):
         source="ours: measured on the mini world; the projection in whose space the dot product was trained is gone",
         help="how two vectors are compared in search; in training it is the dot product of projections",
     )
-    gather_negatives: bool = constant(True, source="ORQA: blocks of all devices are candidates")
+    gather_negatives: Literal[True] = constant(True, source="ORQA: blocks of all devices are candidates")
 
     def own_passes(self, sentence: float, document: float) -> tuple[Pass, ...]:
         """Return the passes over sentences and over blocks."""
@@ -68,7 +68,7 @@ class IctConfig(DenseConfig):
 
 ICT = Method(
     config=IctConfig,
-    contract=IctConfig.contract,
+    encoder_config=IctConfig.encoder_config,
     **declared(__name__),
 )
 

@@ -43,7 +43,7 @@ class IctTrainer(CorpusTrainer[IctConfig]):
         """Return the loss of each sentence's block among all: `−1/n Σ_i log softmax_j(q_i·b_j)[i]`, one direction."""
         vectors = torch.cat(encode.encode_views(clozes))  # [2n, d]
         sentences, blocks = head(vectors).chunk(2)  # each [n, p]
-        all_blocks, places = candidates(blocks, gathered=self.config.gather_negatives)  # [m, p], [n]
+        all_blocks, places = candidates(blocks)  # [m, p], [n]
         encode.meter.multiplied(vectors.numel() * blocks.shape[1] + len(sentences) * all_blocks.numel())
         loss = info_nce(sentences, all_blocks, places, temperature=self.config.temperature)
         metrics = accuracies(sentences.detach(), all_blocks.detach(), places, torch.from_numpy(clozes.removed))

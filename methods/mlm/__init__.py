@@ -18,7 +18,7 @@ class MlmMethodConfig(DenseConfig):
 
 MLM = Method(
     config=MlmMethodConfig,
-    contract=MlmMethodConfig.contract,
+    encoder_config=MlmMethodConfig.encoder_config,
     **declared(__name__),
 )
 

@@ -100,7 +100,7 @@ class MsmConfig(DenseConfig):
 
 MSM = Method(
     config=MsmConfig,
-    contract=MsmConfig.contract,
+    encoder_config=MsmConfig.encoder_config,
     **declared(__name__),
 )
 

@@ -27,7 +27,7 @@ class Copies:
     slots: npt.NDArray[np.int64]  # place that each copy predicts, `[n]`
 
     @staticmethod
-    def of(sizes: Sequence[int], *, masked: bool = True) -> Copies:
+    def from_sizes(sizes: Sequence[int], *, masked: bool = True) -> Copies:
         """Return a copy for each sentence of documents of these sizes, its own slot masked."""
         total = sum(sizes)
         index = np.full((total, max(sizes)), total + 1, np.int64)

@@ -40,7 +40,7 @@ class MsmTrainer(CorpusTrainer[MsmConfig]):
     def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
         """Draw blocks, mixed with masked stretches where the config has them, and run the loop."""
         config = self.config
-        msm = MsmModules(config, Shape.of(encoder.model.config)).to(encoder.device)
+        msm = MsmModules(config, Shape.from_config(encoder.model.config)).to(encoder.device)
         modules: dict[str, nn.Module] = {"msm": msm}
         blocks = DocumentBlocks(corpus, config, job.seed)
         source: BatchSource[Blocks | Masked] = blocks
@@ -94,7 +94,7 @@ class MsmTrainer(CorpusTrainer[MsmConfig]):
         """Return predictions and sentences as they are compared, `[n, d]` each; `change` is applied to the copies."""
         reader, heads = msm.encoder_for(blocks.languages[0]), msm.heads_for(blocks.languages[0])
         sentences = encode(blocks.units)  # [n, d]
-        copies = change(Copies.of(blocks.sizes.tolist(), masked=self.config.mask_documents))
+        copies = change(Copies.from_sizes(blocks.sizes.tolist(), masked=self.config.mask_documents))
         at_once = None if encode.chunk_tokens is None else max(1, encode.chunk_tokens // copies.index.shape[1])
         recomputed = 4 / 3 if at_once is not None else 1  # a second forward pass on top of forward and twice backward
         encode.meter.multiplied(reader.operations(copies) * recomputed + heads.operations(2 * len(sentences)))

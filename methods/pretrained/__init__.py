@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from bench import Config, Method, constant, declared, hookimpl, setting
-from bench.training import Contract, Pooling
+from bench.training import EncoderConfig, Pooling
 
 _BY_MODEL_FILES = (
     "ours: the model's own files say it best (modules.json and its like); else as `methods/pretrained/README.md` says"
@@ -58,8 +58,8 @@ class PretrainedConfig(Config):
     )
 
 
-def _contract(config: PretrainedConfig) -> Contract:
-    """Return the contract of settings, then of the model's files. Raises `UsageError` where these cannot be had."""
+def _encoder_config(config: PretrainedConfig) -> EncoderConfig:
+    """Return the encoder config by settings, then the model's files. Raises `UsageError` where there are none."""
     overrides: dict[str, Any] = {
         "pooling": config.pooling,
         "normalise": config.normalise,
@@ -70,19 +70,19 @@ def _contract(config: PretrainedConfig) -> Contract:
         "passage_length": config.passage_tokens,
     }
     set_fields = {name: value for name, value in overrides.items() if value is not None}
-    base = Contract()
+    base = EncoderConfig()
     if len(set_fields) < len(overrides):
         from methods.pretrained import described
 
-        base = described.contract(config.model)
+        base = described.encoder_config(config.model)
     title = " " if config.title else None
     return replace(base, layer=config.layer, title=title, dtype=config.precision, **set_fields)
 
 
 PRETRAINED = Method(
     config=PretrainedConfig,
-    contract=_contract,
-    settings=("unsupervised",),
+    encoder_config=_encoder_config,
+    regimes=("unsupervised",),
     **declared(__name__),
 )
 

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from bench import UsageError
 from bench.training import (
-    CONTRACT,
+    ENCODER_CONFIG,
     PROMPTS_FILE,
-    Contract,
+    EncoderConfig,
     HubError,
     Sizes,
     declared_prompts,
@@ -19,7 +19,7 @@ from bench.training import (
     model_json,
 )
 
-_FILES = (CONTRACT, "config.json", "modules.json", "sentence_bert_config.json", PROMPTS_FILE, "*/config.json")
+_FILES = (ENCODER_CONFIG, "config.json", "modules.json", "sentence_bert_config.json", PROMPTS_FILE, "*/config.json")
 # Families whose positions begin behind the padding id, so that fewer are left than the config says.
 _OFFSET = ("camembert", "roberta", "xlm-roberta", "xlm-roberta-xl")
 _MODES: Mapping[str, Literal["cls", "mean"]] = {"cls": "cls", "mean": "mean"}
@@ -35,20 +35,20 @@ _LONGEST = 512  # tokens kept where the files say nothing: what such models are 
 
 
 @cache
-def contract(model: str) -> Contract:
+def encoder_config(model: str) -> EncoderConfig:
     """Read how a model wants to be read; fetches a few small files if it is given by its id.
 
-    That is as its `contract.json` or its modules of sentence-transformers say, else: mean over the last layer, cosine,
-    no prompts, 512 tokens or its positions. Raises `UsageError` if it cannot be found, or a contract cannot hold it.
+    That is as its `encoder_config.json` or its modules of sentence-transformers say, else: mean over the last layer,
+    cosine, no prompts, 512 tokens or its positions. Raises `UsageError` if it cannot be found, or cannot be expressed.
     """
     folder = _folder(model)
-    if (folder / CONTRACT).is_file():
-        return Contract.load(folder)
+    if (folder / ENCODER_CONFIG).is_file():
+        return EncoderConfig.load(folder)
     config = model_json(folder / "config.json")
     modules = listed_modules(folder)
     tokens = min(_LONGEST, _positions(config) or _LONGEST)
     if not modules:
-        return Contract(similarity="cos", query_length=tokens, passage_length=tokens)
+        return EncoderConfig(similarity="cos", query_length=tokens, passage_length=tokens)
     kinds = [module.type.rpartition(".")[2] for module in modules]
     if [kind for kind in kinds if kind not in _PERHAPS] != _ALWAYS or kinds != sorted(kinds, key=_ORDER.index):
         raise UsageError(
@@ -70,7 +70,7 @@ def contract(model: str) -> Contract:
     dense = dense_module(folder) is not None
     if dense and pooling != "cls":
         raise UsageError(f"model {model}: found a dense layer over the mean, expected one over the first token (cls)")
-    return Contract(
+    return EncoderConfig(
         pooling="pooler" if dense else pooling,
         normalise="Normalize" in kinds,
         similarity=_SIMILARITIES[similarity],

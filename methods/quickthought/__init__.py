@@ -19,7 +19,7 @@ class QuickThoughtConfig(DenseConfig):
         source="ours: about a hundred sentences; lajanugen/S2V has batches of 400",
         help="documents in a batch; every sentence of the others is a negative",
     )
-    encoders: Literal["two", "one"] = constant(
+    encoders: Literal["two"] = constant(
         "two", source="lajanugen/S2V: one encoder for the sentence, another one for its neighbours"
     )
     temperature: float = setting(
@@ -33,12 +33,12 @@ class QuickThoughtConfig(DenseConfig):
     pooling: PoolBy = setting(
         "mean", source="ours: from random weights the mean learns sooner; lajanugen/S2V has the last state of a GRU"
     )
-    gather_negatives: bool = constant(True, source="ours: as every method here")
+    gather_negatives: Literal[True] = constant(True, source="ours: as every method here")
 
 
 QUICKTHOUGHT = Method(
     config=QuickThoughtConfig,
-    contract=QuickThoughtConfig.contract,
+    encoder_config=QuickThoughtConfig.encoder_config,
     **declared(__name__),
 )
 

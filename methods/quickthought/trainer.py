@@ -70,26 +70,19 @@ class QuickThoughtTrainer(CorpusTrainer[QuickThoughtConfig]):
     """Trains an encoder f of sentences and another one, g, of their neighbours; f is kept."""
 
     def train_on(self, encoder: TrainableEncoder, corpus: Shards, job: TrainingJob, work: Workspace) -> Facts:
-        """Draw consecutive sentences, for one encoder or two, and run the loop."""
+        """Draw consecutive sentences, for both encoders, and run the loop."""
         config, f = self.config, encoder
         runs = RunsOfSentences(corpus, config, config.sentences, job.seed)
-        if config.encoders == "one":
-            return fit(partial(self.loss, None), runs, f, config, job, work)
         g = replace(f, model=copy.deepcopy(f.model))
         return fit(partial(self.loss, g), runs, f, config, job, work, modules=g.model)
 
-    def loss(
-        self, g: TrainableEncoder | None, f: TrainableEncoder, runs: Runs
-    ) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Return the loss of neighbours, and the share whose nearest other is one; f reads all without g."""
+    def loss(self, g: TrainableEncoder, f: TrainableEncoder, runs: Runs) -> tuple[torch.Tensor, Mapping[str, float]]:
+        """Return the loss of neighbours among those of all processes, and the share whose nearest other is one."""
         config = self.config
         sentences = f(runs.sentences)  # [n, d]
-        candidates = sentences if g is None else g(runs.sentences)
-        documents = torch.from_numpy(runs.documents).to(sentences.device)
-        first, counts = 0, 1.0
-        if config.gather_negatives:
-            first, counts = offset(len(sentences)), weight(len(sentences))
-            candidates, documents = gather(candidates), gather(documents)
+        candidates = gather(g(runs.sentences))  # [m, d]
+        documents = gather(torch.from_numpy(runs.documents).to(sentences.device))  # [m]
+        first = offset(len(sentences))
         loss = quickthought(
             sentences,
             candidates,
@@ -105,4 +98,4 @@ class QuickThoughtTrainer(CorpusTrainer[QuickThoughtConfig]):
             self_places = torch.arange(first, first + len(sentences), device=scores.device)[:, None]
             best = scores.scatter(1, self_places, float("-inf")).argmax(1, keepdim=True)
             hit = near.gather(1, best).float().mean()
-        return loss * counts, {"accuracy": float(hit)}
+        return loss * weight(len(sentences)), {"accuracy": float(hit)}

@@ -18,12 +18,14 @@ class SimcseConfig(DenseConfig):
     temperature: float = setting(
         0.05, gt=0, source="SimCSE, appendix D: 0.05", help="what cosines are divided by before the softmax"
     )
-    gather_negatives: bool = constant(True, source="princeton-nlp/SimCSE: sentences of all devices are gathered")
+    gather_negatives: Literal[True] = constant(
+        True, source="princeton-nlp/SimCSE: sentences of all devices are gathered"
+    )
 
 
 SIMCSE = Method(
     config=SimcseConfig,
-    contract=SimcseConfig.contract,
+    encoder_config=SimcseConfig.encoder_config,
     **declared(__name__),
 )
 

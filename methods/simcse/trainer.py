@@ -65,6 +65,6 @@ class SimcseTrainer(CorpusTrainer[SimcseConfig]):
             encode.meter.multiplied(rows.numel() * rows.shape[1])
             rows = head(rows)
         z1, z2 = rows.chunk(2)  # each [n, d]
-        all_z2, places = candidates(z2, gathered=self.config.gather_negatives)  # [m, d], [n]
+        all_z2, places = candidates(z2)  # [m, d], [n]
         loss = info_nce(z1, all_z2, places, temperature=self.config.temperature, similarity=self.config.similarity)
         return loss * weight(len(z1)), {"accuracy": accuracy(z1, z2)}

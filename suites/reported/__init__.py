@@ -129,15 +129,6 @@ def _task(suite: str, key: str) -> str:
     return f"{suite}/test" if suite in ("nq", "triviaqa", "askubuntu") else f"{suite}/{key}"
 
 
-def _average(suite: str, cell: _Cell) -> str:
-    """Return the name of the suite's average that has the same members; empty where there is none."""
-    other_members = any(
-        (cell.paper, cell.table) == (paper, table) and model in ("", cell.model)
-        for paper, table, model in _OTHER_MEMBERS
-    )
-    return "" if other_members and cell.key in AVERAGES else _OURS.get((suite, cell.key), "")
-
-
 def _lines(name: str) -> Iterator[dict[str, str]]:
     """Stream the lines of a file next to this module, by column."""
     yield from csv.DictReader(StringIO(files(__name__).joinpath(name).read_text(encoding="utf-8"), newline=""))
@@ -158,21 +149,22 @@ def _corrections(cells: Sequence[_Cell]) -> dict[int, tuple[str, float | None]]:
             if position in corrections:
                 error = corrections[position][0]
                 raise DataError("cells.csv", number, f"a cell that belongs to {error} too", "one error a cell")
-            corrections[position] = mark.error, _corrected(mark.corrected, cells[position], cells)
+            corrected, row = mark.corrected, cells[position].row
+            if corrected.startswith("="):  # what is printed under another column of the row
+                (corrected,) = (cell.value for cell in cells if cell.key == corrected[1:] and cell.row == row)
+            corrections[position] = mark.error, float(corrected) if corrected else None
     return corrections
-
-
-def _corrected(corrected: str, cell: _Cell, cells: Sequence[_Cell]) -> float | None:
-    """Return the right value of a cell: none, a number, or what is printed under another column of its row."""
-    if not corrected.startswith("="):
-        return float(corrected) if corrected else None
-    (right,) = (other for other in cells if other.key == corrected[1:] and other.row == cell.row)
-    return float(right.value)
 
 
 def _reported(cell: _Cell, error: str, corrected: float | None) -> Reported:
     """Return a cell as a number of a suite, task and measure of ours."""
     suite = _OPEN_QA[cell.key] if cell.key in _OPEN_QA else _SUITES.get(cell.suite, "")
+    other_members = cell.key in AVERAGES and any(
+        (cell.paper, cell.table) == (paper, table) and model in ("", cell.model)
+        for paper, table, model in _OTHER_MEMBERS
+    )
+    digits, unit = (cell.value[:-1], cell.value[-1]) if cell.value[-1:] in _UNITS else (cell.value, "")
+    value = None if cell.value in WITHOUT_NUMBER else float(Decimal(digits).scaleb(_UNITS.get(unit, 0)))  # `1.72M`
     return Reported(
         paper=cell.paper,
         table=cell.table,
@@ -183,11 +175,11 @@ def _reported(cell: _Cell, error: str, corrected: float | None) -> Reported:
         key=cell.key,
         measure=_measure(suite, cell),
         printed=cell.value,
-        value=_number(cell.value),
+        value=value,
         unit=cast(Unit, cell.unit),
         note=cell.note,
         task=_task(suite, cell.key),
-        average=_average(suite, cell),
+        average="" if other_members else _OURS.get((suite, cell.key), ""),
         error=error,
         wrong=errors().get(error, ""),
         corrected=corrected,
@@ -207,11 +199,3 @@ def _measure(suite: str, cell: _Cell) -> str:
         return "Rcap@100" if cell.key == "trec-covid" else "R@100"
     canonical = str(parse(word))
     return f"answer-{canonical}" if suite in _BY_ANSWERS else canonical
-
-
-def _number(printed: str) -> float | None:
-    """Parse a cell; `1.72M` is 1,720,000."""
-    if printed in WITHOUT_NUMBER:
-        return None
-    digits, power = (printed[:-1], _UNITS[printed[-1]]) if printed[-1] in _UNITS else (printed, 0)
-    return float(Decimal(digits).scaleb(power))

@@ -1,6 +1,6 @@
 """Substitutes for AskUbuntu: questions of a forum, candidates in its format, and rephrasings that people wrote."""
 
-from bench import Corpus, Leg
+from bench import Corpus, Subset
 from bench.suites import beir
 from suites.common import ScoringProtocol, brings, find
 from suites.readers import askubuntu as candidates
@@ -10,7 +10,7 @@ LANGUAGE = "en"
 LISTS = "askubuntu-format/test.txt"
 
 
-def listed(place: Place) -> Leg:
+def listed(place: Place) -> Subset:
     """Ask each question among its candidates; without a rephrasing it is not judged. Raises `UsageError`."""
     name = place.identity
     path = find(
@@ -19,7 +19,7 @@ def listed(place: Place) -> Leg:
         hint=f"the card of {place.suite} says where it comes from",
     )
     lists = candidates.candidates(path, f"{name} candidates")
-    return Leg(
+    return Subset(
         "",
         beir.queries(place.folder, name),
         candidates.judgements(path, f"{name} qrels"),
@@ -33,12 +33,12 @@ def listed(place: Place) -> Leg:
 DUPLICATES = Substitute(
     **described("stackfaq-duplicates"),
     protocol=ScoringProtocol(("AP", "RR", "P@1", "P@5"), "list", 20, official=("askubuntu",), similarity="cos"),
-    leg=listed,
+    subset=listed,
 )
 
 THREADS = Substitute(
     **described("stackfaq-threads"),
     protocol=ScoringProtocol(("RR@100", "P@1"), "list", similarity="cos"),
-    leg=own_pool,
+    subset=own_pool,
 )
 bench_suites = brings(DUPLICATES.suite(), THREADS.suite())

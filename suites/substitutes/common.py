@@ -7,8 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from bench import Corpus, Leg, Suite, UsageError
-from bench.suites import DataRequest, FineTuning, Release, beir, mark, official
+from bench import Corpus, Subset, Suite, UsageError
+from bench.suites import DataRequest, FineTuneStep, Release, beir, mark, official
 from suites.common import Benchmark, ScoringProtocol, average, markdown, table
 from suites.tunings import MSM_MRTYDI, SUPERVISED, extended, single, trained_on
 
@@ -37,7 +37,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Place:
-    """What a leg is made of: a split of a part of a suite, which lies in `folder`."""
+    """What a subset is made of: a split of a part of a suite, which lies in `folder`."""
 
     suite: str
     part: Part
@@ -55,8 +55,8 @@ class Place:
         return dict(zip(("queries", "qrels"), self.part.counts[self.split], strict=True))
 
 
-def own_pool(place: Place, *, english: bool = False) -> Leg:
-    """Return the leg of a part: its queries over its own passages.
+def own_pool(place: Place, *, english: bool = False) -> Subset:
+    """Return the subset of a part: its queries over its own passages.
 
     Args:
         place: the part, its split and its folder in BEIR's layout.
@@ -65,7 +65,7 @@ def own_pool(place: Place, *, english: bool = False) -> Leg:
     """
     passages = beir.corpus(place.folder, place.identity)
     pool, language = (f"{place.suite}/english", "en") if english else (place.identity, place.part.language)
-    return Leg(
+    return Subset(
         "",
         beir.queries(place.folder, place.identity),
         beir.qrels(place.folder, place.split, place.identity),
@@ -89,18 +89,18 @@ class Substitute:
     """A substitute as data; its fields are as in `suites.common.Benchmark`.
 
     Example:
-        GOLDP = Substitute(**described("mrtydi-goldp"), protocol=PROTOCOL, leg=own_pool)
+        GOLDP = Substitute(**described("mrtydi-goldp"), protocol=PROTOCOL, subset=own_pool)
     """
 
     name: str
-    stands_for: str  # the benchmark in whose place it is
+    proxy_for: str  # the benchmark in whose place it is
     title: str
     summary: str
     citation: str
     licence: str
     parts: tuple[Part, ...]
     protocol: ScoringProtocol
-    leg: Callable[[Place], Leg]
+    subset: Callable[[Place], Subset]
     average: tuple[str, str]  # name and note
 
     def suite(self) -> Suite:
@@ -118,7 +118,7 @@ class Substitute:
             licence=f"{self.licence}.",
             protocol=self.protocol,
             tasks=tuple(part.name for part in self.parts),
-            legs=self.find,
+            subsets=self.find,
             dev={"official": dev} if dev else {},
             macros=(
                 average(
@@ -129,28 +129,28 @@ class Substitute:
             releases=self.releases(),
             recipes=self.recipes(),
             printed=False,
-            stands_for=self.stands_for,
+            proxy_for=self.proxy_for,
         )
 
     def _parts_with(self, split: str) -> tuple[str, ...]:
         return tuple(part.name for part in self.parts if split in part.counts)
 
-    def recipes(self) -> dict[str, dict[str, tuple[FineTuning, ...]]]:
+    def recipes(self) -> dict[str, dict[str, tuple[FineTuneStep, ...]]]:
         """Return how encoders are tuned: on English pairs, then on the training questions of its tasks."""
         first = single(SUPERVISED)
         trained = self._parts_with("train")
         if not trained:
             return {"english": first}
 
-        def legs(request: DataRequest) -> dict[str, Leg]:
+        def subsets(request: DataRequest) -> dict[str, Subset]:
             return {f"{self.name}/{name}": self.find(name, "train", request) for name in trained}
 
         name = f"{self.name}-train"
-        last = FineTuning(name, trained_on(legs, name), MSM_MRTYDI, "ours: under MSM's settings")
+        last = FineTuneStep(name, trained_on(subsets, name), MSM_MRTYDI, "ours: under MSM's settings")
         return {"english": first, "multilingual": extended(first, last)}
 
-    def find(self, name: str, split: str, request: DataRequest) -> Leg:
-        """Return the leg of a part's split: its questions, what judges them, and the passages.
+    def find(self, name: str, split: str, request: DataRequest) -> Subset:
+        """Return the subset of a part's split: its questions, what judges them, and the passages.
 
         Raises:
             UsageError: no such part, a part without questions of that split, or files that are missing.
@@ -163,7 +163,7 @@ class Substitute:
                 found=f"no {split} questions, only {', '.join(part.counts)}",
                 expected=f"a part that has some: {', '.join(self._parts_with(split)) or 'none'}",
             )
-        return self.leg(Place(self.name, part, split, official.folder(request, self.name) / part.folder))
+        return self.subset(Place(self.name, part, split, official.folder(request, self.name) / part.folder))
 
     def releases(self) -> tuple[Release, ...]:
         """List the files that are read, each with size and checksum; none of them can be fetched."""
@@ -196,4 +196,4 @@ class Substitute:
             f"The files lie in `{self.name}/` under the folder of data (`--data-dir`, `BENCH_DATA`); "
             f"`bench data fetch {self.name}` lists them and says where they come from."
         )
-        return {"mark": f"**A {mark(self.stands_for)}.**", "tasks": f"{markdown(head, rows)}\n\n{note}"}
+        return {"mark": f"**A {mark(self.proxy_for)}.**", "tasks": f"{markdown(head, rows)}\n\n{note}"}

@@ -6,6 +6,6 @@ from suites.substitutes.common import Substitute, described, english_pool
 ARTICLES = Substitute(
     **described("mlqa-article-linking"),
     protocol=ScoringProtocol(("AP@20", "accuracy"), "list", depth=20, similarity="cos"),
-    leg=english_pool,
+    subset=english_pool,
 )
 bench_suites = brings(ARTICLES.suite())

@@ -11,6 +11,6 @@ QUESTIONS = Substitute(
     protocol=ScoringProtocol(
         ("RR@10", "accuracy", "R@100"), "list", similarity="dot", readout=replace(CONTRIEVER, lowercase=True)
     ),
-    leg=english_pool,
+    subset=english_pool,
 )
 bench_suites = brings(QUESTIONS.suite())

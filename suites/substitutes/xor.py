@@ -5,7 +5,7 @@ Answers (R@2kt, R@5kt) and passages (RR@100) judge the same questions.
 
 from dataclasses import replace
 
-from bench import Corpus, Leg
+from bench import Corpus, Subset
 from bench.suites import beir
 from suites.common import ScoringProtocol, brings
 from suites.readers import beir_answers
@@ -17,12 +17,12 @@ UPPER = "english"
 """The task that asks all questions in English, for an upper bound; no member of the average."""
 
 
-def one_language(place: Place) -> Leg:
+def one_language(place: Place) -> Subset:
     """Ask the questions of the part's language as they are, or all of them in English."""
     part, name = place.part, place.identity
     english = part.name == UPPER
     queries = beir_answers.Part(place.split, "" if english else part.language, english)
-    return Leg(
+    return Subset(
         "",
         beir_answers.queries(place.folder, queries, name),
         beir_answers.qrels(place.folder, queries, name),
@@ -41,7 +41,7 @@ def _with_upper(substitute: Substitute) -> Substitute:
 
 
 MLQA, AFRIQA = (
-    _with_upper(Substitute(**described(name), protocol=PROTOCOL, leg=one_language))
+    _with_upper(Substitute(**described(name), protocol=PROTOCOL, subset=one_language))
     for name in ("xor-mlqa-en", "xor-afriqa-en")
 )
 bench_suites = brings(MLQA.suite(), AFRIQA.suite())

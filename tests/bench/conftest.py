@@ -11,7 +11,7 @@ import pytest
 import bench
 from bench.config.base import Config, setting
 from bench.config.spaces import Space
-from bench.core.contract import Contract, TrainingJob
+from bench.core.encoder_config import EncoderConfig, TrainingJob
 from bench.core.errors import DataError, UsageError
 from bench.plugins import Plugins, load
 from bench.types import GridCell, Method, Preset
@@ -61,9 +61,9 @@ class ToyTrainer:
         return {"tokens": job.tokens}
 
 
-def _contract(config: ToyConfig) -> Contract:
+def _encoder_config(config: ToyConfig) -> EncoderConfig:
     """As the config says."""
-    return Contract(pooling="cls" if config.pooling == "cls" else "mean")
+    return EncoderConfig(pooling="cls" if config.pooling == "cls" else "mean")
 
 
 @pytest.fixture
@@ -73,7 +73,15 @@ def dense() -> Callable[..., Method]:
     def make(*cells: GridCell, space: Mapping[str, Space] | None = None) -> Method:
         presets = {"grid": Preset({}, "a paper", "", cells, suite="beir")}
         return Method(
-            "dense", "1", "", "", ToyConfig, contract=_contract, trainer=ToyTrainer, presets=presets, space=space or {}
+            "dense",
+            "1",
+            "",
+            "",
+            ToyConfig,
+            encoder_config=_encoder_config,
+            trainer=ToyTrainer,
+            presets=presets,
+            space=space or {},
         )
 
     return make

@@ -1,103 +1,257 @@
-"""A new kind of stage is one class: keys, caching, plans, executors and provenance follow from it.
+"""What docs/architecture.md says under "I want to add" is done to the letter, and what comes of it is used.
 
-That an addition of another kind touches its own files alone is tested where it belongs: methods in
-`tests/bench/pipeline/test_doors.py`, measures in `tests/bench/pipeline/test_what_keys_hold.py`, suites in
-`tests/suites/test_public_face.py`, columns of the site in `tests/leaderboard/test_columns.py`.
+Packages of one's own are written as the page writes them and found by the entry point that it shows. What is added to
+the harness itself is added to a copy of it, which another process runs (`tests/bench/extended_tree.py`).
 """
 
+import ast
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import bench
-from bench.config.base import Config
 from bench.core.files import read_sealed
-from bench.store.executors import executor
-from bench.store.graph import NullListener, steps
-from bench.store.stage import IDLE, OPTIONAL, Cost, Stage
-from bench.store.store import MANIFEST, Store
-from bench.types import Json
+from bench.pipeline.plan import plan
+from bench.pipeline.run import run
+from bench.plugins import Plugins, load
+from bench.store.graph import NullListener
+from bench.store.store import Store
+from tests.published import SyntheticResult
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("## I want to add")[2]
+BLOCKS = dict(re.findall(r"^```python\n# ([^\n]*)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL))
+"""Code of the page by its first line, which says where it belongs."""
+PACKAGES = {place: code for place, code in BLOCKS.items() if place.startswith("bench_")}
+EDITS = {place: code for place, code in BLOCKS.items() if place not in PACKAGES}
+TINY = ROOT / "tests" / "fixtures" / "tiny-beir"
+COPIED = ("bench", "methods", "suites", "leaderboard")
+SMALL = ("prepare.vocabulary=512", "prepare.max_documents=40", "budget.tokens=2000", "compute.threads=1")
 
 
-class DistilConfig(Config):
-    """How an encoder is made smaller."""
-
-    layers: int = bench.setting(2, ge=1, source="ours: a test", help="layers that are kept")
-    batch: int = bench.setting(64, ge=1, source="ours: a test", help="texts at once", idle=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Teacher(Stage):
-    """Nothing → weights by layer."""
-
-    name, code = "teach", 1
-    weights: tuple[float, ...]
-
-    title = property(lambda self: f"{len(self.weights)} layers")
-    cost = property(lambda self: Cost("teach", len(self.weights), 1e3))
-
-    def run(self, space: bench.Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        assert not folders
-        (space.out / "weights.json").write_text(json.dumps(self.weights))
-        return {"layers": len(self.weights)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Distil(Stage):
-    """Weights by layer → those of some layers."""
-
-    name, code, libraries = "distil", 1, ("numpy",)
-    teacher: Teacher
-    config: DistilConfig
-    start: str | None = field(default=None, metadata=OPTIONAL)
-    label: str = field(default="distilled", metadata=IDLE)
-
-    title = property(lambda self: self.label)
-    cost = property(lambda self: Cost("distil", self.config.layers, 1e3))
-
-    def run(self, space: bench.Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        weights = json.loads((folders["teacher"] / "weights.json").read_text())[: self.config.layers]
-        (space.out / "weights.json").write_text(json.dumps(weights))
-        return {"layers": len(weights)}
+@pytest.fixture(scope="module")
+def plugins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plugins]:
+    """What is installed, with the packages of the page."""
+    folder = tmp_path_factory.mktemp("site-packages")
+    for place, code in PACKAGES.items():
+        (folder / place).parent.mkdir(exist_ok=True)
+        (folder / place).write_text(code, encoding="utf-8")
+    (shown,) = re.findall(r"^```toml\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+    entries = tomllib.loads(shown)["project"]["entry-points"]["bench"]
+    assert entries == {"near": "bench_near"}
+    modules = {Path(place.removesuffix("/__init__.py")).stem for place in PACKAGES if "trainer" not in place}
+    entries |= {module.removeprefix("bench_"): module for module in modules}
+    information = folder / "additions-1.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: additions\nVersion: 1\n")
+    lines = [f"{name} = {module}\n" for name, module in entries.items()]
+    (information / "entry_points.txt").write_text("[bench]\n" + "".join(lines))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        loaded = load()
+        assert {owned.distribution for owned in loaded.methods.values()} >= {"additions"}
+        yield loaded
+    for name in [name for name in sys.modules if name.partition(".")[0] in modules]:
+        del sys.modules[name]
 
 
-TEACHER = Teacher(weights=(0.5, 0.25, 0.125))
-DISTIL = Distil(teacher=TEACHER, config=DistilConfig())
+def request_in(folder: Path, *methods: str, **options: Any) -> bench.Request:
+    return bench.Request(methods, store=folder / "store", results=folder / "results", device="cpu", **options)
 
 
-def test_a_new_stage_is_run_once_and_after_its_input(tmp_path: Path) -> None:
-    """The plan finds its input, the executor makes both, a second plan has nothing to do; the manifest says whence."""
-    store = Store(tmp_path)
-    planned = steps([DISTIL], store)
-    states = [(step.stage.name, step.state, step.runs) for step in planned]
-    assert states == [("teach", "missing", True), ("distil", "missing", True)]
-    executor("local").run([step.stage for step in planned], store, NullListener())
-    assert [(step.state, step.runs) for step in steps([DISTIL], store)] == [("cached", False)] * 2
-    artefact, state = store.make(replace(DISTIL, label="the same work by another name"))
-    assert state == "cached"
-    assert artefact.facts == {"layers": 2}
-    assert json.loads((artefact.folder / "weights.json").read_text()) == [0.5, 0.25]
-    manifest = read_sealed(artefact.folder / MANIFEST)
-    assert (manifest["stage"], manifest["key"]) == ("distil", DISTIL.key)
-    assert manifest["identity"]["inputs"] == {"teacher": TEACHER.key}
-    assert manifest["identity"]["config"] == {"layers": 2}
-    assert set(manifest["identity"]) == {"code", "config", "libraries", "inputs"}
-    assert store.faults(artefact.folder, thorough=True) == []
+def test_a_method(tmp_path: Path, plugins: Plugins) -> None:
+    """It is trained on the mini world by its own loss, tested before and after; its setting is part of what it is."""
+    request = request_in(tmp_path, "near", suites=("mrtydi",), tasks=("sw",), backbone="scratch:1x16", sets=SMALL)
+    store = Store(request.store)
+    outcome = run(request, plugins, store, NullListener())
+    assert [row["system"] for row in outcome.rows] == ["near", "near@init"]
+    assert all(0 < row["measures"]["RR@100"] < 1 for row in outcome.rows)
+    assert not any(step.runs for step in plan(request, plugins, store).steps)
+    (train,) = {stage.key: stage for step in outcome.plan.steps if (stage := step.stage).name == "train"}.values()
+    log = [json.loads(line) for line in (store.folder(train) / "log.jsonl").read_text().splitlines()]
+    assert all(0 <= line["loss"] < 2.1 for line in log if "loss" in line), "at most margin and the widest gap, 2"
+    wider = plan(replace(request, sets=(*SMALL, "method.margin=0.2")), plugins, store)
+    hashes = [[cell.identity.hash for cell in planned.cells] for planned in (outcome.plan, wider)]
+    assert hashes[0][0] != hashes[1][0]
+    assert hashes[0][1] == hashes[1][1], "before the first step, no margin has been used"
 
 
-def test_its_key_is_its_fields_and_its_inputs() -> None:
-    """And neither idle fields and settings nor notes; an optional field counts once it is filled."""
-    equal = (
-        replace(DISTIL, label="another title"),
-        replace(DISTIL, config=DistilConfig(batch=8)),
-        replace(DISTIL, notes={"host": "here"}),
-        replace(DISTIL, teacher=replace(TEACHER, notes={"host": "there"})),
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """Two questions by hand. BM25 ranks d1 first for q1; for q2 `hen eggs` it ranks d2, with both words, before d3."""
+    folder = tmp_path / "data" / "mine"
+    (folder / "qrels").mkdir(parents=True)
+    documents = {"d1": "a fox in the wood", "d2": "hen eggs hen eggs", "d3": "a hen by water"}
+    rows = [{"_id": name, "title": "", "text": text} for name, text in documents.items()]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    queries = [{"_id": "q1", "text": "fox"}, {"_id": "q2", "text": "hen eggs"}]
+    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in queries))
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t2\nq2\td3\t2\n")
+    return folder.parent
+
+
+def test_a_suite(tmp_path: Path, plugins: Plugins, mine: Path) -> None:
+    """BM25 and the page's encoder run on it; q1 is answered at rank 1 and q2 at rank 2, discounted by log2(3)."""
+    options: dict[str, Any] = {"suites": ("mine",), "data": "official", "data_dir": mine}
+    outcome = run(
+        request_in(tmp_path, "bm25", "lengths", **options), plugins, Store(tmp_path / "store"), NullListener()
     )
-    unlike = (
-        replace(DISTIL, config=DistilConfig(layers=1)),
-        replace(DISTIL, start="random"),
-        replace(DISTIL, teacher=replace(TEACHER, weights=(0.5, 0.25))),
+    rows = {row["system"]: row for row in outcome.rows}
+    assert set(rows) == {"bm25", "lengths"}
+    assert (rows["bm25"]["task"], rows["bm25"]["queries"]) == ("mine/all", 2)
+    assert rows["bm25"]["measures"] == {"nDCG@10": pytest.approx((1 + 1 / math.log2(3)) / 2, abs=1e-12)}
+    card = json.loads((outcome.published[0].path.parent / "cards.json").read_text())["suite"]
+    assert card == "What is official, and what is our choice."
+
+
+def test_a_measure_of_a_plugin(tmp_path: Path, plugins: Plugins, mine: Path) -> None:
+    """A task may ask for it with any cut: of the two answers one is first, both are in the first two."""
+    suite, top = plugins.suites["mine"], plugins.measures["Top"]
+
+    def load_task(name: str, request: bench.suites.DataRequest) -> bench.Task:
+        return replace(suite.value.load(name, request), measures=("Top@1", "Top@2"))
+
+    suites = {"mine": replace(suite, value=replace(suite.value, load=load_task))}
+    asking = replace(plugins, suites=suites)
+    request = request_in(tmp_path, "bm25", suites=("mine",), data="official", data_dir=mine)
+    outcome = run(request, asking, Store(tmp_path / "store"), NullListener())
+    assert outcome.rows[0]["measures"] == {"Top@1": 0.5, "Top@2": 1.0}
+    newer = {"Top": replace(top, value=replace(top.value, version="2"))}
+    steps = plan(request, replace(asking, measures=newer), Store(tmp_path / "store")).steps
+    assert [step.stage.name for step in steps if step.runs] == ["score"], "its version is part of the scores' key"
+
+
+def execute(tree: Path, place: str, code: str) -> None:
+    """Do to a copy of the repository what the first line of a block says."""
+    name, _, where = place.partition(", ")
+    path = tree / name
+    if not where:
+        assert not path.exists()
+        path.write_text(code, encoding="utf-8")
+        return
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines(keepends=True)
+    if where == "among the imports":
+        first = last = next(at for at, line in enumerate(lines) if line.startswith("from bench."))
+    elif where == "at the end of the file":
+        first = last = len(lines)
+    else:
+        position, symbol = re.fullmatch(r"(above|at the end of|in place of the last line of) ([\w.]+)", where).groups()  # type: ignore[union-attr]
+        node = definition(ast.parse(text), symbol)
+        if position == "above":
+            first = last = node.lineno - 1
+            code += "\n\n"
+        elif position == "at the end of":
+            first = last = node.end_lineno - (0 if isinstance(node, ast.ClassDef) else 1)
+        else:
+            first, last = node.body[-1].lineno - 1, node.body[-1].end_lineno
+            assert last == first + 1, f"{symbol} ends with {lines[first:last]}, which is not one line"
+    lines[first:last] = [code]
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def definition(tree: Any, symbol: str) -> Any:
+    """Return the class, function or assigned tuple of a qualified name."""
+    node = tree
+    for name in symbol.split("."):
+        (node,) = (
+            member
+            for member in node.body
+            if name in (getattr(member, "name", ""), getattr(getattr(member, "target", None), "id", ""))
+        )
+    return node
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus that is prepared and trained on in no time: twenty documents of six sentences."""
+    path = tmp_path_factory.mktemp("texts") / "en.jsonl"
+    rows = ({"id": f"d{at}", "sentences": [f"word {at} of {number}" for number in range(6)]} for at in range(20))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory, texts: Path) -> dict[str, Any]:
+    """What a copy of the repository does with the page's stage, measure and column in it."""
+    tree = tmp_path_factory.mktemp("tree")
+    for name in COPIED:
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for place, code in EDITS.items():
+        execute(tree, place, code)
+    SyntheticResult("crop", {"made/a": {"": [0.5, 0.75]}, "made/b": {"": [0.5, 0.25]}}).publish(
+        tree / "scratch", tree / "results"
     )
-    assert {stage.key for stage in equal} == {DISTIL.key}
-    assert len({DISTIL.key, *(stage.key for stage in unlike)}) == 1 + len(unlike)
+    command = [sys.executable, str(Path(__file__).with_name("extended_tree.py")), str(tree), str(TINY), str(texts)]
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    completed = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr
+    answer: dict[str, Any] = json.loads(completed.stdout)
+    assert Path(answer["bench"]).is_relative_to(tree)
+    return answer
+
+
+def test_a_stage(extended: dict[str, Any], tmp_path: Path, texts: Path) -> None:
+    """Wired, it is a row of its own: its one field is in the hash, its output is used and made once; without, nothing.
+
+    The encoder has two layers. Before the first step of training the setting changes nothing.
+    """
+    plans = extended["plans"]
+    small = {"tasks": (str(TINY),), "corpus": str(texts), "backbone": "scratch:2x16"}
+    request = request_in(tmp_path, "crop", suites=("beir",), sets=(*SMALL, "data.language=en"), **small)
+    before = plan(request, load(), Store(request.store))
+    assert plans[""]["keys"] == [step.stage.key for step in before.steps], "no key changes where it is not asked for"
+    assert plans[""]["hashes"] == [cell.identity.hash for cell in before.cells]
+    trained, untrained = zip(*(planned["hashes"] for planned in plans.values()), strict=True)
+    assert len(set(trained)) == len(plans) == 3
+    assert len(set(untrained)) == 1
+    assert [name for name in plans["shorten.layers=1"]["names"] if name in ("train", "shorten", "encode")] == [
+        *("train", "shorten", "encode", "encode")
+    ]
+    ran = extended["run"]
+    assert ran["rows"] == ["crop", "crop@init"]
+    assert ran["metadata"] == {"layers": 1}
+    assert ran["layers"] == 1, "the encoder that texts are encoded by"
+    assert ran["stale"] == []
+    assert [setting for setting in ran["settings"] if setting["key"] == "shorten.layers"] == [
+        {"key": "shorten.layers", "value": 1, "origin": "--set"}
+    ]
+
+
+def test_a_measure_of_the_harness(extended: dict[str, Any]) -> None:
+    """Of three relevant documents two are among the first three: two thirds, by trec_eval and by its function."""
+    assert extended["measure"]["trec"] == extended["measure"]["list"] == {"Rprec": pytest.approx(2 / 3)}
+    assert extended["measure"]["listed"]
+
+
+def test_a_column(extended: dict[str, Any]) -> None:
+    """The page, both files and both prints show how many tasks the row has."""
+    column = extended["column"]
+    assert '<td class="n">2</td>' in column["html"]
+    assert ">Tasks</th>" in column["html"]
+    assert column["csv"] == {"count": "2"}
+    assert column["json"] == 2
+    for print_of, separator in (("md", " | "), ("tex", " & ")):
+        head, *_, row = (line.split(separator) for line in column[print_of].split("\n") if separator in line)
+        assert dict(zip(head, row, strict=True))["tasks"] == "2"
+    assert column["errors"] == []
+
+
+def test_the_result_of_a_method_says_what_it_is(tmp_path: Path, plugins: Plugins, mine: Path) -> None:
+    """Label, version and settings of the page's method with its own encoder stand in its result."""
+    request = request_in(tmp_path, "lengths", suites=("mine",), data="official", data_dir=mine)
+    outcome = run(request, plugins, Store(tmp_path / "store"), NullListener())
+    content = read_sealed(outcome.published[0].path)
+    assert (content["system"]["label"], content["system"]["version"]) == ("lengths", "1")
+    assert content["tasks"]["mine/all"][""]["queries"] == 2

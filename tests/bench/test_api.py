@@ -28,7 +28,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
 @pytest.mark.parametrize(("arguments", "field", "expected"), cases("requests"))
 def test_a_request_takes_what_people_write(arguments: dict[str, Any], field: str, expected: Any) -> None:
     """Strings with commas, lists, one number, mappings of settings."""
-    value = getattr(Request.of(**arguments), field)
+    value = getattr(Request.from_options(**arguments), field)
     assert (list(value) if isinstance(value, tuple) else str(value)) == expected
 
 
@@ -36,8 +36,8 @@ def test_the_environment_is_read_as_the_command_reads_it(monkeypatch: pytest.Mon
     """Folder of data and store; what is given goes before it."""
     monkeypatch.setenv("BENCH_DATA", "/data")
     monkeypatch.setenv("BENCH_STORE", "/kept")
-    assert (Request.of("bm25").data_dir, Request(("bm25",)).store) == (Path("/data"), Path("/kept"))
-    assert Request.of("bm25", store="here", data_dir="~/x") == Request.of(
+    assert (Request.from_options("bm25").data_dir, Request(("bm25",)).store) == (Path("/data"), Path("/kept"))
+    assert Request.from_options("bm25", store="here", data_dir="~/x") == Request.from_options(
         "bm25", store=Path("here"), data_dir=Path("~/x").expanduser()
     )
 
@@ -72,11 +72,12 @@ def test_errors_are_those_of_the_command(
 
 
 def test_the_headline_is_the_average_else_the_mean_of_the_tasks() -> None:
-    """A task of two legs counts once; the mean of its legs is no average of the suite."""
-    heading = {"suite": "s", "setting": "unsupervised", "data": "mini", "seed": 0, "system": "a"}
-    legs = [("s/a", "x", 0.2), ("s/a", "y", 0.4), ("s/b", None, 0.9)]
+    """A task of two subsets counts once; the mean of its subsets is no average of the suite."""
+    heading = {"suite": "s", "regime": "unsupervised", "data": "mini", "seed": 0, "system": "a"}
+    subsets = [("s/a", "x", 0.2), ("s/a", "y", 0.4), ("s/b", None, 0.9)]
     rows = tuple(
-        {**heading, "task": task, "leg": leg, "queries": 1, "measures": {"m": value}} for task, leg, value in legs
+        {**heading, "task": task, "subset": subset, "queries": 1, "measures": {"m": value}}
+        for task, subset, value in subsets
     )
     means = ({**heading, "name": "s/a", "measures": {"m": 0.3}},)
     assert headlines(rows, means, "m") == {"a": pytest.approx(0.6)}

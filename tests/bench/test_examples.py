@@ -17,6 +17,7 @@ from bench.cli import bench as command
 from bench.cli.plugin import KINDS, new_plugin
 from bench.config.request import Request
 from bench.core.errors import UsageError
+from bench.core.network import offline
 from bench.evaluation.measures.specs import parse
 from bench.pipeline import run as pipeline
 from bench.plugins import Plugins, load
@@ -26,7 +27,7 @@ from bench.studies.conformance.checks import checks_for, run
 from bench.types import DataRequest
 
 ROOT = Path(__file__).parents[2]
-SMALL_TRAINING = ("budget.tokens=20k", "method.pairs=2", "method.probe_pairs=2")
+SMALL_TRAINING = ("budget.tokens=20k", "method.pairs=2", "train.probe_pairs=2")
 EXAMPLES = sorted((ROOT / "examples").glob("*/pyproject.toml"))
 
 
@@ -56,9 +57,9 @@ def test_an_example_brings_what_it_says(project: Path, tmp_path: Path, monkeypat
         assert {verdict.state for verdict in verdicts} == {"kept"}, name
 
 
-@pytest.mark.parametrize("offline", [False, True])
+@pytest.mark.parametrize("is_offline", [False, True])
 def test_trackers_hear_every_line(
-    offline: bool, small: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    is_offline: bool, small: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All get step, loss and probe of a training that really runs; `--offline` keeps W&B and MLflow on this machine."""
     calls: list[tuple[str, Any]] = []
@@ -84,14 +85,15 @@ def test_trackers_hear_every_line(
     (tmp_path / "en.jsonl").write_text("".join(f"{json.dumps(document)}\n" for document in documents))
     small |= {"corpus": str(tmp_path / "en.jsonl")}
     small |= {"store": tmp_path / "store", "results": tmp_path / "results", "sets": [*small["sets"], *SMALL_TRAINING]}
-    request = Request.of("crop", "beir", offline=offline, **small)
-    pipeline.run(request, plugins, Store(request.store), NullListener())
+    request = Request.from_options("crop", "beir", offline=is_offline, **small)
+    with offline(is_offline):
+        pipeline.run(request, plugins, Store(request.store), NullListener())
     steps = [step for kind, step in calls if kind == "wandb"]
     assert (steps[0], steps) == (0, sorted(set(steps)))
     assert {name for name, _ in calls} > {"mode", "loss", "learning_rate"}
     assert max(at for name, at in calls if name == "loss") >= 20_000  # tokens
-    assert ("mode", "offline" if offline else None) in calls
-    mlflow.MlflowClient.assert_called_once_with("sqlite:///mlflow.db" if offline else None)
+    assert ("mode", "offline" if is_offline else None) in calls
+    mlflow.MlflowClient.assert_called_once_with("sqlite:///mlflow.db" if is_offline else None)
     client = mlflow.MlflowClient.return_value
     assert [call.kwargs["step"] for call in client.log_metric.mock_calls if call.args[1] == "tokens"] == steps
     assert client.set_terminated.call_args.args[1] == "FINISHED"

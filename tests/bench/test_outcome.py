@@ -13,7 +13,7 @@ def held_for(*labels: str, seed: int = 0) -> list[PairedTest]:
     """Every pair of systems, each better than those named after it."""
     values = {label: Sample({"t": [1.0 - at / 10, 0.5 - at / 20, 0.4]}) for at, label in enumerate(labels)}
     decisions = family(values, {"": {"t": 1.0}})
-    heading = {"suite": "s", "setting": "unsupervised", "data": "mini", "seed": seed}
+    heading = {"suite": "s", "regime": "unsupervised", "data": "mini", "seed": seed}
     return [
         PairedTest(heading, first, second, "RR@100", decisions.comparison(first, second))
         for first, second in combinations(labels, 2)

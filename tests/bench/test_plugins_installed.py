@@ -68,9 +68,9 @@ def test_the_example_plugin_retrieves(tmp_path: Path, monkeypatch: pytest.Monkey
     texts = {"d1": "red fox", "d2": "red hen", "d3": "blue sea"}
     items = Source("made", "test/1", (), lambda: iter([Item(name, text) for name, text in texts.items()]))
     retriever = method.build_retriever(method.config())
-    facts = retriever.index(Corpus("made", items), Workspace(tmp_path, Parts(tmp_path)))
+    metadata = retriever.index(Corpus("made", items), Workspace(tmp_path, Parts(tmp_path)))
     ranking, missed = retriever.search(tmp_path, [Item("q1", "a red fox"), Item("q2", "x")], 10, "list")
-    assert facts == {"documents": 3}
+    assert metadata == {"documents": 3}
     assert ranking.documents == ("d1", "d2")
     # ln(1 + 3/2) + ln(1 + 3/1) = ln 10 for both words, ln 2.5 for `red` alone.
     assert ranking.scores == pytest.approx([2.302585093, 0.916290732])

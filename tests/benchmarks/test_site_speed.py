@@ -1,4 +1,4 @@
-"""How quickly a site is built: 1,056 results of eight suites in four settings, and 250 systems on one board.
+"""How quickly a site is built: 1,056 results of eight suites in four regimes, and 250 systems on one board.
 
 `python -m tests.benchmarks.test_site_speed FOLDER` leaves both sites there, to be looked at.
 """
@@ -20,19 +20,20 @@ from bench.core.files import canonical, digest
 from bench.evaluation.results import Entry, Heading, publish
 from bench.types import Macro
 from leaderboard.build import build
+from tests.published import identified
 
-SETTINGS, TASKS, QUERIES = ("unsupervised", "english", "multilingual", "few-shot"), ("ar", "bn", "en", "fi", "sw"), 100
+REGIMES, TASKS, QUERIES = ("unsupervised", "english", "multilingual", "few-shot"), ("ar", "bn", "en", "fi", "sw"), 100
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much is shown: each system on each suite in each setting, with every seed.
+    """How much is shown: each system on each suite in each regime, with every seed.
 
     `share` bounds the second build in parts of the peer; 3.9–4.3 and 10.3–11.1 were measured while other work ran.
     """
 
     suites: int
-    settings: int
+    regimes: int
     systems: int
     seeds: int
     share: float
@@ -54,20 +55,20 @@ def publish_all(root: Path, size: Size) -> Path:
 
 def headings(size: Size) -> Iterator[tuple[Heading, list[str]]]:
     settings = [{"key": f"method.option_{place}", "value": place, "origin": "default"} for place in range(60)]
-    for number, setting, rank in product(range(size.suites), SETTINGS[: size.settings], range(size.systems)):
+    for number, regime, rank in product(range(size.suites), REGIMES[: size.regimes], range(size.systems)):
         suite = {"name": f"suite-{number}", "version": "1", "title": f"Suite {number}", "primary": "RR@100"}
         label = "bm25" if rank == size.systems - 1 else f"method-{rank}"
-        description = {"label": label, "hash": digest([label, setting]), "method": label, "version": "1"}
+        description = identified({"label": label, "method": label, "version": "1"}, [label, regime])
         for seed in range(size.seeds):
             system = {**description, "settings": settings}
-            heading = Heading(system, suite, setting, "official", "small", seed, {"suite": "# S\n"})
+            heading = Heading(system, suite, regime, "official", "small", seed, {"suite": "# S\n"})
             yield heading, [f"suite-{number}/{language}" for language in TASKS]
 
 
 def entry(root: Path, heading: Heading, task: str, size: Size) -> Entry:
     label = str(heading.system["label"])
     rank = size.systems - 1 if label == "bm25" else int(label.partition("-")[2])
-    draw = np.random.default_rng(int(digest([label, task, heading.setting, heading.seed])[:8], 16))
+    draw = np.random.default_rng(int(digest([label, task, heading.regime, heading.seed])[:8], 16))
     level = 0.8 - 0.4 * rank / (size.systems - 1)
     values = np.clip(level + draw.normal(0, 0.12, QUERIES), 0, 1).round(6).tolist()
     columns = {"RR@100": values, "R@100": [min(1.0, value + 0.1) for value in values]}
@@ -82,7 +83,7 @@ def entry(root: Path, heading: Heading, task: str, size: Size) -> Entry:
         "queries": QUERIES,
         "protocol": {"tie": "trec", "k": 100, "drop_identical": False},
         "libraries": {"numpy": "2.0"},
-        "facts": {"train": {"seconds": 3600.0 * (rank + 1), "tokens": 1_000_000, "flops": 1e15}},
+        "metadata": {"train": {"seconds": 3600.0 * (rank + 1), "tokens": 1_000_000, "flops": 1e15}},
         "keys": {"train": digest([label, heading.seed])},
     }
     return Entry(task, "", content, run, table)
@@ -99,6 +100,7 @@ def peer(results: Path) -> float:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.parametrize("name", SIZES)
 def test_a_large_site_is_built_quickly(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Statistics kept from the first build; the second, in the same place, gives the same bytes.

@@ -1,4 +1,7 @@
-"""No row is slower, compared with its peers, than 0.8 of what `docs/performance.json` says was reached."""
+"""No row is slower, compared with its peers, than 0.8 of what `docs/performance.json` says was reached.
+
+A quarter of the texts of `make bench` is encoded here, since the ratio is that of a batch.
+"""
 
 import json
 import sys
@@ -12,10 +15,11 @@ from experiments.speed.__main__ import RECORD
 from experiments.speed.measure import measure
 from tests.conftest import released
 
-ROWS = {**dense.ROWS, **lexical.rows(30_000)}
+ROWS = {**dense.rows(128), **lexical.rows(30_000)}
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ROWS)
 def test_not_slower_than_it_was(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,8 +56,8 @@ def invent(root: Path, results: Path) -> None:
         for seed in range(1 if label == "invented-last" else 3):
             _invented(root, results, label, skill, seed, LANGUAGES)
             if seed == 0:
-                _invented(root, results, label, skill, seed, LANGUAGES[:2], name="made-up-two", stands_for="made-up")
-                _invented(root, results, label, skill - 0.1, seed, LANGUAGES, setting="english")
+                _invented(root, results, label, skill, seed, LANGUAGES[:2], name="made-up-two", proxy_for="made-up")
+                _invented(root, results, label, skill - 0.1, seed, LANGUAGES, regime="english")
     _invented(root, results, "invented-unfinished", 0.5, 0, LANGUAGES[:9])
 
 
@@ -70,15 +70,14 @@ def _invented(
     languages: Sequence[str],
     *,
     name: str = "made-up",
-    stands_for: str = "",
-    setting: str = "unsupervised",
+    proxy_for: str = "",
+    regime: str = "unsupervised",
 ) -> None:
     """Publish one result; the system with the harmful name has harmful settings, too."""
     harm = {"key": "method.note", "value": f"</script>{HOSTILE}", "origin": "--set", "default": "", "source": HOSTILE}
-    suite = {"name": name, "version": "1", "title": name.capitalize(), "primary": "RR@100", "stands_for": stands_for}
+    suite = {"name": name, "version": "1", "title": name.capitalize(), "primary": "RR@100", "proxy_for": proxy_for}
     tasks = {
-        f"{name}/{language}": {"": _sampled(f"{name}/{language}", setting, label, seed, skill)}
-        for language in languages
+        f"{name}/{language}": {"": _sampled(f"{name}/{language}", regime, label, seed, skill)} for language in languages
     }
     averaged = LANGUAGES if name == "made-up" else languages  # a system that lacks some of it has no average
     queries = [f"{HOSTILE} q{number}" if number == 0 else f"q{number:02}" for number in range(QUERIES)]
@@ -88,20 +87,20 @@ def _invented(
         seed=seed,
         macros=(Macro("Avg.", tuple(f"{name}/{language}" for language in averaged)),),
         system={"method": "invented", "settings": [harm] if label == HOSTILE else []},
-        heading={"suite": suite, "setting": setting, "profile": "small"},
-        leg={
+        heading={"suite": suite, "regime": regime, "profile": "small"},
+        subset={
             "keys": {"train": digest([label, seed])},
-            "facts": {"train": {"seconds": 3600.0 * (1 + 4 * skill), "tokens": 10**8, "flops": 10**15}},
+            "metadata": {"train": {"seconds": 3600.0 * (1 + 4 * skill), "tokens": 10**8, "flops": 10**15}},
         },
         card=f"# {name}\n\n| a | b |\n|---|---:|\n| {HOSTILE} | 2 |\n",
         ids=dict.fromkeys(tasks, queries),
     ).publish(root, results)
 
 
-def _sampled(task: str, setting: str, label: str, seed: int, skill: float) -> dict[str, list[float]]:
+def _sampled(task: str, regime: str, label: str, seed: int, skill: float) -> dict[str, list[float]]:
     """Values drawn round a skill; questions are as hard for one system as for the other."""
-    hard = np.random.default_rng(int(digest([task, setting])[:8], 16)).normal(0, 0.2, QUERIES)
-    noise = np.random.default_rng(int(digest([label, task, setting, seed])[:8], 16)).normal(0, 0.08, QUERIES)
+    hard = np.random.default_rng(int(digest([task, regime])[:8], 16)).normal(0, 0.2, QUERIES)
+    noise = np.random.default_rng(int(digest([label, task, regime, seed])[:8], 16)).normal(0, 0.08, QUERIES)
     values = np.clip(skill + hard + noise, 0, 1).round(6).tolist()
     return {"RR@100": values, "R@100": [min(1.0, 1.4 * value) for value in values]}
 

@@ -204,10 +204,10 @@ def test_map(board: Page) -> None:
     assert under.evaluate("cell => getComputedStyle(cell).backgroundColor") != plain
 
 
-def test_settings_are_links(board: Page) -> None:
-    """The setting switch leads to the other page and says which is this one; a filter stays behind."""
+def test_regimes_are_links(board: Page) -> None:
+    """The switch of regimes leads to the other page and says which is this one; a filter stays behind."""
     board.locator("#q").fill("best")
-    chips = board.get_by_role("navigation", name="Setting")
+    chips = board.get_by_role("navigation", name="Regime")
     assert chips.locator("[aria-current=page]").inner_text() == "unsupervised"
     chips.get_by_role("link", name="english").click()
     assert board.url.endswith("/suites/made-up/english.html")

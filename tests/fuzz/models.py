@@ -1,4 +1,4 @@
-"""Model folders: contract, tokenizer, config, weights and the small files of sentence-transformers, each damaged."""
+"""Model folders: both configs, tokenizer, weights and the small files of sentence-transformers, each damaged."""
 
 import json
 import pickle
@@ -35,7 +35,7 @@ def sound() -> Path:
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-    from bench.core.contract import CONTRACT, Contract
+    from bench.core.encoder_config import ENCODER_CONFIG, EncoderConfig
     from bench.retrieval import backbones
 
     folder = scratch()
@@ -44,8 +44,8 @@ def sound() -> Path:
     words.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", special_tokens=[("[CLS]", 0), ("[SEP]", 1)])
     model = BertModel(BertConfig(**SIZES, max_position_embeddings=24, pad_token_id=2))
     backbones.save(model, PreTrainedTokenizerFast(tokenizer_object=words, **MARKS), folder)
-    contract = Contract(similarity="cos", query_length=8, passage_length=16)
-    for name, content in {**SMALL, CONTRACT: contract.dump()}.items():
+    encoder_config = EncoderConfig(similarity="cos", query_length=8, passage_length=16)
+    for name, content in {**SMALL, ENCODER_CONFIG: encoder_config.dump()}.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(json.dumps(content))
     for reader in range(WAYS):  # what is imported here, no child imports again
@@ -62,7 +62,7 @@ def _weights(draw: Draw, data: bytes) -> bytes:
 
 
 def read(folder: Path, reader: int) -> str:
-    from bench.core.contract import Contract
+    from bench.core.encoder_config import EncoderConfig
     from bench.retrieval import cross_encoder, encoder, lm_heads, prompts, readouts
     from bench.types import Item
     from methods.pretrained import described
@@ -74,12 +74,12 @@ def read(folder: Path, reader: int) -> str:
         prompts.wanted(str(folder), [])
         readouts.depth_of(str(folder))
     else:
-        contract = (
-            described.contract(str(folder))
+        encoder_config = (
+            described.encoder_config(str(folder))
             if reader < 5
-            else Contract(pooling="pooler", query_length=8, passage_length=16)
+            else EncoderConfig(pooling="pooler", query_length=8, passage_length=16)
         )
-        vectors = encoder.load(folder, contract=contract).encode([Item("q", "a b"), Item("r", "")], "query")
+        vectors = encoder.load(folder, encoder_config=encoder_config).encode([Item("q", "a b"), Item("r", "")], "query")
         assert vectors.shape[0] == 2
     return "read"
 
@@ -88,7 +88,7 @@ def case(draw: Draw, folder: Path) -> Case:
     place = folder / "model"
     shutil.copytree(sound(), place)
     if draw.random() < 0.5:
-        (place / "contract.json").unlink()
+        (place / "encoder_config.json").unlink()
     files = sorted(path for path in place.rglob("*") if path.is_file())
     for path in draw.sample(files, draw.choice((1, 1, 2))):
         data = path.read_bytes()

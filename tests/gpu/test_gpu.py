@@ -18,11 +18,12 @@ from safetensors.torch import load_file
 
 from bench.config.layers import resolve
 from bench.config.profiles import PROFILES
-from bench.core.contract import Contract, TrainingJob
+from bench.core.encoder_config import EncoderConfig, TrainingJob
 from bench.core.workspace import Parts, Workspace
 from bench.pipeline.settings import RunConfig
 from bench.plugins import load
 from bench.retrieval import encoder as inference
+from bench.retrieval import packed
 from bench.retrieval.packed import budget
 from bench.retrieval.search import VectorBlock, search
 from bench.training import loop
@@ -43,15 +44,15 @@ Train = Callable[..., tuple[Path, dict[str, Any], list[dict[str, Any]]]]
 
 
 @pytest.fixture
-def calm(start_of: Start, tmp_path: Path) -> Callable[[Contract], Path]:
-    """Return the tiny encoder of a contract, without dropout."""
+def calm(start_of: Start, tmp_path: Path) -> Callable[[EncoderConfig], Path]:
+    """Return the tiny encoder of an encoder config, without dropout."""
     folder = tmp_path / "calm"
-    return lambda contract: folder if folder.exists() else without_dropout(start_of(contract), folder)
+    return lambda encoder_config: folder if folder.exists() else without_dropout(start_of(encoder_config), folder)
 
 
 @pytest.fixture
-def train(tmp_path: Path, corpus: Path, calm: Callable[[Contract], Path]) -> Train:
-    """Train a method as its preset `mini` says on a device; return the folder, the facts and the log."""
+def train(tmp_path: Path, corpus: Path, calm: Callable[[EncoderConfig], Path]) -> Train:
+    """Train a method as its preset `mini` says on a device; return the folder, the metadata and the log."""
 
     def make(
         name: str, device: str, steps: int, folder: str = "", kill: int | None = None, **changed: Any
@@ -72,8 +73,8 @@ def train(tmp_path: Path, corpus: Path, calm: Callable[[Contract], Path]) -> Tra
         job = TrainingJob(tokens=0, seed=1, device=device, threads=1, steps=steps)
         work = Workspace(out, Parts(out.with_name("parts")), advance)
         with reproducible(job):
-            facts = METHODS[name].build_trainer(config).train(calm(config.contract()), corpus, job, work)
-        return out, dict(facts), [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+            metadata = METHODS[name].build_trainer(config).train(calm(config.encoder_config()), corpus, job, work)
+        return out, dict(metadata), [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
 
     return make
 
@@ -95,20 +96,20 @@ def test_bfloat16_and_tf32_drift_little(name: str, train: Train, monkeypatch: py
         patch.setattr(loop, "tensor_cores", lambda _: nullcontext())
         _, _, exact = train(name, DEVICE, 2)
     for folder, precision in (("tf32", "float32"), ("half", "bfloat16")):
-        _, facts, log = train(name, DEVICE, 2, folder=folder, precision=precision)
+        _, metadata, log = train(name, DEVICE, 2, folder=folder, precision=precision)
         assert log[1]["loss"] == pytest.approx(exact[1]["loss"], rel=0.05, abs=0.02)
-        assert facts["steps"] == 2
+        assert metadata["steps"] == 2
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_a_killed_training_goes_on(name: str, train: Train) -> None:
     """Killed after its fourth step of six: the same number of tokens, and about the same weights."""
     options: dict[str, Any] = {"checkpoint_tokens": 1}
-    out, facts, _ = train(name, DEVICE, 6, folder="whole", **options)
+    out, metadata, _ = train(name, DEVICE, 6, folder="whole", **options)
     with pytest.raises(InterruptedError):
         train(name, DEVICE, 6, folder="killed", kill=4, **options)
     resumed_out, resumed, _ = train(name, DEVICE, 6, folder="killed", **options)
-    assert resumed["tokens"] == facts["tokens"]
+    assert resumed["tokens"] == metadata["tokens"]
     weights, resumed_weights = (load_file(folder / "encoder" / "model.safetensors") for folder in (out, resumed_out))
     for key, weight in weights.items():
         torch.testing.assert_close(resumed_weights[key], weight, atol=1e-2, rtol=1e-2)
@@ -135,15 +136,38 @@ def test_recomputed_dropout_is_that_of_the_first_pass(start: Path, precision: An
     assert float(torch.cosine_similarity(chunked, expected, dim=0)) > 0.999
 
 
+@pytest.mark.parametrize(("dtype", "window"), [(torch.float32, None), (torch.bfloat16, None), (torch.bfloat16, 4)])
+def test_attention_of_all_lengths_is_one_call(dtype: torch.dtype, window: int | None) -> None:
+    """It is used, has the values and gradients of a call for each length, and its dropout has their mean."""
+    rows, rng = packed.pack(ROWS, 0).to(DEVICE), torch.Generator().manual_seed(0)
+    total = sum(map(len, ROWS))
+    q, k, v = (torch.randn(1, 4, total, 32, generator=rng).to(DEVICE, dtype).requires_grad_() for _ in range(3))
+    assert packed._kernel(q.device, dtype, (4, 4, 32), window is not None) == (DEVICE == "cuda")
+
+    def attended(attend: Callable[..., torch.Tensor], dropout: float = 0.0) -> torch.Tensor:
+        return attend(q, k, v, rows, None, dropout, window)
+
+    if DEVICE == "cuda":
+        results, expected = attended(packed._varlen), attended(packed._by_runs)
+        torch.testing.assert_close(results, expected, atol=0.05, rtol=0)
+        gradients = [torch.autograd.grad(values.float().square().sum(), (q, k, v)) for values in (results, expected)]
+        for gradient, reference in zip(*gradients, strict=True):
+            torch.testing.assert_close(gradient, reference, atol=0.1, rtol=0.05)
+    one_call = packed._varlen if DEVICE == "cuda" else packed._by_runs
+    draws = torch.stack([attended(one_call, 0.2).float() for _ in range(2000)])
+    assert not torch.equal(draws[0], draws[1])
+    torch.testing.assert_close(draws.mean(0), attended(packed._by_runs).float(), atol=0.15, rtol=0)
+
+
 @pytest.mark.parametrize(("precision", "bound"), [("float32", 1e-4), ("bfloat16", 0.05)])
 def test_vectors_are_those_of_the_processor(start: Path, precision: Any, bound: float) -> None:
     """Encoding texts of many lengths, in float32 and half precision."""
     rng = np.random.default_rng(0)
     items = [Item(str(at), " ".join(f"w{word}" for word in rng.integers(5, 125, 1 + at % 40))) for at in range(200)]
-    contract = replace(Contract.load(start), dtype=precision)
+    encoder_config = replace(EncoderConfig.load(start), dtype=precision)
     expected, vectors = (
-        inference.load(start, device, contract=contract_of_device).encode(items, "passage")
-        for device, contract_of_device in (("cpu", Contract.load(start)), (DEVICE, contract))
+        inference.load(start, device, encoder_config=encoder_config_of_device).encode(items, "passage")
+        for device, encoder_config_of_device in (("cpu", EncoderConfig.load(start)), (DEVICE, encoder_config))
     )
     assert np.abs(vectors - expected).max() < bound
 

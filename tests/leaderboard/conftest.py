@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.config.base import Config
 from bench.core.files import canonical, read_sealed, sha256_file, write_sealed
 from bench.evaluation.results import results as read_results
+from bench.types import Method, Preset, Suite
 from leaderboard import build
 from leaderboard.build import files
 from leaderboard.pages import index, suites
 from leaderboard.site.boards import boards
 from leaderboard.site.site import Catalogue, Site
-from tests.published import Legs, SyntheticResult
+from tests.published import Subsets, SyntheticResult
 
 Publisher = Callable[..., Path]
 Build = Callable[[], dict[str, bytes]]
@@ -27,6 +29,25 @@ def values(level: float, seed: int, n: int = 40) -> list[float]:
     """Values of n queries about a level; the same seed gives queries of the same difficulty."""
     draw = np.random.default_rng(seed)
     return [float(value) for value in np.clip(level + draw.normal(0, 0.15, n), 0, 1).round(4)]
+
+
+def method_of(name: str, presets: Mapping[str, Preset] = {}, **shown: Any) -> Method:
+    """A method of which only what pages show matters."""
+    return Method(name, "1", shown.pop("summary", ""), shown.pop("citation", ""), Config, presets=presets, **shown)
+
+
+def suite_of(name: str, title: str, *, card: str = "", **shown: Any) -> Suite:
+    """A suite of which only what pages show matters."""
+    about = {"summary": "", "citation": "", "licence": "", "primary": "RR@100"} | shown
+    nothing: dict[str, Any] = {
+        "regimes": (),
+        "data": (),
+        "task_names": tuple,
+        "load": str,
+        "folder": None,
+        "macros": (),
+    }
+    return Suite(name=name, version="1", title=title, card=lambda: card, **nothing, **about)
 
 
 def site_of(results: Path, shown: Catalogue | None = None) -> Site:
@@ -63,9 +84,9 @@ class Bundle:
         return str(next(iter(self.content["tasks"])))
 
     @property
-    def leg(self) -> dict[str, Any]:
-        leg: dict[str, Any] = self.content["tasks"][self.task][""]
-        return leg
+    def subset(self) -> dict[str, Any]:
+        subset: dict[str, Any] = self.content["tasks"][self.task][""]
+        return subset
 
     @property
     def run_name(self) -> str:
@@ -96,7 +117,7 @@ def results(tmp_path: Path) -> Path:
 def publish_result(tmp_path: Path, results: Path) -> Publisher:
     """Publish a result through the real store of results; returns the result file."""
 
-    def call(label: str, tasks: Mapping[str, Legs], **options: Any) -> Path:
+    def call(label: str, tasks: Mapping[str, Subsets], **options: Any) -> Path:
         return SyntheticResult(label, tasks, **options).publish(tmp_path / "scratch", results)
 
     return call

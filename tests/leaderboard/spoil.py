@@ -119,16 +119,16 @@ def leave_out(bundle: Bundle) -> None:
         table.pop("evidence", None)
         for column in table["measures"].values():
             column.pop()
-        removed["leg"] = {
+        removed["subset"] = {
             "measures": {
                 name: sum(column_values) / len(column_values) for name, column_values in table["measures"].items()
             }
         }
-        removed["leg"]["queries"] = len(table["queries"])
+        removed["subset"]["queries"] = len(table["queries"])
 
     bundle.edit_values(values)
     bundle.edit_run(lambda lines: [line for line in lines if line.split()[0] != removed["query"]])
-    bundle.rewrite(lambda c: c["tasks"][bundle.task][""].update(removed["leg"]))
+    bundle.rewrite(lambda c: c["tasks"][bundle.task][""].update(removed["subset"]))
 
 
 def value(bundle: Bundle, place: list[Any], new_value: Any) -> None:

@@ -13,8 +13,8 @@ from leaderboard.pages import ablations
 from leaderboard.pages.ablations import axes, grids
 from leaderboard.site.captions import BANNERS
 from leaderboard.site.render import Renderer, resolve_links
-from leaderboard.site.site import Catalogue, MethodCard, Site
-from tests.leaderboard.conftest import Publisher, site_of
+from leaderboard.site.site import Catalogue, Site
+from tests.leaderboard.conftest import Publisher, method_of, site_of
 
 PAPER = {"a,1": 60.0, "a,2": 70.5, "b,1": 80.0, "b,2": 90.0}
 GRID = Preset(
@@ -28,7 +28,7 @@ GRID = Preset(
 
 
 def site(results: Path, preset: Preset = GRID) -> Site:
-    method = MethodCard("m", "1", "", "", "", {"t5": preset, "plain": Preset({}, "", "")})
+    method = method_of("m", {"t5": preset, "plain": Preset({}, "", "")})
     return site_of(results, Catalogue({"m": method}, {}))
 
 
@@ -100,7 +100,7 @@ def test_cells_that_fail_or_have_no_number(publish_result: Publisher, results: P
 
 def test_the_shape_of_a_table() -> None:
     """Two factors make rows and columns; anything else is a list. Presets without cells are no grids."""
-    plain = MethodCard("m", "1", "", "", "", {"plain": Preset({}, "", "")})
+    plain = method_of("m", {"plain": Preset({}, "", "")})
     assert built(Site((), (), Catalogue({"m": plain}, {}))) == {}
     assert axes(list(PAPER)) == (("a", "b"), ("1", "2"))
     assert axes(["window=2,batch=8", "window=2,batch=16", "window=3,batch=8"]) == (

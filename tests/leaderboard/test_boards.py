@@ -1,5 +1,6 @@
 """Boards: who is ranked, on what, and what the tests leave open."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def test_without_an_average_of_the_suite(publish_result: Publisher, results: Pat
     assert board.rows[0].score == pytest.approx(0.5)
 
 
-def test_legs_count_alike_within_their_task(publish_result: Publisher, results: Path) -> None:
+def test_subsets_count_alike_within_their_task(publish_result: Publisher, results: Path) -> None:
     """Tatoeba's directions: the task is their mean, however many queries each has."""
     macros = (Macro("Avg.", ("made/fra-eng", "made/deu-eng")),)
     tasks = {
@@ -104,7 +105,9 @@ def test_legs_count_alike_within_their_task(publish_result: Publisher, results: 
         "made/deu-eng": {"deu-eng": [0.9] * 4, "eng-deu": [0.7] * 4},
     }
     publish_result("x", tasks, macros=macros)
-    halves = {task: {leg: [v / 2 for v in column] for leg, column in legs.items()} for task, legs in tasks.items()}
+    halves = {
+        task: {subset: [v / 2 for v in column] for subset, column in subsets.items()} for task, subsets in tasks.items()
+    }
     publish_result("y", halves, macros=macros)
     board = only(results)
     assert (board.headline, board.averages, board.untested) == ("Avg.", ("Avg.",), "")
@@ -115,7 +118,7 @@ def test_legs_count_alike_within_their_task(publish_result: Publisher, results: 
 
 
 def test_other_tasks_are_drawn_apart_from_the_tests(publish_result: Publisher, results: Path) -> None:
-    """From three tasks on: the best on each of them keeps its place in every draw; legs weigh as in the score."""
+    """From three tasks on: the best on each of them keeps its place in every draw; subsets weigh as in the score."""
     for label, level in (("x", 0.8), ("y", 0.4)):
         tasks = {f"made/{task}": {"": [level, level / 2]} for task in "ab"} | {"made/c": {"p": [level], "q": [0.0]}}
         publish_result(label, tasks)
@@ -126,6 +129,21 @@ def test_other_tasks_are_drawn_apart_from_the_tests(publish_result: Publisher, r
     last = TableRow(board, board.rows[1])
     cells = [column.cell(last) for column in columns(board, View.PAGE) if column.css == "across"]
     assert cells == ["100%", "2.0", "0%"]
+    in_file = {column.key: column.cell(last) for column in columns(board, View.CSV) if column.css == "across"}
+    assert list(in_file) == ["keeps_place", "mean_rank", "win_rate"]
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"), [("a", []), ("ab", ["made/a", "made/b"]), ("abc", ["made/a", "made/b", "made/c"])]
+)
+def test_the_only_task_is_printed_once(names: str, shown: list[str], publish_result: Publisher, results: Path) -> None:
+    """As the headline; of several tasks each has a column in print, and always in files."""
+    tasks = {f"made/{name}": {"": [0.4, 0.2]} for name in names}
+    for label in ("x", "y"):
+        publish_result(label, tasks)
+    board = only(results)
+    assert [column.key for column in columns(board, View.PRINT) if column.group == "tasks"] == shown
+    assert [column.key for column in columns(board, View.CSV) if column.group == "tasks"] == list(tasks)
 
 
 def test_seeds_are_averaged_per_query(publish_result: Publisher, results: Path) -> None:
@@ -151,9 +169,10 @@ def test_a_seed_with_fewer_tasks_is_left_out_and_named(publish_result: Publisher
 
 def test_two_systems_of_one_label_are_told_apart(publish_result: Publisher, results: Path) -> None:
     """By their hashes."""
-    for digest in ("a" * 64, "b" * 64):
-        publish_result("x", {"made/a": {"": [0.5, 0.6]}}, system={"hash": digest})
-    assert {row.name for row in only(results).rows} == {"x (aaaaaaaa)", "x (bbbbbbbb)"}
+    paths = [publish_result("x", {"made/a": {"": [0.5, 0.6]}}, system={"version": version}) for version in "12"]
+    hashes = [json.loads(path.read_text())["system"]["hash"][:8] for path in paths]
+    assert {row.name for row in only(results).rows} == {f"x ({hash_})" for hash_ in hashes}
+    assert len({*hashes}) == 2
 
 
 @pytest.mark.parametrize("members", [True, False])
@@ -192,8 +211,8 @@ def test_kinds_of_data_and_settings_stand_apart(publish_result: Publisher, resul
     kinds = {"mini": "mini/made/a", "mini-few-names": "mini-few-names/made/a", "official": "made/a", "local": "made/a"}
     for data, task in kinds.items():
         publish_result("x", {task: {"": [0.5]}}, data=data)
-    publish_result("x", {"made/a": {"": [0.5]}}, heading={"setting": "english"})
-    shown = [(board.data, board.setting) for board in boards(read_results(results))]
+    publish_result("x", {"made/a": {"": [0.5]}}, heading={"regime": "english"})
+    shown = [(board.data, board.regime) for board in boards(read_results(results))]
     unsupervised = [(data, "unsupervised") for data in ("official", "mini", "mini-few-names", "local")]
     assert shown == [("official", "english"), *unsupervised]
     assert {column.name for board in boards(read_results(results)) for column in board.columns} == {"a"}
@@ -217,3 +236,13 @@ def test_dev_tasks_rank_nobody(publish_result: Publisher, results: Path) -> None
     assert [column.task for column in board.columns] == ["made/a"]
     assert [(row.name, row.score) for row in board.rows] == [("crop", 0.375), ("bm25", 0.25)]
     assert not board.unranked
+
+
+def test_order_of_names_decides_no_rank(publish_result: Publisher, results: Path) -> None:
+    """The worse system comes first in the alphabet, and behind the better one on the board."""
+    for label, level, seed in (("a-weak", 0.3, 1), ("z-strong", 0.8, 2)):
+        publish_result(label, {"made/a": {"": values(level, seed, 60)}})
+    assert {row.name: (row.ranks, row.tied) for row in only(results).rows} == {
+        "z-strong": ((1, 1), True),
+        "a-weak": ((2, 2), False),
+    }

@@ -119,7 +119,7 @@ def test_the_command(results: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit, match="0"):
         main([*typed, "--json"])
     report = json.loads(capsys.readouterr().out)
-    listing = {"suite": "made", "stands_for": None, "setting": "unsupervised", "data": "official", "measure": "RR@100"}
+    listing = {"suite": "made", "proxy_for": None, "regime": "unsupervised", "data": "official", "measure": "RR@100"}
     assert report["pages"] == [{"page": "suites/made/unsupervised.html", **listing, "systems": 1, "best": []}]
     assert report["site"] == str((tmp_path / "site" / "index.html").resolve())
     assert report["files"] == len(tree(tmp_path / "site"))
@@ -165,9 +165,9 @@ def test_one_bad_bundle_stops_nothing(publish_result: Publisher, results: Path, 
     (path.parent / "curves.json").write_bytes(b"[1]")
     change, why = HARMS[harm]
     Bundle(path.parent).rewrite(change)
-    (omitted,) = build(results, tmp_path / "site").omitted
-    assert omitted.folder == path.parent.relative_to(results).as_posix()
-    assert why in omitted.reason
+    ((omitted, reason),) = build(results, tmp_path / "site").omitted.items()
+    assert omitted == path.parent.relative_to(results).as_posix()
+    assert why in reason
     page = "suites/made/unsupervised.html"
     assert (tmp_path / "site" / page).read_bytes() == (tmp_path / "without" / page).read_bytes()
 
@@ -175,5 +175,5 @@ def test_one_bad_bundle_stops_nothing(publish_result: Publisher, results: Path, 
 def test_a_label_with_another_end_of_line(publish_result: Publisher, results: Path, tmp_path: Path) -> None:
     """U+2028 ends no line of a CSV, and is shown by its code point."""
     publish_result("a\u2028b\u2029", {"made/a": {"": [0.9, 0.7, 0.1]}}, system={"method": "x"})
-    assert build(results, tmp_path / "site").omitted == ()
+    assert build(results, tmp_path / "site").omitted == {}
     assert "a[U+2028]b[U+2029]" in (tmp_path / "site" / "suites" / "made" / "unsupervised.html").read_text()

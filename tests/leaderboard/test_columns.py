@@ -11,9 +11,9 @@ import pytest
 from leaderboard import build
 from leaderboard.site import columns
 from leaderboard.site.columns import BoardColumn, View
-from leaderboard.site.site import Catalogue, MethodCard
+from leaderboard.site.site import Catalogue
 from leaderboard.site.verify import errors
-from tests.leaderboard.conftest import Publisher, site_of
+from tests.leaderboard.conftest import Publisher, method_of, site_of
 
 STEM = "suites/made/unsupervised"
 
@@ -69,7 +69,8 @@ def test_a_row_says_whose_it_is_and_the_filter_knows(
 ) -> None:
     """Day, licence, paper and code, from the site and the method's plugin; what is no address is no link."""
     publish_result("crop", {"made/a": {"": [0.5, 0.75]}})
-    card = MethodCard("crop", "1", "", "Someone (arXiv 2302.01626).", "", {}, "MIT", "https://github.com/some/one")
+    address, citation = "https://github.com/some/one", "Someone (arXiv 2302.01626)."
+    card = method_of("crop", citation=citation, licence="MIT", code=address)
     for code, shown in (
         (card.code, '<a href="https://github.com/some/one">some/one</a>'),
         ("javascript:x", "javascript:x"),
@@ -87,3 +88,61 @@ def test_every_key_is_declared_once_a_view() -> None:
     for view in (View.CSV, View.JSON, View.PAGE, View.PRINT):
         keys = [column.key for column in columns.COLUMNS if view in column.views]
         assert len(keys) == len(set(keys))
+
+
+def test_there_is_room_for_columns_between() -> None:
+    """Places for people are multiples of five, but for the columns of resampled tasks and those that describe a row."""
+    others = {"keeps_place": 12, "mean_rank": 32, "win_rate": 33}
+    others |= dict.fromkeys(("backbone", "parameters", "dimensions", "corpus", "budget"), 92)
+    others |= dict.fromkeys(("date", "licence", "reference", "code"), 92)
+    places = {column.key: column.place for column in columns.COLUMNS if View.PEOPLE & column.views}
+    assert {key: place for key, place in places.items() if place % 5} == others
+    assert BoardColumn("own").place == places["checked"] == 90, "before what describes a row"
+    order = "system data rank keeps_place score bar interval mean_rank win_rate tied seeds cost paper checked backbone"
+    assert sorted(places, key=lambda key: places[key])[: len(order.split())] == order.split()
+
+
+HEADS = {
+    "rank": "Rank",
+    "keeps_place": "Place kept",
+    "score": "{headline}",
+    "bar": "",
+    "interval": "95 % interval",
+    "mean_rank": "Mean rank",
+    "win_rate": "Win rate",
+    "tied": "Tied",
+    "seeds": "Seeds",
+    "cost": "Training",
+    "paper": "Paper",
+    "checked": "Checked",
+    "backbone": "Backbone",
+    "parameters": "Parameters",
+    "dimensions": "Dimensions",
+    "corpus": "Corpus",
+    "budget": "Budget",
+    "date": "Date",
+    "licence": "Licence",
+    "reference": "Reference",
+    "code": "Code",
+}
+
+
+def test_heads_of_the_columns_of_a_page() -> None:
+    """What scripts call a column, and what people read above it."""
+    assert {column.key: column.head for column in columns.COLUMNS if View.PAGE in column.views} == HEADS
+
+
+def test_a_board_for_programs_is_json_a_value_a_line(built: Callable[..., dict[str, bytes]]) -> None:
+    """So that a difference between two states of a site is readable; letters of all scripts as they are."""
+    pages = built()
+    content = json.loads(pages[f"{STEM}.json"])
+    assert pages[f"{STEM}.json"] == (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def test_heads_in_print_are_small(built: Callable[..., dict[str, bytes]]) -> None:
+    """But those of measures and tasks, which are names."""
+    lines = built()[f"{STEM}.md"].decode().splitlines()
+    heads = next(line for line in lines if line.startswith("| ")).strip("| ").split(" | ")
+    assert heads[0] == "system"
+    assert {"a", "b"} <= {*heads}
+    assert "95 % interval" in heads or "interval" in heads

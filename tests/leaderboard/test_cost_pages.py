@@ -41,9 +41,9 @@ def test_the_page_lists_what_it_draws(publish_result: Publisher, site: Build) ->
     publish_result("bm25", {"made/a": {"": [0.4, 0.4]}})
     assert "cost.html" not in site()
     publish_result("unknown", {"made/a": {"": [0.9, 0.9]}}, system={"budget": 5})
-    facts = {"train": {"seconds": 3600.0, "tokens": 5, "flops": 2.0}, "encode": {"vectors": 1000, "dimensions": 128}}
-    leg = {"facts": facts, "seconds": {"encode": 50.0, "encode-2": 4.0, "search": 7.0}}
-    publish_result("crop", {"made/a": {"": [0.6, 0.6]}}, system={"budget": 5}, leg=leg)
+    metadata = {"train": {"seconds": 3600.0, "tokens": 5, "flops": 2.0}, "encode": {"vectors": 1000, "dimensions": 128}}
+    subset = {"metadata": metadata, "seconds": {"encode": 50.0, "encode-2": 4.0, "search": 7.0}}
+    publish_result("crop", {"made/a": {"": [0.6, 0.6]}}, system={"budget": 5}, subset=subset)
     page = site()["cost.html"].decode()
     assert '<td class="n">54 s</td><td class="n">7 s</td><td class="n">500.0 KiB</td>' in page
     assert '<text class="name"' in page

@@ -57,7 +57,7 @@ def three(publish_result: Publisher, results: Path) -> Path:
         publish_result(label, tasks, macros=MACROS)
     publish_result("crop", {"made/ar": {"": [0.5] * 30}, "made/sw": {"": [0.7] * 30}}, macros=MACROS, seed=1)
     publish_result("crop", {"mini/made/ar": {"": [0.111] * 3}}, data="mini")
-    suite = {"name": "like", "version": "1", "title": "Like", "stands_for": "made"}
+    suite = {"name": "like", "version": "1", "title": "Like", "proxy_for": "made"}
     publish_result("crop", {"like/ar": {"": [0.333] * 3}}, heading={"suite": suite})
     return results
 
@@ -66,6 +66,15 @@ def text(table: str, kind: str, results: Path, reported: tuple[Reported, ...] = 
     """The only file of an export."""
     (content,) = export(table, kind, results, reported, system=system).values()
     return content.decode()
+
+
+def test_a_file_says_in_its_caption_what_its_numbers_are_not(three: Path) -> None:
+    """Of the embedded world and of a proxy; official numbers of a benchmark have none."""
+    captions = {(board.data, board.suite): file_table(board).caption for board in boards(read_results(three))}
+    assert captions["official", "made"] == "made · unsupervised · official data"
+    assert captions["mini", "made"].startswith("made · unsupervised · mini data. Mini data: ")
+    assert captions["official", "like"].startswith("like · unsupervised · official data. ")
+    assert "made" in captions["official", "like"]
 
 
 def test_a_board_as_the_site_has_it(three: Path) -> None:
@@ -128,6 +137,7 @@ def test_mteb_reads_it(three: Path) -> None:
     files = export("all", "mteb", three)
     assert {name.partition("/")[0] for name in files} == {"bm25", "crop"}
     raw = next(content for name, content in files.items() if name.startswith("crop/"))
+    assert raw.decode() == json.dumps(json.loads(raw), indent=2) + "\n"
     task_result = TaskResult.model_validate_json(raw)
     assert (task_result.task_name, task_result.dataset_revision, task_result.mteb_version) == ("made", "1", None)
     assert "mteb has no task of this name" in json.loads(raw)["note"]
@@ -148,8 +158,8 @@ def test_mteb_names_its_own_tasks(publish_result: Publisher, results: Path) -> N
         "crop", {f"beir/{name}": {"": {"nDCG@10": [0.5]}} for name in ("scifact", "mine")}, heading={"suite": beir}
     )
     tatoeba = {"name": "tatoeba", "version": "1", "title": "Tatoeba", "primary": "accuracy"}
-    legs = {leg: {"accuracy": [1.0]} for leg in ("fra-eng", "eng-fra")}
-    publish_result("crop", {"tatoeba/fra-eng": legs}, heading={"suite": tatoeba})
+    subsets = {subset: {"accuracy": [1.0]} for subset in ("fra-eng", "eng-fra")}
+    publish_result("crop", {"tatoeba/fra-eng": subsets}, heading={"suite": tatoeba})
     files = export("all", "mteb", results)
     scores = {}
     for task_result in map(TaskResult.model_validate_json, files.values()):

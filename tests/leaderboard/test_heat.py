@@ -1,6 +1,9 @@
 """The map by task, and the languages of tasks."""
 
+import math
+import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,9 +14,11 @@ from bench.evaluation.significance.families import family
 from bench.types import Macro
 from leaderboard.site import heat
 from leaderboard.site.boards import Board, boards
+from leaderboard.site.curves import COLOURS, MARKED
 from leaderboard.site.languages import average, groups, split_by_pretraining
 from tests.leaderboard.conftest import Build, Publisher, values
 
+STYLES = Path(heat.__file__).parents[1] / "static" / "css"
 NOISE = {"crop": 11, "bm25": 12, "msm": 13}
 
 
@@ -34,6 +39,75 @@ def test_bins() -> None:
         0, 0, 1, 3, 3, 3, 5, 6, 6,
     ]  # fmt: skip
     assert [scale.value(value) for value in (0.0, 0.2, 0.55, 0.9)] == [0, 0, 3, 6]
+
+
+def made(*rows: tuple[str, bool, list[float]]) -> Any:
+    """A board of rows by name, whether they are verified, and their values on tasks `a`, `b` and so on."""
+    made_rows = [
+        SimpleNamespace(
+            name=name,
+            verified=verified,
+            tasks=dict(zip("abcdefghij", numbers, strict=False)),
+            system=SimpleNamespace(method=name),
+        )
+        for name, verified, numbers in rows
+    ]
+    ranked = [row for row in made_rows if row.verified]
+    return SimpleNamespace(
+        rows=ranked, all_rows=made_rows, columns=[SimpleNamespace(task=task) for task in "abcdefghij"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("gaps", "limit"),
+    [
+        ([0.05] * 9 + [0.9], 0.05),  # with ten zeros of the baseline itself, 18 of 20 lie within the limit
+        ([0.06] * 9 + [0.9], 0.1),
+        ([0.11] * 10, 0.2),
+        ([0.21] * 10, 0.4),
+        ([0.41] * 10, 1.0),
+    ],
+)
+def test_the_limit_of_colours(gaps: list[float], limit: float) -> None:
+    """The smallest step that nine of ten differences stay within; values run from tenth to tenth."""
+    shown = made(("crop", True, gaps), ("bm25", True, [0.0] * 10))
+    highest = 1.0 if 0.9 in gaps else math.ceil(10 * max(gaps)) / 10
+    assert heat.scale([shown]) == heat.Scale(limit, 0.0, 0.9 if 0.9 in gaps else highest)
+
+
+def test_what_decides_colours() -> None:
+    """Verified rows alone, unless there are none; of one value the strongest colour lies a tenth above the palest."""
+    verified, unverified = ("x", True, [0.25, 0.45]), ("y", False, [0.05, 0.95])
+    assert heat.scale([made(verified, unverified)]) == heat.Scale(0.05, 0.2, 0.5)
+    assert heat.scale([made(unverified)]) == heat.Scale(0.05, 0.0, 1.0)
+    assert heat.scale([made(("x", True, [0.5]))]) == heat.Scale(0.05, 0.5, 0.6)
+    assert heat.baseline(made(verified)) is None
+    assert heat.baseline(made(unverified, ("z", False, [0.1]))) is None
+    last = heat.baseline(made(verified, ("y", True, [0.1])))
+    assert last is not None
+    assert last.name == "y", "the last in rank where there is no BM25"
+
+
+def test_cells() -> None:
+    """By hand: bins of difference and value, whether the difference is clear, and nothing where a task is missing."""
+    shown = made(("crop", True, [0.9, 0.5]), ("bm25", True, [0.5]))
+    crop, base = shown.rows
+    colours = heat.Scale(0.7, 0.0, 1.0)
+    cells = heat.cells(shown, crop, base, frozenset({("crop", "a")}), colours)
+    assert cells[:3] == (heat.HeatCell(0.9, 0.4, "d5 s a6"), heat.HeatCell(0.5, None, "a3"), None)
+    assert heat.cells(shown, crop, base, frozenset(), colours)[0] == heat.HeatCell(0.9, 0.4, "d5 u a6")
+    assert heat.cells(shown, base, base, frozenset(), colours)[0] == heat.HeatCell(0.5, 0.0, "a3")
+    assert heat.cells(shown, crop, None, frozenset(), colours)[0] == heat.HeatCell(0.9, None, "a6")
+
+
+def test_the_style_has_a_colour_for_each_bin() -> None:
+    """Of differences and of values; and for each line of a panel, of whom the first half are thick."""
+    style = "".join(path.read_text() for path in sorted(STYLES.glob("*.css")))
+    for kind, count in (("d", heat.BINS), ("a", heat.BINS), ("l", MARKED)):
+        declared = re.findall(rf"(?:^| )\.{kind}(\d+) {{ (?:color|--)", style, re.MULTILINE)
+        assert sorted(map(int, declared)) == list(range(count)), kind
+    (thin,) = {tuple(group.split(", ")) for group in re.findall(r"\.curve :is\((.+?)\) path", style)}
+    assert thin == tuple(f".l{number}" for number in range(COLOURS, MARKED))
 
 
 def test_the_baseline(board: Board, publish_result: Publisher, results: Path) -> None:
@@ -106,8 +180,8 @@ def test_a_board_shows_its_groups(publish_result: Publisher, results: Path, site
     names = ("ar", "en", "fi", "ru")
     macros = (Macro("Avg.", tuple(f"made/{name}" for name in names)),)
     tasks = {f"made/{name}": {"": [0.1 * at + 0.1]} for at, name in enumerate(names)}
-    facts: dict[str, Any] = {"facts": {"prepare": {"languages": {"ar": {}, "en": {}, "ja": {}}}}}
-    publish_result("crop", tasks, macros=macros, system={"budget": 5}, leg=facts)
+    metadata: dict[str, Any] = {"metadata": {"prepare": {"languages": {"ar": {}, "en": {}, "ja": {}}}}}
+    publish_result("crop", tasks, macros=macros, system={"budget": 5}, subset=metadata)
     publish_result("bm25", tasks, macros=macros)
     (board,) = boards(read_results(results))
     titles = {column.task: column.name for column in board.columns}

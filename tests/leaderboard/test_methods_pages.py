@@ -15,8 +15,8 @@ from bench.evaluation.results import results as read_results
 from bench.testing import fields
 from leaderboard.build import files
 from leaderboard.site.curves import CurveLine, Training, draw, mean_line, panels, trainings
-from leaderboard.site.site import Catalogue, MethodCard
-from tests.leaderboard.conftest import Bundle, Publisher, site_of
+from leaderboard.site.site import Catalogue
+from tests.leaderboard.conftest import Bundle, Publisher, method_of, site_of
 
 
 def line(*points: tuple[float, float]) -> CurveLine:
@@ -24,10 +24,10 @@ def line(*points: tuple[float, float]) -> CurveLine:
 
 
 def trained(publish_result: Publisher, seed: int, curves: Any) -> Path:
-    facts = {"train": {"seconds": 30.0 + 2 * seed, "tokens": 1000, "flops": 5e9}}
-    leg = {"keys": {"train": f"k{seed}"}, "facts": facts}
+    metadata = {"train": {"seconds": 30.0 + 2 * seed, "tokens": 1000, "flops": 5e9}}
+    subset = {"keys": {"train": f"k{seed}"}, "metadata": metadata}
     return publish_result(
-        "crop", {"made/a": {"": [0.5]}}, seed=seed, system={"budget": 1000}, leg=leg, curves={f"k{seed}": curves}
+        "crop", {"made/a": {"": [0.5]}}, seed=seed, system={"budget": 1000}, subset=subset, curves={f"k{seed}": curves}
     )
 
 
@@ -37,7 +37,9 @@ def test_a_page_shows_rows_curves_and_costs(publish_result: Publisher, results: 
         lines = {"probe accuracy": {"x": [0, 50], "y": [0.1, 0.2]}, "loss": {"x": [10, 50], "y": [5.0, end]}}
         trained(publish_result, seed, {"stage": "train", "across": "tokens", "lines": lines})
     publish_result("bm25", {"plain/a": {"": [0.5]}}, suite="plain")
-    shown = Catalogue(methods={"crop": MethodCard("crop", "1", "Two pieces.", "Someone 2020", "# Card\n")})
+    shown = Catalogue(
+        methods={"crop": method_of("crop", summary="Two pieces.", citation="Someone 2020", describe=lambda: "# Card\n")}
+    )
     built = files(site_of(results, shown))
     page = built["methods/crop.html"].decode()
     assert "Two pieces. crop has 1 row in 1 table; none of them has been tested" in page
@@ -53,13 +55,13 @@ def test_a_page_shows_rows_curves_and_costs(publish_result: Publisher, results: 
 
 def test_all_methods_learn_in_one_plot(publish_result: Publisher, site: Callable[[], dict[str, bytes]]) -> None:
     """A line a method in what most of them measure, not in their losses, which cannot be compared."""
-    facts = {"train": {"seconds": 1.0, "tokens": 1, "flops": 1.0}}
+    metadata = {"train": {"seconds": 1.0, "tokens": 1, "flops": 1.0}}
     for name in ("crop", "ict", "msm"):
         lines = {"loss": {"x": [1], "y": [9.0]}, "probe rank": {"x": [1], "y": [2.0]}}
         lines |= {"own": {"x": [1], "y": [1.0]}} if name == "msm" else {}
         curve = {"stage": "train", "across": "tokens", "lines": lines}
-        leg = {"keys": {"train": name}, "facts": facts}
-        publish_result(name, {"made/a": {"": [0.5]}}, system={"budget": 1}, leg=leg, curves={name: curve})
+        subset = {"keys": {"train": name}, "metadata": metadata}
+        publish_result(name, {"made/a": {"": [0.5]}}, system={"budget": 1}, subset=subset, curves={name: curve})
     page = site()["methods/index.html"].decode()
     section = page[page.index('id="learning"') :]
     assert "probe rank against tokens: crop ends at 2; ict ends at 2; msm ends at 2" in section

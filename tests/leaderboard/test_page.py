@@ -313,9 +313,9 @@ def test_tokens_that_are_not_the_official_ones_are_noted(publish_result: Publish
     """R@Nkt without NLTK's model of sentences says so on the board, and in `bench compare`."""
     suite = {"name": "xor-retrieve", "version": "1", "title": "XOR-Retrieve", "primary": "R@2kt"}
     for label, model, value in (("crop", "abbreviations/1", 1.0), ("bm25", "punkt_tab", 0.0)):
-        leg = {"libraries": {"tokeniser": f"nltk-3:word_tokenize:{model}"}}
+        subset = {"libraries": {"tokeniser": f"nltk-3:word_tokenize:{model}"}}
         tasks = {"xor-retrieve/ar": {"": {"R@2kt": [value, 1.0]}}}
-        path = publish_result(label, tasks, heading={"suite": suite}, leg=leg, system={"deterministic": True})
+        path = publish_result(label, tasks, heading={"suite": suite}, subset=subset, system={"deterministic": True})
     note = "R@Nkt without NLTK's punkt_tab (nltk-3:word_tokenize:abbreviations/1): not the official tokens"
     assert note in html.unescape(site()["suites/xor-retrieve/unsupervised.html"].decode())
     arguments = ["bm25", "crop", "--suite", "xor-retrieve", "--results", str(path.parents[5])]
@@ -360,7 +360,7 @@ def test_a_substitute_says_so_wherever_it_shows(publish_result: Publisher, site:
     """Banner, caption, list of pages, CSV and JSON; benchmarks stand before it, and none of them is marked."""
     suite = {"version": "1", "primary": "RR@100"}
     publish_result("crop", {"zoo/a": {"": [0.5, 0.7]}}, heading={"suite": {"name": "zoo", "title": "Zoo", **suite}})
-    substitute = {"name": "apes", "title": "Apes", "stands_for": "zoo", **suite}
+    substitute = {"name": "apes", "title": "Apes", "proxy_for": "zoo", **suite}
     for label, values_ in (("crop", [0.5, 0.7]), ("bm25", [0.25, 0.5])):
         publish_result(label, {"apes/a": {"": values_}}, heading={"suite": substitute})
     built = site()
@@ -371,13 +371,13 @@ def test_a_substitute_says_so_wherever_it_shows(publish_result: Publisher, site:
     assert "official data" not in page
     lines = built["substitutes/suites/apes/unsupervised.csv"].decode().splitlines()
     assert lines[0] == f"# {mark}"
-    assert [row["stands_for"] for row in csv.DictReader(lines[1:])] == ["zoo", "zoo"]
+    assert [row["proxy_for"] for row in csv.DictReader(lines[1:])] == ["zoo", "zoo"]
     content = json.loads(built["substitutes/suites/apes/unsupervised.json"])
-    assert (content["note"], content["suite"]["stands_for"]) == (f"{mark.capitalize()}.", "zoo")
+    assert (content["note"], content["suite"]["proxy_for"]) == (f"{mark.capitalize()}.", "zoo")
     assert "Apes" not in built["index.html"].decode(), "a benchmark's page never lists it"
     assert "Zoo" in built["index.html"].decode()
     assert mark in built["substitutes/index.html"].decode()
     assert '<p class="banner" role="note">Substitute for other benchmarks' in built["substitutes/index.html"].decode()
     assert "ubstitute" not in built["suites/zoo/unsupervised.html"].decode()
     assert built["suites/zoo/unsupervised.csv"].decode().startswith("system,")
-    assert json.loads(built["suites/zoo/unsupervised.json"])["suite"]["stands_for"] is None
+    assert json.loads(built["suites/zoo/unsupervised.json"])["suite"]["proxy_for"] is None

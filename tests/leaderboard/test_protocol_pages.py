@@ -1,11 +1,14 @@
 """Protocol pages: the card of every suite, what it is, and the boards that it leads to."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+from bench.types import Suite
 from leaderboard.pages import protocols
 from leaderboard.site.render import Renderer, resolve_links
-from leaderboard.site.site import Catalogue, Site, SuiteCard
-from tests.leaderboard.conftest import Publisher, site_of
+from leaderboard.site.site import Catalogue, Site
+from tests.leaderboard.conftest import Publisher, site_of, suite_of
 
 CARD = "# Made\n\nOne **measure**, <b>not</b> two.\n\n| a | b |\n|---|---:|\n| 1 | 2 |\n"
 
@@ -17,7 +20,7 @@ def built(source: Site) -> dict[str, str]:
     return {name: resolve_links(name, content, paths).decode() for name, content in family_pages.items()}
 
 
-def site(results: Path, *suites: SuiteCard) -> Site:
+def site(results: Path, *suites: Suite) -> Site:
     return site_of(results, Catalogue({}, {suite.name: suite for suite in suites}))
 
 
@@ -25,7 +28,9 @@ def test_card_licence_citation_version_and_boards(publish_result: Publisher, res
     """Everything that the suite tells; a link to each board, mini ones named so."""
     for data, prefix in (("official", ""), ("mini", "mini/")):
         publish_result("bm25", {f"{prefix}made/a": {"": [0.5, 0.7]}}, data=data)
-    suite = SuiteCard("made", "Made & more", "RR@100", CARD, "Someone 2020.", ("CC BY 4.0.", "CC BY 4.0", "MIT"))
+    files = [SimpleNamespace(licence=licence) for licence in ("CC BY 4.0", "MIT")]
+    shown: dict[str, Any] = {"citation": "Someone 2020.", "licence": "CC BY 4.0.", "releases": lambda: files}
+    suite = suite_of("made", "Made & more", card=CARD, **shown)
     text = built(site(results, suite))["protocols/made.html"]
     assert "<strong>measure</strong>" in text
     assert "&lt;b&gt;not&lt;/b&gt;" in text
@@ -41,9 +46,9 @@ def test_card_licence_citation_version_and_boards(publish_result: Publisher, res
 
 def test_a_substitute_says_so(results: Path) -> None:
     """What it stands for, with a link where that suite has a page; no board without results."""
-    benchmark = SuiteCard("made", "Made", "RR@100", CARD, "")
-    part = SuiteCard("zweit", "Zweit", "RR@100", "", "", proxy_for="made")
-    lost = SuiteCard("lost", "Lost", "RR@100", "", "", proxy_for="absent")
+    benchmark = suite_of("made", "Made", card=CARD)
+    part = suite_of("zweit", "Zweit", proxy_for="made")
+    lost = suite_of("lost", "Lost", proxy_for="absent")
     family_pages = built(site(results, part, lost, benchmark))
     assert '<a href="made.html">made</a>' in family_pages["protocols/zweit.html"]
     assert "not comparable" in family_pages["protocols/zweit.html"]
@@ -57,7 +62,7 @@ def test_a_substitute_says_so(results: Path) -> None:
 def test_hostile_words_and_names(results: Path) -> None:
     """Words of a suite act nowhere, and its name stays in the folder; a site without suites has no such pages."""
     evil = '<script>alert(1)</script>" onload="x'
-    family_pages = built(site(results, SuiteCard("../up", evil, evil, evil, evil, (evil,))))
+    family_pages = built(site(results, suite_of("../up", evil, card=evil, primary=evil, citation=evil, licence=evil)))
     assert all("<script>alert" not in text and 'onload="x' not in text for text in family_pages.values())
     assert all(name.startswith("protocols/") and ".." not in name for name in family_pages)
     assert built(site(results)) == {}

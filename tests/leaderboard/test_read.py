@@ -67,8 +67,8 @@ def test_mini_and_other_data_do_not_mix(path: Path, results: Path, data: str, ta
 @pytest.mark.parametrize("text", [b'{"schema": NaN}', b"[1]", b"", b"\xff\xfe", b'{"a":' * 100_000])
 def test_what_is_no_result_at_all(path: Path, results: Path, text: bytes) -> None:
     """NaN, which JSON does not have, other JSON, no text, no end; and the schema of a later release is not guessed."""
-    Bundle(path.parent).rewrite(lambda content: content.update(schema="retrieval-bench/result/2"))
-    with pytest.raises(StoreError, match="schema 'retrieval-bench/result/2', expected 'retrieval-bench/result/1'"):
+    Bundle(path.parent).rewrite(lambda content: content.update(schema="retrieval-bench/result/3"))
+    with pytest.raises(StoreError, match="schema 'retrieval-bench/result/3', expected 'retrieval-bench/result/2'"):
         read_results(results)
     path.write_bytes(text)
     with pytest.raises(StoreError, match="cannot be trusted"):
@@ -121,10 +121,10 @@ def test_a_bundle_that_is_not_as_it_was_written(path: Path, results: Path) -> No
 
 def test_rows_of_a_substitute_say_so(publish_result: Publisher, results: Path) -> None:
     """Its tasks and its averages, in every row."""
-    suite = {"name": "made", "version": "1", "title": "Made", "stands_for": "mrtydi"}
+    suite = {"name": "made", "version": "1", "title": "Made", "proxy_for": "mrtydi"}
     tasks = {"made/a": {"": [0.5, 0.25]}, "made/b": {"": [0.5]}}
     publish_result("bm25", tasks, heading={"suite": suite}, macros=(Macro("Avg. (2)", ("made/a", "made/b")),))
     mark = "substitute for mrtydi: not comparable with published numbers"
-    rows = [(row["task"], row["note"]) for row in load_results(results).legs()]
+    rows = [(row["task"], row["note"]) for row in load_results(results).subsets()]
     assert rows == [("made/a", mark), ("made/b", mark), ("Avg. (2)", mark)]
-    assert read_results(results)[0].content.suite.stands_for == "mrtydi"
+    assert read_results(results)[0].content.suite.proxy_for == "mrtydi"

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,16 @@ import pytest
 
 from bench.core.publications import Reported
 from bench.evaluation.results.format import About
-from bench.types import Macro, Preset
+from bench.types import Macro, Method, Preset
 from leaderboard.pages import reported as pages
 from leaderboard.site.printed import is_average, paper_tables, stems
 from leaderboard.site.render import Renderer
 from leaderboard.site.reported import Pair, matched, model_of, names_of, pairs, printed_unit, setting_of
-from leaderboard.site.site import Catalogue, MethodCard, Site, SuiteCard
+from leaderboard.site.site import Catalogue, Site
 from suites import reported as data
 from tests.conftest import cases
-from tests.leaderboard.conftest import Publisher, site_of
+from tests.leaderboard.conftest import Publisher, method_of, site_of, suite_of
+from tests.published import identified
 
 LARGEST_PAGE = 500_000
 AVERAGE = (Macro("Avg. (2)", ("made/a", "made/b")),)
@@ -88,19 +90,19 @@ def placed(rows: list[list[tuple[str, int]]]) -> Iterator[tuple[str, ...]]:
                     yield setting, first, group, column, text
 
 
-def shown(reported: Sequence[Reported], methods: Sequence[MethodCard] = ()) -> Catalogue:
+def shown(reported: Sequence[Reported], methods: Sequence[Method] = ()) -> Catalogue:
     """What plugins would tell, a suite for every one that the numbers name."""
     by_suite: dict[str, list[Reported]] = {}
     for row in reported:
         by_suite.setdefault(row.suite or "elsewhere", []).append(row)
     suites = {
-        name: SuiteCard(name, name.title(), "RR@100", "# card", "", reported=tuple(rows))
+        name: suite_of(name, name.title(), card="# card", reported=partial(tuple, rows))
         for name, rows in by_suite.items()
     }
     return Catalogue({method.name: method for method in methods}, suites)
 
 
-def site(results: Path, reported: Sequence[Reported], methods: Sequence[MethodCard] = ()) -> Site:
+def site(results: Path, reported: Sequence[Reported], methods: Sequence[Method] = ()) -> Site:
     return site_of(results, shown(reported, methods))
 
 
@@ -151,6 +153,21 @@ def test_averages_are_worked_out_again() -> None:
     assert all(is_average(row) for row in data.rows() if row.average and row.key != "cqadupstack")
 
 
+def test_a_column_names_the_measure_of_its_cells() -> None:
+    """Its own where it is not that above it, as with a capped recall."""
+    named = {
+        (column.measure or column.group, cell.row.measure)
+        for sheet in paper_tables(data.rows())
+        for block in sheet.blocks
+        for _, lines in block.parts
+        for line in lines
+        for column, cell in zip(block.columns, line.cells, strict=True)
+        if cell is not None
+    }
+    assert {cell_measure for _, cell_measure in named} >= {"R@100", "Rcap@100"}
+    assert [pair for pair in named if pair[0] != pair[1]] == []
+
+
 def test_errors_are_marked_and_put_right(printed: dict[str, str]) -> None:
     """‡ leads to what is wrong; the right value stands beside the printed one."""
     page = printed["reported/ccp.html"]
@@ -188,7 +205,7 @@ def test_settings_of_papers(setting: str, model: str, ours: str) -> None:
 def system_of(label: str, method: str, *origins: str, **more: Any) -> About:
     settings = [{"key": f"method.k{at}", "value": 1, "origin": origin} for at, origin in enumerate(origins)]
     return About.model_validate(
-        {"label": label, "hash": "0" * 8, "method": method, "version": "1", "settings": settings, **more}
+        identified({"label": label, "method": method, "version": "1", "settings": settings, **more})
     )
 
 
@@ -208,7 +225,7 @@ def values(level: float, n: int = 100) -> list[float]:
     return [1.0] * round(n * level) + [0.0] * (n - round(n * level))
 
 
-def one_pair(results: Path, *reported: Reported, methods: Sequence[MethodCard] = ()) -> Pair:
+def one_pair(results: Path, *reported: Reported, methods: Sequence[Method] = ()) -> Pair:
     (pair,) = pairs(site(results, reported, methods))
     return pair
 
@@ -246,7 +263,19 @@ def test_a_trained_system_agrees_where_another_training_lies(publish_result: Pub
         assert one_pair(results, replace(ROW, task="made/a", value=value)).agrees is agrees
 
 
-SUBSTITUTE = {"suite": {"name": "made", "version": "1", "title": "Made", "stands_for": "other"}}
+@pytest.mark.parametrize("change", [{"value": None}, {"suite": ""}, {"task": ""}])
+def test_a_number_without_a_value_or_a_place_is_no_pair(
+    publish_result: Publisher, results: Path, change: dict[str, Any]
+) -> None:
+    """What a paper left empty, and what has no suite, task or average here."""
+    publish_result("bm25", {"made/a": {"": values(0.5)}})
+    row = replace(ROW, task="made/a")
+    source = site(results, [row])
+    assert len(pairs(source, [row])) == 1
+    assert pairs(source, [replace(row, **change)]) == []
+
+
+SUBSTITUTE = {"suite": {"name": "made", "version": "1", "title": "Made", "proxy_for": "other"}}
 
 
 @pytest.mark.parametrize(
@@ -263,12 +292,10 @@ def test_only_official_data_of_the_benchmark_itself(
     assert matched(source, source.boards[0], source.boards[0].rows[0]) is None
 
 
-def method(name: str, presets: dict[str, Preset]) -> MethodCard:
-    return MethodCard(name, "1", "", "", "# card", presets)
-
-
-XLMR = method("pretrained", {"xlm-r-base": Preset({"model": "org/xlm-r-base@abc"}, "a script", "as it comes")})
-MSM = method("msm", {"paper": Preset({"k": 1}, "MSM (arXiv 1), section 4; 200k steps", "MSM for XLM-R base on wiki")})
+XLMR = method_of("pretrained", {"xlm-r-base": Preset({"model": "org/xlm-r-base@abc"}, "a script", "as it comes")})
+MSM = method_of(
+    "msm", {"paper": Preset({"k": 1}, "MSM (arXiv 1), section 4; 200k steps", "MSM for XLM-R base on wiki")}
+)
 DENSE = {"backbone": "org/xlm-r-base", "corpus": {"name": "wiki:20"}, "budget": 1000}
 
 

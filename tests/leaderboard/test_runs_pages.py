@@ -31,7 +31,7 @@ def script_value(content: dict[str, bytes], path: str) -> tuple[str, Any]:
 
 def test_a_row_says_where_it_comes_from(publish_result: Publisher, site: Build) -> None:
     """Command, versions, hash, keys, machine, seconds, settings of the harness and the state of the audit."""
-    leg = {
+    subset = {
         "keys": {"search": "c0ffee" * 5},
         "compute": {"device": "cuda", "threads": 3},
         "seconds": {"search": 90.0},
@@ -39,7 +39,7 @@ def test_a_row_says_where_it_comes_from(publish_result: Publisher, site: Build) 
         "audits": [{"corpus": "wiki", "audited": None}],
         "release": "v9.9",
     }
-    publish_result("bm25@x", {"made/a": {"": [0.25, 0.5]}, "made/b": {"": [1.0, 0.0]}}, leg=leg)
+    publish_result("bm25@x", {"made/a": {"": [0.25, 0.5]}, "made/b": {"": [1.0, 0.0]}}, subset=subset)
     (page,) = pages(site())
     for phrase in ("bench run --method bm25", "c0ffeec0ffee<", "device cuda, threads 3", "v9.9", "wiki: not audited"):
         assert phrase in page, phrase
@@ -49,6 +49,17 @@ def test_a_row_says_where_it_comes_from(publish_result: Publisher, site: Build) 
     assert "run where this site was built" in page
     command = page.partition('aria-label="Command"><code>')[2].partition("</code>")[0]
     assert shlex.split(command)[:2] == ["bench", "run"]
+
+
+def test_seeds_of_unlike_environments_are_said(publish_result: Publisher, site: Build) -> None:
+    """Below the board and on the row's page, once each; what differs is named with its seeds."""
+    for seed, threads in ((0, 1), (1, 8)):
+        subset = {"compute": {"device": "cpu", "threads": threads}, "harness": "0.2.0"}
+        publish_result("crop", {"made/a": {"": [0.5, 0.75]}}, seed=seed, subset=subset)
+    content = site()
+    sentence = "crop averages results of unlike environments: threads 1 (seed 0) and 8 (seed 1)"
+    (page,) = pages(content)
+    assert page.count(sentence) == content["suites/made/unsupervised.html"].decode().count(sentence) == 1
 
 
 def test_values_query_by_query_are_those_of_the_bundle(publish_result: Publisher, site: Build) -> None:
@@ -74,7 +85,7 @@ def test_values_query_by_query_are_those_of_the_bundle(publish_result: Publisher
 def test_files_of_mini_data_and_substitutes_say_so(publish_result: Publisher, site: Build) -> None:
     """In a tree of their own, a first line and a column, so that no file can be mistaken when it is mailed alone."""
     publish_result("bm25", {"mini/made/a": {"": [0.5]}}, data="mini")
-    suite = {"name": "made", "version": "1", "title": "M", "stands_for": "real"}
+    suite = {"name": "made", "version": "1", "title": "M", "proxy_for": "real"}
     publish_result("bm25", {"made/a": {"": [0.5]}}, heading={"suite": suite})
     files = site()
     tables = {name: content.decode() for name, content in files.items() if "/q/" in name and name.endswith(".csv")}
@@ -103,8 +114,8 @@ def test_free_keys_of_a_result_cannot_act_or_break(publish_result: Publisher, si
     """What the format leaves free may hold anything: text stays text, other kinds are passed over, lists are cut."""
     settings = [{"key": f"k{at}", "value": HOSTILE * 9, "origin": "--set"} for at in range(500)]
     free = {"compute": HOSTILE, "seconds": {HOSTILE: HOSTILE}, "settings": settings, "audits": {"a": 1}}
-    leg = {"keys": {"x": HOSTILE}, "release": HOSTILE, **free}
-    publish_result(HOSTILE, {"made/a": {"": [0.5, 0.5]}}, ids=HOSTILE, system={"method": "bm25"}, leg=leg)
+    subset = {"keys": {"x": HOSTILE}, "release": HOSTILE, **free}
+    publish_result(HOSTILE, {"made/a": {"": [0.5, 0.5]}}, ids=HOSTILE, system={"method": "bm25"}, subset=subset)
     files = site()
     (page,) = pages(files)
     assert "<script>alert" not in page

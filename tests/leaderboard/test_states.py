@@ -22,11 +22,11 @@ from leaderboard.records import ONLY_RECOMPUTED, Basis, Findings, Records, Repro
 from leaderboard.site import heat
 from leaderboard.site.boards import Board, boards
 from leaderboard.site.export import export
-from leaderboard.site.site import Catalogue, MethodCard
-from tests.leaderboard.conftest import Publisher, site_of, values
+from leaderboard.site.site import Catalogue
+from tests.leaderboard.conftest import Publisher, method_of, site_of, values
 
 STEM = "suites/made/unsupervised"
-FALSE = "liar (1a2b3c4d, unverified)"
+FALSE = "liar (d0d16a2f, unverified)"
 TASKS = {"made/a": {"": [1.0] * 40}}
 Accept = Callable[..., None]
 
@@ -38,13 +38,14 @@ def accept() -> Accept:
     def call(path: Path, why: str = "") -> None:
         content = result(path).content
         numbers = {
-            task: {leg: list(leg_content.measures) for leg, leg_content in legs.items()}
-            for task, legs in content.tasks.items()
+            task: {subset: list(subset_content.measures) for subset, subset_content in subsets.items()}
+            for task, subsets in content.tasks.items()
         }
         reasons = {
-            task: {leg: dict.fromkeys(names, why) for leg, names in legs.items()} for task, legs in numbers.items()
+            task: {subset: dict.fromkeys(names, why) for subset, names in subsets.items()}
+            for task, subsets in numbers.items()
         }
-        record = {"schema": "retrieval-bench/accepted/1", "result": sha256_file(path), "version": "1", "when": "2026"}
+        record = {"schema": "retrieval-bench/accepted/2", "result": sha256_file(path), "version": "1", "date": "2026"}
         outcome = {"recomputed": {} if why else numbers, "not_recomputed": reasons if why else {}}
         write_sealed(path.parent / "accepted.json", {**record, **outcome})
 
@@ -56,9 +57,9 @@ def lying(publish_result: Publisher, results: Path, accept: Accept) -> Board:
     """Two systems that were run here, and a perfect one that nobody could recompute, with a task that nobody has."""
     publish_result("good", {"made/a": {"": values(0.6, 1)}})
     publish_result("poor", {"made/a": {"": values(0.2, 1)}})
-    system = {"hash": "1a2b3c4d" * 8, "method": "liar"}
+    system = {"method": "liar"}
     path = publish_result(
-        "liar", {**TASKS, "made/z": {"": [1.0] * 3}}, system={**system, "budget": 1}, leg={"release": "v9"}
+        "liar", {**TASKS, "made/z": {"": [1.0] * 3}}, system={**system, "budget": 1}, subset={"release": "v9"}
     )
     accept(path, "it is of release 'v9' of the data")
     (board,) = boards(read_results(results))
@@ -111,7 +112,7 @@ def test_its_cells_are_in_no_grid(publish_result: Publisher, results: Path, acce
         {}, "x", "y", (GridCell("a", {}, {"z": 1.0}), GridCell("b", {}, {"z": 2.0})), suite="made", task="a"
     )
     accept(publish_result("m@t=a", TASKS, system={"method": "m"}), "no data")
-    shown = Catalogue({"m": MethodCard("m", "1", "", "", "", {"t": preset})}, {})
+    shown = Catalogue({"m": method_of("m", {"t": preset})}, {})
     assert grids(site_of(results, shown))[0].runs == ()
 
 
@@ -185,7 +186,7 @@ def test_maintainers_records_alone_count_where_their_folder_is_given(
     assert basis() is Basis.SUBMITTED
     record(numbers)
     assert basis() is Basis.RECOMPUTED
-    record(numbers, Reproduction(verdict="OK", when="2026", by="A. Author, https://example.org/yes"))
+    record(numbers, Reproduction(verdict="OK", date="2026", by="A. Author, https://example.org/yes"))
     location = record(numbers)
     assert basis() is Basis.REPRODUCED, "what was found before stays"
     page = next(text.decode() for name, text in built(results, records).items() if name.startswith("runs/"))

@@ -12,14 +12,14 @@ from bench.cli import bench
 from bench.config.layers import parse_set
 from bench.evaluation.results import results as read_results
 from bench.evaluation.results.read import Result
-from leaderboard.site.systems import Cost, command_line, total_cost
+from leaderboard.site.systems import Cost, System, command_line, total_cost
 from tests.conftest import cases
 from tests.leaderboard.conftest import Publisher
 
 
-def updated(result: Result, legs: dict[str, dict[str, Any]]) -> Result:
+def updated(result: Result, subsets: dict[str, dict[str, Any]]) -> Result:
     tasks = {
-        task: {leg: leg_content.model_copy(update=legs[task]) for leg, leg_content in parts.items()}
+        task: {subset: subset_content.model_copy(update=subsets[task]) for subset, subset_content in parts.items()}
         for task, parts in result.content.tasks.items()
     }
     return type(result)(result.path, result.content.model_copy(update={"tasks": tasks}))
@@ -32,19 +32,23 @@ def result(publish_result: Publisher, results: Path) -> Result:
     return result
 
 
-def facts(seconds: float, key: str, tuned: float, tune: str) -> dict[str, Any]:
+def metadata(seconds: float, key: str, tuned: float, tune: str) -> dict[str, Any]:
     return {
-        "facts": {"train": {"seconds": seconds, "tokens": 100}, "tune": {"seconds": tuned, "tokens": 10}, "search": {}},
+        "metadata": {
+            "train": {"seconds": seconds, "tokens": 100},
+            "tune": {"seconds": tuned, "tokens": 10},
+            "search": {},
+        },
         "keys": {"train": key, "tune": tune},
     }
 
 
 def test_shared_training_counts_once(result: Result) -> None:
     """One pretraining, two tunings: 60 + 5 + 7 seconds, 100 + 10 + 10 tokens; no operations. Then means over seeds."""
-    first = updated(result, {"made/a": facts(60, "k", 5, "t1"), "made/b": facts(60, "k", 7, "t2")})
+    first = updated(result, {"made/a": metadata(60, "k", 5, "t1"), "made/b": metadata(60, "k", 7, "t2")})
     assert total_cost([first]) == Cost(72.0, 120.0, None)
-    first = updated(result, {task: facts(60, "k", 5, "t") for task in ("made/a", "made/b")})
-    second = updated(result, {task: facts(80, "l", 5, "u") for task in ("made/a", "made/b")})
+    first = updated(result, {task: metadata(60, "k", 5, "t") for task in ("made/a", "made/b")})
+    second = updated(result, {task: metadata(80, "l", 5, "u") for task in ("made/a", "made/b")})
     assert total_cost([first, second]).seconds == 75.0
     assert total_cost([first, result]) == Cost()
 
@@ -52,10 +56,37 @@ def test_shared_training_counts_once(result: Result) -> None:
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -1, True, "60", None, [1]])
 def test_what_is_no_number_of_seconds_is_not_told(result: Result, wrong: Any) -> None:
     """Results are other people's words."""
-    legs = {task: {"facts": {"train": {"seconds": wrong}}, "keys": {"train": "k"}} for task in ("made/a", "made/b")}
-    assert total_cost([updated(result, legs)]).seconds is None
-    no_facts = {task: {"facts": {"train": "nonsense"}, "keys": {}} for task in ("made/a", "made/b")}
-    assert total_cost([updated(result, no_facts)]) == Cost()
+    subsets = {
+        task: {"metadata": {"train": {"seconds": wrong}}, "keys": {"train": "k"}} for task in ("made/a", "made/b")
+    }
+    assert total_cost([updated(result, subsets)]).seconds is None
+    no_metadata = {task: {"metadata": {"train": "nonsense"}, "keys": {}} for task in ("made/a", "made/b")}
+    assert total_cost([updated(result, no_metadata)]) == Cost()
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"), [(0, 0), (2**53 - 1, 2**53 - 1), (2**53, None), (-1, None), (True, None), (1.5, None)]
+)
+def test_a_count_is_a_whole_number_that_scripts_can_hold(result: Result, count: Any, shown: int | None) -> None:
+    """The numbers of floating point that have all whole ones below them; the largest of several encoders counts."""
+    entry = {"metadata": {"init": {"parameters": count}}, "keys": {"init": "k"}}
+    assert total_cost([updated(result, {"made/a": entry, "made/b": entry})]).parameters == shown
+    other = {"metadata": {"init": {"parameters": 5}}, "keys": {"init": "l"}}
+    expected = 5 if shown is None else max(5, shown)
+    assert total_cost([updated(result, {"made/a": entry, "made/b": other})]).parameters == expected
+
+
+def test_an_index_is_as_large_as_its_vectors(result: Result) -> None:
+    """Four bytes a number, mean over seeds; one width or none."""
+    subsets = {
+        task: {"metadata": {"encode": {"vectors": vectors, "dimensions": width}}, "keys": {"encode": task}}
+        for task, vectors, width in (("made/a", 10, 8), ("made/b", 5, 16))
+    }
+    cost = total_cost([updated(result, subsets)])
+    assert (cost.index, cost.dimensions) == (4 * (80 + 80), None)
+    cost = total_cost([updated(result, {**subsets, "made/b": subsets["made/a"]}), updated(result, subsets)])
+    assert cost.index == 4 * (80 + 160) / 2
+    assert total_cost([updated(result, dict.fromkeys(subsets, subsets["made/a"]))]).dimensions == 8
 
 
 def words(results: Path, *, whole_suite: bool) -> list[str]:
@@ -122,3 +153,11 @@ def test_a_hostile_label_stays_one_word(publish_result: Publisher, results: Path
     assert "\n" not in line
     assert shlex.split(line)[:2] == ["bench", "run"]
     assert len(shlex.split(line)) == 16
+
+
+def test_trainings_have_a_name_where_every_seed_says_which(result: Result) -> None:
+    """Systems of the same trainings share it; a seed that came from none leaves the system's own."""
+    trained = updated(result, {task: {"keys": {"train": "k"}} for task in ("made/a", "made/b")})
+    untrained = updated(result, {task: {"keys": {}} for task in ("made/a", "made/b")})
+    assert System("x", (trained, trained)).trainings == System("y", (trained, trained)).trainings == "[['k'], ['k']]"
+    assert System("x", (trained, untrained)).trainings == "x"

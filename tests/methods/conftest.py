@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench.core.contract import TrainingJob
+from bench.core.encoder_config import TrainingJob
 from bench.data.corpora.shards import Shards
 from bench.training.config import DenseConfig
 from bench.training.encoder import TrainableEncoder
@@ -21,7 +21,7 @@ def encoder_for(start_of: Start, corpus: Path) -> EncoderFor:
 
     def load(config: DenseConfig) -> TrainableEncoder:
         job = TrainingJob(tokens=100, seed=1, device="cpu", threads=1)
-        encode = TrainableEncoder.begin(start_of(config.contract()), Shards(corpus), config, job)
+        encode = TrainableEncoder.begin(start_of(config.encoder_config()), Shards(corpus), config, job)
         encode.model.eval()
         return encode
 

@@ -9,7 +9,7 @@ import pytest
 from bench.config.layers import check_preset
 from bench.config.plugin_faults import method_faults
 from bench.config.profiles import PROFILES, profile
-from bench.core.contract import Trainer
+from bench.core.encoder_config import Trainer
 from bench.core.errors import ConfigError
 from bench.pipeline.settings import resolve
 from bench.plugins import load

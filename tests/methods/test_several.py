@@ -19,7 +19,7 @@ import safetensors.torch
 import torch.distributed as dist
 
 from bench.core.children import child
-from bench.core.contract import TrainingJob
+from bench.core.encoder_config import TrainingJob
 from bench.core.errors import UsageError
 from bench.core.workspace import Parts, Workspace, noop
 from bench.data.corpora.shards import Shards
@@ -64,14 +64,14 @@ def both(name: str, start: str, shards: str, place: str) -> dict[str, Any]:
         with reproducible(JOB), patch.object(TrainableEncoder, "save", lambda self, _: saved.append(_digest(self))):
             return dict(trainer.train(Path(start), Path(shards), JOB, Workspace(out, Parts(parts), advance)))
 
-    facts = train("whole")
+    metadata = train("whole")
     for tokens in (1300, 2200):
         with pytest.raises(KilledError):
             train("stopped", killer(tokens))
         dist.barrier()
     train("stopped")
     assert list((folder / "stopped-parts").glob("checkpoint-*.json"))
-    return {"saved": saved} | {name: facts[name] for name in ("tokens", "steps", "pairs", "distinct_tokens", "loss")}
+    return {"saved": saved} | {name: metadata[name] for name in ("tokens", "steps", "pairs", "distinct_tokens", "loss")}
 
 
 @pytest.mark.parametrize("name", ["contriever", *SLOW])
@@ -80,7 +80,7 @@ def test_both_processes_have_one_encoder(
 ) -> None:
     """The same bits on both, counted together, whole or stopped twice; the first one alone writes checkpoints."""
     method = load().methods[name].value
-    start = start_of(present(method.contract)(method.config.model_validate(TABLES["small"][name])))
+    start = start_of(present(method.encoder_config)(method.config.model_validate(TABLES["small"][name])))
     first, second = two_processes(both, name, str(start), str(corpus), str(tmp_path))
     assert first == second
     assert first["saved"] == [first["saved"][0]] * 2
@@ -103,8 +103,8 @@ def test_the_launcher_starts_watches_and_ends_them(tmp_path: Path, corpus: Path,
         work = Workspace(out, Parts(tmp_path / f"{kind}-parts"), advance, lines.append)
         return out, dict(train_on_several("methods.crop.trainer:CropTrainer", config, folders, JOB, work, 2))
 
-    expected, facts = train("whole", units.append)
-    assert (facts["processes"], sum(units)) == (2, facts["tokens"])
+    expected, metadata = train("whole", units.append)
+    assert (metadata["processes"], sum(units)) == (2, metadata["tokens"])
     assert "".join(map(log_line, lines)) == (expected / "log.jsonl").read_text(encoding="utf-8")
     with pytest.raises(KilledError):
         train("stopped", killer(1500))

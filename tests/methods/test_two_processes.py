@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from bench.core.contract import Contract, TrainingJob
+from bench.core.encoder_config import EncoderConfig, TrainingJob
 from bench.data.corpora.shards import Shards
 from bench.plugins import load
 from bench.training.distributed import GradientAverage, all_reduce_sum, rank, world_size
@@ -89,7 +89,7 @@ def assert_equal(result: dict[str, Any], expected: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_two_processes_are_one(case: str, two_processes: TwoProcesses, start_of: Start, corpus: Path) -> None:
     """Mean loss, averaged gradients, statistics and queue; batches of different size where that may be."""
-    arguments = (*CASES[case], str(start_of(Contract(pooling="mean"))), str(corpus))
+    arguments = (*CASES[case], str(start_of(EncoderConfig(pooling="mean"))), str(corpus))
     single = computed(*arguments)
     assert single["gradients"]
     for result in two_processes(computed, *arguments):
@@ -102,7 +102,13 @@ def test_statistics_are_each_process_s_own(
     heads: str, two_processes: TwoProcesses, start_of: Start, corpus: Path
 ) -> None:
     """Msm without `sync_bn`: halves normalised by themselves, negatives of both; not as one batch."""
-    arguments = ("msm", {**CASES["msm"][1], "heads": heads}, 2, str(start_of(Contract(pooling="mean"))), str(corpus))
+    arguments = (
+        "msm",
+        {**CASES["msm"][1], "heads": heads},
+        2,
+        str(start_of(EncoderConfig(pooling="mean"))),
+        str(corpus),
+    )
     _, source, encode, modules, _ = training_of(*arguments[:2], *arguments[3:])
     config = MsmConfig.model_validate({**arguments[1], "pooling": "mean"})
     batch = source.batch(np.random.default_rng(0))

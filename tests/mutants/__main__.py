@@ -2,52 +2,56 @@
 
     python -m tests.mutants [SEED [COUNT]]
 
-COUNT mutations (100 by default) are sampled with SEED from the rules between packages that `PLACES` lists. Each is
-applied to a copy of the tree, never to the tree itself, and tried by the nearest tests first, then by those that
-`PLACES` names for it, up to the first failure. Two processes need at most an hour for 100. Survivors are printed as
-file, line and difference; those that `equivalent.json` argues for are marked and still count as missed.
+COUNT mutations (100 by default) are sampled with SEED from the rules between packages in `PLACES`. First every test
+module is run once, to record which lines of the product each test executes; the record is kept in `build/mutants` for
+as long as neither the product nor the module changes. Then each mutation is applied to a copy of the tree, never to
+the tree itself, and tried by the tests that execute its line, up to the first failure. Two processes need at most an
+hour for 100. Survivors are printed as file, line and difference; those that `equivalent.json` argues for are marked
+and still count as missed.
 """
 
 import difflib
+import hashlib
 import json
+import multiprocessing
 import os
 import random
-import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import suppress
-from functools import cache
+from operator import itemgetter
 from pathlib import Path
+from typing import TypeAlias
 
 import click
 
-from tests.mutants.mutations import Mutation, mutations
+from tests.mutants import runs
+from tests.mutants.mutations import Mutation, mutations, statement_of
+from tests.mutants.runs import ROOT, Run
 
-ROOT = Path(__file__).parents[2]
-SYSTEM = ("tests/system/test_recorded_keys.py", "tests/system/test_main_job.py", "tests/system/test_dense.py")
-PLACES: dict[str, tuple[str, ...]] = {  # what is mutated → tests to run after the nearest ones
-    "bench/config/layers.py": ("tests/bench/config", *SYSTEM),
-    "bench/pipeline": ("tests/bench/pipeline", *SYSTEM, "tests/bench/studies/test_few_shot.py"),
-    "bench/evaluation/compare": ("tests/bench/evaluation", "tests/leaderboard/test_compare_pages.py"),
-    "bench/evaluation/significance": ("tests/bench/evaluation", "tests/leaderboard/test_statistics.py"),
-    "leaderboard/site": ("tests/leaderboard",),
-    "leaderboard/submissions": ("tests/leaderboard/submissions",),
-}
+PLACES = (
+    "bench/config/layers.py",
+    "bench/pipeline",
+    "bench/evaluation/compare",
+    "bench/evaluation/significance",
+    "leaderboard/site",
+    "leaderboard/submissions",
+)
+TESTS = ("bench/config", "bench/pipeline", "bench/evaluation", "bench/studies", "bench/cli", "leaderboard", "system")
+"""The folders of `tests` that try them: those of the places, and of what is built on them."""
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
 """At most five mutations that no test can notice, each with its reason."""
-PROCESSES = 2
-NO_TESTS = 5
-"""What pytest exits with when nothing was collected."""
-TEST_LIMIT = 120
-"""Seconds for one test; a mutation that makes a loop endless is noticed by this."""
-MUTANT_LIMIT = 240.0
-"""Seconds for all tests of one mutation; one that outlives them survives."""
+RECORDS = ROOT / "build" / "mutants"
+PROCESSES = min(2, len(os.sched_getaffinity(0)))
+LIMITS = (10.0, 60.0)
+"""Seconds of tests after which another process goes on with a mutation; one that outlives the last survives."""
+
+Tests: TypeAlias = Mapping[str, Run]
+"""What tests take and execute, by their ids."""
 
 
 def sources(place: str) -> list[str]:
@@ -68,60 +72,84 @@ def sample(seed: int, count: int) -> list[Mutation]:
     return random.Random(seed).sample(candidates, min(count, len(candidates)))
 
 
-def steps(file: str) -> list[list[str]]:
-    """Return the groups of test paths that try a mutation of `file`: test modules of its name, then its place's."""
-    stem = Path(file).stem
-    package = Path("tests", Path(file).parts[0])
-    nearest = sorted({*(ROOT / package).rglob(f"test_{stem}.py"), *(ROOT / package).rglob(f"test_{stem}_*.py")})
-    (wider,) = (tests for place, tests in PLACES.items() if file == place or file.startswith(f"{place}/"))
-    return [group for group in ([str(path.relative_to(ROOT)) for path in nearest], list(wider)) if group]
+def record(folder: str, module: str, path: Path) -> None:
+    """Run a test module without a mutation, and write what its tests take and execute."""
+    tree = runs.process_tree(folder)
+    runs.run_tests(tree, [module], runs.Recorder(tree, PLACES, path))
 
 
-def copy_tree(folder: Path) -> Path:
-    """Copy what git lists of the working tree into `folder`."""
-    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    for name in subprocess.check_output(listing, cwd=ROOT, text=True).split("\0"):
-        if name and (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
-    return folder
+def record_path(module: Path, product: bytes) -> Path:
+    """Return the file of a module's record, which is named after all that it depends on."""
+    digest = hashlib.sha256(product + module.read_bytes()).hexdigest()
+    return RECORDS / f"{module.stem}-{digest[:16]}.json"
 
 
-def run_tests(tree: Path, tests: Sequence[str], seconds: float) -> int | None:
-    """Run tests in a copy up to the first failure; return pytest's exit code, None when the seconds were over."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
-    environment |= {"PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
-    command += [f"--timeout={TEST_LIMIT}", "--basetemp", f"{tree}-pytest", *tests]
-    process = subprocess.Popen(
-        command, cwd=tree, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-    try:
-        return process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+def record_all(pool: ProcessPoolExecutor, folder: str) -> Tests:
+    """Return what every test executes, from records where they are there already.
+
+    Tests that fail without a mutation are left out and printed.
+    """
+    product = b"".join(path.read_bytes() for place in runs.OURS for path in shared_sources(ROOT / place))
+    RECORDS.mkdir(parents=True, exist_ok=True)
+    modules = [path for folder in TESTS for path in sorted((ROOT / "tests" / folder).rglob("test_*.py"))]
+    paths = {module: record_path(module, product) for module in modules}
+    pending = [
+        pool.submit(record, folder, str(module.relative_to(ROOT)), path)
+        for module, path in paths.items()
+        if not path.exists()
+    ]
+    for future in as_completed(pending):
+        future.result()
+    tests: dict[str, Run] = {}
+    for path in filter(Path.exists, paths.values()):
+        passed, failed = runs.read_runs(path)
+        tests |= passed
+        click.echo("".join(f"left out, since it fails without a mutation: {test}\n" for test in failed), nl=False)
+    return tests
 
 
-@cache
-def process_tree(folder: str) -> Path:
-    """Return this process's copy of the tree, made on the first call."""
-    return copy_tree(Path(folder, str(os.getpid())))
+def shared_sources(folder: Path) -> list[Path]:
+    """Return the Python files of a package that are no test modules."""
+    return [path for path in sorted(folder.rglob("*.py")) if not path.name.startswith("test_")]
 
 
-def is_noticed(folder: str, mutation: Mutation) -> bool:
+def steps(mutation: Mutation, tests: Tests) -> list[dict[str, float]]:
+    """Return the groups of tests that try a mutation, with their seconds: nearest modules first, then the cheapest.
+
+    What runs at import is tried by all tests that execute a line of its folder, those of its file first.
+    """
+    file, lines, at_import = mutation.file, *statement_of((ROOT / mutation.file).read_text("utf-8"), mutation)
+    folder, stem = f"{Path(file).parent}/", Path(file).stem
+    modules = defaultdict[str, dict[str, float]](dict)
+    ranks = defaultdict[str, list[tuple[bool, bool]]](list)
+    for test, run in tests.items():
+        executed = (
+            any(name.startswith(folder) for name in run.lines) if at_import else lines & {*run.lines.get(file, ())}
+        )
+        if executed:
+            module = test.partition("::")[0]
+            modules[module][test] = run.seconds
+            ranks[module].append((not Path(module).stem.startswith(f"test_{stem}"), file not in run.lines))
+    groups: list[dict[str, float]] = [{} for _ in LIMITS]
+    total = 0.0
+    for module in sorted(modules, key=lambda module: (min(ranks[module]), sum(modules[module].values()))):
+        for test, seconds in sorted(modules[module].items(), key=itemgetter(1)):
+            if total + seconds <= LIMITS[-1]:
+                total += seconds
+                groups[bisect_left(LIMITS, total)][test] = seconds
+    return [group for group in groups if group]
+
+
+def is_noticed(folder: str, mutation: Mutation, groups: list[dict[str, float]]) -> bool:
     """Try one mutation in this process's copy of the tree, and restore the file."""
-    tree = process_tree(folder)
+    tree = runs.process_tree(folder)
     path = tree / mutation.file
     original = path.read_text(encoding="utf-8")
-    deadline = time.monotonic() + MUTANT_LIMIT
     _write(path, mutation.apply(original))
     try:
-        codes = (run_tests(tree, group, deadline - time.monotonic()) for group in steps(mutation.file))
-        return any(code not in (0, None, NO_TESTS) for code in codes)
+        modules = (list(dict.fromkeys(test.partition("::")[0] for test in group)) for group in groups)
+        passes = (runs.run_tests(tree, names, runs.Trial(group)) for names, group in zip(modules, groups, strict=True))
+        return not all(passes)
     finally:
         _write(path, original)
 
@@ -133,11 +161,6 @@ def _write(path: Path, text: str) -> None:
     os.utime(path, (seconds, seconds))
 
 
-def baseline(folder: str, tests: Sequence[str]) -> int | None:
-    """Run tests on the tree as it is."""
-    return run_tests(process_tree(folder), tests, 20 * 60.0)
-
-
 def difference(mutation: Mutation) -> Iterator[str]:
     """Yield the changed lines of a mutation as a unified diff without its header."""
     before = (ROOT / mutation.file).read_text(encoding="utf-8")
@@ -145,25 +168,31 @@ def difference(mutation: Mutation) -> Iterator[str]:
     return (line for line in list(lines)[3:] if line)
 
 
-def main(seed: int, count: int) -> None:
-    """Draw, try and print; exit with 1 when fewer than 90 % are noticed."""
-    equivalents = {(entry["file"], entry["before"], entry["after"]) for entry in json.loads(EQUIVALENT.read_text())}
-    sampled = sample(seed, count)
-    wider = sorted({test for mutation in sampled for test in steps(mutation.file)[-1]})
-    with tempfile.TemporaryDirectory(prefix="bench-mutants-") as folder, ProcessPoolExecutor(PROCESSES) as pool:
-        began = time.monotonic()
-        checks = [pool.submit(baseline, folder, wider[at::PROCESSES]) for at in range(PROCESSES)]
-        if any(check.result() not in (0, NO_TESTS) for check in checks):
-            sys.exit("mutants: the tests fail without a mutation; get them green first")
-        click.echo(f"seed {seed}: {len(sampled)} mutations, tests are green in {time.monotonic() - began:.0f} s")
-        verdicts = {pool.submit(is_noticed, folder, mutation): mutation for mutation in sampled}
-        survivors = []
+def try_all(sampled: Sequence[Mutation]) -> list[Mutation]:
+    """Try mutations, print a line for each, and return those that survive."""
+    survivors, began = [], time.monotonic()
+    forked = multiprocessing.get_context("fork")
+    with tempfile.TemporaryDirectory(prefix="bench-mutants-") as folder, ProcessPoolExecutor(PROCESSES, forked) as pool:
+        tests = record_all(pool, folder)
+        click.echo(f"recorded what {len(tests)} tests execute in {time.monotonic() - began:.0f} s")
+        verdicts = {pool.submit(is_noticed, folder, mutation, steps(mutation, tests)): mutation for mutation in sampled}
         for number, future in enumerate(as_completed(verdicts), 1):
             mutation = verdicts[future]
-            verdict = "noticed" if future.result() else "SURVIVED"
             survivors += [] if future.result() else [mutation]
+            verdict = "noticed" if future.result() else "SURVIVED"
             click.echo(f"{number:3} {verdict} {mutation.file}:{mutation.line} {mutation.kind}")
-    for mutation in sorted(survivors):
+    return sorted(survivors)
+
+
+def main(seed: int, count: int) -> None:
+    """Draw, try and print; exit with 1 when fewer than 90 % are noticed."""
+    began = time.monotonic()
+    equivalents = {(entry["file"], entry["before"], entry["after"]) for entry in json.loads(EQUIVALENT.read_text())}
+    runs.preload()
+    sampled = sample(seed, count)
+    click.echo(f"seed {seed}: {len(sampled)} mutations")
+    survivors = try_all(sampled)
+    for mutation in survivors:
         lines = list(difference(mutation))
         removed = "\n".join(line[1:].strip() for line in lines if line.startswith("-"))
         added = "\n".join(line[1:].strip() for line in lines if line.startswith("+"))

@@ -3,7 +3,8 @@
 A mutation replaces one expression by another: `<` by `<=`, `==` by `!=`, `and` by `or`, `+` by `-`, `&` by `|`, a
 number by the next one, `f(a, b)` by `f(b, a)`, `{**a, **b}` by `{**b, **a}`, `min` by `max`, `sorted(x)` by its
 reverse, a condition by its opposite, `not x` by `x`. Text is left alone, and so are annotations and decorators, whose
-changes type checkers find or nobody can.
+changes type checkers find or nobody can, and what cannot change a result: the order of what `min` and `max` compare,
+and whether `zip` makes sure of equal lengths.
 """
 
 import ast
@@ -34,6 +35,8 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitOr: ast.BitAnd,
 }
 CALLS = {"min": "max", "any": "all", "union": "intersection", "removeprefix": "removesuffix", "startswith": "endswith"}
+SYMMETRIC = frozenset({"min", "max", "minimum", "maximum"})
+"""Functions whose arguments stand in no order."""
 CALLS |= {after: before for before, after in CALLS.items()}
 OPPOSITES = (ast.Eq, ast.NotEq, ast.In, ast.NotIn, ast.Is, ast.IsNot)
 """Comparisons whose mutation is the opposite already."""
@@ -76,6 +79,41 @@ def mutations(file: str, source: str) -> list[Mutation]:
     return sorted(rows)
 
 
+class Statement(NamedTuple):
+    """The innermost statement around a mutation: its lines without those of statements within, and when it runs."""
+
+    lines: frozenset[int]
+    at_import: bool
+
+
+def statement_of(source: str, mutation: Mutation) -> Statement:
+    """Return the statement that a mutation of a module changes.
+
+    Args:
+        source: text of the module, without the mutation.
+        mutation: one of its mutations.
+    """
+
+    def lines_of(node: ast.stmt) -> set[int]:
+        return set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+
+    def innermost(node: ast.AST, at_import: bool) -> Statement | None:
+        inside = at_import and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        children = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
+        for child in children:
+            if (statement := innermost(child, inside)) is not None:
+                return statement
+        if not isinstance(node, ast.stmt):
+            return None
+        nested = [lines_of(child) for child in ast.walk(node) if isinstance(child, ast.stmt) and child is not node]
+        lines = lines_of(node).difference(*nested)
+        return Statement(frozenset(lines), at_import) if mutation.line in lines else None
+
+    statement = innermost(ast.parse(source), at_import=True)
+    assert statement is not None
+    return statement
+
+
 def _changes(node: ast.AST, in_function: bool) -> Iterator[tuple[ast.expr, str, ast.expr]]:
     """Yield each expression of a tree that can be changed, the kind of change, and what replaces it."""
     if isinstance(node, ast.JoinedStr):
@@ -90,8 +128,9 @@ def _changes(node: ast.AST, in_function: bool) -> Iterator[tuple[ast.expr, str, 
         flipped = isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], OPPOSITES)
         if not flipped and not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)):
             yield test, "condition", ast.UnaryOp(ast.Not(), test)
+    is_assertion = isinstance(node, ast.keyword) and node.arg == "strict"
     for name, value in ast.iter_fields(node):
-        if name in ("annotation", "returns", "decorator_list"):
+        if name in ("annotation", "returns", "decorator_list") or is_assertion:
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
@@ -137,5 +176,5 @@ def _replaced_calls(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
         setattr(func, "id" if isinstance(func, ast.Name) else "attr", CALLS[name])
         yield "other function", ast.Call(func, call.args, call.keywords)
     plain = [argument for argument in call.args if not isinstance(argument, ast.Starred)]
-    if len(plain) >= 2 and plain == call.args and ast.dump(plain[0]) != ast.dump(plain[1]):
+    if name not in SYMMETRIC and len(plain) >= 2 and plain == call.args and ast.dump(plain[0]) != ast.dump(plain[1]):
         yield "swapped arguments", ast.Call(call.func, [plain[1], plain[0], *plain[2:]], call.keywords)

@@ -13,7 +13,8 @@ from bench.config.plugin_faults import method_faults
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"^```python\n(.*?)^```$", TEXT, flags=re.MULTILINE | re.DOTALL)
+EXAMPLES = re.findall(r"^```python\n((?!# [\w/.]+, ).*?)^```$", TEXT, flags=re.MULTILINE | re.DOTALL)
+"""Whole files, and pieces that stand by themselves; what is put into a file of ours is tried in test_additions.py."""
 PACKAGES = ("bench", "methods", "suites", "leaderboard")
 FOLDERS = (*PACKAGES, "tests", "docs")
 

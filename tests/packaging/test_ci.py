@@ -45,45 +45,112 @@ def run(*command: str | Path, cwd: Path, **env: str) -> subprocess.CompletedProc
 
 
 def slow_command(seconds: int) -> list[str]:
-    """Return what `make test-slow` runs, with this Python."""
+    """Return what `make test-slow` runs, with this Python and the script of this checkout."""
     printed = run("make", "--dry-run", "test-slow", "VENV=VENV", f"SLOW_CAP={seconds}", cwd=ROOT).stdout
-    (line,) = [line for line in printed.splitlines() if "-m pytest" in line]
-    return [sys.executable, *shlex.split(line)[1:]]
+    (line,) = [line for line in printed.splitlines() if ".ci/slow" in line]
+    bash, script, cap, _, *arguments = shlex.split(line)
+    return [bash, str(ROOT / script), cap, sys.executable, *arguments]
+
+
+def marked(mark: str) -> str:
+    """Return the small suite, its slow tests with one more mark."""
+    return SUITE.replace("@pytest.mark.slow", f"@pytest.mark.slow\n{mark}") if mark else SUITE
+
+
+ALONE = "@pytest.mark.alone"
+FEW_PLUGINS = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p xdist -p pytest_timeout"}
+"""Those that the script's options need; others take seconds to import."""
 
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
     """A small test suite with the repository's markers."""
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  gpu\n  network\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  alone\n  gpu\n  network\n")
     (tmp_path / "test_some.py").write_text(SUITE)
     return tmp_path
 
 
-def test_slow_tests_stop_after_their_seconds_and_name_the_slowest(suite: Path) -> None:
-    """The test that is running then is the last one; the run fails."""
-    (suite / "test_some.py").write_text(
-        SUITE.replace("time.sleep(300)", "time.sleep(2)") + "\n" + SUITE.split("\n\n")[1]
-    )
-    result = run(*slow_command(1), cwd=suite)
+@pytest.mark.parametrize("mark", ["", ALONE], ids=["side by side", "alone"])
+def test_slow_tests_stop_after_their_seconds_and_name_the_slowest(suite: Path, mark: str) -> None:
+    """The test that is running then is the last one; the run fails. While it runs, a clock jumps by ten minutes."""
+    jump = "time.sleep(0.5); clock = time.time; time.time = lambda: clock() + 600"
+    late = f"\n@pytest.mark.slow\n{mark}\ndef test_late(): pass\n"
+    (suite / "test_some.py").write_text(marked(mark).replace("time.sleep(300)", jump) + late)
+    result = run(*slow_command(500), cwd=suite, **FEW_PLUGINS)
     assert result.returncode != 0
-    assert "session-timeout: 1" in result.stdout
+    assert "session-timeout: " in result.stdout
     rows = result.stdout.partition("slowest 10 durations")[2].splitlines()
     assert next(row for row in rows if "::" in row).endswith("test_endless")
+    assert "test_late" not in result.stdout
 
 
-def test_a_test_that_hangs_is_named_when_it_is_interrupted(suite: Path) -> None:
-    """`timeout` sends SIGINT, as `.ci/run` does; pytest still prints durations, and the line that it was at."""
-    command = slow_command(100)
-    with subprocess.Popen(command, cwd=suite, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        while not (suite / "at_endless").exists():  # a busy machine may take long to come to it
-            assert process.poll() is None
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=120)
-    assert process.returncode == 2
-    assert "test_short\n" in output.partition("slowest 10 durations")[2]
-    line = next(number for number, text in enumerate(SUITE.splitlines(), 1) if "time.sleep(300)" in text)
-    assert f"test_some.py:{line}: Keyboard" in output
+STUB = """#!/bin/sh
+echo "$@" >> calls
+case "$*" in *"not alone"*) exit $BESIDE ;; *) sleep $NAP; exit $ALONE ;; esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "nap", "alone", "beside", "calls", "status"),
+    [
+        (100, "1.1", 0, 0, 2, 0),
+        (100, "0", 5, 0, 2, 0),
+        (100, "0", 0, 5, 2, 0),
+        (100, "0", 5, 5, 2, 5),
+        (100, "0", 1, 0, 2, 1),
+        (100, "0", 0, 1, 2, 1),
+        (100, "0", 2, 0, 1, 2),
+        (1, "1.1", 0, 0, 1, 1),
+    ],
+)
+def test_slow_tests_that_are_timed_come_first_and_the_seconds_are_for_all(
+    tmp_path: Path, seconds: int, nap: str, alone: int, beside: int, calls: int, status: int
+) -> None:
+    """A stub takes the place of Python: what it is called with, and what becomes of its exit statuses."""
+    python = tmp_path / "python"
+    python.write_text(STUB)
+    python.chmod(0o755)
+    command = [str(python) if word == sys.executable else word for word in slow_command(seconds)]
+    result = run(*command, "-k", "some", cwd=tmp_path, NAP=nap, ALONE=str(alone), BESIDE=str(beside))
+    assert result.returncode == status, result.stdout
+    lines = (tmp_path / "calls").read_text().splitlines()
+    assert ["slow and not alone" in line for line in lines] == [False, True][:calls]
+    assert all(line.endswith(" -k some") for line in lines)
+    left = [int(line.partition("--session-timeout=")[2].split()[0]) for line in lines]
+    assert left[0] == seconds
+    assert calls == 1 or left[1] < left[0] or nap == "0"
+    assert ("the 1 seconds for all slow tests are over" in result.stdout) == (seconds == 1)
+
+
+@pytest.mark.parametrize("mark", ["", ALONE], ids=["side by side", "alone"])
+def test_a_test_that_hangs_is_named_when_it_is_interrupted(suite: Path, mark: str) -> None:
+    """`timeout` sends SIGINT to all, as `.ci/run` does; pytest still prints durations, and what it was at.
+
+    Alone it names the line, side by side the test.
+    """
+    (suite / "test_some.py").write_text(text := marked(mark))
+    output = suite / "output"
+    with output.open("w") as stream:
+        process = subprocess.Popen(
+            slow_command(100),
+            cwd=suite,
+            env=os.environ | FEW_PLUGINS,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    while not ((suite / "at_endless").exists() and (mark or "test_endless" in output.read_text())):
+        assert process.poll() is None  # a busy machine may take long to come to it
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=120) == 2
+    assert "test_short\n" in output.read_text().partition("slowest 10 durations")[2]
+    if mark:
+        line = next(number for number, text in enumerate(text.splitlines(), 1) if "time.sleep(300)" in text)
+        assert f"test_some.py:{line}: Keyboard" in output.read_text()
+    else:
+        named = [line.strip() for line in output.read_text().splitlines() if "test_endless" in line]
+        assert named == ["test_some.py::test_endless"], "begun and not ended"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the suites' tests share: the two stages through which every leg passes before anything searches it."""
+"""What the suites' tests share: the two stages through which every subset passes before anything searches it."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -9,11 +9,11 @@ import pytest
 from bench.core.workspace import Parts, Workspace
 from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.validate import Validate
-from bench.store.inputs import Inputs
+from bench.store.input_hashes import InputHashes
 from bench.store.store import Store
-from bench.types import Json, Leg, Task
+from bench.types import Json, Subset, Task
 
-Checked = Callable[[Leg], Mapping[str, Json]]
+Checked = Callable[[Subset], Mapping[str, Json]]
 
 
 def jsonl(*rows: object) -> str:
@@ -26,7 +26,7 @@ def scorers(task: Task) -> tuple[str, ...]:
 
 @pytest.fixture
 def checked(tmp_path_factory: pytest.TempPathFactory) -> Checked:
-    """Return a function that validates a leg's corpus and reads its queries and judgements; it gives the facts."""
+    """Return a function that validates a subset's corpus and reads its queries and judgements: their metadata."""
 
     def space() -> Workspace:
         root: Path = tmp_path_factory.mktemp("stage")
@@ -34,11 +34,11 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> Checked:
         out.mkdir()
         return Workspace(out, Parts(root / "parts"))
 
-    def carry_out(leg: Leg) -> Mapping[str, Json]:
-        corpus, leg_space = space(), space()
-        inputs = Inputs(Store(corpus.parts.folder))
-        validated = Validate.corpus_of(leg.corpus, inputs, {})
+    def execute(subset: Subset) -> Mapping[str, Json]:
+        corpus, subset_space = space(), space()
+        inputs = InputHashes(Store(corpus.parts.folder))
+        validated = Validate.corpus_of(subset.corpus, inputs, {})
         validated.run(corpus, {})
-        return Read.leg_of(leg, "", validated, "refuse", inputs, {}).run(leg_space, {"corpus": corpus.out})
+        return Read.subset_of(subset, "", validated, "refuse", inputs, {}).run(subset_space, {"corpus": corpus.out})
 
-    return carry_out
+    return execute

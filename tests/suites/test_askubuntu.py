@@ -33,11 +33,11 @@ def lay_out(root: Path, *, texts: bool = True) -> DataRequest:
 
 
 def official_order(task: Task) -> Scored:
-    (leg,) = task.legs
+    (subset,) = task.subsets
     qrels: dict[str, dict[str, int]] = defaultdict(dict)
-    for row in present(leg.qrels).read():
+    for row in present(subset.qrels).read():
         qrels[row.query][row.document] = row.grade
-    run = {row.query: Ranking(row.query, row.documents, row.scores) for row in present(leg.candidates).read()}
+    run = {row.query: Ranking(row.query, row.documents, row.scores) for row in present(subset.candidates).read()}
     protocol = Protocol(tuple(map(parse, task.measures)), task.tie, task.drop_identical, task.official, {})
     return score(qrels, run, protocol)
 
@@ -46,31 +46,35 @@ def test_a_task_in_the_official_layout(tmp_path: Path, monkeypatch: pytest.Monke
     """Titles of queries and candidates, candidates in order, published counts."""
     task = askubuntu.SUITE.load("test", lay_out(tmp_path))
     assert (task.id, task.data) == ("askubuntu/test", "official")
-    (leg,) = task.legs
-    assert (leg.language, leg.corpus.documents, dict(leg.counts)) == ("en", 3_834, {"queries": 186, "qrels": 1_078})
-    assert [item.text for item in leg.queries.read()] == ["ask ten", "x", "z"]
-    assert [item.text for item in leg.corpus.items.read()] == ["eleven", "twelve", "thirteen", "fourteen"]
-    assert [row.documents for row in present(leg.candidates).read()] == [
+    (subset,) = task.subsets
+    assert (subset.language, subset.corpus.documents, dict(subset.counts)) == (
+        "en",
+        3_834,
+        {"queries": 186, "qrels": 1_078},
+    )
+    assert [item.text for item in subset.queries.read()] == ["ask ten", "x", "z"]
+    assert [item.text for item in subset.corpus.items.read()] == ["eleven", "twelve", "thirteen", "fourteen"]
+    assert [row.documents for row in present(subset.candidates).read()] == [
         ("11", "12", "13"),
         ("11", "13"),
         ("13", "14", "11"),
     ]
     with pytest.raises(DataError, check=fields(found="4 documents", expected="3,834")):
-        checked(leg)
+        checked(subset)
     monkeypatch.setitem(askubuntu.SPLITS, "test", askubuntu.Split(2, 3, 4))
-    facts = checked(askubuntu.SUITE.load("test", DataRequest("official", tmp_path)).legs[0])
-    assert (facts["queries"], facts["unjudged_queries"], facts["judgements"]) == (2, 1, 3)
+    metadata = checked(askubuntu.SUITE.load("test", DataRequest("official", tmp_path)).subsets[0])
+    assert (metadata["queries"], metadata["unjudged_queries"], metadata["judgements"]) == (2, 1, 3)
 
 
 def test_without_the_texts(tmp_path: Path) -> None:
     """Candidates and judgements are there; a text is asked for in vain, with a sentence."""
     task = askubuntu.SUITE.load("test", lay_out(tmp_path, texts=False))
-    (leg,) = task.legs
+    (subset,) = task.subsets
     # By hand: AP 1/2 and (1 + 2/3) / 2, RR 1/2 and 1, P@1 0 and 1; our P@5 divides by 5, the official one by 3.
     scored = official_order(task)
     assert scored.scores.means == pytest.approx({"AP": 2 / 3, "RR": 0.75, "P@1": 0.5, "P@5": 0.3})
     assert scored.official["P@5 (AskUbuntu)"] == pytest.approx((1 / 3 + 2 / 3) / 2)
-    for source in (leg.queries, leg.corpus.items):
+    for source in (subset.queries, subset.corpus.items):
         with pytest.raises(UsageError) as caught:
             next(source.read())
         assert str(caught.value).startswith(
@@ -78,7 +82,7 @@ def test_without_the_texts(tmp_path: Path) -> None:
         )
     plain = tmp_path / "askubuntu" / "text_tokenized.txt"
     plain.write_text(TEXTS)
-    assert len(list(askubuntu.SUITE.load("test", DataRequest("official", tmp_path)).legs[0].queries.read())) == 3
+    assert len(list(askubuntu.SUITE.load("test", DataRequest("official", tmp_path)).subsets[0].queries.read())) == 3
 
 
 def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
@@ -111,12 +115,12 @@ def test_the_golden_file_through_the_loader(tmp_path: Path) -> None:
 def test_mini_data(split: str) -> None:
     """20 candidates a query, whose order is neither right nor useless."""
     task = askubuntu.SUITE.load(split, DataRequest("mini"))
-    (leg,) = task.legs
-    lists = list(present(leg.candidates).read())
+    (subset,) = task.subsets
+    lists = list(present(subset.candidates).read())
     assert {len(row.documents) for row in lists} == {20}
-    pool = {item.id for item in leg.corpus.items.read()}
+    pool = {item.id for item in subset.corpus.items.read()}
     assert all(pool.issuperset(row.documents) for row in lists)
-    assert {row.query for row in lists} == {item.id for item in leg.queries.read()}
+    assert {row.query for row in lists} == {item.id for item in subset.queries.read()}
     assert 0.2 < official_order(task).scores.means["AP"] < 0.95
 
 
@@ -124,12 +128,12 @@ def test_mini_data(split: str) -> None:
 def test_the_released_files(split: str) -> None:
     """Counts are those asserted; the order of BM25 gives the published baseline, in our measures and the official's."""
     task = askubuntu.SUITE.load(split, DataRequest("official", released("askubuntu")))
-    (leg,) = task.legs
-    rows = list(present(leg.qrels).read())
-    assert {"queries": len({row.query for row in rows}), "qrels": len(rows)} == leg.counts
-    lists = list(present(leg.candidates).read())
+    (subset,) = task.subsets
+    rows = list(present(subset.qrels).read())
+    assert {"queries": len({row.query for row in rows}), "qrels": len(rows)} == subset.counts
+    lists = list(present(subset.candidates).read())
     assert (len(lists), {len(row.documents) for row in lists}) == (200, {20})
-    assert len({document for row in lists for document in row.documents}) == leg.corpus.documents
+    assert len({document for row in lists for document in row.documents}) == subset.corpus.documents
     scored = official_order(task)
     published = json.loads((GOLDEN / "real_bm25_baseline.json").read_text())["values"][split]
     assert len(scored.scores.queries) == published["scored"]
@@ -144,8 +148,11 @@ def test_the_released_files(split: str) -> None:
 def test_title_and_body_are_a_task_of_their_own(tmp_path: Path) -> None:
     """The variant of Lei et al. on official data; its corpus has an id of its own, so that vectors are not mixed up."""
     request = lay_out(tmp_path)
-    plain, full = (askubuntu.SUITE.load(name, request).legs[0] for name in ("test", "test-with-body"))
-    assert [next(leg.queries.read()) for leg in (plain, full)] == [Item("10", "ask ten"), Item("10", "ask ten body")]
+    plain, full = (askubuntu.SUITE.load(name, request).subsets[0] for name in ("test", "test-with-body"))
+    assert [next(subset.queries.read()) for subset in (plain, full)] == [
+        Item("10", "ask ten"),
+        Item("10", "ask ten body"),
+    ]
     assert [item.text for item in full.corpus.items.read()] == ["eleven", "twelve b", "thirteen b", "fourteen b"]
     assert (plain.corpus.id, full.corpus.id) == ("askubuntu/test", "askubuntu/test-with-body")
     assert "test-with-body" not in askubuntu.SUITE.task_names("mini")

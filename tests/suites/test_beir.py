@@ -89,13 +89,13 @@ def test_a_set_under_the_data_folder(tmp_path: Path, name: str, published: tuple
     split = "dev" if name == "msmarco" else "test"
     folder = make(tmp_path / prefix / name, ("dev", "test"))
     task = beir.SUITE.load(name, DataRequest("official", tmp_path, offline=True))
-    (leg,) = task.legs
-    assert task.id == leg.corpus.id == f"beir/{name}"
-    assert leg.corpus.items.files == (folder / "corpus.jsonl",)
-    assert leg.queries.files == (folder / "queries.jsonl",)
-    assert present(leg.qrels).files == (folder / "qrels" / f"{split}.tsv",)
-    assert leg.language == leg.corpus.language == "en"
-    assert (leg.corpus.documents, leg.counts["queries"], leg.counts["qrels"]) == tuple(published)
+    (subset,) = task.subsets
+    assert task.id == subset.corpus.id == f"beir/{name}"
+    assert subset.corpus.items.files == (folder / "corpus.jsonl",)
+    assert subset.queries.files == (folder / "queries.jsonl",)
+    assert present(subset.qrels).files == (folder / "qrels" / f"{split}.tsv",)
+    assert subset.language == subset.corpus.language == "en"
+    assert (subset.corpus.documents, subset.counts["queries"], subset.counts["qrels"]) == tuple(published)
 
 
 def test_the_folder_named_beir_comes_first(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_the_folder_named_beir_comes_first(tmp_path: Path) -> None:
     make(tmp_path / "scifact")
     first = make(tmp_path / "beir" / "scifact")
     task = beir.SUITE.load("scifact", DataRequest("official", tmp_path))
-    assert task.legs[0].corpus.items.files == (first / "corpus.jsonl",)
+    assert task.subsets[0].corpus.items.files == (first / "corpus.jsonl",)
     make(tmp_path / "webis-touche2020")
     for name, release in (("webis-touche2020", "v1"), ("scifact", "")):
         assert beir.SUITE.load(name, DataRequest("official", tmp_path)).release == release
@@ -115,22 +115,22 @@ def test_what_was_fetched_is_found(tmp_path: Path, empty_cache: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     for root in (None, data):
-        (leg,) = beir.SUITE.load("scifact", DataRequest("official", root, offline=True)).legs
-        assert leg.corpus.items.files == (fetched / "corpus.jsonl",)
+        (subset,) = beir.SUITE.load("scifact", DataRequest("official", root, offline=True)).subsets
+        assert subset.corpus.items.files == (fetched / "corpus.jsonl",)
     beside = make(data / "scifact")
-    (leg,) = beir.SUITE.load("scifact", DataRequest("official", data, offline=True)).legs
-    assert leg.corpus.items.files == (beside / "corpus.jsonl",)
+    (subset,) = beir.SUITE.load("scifact", DataRequest("official", data, offline=True)).subsets
+    assert subset.corpus.items.files == (beside / "corpus.jsonl",)
 
 
 @pytest.mark.parametrize("data_dir", [True, False])
 def test_a_set_through_ir_datasets(tmp_path: Path, data_dir: bool) -> None:
     """What lies nowhere is named by its id in the library; nothing is fetched."""
     task = beir.SUITE.load("nfcorpus", DataRequest("official", tmp_path if data_dir else None))
-    (leg,) = task.legs
-    assert leg.corpus.items.files == leg.queries.files == present(leg.qrels).files == ()
-    assert ":beir/nfcorpus/test:docs/" in leg.corpus.items.reader
-    assert ":beir/nfcorpus/test:qrels/" in present(leg.qrels).reader
-    assert leg.corpus.documents == 3_633
+    (subset,) = task.subsets
+    assert subset.corpus.items.files == subset.queries.files == present(subset.qrels).files == ()
+    assert ":beir/nfcorpus/test:docs/" in subset.corpus.items.reader
+    assert ":beir/nfcorpus/test:qrels/" in present(subset.qrels).reader
+    assert subset.corpus.documents == 3_633
 
 
 def test_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +150,7 @@ def test_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cached.mkdir(parents=True)
     for name in ("docs.pklz4", "queries.json", "test.qrels"):
         (cached / name).touch()
-    assert beir.SUITE.load("scifact", DataRequest("official", data, offline=True)).legs[0].corpus.items.files == ()
+    assert beir.SUITE.load("scifact", DataRequest("official", data, offline=True)).subsets[0].corpus.items.files == ()
 
 
 def test_a_set_that_cannot_be_meant(tmp_path: Path) -> None:
@@ -170,19 +170,19 @@ def test_a_folder_of_the_users_and_its_language(tmp_path: Path) -> None:
     """A folder is a task under its own name; no count is asserted."""
     folder = make(tmp_path / "my data: v2")
     task = beir.folder(folder)
-    (leg,) = task.legs
-    assert (task.id, task.data, leg.corpus.id) == ("beir/my-data-v2", "local", "beir/my-data-v2")
-    assert (leg.corpus.documents, leg.counts, leg.language, leg.corpus.language) == (None, {}, "en", "en")
+    (subset,) = task.subsets
+    assert (task.id, task.data, subset.corpus.id) == ("beir/my-data-v2", "local", "beir/my-data-v2")
+    assert (subset.corpus.documents, subset.counts, subset.language, subset.corpus.language) == (None, {}, "en", "en")
     assert (task.tie, task.depth, task.drop_identical) == ("trec", 1000, True)
-    assert [item.id for item in leg.queries.read()] == ["q1"]
+    assert [item.id for item in subset.queries.read()] == ["q1"]
     # Its language is English where neither the first record of the corpus nor that of the queries says another one.
     folder = make(tmp_path / "set")
     (folder / "corpus.jsonl").write_text('{"_id": "d1", "text": "habari", "metadata": {"lang": "sw"}}\n')
-    (leg,) = beir.folder(folder).legs
-    assert (leg.corpus.language, leg.language) == ("sw", "sw")
+    (subset,) = beir.folder(folder).subsets
+    assert (subset.corpus.language, subset.language) == ("sw", "sw")
     (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "nini", "metadata": {"lang": "yo"}}\n')
-    (leg,) = beir.folder(folder).legs
-    assert (leg.corpus.language, leg.language) == ("sw", "yo")
+    (subset,) = beir.folder(folder).subsets
+    assert (subset.corpus.language, subset.language) == ("sw", "yo")
 
 
 @pytest.mark.parametrize(
@@ -194,8 +194,8 @@ def test_the_split_of_a_folder(tmp_path: Path, splits: tuple[str, ...], suffix: 
     make(tmp_path / "set", splits)
     task = beir.folder(Path(f"{tmp_path / 'set'}{suffix}"))
     assert task.id == "beir/set"
-    (leg,) = task.legs
-    assert present(leg.qrels).files == (tmp_path / "set" / "qrels" / f"{expected}.tsv",)
+    (subset,) = task.subsets
+    assert present(subset.qrels).files == (tmp_path / "set" / "qrels" / f"{expected}.tsv",)
 
 
 def test_a_folder_that_is_no_task(tmp_path: Path) -> None:
@@ -262,11 +262,11 @@ def test_mini_data(name: str, checked: Checked) -> None:
     """A domain of the embedded world passes the stages; one has grades."""
     assert tuple(mini.BEIR_DOMAINS) == beir.MINI == beir.SUITE.task_names("mini")
     task = beir.SUITE.load(name, DataRequest("mini"))
-    (leg,) = task.legs
-    assert leg.language == leg.corpus.language == "en"
-    facts = checked(leg)
-    assert (facts["queries"], facts["unjudged_queries"], facts["unknown_documents"]) == (60, 0, 0)
-    grades = facts["grades"]
+    (subset,) = task.subsets
+    assert subset.language == subset.corpus.language == "en"
+    metadata = checked(subset)
+    assert (metadata["queries"], metadata["unjudged_queries"], metadata["unknown_documents"]) == (60, 0, 0)
+    grades = metadata["grades"]
     assert isinstance(grades, Mapping)
     assert set(grades) == ({"1", "2"} if name == "articles" else {"1"})
 
@@ -274,12 +274,12 @@ def test_mini_data(name: str, checked: Checked) -> None:
 @pytest.mark.parametrize("name", ["scifact", "nfcorpus"])
 def test_real_sets_have_their_published_counts(name: str) -> None:
     """Real folders give what the suite asserts."""
-    (leg,) = beir.SUITE.load(name, DataRequest("official", released("beir"), offline=True)).legs
-    rows = list(present(leg.qrels).read())
-    assert len(rows) == leg.counts["qrels"]
+    (subset,) = beir.SUITE.load(name, DataRequest("official", released("beir"), offline=True)).subsets
+    rows = list(present(subset.qrels).read())
+    assert len(rows) == subset.counts["qrels"]
     judged = {row.query for row in rows}
-    assert len(judged) == leg.counts["queries"]
-    assert judged <= {item.id for item in leg.queries.read()}
-    documents = {item.id for item in leg.corpus.items.read()}
-    assert len(documents) == leg.corpus.documents
+    assert len(judged) == subset.counts["queries"]
+    assert judged <= {item.id for item in subset.queries.read()}
+    documents = {item.id for item in subset.corpus.items.read()}
+    assert len(documents) == subset.corpus.documents
     assert {row.document for row in rows} <= documents

@@ -6,7 +6,7 @@ from pathlib import Path
 import ir_datasets
 import pytest
 
-from bench.core.contract import Contract
+from bench.core.encoder_config import EncoderConfig
 from bench.data.pairs import outcomes
 from bench.data.pairs.leaks import LEAKED
 from bench.training.fine_tuning_config import FineTuningConfig
@@ -64,10 +64,15 @@ def test_scifact_of_the_folder_of_data() -> None:
     assert len(results) == 809
     assert sum(outcome.left_out == (LEAKED,) for outcome in results) == 2
     questions = {
-        " ".join(item.text.split()).lower() for item in beir.SUITE.load("scifact", request).legs[0].queries.read()
+        " ".join(item.text.split()).lower() for item in beir.SUITE.load("scifact", request).subsets[0].queries.read()
     }
     trained = {outcome.pair.query.text.lower() for outcome in results if outcome.pair}
-    scored = {row.query for leg in beir.SUITE.load("scifact", request).legs if leg.qrels for row in leg.qrels.read()}
+    scored = {
+        row.query
+        for subset in beir.SUITE.load("scifact", request).subsets
+        if subset.qrels
+        for row in subset.qrels.read()
+    }
     assert len(trained & questions) > 700  # the file of queries holds those of both parts
     assert not scored & {outcome.pair.query.id for outcome in results if outcome.pair}
 
@@ -81,7 +86,7 @@ def test_recipes_go_on_from_each_other(name: str) -> None:
     assert (last.epochs, last.pairs, last.evaluate_every, last.selection) == (500.0, 256, 100, "dev-loss")
     assert last.patience is not None
     assert all(before.tied or not after.tied for before, after in pairwise(stages))
-    contract = Contract()
+    encoder_config = EncoderConfig()
     for stage in stages:
-        contract = stage.contract(contract)
-    assert contract.pooling == "mean"
+        encoder_config = stage.encoder_config(encoder_config)
+    assert encoder_config.pooling == "mean"

@@ -54,37 +54,37 @@ def test_a_release(root: Path, name: str, checked: Checked) -> None:
     """Texts as released, answers as listed."""
     task = by_name(name).load("test", DataRequest("official", root, offline=True))
     assert (task.id, task.data) == (f"{name}/test", "official")
-    (leg,) = task.legs
-    assert list(leg.queries.read()) == [Item("0", "who sang it"), Item("1", "who else")]
-    assert list(present(leg.answers).read()) == [
+    (subset,) = task.subsets
+    assert list(subset.queries.read()) == [Item("0", "who sang it"), Item("1", "who else")]
+    assert list(present(subset.answers).read()) == [
         Answers("0", ("Dave Edmunds", "D. Edmunds")),
         Answers("1", ("Nobody's",)),
     ]
-    assert list(leg.corpus.items.read()) == [Item("1", "“Hear You” – DAVE EDMUNDS", "The Song")]
-    assert (leg.corpus.id, leg.corpus.texts, leg.language) == ("dpr-w100", None, "en")
-    facts = checked(leg)
-    assert (facts["queries"], facts["answers"]) == (2, 3)
+    assert list(subset.corpus.items.read()) == [Item("1", "“Hear You” – DAVE EDMUNDS", "The Song")]
+    assert (subset.corpus.id, subset.corpus.texts, subset.language) == ("dpr-w100", None, "en")
+    metadata = checked(subset)
+    assert (metadata["queries"], metadata["answers"]) == (2, 3)
 
 
 def test_published_counts_and_missing_files(root: Path, checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts of passages and questions are asserted; questions are missed in their folder, passages when read."""
     request = DataRequest("official", root)
     with pytest.raises(DataError, check=fields(found="1 documents", expected="21,015,324")):
-        checked(by_name("nq").load("test", request).legs[0])
+        checked(by_name("nq").load("test", request).subsets[0])
     monkeypatch.setattr(dpr, "PASSAGES", 1)
     for name, expected in (("nq", "3,610"), ("triviaqa", "11,313")):
         with pytest.raises(DataError, match=rf"found 2 judged queries, expected {expected}"):
-            checked(by_name(name).load("test", request).legs[0])
+            checked(by_name(name).load("test", request).subsets[0])
     (root / "triviaqa" / "trivia-test.qa.csv.gz").unlink()
     place, hint = f"{root}/triviaqa/trivia-test.qa.csv.gz", f"fetch {dpr.URL}/trivia-test.qa.csv.gz and put it there"
     with pytest.raises(UsageError, check=fields(where=place, expected="the 11,313 test questions", hint=hint)):
         by_name("triviaqa").load("test", DataRequest("official", root))
     (root / "triviaqa" / "trivia-test.qa.csv").write_text(QUESTIONS)
     (root / "dpr-w100" / "psgs_w100.tsv").unlink()
-    leg = by_name("triviaqa").load("test", DataRequest("official", root)).legs[0]
-    assert len(list(leg.queries.read())) == 2
+    subset = by_name("triviaqa").load("test", DataRequest("official", root)).subsets[0]
+    assert len(list(subset.queries.read())) == 2
     with pytest.raises(UsageError, match=r"psgs_w100.tsv.gz: found no such file"):
-        list(leg.corpus.items.read())
+        list(subset.corpus.items.read())
 
 
 def test_what_is_encoded_once(root: Path) -> None:
@@ -92,8 +92,8 @@ def test_what_is_encoded_once(root: Path) -> None:
     (root / "mkqa").mkdir()
     (root / "mkqa" / "mkqa.jsonl.gz").write_bytes(b"")
     request = DataRequest("official", root)
-    first, second = (by_name(name).load("test", request).legs[0].corpus for name in ("nq", "triviaqa"))
-    prepared = mkqa.SUITE.load("sv", request).legs[0].corpus
+    first, second = (by_name(name).load("test", request).subsets[0].corpus for name in ("nq", "triviaqa"))
+    prepared = mkqa.SUITE.load("sv", request).subsets[0].corpus
     assert (first.items.reader, first.items.files, first.id) == (second.items.reader, second.items.files, second.id)
     assert prepared.items.files == first.items.files
     assert prepared.items.reader != first.items.reader
@@ -108,8 +108,8 @@ def test_questions_to_choose_settings_by(root: Path, checked: Checked) -> None:
     assert suite.dev_names is not None
     task = suite.dev("test", DataRequest("official", root))
     assert task.id == "nq/test@dev"
-    assert [item.text for item in task.legs[0].queries.read()] == ["dev question"]
-    assert checked(task.legs[0])["queries"] == 1
+    assert [item.text for item in task.subsets[0].queries.read()] == ["dev question"]
+    assert checked(task.subsets[0])["queries"] == 1
     assert (suite.dev_names("official"), suite.dev_names("mini")) == (("test",), ())
     with pytest.raises(UsageError, match=r"no task of nq 'test'"):
         suite.dev("test", DataRequest("mini"))
@@ -117,13 +117,13 @@ def test_questions_to_choose_settings_by(root: Path, checked: Checked) -> None:
 
 def test_mini_data() -> None:
     """English questions of the embedded world, each answered as it is written; the two suites have two pools."""
-    legs = [by_name(name).load("test", DataRequest("mini")).legs[0] for name in ("nq", "triviaqa")]
-    pools = [[item.text for item in leg.corpus.items.read()] for leg in legs]
-    for leg, texts in zip(legs, pools, strict=True):
+    subsets = [by_name(name).load("test", DataRequest("mini")).subsets[0] for name in ("nq", "triviaqa")]
+    pools = [[item.text for item in subset.corpus.items.read()] for subset in subsets]
+    for subset, texts in zip(subsets, pools, strict=True):
         assert all(
-            any(answer in text for answer in row.strings for text in texts) for row in present(leg.answers).read()
+            any(answer in text for answer in row.strings for text in texts) for row in present(subset.answers).read()
         )
-    assert legs[0].corpus.items.reader != legs[1].corpus.items.reader
+    assert subsets[0].corpus.items.reader != subsets[1].corpus.items.reader
     assert pools[0] != pools[1]
 
 

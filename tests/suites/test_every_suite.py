@@ -95,15 +95,15 @@ def test_mini_data(name: str, checked: Checked) -> None:
         rules = task.measures, task.tie, task.depth, scorers(task), task.similarity, task.lengths, task.drop_identical
         assert rules == RULES[name]
     assert suite.primary in RULES[name][0]
-    for leg in (*tasks[0].legs, *tasks[-1].legs):
-        assert leg.corpus.id.startswith(f"mini/{name}")
-        facts = checked(leg)
-        assert facts.get("unknown_documents", 0) == 0
-        assert facts["unjudged_queries"] == 0 or name == "askubuntu"
-        assert int(str(facts["queries"])) >= 50
+    for subset in (*tasks[0].subsets, *tasks[-1].subsets):
+        assert subset.corpus.id.startswith(f"mini/{name}")
+        metadata = checked(subset)
+        assert metadata.get("unknown_documents", 0) == 0
+        assert metadata["unjudged_queries"] == 0 or name == "askubuntu"
+        assert int(str(metadata["queries"])) >= 50
     other_world = suite.load(names[0], DataRequest("mini", world="few-names"))
     assert (other_world.id, other_world.data) == (f"mini-few-names/{name}/{names[0]}", "mini-few-names")
-    assert other_world.legs[0].corpus.id.startswith(f"mini-few-names/{name}")
+    assert other_world.subsets[0].corpus.id.startswith(f"mini-few-names/{name}")
 
 
 @NAMES

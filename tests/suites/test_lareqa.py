@@ -41,25 +41,25 @@ def test_the_table_and_the_files() -> None:
 def test_a_task_and_the_pool_of_all(tmp_path: Path) -> None:
     """The questions of one language over the pool of all, which is read from the same files in the same order."""
     task = lareqa.SUITE.load("el", DataRequest("official", lay_out(tmp_path), offline=True))
-    (leg,) = task.legs
-    assert (task.id, task.data, leg.corpus.id, leg.name) == ("lareqa/el", "official", "lareqa", "")
-    assert (leg.language, leg.corpus.language, leg.corpus.documents) == ("el", "", 13_014)
-    assert dict(leg.counts) == {"queries": 1_190, "qrels": 13_090}
-    assert [(item.id, item.text) for item in leg.queries.read()] == [("q1_el", "el?")]
-    pool = list(leg.corpus.items.read())
+    (subset,) = task.subsets
+    assert (task.id, task.data, subset.corpus.id, subset.name) == ("lareqa/el", "official", "lareqa", "")
+    assert (subset.language, subset.corpus.language, subset.corpus.documents) == ("el", "", 13_014)
+    assert dict(subset.counts) == {"queries": 1_190, "qrels": 13_090}
+    assert [(item.id, item.text) for item in subset.queries.read()] == [("q1_el", "el?")]
+    pool = list(subset.corpus.items.read())
     assert [item.id for item in pool] == [f"{code}_1_{at}" for code in LANGUAGES for at in (0, 1)]
     assert (pool[5].text, pool[5].title, pool[5].language) == ("So.el. So.", "", "el")
-    assert [row.document for row in present(leg.qrels).read()] == [f"{code}_1_1" for code in LANGUAGES]
+    assert [row.document for row in present(subset.qrels).read()] == [f"{code}_1_1" for code in LANGUAGES]
     request = DataRequest("official", tmp_path)
-    pools = [lareqa.SUITE.load(code, request).legs[0].corpus for code in LANGUAGES]
+    pools = [lareqa.SUITE.load(code, request).subsets[0].corpus for code in LANGUAGES]
     assert len({(pool.id, pool.items.reader, pool.items.files) for pool in pools}) == 1
 
 
 def test_bare_sentences_are_a_suite_of_their_own(tmp_path: Path) -> None:
     """The same ids, questions and answers; the texts of candidates differ, and no number passes for the benchmark's."""
     request = DataRequest("official", lay_out(tmp_path))
-    bare, contextual = (benchmark.load("el", request).legs[0] for benchmark in (lareqa.SENTENCES, lareqa.BENCHMARK))
-    pools = [list(leg.corpus.items.read()) for leg in (bare, contextual)]
+    bare, contextual = (benchmark.load("el", request).subsets[0] for benchmark in (lareqa.SENTENCES, lareqa.BENCHMARK))
+    pools = [list(subset.corpus.items.read()) for subset in (bare, contextual)]
     assert [item.text for item in pools[0][4:6]] == ["el.", "So."]
     assert [item.id for item in pools[0]] == [item.id for item in pools[1]]
     assert (bare.queries.reader, present(bare.qrels).reader) == (
@@ -68,20 +68,20 @@ def test_bare_sentences_are_a_suite_of_their_own(tmp_path: Path) -> None:
     )
     assert (bare.corpus.id, bare.corpus.documents, contextual.corpus.id) == ("lareqa-sentences", 13_014, "lareqa")
     assert bare.corpus.items.reader != contextual.corpus.items.reader
-    assert lareqa.SENTENCES.suite().stands_for == "lareqa"
+    assert lareqa.SENTENCES.suite().proxy_for == "lareqa"
 
 
 def test_published_counts_are_asserted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: Checked) -> None:
     """Another pool, other questions or other answers than the published ones are refused."""
     request = DataRequest("official", lay_out(tmp_path))
     with pytest.raises(DataError, check=fields(found="22 documents", expected="13,014")):
-        checked(lareqa.SUITE.load("en", request).legs[0])
+        checked(lareqa.SUITE.load("en", request).subsets[0])
     monkeypatch.setattr(lareqa, "CANDIDATES", 22)
     with pytest.raises(DataError, check=fields(found="1 judged queries", expected="1,190")):
-        checked(lareqa.SUITE.load("en", request).legs[0])
+        checked(lareqa.SUITE.load("en", request).subsets[0])
     monkeypatch.setattr(lareqa, "QUESTIONS", 1)
-    facts = checked(lareqa.SUITE.load("en", request).legs[0])
-    assert (facts["queries"], facts["judgements"], facts["grades"]) == (1, 11, {"1": 11})
+    metadata = checked(lareqa.SUITE.load("en", request).subsets[0])
+    assert (metadata["queries"], metadata["judgements"], metadata["grades"]) == (1, 11, {"1": 11})
 
 
 def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
@@ -98,10 +98,10 @@ def test_mini_data(checked: Checked) -> None:
     names = lareqa.SUITE.task_names("mini")
     assert names == mini.SENTENCE_LANGUAGES
     assert set(names) < set(LANGUAGES)
-    legs = [lareqa.SUITE.load(name, DataRequest("mini")).legs[0] for name in names]
-    assert len({(leg.corpus.id, leg.corpus.items.reader) for leg in legs}) == 1
+    subsets = [lareqa.SUITE.load(name, DataRequest("mini")).subsets[0] for name in names]
+    assert len({(subset.corpus.id, subset.corpus.items.reader) for subset in subsets}) == 1
     raw = next(mini.sentence_answers("en").corpus.read())
-    item = next(legs[0].corpus.items.read())
+    item = next(subsets[0].corpus.items.read())
     assert (item.id, item.text, item.title) == (raw.id, raw.title + raw.text, "")
-    facts = checked(legs[-1])
-    assert facts["judgements"] == 6 * int(str(facts["queries"])) > 0
+    metadata = checked(subsets[-1])
+    assert metadata["judgements"] == 6 * int(str(metadata["queries"])) > 0

@@ -14,7 +14,7 @@ from bench.evaluation.measures.aggregate import macro
 from bench.evaluation.measures.evaluate import evaluate
 from bench.evaluation.measures.specs import parse
 from bench.testing import fields
-from bench.types import DataRequest, Item, Leg, Ranking
+from bench.types import DataRequest, Item, Ranking, Subset
 from suites import mewsli_x
 from tests.conftest import present
 from tests.suites.conftest import Checked, jsonl
@@ -55,9 +55,9 @@ def lay_out(folder: Path, *, without: str = "", ending: str = "") -> Path:
     return folder.parent
 
 
-def content(leg: Leg) -> tuple[list[Item], list[Item], list[tuple[str, str]]]:
-    pairs = [(row.query, row.document) for row in present(leg.qrels).read()]
-    return list(leg.corpus.items.read()), list(leg.queries.read()), pairs
+def content(subset: Subset) -> tuple[list[Item], list[Item], list[tuple[str, str]]]:
+    pairs = [(row.query, row.document) for row in present(subset.qrels).read()]
+    return list(subset.corpus.items.read()), list(subset.queries.read()), pairs
 
 
 def test_the_table_and_the_files() -> None:
@@ -78,12 +78,12 @@ def test_the_table_and_the_files() -> None:
 def test_a_task(tmp_path: Path) -> None:
     """The test mentions of one language over the pool of all."""
     task = mewsli_x.SUITE.load("ro", DataRequest("official", lay_out(tmp_path / "mewsli-x"), offline=True))
-    (leg,) = task.legs
-    assert (task.id, task.data, leg.corpus.id, leg.name) == ("mewsli-x/ro", "official", "mewsli-x", "")
+    (subset,) = task.subsets
+    assert (task.id, task.data, subset.corpus.id, subset.name) == ("mewsli-x/ro", "official", "mewsli-x", "")
     assert task.release == "20220518_6"
-    assert (leg.language, leg.corpus.language, leg.corpus.documents) == ("ro", "", 1_003_893)
-    assert dict(leg.counts) == {"queries": 672, "qrels": 672}
-    assert content(leg) == (
+    assert (subset.language, subset.corpus.language, subset.corpus.documents) == ("ro", "", 1_003_893)
+    assert dict(subset.counts) == {"queries": 672, "qrels": 672}
+    assert content(subset) == (
         [Item("Q1", "Kota.", language="id"), Item("Q2", "Sungai.", language="id")],
         [Item("t1", "Cluj: { Cluj }", language="ro")],
         [("t1", "Q1")],
@@ -95,10 +95,10 @@ def test_dev_is_another_task_over_the_same_pool(tmp_path: Path) -> None:
     request = DataRequest("official", lay_out(tmp_path / "mewsli-x"))
     test, dev = mewsli_x.SUITE.load("ro", request), mewsli_x.BENCHMARK.load_dev("ro", request)
     assert dev.id == "mewsli-x/ro@dev"
-    assert dict(dev.legs[0].counts) == {"queries": 145, "qrels": 145}
-    assert [item.id for item in dev.legs[0].queries.read()] == ["d1"]
-    assert dev.legs[0].corpus.items.reader == test.legs[0].corpus.items.reader
-    assert dev.legs[0].corpus.items.files == test.legs[0].corpus.items.files
+    assert dict(dev.subsets[0].counts) == {"queries": 145, "qrels": 145}
+    assert [item.id for item in dev.subsets[0].queries.read()] == ["d1"]
+    assert dev.subsets[0].corpus.items.reader == test.subsets[0].corpus.items.reader
+    assert dev.subsets[0].corpus.items.files == test.subsets[0].corpus.items.files
 
 
 def test_where_files_may_lie(tmp_path: Path) -> None:
@@ -111,25 +111,31 @@ def test_where_files_may_lie(tmp_path: Path) -> None:
     archive = roots["archive"] / "mewsli-x" / "raw.tar.gz"
     with tarfile.open(archive, "w:gz") as packed:
         packed.add(raw, "raw")
-    legs = {name: mewsli_x.SUITE.load("ro", DataRequest("official", root)).legs[0] for name, root in roots.items()}
-    assert {leg.corpus.items.files[0].name for leg in legs.values()} == {ENTITIES, f"{ENTITIES}.gz", archive.name}
-    assert all(content(leg) == content(legs["plain"]) for leg in legs.values())
+    subsets = {
+        name: mewsli_x.SUITE.load("ro", DataRequest("official", root)).subsets[0] for name, root in roots.items()
+    }
+    assert {subset.corpus.items.files[0].name for subset in subsets.values()} == {
+        ENTITIES,
+        f"{ENTITIES}.gz",
+        archive.name,
+    }
+    assert all(content(subset) == content(subsets["plain"]) for subset in subsets.values())
     beside = archive.parent / ENTITIES
     beside.write_bytes((raw / ENTITIES).read_bytes())
-    leg = mewsli_x.SUITE.load("ro", DataRequest("official", roots["archive"])).legs[0]
-    assert (leg.corpus.items.files, leg.queries.files) == ((beside,), (archive,))
+    subset = mewsli_x.SUITE.load("ro", DataRequest("official", roots["archive"])).subsets[0]
+    assert (subset.corpus.items.files, subset.queries.files) == ((beside,), (archive,))
 
 
 def test_published_counts_are_asserted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: Checked) -> None:
     """Another pool or another number of mentions is refused."""
     request = DataRequest("official", lay_out(tmp_path / "mewsli-x"))
     with pytest.raises(DataError, check=fields(found="2 documents", expected="1,003,893")):
-        checked(mewsli_x.SUITE.load("ro", request).legs[0])
+        checked(mewsli_x.SUITE.load("ro", request).subsets[0])
     monkeypatch.setattr(mewsli_x, "POOL", 2)
     with pytest.raises(DataError, check=fields(found="1 judged queries", expected="672")):
-        checked(mewsli_x.SUITE.load("ro", request).legs[0])
+        checked(mewsli_x.SUITE.load("ro", request).subsets[0])
     monkeypatch.setitem(mewsli_x.LANGUAGES, "ro", {"test": 1})
-    assert checked(mewsli_x.SUITE.load("ro", request).legs[0])["queries"] == 1
+    assert checked(mewsli_x.SUITE.load("ro", request).subsets[0])["queries"] == 1
 
 
 def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
@@ -155,9 +161,9 @@ def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
     for row in rows:
         row["context"]["text"] = ""
     (root / "mewsli-x" / "wikinews_mentions-test.jsonl").write_text(jsonl(*rows))
-    leg = mewsli_x.SUITE.load("ro", DataRequest("official", root)).legs[0]
+    subset = mewsli_x.SUITE.load("ro", DataRequest("official", root)).subsets[0]
     with pytest.raises(DataFaultsError, match=r"test\.jsonl:1: found an article without text, .* get-mewsli-x\.sh"):
-        list(leg.queries.read())
+        list(subset.queries.read())
 
 
 def test_our_average_is_the_official_one() -> None:
@@ -187,14 +193,14 @@ def test_mini_data(checked: Checked) -> None:
     request = DataRequest("mini")
     dev = mewsli_x.BENCHMARK.load_dev("ja", request)
     assert (dev.id, dev.data, dev.release) == ("mini/mewsli-x/ja@dev", "mini", "")
-    legs = [*(mewsli_x.SUITE.load(name, request).legs[0] for name in names), dev.legs[0]]
-    assert len({(leg.corpus.id, leg.corpus.items.reader) for leg in legs}) == 1
-    assert len({leg.queries.reader for leg in legs}) == len(legs)
-    facts = checked(legs[-1])
-    assert facts["queries"] == facts["judgements"] == 60
-    raw, item = next(mini.entities().read()), next(legs[0].corpus.items.read())
+    subsets = [*(mewsli_x.SUITE.load(name, request).subsets[0] for name in names), dev.subsets[0]]
+    assert len({(subset.corpus.id, subset.corpus.items.reader) for subset in subsets}) == 1
+    assert len({subset.queries.reader for subset in subsets}) == len(subsets)
+    metadata = checked(subsets[-1])
+    assert metadata["queries"] == metadata["judgements"] == 60
+    raw, item = next(mini.entities().read()), next(subsets[0].corpus.items.read())
     assert (item.id, item.text, item.title, item.language) == (raw.id, raw.text, "", raw.language)
-    mention, query = next(mini.mentions("en", "test").read()), next(legs[2].queries.read())
+    mention, query = next(mini.mentions("en", "test").read()), next(subsets[2].queries.read())
     words = mention.text[mention.start : mention.end]
     assert query.id == mention.id
     assert query.text.startswith(f"{words}: ")

@@ -55,25 +55,25 @@ def test_a_release(root: Path, checked: Checked, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(dpr, "PASSAGES", 2)
     task = mkqa.SUITE.load("zh_cn", DataRequest("official", root, offline=True))
     assert (task.id, task.data) == ("mkqa/zh_cn", "official")
-    (leg,) = task.legs
-    assert list(leg.queries.read()) == [
+    (subset,) = task.subsets
+    assert list(subset.queries.read()) == [
         Item("-5", '"q-5" - zh_cn?', language="zh"),
         Item("7", '"q7" - zh_cn?', language="zh"),
     ]
-    assert list(present(leg.answers).read()) == [Answers("-5", ("D. Edmunds", "Dave Edmunds")), Answers("7", ("7",))]
-    assert list(leg.corpus.items.read()) == [
+    assert list(present(subset.answers).read()) == [Answers("-5", ("D. Edmunds", "Dave Edmunds")), Answers("7", ("7",))]
+    assert list(subset.corpus.items.read()) == [
         Item("1", '"hear you" - dave edmunds', "the song"),
         Item("2", "seven dwarfs", "i\u0307stanbul"),
     ]
-    assert [item.text for item in present(leg.corpus.texts).read()] == ["“Hear You” – DAVE EDMUNDS", "Seven dwarfs"]
-    assert (leg.language, leg.corpus.language, leg.qrels) == ("zh", "en", None)
-    facts = checked(leg)
-    assert (facts["queries"], facts["unjudged_queries"], facts["answers"]) == (2, 0, 3)
-    swedish = mkqa.SUITE.load("sv", DataRequest("official", root)).legs[0]
-    assert swedish.queries.reader != leg.queries.reader
+    assert [item.text for item in present(subset.corpus.texts).read()] == ["“Hear You” – DAVE EDMUNDS", "Seven dwarfs"]
+    assert (subset.language, subset.corpus.language, subset.qrels) == ("zh", "en", None)
+    metadata = checked(subset)
+    assert (metadata["queries"], metadata["unjudged_queries"], metadata["answers"]) == (2, 0, 3)
+    swedish = mkqa.SUITE.load("sv", DataRequest("official", root)).subsets[0]
+    assert swedish.queries.reader != subset.queries.reader
     assert (present(swedish.answers).reader, swedish.corpus.items.reader) == (
-        present(leg.answers).reader,
-        leg.corpus.items.reader,
+        present(subset.answers).reader,
+        subset.corpus.items.reader,
     )
 
 
@@ -81,16 +81,16 @@ def test_published_counts_and_missing_files(root: Path, checked: Checked, monkey
     """Counts of passages and questions are asserted; without questions nothing is loaded."""
     request = DataRequest("official", root)
     with pytest.raises(DataError, check=fields(found="2 documents", expected="21,015,324")):
-        checked(mkqa.SUITE.load("sv", request).legs[0])
+        checked(mkqa.SUITE.load("sv", request).subsets[0])
     with monkeypatch.context() as patch:
         patch.setattr(dpr, "PASSAGES", 2)
         with pytest.raises(DataError, check=fields(found="2 judged queries", expected="6,619")):
-            checked(mkqa.SUITE.load("sv", request).legs[0])
+            checked(mkqa.SUITE.load("sv", request).subsets[0])
     # Without passages the questions can be read, and a search says why not.
     (root / "dpr-w100" / "psgs_w100.tsv.gz").unlink()
-    leg = mkqa.SUITE.load("sv", DataRequest("official", root)).legs[0]
-    assert len(list(leg.queries.read())) == 2
-    for source in (leg.corpus.items, leg.corpus.texts):
+    subset = mkqa.SUITE.load("sv", DataRequest("official", root)).subsets[0]
+    assert len(list(subset.queries.read())) == 2
+    for source in (subset.corpus.items, subset.corpus.texts):
         assert source is not None
         with pytest.raises(
             UsageError, check=fields(where="psgs_w100.tsv.gz", found="no such file", expected="the 21,015,324 passages")
@@ -105,11 +105,11 @@ def test_published_counts_and_missing_files(root: Path, checked: Checked, monkey
 @pytest.mark.parametrize("name", ["en", "th"])
 def test_mini_data(name: str) -> None:
     """Prepared as the real texts are; every question is answered in an original text."""
-    (leg,) = mkqa.SUITE.load(name, DataRequest("mini")).legs
-    originals, searched = list(present(leg.corpus.texts).read()), list(leg.corpus.items.read())
+    (subset,) = mkqa.SUITE.load(name, DataRequest("mini")).subsets
+    originals, searched = list(present(subset.corpus.texts).read()), list(subset.corpus.items.read())
     assert [item.id for item in originals] == [item.id for item in searched]
     assert all(item.text == item.text.lower() for item in searched)
     assert any(item.text != item.text.lower() for item in originals)
-    for answer in list(present(leg.answers).read())[:5]:
+    for answer in list(present(subset.answers).read())[:5]:
         assert first_hit(answer.strings, (item.text for item in originals))
-    assert {item.language for item in leg.queries.read()} == {name}
+    assert {item.language for item in subset.queries.read()} == {name}

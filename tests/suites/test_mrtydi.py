@@ -12,7 +12,7 @@ from bench.core.errors import DataError, UsageError
 from bench.data import mini
 from bench.data.formats.trec import read_qrels, topics_source
 from bench.testing import fields
-from bench.types import DataRequest, Item, Leg
+from bench.types import DataRequest, Item, Subset
 from suites import mrtydi, mrtydi_v1_0
 from tests.conftest import WriteFile, present, released
 from tests.suites.conftest import Checked, jsonl
@@ -49,9 +49,9 @@ def pack(root: Path) -> Path:
     return root
 
 
-def content(leg: Leg) -> tuple[list[Item], list[Item], list[tuple[str, str, int]]]:
-    rows = [(row.query, row.document, row.grade) for row in present(leg.qrels).read()]
-    return list(leg.corpus.items.read()), list(leg.queries.read()), rows
+def content(subset: Subset) -> tuple[list[Item], list[Item], list[tuple[str, str, int]]]:
+    rows = [(row.query, row.document, row.grade) for row in present(subset.qrels).read()]
+    return list(subset.corpus.items.read()), list(subset.queries.read()), rows
 
 
 def test_the_table_the_files_and_the_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,47 +88,47 @@ def test_the_tarball_gives_what_the_unpacked_release_gives(tmp_path: Path) -> No
     """Title and text are cut apart."""
     unpacked = mrtydi.SUITE.load("sw", DataRequest("official", lay_out(tmp_path / "a"), offline=True))
     packed = mrtydi.SUITE.load("sw", DataRequest("official", pack(tmp_path / "b")))
-    records = content(unpacked.legs[0])
-    assert records == content(packed.legs[0])
+    records = content(unpacked.subsets[0])
+    assert records == content(packed.subsets[0])
     assert records[0][1] == Item("7#1", "Anaishi Mombasa.", "Juma")
     assert records[1][1] == Item("2", "Mvua hunyesha lini?")
     assert records[2] == [("1", "7#1", 1), ("2", "9#0", 1)]
     for task in (unpacked, packed):
         assert (task.id, task.data) == ("mrtydi/sw", "official")
-        (leg,) = task.legs
-        assert leg.language == leg.corpus.language == "sw"
-        assert (leg.corpus.documents, dict(leg.counts)) == (136_689, {"queries": 670, "qrels": 743})
-    assert packed.legs[0].corpus.items.files == (tmp_path / "b" / "mrtydi" / f"{FOLDER}.tar.gz",)
+        (subset,) = task.subsets
+        assert subset.language == subset.corpus.language == "sw"
+        assert (subset.corpus.documents, dict(subset.counts)) == (136_689, {"queries": 670, "qrels": 743})
+    assert packed.subsets[0].corpus.items.files == (tmp_path / "b" / "mrtydi" / f"{FOLDER}.tar.gz",)
 
 
 def test_each_file_is_looked_for_unpacked_first(tmp_path: Path) -> None:
     """The collection may lie in the tarball beside unpacked questions, or unpacked without compression."""
     root = lay_out(pack(tmp_path), without=("collection/docs.jsonl.gz",))
-    leg = mrtydi.leg("sw", "train", DataRequest("official", root))
-    assert leg.corpus.items.files[0].name == f"{FOLDER}.tar.gz"
-    assert leg.queries.files[0].name == "topic.train.tsv"
-    assert [item.text for item in leg.queries.read()] == ["Juma ni nani?"]
-    assert dict(leg.counts) == {"queries": 2_072, "qrels": 2_401}
+    subset = mrtydi.subset("sw", "train", DataRequest("official", root))
+    assert subset.corpus.items.files[0].name == f"{FOLDER}.tar.gz"
+    assert subset.queries.files[0].name == "topic.train.tsv"
+    assert [item.text for item in subset.queries.read()] == ["Juma ni nani?"]
+    assert dict(subset.counts) == {"queries": 2_072, "qrels": 2_401}
     plain = root / "mrtydi" / FOLDER / "collection" / "docs.jsonl"
     plain.parent.mkdir()
     plain.write_bytes(gzip.decompress(FILES["collection/docs.jsonl.gz"]))
-    unpacked = mrtydi.leg("sw", "train", DataRequest("official", root)).corpus.items
+    unpacked = mrtydi.subset("sw", "train", DataRequest("official", root)).corpus.items
     assert unpacked.files == (plain,)
-    assert list(unpacked.read()) == list(leg.corpus.items.read())
+    assert list(unpacked.read()) == list(subset.corpus.items.read())
 
 
 def test_published_counts_are_asserted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: Checked) -> None:
     """A release of another size is refused when it is read; one of the right size passes both stages."""
     request = DataRequest("official", lay_out(tmp_path))
     with pytest.raises(DataError, check=fields(found="3 documents", expected="136,689")):
-        checked(mrtydi.SUITE.load("sw", request).legs[0])
+        checked(mrtydi.SUITE.load("sw", request).subsets[0])
     right = replace(mrtydi.LANGUAGES["sw"], passages=3)
     monkeypatch.setitem(mrtydi.LANGUAGES, "sw", right)
     with pytest.raises(DataError, check=fields(found="2 judged queries", expected="670")):
-        checked(mrtydi.SUITE.load("sw", request).legs[0])
+        checked(mrtydi.SUITE.load("sw", request).subsets[0])
     monkeypatch.setitem(mrtydi.LANGUAGES, "sw", replace(right, counts={"test": (2, 2)}))
-    facts = checked(mrtydi.SUITE.load("sw", request).legs[0])
-    assert (facts["queries"], facts["unjudged_queries"], facts["judgements"]) == (2, 1, 2)
+    metadata = checked(mrtydi.SUITE.load("sw", request).subsets[0])
+    assert (metadata["queries"], metadata["unjudged_queries"], metadata["judgements"]) == (2, 1, 2)
 
 
 def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
@@ -158,17 +158,17 @@ def test_version_1_0_is_not_taken_for_1_1(tmp_path: Path) -> None:
     tarball = tmp_path / "mrtydi" / f"{FOLDER}.tar.gz"
     with tarfile.open(tarball, "w:gz") as archive:
         archive.add(tmp_path / "elsewhere" / "mrtydi" / FOLDER / "qrels.test.txt", "mrtydi-v1.0-swahili/qrels.test.txt")
-    leg = mrtydi.SUITE.load("sw", DataRequest("official", tmp_path)).legs[0]
+    subset = mrtydi.SUITE.load("sw", DataRequest("official", tmp_path)).subsets[0]
     with pytest.raises(
         DataError, match=r"no such file in the archive \(it holds mrtydi-v1\.0-swahili/qrels\.test\.txt"
     ):
-        list(present(leg.qrels).read())
+        list(present(subset.qrels).read())
 
 
 def test_mini_data() -> None:
     """No question is asked in two splits."""
-    legs = [mrtydi.mini_leg("sw", split, mini.variant("default")) for split in ("test", "train")]
-    tested, trained = ({item.text for item in leg.queries.read()} for leg in legs)
+    subsets = [mrtydi.mini_subset("sw", split, mini.variant("default")) for split in ("test", "train")]
+    tested, trained = ({item.text for item in subset.queries.read()} for subset in subsets)
     assert not tested & trained
 
 
@@ -188,10 +188,10 @@ def test_the_released_questions_and_judgements(name: str) -> None:
 def test_version_1_0_has_ids_and_records_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ids, readers and the recorded release differ from v1.1's; counts are those of the table."""
     task = mrtydi_v1_0.SUITE.load("sw", DataRequest("official"))
-    (leg,) = task.legs
-    assert (task.id, task.release, leg.corpus.id) == ("mrtydi-v1-0/sw", "v1.0", "mrtydi-v1-0/sw")
-    assert (leg.counts, leg.corpus.documents) == ({"queries": 670, "qrels": 743}, 136_689)
-    sources = (leg.queries, present(leg.qrels), leg.corpus.items)
+    (subset,) = task.subsets
+    assert (task.id, task.release, subset.corpus.id) == ("mrtydi-v1-0/sw", "v1.0", "mrtydi-v1-0/sw")
+    assert (subset.counts, subset.corpus.documents) == ({"queries": 670, "qrels": 743}, 136_689)
+    sources = (subset.queries, present(subset.qrels), subset.corpus.items)
     assert all(":mr-tydi/sw/test:" in source.reader for source in sources)
     assert mrtydi_v1_0.BENCHMARK.load_dev("sw", DataRequest("official")).id == "mrtydi-v1-0/sw@dev"
     members = {member for macro in mrtydi_v1_0.SUITE.macros for member in macro.members}

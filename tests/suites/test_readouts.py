@@ -33,7 +33,7 @@ def test_tatoeba_of_24_layers_and_mini_texts_of_mkqa(plugins: Plugins) -> None:
     mkqa = plugins.suite("mkqa")
     task = mkqa.load(mkqa.task_names("mini")[0], DataRequest("mini"))
     assert present(task.readout).lowercase is None
-    (leg,) = task.legs
-    for source in (leg.queries, leg.corpus.items):
+    (subset,) = task.subsets
+    for source in (subset.queries, subset.corpus.items):
         texts = [item.title + item.text for item in source.read()]
         assert texts == [text.lower() for text in texts]

@@ -69,18 +69,18 @@ def test_the_tables_add_up_to_the_kit_s_counts() -> None:
 def test_each_says_what_it_is(suite: Suite) -> None:
     """A benchmark that it stands for, its mark in the card, official data alone, an average over its tasks."""
     real = {"mrtydi", "xor-retrieve", "mkqa", "mewsli-x", "askubuntu"}
-    assert suite.stands_for in real
+    assert suite.proxy_for in real
     assert suite.name not in real
-    assert (suite.data, suite.folder, suite.settings[:2]) == (("official",), None, ("unsupervised", "english"))
-    assert set(suite.settings[1:]) == set(suite.recipes)
+    assert (suite.data, suite.folder, suite.regimes[:2]) == (("official",), None, ("unsupervised", "english"))
+    assert set(suite.regimes[1:]) == set(suite.recipes)
     card = suite.card()
-    assert f"**A substitute for {suite.stands_for}: not comparable with published numbers.**" in card
+    assert f"**A substitute for {suite.proxy_for}: not comparable with published numbers.**" in card
     assert "## Licence" in card
     for name in suite.task_names("official"):
         assert f"\n| {name} | " in card
     (average,) = suite.macros
     unaveraged = {f"{suite.name}/{name}" for name in suite.task_names("official")} - set(average.members)
-    assert unaveraged == ({f"{suite.name}/english"} if suite.stands_for == "xor-retrieve" else set())
+    assert unaveraged == ({f"{suite.name}/english"} if suite.proxy_for == "xor-retrieve" else set())
     assert suite.task_names("mini") == ()
 
 
@@ -92,16 +92,16 @@ def test_a_pool_a_language(tmp_path: Path, checked: Checked) -> None:
     task = mrtydi.GOLDP.benchmark().load("sw", request)
     assert (task.id, task.data, task.measures, task.tie) == ("mrtydi-goldp/sw", "official", ("RR@100", "R@100"), "trec")
     assert (task.depth, scorers(task), task.similarity, task.release) == (100, ("mrtydi-ccp",), None, "")
-    (leg,) = task.legs
-    assert (leg.corpus.id, leg.corpus.language, leg.language) == ("mrtydi-goldp/sw", "sw", "sw")
+    (subset,) = task.subsets
+    assert (subset.corpus.id, subset.corpus.language, subset.language) == ("mrtydi-goldp/sw", "sw", "sw")
     with pytest.raises(DataError, check=fields(found="2 documents", expected="1,981", hint="not the published mrtydi")):
-        checked(leg)
+        checked(subset)
     tiny = counted(mrtydi.GOLDP, "sw", 2, test=(2, 2), dev=(1, 1), train=(3, 3))
-    facts = checked(tiny.benchmark().load("sw", request).legs[0])
-    assert (facts["queries"], facts["unjudged_queries"], facts["judgements"]) == (2, 2, 2)
+    counts = checked(tiny.benchmark().load("sw", request).subsets[0])
+    assert (counts["queries"], counts["unjudged_queries"], counts["judgements"]) == (2, 2, 2)
     dev = tiny.benchmark().load_dev("sw", request)
     assert (dev.id, dev.official) == ("mrtydi-goldp/sw@dev", ())
-    assert checked(dev.legs[0])["queries"] == 1
+    assert checked(dev.subsets[0])["queries"] == 1
     with pytest.raises(DataError, check=fields(found="1 judged queries", expected="3")):
         checked(tiny.find("sw", "train", request))
 
@@ -114,12 +114,12 @@ def test_one_english_pool(tmp_path: Path, checked: Checked) -> None:
         mkqa.QUESTIONS.benchmark().load(name, DataRequest("official", tmp_path)) for name in ("ar", "zh_cn")
     )
     assert (arabic.measures, arabic.tie, arabic.similarity) == (("RR@10", "accuracy", "R@100"), "list", "dot")
-    legs = [task.legs[0] for task in (arabic, chinese)]
-    assert [(leg.language, leg.corpus.language) for leg in legs] == [("ar", "en"), ("zh", "en")]
-    assert {leg.corpus.id for leg in legs} == {"mkqa-questions/english"}
-    assert len({leg.corpus.items.reader for leg in legs}) == 1  # with the same bytes, the same key
+    subsets = [task.subsets[0] for task in (arabic, chinese)]
+    assert [(subset.language, subset.corpus.language) for subset in subsets] == [("ar", "en"), ("zh", "en")]
+    assert {subset.corpus.id for subset in subsets} == {"mkqa-questions/english"}
+    assert len({subset.corpus.items.reader for subset in subsets}) == 1  # with the same bytes, the same key
     tiny = counted(mkqa.QUESTIONS, "ar", 2, test=(1, 1))
-    assert checked(tiny.benchmark().load("ar", DataRequest("official", tmp_path)).legs[0])["queries"] == 1
+    assert checked(tiny.benchmark().load("ar", DataRequest("official", tmp_path)).subsets[0])["queries"] == 1
     lay_out(tmp_path / "mlqa-article-linking" / "hi", {"test-1": {"lang": "hi"}})
     task = mewsli_x.ARTICLES.benchmark().load("hi", DataRequest("official", tmp_path))
     assert (task.measures, task.tie, task.depth, task.similarity) == (("AP@20", "accuracy"), "list", 20, "cos")
@@ -137,16 +137,16 @@ def test_languages_together_judged_in_two_ways(tmp_path: Path, checked: Checked)
     assert (task.measures, task.tie, task.depth) == (("R@2kt", "R@5kt", "RR@100"), "list", 100)
     assert (scorers(task), task.similarity) == (("xor-asked",), None)
     tiny = counted(counted(xor.AFRIQA, "bem", 2, test=(1, 1), dev=(1, 1)), "english", 2, test=(2, 2))
-    (leg,) = tiny.benchmark().load("bem", request).legs
-    assert list(present(leg.answers).read()) == [Answers("test-bem", ("yes bem",))]
-    assert (leg.corpus.id, leg.corpus.language, leg.language) == ("xor-afriqa-en", "en", "bem")
-    facts = checked(leg)
-    assert (facts["queries"], facts["judgements"], facts["answers"]) == (1, 1, 1)
-    assert checked(tiny.benchmark().load_dev("bem", request).legs[0])["answers"] == 1
-    (upper,) = tiny.benchmark().load("english", request).legs
+    (subset,) = tiny.benchmark().load("bem", request).subsets
+    assert list(present(subset.answers).read()) == [Answers("test-bem", ("yes bem",))]
+    assert (subset.corpus.id, subset.corpus.language, subset.language) == ("xor-afriqa-en", "en", "bem")
+    counts = checked(subset)
+    assert (counts["queries"], counts["judgements"], counts["answers"]) == (1, 1, 1)
+    assert checked(tiny.benchmark().load_dev("bem", request).subsets[0])["answers"] == 1
+    (upper,) = tiny.benchmark().load("english", request).subsets
     assert Item("test-zul", "English zul", language="en") in list(upper.queries.read())
-    facts = checked(upper)
-    assert (facts["queries"], facts["answers"], upper.language) == (2, 2, "en")
+    counts = checked(upper)
+    assert (counts["queries"], counts["answers"], upper.language) == (2, 2, "en")
     assert tiny.suite().dev_names is not None
     with pytest.raises(UsageError, match=r"no task of xor-afriqa-en 'english'\. There are: bem, hau"):
         xor.AFRIQA.benchmark().load_dev("english", request)
@@ -161,9 +161,9 @@ def test_candidate_lists(tmp_path: Path, write: WriteFile, checked: Checked) -> 
     task = askubuntu.DUPLICATES.benchmark().load("test", request)
     assert (task.measures, task.tie, task.depth) == (("AP", "RR", "P@1", "P@5"), "list", 20)
     assert (scorers(task), task.similarity) == (("askubuntu",), "cos")
-    (leg,) = counted(askubuntu.DUPLICATES, "test", 3, test=(1, 1)).benchmark().load("test", request).legs
-    facts = checked(leg)
-    assert (facts["queries"], facts["unjudged_queries"], facts["candidates"]) == (1, 1, 2)
+    (subset,) = counted(askubuntu.DUPLICATES, "test", 3, test=(1, 1)).benchmark().load("test", request).subsets
+    counts = checked(subset)
+    assert (counts["queries"], counts["unjudged_queries"], counts["candidates"]) == (1, 1, 2)
     lists.unlink()
     with pytest.raises(UsageError, check=fields(where=str(lists), found="no such file", expected="a line of query")):
         askubuntu.DUPLICATES.benchmark().load("test", request)
@@ -211,15 +211,15 @@ def test_the_real_files(name: str, checked: Checked) -> None:
     substitute, request = SUBSTITUTES[name], DataRequest("official", released(name))
     for part in substitute.parts:
         for split, counts in part.counts.items():
-            leg = substitute.find(part.name, split, request)
-            rows = list(present(leg.qrels).read())
+            subset = substitute.find(part.name, split, request)
+            rows = list(present(subset.qrels).read())
             assert (len({row.query for row in rows}), len(rows)) == counts
-            if leg.answers is not None:
-                accepted = list(leg.answers.read())
+            if subset.answers is not None:
+                accepted = list(subset.answers.read())
                 assert {row.query for row in accepted} == {row.query for row in rows}
                 strings = {string for row in accepted for string in row.strings}
                 assert not strings & {"yes", "no", ""}  # XOR-Retrieve would not count them
     for part in substitute.parts[:: max(1, len(substitute.parts) - 1)]:
-        facts = checked(substitute.find(part.name, "test", request))
-        assert facts["unknown_documents"] == 0
-        assert (facts["queries"], facts["judgements"]) == part.counts["test"]
+        metadata = checked(substitute.find(part.name, "test", request))
+        assert metadata["unknown_documents"] == 0
+        assert (metadata["queries"], metadata["judgements"]) == part.counts["test"]

@@ -44,7 +44,7 @@ def test_the_pairs_and_their_files() -> None:
     assert len(names) == 15
     assert len({code for pair in tatoeba_pairs.PAIRS for code in pair}) == 16
     assert names[:2] == ("deu-ell", "deu-ita")
-    assert tatoeba_pairs.SUITE.stands_for == "tatoeba"
+    assert tatoeba_pairs.SUITE.proxy_for == "tatoeba"
 
 
 def test_the_published_averages() -> None:
@@ -53,9 +53,9 @@ def test_the_published_averages() -> None:
     both = {"Avg. (14)": 14, "Avg. (112)": 112, "Avg. (36)": 36, "Avg. (41)": 41, "Avg. (13)": 13}
     assert sizes == both | {"XTREME (36)": 36, "XTREME-R (41)": 41}
     everything = {f"tatoeba/{name}" for name in tatoeba.PAIRS}
-    legs = {f"tatoeba/{name}:eng-{pair.code}" for name, pair in tatoeba.PAIRS.items()}
+    subsets = {f"tatoeba/{name}:eng-{pair.code}" for name, pair in tatoeba.PAIRS.items()}
     for average in tatoeba.SUITE.macros:
-        assert set(average.members) <= (everything if average.name in both else legs)
+        assert set(average.members) <= (everything if average.name in both else subsets)
     first = tatoeba.SUITE.macros[0]
     assert macro(first, dict.fromkeys(everything, 0.25)) == 0.25
     assert "tatoeba/swh-eng" in first.members
@@ -68,12 +68,12 @@ def test_the_published_averages() -> None:
         assert [tatoeba.PAIRS[f"{code}-eng"].language for code in codes] == printed.split()
 
 
-def test_a_pair_has_two_legs(tmp_path: Path) -> None:
+def test_a_pair_has_two_subsets(tmp_path: Path) -> None:
     """Either side asks the other; ids are line numbers."""
     root = lay_out(tmp_path, "fra", ["un", "deux"], ["one", "two"])
     task = tatoeba.SUITE.load("fra-eng", DataRequest("official", root))
     assert task.id == "tatoeba/fra-eng"
-    forward, back = task.legs
+    forward, back = task.subsets
     assert (forward.name, forward.language, forward.corpus.language) == ("fra-eng", "fr", "en")
     assert (back.name, back.language, back.corpus.language) == ("eng-fra", "en", "fr")
     assert list(forward.queries.read()) == list(back.corpus.items.read()) == [Item("0", "un"), Item("1", "deux")]
@@ -86,7 +86,7 @@ def test_a_pair_has_two_legs(tmp_path: Path) -> None:
 def test_sizes_are_asserted_and_missing_files_named(tmp_path: Path, checked: Checked) -> None:
     """Both sides must have the published number of lines; a missing file is named, and whence it comes."""
     root = lay_out(tmp_path, "swg", ["a"] * 112, ["b"] * 111)
-    forward, back = tatoeba.SUITE.load("swg-eng", DataRequest("official", root)).legs
+    forward, back = tatoeba.SUITE.load("swg-eng", DataRequest("official", root)).subsets
     with pytest.raises(DataError, check=fields(where=".eng", found="111 documents", expected="112")):
         checked(forward)
     with pytest.raises(DataError, check=fields(found="111 judged queries", expected="112")):
@@ -100,30 +100,30 @@ def test_sizes_are_asserted_and_missing_files_named(tmp_path: Path, checked: Che
 
 
 def test_mini_data(checked: Checked) -> None:
-    """The embedded world's languages beside English, each with two legs."""
+    """The embedded world's languages beside English, each with two subsets."""
     names = tatoeba.SUITE.task_names("mini")
     languages = [tatoeba.PAIRS[name].language for name in names]
     assert sorted([*languages, "en"]) == sorted(mini.LANGUAGES)
     task = tatoeba.SUITE.load("swh-eng", DataRequest("mini"))
-    assert [leg.name for leg in task.legs] == ["swh-eng", "eng-swh"]
+    assert [subset.name for subset in task.subsets] == ["swh-eng", "eng-swh"]
     foreign, english = mini.bitext("sw")
-    forward, back = task.legs
+    forward, back = task.subsets
     for source in (forward.queries, back.corpus.items):
         assert [item.text for item in source.read()] == foreign
     for source in (back.queries, forward.corpus.items):
         assert [item.text for item in source.read()] == english
     assert (forward.language, forward.corpus.language) == (back.corpus.language, back.language) == ("sw", "en")
     assert checked(forward)["judgements"] == len(foreign)
-    assert len({source.reader for leg in task.legs for source in leg.sources}) == 3
+    assert len({source.reader for subset in task.subsets for source in subset.sources}) == 3
 
 
 def test_the_released_files() -> None:
-    """112 pairs, 88,877 sentence pairs, and every leg reads as many as the table says."""
+    """112 pairs, 88,877 sentence pairs, and every subset reads as many as the table says."""
     folder, total = released("tatoeba"), 0
     for name in tatoeba.SUITE.task_names("official"):
-        for leg in tatoeba.SUITE.load(name, DataRequest("official", folder)).legs:
-            counts = [sum(1 for _ in source.read()) for source in leg.sources]
-            assert counts == [leg.corpus.documents] * 3, f"{name} {leg.name}"
+        for subset in tatoeba.SUITE.load(name, DataRequest("official", folder)).subsets:
+            counts = [sum(1 for _ in source.read()) for source in subset.sources]
+            assert counts == [subset.corpus.documents] * 3, f"{name} {subset.name}"
             total += counts[0]
     assert total == 2 * 88_877
 
@@ -150,7 +150,7 @@ def test_drawn_by_its_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         tatoeba_pairs.SUITE.load("cmn-jpn", request)
     assert tatoeba_pairs.main([str(tmp_path)]) == 0
     assert "cmn-jpn: 1 sentence pairs" in capsys.readouterr().out
-    forward, back = tatoeba_pairs.SUITE.load("cmn-jpn", request).legs
+    forward, back = tatoeba_pairs.SUITE.load("cmn-jpn", request).subsets
     assert (forward.name, forward.language, forward.corpus.language) == ("cmn-jpn", "zh", "ja")
     assert back.name == "jpn-cmn"
     assert [item.text for item in forward.corpus.items.read()] == ["sentence in jpn"]

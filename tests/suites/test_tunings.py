@@ -10,7 +10,7 @@ from bench.data import mini
 from bench.data.pairs import dev_of
 from bench.plugins import load
 from bench.training.fine_tuning_config import FineTuningConfig
-from bench.types import DataRequest, FineTuning, Source, TrainingPair
+from bench.types import DataRequest, FineTuneStep, Source, TrainingPair
 from suites import beir, tunings
 from suites.beir import TRAIN
 from tests.conftest import WriteFile, present
@@ -114,7 +114,7 @@ def test_few_shot(write: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_every_suite_offers_the_pairs_at_hand() -> None:
     """Whoever has an English setting can be tuned on the data kit's English pairs."""
     plugins = load()
-    offering = {name for name in plugins.suites if "english" in plugins.suite(name).settings}
+    offering = {name for name in plugins.suites if "english" in plugins.suite(name).regimes}
     assert {"mrtydi-goldp", "xor-mlqa-en", "lareqa", "beir", "mewsli-x"} <= offering
     assert {name for name in offering if "supervised-en" in plugins.suite(name).recipes["english"]} == offering
 
@@ -129,7 +129,7 @@ RECIPES = [
 
 
 @pytest.mark.parametrize(("suite", "setting", "name", "at", "stage"), RECIPES)
-def test_printed_values_are_settings(suite: str, setting: str, name: str, at: int, stage: FineTuning) -> None:
+def test_printed_values_are_settings(suite: str, setting: str, name: str, at: int, stage: FineTuneStep) -> None:
     """Names, types and limits are those of `tune.*`; where it comes from is said."""
     FineTuningConfig(**stage.values)
     assert stage.source

@@ -7,7 +7,7 @@ import pytest
 
 from bench.core.errors import DataError, DataFaultsError, UsageError
 from bench.testing import fields
-from bench.types import Answers, Corpus, DataRequest, Item, Leg, Source
+from bench.types import Answers, Corpus, DataRequest, Item, Source, Subset
 from suites import xor_retrieve
 from tests.conftest import present, released
 from tests.suites.conftest import Checked, jsonl
@@ -40,8 +40,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(xor_retrieve.LANGUAGES, "ar", xor_retrieve.Language(1, 1, 1))
 
 
-def answers_of(leg: Leg) -> list[Answers]:
-    return list(present(leg.answers).read())
+def answers_of(subset: Subset) -> list[Answers]:
+    return list(present(subset.answers).read())
 
 
 def test_the_table_and_the_files() -> None:
@@ -69,47 +69,51 @@ def test_a_release(tmp_path: Path, checked: Checked) -> None:
     """Counted questions alone are judged."""
     task = xor_retrieve.SUITE.load("te", DataRequest("official", lay_out(tmp_path), offline=True))
     assert (task.id, task.data, task.release) == ("xor-retrieve/te", "official", "v1.1")
-    (leg,) = task.legs
-    assert [item.text for item in leg.queries.read()] == ["ఒరెగాన్?", "అవునా?"]
-    assert answers_of(leg) == [Answers("7", ("Portland", "Portland"))]
-    assert (leg.qrels, leg.language, leg.corpus.language) == (None, "te", "en")
-    assert (leg.corpus.id, leg.corpus.documents, leg.corpus.texts) == ("xor-retrieve/enwiki-20190201", None, None)
-    assert next(iter(leg.corpus.items.read())) == Item("1", 'The "Rose City" is Portland.', "Portland")
-    facts = checked(leg)
-    assert (facts["queries"], facts["unjudged_queries"], facts["answers"]) == (1, 1, 2)
-    arabic = xor_retrieve.SUITE.load("ar", DataRequest("official", tmp_path)).legs[0]
+    (subset,) = task.subsets
+    assert [item.text for item in subset.queries.read()] == ["ఒరెగాన్?", "అవునా?"]
+    assert answers_of(subset) == [Answers("7", ("Portland", "Portland"))]
+    assert (subset.qrels, subset.language, subset.corpus.language) == (None, "te", "en")
+    assert (subset.corpus.id, subset.corpus.documents, subset.corpus.texts) == (
+        "xor-retrieve/enwiki-20190201",
+        None,
+        None,
+    )
+    assert next(iter(subset.corpus.items.read())) == Item("1", 'The "Rose City" is Portland.', "Portland")
+    metadata = checked(subset)
+    assert (metadata["queries"], metadata["unjudged_queries"], metadata["answers"]) == (1, 1, 2)
+    arabic = xor_retrieve.SUITE.load("ar", DataRequest("official", tmp_path)).subsets[0]
     assert answers_of(arabic) == [Answers("9", ("Hood",))]
-    assert arabic.corpus.items.files == leg.corpus.items.files
-    assert arabic.corpus.items.reader == leg.corpus.items.reader
+    assert arabic.corpus.items.files == subset.corpus.items.files
+    assert arabic.corpus.items.reader == subset.corpus.items.reader
 
 
 @pytest.mark.usefixtures("small")
 def test_questions_to_train_on(tmp_path: Path) -> None:
     """The training file is read by the same rules, also where only it is there."""
-    leg = xor_retrieve.leg("ar", "train", DataRequest("official", lay_out(tmp_path, "train")))
-    assert [(item.id, item.language) for item in leg.queries.read()] == [("9", "ar")]
-    assert dict(leg.counts) == {"queries": 1}
+    subset = xor_retrieve.subset("ar", "train", DataRequest("official", lay_out(tmp_path, "train")))
+    assert [(item.id, item.language) for item in subset.queries.read()] == [("9", "ar")]
+    assert dict(subset.counts) == {"queries": 1}
     (tmp_path / xor_retrieve.SPLITS["train"].path).rename(tmp_path / xor_retrieve.SPLITS["dev"].path)
     with pytest.raises(DataFaultsError, match=r"found a question of split 'train', expected one of 'dev'"):
-        list(xor_retrieve.leg("ar", "dev", DataRequest("official", tmp_path)).queries.read())
+        list(xor_retrieve.subset("ar", "dev", DataRequest("official", tmp_path)).queries.read())
 
 
 def test_published_counts_and_missing_files(tmp_path: Path, checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file with other rows is refused, and so is a language with another number of counted questions."""
     request = DataRequest("official", lay_out(tmp_path))
     with pytest.raises(DataError, check=fields(found="3 questions", expected="2,110")):
-        checked(xor_retrieve.SUITE.load("te", request).legs[0])
+        checked(xor_retrieve.SUITE.load("te", request).subsets[0])
     with monkeypatch.context() as patch:
         patch.setitem(xor_retrieve.ROWS, "dev", 3)
         with pytest.raises(DataError, check=fields(found="1 judged queries", expected="238")):
-            checked(xor_retrieve.SUITE.load("te", request).legs[0])
+            checked(xor_retrieve.SUITE.load("te", request).subsets[0])
     # Without questions nothing is loaded; without passages the questions can be read, and a search says why not.
     (tmp_path / "xor-retrieve" / "enwiki_20190201_w100.tsv").unlink()
-    leg = xor_retrieve.SUITE.load("te", DataRequest("official", tmp_path)).legs[0]
+    subset = xor_retrieve.SUITE.load("te", DataRequest("official", tmp_path)).subsets[0]
     place = tmp_path / "xor-retrieve"
     hint = "the suites xor-mlqa-en and xor-afriqa-en ask the same kind of question over smaller English pools"
     with pytest.raises(UsageError, check=fields(where=f"{place}/enwiki_20190201_w100.tsv", hint=hint)):
-        list(leg.corpus.items.read())
+        list(subset.corpus.items.read())
     (place / "xor_dev_retrieve_eng_span_v1_1.jsonl").unlink()
     hint = f"fetch {xor_retrieve.URL}/xor_dev_retrieve_eng_span_v1_1.jsonl (426,987 bytes, sha256 cfe569e4c6d3539c"
     with pytest.raises(UsageError, check=fields(expected="the 2,110 questions of dev in 7 languages", hint=hint)):
@@ -119,16 +123,16 @@ def test_published_counts_and_missing_files(tmp_path: Path, checked: Checked, mo
 @pytest.mark.parametrize("name", ["ar", "te"])
 def test_mini_data(name: str) -> None:
     """Every question is answered in an English passage as the answer is written, and does not say it itself."""
-    (leg,) = xor_retrieve.SUITE.load(name, DataRequest("mini")).legs
-    texts = [item.text for item in leg.corpus.items.read()]
-    questions = {item.id: item for item in leg.queries.read()}
-    for row in answers_of(leg):
+    (subset,) = xor_retrieve.SUITE.load(name, DataRequest("mini")).subsets
+    texts = [item.text for item in subset.corpus.items.read()]
+    questions = {item.id: item for item in subset.queries.read()}
+    for row in answers_of(subset):
         assert any(answer in text for answer in row.strings for text in texts)
         assert not any(answer in questions[row.query].text for answer in row.strings)
     assert {item.language for item in questions.values()} == {name}
-    korean = xor_retrieve.SUITE.load("ko", DataRequest("mini")).legs[0]
-    assert korean.corpus.items.reader == leg.corpus.items.reader
-    assert korean.queries.reader != leg.queries.reader
+    korean = xor_retrieve.SUITE.load("ko", DataRequest("mini")).subsets[0]
+    assert korean.corpus.items.reader == subset.corpus.items.reader
+    assert korean.queries.reader != subset.queries.reader
 
 
 @pytest.mark.parametrize("split", xor_retrieve.SPLITS)
@@ -138,10 +142,10 @@ def test_the_released_questions(split: str, checked: Checked) -> None:
     corpus = Corpus("one", Source("one", "test/1", (), lambda: iter([Item("1", "a passage")])))
     all_ids: set[str] = set()
     for name, language in xor_retrieve.LANGUAGES.items():
-        leg = replace(xor_retrieve.leg(name, split, DataRequest("official", root)), corpus=corpus)
-        facts = checked(leg)
-        assert facts["queries"] == (language.counted if split == "dev" else language.train)
-        question_ids = {item.id for item in leg.queries.read()}
+        subset = replace(xor_retrieve.subset(name, split, DataRequest("official", root)), corpus=corpus)
+        metadata = checked(subset)
+        assert metadata["queries"] == (language.counted if split == "dev" else language.train)
+        question_ids = {item.id for item in subset.queries.read()}
         assert not question_ids & all_ids
         all_ids |= question_ids
         if split == "dev":

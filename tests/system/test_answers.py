@@ -20,7 +20,7 @@ from bench.store.graph import NullListener
 from bench.store.store import Store
 from bench.studies.external import External, score_against_task
 from bench.testing import fields
-from bench.types import Answers, Corpus, DataRequest, Item, Judgement, Leg, Source, Suite, Task
+from bench.types import Answers, Corpus, DataRequest, Item, Judgement, Source, Subset, Suite, Task
 from leaderboard.submissions.validate import validate
 from suites.scorers import OFFICIAL
 from tests.conftest import plugin
@@ -39,7 +39,7 @@ def _source(name: str, *records: Any) -> Source[Any]:
     return Source(name, f"test-{hash(records)}/1", (), lambda: iter(records))
 
 
-LEG = Leg(
+SUBSET = Subset(
     "",
     _source("queries", *QUERIES),
     None,
@@ -51,18 +51,18 @@ LEG = Leg(
 MEASURES = ("answer-R@1", "answer-R@2", "R@1kt", "R@5kt")
 
 
-def _plugins(leg: Leg = LEG, measures: tuple[str, ...] = MEASURES, scorer: str = "xor-asked") -> Plugins:
+def _plugins(subset: Subset = SUBSET, measures: tuple[str, ...] = MEASURES, scorer: str = "xor-asked") -> Plugins:
     """What is installed, and a suite of one task with dev questions."""
 
     def task(name: str, _: DataRequest) -> Task:
-        return Task(f"mini/toy/{name}", "mini", (leg,), measures, "list", official=(OFFICIAL[scorer],), release="v9")
+        return Task(f"mini/toy/{name}", "mini", (subset,), measures, "list", official=(OFFICIAL[scorer],), release="v9")
 
     def dev(name: str, request: DataRequest) -> Task:
         return replace(task(name, request), id=f"mini/toy/{name}@dev", official=())
 
     suite = Suite(
         *("toy", "1", "Toy", "A toy.", "Nobody.", "None."),
-        settings=("unsupervised",),
+        regimes=("unsupervised",),
         data=("mini",),
         task_names=lambda _: ("t",),
         load=task,
@@ -89,7 +89,7 @@ def test_answers_are_looked_for_in_the_originals(tmp_path: Path) -> None:
     entry = outcome.published[0].content["tasks"]["mini/toy/t"][""]
     assert entry["release"] == "v9"
     assert "nltk" in entry["libraries"]["tokeniser"]
-    assert entry["facts"]["read"]["answers"] == 3
+    assert entry["metadata"]["read"]["answers"] == 3
     table = outcome.published[0].path.parent / "per-query" / "mini" / "toy" / "t.json.gz"
     values = json.loads(gzip.decompress(table.read_bytes()))
     assert values["queries"] == ["q2", "q1"]
@@ -155,7 +155,7 @@ def test_other_tokens_than_the_official_ones_are_marked(
     assert list(scored_run.notices) == notices
 
 
-SILENT = replace(LEG, queries=_source("silent", Item("q1", "wall"), Item("q2", "zzz")))
+SILENT = replace(SUBSET, queries=_source("silent", Item("q1", "wall"), Item("q2", "zzz")))
 """BM25 finds nothing for q2."""
 
 
@@ -189,26 +189,26 @@ def test_a_question_that_found_nothing_is_a_miss(tmp_path: Path, scored: Any) ->
 
 def test_an_official_mean_over_fewer_queries_says_so(tmp_path: Path) -> None:
     """BEIR's leaves out who found nothing: 1 over one query of two, where ours counts 0 for the other."""
-    leg = replace(SILENT, answers=None, qrels=_source("qrels", Judgement("q1", "a", 1), Judgement("q2", "c", 1)))
-    outcome = _run(tmp_path, _plugins(leg, ("nDCG@10",), "beir"))
+    subset = replace(SILENT, answers=None, qrels=_source("qrels", Judgement("q1", "a", 1), Judgement("q2", "c", 1)))
+    outcome = _run(tmp_path, _plugins(subset, ("nDCG@10",), "beir"))
     (row,) = outcome.rows
     assert (row["measures"], row["official"]["NDCG@10 (BEIR)"]) == ({"nDCG@10": 0.5}, 1.0)
-    assert set(row["over"].values()) == {1}
-    assert set(row["over"]) == set(row["official"])
+    assert set(row["official_queries"].values()) == {1}
+    assert set(row["official_queries"]) == set(row["official"])
     entry = outcome.published[0].content["tasks"]["mini/toy/t"][""]
-    assert (entry["over"], entry["queries"]) == (row["over"], 2)
+    assert (entry["official_queries"], entry["queries"]) == (row["official_queries"], 2)
 
 
 def test_documents_and_answers_judge_the_same_queries(tmp_path: Path, scored: Any) -> None:
     """Both kinds of measures stand in one table; a query that only one of them judges is refused."""
     both = (Judgement("q1", "a", 1), Judgement("q2", "c", 1))
-    leg = replace(LEG, qrels=_source("qrels", *both))
-    (row,) = _run(tmp_path, _plugins(leg, ("RR@10", "answer-R@1"))).rows
+    subset = replace(SUBSET, qrels=_source("qrels", *both))
+    (row,) = _run(tmp_path, _plugins(subset, ("RR@10", "answer-R@1"))).rows
     assert row["measures"] == {"RR@10": 1.0, "answer-R@1": 0.5}
-    half = replace(LEG, qrels=_source("qrels", *both[:1]))
+    half = replace(SUBSET, qrels=_source("qrels", *both[:1]))
     with pytest.raises(DataError, match="query 'q2' judged by answers alone"):
         _run(tmp_path, _plugins(half, ("RR@10", "answer-R@1")))
-    stranger = replace(LEG, answers=_source("answers", Answers("q9", ("x",))))
+    stranger = replace(SUBSET, answers=_source("answers", Answers("q9", ("x",))))
     with pytest.raises(DataError, match="answers of query 'q9'"):
         _run(tmp_path, _plugins(stranger))
 
@@ -217,9 +217,9 @@ def test_measures_that_nothing_can_judge_are_refused(scored: Any) -> None:
     """Answers where only documents are judged, and the other way round."""
     with pytest.raises(UsageError, match="no judgements"):
         scored("q1 Q0 a 1 2.0 x\n", measures="RR@10")
-    plugins = _plugins(replace(LEG, answers=None, qrels=_source("qrels", Judgement("q1", "a", 1)), counts={}))
+    plugins = _plugins(replace(SUBSET, answers=None, qrels=_source("qrels", Judgement("q1", "a", 1)), counts={}))
     with pytest.raises(UsageError, match="looks for answers"):
         scored("q1 Q0 a 1 2.0 x\n", plugins, measures="answer-R@1")
     # An empty answer stands in every text, as the official scorers have it; a query that the run misses still counts 0.
-    plugins = _plugins(replace(LEG, answers=_source("answers", Answers("q1", ("",)), Answers("q2", ("",)))))
+    plugins = _plugins(replace(SUBSET, answers=_source("answers", Answers("q1", ("",)), Answers("q2", ("",)))))
     assert scored("q1 Q0 a 1 2.0 x\n", plugins).means["R@1kt"] == 0.5

@@ -163,7 +163,7 @@ def test_from_nothing_to_a_run(toy: Toy) -> None:
     assert [file["held_against"] for file in checked["files"]] == ["sha256", "md5"]
     unchecked = "1 file without a published sha256, compared with what was fetched first: toy/note.txt (md5 alone)"
     assert unchecked in toy("check", "toy").stdout
-    counts = {leg["task"]: leg["counts"]["documents"] for leg in checked["legs"]}
+    counts = {subset["task"]: subset["counts"]["documents"] for subset in checked["subsets"]}
     assert counts == {"toy/one": documents(), "toy/noted": documents()}
     ran = toy.run_in_process("run", "--method", "bm25", "--suite", "toy", "--data", "official", "--json")
     assert ran.returncode == 0, ran.stderr
@@ -294,14 +294,16 @@ def test_damage_is_found_and_mended(toy: Toy, damage: Break, reason: str) -> Non
 
 
 def test_counts_are_held_by_reading(toy: Toy) -> None:
-    """The bytes are right and the published count is not: the leg is wrong, and says what was found."""
+    """The bytes are right and the published count is not: the subset is wrong, and says what was found."""
     toy.describe(toy.archive(), documents=documents() + 1)
     toy("fetch", "toy", "--yes")
     completed = toy("check", "toy", "--task", "one", status=1)
     assert f"found {documents():,} documents, expected {documents() + 1:,}" in completed.stdout
     assert "1 faults" in completed.stdout
-    missing = toy.json("check", "toy", "--task", "noted", status=1)["legs"]
-    assert [(leg["verdict"], "note.txt: found no such file" in leg["reason"]) for leg in missing] == [("missing", True)]
+    missing = toy.json("check", "toy", "--task", "noted", status=1)["subsets"]
+    assert [(subset["verdict"], "note.txt: found no such file" in subset["reason"]) for subset in missing] == [
+        ("missing", True)
+    ]
 
 
 def test_a_file_that_may_not_grow(toy: Toy) -> None:
@@ -359,7 +361,7 @@ def test_a_corpus_from_nothing_to_a_training(toy: Toy) -> None:
     (toy.site / "sw.jsonl").write_text(tales * 60)
     toy.describe(corpus=[f"{toy.url}/none/{{language}}.jsonl", f"{toy.url}/{{language}}.jsonl"])
     run = ["--method", "crop", "--suite", "mrtydi", "--task", "sw", "--corpus", "tales:sw", "--set", "method.pairs=2"]
-    run += ["--set", "method.probe_pairs=2", "--set", "budget.tokens=100", "--set", "prepare.dedupe=false"]
+    run += ["--set", "train.probe_pairs=2", "--set", "budget.tokens=100", "--set", "prepare.dedupe=false"]
     run += ["--backbone", "scratch:1x16"]
     early = toy.run_in_process("run", *run)
     assert (early.returncode, "type bench data fetch 'tales:sw'" in early.stderr) == (2, True), early.stderr
@@ -371,7 +373,7 @@ def test_a_corpus_from_nothing_to_a_training(toy: Toy) -> None:
     fetched = toy.json("fetch", "tales", "--languages", "sw", "--yes")
     assert (fetched["complete"], [file["path"] for file in fetched["files"]]) == (True, ["tales/sw.jsonl"])
     checked = toy.json("check", "tales", "--languages", "sw")
-    assert [(leg["leg"], leg["counts"]["sentences"]) for leg in checked["legs"]] == [("sw", 2)]
+    assert [(subset["subset"], subset["counts"]["sentences"]) for subset in checked["subsets"]] == [("sw", 2)]
     listed = json.loads(toy.run_in_process("list", "corpora", "--json").stdout)["corpora"]
     assert {corpus["name"]: corpus["size"] for corpus in listed}[
         "tales"

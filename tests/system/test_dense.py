@@ -33,7 +33,7 @@ def _ran(outcome: dict[str, Any]) -> set[str]:
 def test_a_dense_run_and_what_it_reuses(tmp_path: Path, corpus: Path, run_json: RunJson) -> None:
     """Both rows; a second run runs nothing; a prompt encodes onward; a batch size does nothing; a seed trains again.
 
-    What training leaves loads in transformers, and holds nothing but the encoder, its tokenizer and its contract.
+    What training leaves loads in transformers, and holds nothing but the encoder, its tokenizer and its encoder config.
     """
     first = run_json(*_options(tmp_path, corpus))
     assert [row["system"] for row in first["results"]] == ["crop", "crop@init"]
@@ -48,7 +48,7 @@ def test_a_dense_run_and_what_it_reuses(tmp_path: Path, corpus: Path, run_json: 
     )
     assert model.config.num_hidden_layers == 1
     assert len(tokenizer) == model.config.vocab_size
-    assert (encoder / "contract.json").is_file()
+    assert (encoder / "encoder_config.json").is_file()
     log = (encoder.parent / "log.jsonl").read_text().splitlines()
     assert json.loads(log[-1])["tokens"] >= 5000
     assert not _ran(run_json(*_options(tmp_path, corpus)))
@@ -72,7 +72,7 @@ def test_training_killed_and_begun_again_is_the_same(
     SIGKILL ends a run, which is begun again; SIGTERM a job of SLURM, which is queued again while the run goes on.
     """
     environment |= {"BENCH_SLURM": "local", "SUBMITIT_PREEMPT_SIGNAL": "TERM"}
-    more = ("--set", "budget.tokens=60000", "--set", "method.checkpoint_seconds=0.05")
+    more = ("--set", "budget.tokens=60000", "--set", "train.checkpoint_seconds=0.05")
     uninterrupted = run_json(*_options(tmp_path / "whole", corpus, *more))
     for engine in ("local", "slurm") if find_spec("submitit") else ("local",):
         command = [str(part) for part in _options(tmp_path / engine, corpus, *more, "--executor", engine)]
@@ -103,7 +103,7 @@ def test_launchers_train_as_processes_do(
 ) -> None:
     """By torchrun, and by srun's variables, where one process is lost on the way: what `--processes 2` makes."""
     environment |= {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}
-    more = ("--set", "budget.tokens=20000", "--set", "method.checkpoint_seconds=0.05")
+    more = ("--set", "budget.tokens=20000", "--set", "train.checkpoint_seconds=0.05")
     reference = run_json(*_options(tmp_path / "processes", corpus, *more, "--processes", "2"))
 
     def started(launcher: str, *words: str, **variables: str) -> subprocess.Popen[str]:

@@ -13,7 +13,7 @@ from bench.core.system_graph import system_hash
 from bench.pipeline.plan import plan
 from bench.pipeline.public_names import public, public_names
 from bench.plugins import load
-from bench.store.inputs import Inputs
+from bench.store.input_hashes import InputHashes
 from bench.store.store import Store
 
 RunJson = Callable[..., dict[str, Any]]
@@ -37,7 +37,7 @@ def model(folder: Path, content: str = "weights") -> str:
 
 def test_names_of_folders(tmp_path: Path, home: Path) -> None:
     """The same files have one name wherever they lie, other files another; ids, and bare names, are as they are."""
-    inputs = Inputs(Store(tmp_path / "store"))
+    inputs = InputHashes(Store(tmp_path / "store"))
 
     def name(value: str) -> str | None:
         return public_names([value, None, "", "owner/name", "encoder"], inputs).get(value)

@@ -71,7 +71,7 @@ def test_stages_of_a_request_from_python_obey(
     def stop(*_: object) -> None:
         raise StopError(is_offline())
 
-    monkeypatch.setattr("bench.pipeline.run.carry_out", stop)
+    monkeypatch.setattr("bench.pipeline.run.execute", stop)
     with pytest.raises(StopError, check=lambda error: error.args == (is_requested,)):
         bench.run(
             bench.Request(

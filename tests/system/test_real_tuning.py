@@ -41,14 +41,14 @@ def test_english_pairs_before_a_test_in_swahili(bench: Bench, run_json: RunJson,
     results = [json.loads(path.read_text()) for path in (tmp_path / "results").rglob("result.json")]
     assert sorted(result["system"]["label"] for result in results) == ["crop", "crop@init"]
     for result in results:
-        leg = result["tasks"]["mrtydi-goldp/sw"][""]
-        (tuning,) = leg["tunings"]
+        subset = result["tasks"]["mrtydi-goldp/sw"][""]
+        (tuning,) = subset["tunings"]
         assert (tuning["pairs"], tuning["held_out"]) == ("supervised-en", "share of the pairs, by lot")
         assert tuning["source"].endswith("values of profile mini")
-        assert leg["facts"]["pairs"]["pairs"] == PAIRS
-        tuned = leg["facts"]["tune"]
+        assert subset["metadata"]["pairs"]["pairs"] == PAIRS
+        tuned = subset["metadata"]["tune"]
         assert (tuned["training_pairs"], tuned["dev_pairs"], tuned["steps"]) == (PAIRS - HELD_OUT, HELD_OUT, 5)
-        badge = next(badge for badge in leg["audits"] if badge["corpus"] == "supervised-en")
+        badge = next(badge for badge in subset["audits"] if badge["corpus"] == "supervised-en")
         assert badge["audited"] == f"0 of {QUESTIONS} queries, 0 of {GOLD} gold passages"
-        assert leg["queries"] == QUESTIONS
-        assert 0 < leg["measures"]["RR@100"] < leg["measures"]["R@100"] < 1
+        assert subset["queries"] == QUESTIONS
+        assert 0 < subset["measures"]["RR@100"] < subset["measures"]["R@100"] < 1

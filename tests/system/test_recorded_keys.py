@@ -120,7 +120,7 @@ def _lines(values: Mapping[str, Any]) -> str:
 def _summary(plan: Mapping[str, Any]) -> dict[str, Any]:
     """What is recorded of a command: how many stages, a digest of all of them, what does not apply, tags of systems."""
     steps = sorted((step["stage"], step["title"], step["key"]) for step in plan["steps"])
-    refused = sorted({(cell["system"], cell["suite"], cell["setting"]) for cell in plan["not_applicable"]})
+    refused = sorted({(cell["system"], cell["suite"], cell["regime"]) for cell in plan["not_applicable"]})
     tags = {str(step["identity"]["tag"]) for step in plan["steps"] if "tag" in step["identity"]}
     return {
         "stages": len(steps),

@@ -1,6 +1,6 @@
 """A store and results of an earlier version: nothing is run again, and every command prints what it printed then.
 
-`tests/fixtures/store-1/store.tar.xz` was made by the commands `RUNS` from the files that `_write` writes. It is a
+`tests/fixtures/store-2/store.tar.xz` was made by the commands `RUNS` from the files that `_write` writes. It is a
 promise to the owners of old stores, made anew only where the format of the store changes: `BENCH_RECORD=1 python -m
 pytest tests/system/test_recorded_store.py` makes it where it is missing, else it records the fields of what commands
 print (`tests/golden/printed.json`): more may be printed, never less.
@@ -21,7 +21,7 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 TINY = TESTS / "fixtures" / "tiny-beir"
-ARCHIVE = TESTS / "fixtures" / "store-1" / "store.tar.xz"
+ARCHIVE = TESTS / "fixtures" / "store-2" / "store.tar.xz"
 PRINTED = TESTS / "golden" / "printed.json"
 RECORDING = os.environ.get("BENCH_RECORD") == "1"
 
@@ -115,8 +115,8 @@ def test_every_stage_is_in_the_store(place: Path, bench: Callable[[str], str]) -
     """A stage that the archive lacks would be reused by nobody; an audit's key is found."""
     assert {name.partition("/")[0] for name in _artefacts(place)} == set(STAGES.split())
     before = _artefacts(place)
-    (leg,) = json.loads(bench(AUDIT))["legs"]
-    assert f"audit/{leg['key']}" in before
+    (subset,) = json.loads(bench(AUDIT))["subsets"]
+    assert f"audit/{subset['key']}" in before
     assert _artefacts(place) == before
 
 

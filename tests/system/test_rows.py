@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def test_the_weight_is_chosen_on_dev_questions(places: Any, small: Any, run_json
     assert "sw@dev" in stage["title"]
     row = next(result for result in outcome["results"] if result["system"] == "bm25+crop")
     content = json.loads(Path(row["result_file"]).read_text())
-    weighing = content["tasks"]["mini/mrtydi/sw"][""]["facts"]["weigh"]
+    weighing = content["tasks"]["mini/mrtydi/sw"][""]["metadata"]["weigh"]
     assert weighing["measure"] == "RR@100"
     assert weighing["values"][str(weighing["weight"])] == max(weighing["values"].values())
     assert {"0.0", "1.0"} <= set(weighing["values"])
@@ -48,19 +49,23 @@ def test_the_weight_is_chosen_on_dev_questions(places: Any, small: Any, run_json
 def test_a_cross_encoder_of_our_own(places: Any, run_json: Any, bench: Any) -> None:
     """Pairs, mined negatives, training and re-ranking are stages of one command; the next one finds them all."""
     options = ("--method", "bm25", "--suite", "mrtydi", "--task", "en", "--regime", "unsupervised,english", *places)
-    small = ("--set", "rerank.train.steps=30", "--set", "rerank.depth=10", "--set", "prepare.max_documents=100")
+    settings = "rerank.backbone=scratch:1x32", "rerank.train.epochs=1", "rerank.depth=10", "prepare.max_documents=100"
+    small = tuple(word for setting in settings for word in ("--set", setting))
     outcome = run_json("run", *options, "--rerank", "trained", *small)
     ran = {stage["stage"] for stage in outcome["stages"] if stage["state"] == "ran"}
     assert {"pairs", "pool", "mine_index", "mine_search", "mine", "prepare", "init", "train_cross", "rerank"} <= ran
-    rows = {(row["system"], row["setting"]): row for row in outcome["results"]}
+    rows = {(row["system"], row["regime"]): row for row in outcome["results"]}
     assert set(rows) == {("bm25", "unsupervised"), ("bm25+rerank", "english")}
     plain, reranked = (row["measures"] for row in rows.values())
     assert plain["R@100"] == reranked["R@100"]
     content = json.loads(Path(rows["bm25+rerank", "english"]["result_file"]).read_text())
-    (leg,) = content["tasks"]["mini/mrtydi/en"].values()
-    assert leg["facts"]["train_cross"]["steps"] == 30
-    assert leg["facts"]["rerank"]["pairs"] == 10 * leg["queries"]
-    assert {leg["facts"]["mine"]["pairs"], leg["facts"]["pairs"]["pairs"]} == {leg["facts"]["pairs"]["pairs"]}
+    (subset,) = content["tasks"]["mini/mrtydi/en"].values()
+    questions = subset["metadata"]["pairs"]["pairs"]
+    assert subset["metadata"]["train_cross"]["steps"] == ceil(questions / 8)  # one epoch, eight queries a step
+    assert subset["metadata"]["rerank"]["pairs"] == 10 * subset["queries"]
+    assert {subset["metadata"]["mine"]["pairs"], subset["metadata"]["pairs"]["pairs"]} == {
+        subset["metadata"]["pairs"]["pairs"]
+    }
     planned = bench("plan", *options, "--rerank", "trained", *small)
     assert "train_cross" in planned.stdout
     assert " 0 of " in planned.stdout.splitlines()[-1]
@@ -78,19 +83,19 @@ def encoder(tmp_path: Path) -> Path:
 
     folder, sizes = tmp_path / "e5-small-of-ours", scratch(f"scratch:{LAYERS}x32")
     assert sizes
-    texts = [item.text for leg in _legs() for item in leg.queries.read()]
+    texts = [item.text for subset in _subsets() for item in subset.queries.read()]
     tokenizer.save(tokenizer.train({"x": texts}, 700), folder, 512)
     words = tokenizer.load(folder)
     save(random_model(sizes, words, 0), words, folder)
     return folder
 
 
-def _legs() -> tuple[Any, ...]:
+def _subsets() -> tuple[Any, ...]:
     """Both directions of a mini pair of Tatoeba."""
     from bench.types import DataRequest
     from suites.tatoeba import SUITE
 
-    return SUITE.load("swh-eng", DataRequest("mini")).legs
+    return SUITE.load("swh-eng", DataRequest("mini")).subsets
 
 
 def _means(folder: Path, texts: list[str], layer: int) -> Any:
@@ -110,7 +115,7 @@ def _means(folder: Path, texts: list[str], layer: int) -> Any:
 
 @pytest.mark.slow
 def test_two_readouts_are_two_rows(tmp_path: Path, encoder: Path, bench: Any, run_json: RunJson) -> None:
-    """Each reads its own layer; the contract's row is what it is alone; prompts that its family wants are missed."""
+    """Each reads its own layer; the encoder's own row is what it is alone; prompts that its family wants are missed."""
     from bench.retrieval.vectors import Vectors
 
     places = ("--store", tmp_path / "store", "--results", tmp_path / "results", "--set", "compute.threads=1")
@@ -123,14 +128,14 @@ def test_two_readouts_are_two_rows(tmp_path: Path, encoder: Path, bench: Any, ru
     contents = {label: json.loads(path.read_text()) for label, path in files.items()}
     assert contents["ours+protocol"]["system"]["read_by"] == "protocol"
     assert "read_by" not in contents["ours"]["system"]
-    leg, texts = _legs()[0], [item.text for item in _legs()[0].queries.read()]
+    subset, texts = _subsets()[0], [item.text for item in _subsets()[0].queries.read()]
     for label, layer, read in (("ours", -1, -1), ("ours+protocol", 2, 2)):  # 2 of 3 as 8 of 12
-        entry = contents[label]["tasks"]["mini/tatoeba/swh-eng"][leg.name]
+        entry = contents[label]["tasks"]["mini/tatoeba/swh-eng"][subset.name]
         assert entry["resolved"]["layer"] == read
         assert (entry["resolved"]["pooling"], entry["resolved"]["similarity"]) == ("mean", "l2")  # Tatoeba fixes it
         vectors = Vectors(tmp_path / "store" / "artefacts" / "encode" / entry["keys"]["encode-2"])
         np.testing.assert_allclose(vectors.matrix, _means(encoder, texts, layer), atol=1e-5)
-    completed = bench(*command)  # the contract's row alone
+    completed = bench(*command)  # the encoder config's row alone
     assert "0 stages run" in completed.stdout
     assert files["ours"].read_bytes() == bytes_of_both
     (warning,) = (line for line in completed.stderr.splitlines() if "prompt" in line)
@@ -178,7 +183,7 @@ def test_rows_of_their_own(store: Path, corpus: Path, run_json: RunJson) -> None
     labels = list(dict.fromkeys(row["system"] for row in shift["results"]))
     assert labels == ["crop", "crop+shift", "crop@init"]
     assert _content(plain, "crop") == _content(shift, "crop")
-    # A sample and a fit a language; queries and passages of two legs.
+    # A sample and a fit a language; queries and passages of two subsets.
     assert _ran(shift) == {"encode": 2, "fit": 2, "post": 4, "search": 2, "score": 2}
     scaled = run_json(*_crop(store, corpus, *tatoeba, "--set", "post.kind=shift-scale"))
     assert _ran(scaled) == {"fit": 2, "post": 4, "search": 2, "score": 2}
@@ -191,8 +196,8 @@ def test_rows_of_their_own(store: Path, corpus: Path, run_json: RunJson) -> None
     assert system["post"]["kind"] == "calibrate"
     assert ("post.kind", "--set") in {(row["key"], row["origin"]) for row in system["settings"]}
     assert _content(shift, "crop+shift")["system"]["hash"] != system["hash"]
-    facts = _content(turned, "crop+calibrate")["tasks"]["mini/tatoeba/swh-eng"]["swh-eng"]["facts"]
-    assert list(facts["fit-2"]["rotations"]) == ["sw"]
+    metadata = _content(turned, "crop+calibrate")["tasks"]["mini/tatoeba/swh-eng"]["swh-eng"]["metadata"]
+    assert list(metadata["fit-2"]["rotations"]) == ["sw"]
 
 
 @pytest.mark.slow

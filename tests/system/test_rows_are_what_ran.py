@@ -98,6 +98,37 @@ def test_a_result_of_two_encoders_is_refused_everywhere(
     assert caught.value.expected == "one system, with one encoder for all its tasks"
 
 
+def test_a_result_of_another_version_is_refused_everywhere(bench: Bench, tmp_path: Path) -> None:
+    """By each command that reads results, before anything is run; the file stays as it is."""
+    places = ("--results", tmp_path / "results", "--store", tmp_path / "store")
+    run = ("run", "--method", "bm25", "--suite", "mrtydi", "--task", "sw", *places)
+    (row,) = json.loads(bench(*run, "--json").stdout)["results"]
+    path = Path(row["result_file"])
+    write_sealed(path, {**read_sealed(path), "schema": "retrieval-bench/result/1"})
+    before = {file: file.read_bytes() for file in path.parent.rglob("*") if file.is_file()}
+    results = ("--results", tmp_path / "results")
+    for command in (
+        (*run, "--task", "te"),
+        ("compare", "bm25", "crop", "--suite", "mrtydi", *results),
+        ("leaderboard", "build", *results, "--out", tmp_path / "site"),
+        ("leaderboard", "check", path.parent),
+        ("leaderboard", "pack", path.parent, "--out", tmp_path / "packed"),
+        ("reproduce", path),
+        ("export", path, "--runs", "--out", tmp_path / "runs"),
+        ("show", path),
+        ("list", "results", *results),
+        ("gc", *places),
+        ("verify", *places),
+    ):
+        completed = bench(*command, status=None)
+        printed = " ".join((completed.stdout + completed.stderr).split())
+        assert completed.returncode != 0, command
+        assert "found schema 'retrieval-bench/result/1', expected 'retrieval-bench/result/2'" in printed, command
+        assert "run its command again, or use that version" in printed, command
+    assert {file: file.read_bytes() for file in path.parent.rglob("*") if file.is_file()} == before
+    assert not (tmp_path / "site").exists()
+
+
 def test_a_graph_that_does_not_give_the_hash_is_refused(
     train: Callable[..., list[dict[str, Any]]], tmp_path: Path
 ) -> None:

@@ -54,11 +54,11 @@ def test_a_curve(bench: Bench, command: list[str], tmp_path: Path) -> None:
     assert [float(row["value"]) for row in rows] == [point["value"] for point in values]
     for place, shots in (("results/local/beir/unsupervised", "0"), ("results/local/beir/few-shot", "all")):
         (path,) = (tmp_path / place).glob("crop-*/seed-1/result.json")
-        (legs,) = json.loads(path.read_text())["tasks"].values()
+        (subsets,) = json.loads(path.read_text())["tasks"].values()
         (value,) = [
             point["value"] for point in values if (point["system"], point["shots"], point["seed"]) == ("crop", shots, 1)
         ]
-        assert legs[""]["measures"]["nDCG@10"] == value
+        assert subsets[""]["measures"]["nDCG@10"] == value
     assert len(list((tmp_path / "results-shots" / "10").rglob("result.json"))) == 4
     repeated = bench(*command, "--shots", "0,10,all")
     head, names, *lines = repeated.stdout.splitlines()
@@ -67,7 +67,7 @@ def test_a_curve(bench: Bench, command: list[str], tmp_path: Path) -> None:
     bm25 = next(line.split() for line in lines if line.startswith("bm25"))
     assert bm25[2:] == ["—", "—"]
     assert any(line.startswith("plot: shots/") and line.endswith(".svg") for line in lines)
-    assert "not applicable: bm25 on beir in setting few-shot" in repeated.stderr
+    assert "not applicable: bm25 on beir in regime few-shot" in repeated.stderr
 
 
 def test_more_pairs_than_there_are(bench: Bench, command: list[str]) -> None:

@@ -22,15 +22,15 @@ def test_pairs_of_tatoeba_both_ways(tmp_path: Path, bench: Any, run_json: Any) -
     outcome = run_json(*job, seconds=850)
     rows = outcome["results"]
     for direction in (True, False):
-        direction_rows = [row for row in rows if (row["leg"] == row["task"].removeprefix("tatoeba/")) is direction]
+        direction_rows = [row for row in rows if (row["subset"] == row["task"].removeprefix("tatoeba/")) is direction]
         assert len({row["task"] for row in direction_rows}) == len(direction_rows) == 41
         assert sum(row["queries"] for row in direction_rows) == sum(PAIRS[f"{code}-eng"].sentences for code in XTREME_R)
     names = {macro["name"] for macro in outcome["macro"]} - {row["task"] for row in rows}  # a pair's two directions
     assert names == {"Avg. (14)", "Avg. (36)", "Avg. (41)", "XTREME (36)", "XTREME-R (41)"}
     repeated = bench(*job[:6], f"{XTREME_R[0]}-eng", *job[7:], seconds=850).stdout
     assert "averages are over 40 more tasks, which were run before" in repeated
-    by_leg = {row["leg"]: row["measures"]["accuracy"] for row in rows}
+    by_subset = {row["subset"]: row["measures"]["accuracy"] for row in rows}
     xtreme = next(macro for macro in outcome["macro"] if macro["name"] == "XTREME (36)")["measures"]["accuracy"]
     codes = "ara heb vie ind jav tgl eus mal tam tel afr nld deu ell ben hin mar urd pes fra ita por spa bul rus jpn"
     all_codes = f"{codes} kat kor tha swh cmn kaz tur est fin hun".split()
-    assert xtreme == pytest.approx(sum(by_leg[f"eng-{code}"] for code in all_codes) / 36)
+    assert xtreme == pytest.approx(sum(by_subset[f"eng-{code}"] for code in all_codes) / 36)

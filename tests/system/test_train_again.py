@@ -29,23 +29,23 @@ def test_another_log_is_offered_and_changes_no_weight(tmp_path: Path, monkeypatc
     store, plugins = Store(tmp_path / "store"), load()
     request = Request(**SMALL, results=tmp_path / "results")
     outcome = run(request, plugins, store, NullListener())
-    train = outcome.plan.legs[0][0].by_name["train"]
+    train = outcome.plan.subsets[0][0].by_name["train"]
     weights = (store.folder(train) / ENCODER / "model.safetensors").read_bytes()
     log = (store.folder(train) / LOG).read_bytes()
 
-    other = replace(request, sets=(*request.sets, "method.probe_every=2"))
+    other = replace(request, sets=(*request.sets, "train.probe_every=2"))
     offered = plan(other, plugins, store)
     assert not any(step.runs for step in offered.steps)
     (sentence,) = [warning for warning in offered.warnings if "--again" in warning]
     assert sentence == (
-        "crop on mini, seed 0 is stored with a log by method.probe_every=200, not 2; its weights are the same; "
+        "crop on mini, seed 0 is stored with a log by train.probe_every=200, not 2; its weights are the same; "
         "type --again to train it again"
     )
     again = replace(other, again=True)
     assert [step.stage.name for step in plan(again, plugins, store).steps if step.runs] == ["train"]
     assert store.state(train) == "cached", "a plan removes nothing"
     with monkeypatch.context() as patch:
-        patch.setattr("bench.pipeline.run.carry_out", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr("bench.pipeline.run.execute", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             run(again, plugins, store, NullListener())
     assert (store.folder(train) / LOG).read_bytes() == log, "the old one stays until the new one is whole"

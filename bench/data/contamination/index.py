@@ -40,11 +40,6 @@ _INVERSE = pow(_BASE, -1, 1 << 64)
 _FEWEST_BITS, _MOST_BITS = 12, 26
 
 
-def unicode_version() -> str:
-    """Return the version of the tables that decide what a letter is; part of a key."""
-    return unicodedata.unidata_version
-
-
 @lru_cache(maxsize=1)
 def _is_letter() -> npt.NDArray[np.bool_]:
     """Return for every code point whether it is a letter, mark or digit, `[sys.maxunicode + 1]`."""

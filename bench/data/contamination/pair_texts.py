@@ -8,6 +8,7 @@ with `query` or `question`, or a BEIR queries.jsonl (`_id` and `text`).
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from bench.core.files import digest
@@ -47,13 +48,9 @@ def pair_texts(where: str, formats: Sequence[PairFormat] = ()) -> Source[Text] |
     readers = list(dict.fromkeys(part.reader for part in parts))
     files = tuple(file for part in parts for file in part.files)
     reader = readers[0] if len(readers) == 1 else f"{_PAIRS}:{digest(list(readers))[:12]}"
-    return Source(path.name, reader, files, partial(_read_all, parts)) if parts else None
-
-
-def _read_all(parts: Sequence[Source[Text]]) -> Iterator[Text]:
-    """Stream the texts of several files."""
-    for part in parts:
-        yield from part.read()
+    if not parts:
+        return None
+    return Source(path.name, reader, files, lambda: chain.from_iterable(part.read() for part in parts))
 
 
 def _texts_of_file(path: Path, formats: Sequence[PairFormat]) -> Source[Text] | None:
@@ -76,7 +73,8 @@ def _texts_of_file(path: Path, formats: Sequence[PairFormat]) -> Source[Text] | 
     if any(key in row for key in QUERIES) and any(key in row for key in POSITIVES):
         return _texts_of_pairs(load_pairs(str(path)))
     if any(key in row for key in QUERIES) or {"_id", "text"} <= row.keys():
-        return Source(path.name, _QUESTIONS, (path,), partial(_read_questions, path))
+        rows, name = partial(records, path, Format("question", _question)), path.name
+        return Source(name, _QUESTIONS, (path,), lambda: (Text(f"{name}:{at}", (text,)) for at, text in rows()))
     return None
 
 
@@ -91,11 +89,6 @@ def _read_pairs(pairs: Source[TrainingPair]) -> Iterator[Text]:
         if outcome.pair is not None:
             for item in (outcome.pair.query, *outcome.pair.positives, *outcome.pair.negatives):
                 yield Text(f"{pairs.name}:{place}", tuple(part for part in (item.title, item.text) if part))
-
-
-def _read_questions(path: Path) -> Iterator[Text]:
-    """Stream questions, each with its line."""
-    return (Text(f"{path.name}:{line}", (question,)) for line, question in records(path, Format("question", _question)))
 
 
 def _question(line: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bench.core.contract import Document
+from bench.core.encoder_config import Document
 from bench.core.normal import normalize
 
 Mask = npt.NDArray[np.bool_]
@@ -58,43 +58,18 @@ class Census:
         Of equal texts the first is kept; of a group or language those with the lowest fingerprints, which depend on
         neither the order of files nor the place in a file.
         """
-        prints, groups = (np.frombuffer(column, np.uint64) for column in (self._prints, self._groups))
-        numbers = np.frombuffer(self._numbers, np.uint16)
+        import pandas as pd  # late: slow to load
+
+        texts, groups = (np.frombuffer(column, np.uint64) for column in (self._prints, self._groups))
+        rows = pd.DataFrame({"text": texts, "group": groups, "language": np.frombuffer(self._numbers, np.uint16)})
         full = np.frombuffer(self._full, np.uint8).astype(np.bool_)
         masks = [np.ones_like(full), full]
         # A text in two languages (a list of names, say) is two documents.
-        masks.append(full & _first_of(prints, numbers) if dedupe else full)
-        masks.append(_one_a_group(prints, groups, masks[-1]) if drop_translations else masks[-1])
-        masks.append(_at_most(prints, numbers, masks[-1], most) if most is not None else masks[-1])
+        masks.append(full & ~rows.duplicated(["text", "language"]).to_numpy() if dedupe else full)
+        for column, limit, among in (("group", int(drop_translations), groups != 0), ("language", most, full)):
+            masks.append(masks[-1].copy())
+            if limit:
+                members = rows[masks[-1] & among].sort_values("text", kind="stable")
+                masks[-1][members.index[members.groupby(column).cumcount() >= limit]] = False
         empty, duplicates, translations, over_limit = (-int(lost) for lost in np.diff([mask.sum() for mask in masks]))
         return Kept(masks[-1], empty, duplicates, translations, over_limit)
-
-
-def _first_of(prints: npt.NDArray[np.uint64], numbers: npt.NDArray[np.uint16]) -> Mask:
-    """Mark the first document of each text and language."""
-    order = np.lexsort((np.arange(len(prints)), numbers, prints))
-    p, n = prints[order], numbers[order]
-    first = np.ones(len(prints), np.bool_)
-    first[1:] = (p[1:] != p[:-1]) | (n[1:] != n[:-1])
-    mask = np.zeros(len(prints), np.bool_)
-    mask[order[first]] = True
-    return mask
-
-
-def _one_a_group(prints: npt.NDArray[np.uint64], groups: npt.NDArray[np.uint64], among: Mask) -> Mask:
-    """Mark the documents without a group, and of each group the one with the lowest fingerprint."""
-    mask: Mask = among & (groups == 0)
-    grouped = np.flatnonzero(among & (groups != 0))
-    ordered = grouped[np.lexsort((grouped, prints[grouped], groups[grouped]))]
-    _, first = np.unique(groups[ordered], return_index=True)
-    mask[ordered[first]] = True
-    return mask
-
-
-def _at_most(prints: npt.NDArray[np.uint64], numbers: npt.NDArray[np.uint16], among: Mask, most: int) -> Mask:
-    """Mark the `most` documents with the lowest fingerprints of each language."""
-    mask = np.zeros(len(prints), np.bool_)
-    for number in np.unique(numbers):
-        members = np.flatnonzero(among & (numbers == number))
-        mask[members[np.lexsort((members, prints[members]))][:most]] = True
-    return mask

@@ -23,7 +23,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from bench.core.contract import Document
+from bench.core.encoder_config import Document
 from bench.core.errors import DataError, UsageError
 from bench.core.files import digest
 from bench.core.messages import first_line
@@ -87,19 +87,12 @@ def _files(root: Path) -> list[Path]:
         )
     inside = sorted(path for path in root.rglob("*") if path.is_file())
     visible = [path for path in inside if not any(part.startswith(".") for part in path.relative_to(root).parts)]
-    files = [path for path in visible if _is_document_file(path)]
+    names = [(path, uncompressed(path)) for path in visible if not _NOTES.fullmatch(uncompressed(path))]
+    files = [path for path, name in names if name.endswith(_ENDINGS) or _EXTRACTED.fullmatch(name) or ".xml-p" in name]
     if not files:
-        names = ", ".join(path.name for path in visible[:5]) or "nothing"
-        raise UsageError(where=f"corpus {root}", found=names, expected=f"files of {_EXPECTED}")
+        listed = ", ".join(path.name for path in visible[:5]) or "nothing"
+        raise UsageError(where=f"corpus {root}", found=listed, expected=f"files of {_EXPECTED}")
     return files
-
-
-def _is_document_file(path: Path) -> bool:
-    """Return whether a file of a folder is one of documents, by its name."""
-    name = uncompressed(path)
-    if _NOTES.fullmatch(name):
-        return False
-    return name.endswith(_ENDINGS) or bool(_EXTRACTED.fullmatch(name)) or ".xml-p" in name
 
 
 def _language_of_path(path: Path, root: Path, language: str | None) -> str:
@@ -124,36 +117,27 @@ def _read_text(path: Path, place: Place) -> Iterator[Document]:
         head = next(((number, line) for number, line in rows if line and not line.isspace()), None)
         if head is None:
             raise DataError(path, None, "no document", "at least one")
-        kind = _kind(path, head[1])
-        cut = kind.cut(chain((head,), rows), where=path)
-        records = ((number, (text, place, f"{place.name}:{number}")) for number, text in cut)
-        for _, document in checked(path, records, Format("document", lambda row: kind.parse(*row)), faults):
+        cut, parse = _kind(path, head[1])
+        texts = cut(chain((head,), rows), where=path)
+        records = ((number, (text, place, f"{place.name}:{number}")) for number, text in texts)
+        for _, document in checked(path, records, Format("document", lambda row: parse(*row)), faults):
             if document is not None:
                 yield document
 
 
-@dataclass(frozen=True)
-class _FileKind:
-    """A kind of file."""
-
-    cut: Callable[..., Lines]  # (number, line), the file for messages as `where` → (number, text of one record)
-    # (text, place, id where it has none) → the document, None for what is none; raises `RecordError`
-    parse: Callable[[str, Place, str], Document | None]
-
-
-def _kind(path: Path, first: str) -> _FileKind:
-    """Return the kind of a file by its first line, of JSON lines also by its name."""
+def _kind(path: Path, first: str) -> tuple[_Cut, _Parse]:
+    """Return how a file of a kind is read, by its first line, of JSON lines also by its name."""
     head = first.lstrip()
     if head.startswith("{") or any(ending in _JSON for ending in path.suffixes[-2:]):
-        return _FileKind(_full, lambda text, place, name: from_row(_session(json_object(text, _KEYS)), place, name))
+        return _full, lambda text, place, name: from_row(_session(json_object(text, _KEYS)), place, name)
     if head.startswith("<doc "):
         cut = partial(blocks, first="<doc ", last="</doc>")
-        return _FileKind(cut, lambda text, place, name: _from_article(wikitext.extracted(text), place, name))
+        return cut, lambda text, place, name: _from_article(wikitext.extracted(text), place, name)
     if head.startswith(("<mediawiki", "<?xml")):
-        return _FileKind(partial(blocks, first="<page>", last="</page>"), _from_page)
+        return partial(blocks, first="<page>", last="</page>"), _from_page
     if head.startswith("WARC/1."):
-        return _FileKind(_records, _from_record)
-    return _FileKind(_paragraphs, _from_text)
+        return _records, _from_record
+    return _paragraphs, _from_text
 
 
 def _full(rows: Lines, where: Path) -> Lines:  # noqa: ARG001 (a line is never too long, whatever the file)
@@ -194,7 +178,7 @@ def blocks(rows: Lines, where: Path, first: str, last: str) -> Lines:
 
 
 def _from_text(text: str, place: Place, name: str) -> Document:
-    language = place.spoken()
+    language = place.resolve_language()
     return Document(name, language, sentences.split(text, language))
 
 
@@ -216,7 +200,9 @@ def _from_record(text: str, place: Place, name: str) -> Document | None:
     if headers.get("warc-type") != "conversion":
         return None
     # The file or the user knows better than the crawl's own guess.
-    language = place.spoken(place.language or headers.get("warc-identified-content-language", "").partition(",")[0])
+    language = place.resolve_language(
+        place.language or headers.get("warc-identified-content-language", "").partition(",")[0]
+    )
     return Document(name, language, sentences.split(body, language))
 
 
@@ -254,7 +240,7 @@ class Place:
     name: str  # what ids begin with where records have none
     language: str  # ISO 639 code, empty where it is not known
 
-    def spoken(self, stated: str = "") -> str:
+    def resolve_language(self, stated: str = "") -> str:
         """Return the record's own language, or the one that holds here. Raises `UsageError` where neither is known."""
         if language := stated or self.language:
             return language
@@ -265,6 +251,12 @@ class Place:
             hint='name the file by it (e.g. sw.jsonl), put it into each record ("lang": "sw"), or type --set '
             "data.language=sw",
         )
+
+
+_Cut = Callable[..., Lines]
+"""(number, line), the file for messages as `where` → (number, text of one record)."""
+_Parse = Callable[[str, Place, str], Document | None]
+"""(text, place, id where it has none) → the document, None for what is none; raises `RecordError`."""
 
 
 class _LineBlock:
@@ -305,7 +297,7 @@ def from_row(row: Mapping[str, Any], place: Place, name: str) -> Document:
     stated = optional(values, "lang" if "lang" in values else "language")
     if stated and not _LANGUAGE.fullmatch(stated):
         raise RecordError(f"language {shown(stated)}", "an ISO 639 code in lower case, e.g. sw")
-    language = place.spoken(stated)
+    language = place.resolve_language(stated)
     value = values.get("sentences")
     if value is None:
         present(values, "text", 'a string under that key, or a list of strings under "sentences"')

@@ -1,36 +1,28 @@
 """Blocks of documents → parts of token ids, in this process or in several at once; how many there are shows in no byte.
 
 The pass over a source leaves the text of each block as a part (JSON, deflated), so that the source is read once and
-whoever encodes a block needs nothing from the process that read it. The text goes when the ids are there. A process is
-this module as a command: a script that starts it needs no `if __name__ == "__main__":`.
-
-    python -m bench.data.corpora.encoding REQUEST SHARE
+whoever encodes a block needs nothing but that text. The text goes when the ids are there. A worker is this module as a
+command: `python -m bench.data.corpora.encoding TOKENIZER LIMITS`.
 """
 
 from __future__ import annotations
 
 import io
 import json
-import subprocess
 import sys
-import threading
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
-from queue import SimpleQueue
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench.core.children import child, refuse_killed
-from bench.core.contract import Document
-from bench.core.files import canonical
-from bench.core.machine import end_with_parent, granted
-from bench.core.records import Json
+from bench.core.children import map_in_processes, worker_loop
+from bench.core.encoder_config import Document
 from bench.core.workspace import Parts
 from bench.data.corpora.dedupe import Mask
 
@@ -44,7 +36,6 @@ BLOCK = 2048
 """Documents of the source in a block."""
 
 _BATCH = 1024  # sentences given to the tokenizer at once: what it returns takes some hundred bytes a token
-_PAYS = 4 << 20  # bytes of deflated text, ten seconds of work, for which a process is worth its start
 
 
 @dataclass(frozen=True)
@@ -79,25 +70,65 @@ def store_text(parts: Parts, number: int, documents: Iterable[Document]) -> None
         parts.write(text_name(number), zlib.compress(text, 1))
 
 
-def encode(parts: Parts, number: int, mask: Mask, backend: Tokenizer, limits: SentenceLimits) -> Path:
-    """Return the ids of a block, made from its text first if need be; `mask` says which of its documents count."""
-    path = parts.done(ids_name(number))
-    if path is None:
-        rows = json.loads(zlib.decompress((parts.folder / text_name(number)).read_bytes()))
-        documents = [(language, sentences) for (language, sentences), keep in zip(rows, mask, strict=True) if keep]
-        path = parts.write(ids_name(number), _ids(documents, backend, limits))
-    parts.drop(text_name(number))
-    return path
+def encode_blocks(parts: Parts, masks: Sequence[Mask], backend: Tokenizer, limits: SentenceLimits) -> Iterator[int]:
+    """Turn the text of each block into ids, unless these are there; a long work is shared with other processes.
+
+    Args:
+        parts: holds the texts (`store_text`), and gets the ids by `ids_name`.
+        masks: of each block, which of its documents count.
+        backend: the tokenizer, without truncation and padding.
+        limits: which sentences become ids.
+
+    Yields:
+        The number of each block whose ids are there.
+
+    Raises:
+        BenchError: a process was killed; finished blocks are kept.
+    """
+    missing = []
+    for number in range(len(masks)):
+        if parts.done(ids_name(number)):
+            parts.drop(text_name(number))
+            yield number
+        else:
+            missing.append(number)
+
+    def text_and_mask(number: int) -> bytes:
+        return (parts.folder / text_name(number)).read_bytes() + masks[number].tobytes()
+
+    with TemporaryDirectory(prefix="bench-tokenizer-") as folder:
+        file = Path(folder) / "tokenizer.json"
+        file.write_text(backend.to_str(), encoding="utf-8")
+        encoded = map_in_processes(
+            missing,
+            lambda number: _ids(text_and_mask(number), backend, limits),
+            text_and_mask,
+            "the processes that turn text into ids",
+            *("bench.data.corpora.encoding", str(file), json.dumps(asdict(limits))),
+        )
+        for number, ids in zip(missing, encoded, strict=True):
+            parts.write(ids_name(number), ids)
+            parts.drop(text_name(number))
+            yield number
 
 
-def _ids(documents: Sequence[tuple[str, Sequence[str]]], backend: Tokenizer, limits: SentenceLimits) -> bytes:
-    """Turn documents into one part: for every language its ids, sentence lengths and counts; and what was lost."""
+def _ids(text_and_mask: bytes, backend: Tokenizer, limits: SentenceLimits) -> bytes:
+    """Turn a block into one part: for every language its ids, sentence lengths and counts; and what was lost.
+
+    `text_and_mask` is the deflated text, and behind it a truth value for each of its documents.
+    """
+    inflated = zlib.decompressobj()
+    rows = json.loads(inflated.decompress(text_and_mask))
+    mask = np.frombuffer(inflated.unused_data, np.bool_)
+    documents = [(language, sentences) for (language, sentences), keep in zip(rows, mask, strict=True) if keep]
     columns: dict[str, Any] = {}
     short = cut = empty = 0
     dtype, fewest, most = np.dtype(limits.dtype), limits.fewest, limits.most
     for language in sorted({language for language, _ in documents}):
         documents_of_language = [sentences for spoken, sentences in documents if spoken == language]
-        encoded = _encoded(backend, documents_of_language)
+        all_sentences = list(chain.from_iterable(documents_of_language))
+        batches = (all_sentences[at : at + _BATCH] for at in range(0, len(all_sentences), _BATCH))
+        encoded = (row.ids for batch in batches for row in backend.encode_batch_fast(batch, add_special_tokens=False))
         ids, lengths, counts = array("H" if dtype.itemsize == 2 else "I"), array("q"), array("q")
         for sentences in documents_of_language:
             before = len(lengths)
@@ -122,82 +153,13 @@ def _ids(documents: Sequence[tuple[str, Sequence[str]]], backend: Tokenizer, lim
     return stream.getvalue()
 
 
-def _encoded(backend: Tokenizer, documents: Iterable[Sequence[str]]) -> Iterator[list[int]]:
-    """Yield the ids of every sentence in order."""
-    sentences = chain.from_iterable(documents)
-    while batch := list(islice(sentences, _BATCH)):
-        yield from (encoding.ids for encoding in backend.encode_batch_fast(batch, add_special_tokens=False))
-
-
-def processes(parts: Parts, count: int) -> int:
-    """Return how many processes pay for what is left of so many blocks: at most one a core that this one may use."""
-    sizes = [path.stat().st_size for path in map(parts.folder.joinpath, map(text_name, range(count))) if path.exists()]
-    return max(1, min(granted(), sum(sizes) // _PAYS, len(sizes)))
-
-
-def encode_in_processes(
-    count_of_processes: int, parts: Parts, mask_file: Path, count: int, backend: Tokenizer, limits: SentenceLimits
-) -> Iterator[int]:
-    """Encode blocks on `many` processes; yield the number of each that is done, in any order.
-
-    `kept` is the file of truth values of all documents. Where a process fails, it ends early: whoever encodes what is
-    left meets the same error. Raises `BenchError` where a process was killed; finished blocks are kept.
-    """
-    words = parts.write("backend.json", backend.to_str().encode())
-    places = {"folder": str(parts.folder), "kept": str(mask_file), "words": str(words)}
-    arguments: Json = {**places, "many": count_of_processes, "count": count, "block": BLOCK, "limits": asdict(limits)}
-    request = canonical(arguments).decode()
-    news: SimpleQueue[int | subprocess.Popen[bytes]] = SimpleQueue()
-    with ExitStack() as stack:
-        running = [stack.enter_context(_process(request, share, news)) for share in range(count_of_processes)]
-        while running:
-            message = news.get()
-            if isinstance(message, int):
-                yield message
-                continue
-            running.remove(message)
-            refuse_killed(message.wait(), f"{count_of_processes} processes that turn text into ids")
-            if message.returncode:
-                return
-
-
-@contextmanager
-def _process(
-    request: str, share: int, news: SimpleQueue[int | subprocess.Popen[bytes]]
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a process, which puts the blocks that it has done, and then itself, among the news; kill it at the end."""
-    with ExitStack() as stack:
-        process = stack.enter_context(child("bench.data.corpora.encoding", request, str(share)))
-
-        def listen() -> None:
-            for line in process.stdout or ():
-                news.put(int(line))
-            news.put(process)
-
-        listener = threading.Thread(target=listen, daemon=True)
-        listener.start()
-        stack.callback(listener.join)
-        stack.callback(process.kill)
-        yield process
-
-
-def main(request: str, share: int) -> None:
-    """Encode every `many`-th block and print its number."""
+def main(tokenizer: str, limits: str) -> None:
+    """Answer texts of blocks with their ids."""
     from tokenizers import Tokenizer
 
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    arguments = json.loads(request)
-    backend, limits, parts = (
-        Tokenizer.from_file(arguments["words"]),
-        SentenceLimits(**arguments["limits"]),
-        Parts(Path(arguments["folder"])),
-    )
-    mask = np.load(arguments["kept"], mmap_mode="r", allow_pickle=False)
-    block = arguments["block"]
-    for number in range(share, arguments["count"], arguments["many"]):
-        encode(parts, number, mask[number * block : (number + 1) * block], backend, limits)
-        print(number, flush=True)  # noqa: T201 (read by the process that started this one)
+    backend, sentence_limits = Tokenizer.from_file(tokenizer), SentenceLimits(**json.loads(limits))
+    worker_loop(lambda request: _ids(request, backend, sentence_limits))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(*sys.argv[1:])

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Self
 
-from bench.core.contract import Document
+from bench.core.encoder_config import Document
 from bench.core.errors import UsageError
 from bench.core.messages import canonical, unknown_name
 from bench.core.publications import Release
@@ -93,14 +93,14 @@ def parse(text: str, corpora: Corpora) -> tuple[CorpusPart, ...]:
         weight = float(match["weight"]) if match["weight"] else None
         corpus_parts = parse(corpus.mix, corpora) if corpus.mix else (CorpusPart(corpus, tuple(corpus.languages)),)
         languages = match["languages"].split(",") if match["languages"] else ()
-        parts += _spoken(corpus_parts, languages, corpus.name, weight)
+        parts += _with_language(corpus_parts, languages, corpus.name, weight)
     weighed = [part.weight for part in parts]
     if any(weighed) and not all(weighed):
         raise UsageError(where=f"corpus {text}", found="a part without a weight above 0", expected="all parts or none")
     return tuple(parts)
 
 
-def _spoken(
+def _with_language(
     corpus_parts: Sequence[CorpusPart], languages: Sequence[str], name: str, weight: float | None
 ) -> Iterator[CorpusPart]:
     """Yield the parts of one corpus in the languages asked for, with their share of its weight."""
@@ -130,7 +130,7 @@ class NamedCorpus:
     places: tuple[Path, ...]
 
     @classmethod
-    def of(cls, text: str, corpora: Corpora, data_dir: Path | None) -> Self:
+    def parse(cls, text: str, corpora: Corpora, data_dir: Path | None) -> Self:
         """Return the corpus of a text; raises as `parse` does."""
         return cls(text, parse(text, corpora), roots(data_dir))
 

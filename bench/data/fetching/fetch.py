@@ -10,7 +10,6 @@ import hashlib
 import os
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ import requests
 from rich.filesize import decimal
 
 from bench.core.errors import BenchError, StoreError
-from bench.core.files import explain, fsync_folder, read_sealed, write_sealed
+from bench.core.files import explain, fsync_folder, read_sealed, utc_now, write_sealed
 from bench.core.publications import Release
 from bench.data.fetching import records
 from bench.data.fetching.client import AddressError, Client, length
@@ -52,11 +51,10 @@ class ProgressCallback(Protocol):
 class NoProgress:
     """Ignores all."""
 
-    def at(self, count: int, total: int | None) -> None:
+    def at(self, *event: object, **fields: object) -> None:
         """Ignore it."""
 
-    def notice(self, sentence: str) -> None:
-        """Ignore it."""
+    notice = at
 
 
 def ensure(file: LocalFile, client: Client | None, watch: ProgressCallback | None = None) -> LocalFile:
@@ -328,11 +326,6 @@ def difference_from(release: Release, digests: Digests) -> str:
         if expected and expected.lower() != value:
             return f"{name} {value}, expected {expected.lower()}"
     return ""
-
-
-def utc_now() -> str:
-    """Return the time in UTC, to the second, as ISO 8601."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _name(url: str) -> str:

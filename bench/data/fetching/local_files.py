@@ -203,8 +203,8 @@ def unread(file: LocalFile) -> int:
 
 
 def missing_file(task: Task) -> Path | None:
-    """Return the first file of `Leg.sources` that is not there; None where all are, so that the task can run."""
-    paths = (path for leg in task.legs for source in leg.sources for path in source.files)
+    """Return the first file of `Subset.sources` that is not there; None where all are, so that the task can run."""
+    paths = (path for subset in task.subsets for source in subset.sources for path in source.files)
     return next((path for path in paths if not path.exists()), None)
 
 

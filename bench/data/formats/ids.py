@@ -21,7 +21,7 @@ from bench.core.errors import DataError
 from bench.core.files import atomic
 from bench.data.formats.faults import Faults
 from bench.data.formats.source import duplicate_error, numbered, place
-from bench.types import Item, Judgement, Leg, Source
+from bench.types import Item, Judgement, Source, Subset
 
 _BYTES = 8
 _HASH = np.dtype("<u8")
@@ -110,27 +110,27 @@ _SEARCHED = 5_000  # ids among which the nearest one is looked for
 
 
 def unknown_ids(
-    leg: Leg, judgements: Sequence[Judgement], queries: Sequence[Item], documents: Ids, *, check_documents: bool
+    subset: Subset, judgements: Sequence[Judgement], queries: Sequence[Item], documents: Ids, *, check_documents: bool
 ) -> int:
     """Refuse judgements of unknown queries or documents; return how many documents the corpus lacks, each once.
 
-    `documents` are the ids of the leg's corpus; without `check_documents` an unknown one is only counted. Raises
+    `documents` are the ids of the subset's corpus; without `check_documents` an unknown one is only counted. Raises
     `DataError` or `DataFaultsError` at the line of the qrels (or the number of the judgement, where no file is known).
     """
     query_ids = {item.id for item in queries}
     judged = sorted({row.document for row in judgements})
     missing = {name for name, present in zip(judged, documents.contains(judged), strict=True) if not present}
     refused = missing if check_documents else set()
-    if leg.qrels and (refused or any(row.query not in query_ids for row in judgements)):
+    if subset.qrels and (refused or any(row.query not in query_ids for row in judgements)):
         with Faults() as faults:
-            for line, row in numbered(leg.qrels):
+            for line, row in numbered(subset.qrels):
                 if row.query not in query_ids:
-                    expected = f"one of the {len(query_ids):,} ids in {place(leg.queries)}"
+                    expected = f"one of the {len(query_ids):,} ids in {place(subset.queries)}"
                     quick = not faults.more and len(query_ids) <= _SEARCHED
                     near = difflib.get_close_matches(row.query, sorted(query_ids), n=1) if quick else []
                     hint = f"the nearest is {near[0]!r}" if near else ""
-                    faults.add(DataError(place(leg.qrels), line, f"query id {row.query!r}", expected, hint))
+                    faults.add(DataError(place(subset.qrels), line, f"query id {row.query!r}", expected, hint))
                 if row.document in refused:
-                    expected = f"one of the {len(documents):,} ids in {place(leg.corpus.items)}"
-                    faults.add(DataError(place(leg.qrels), line, f"document id {row.document!r}", expected))
+                    expected = f"one of the {len(documents):,} ids in {place(subset.corpus.items)}"
+                    faults.add(DataError(place(subset.qrels), line, f"document id {row.document!r}", expected))
     return len(missing)

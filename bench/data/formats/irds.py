@@ -6,7 +6,7 @@ downloaded or opened before a source is read.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -67,33 +67,19 @@ def _read(dataset: str, part: Part, name: str, form: Format[T]) -> Iterator[T]:
 
 def _rows(dataset: str, part: Part, name: str) -> Iterator[tuple[Any, str]]:
     """Stream the library's records, each with the part's language; whatever it raises becomes a sentence."""
-    rows = _outside(dataset, name, lambda: _open(dataset, part, name))
-    while True:
-        row = _outside(dataset, name, lambda: next(rows, None))
-        if row is None:
-            return
-        yield row
-
-
-def _open(dataset: str, part: Part, name: str) -> Iterator[tuple[Any, str]]:
-    """Open one part. Raises `DataError` for an unknown id or a missing part."""
     import ir_datasets
 
-    try:
-        loaded = ir_datasets.load(dataset)
-    except KeyError:
-        problem = f"no data set {dataset!r} in ir_datasets {version('ir-datasets')}"
-        raise DataError(name, None, problem, "an id of its catalogue") from None
-    if not getattr(loaded, f"has_{part}")():
-        raise DataError(name, None, f"no {part} in the data set {dataset!r}", "an id that has them")
-    language = (getattr(loaded, f"{part}_lang")() or "") if part != "qrels" else ""
-    return ((row, language) for row in getattr(loaded, f"{part}_iter")())
-
-
-def _outside(dataset: str, name: str, call: Callable[[], T]) -> T:
-    """Call the library; it fetches from the net and parses archives, so that it may raise anything."""
-    try:
-        return call()
+    try:  # the library fetches from the net and parses archives, so that it may raise anything
+        try:
+            loaded = ir_datasets.load(dataset)
+        except KeyError:
+            problem = f"no data set {dataset!r} in ir_datasets {version('ir-datasets')}"
+            raise DataError(name, None, problem, "an id of its catalogue") from None
+        if not getattr(loaded, f"has_{part}")():
+            raise DataError(name, None, f"no {part} in the data set {dataset!r}", "an id that has them")
+        language = (getattr(loaded, f"{part}_lang")() or "") if part != "qrels" else ""
+        for row in getattr(loaded, f"{part}_iter")():
+            yield row, language
     except BenchError:
         raise
     except Exception as error:

@@ -13,9 +13,9 @@ ELEMENTS = 4_000_000
 _TEXT = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+\\?(?:"|\Z)', re.DOTALL)
 
 
-def check_elements(text: str, most: int | None = None) -> None:
-    """Raise `RecordError` for JSON of more than `most` keys and values (`ELEMENTS`), before any of them is made."""
-    most = ELEMENTS if most is None else most
+def check_elements(text: str) -> None:
+    """Raise `RecordError` for JSON of more than `ELEMENTS` keys and values, before any of them is made."""
+    most = ELEMENTS
     if len(text) <= most or _marks(text, 0, len(text)) < most:  # most often there is no need to leave texts out
         return
     count = start = 0

@@ -4,7 +4,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from bench.data.mini.draws import Draws
@@ -13,7 +12,7 @@ from bench.data.mini.latent import Thought, story, thought
 from bench.data.mini.questions import question_thought
 from bench.data.mini.records import Mention, Retrieval, source
 from bench.data.mini.settings import DEFAULT, WorldSettings, check
-from bench.data.mini.writer import Writer, shared, writer
+from bench.data.mini.writer import shared, writer
 from bench.types import Candidates, Item, Judgement, Source
 
 _NAMED_SENTENCES = 0.2
@@ -50,15 +49,6 @@ _LONELY = 15
 _CLUSTERS_PER_QUERY = 4
 
 
-@dataclass(frozen=True)
-class _Board:
-    """All questions of a split, and the numbers of those that ask the same; the first clusters have a query."""
-
-    clusters: tuple[tuple[int, ...], ...]
-    texts: tuple[str, ...]
-    queries: int
-
-
 def duplicates(split: str, settings: WorldSettings = DEFAULT) -> Retrieval:
     """Return queries, questions, judgements and the 20 candidates of each query, in the order of their BM25 scores.
 
@@ -75,8 +65,8 @@ def duplicates(split: str, settings: WorldSettings = DEFAULT) -> Retrieval:
 
 
 @lru_cache(maxsize=8)
-def _board(settings: WorldSettings, split: str) -> _Board:
-    """Write the questions."""
+def _board(settings: WorldSettings, split: str) -> tuple[Sequence[str], Sequence[tuple[int, ...]]]:
+    """Write all questions of a split; return them, and the numbers of those that ask the same for each query."""
     write = writer(settings, "en")
     texts: list[str] = []
     clusters: list[tuple[int, ...]] = []
@@ -86,7 +76,7 @@ def _board(settings: WorldSettings, split: str) -> _Board:
         size = 1 if number % _LONELY == _LONELY - 1 else draws.between(2, _MOST)
         clusters.append(tuple(range(len(texts), len(texts) + size)))
         texts += [write.question(question_thought(meaning, draws), draws) for _ in range(size)]
-    return _Board(tuple(clusters), tuple(texts), settings.questions)
+    return texts, clusters[: settings.questions]  # all others are asked by nobody
 
 
 def _item(split: str, number: int, text: str) -> Item:
@@ -94,29 +84,28 @@ def _item(split: str, number: int, text: str) -> Item:
 
 
 def _questions(settings: WorldSettings, split: str) -> Iterator[Item]:
-    for number, text in enumerate(_board(settings, split).texts):
+    for number, text in enumerate(_board(settings, split)[0]):
         yield _item(split, number, text)
 
 
 def _queries(settings: WorldSettings, split: str) -> Iterator[Item]:
-    board = _board(settings, split)
-    for cluster in board.clusters[: board.queries]:
-        yield _item(split, cluster[0], board.texts[cluster[0]])
+    texts, clusters = _board(settings, split)
+    for query, *_ in clusters:
+        yield _item(split, query, texts[query])
 
 
 def _judgements(settings: WorldSettings, split: str) -> Iterator[Judgement]:
-    board = _board(settings, split)
-    for query, *duplicates_of_query in board.clusters[: board.queries]:
+    for query, *duplicates_of_query in _board(settings, split)[1]:
         for duplicate in duplicates_of_query:
             yield Judgement(f"{split}-{query}", f"{split}-{duplicate}", 1)
 
 
 def _candidates(settings: WorldSettings, split: str) -> Iterator[Candidates]:
     """Yield all duplicates of each query and the best of the other questions, by score."""
-    board = _board(settings, split)
-    texts = [re.findall(r"\w+", text.lower()) for text in board.texts]
+    questions, clusters = _board(settings, split)
+    texts = [re.findall(r"\w+", text.lower()) for text in questions]
     index = _BM25(texts)
-    for query, *duplicates_of_query in board.clusters[: board.queries]:
+    for query, *duplicates_of_query in clusters:
         scores = index.scores(texts[query])
         best = sorted((number for number in range(len(texts)) if number != query), key=lambda at: (-scores[at], at))
         selected = set(duplicates_of_query)
@@ -208,21 +197,18 @@ def _mentions(settings: WorldSettings, language: str, split: str) -> Iterator[Me
         draws = Draws(settings.seed, "mention", language, split, number)
         entity = draws.below(len(_names(settings)) * _SENSES)
         before, middle, behind = (_said_of(settings, draws, entity) for _ in range(_CONTEXT))
-        sentence, surface = _mentioning(settings, draws, write, entity, middle)
+        shared_name, topic, scene = _home(settings, entity)
+        if draws.chance(_NAMED_MENTIONS):
+            surface = shared(settings)[shared_name]
+            sentence = write.sentence(Thought(middle.concepts, shared_name), draws)
+        else:  # the last word says what it is
+            surface = write.word(topic * settings.concepts + scene % settings.concepts, draws)
+            sentence = write.finish([*write.phrases(middle, draws), surface])
         sentences = [write.sentence(before, draws), sentence, write.sentence(behind, draws)]
         text = write.text(sentences)
         spans = _spans(text, sentences)
         start, name = text.rindex(surface, *spans[1]), f"{language}-{split}-{number}"
         yield Mention(name, text, language, spans, start, start + len(surface), f"Q{entity}")
-
-
-def _mentioning(settings: WorldSettings, draws: Draws, write: Writer, entity: int, meaning: Thought) -> tuple[str, str]:
-    """Write a sentence with a mention, and return the mention too: the name, or as the last word what it is."""
-    name, topic, scene = _home(settings, entity)
-    if draws.chance(_NAMED_MENTIONS):
-        return write.sentence(Thought(meaning.concepts, name), draws), shared(settings)[name]
-    surface = write.word(topic * settings.concepts + scene % settings.concepts, draws)
-    return write.finish([*write.phrases(meaning, draws), surface]), surface
 
 
 def _spans(text: str, sentences: Sequence[str]) -> tuple[tuple[int, int], ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from bench.core.contract import Document
+from bench.core.encoder_config import Document
 from bench.data.mini.draws import Draws
 from bench.data.mini.languages import LANGUAGES
 from bench.data.mini.latent import story

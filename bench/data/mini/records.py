@@ -1,4 +1,4 @@
-"""Records of the world, sources of them, and what a leg takes of questions with answers: queries and answers."""
+"""Records of the world, sources of them, and what a subset takes of questions with answers: queries and answers."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

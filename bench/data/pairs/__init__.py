@@ -1,7 +1,7 @@
 """Training pairs as streams of one schema, `bench.types.TrainingPair`, whatever they were released as."""
 
 from bench.data.pairs.choose import load_pairs as load_pairs
-from bench.data.pairs.judged import from_leg as from_leg
+from bench.data.pairs.judged import from_subset as from_subset
 from bench.data.pairs.judged import irds_pairs as irds_pairs
 from bench.data.pairs.judged import pairs_of_split as pairs_of_split
 from bench.data.pairs.leaks import without_leaks as without_leaks

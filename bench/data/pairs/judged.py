@@ -3,15 +3,14 @@
 Conventions: passages of grade 1 and more are positives, those of higher grades first; passages that were judged and do
 not answer (grade 0 and less) are negatives. A query without a positive is left out. The corpus is streamed once, and of
 it only the passages that are named are kept, on disk; the queries that are named are held in memory. Texts without a
-language have that of their leg or corpus.
+language have that of their subset or corpus.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -34,9 +33,9 @@ from bench.data.pairs.sources import (
     pair_source,
     reader,
 )
-from bench.types import Corpus, Item, Judgement, Leg, Source
+from bench.types import Corpus, Item, Judgement, Source, Subset
 
-CODE = "leg-pairs/1"
+CODE = "subset-pairs/1"
 MSMARCO = "msmarco-passage/train"
 """Id in ir_datasets of MS MARCO's training queries."""
 
@@ -46,30 +45,30 @@ Unknown = Literal["refuse", "keep"]
 """What becomes of judged passages that the corpus lacks: the data are refused, or these are left out."""
 
 
-def from_leg(leg: Leg, name: str, unknown: Unknown = "refuse") -> PairSource:
+def from_subset(subset: Subset, name: str, unknown: Unknown = "refuse") -> PairSource:
     """Return the pairs that judgements make of queries and a corpus.
 
     Args:
-        leg: queries, judgements and corpus; `counts` are checked.
+        subset: queries, judgements and corpus; `counts` are checked.
         name: where the pairs come from, e.g. `mrtydi/sw train`.
         unknown: what becomes of judged passages that the corpus lacks (`data.unknown_ids`).
 
     Raises:
         UsageError: if answers alone say what is right. Reading raises `DataError` or `DataFaultsError` for a malformed
-            record, an unknown id (with its line), or other counts than the leg's.
+            record, an unknown id (with its line), or other counts than the subset's.
     """
-    if leg.qrels is None:
+    if subset.qrels is None:
         raise UsageError(
             where=name,
             found="answers and no judgements of passages",
             expected="judgements",
             hint="training needs passages, e.g. a file in DPR's form",
         )
-    sources: tuple[Source[Item] | Source[Judgement], ...] = (leg.queries, leg.qrels, leg.corpus.items)
+    sources: tuple[Source[Item] | Source[Judgement], ...] = (subset.queries, subset.qrels, subset.corpus.items)
     files = tuple(path for source in sources for path in source.files)
     readers = [source.reader for source in sources]
-    code = reader(CODE, name, unknown, leg.language, leg.corpus.language, dict(leg.counts), readers)
-    return pair_source(name, code, files, partial(_read_leg, leg, leg.qrels, name, unknown))
+    code = reader(CODE, name, unknown, subset.language, subset.corpus.language, dict(subset.counts), readers)
+    return pair_source(name, code, files, partial(_read_subset, subset, subset.qrels, name, unknown))
 
 
 def pairs_of_split(folder: Path, split: str, name: str = "", language: str = "") -> PairSource:
@@ -81,40 +80,41 @@ def pairs_of_split(folder: Path, split: str, name: str = "", language: str = "")
         name: what messages call the folder; default: its own name.
         language: ISO 639 code of texts that do not say theirs.
 
-    Errors are those of `from_leg` and `bench.data.formats.beir.corpus`.
+    Errors are those of `from_subset` and `bench.data.formats.beir.corpus`.
     """
     name = name or folder.name
     corpus = Corpus(name, beir.corpus(folder, name), language)
-    leg = Leg("", beir.queries(folder, name), beir.qrels(folder, split, name), corpus, language)
-    return from_leg(leg, f"{name} {split}")
+    subset = Subset("", beir.queries(folder, name), beir.qrels(folder, split, name), corpus, language)
+    return from_subset(subset, f"{name} {split}")
 
 
 def irds_pairs(dataset: str = MSMARCO) -> PairSource:
-    """Return the pairs of a data set of ir_datasets, e.g. `beir/nq/train`. Errors as in `from_leg` and `sources`."""
+    """Return the pairs of a data set of ir_datasets, e.g. `beir/nq/train`. Errors as in `from_subset` and `sources`."""
     sources = irds.sources(dataset)
-    leg = Leg("", sources.queries, sources.qrels, Corpus(dataset, sources.corpus), counts=_COUNTS.get(dataset, {}))
-    return from_leg(leg, dataset)
+    subset = Subset(
+        "", sources.queries, sources.qrels, Corpus(dataset, sources.corpus), counts=_COUNTS.get(dataset, {})
+    )
+    return from_subset(subset, dataset)
 
 
-def _read_leg(leg: Leg, qrels: Source[Judgement], name: str, unknown: Unknown) -> Outcomes:
+def _read_subset(subset: Subset, qrels: Source[Judgement], name: str, unknown: Unknown) -> Outcomes:
     """Stream (number from 1, outcome), in the order in which the judgements name the queries first."""
     judged: dict[str, list[Judgement]] = {}
     for row in qrels.read():
         judged.setdefault(row.query, []).append(row)
     counts = {"queries": ("judged queries", len(judged)), "qrels": ("judgements", sum(map(len, judged.values())))}
     for key, (words, count) in counts.items():
-        if leg.counts.get(key, count) != count:
+        if subset.counts.get(key, count) != count:
             hint = "this is not the published release: fetch it again"
-            raise DataError(place(qrels), None, f"{count:,} {words}", f"{leg.counts[key]:,}", hint)
-    queries = {item.id: item for item in leg.queries.read() if item.id in judged}
-    with _spooled((row.document for rows in judged.values() for row in rows), leg.corpus) as spool:
-        _check_ids(leg, qrels, queries, judged, spool, unknown)
+            raise DataError(place(qrels), None, f"{count:,} {words}", f"{subset.counts[key]:,}", hint)
+    queries = {item.id: item for item in subset.queries.read() if item.id in judged}
+    with TemporaryFile(prefix="bench-pairs-") as stream:  # gone when the block ends
+        spool = _Spool((row.document for rows in judged.values() for row in rows), subset.corpus, stream)
+        _check_ids(subset, qrels, queries, judged, spool, unknown)
         for number, (query_id, rows) in enumerate(judged.items(), start=1):
             query = queries[query_id]
-            yield (
-                number,
-                _judged_pair(query if query.language else replace(query, language=leg.language), rows, spool, name),
-            )
+            query = query if query.language else replace(query, language=subset.language)
+            yield number, _judged_pair(query, rows, spool, name)
 
 
 def _judged_pair(query: Item, rows: Iterable[Judgement], spool: _Spool, name: str) -> PairOutcome:
@@ -137,7 +137,7 @@ def _judged_pair(query: Item, rows: Iterable[Judgement], spool: _Spool, name: st
 
 
 def _check_ids(
-    leg: Leg,
+    subset: Subset,
     qrels: Source[Judgement],
     queries: Mapping[str, Item],
     judged: Mapping[str, Sequence[Judgement]],
@@ -151,10 +151,10 @@ def _check_ids(
     with Faults() as faults:
         for line, row in numbered(qrels):
             if row.query not in queries:
-                expected = f"the id of a query in {place(leg.queries)}"
+                expected = f"the id of a query in {place(subset.queries)}"
                 faults.add(DataError(place(qrels), line, f"query id {row.query!r}", expected))
             if row.document in missing:
-                expected = f"the id of a passage in {place(leg.corpus.items)}"
+                expected = f"the id of a passage in {place(subset.corpus.items)}"
                 faults.add(DataError(place(qrels), line, f"document id {row.document!r}", expected))
 
 
@@ -195,10 +195,3 @@ class _Spool:
         row = os.pread(self._stream.fileno(), span & ((1 << _SIZE) - 1), span >> _SIZE)
         text, title, language = json.loads(row.decode("utf-8", "surrogatepass"))
         return Item(passage_id, text, title, language)
-
-
-@contextmanager
-def _spooled(ids: Iterable[str], corpus: Corpus) -> Iterator[_Spool]:
-    """Spool passages of a corpus; the temporary file is gone when the block ends."""
-    with TemporaryFile(prefix="bench-pairs-") as stream:
-        yield _Spool(ids, corpus, stream)

@@ -9,6 +9,7 @@ for letter (`bench.data.contamination.index`).
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from unicodedata import unidata_version
 
 from bench.core.errors import DataError, UsageError
 from bench.data.formats.faults import Faults, RecordError, columns
@@ -47,9 +48,7 @@ def without_leaks(source: Source[TrainingPair], table: Path, names: Sequence[str
 
 def without_test_questions(source: Source[TrainingPair], test: Source[Item]) -> PairSource:
     """Return the pairs of a source but those whose question a test asks; reading raises what reading the two does."""
-    from bench.data.contamination.index import unicode_version
-
-    code = reader(UNASKED, source.reader, test.reader, unicode_version())
+    code = reader(UNASKED, source.reader, test.reader, unidata_version)
     files = (*source.files, *test.files)
     return pair_source(source.name, code, files, partial(_read_without_test_questions, source, test))
 

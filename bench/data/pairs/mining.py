@@ -4,24 +4,24 @@ A passage may be a hard negative of a query if no judgement says, and no text su
 Passages are numbers of a pool (`bench.data.pairs.pool`).
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cache
+from typing import TYPE_CHECKING
 
 from bench.core.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 POSITIVE, SAME_TEXT, SCORE, ENOUGH = "positive", "text of a positive", "score above the margin", "more than are kept"
 """Why a candidate is left out: it is judged to answer the query, or has the id of a passage that is; it says what such
 a passage says; it scores too high to be trusted; the query has enough negatives."""
 REASONS = (POSITIVE, SAME_TEXT, SCORE, ENOUGH)
-
-
-class Fingerprints(Protocol):
-    """Fingerprints of what the passages of a pool say."""
-
-    def __getitem__(self, row: int, /) -> int:
-        """Return that of one."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def choose(
     rows: Sequence[int],
     scores: Sequence[float],
     judged: Judged,
-    texts: Fingerprints,
+    texts: Sequence[int] | npt.NDArray[np.uint64],
     rules: MiningRules,
     best: Callable[[], float],
 ) -> Mined:
@@ -73,37 +73,20 @@ def choose(
     """
     left_out: Counter[str] = Counter()
     negatives: list[int] = []
-    too_high = _bar(rows, scores, judged, rules.margin, best)
+    ranked = next((score for row, score in zip(rows, scores, strict=True) if row in judged.rows), None)
+    best_positive = cache(lambda: best() if ranked is None else ranked)
     for row, score in zip(rows[rules.first - 1 : rules.last], scores[rules.first - 1 : rules.last], strict=True):
         if row in judged.rows or row in judged.same_ids:
             left_out[POSITIVE] += 1
         elif int(texts[row]) in judged.texts:
             left_out[SAME_TEXT] += 1
-        elif too_high(score):
+        elif rules.margin is not None and (
+            # a positive out of the ranking scores at most as its last passage
+            (ranked is None and score > rules.margin * scores[-1]) or score > rules.margin * best_positive()
+        ):
             left_out[SCORE] += 1
         elif len(negatives) == rules.keep:
             left_out[ENOUGH] += 1
         else:
             negatives.append(row)
     return Mined(tuple(negatives), left_out)
-
-
-def _bar(
-    rows: Sequence[int], scores: Sequence[float], judged: Judged, margin: float | None, best: Callable[[], float]
-) -> Callable[[float], bool]:
-    """Return whether a score is above the margin; a positive out of the ranking scores at most as its last passage."""
-    if margin is None:
-        return lambda _: False
-    best_positive = next((score for row, score in zip(rows, scores, strict=True) if row in judged.rows), None)
-    if best_positive is not None:
-        return lambda score: score > margin * best_positive
-    cache: list[float] = []
-
-    def above(score: float) -> bool:
-        if score > margin * scores[-1]:
-            return True
-        if not cache:
-            cache.append(best())
-        return score > margin * cache[0]
-
-    return above

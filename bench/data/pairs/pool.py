@@ -35,15 +35,9 @@ from bench.types import Item, Json, TrainingPair
 
 _PASSAGES, _ABOUT = "passages", "about.json"
 _ARRAYS = ("texts", "names", "named", "own", "ids", "first", "asked")
-_CACHED = 1024  # groups of equal questions whose judgements stay in memory
+_CACHED = 1024  # questions whose judgements stay in memory
 
 Marks = npt.NDArray[np.uint64]
-Places = npt.NDArray[np.int64]
-
-
-def text_fingerprint(item: Item) -> int:
-    """Return the fingerprint of what a passage says, its title aside; of its title where it says nothing else."""
-    return fingerprint([item.text if item.text.strip() else item.title])
 
 
 def write_pool(folder: Path, pairs: Iterable[TrainingPair]) -> dict[str, Json]:
@@ -82,7 +76,8 @@ class _Gathered:
                 row = self._rows.setdefault(mark, len(self.texts))
                 self.named.append(row)
                 if row == len(self.texts):
-                    self.texts.append(text_fingerprint(item))
+                    # what it says, its title aside; its title where it says nothing else
+                    self.texts.append(fingerprint([item.text if item.text.strip() else item.title]))
                     self.languages.add(item.language)
                     yield canonical(asdict(item)).decode()
             names = hashed([item.id for item in passages])
@@ -136,18 +131,22 @@ class Pool(StoredSequence[Item]):
         return Item(**json.loads(self._strings[at]))
 
     @cached_property
-    def _groups(self) -> tuple[_EqualValues, ...]:
-        """Pairs whose queries have one id, and those whose queries have one text."""
-        return tuple(map(_EqualValues, self._asked.T))
+    def _sorted(self) -> list[tuple[npt.NDArray[np.intp], Marks]]:
+        """Pairs in the order of their queries' ids, and of their texts, each with what orders them."""
+        orders = [np.argsort(column, kind="stable") for column in self._asked.T]
+        return [(order, column[order]) for order, column in zip(orders, self._asked.T, strict=True)]
 
     def judged(self, pair: int) -> Judged:
         """Return what is judged to answer a pair's query, by all pairs that ask the same id or normalised text."""
-        return self._of(*(int(group.number[pair]) for group in self._groups))
+        return self._of(*self._asked[pair])
 
-    def _judged(self, *numbers: int) -> Judged:
-        """Return the same by the numbers of the groups of equal queries."""
-        groups = zip(self._groups, numbers, strict=True)
-        pairs = np.unique(np.concatenate([group.members(number) for group, number in groups]))
+    def _judged(self, *marks: np.uint64) -> Judged:
+        """Return the same by the hash of the query's id and the fingerprint of its text."""
+        groups = [
+            order[np.searchsorted(values, mark) : np.searchsorted(values, mark, "right")]
+            for (order, values), mark in zip(self._sorted, marks, strict=True)
+        ]
+        pairs = np.unique(np.concatenate(groups))
         places = np.concatenate([np.arange(self._first[pair], self._first[pair + 1]) for pair in pairs.tolist()])
         rows, names = self._own[places], np.unique(self._ids[places])
         low, high = (np.searchsorted(self._names, names, side) for side in ("left", "right"))
@@ -157,17 +156,3 @@ class Pool(StoredSequence[Item]):
             frozenset(row for some in rows_of_ids for row in some),
             frozenset(self.texts[rows].tolist()),
         )
-
-
-class _EqualValues:
-    """Which places of a column hold the same value."""
-
-    def __init__(self, column: Marks) -> None:
-        _, self.number = np.unique(column, return_inverse=True)
-        self._order = np.argsort(self.number, kind="stable")
-        self._first = np.concatenate([[0], np.cumsum(np.bincount(self.number))])
-
-    def members(self, number: int) -> Places:
-        """Return the places of a group, ascending."""
-        arrays: Places = self._order[self._first[number] : self._first[number + 1]].astype(np.int64)
-        return arrays

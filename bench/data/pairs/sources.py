@@ -215,15 +215,13 @@ def _read_joined(sources: Mapping[str, Source[TrainingPair]]) -> Outcomes:
     for label, source in sources.items():
         for _, outcome in outcomes(source):
             number += 1
-            pair = outcome.pair and with_id_prefix(outcome.pair, f"{label}:")
+            if pair := outcome.pair:
+                query, positives, negatives = (
+                    tuple(replace(item, id=f"{label}:{item.id}") for item in items)
+                    for items in ((pair.query,), pair.positives, pair.negatives)
+                )
+                pair = replace(pair, query=query[0], positives=positives, negatives=negatives)
             yield number, PairOutcome(f"{label}:{outcome.query}", pair, outcome.left_out)
-
-
-def with_id_prefix(pair: TrainingPair, prefix: str) -> TrainingPair:
-    """Put a prefix before all ids of a pair."""
-    query, *passages = (replace(item, id=prefix + item.id) for item in (pair.query, *pair.positives, *pair.negatives))
-    count = len(pair.positives)
-    return replace(pair, query=query, positives=tuple(passages[:count]), negatives=tuple(passages[count:]))
 
 
 def sample_pairs(source: Source[TrainingPair], count: int, seed: int) -> PairSource:

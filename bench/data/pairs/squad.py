@@ -55,10 +55,7 @@ def reader_code(*arguments: Json) -> str:
 
 def read(path: File, name: str, language: str, *, segments: bool = False) -> Outcomes:
     """Stream (number of the paragraph, outcome); arguments as in `pairs`."""
-
-    def parse(_: int, paragraph: Any) -> tuple[PairOutcome, ...]:
-        return _parse_paragraph(name, language, segments, paragraph)
-
+    parse = partial(_parse_paragraph, name, language, segments)
     return read_records(f"{path}, paragraph", lambda _: _paragraphs(path), "paragraph", parse)
 
 
@@ -75,7 +72,7 @@ def _paragraphs(path: File) -> Iterator[tuple[int, Any]]:
             yield number, paragraph
 
 
-def _parse_paragraph(name: str, language: str, segments: bool, row: Any) -> tuple[PairOutcome, ...]:
+def _parse_paragraph(name: str, language: str, segments: bool, _number: int, row: Any) -> tuple[PairOutcome, ...]:
     """Parse the questions of one paragraph. Raises `RecordError`."""
     paragraph = an_object(row, "the paragraph")
     context, questions = text(paragraph, "context"), objects(paragraph, "qas")

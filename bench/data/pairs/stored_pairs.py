@@ -64,7 +64,7 @@ class StoredPairs(StoredSequence[TrainingPair]):
         """The languages of the queries, in the order in which they come."""
         return tuple(self._names)
 
-    def of(self, language: str) -> npt.NDArray[np.int64]:
+    def rows_in(self, language: str) -> npt.NDArray[np.int64]:
         """Return the numbers of the pairs whose query is in a language, ascending."""
         return np.flatnonzero(self._table[:, 2] == self._names.index(language))
 

@@ -13,14 +13,14 @@ from bench.core.errors import UsageError
 from bench.core.messages import canonical, unknown
 from bench.evaluation.compare.fairness import ComparedSystem, SettingDifference, setting_differences, warnings
 from bench.evaluation.compare.paired_tests import PairedTest, SeedResults, paired_tests, stratum
-from bench.evaluation.compare.query_differences import QueryDifference, TextSources, query_differences
-from bench.evaluation.results import Result, headline, read, result_files, shares
+from bench.evaluation.compare.query_differences import QueryDifference, query_differences
+from bench.evaluation.results import Result, headline, read, shares
 from bench.evaluation.results.identity import same_system_error
 from bench.evaluation.significance.estimates import TRAININGS
 from bench.evaluation.significance.families import summary
 from bench.evaluation.significance.ranks import ordered
 from bench.evaluation.significance.tasks import AcrossTasks, across_tasks
-from bench.types import SETTINGS, Suite
+from bench.types import REGIMES, Suite
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class CompareOptions:
 
     Args:
         data: kind of data (`official`, `mini`, `local`); default: all.
-        setting: for names that give none; default: all.
+        regime: for names that give none; default: all.
         measure: canonical name; default: the suite's headline.
         by_task: also test every task by itself.
         queries: number of largest gains and losses to list for each pair.
@@ -37,7 +37,7 @@ class CompareOptions:
     """
 
     data: str | None = None
-    setting: str | None = None
+    regime: str | None = None
     measure: str | None = None
     by_task: bool = False
     queries: int = 0
@@ -46,16 +46,16 @@ class CompareOptions:
 
 @dataclass(frozen=True, repr=False)
 class Compared:
-    """Systems on a suite and on data of one kind, in one setting or each in its own.
+    """Systems on a suite and on data of one kind, in one regime or each in its own.
 
     Args:
-        metadata: `suite`, `setting` (several joined by `, `), `data`, and `stands_for` (empty for a benchmark itself).
+        metadata: `suite`, `regime` (several joined by `, `), `data`, and `proxy_for` (empty for a benchmark itself).
         measure: canonical name.
         value_name: what `values` are: the suite's average or the mean of the tasks.
         tasks: those that all systems have.
         values: by label, a fraction, the mean over seeds.
         systems: in the order given.
-        settings: by label.
+        regimes: by label.
         tests: of every pair, corrected for their number.
         ranks: first and last place that the corrected tests leave open, by label.
         letters: by label, shared by systems that do not differ significantly; empty for very many systems.
@@ -72,7 +72,7 @@ class Compared:
     tasks: tuple[str, ...]
     values: Mapping[str, float]
     systems: tuple[ComparedSystem, ...]
-    settings: Mapping[str, str]
+    regimes: Mapping[str, str]
     tests: tuple[PairedTest, ...]
     ranks: Mapping[str, tuple[int, int]]
     letters: Mapping[str, str]
@@ -93,7 +93,7 @@ class Compared:
         systems = [
             {
                 "system": system.label,
-                "setting": self.settings[system.label],
+                "regime": self.regimes[system.label],
                 "hash": system.system["hash"],
                 "seeds": system.seeds,
                 "value": self.values[system.label],
@@ -128,20 +128,20 @@ def compare(names: Sequence[str], root: Path, suite: Suite, options: CompareOpti
         options: what of them, and how.
 
     Returns:
-        One comparison for each kind of data and setting.
+        One comparison for each kind of data and regime.
 
     Raises:
         UsageError: as `comparison_groups` does; no common task has the measure.
         StoreError: a damaged result file or bundle.
     """
-    data, setting = (name and canonical(name) for name in (options.data, options.setting))
-    groups = comparison_groups(names, root, suite.name, data=data, setting=setting)
+    data, regime = (name and canonical(name) for name in (options.data, options.regime))
+    groups = comparison_groups(names, root, suite.name, data=data, regime=regime)
     return [_compared(group, suite, options) for group in groups]
 
 
 def _compared(group: ComparisonGroup, suite: Suite, options: CompareOptions) -> Compared:
     measure = options.measure or suite.primary
-    labels, settings = _labels(group)
+    labels, regimes = _labels(group)
     results_by_name = _on_common_seeds(group.results)
     rows = [
         SeedResults(labels[name], {result.content.seed: result for result in results}, results[0].deterministic)
@@ -165,39 +165,39 @@ def _compared(group: ComparisonGroup, suite: Suite, options: CompareOptions) -> 
             for content in system.contents
         ]
         value_name, values[system.label] = headlines[0][0], sum(value for _, value in headlines) / len(headlines)
-    legs = {task: tuple(systems[0].contents[0]["tasks"][task]) for task in tasks}
-    weights = shares(legs, next((average for average in suite.macros if average.name == value_name), None))
-    leg_values = {
+    subsets = {task: tuple(systems[0].contents[0]["tasks"][task]) for task in tasks}
+    weights = shares(subsets, next((average for average in suite.macros if average.name == value_name), None))
+    subset_values = {
         system.label: {
-            (task, leg): fmean(content["tasks"][task][leg]["measures"][measure] for content in system.contents)
-            for task, leg in weights
+            (task, subset): fmean(content["tasks"][task][subset]["measures"][measure] for content in system.contents)
+            for task, subset in weights
         }
         for system in systems
     }
-    stratum_shares = {stratum(*leg): share for leg, share in weights.items()}
+    stratum_shares = {stratum(*subset): share for subset, share in weights.items()}
     tests = tuple(paired_tests(rows, measure, tasks, shares=stratum_shares, by_task=options.by_task))
-    queries, notes = query_differences(rows, tests, tasks, options.queries, TextSources(suite, options.data_dir))
+    queries, notes = query_differences(rows, tests, tasks, options.queries, suite, options.data_dir)
     order = ordered(
         sorted(values, key=lambda label: -values[label]),
         {(test.first, test.second) for test in tests if test.comparison.decided},
     )
-    setting = ", ".join(dict.fromkeys(settings.values()))
+    regime = ", ".join(dict.fromkeys(regimes.values()))
     return Compared(
-        metadata={"suite": suite.name, "stands_for": suite.stands_for, "setting": setting, "data": group.data},
+        metadata={"suite": suite.name, "proxy_for": suite.proxy_for, "regime": regime, "data": group.data},
         measure=measure,
         value_name=value_name,
         tasks=tasks,
         values=values,
         systems=systems,
-        settings=settings,
+        regimes=regimes,
         tests=tests,
         ranks=order.ranks,
         letters=order.letters,
         setting_differences=tuple(setting_differences(systems)),
-        warnings=tuple(_warnings(settings, systems, tasks, measure, rows, on_all_seeds)),
+        warnings=tuple(_warnings(regimes, systems, tasks, measure, rows, on_all_seeds)),
         query_differences=tuple(queries),
         notes=tuple(notes),
-        other_tasks=across_tasks(leg_values, weights),
+        other_tasks=across_tasks(subset_values, weights),
     )
 
 
@@ -218,10 +218,10 @@ def _on_common_seeds(results_by_name: Mapping[str, Sequence[Result]]) -> Mapping
 
 
 def _labels(group: ComparisonGroup) -> tuple[dict[str, str], dict[str, str]]:
-    """Return labels by name as typed (with the hash where two are the same), and settings by label."""
+    """Return labels by name as typed (with the hash where two are the same), and regimes by label."""
     contents = {name: results[0].content for name, results in group.results.items()}
     plain = {
-        name: content.system.label + ("" if group.setting else f":{content.setting}")
+        name: content.system.label + ("" if group.regime else f":{content.regime}")
         for name, content in contents.items()
     }
     counted = list(plain.values())
@@ -229,21 +229,21 @@ def _labels(group: ComparisonGroup) -> tuple[dict[str, str], dict[str, str]]:
         name: label if counted.count(label) == 1 else f"{label}-{contents[name].system.hash[:8]}"
         for name, label in plain.items()
     }
-    return labels, {labels[name]: content.setting for name, content in contents.items()}
+    return labels, {labels[name]: content.regime for name, content in contents.items()}
 
 
 def _warnings(
-    settings: Mapping[str, str],
+    regimes: Mapping[str, str],
     systems: Sequence[ComparedSystem],
     tasks: Sequence[str],
     measure: str,
     rows: Sequence[SeedResults],
     on_all_seeds: Sequence[ComparedSystem],
 ) -> Iterator[str]:
-    """Warn of settings, tasks and inputs that are not the same, and of trainings too few for more than checkpoints."""
-    if len(set(settings.values())) > 1:
-        listed = ", ".join(f"{label} is {setting}" for label, setting in settings.items())
-        yield f"different settings are compared: {listed}"
+    """Warn of regimes, tasks and inputs that are not the same, and of trainings too few for more than checkpoints."""
+    if len(set(regimes.values())) > 1:
+        listed = ", ".join(f"{label} is {regime}" for label, regime in regimes.items())
+        yield f"different regimes are compared: {listed}"
     all_tasks = {task for system in systems for content in system.contents for task in _tasks(content, measure)}
     if missing := sorted(all_tasks - set(tasks)):
         yield f"compared on {len(tasks)} of {len(all_tasks)} tasks; some systems lack {', '.join(missing)}"
@@ -257,31 +257,35 @@ def _warnings(
 
 
 def _tasks(content: Mapping[str, Any], measure: str) -> set[str]:
-    return {task for task, legs in content["tasks"].items() if all(measure in leg["measures"] for leg in legs.values())}
+    return {
+        task
+        for task, subsets in content["tasks"].items()
+        if all(measure in subset["measures"] for subset in subsets.values())
+    }
 
 
 @dataclass(frozen=True)
 class ComparisonGroup:
-    """Results that may be compared, of one data and setting; where names say settings, each system has its own.
+    """Results that may be compared, of one data and regime; where names say regimes, each system has its own.
 
     Args:
-        setting: empty where each system has its own.
+        regime: empty where each system has its own.
         results: by name as typed.
     """
 
     data: str
-    setting: str
+    regime: str
     results: Mapping[str, Sequence[Result]]
 
 
 def comparison_groups(
-    names: Sequence[str], root: Path, suite: str, *, data: str | None = None, setting: str | None = None
+    names: Sequence[str], root: Path, suite: str, *, data: str | None = None, regime: str | None = None
 ) -> list[ComparisonGroup]:
-    """Return the kinds of data and settings in which all systems have results.
+    """Return the kinds of data and regimes in which all systems have results.
 
     Names are labels, result folders (label and hash), result files or their folders; all but paths may end in
-    `:SETTING`. Where no name does, systems are compared in each setting that all of them have. Where one does
-    (`crop:english crop:unsupervised`), each has its own: a name without one then takes `setting`, or the only setting
+    `:REGIME`. Where no name does, systems are compared in each regime that all of them have. Where one does
+    (`crop:english crop:unsupervised`), each has its own: a name without one then takes `regime`, or the only regime
     that it has results in.
 
     Args:
@@ -289,40 +293,40 @@ def comparison_groups(
         root: results folder.
         suite: name of the suite.
         data: kind of data; default: all.
-        setting: setting of names without one; default: all.
+        regime: regime of names without one; default: all.
 
     Raises:
-        UsageError: fewer than two systems, a name without results, a label of several systems, no data and setting
-            that all have, a system in several settings next to one whose setting is named.
+        UsageError: fewer than two systems, a name without results, a label of several systems, no data and regime
+            that all have, a system in several regimes next to one whose regime is named.
         StoreError: a damaged result file.
     """
     typed = {name: _split(name) for name in dict.fromkeys(names)}
     if len(typed) < 2:
         raise UsageError(found=f"{len(typed)} system", expected=f"two or more: bench compare A B --suite {suite}")
-    paths = [*(read.result_file(name) for name in names if read.is_path(name)), *result_files(root)]
-    results = [read.result(path) for path in dict.fromkeys(path.resolve() for path in paths)]
+    named_files = [read.result(read.result_file(name).resolve()) for name in names if read.is_path(name)]
+    results = list({result.path: result for result in (*named_files, *read.results(root.resolve()))}.values())
     results = [result for result in results if result.content.suite.name == suite]
     results = [result for result in results if data in (None, result.content.data)]
-    mixed = any(named_setting for _, named_setting in typed.values())
+    mixed = any(named_regime for _, named_regime in typed.values())
     selected = {}
-    for name, (label, named_setting) in typed.items():
-        selected[name] = _select(label, named_setting or setting or "", results, f"results on {suite} in {root}")
-        if mixed and len(settings := _settings(selected[name])) > 1:
-            choices = " or ".join(f"{name}:{choice}" for choice in settings)
-            raise UsageError(f"{name} has results in {len(settings)} settings; say which: {choices}")
+    for name, (label, named_regime) in typed.items():
+        selected[name] = _select(label, named_regime or regime or "", results, f"results on {suite} in {root}")
+        if mixed and len(regimes := _regimes(selected[name])) > 1:
+            choices = " or ".join(f"{name}:{choice}" for choice in regimes)
+            raise UsageError(f"{name} has results in {len(regimes)} regimes; say which: {choices}")
     cells: dict[tuple[str, str], dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
     for name, results in selected.items():
         for result in results:
-            cells[result.content.data, "" if mixed else result.content.setting][name].append(result)
+            cells[result.content.data, "" if mixed else result.content.regime][name].append(result)
     groups = [ComparisonGroup(*cell, by_name) for cell, by_name in cells.items() if len(by_name) == len(selected)]
     if not groups:
         available = "; ".join(
-            f"{name}: {', '.join(sorted({f'{result.content.data} {result.content.setting}' for result in results}))}"
+            f"{name}: {', '.join(sorted({f'{result.content.data} {result.content.regime}' for result in results}))}"
             for name, results in selected.items()
         )
         raise UsageError(
-            f"no data and setting in which all {len(selected)} have results on {suite} ({available}); to compare "
-            f"settings, name them: {next(iter(typed))}:{SETTINGS[0]}"
+            f"no data and regime in which all {len(selected)} have results on {suite} ({available}); to compare "
+            f"regimes, name them: {next(iter(typed))}:{REGIMES[0]}"
         )
     for name, of_system in ((name, of_system) for group in groups for name, of_system in group.results.items()):
         systems = {result.content.system.hash: result.whole["system"] for result in of_system}
@@ -338,34 +342,34 @@ def comparison_groups(
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Split `LABEL:SETTING`; a path and a plain label have no setting."""
-    label, colon, setting = name.rpartition(":")
+    """Split `LABEL:REGIME`; a path and a plain label have no regime."""
+    label, colon, regime = name.rpartition(":")
     if not colon or read.is_path(name):
         return name, ""
-    if canonical(setting) not in SETTINGS:
-        raise UsageError(f"{name}: {unknown('setting', setting, SETTINGS)}")
-    return label, canonical(setting)
+    if canonical(regime) not in REGIMES:
+        raise UsageError(f"{name}: {unknown('regime', regime, REGIMES)}")
+    return label, canonical(regime)
 
 
-def _select(name: str, setting: str, results: Sequence[Result], place: str) -> list[Result]:
-    """Return the results of a label, folder or path in a setting (default: all). Raises `UsageError` for none."""
-    in_setting = [result for result in results if setting in ("", result.content.setting)]
+def _select(name: str, regime: str, results: Sequence[Result], place: str) -> list[Result]:
+    """Return the results of a label, folder or path in a regime (default: all). Raises `UsageError` for none."""
+    in_regime = [result for result in results if regime in ("", result.content.regime)]
     if read.is_path(name):
         path = read.result_file(name).resolve()
-        selected = [result for result in in_setting if result.path == path]
+        selected = [result for result in in_regime if result.path == path]
     else:
         selected = [
-            result for result in in_setting if name in (result.content.system.label, result.path.parent.parent.name)
+            result for result in in_regime if name in (result.content.system.label, result.path.parent.parent.name)
         ]
     if selected:
         return selected
-    if setting and setting not in SETTINGS:
-        raise UsageError(unknown("setting", setting, SETTINGS))
-    if setting and (available := _settings(_select(name, "", results, place))):
-        raise UsageError(f"{name} has no {place} in setting {setting}; it has some in {' and '.join(available)}")
-    labels = sorted({result.content.system.label for result in in_setting})
+    if regime and regime not in REGIMES:
+        raise UsageError(unknown("regime", regime, REGIMES))
+    if regime and (available := _regimes(_select(name, "", results, place))):
+        raise UsageError(f"{name} has no {place} in regime {regime}; it has some in {' and '.join(available)}")
+    labels = sorted({result.content.system.label for result in in_regime})
     raise UsageError(f"{unknown('system', name, labels)} ({place})")
 
 
-def _settings(results: Iterable[Result]) -> list[str]:
-    return sorted({result.content.setting for result in results})
+def _regimes(results: Iterable[Result]) -> list[str]:
+    return sorted({result.content.regime for result in results})

@@ -3,6 +3,7 @@
 Every warning is a sentence with both values.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -22,7 +23,9 @@ COSTS = (
 )
 """Facts of a training that are listed first, in this order; whatever else it counted follows."""
 _READOUT = ("pooling", "layer", "normalise", "query_prompt", "passage_prompt", "query_length", "passage_length")
-_USUAL = {"question_mark": True, "lowercase": False}  # of a contract that does not say
+_LONGEST_VALUE, _MOST_PLACES = 60, 3
+"""Characters of a value of the environment that a sentence shows, and how many values or places it names."""
+_USUAL = {"question_mark": True, "lowercase": False}  # of an encoder config that does not say
 
 
 @dataclass(frozen=True)
@@ -49,23 +52,23 @@ class ComparedSystem:
         return sorted(content["seed"] for content in self.contents)
 
     def setting(self, key: str) -> Any:
-        """The value of a setting of the method, None where it has none of that name."""
-        return next((row["value"] for row in self.system.get("settings", ()) if row["key"] == f"method.{key}"), None)
+        """The value of a setting by its dotted key, None where it is none of the system's."""
+        return next((row["value"] for row in self.system.get("settings", ()) if row["key"] == key), None)
 
-    def legs(self) -> Iterator[tuple[str, Content]]:
-        """Every scored leg of every seed, with its name."""
+    def subsets(self) -> Iterator[tuple[str, Content]]:
+        """Every scored subset of every seed, with its name."""
         for content in self.contents:
-            for task, legs in content["tasks"].items():
-                for leg, entry in legs.items():
-                    yield f"{task}/{leg}" if leg else task, entry
+            for task, subsets in content["tasks"].items():
+                for subset, entry in subsets.items():
+                    yield f"{task}/{subset}" if subset else task, entry
 
     def costs(self) -> dict[str, float]:
         """Return what its training counted, the mean over seeds; empty where nothing was trained."""
         tables = []
         for content in self.contents:
-            entries = (leg for legs in content["tasks"].values() for leg in legs.values())
-            facts = next((entry.get("facts", {}).get("train") for entry in entries), None) or {}
-            numbers = {key: value for key, value in facts.items() if isinstance(value, int | float)}
+            entries = (subset for subsets in content["tasks"].values() for subset in subsets.values())
+            metadata = next((entry.get("metadata", {}).get("train") for entry in entries), None) or {}
+            numbers = {key: value for key, value in metadata.items() if isinstance(value, int | float)}
             tables.append({key: float(value) for key, value in numbers.items() if not isinstance(value, bool)})
         keys = [key for key in tables[0] if all(key in table for table in tables)]
         ordered = sorted(keys, key=lambda key: (COSTS.index(key) if key in COSTS else len(COSTS), keys.index(key)))
@@ -73,7 +76,7 @@ class ComparedSystem:
 
     def hardware(self) -> str | None:
         """Return the machines of its trainings; None where a result does not say (earlier versions')."""
-        trainings = [leg.get("facts", {}).get("train") or {} for _, leg in self.legs()]
+        trainings = [subset.get("metadata", {}).get("train") or {} for _, subset in self.subsets()]
         machines = {training.get("hardware") for training in trainings}
         return None if None in machines else " and ".join(sorted(map(str, machines)))
 
@@ -82,8 +85,59 @@ Pair = tuple[ComparedSystem, ComparedSystem]
 
 
 def warnings(systems: Sequence[ComparedSystem]) -> list[str]:
-    """Return what makes a comparison of systems unfair or hard to read, a sentence for each pair and difference."""
-    return [sentence for pair in combinations(systems, 2) for sentence in pair_warnings(*pair)]
+    """Return what makes a comparison of systems unfair or hard to read.
+
+    First a sentence for each system whose own results were made in unlike environments, then one for each pair and
+    difference.
+    """
+    pairs = [sentence for pair in combinations(systems, 2) for sentence in pair_warnings(*pair)]
+    return [*(sentence for system in systems for sentence in environment_warnings(system)), *pairs]
+
+
+def environment_warnings(system: ComparedSystem) -> Iterator[str]:
+    """Yield a sentence where seeds or tasks that are averaged as one system were made in unlike environments.
+
+    The environment (version of the harness, libraries, threads, device, hardware of training) is in the keys of stages
+    and in no system's hash, so nothing else tells such results apart.
+
+    Example:
+        `crop averages results of unlike environments: numpy 2.0 (seed 0) and 2.1 (seed 1)`
+    """
+    places: dict[str, dict[str, list[tuple[int, str]]]] = defaultdict(lambda: defaultdict(list))
+    for content in system.contents:
+        for task, subsets in content["tasks"].items():
+            for entry in subsets.values():
+                for name, value in _environment(entry).items():
+                    places[name][value].append((content["seed"], bare(task)))
+    differences = [_places_by_value(name, by_value) for name, by_value in places.items() if len(by_value) > 1]
+    if differences:
+        yield f"{system.label} averages results of unlike environments: {'; '.join(differences)}"
+
+
+def _environment(entry: Content) -> dict[str, str]:
+    """Return what a scored subset says of the environment that it was made in, by name; unknown values are left out."""
+    values = {
+        "retrieval-bench": entry.get("harness"),
+        **entry.get("libraries", {}),
+        **entry.get("compute", {}),
+        "hardware of training": (entry.get("metadata", {}).get("train") or {}).get("hardware"),
+    }
+    return {name: f"{value!s:.{_LONGEST_VALUE}}" for name, value in values.items() if value is not None}
+
+
+def _places_by_value(name: str, places: Mapping[str, Sequence[tuple[int, str]]]) -> str:
+    """Say which values something has, and where: in which seeds if these tell the values apart, else on which tasks."""
+    seeds = [dict.fromkeys(seed for seed, _ in having) for having in places.values()]
+    parts = []
+    for value, having in places.items():
+        if sum(map(len, seeds)) == len({seed for by_value in seeds for seed in by_value}):
+            where = [f"seed {seed}" for seed in dict.fromkeys(seed for seed, _ in having)]
+        else:
+            where = [*dict.fromkeys(task for _, task in having)]
+        more = f" and {len(where) - _MOST_PLACES} more" if len(where) > _MOST_PLACES else ""
+        parts.append(f"{value} ({', '.join(where[:_MOST_PLACES])}{more})")
+    more = f" and {len(parts) - _MOST_PLACES} more values" if len(parts) > _MOST_PLACES else ""
+    return f"{name} {' and '.join(parts[:_MOST_PLACES])}{more}"
 
 
 def pair_warnings(first: ComparedSystem, second: ComparedSystem) -> Iterator[str]:
@@ -94,7 +148,7 @@ def pair_warnings(first: ComparedSystem, second: ComparedSystem) -> Iterator[str
     """
     pair = (first, second)
     # An encoder that was trained elsewhere is known by its method and model.
-    models = [(system.system.get("method"), system.setting("model")) for system in pair]
+    models = [(system.system.get("method"), system.setting("method.model")) for system in pair]
     if first.trained and second.trained:
         yield from _training_warnings(pair)
     elif all(system.trained or came_trained(system.system) for system in pair) and models[0] != models[1]:
@@ -132,7 +186,7 @@ def _training_warnings(pair: Pair) -> Iterator[str]:
     yield from _differ(pair, "backbone", [system.system.get("backbone") for system in pair])
     kinds = [(system.system.get("post") or {}).get("kind", "none") for system in pair]
     yield from _differ(pair, "post-processing", kinds)
-    yield from _differ(pair, "precision of training", [system.setting("precision") for system in pair])
+    yield from _differ(pair, "precision of training", [system.setting("train.precision") for system in pair])
     machines = [system.hardware() for system in pair]
     if None not in machines:  # another processor changes a training as another seed does
         yield from _differ(pair, "hardware of training", machines)
@@ -159,23 +213,23 @@ def _tuning_warnings(pair: Pair) -> Iterator[str]:
 
 def _readout_warnings(pair: Pair) -> Iterator[str]:
     """Yield how texts become vectors, and how vectors are compared; of several tasks, the first where a key differs."""
-    first_legs, second_legs = (dict(system.legs()) for system in pair)
+    first_subsets, second_subsets = (dict(system.subsets()) for system in pair)
     reported: set[str] = set()
-    for name in [name for name in first_legs if name in second_legs] or [""]:
-        resolved = [legs.get(name, {}).get("resolved") or {} for legs in (first_legs, second_legs)]
-        contracts = [  # as settings, tunings and a task left them; a leg of an earlier version's result knows less
+    for name in [name for name in first_subsets if name in second_subsets] or [""]:
+        resolved = [subsets.get(name, {}).get("resolved") or {} for subsets in (first_subsets, second_subsets)]
+        encoder_configs = [  # as settings, tunings and a task left them
             {
-                **system.system["contract"],
+                **system.system["encoder_config"],
                 **(system.system.get("readout") or {}),
                 **(on_task if "pooling" in on_task else {}),
             }
             for system, on_task in zip(pair, resolved, strict=True)
-            if "contract" in system.system
+            if "encoder_config" in system.system
         ]
-        if len(contracts) < 2 or not all(contracts):  # a system without an encoder
+        if len(encoder_configs) < 2 or not all(encoder_configs):  # a system without an encoder
             continue
-        for key in dict.fromkeys([*_READOUT, "similarity", *contracts[0], *contracts[1]]):
-            values = [contract.get(key, _USUAL.get(key)) for contract in contracts]
+        for key in dict.fromkeys([*_READOUT, "similarity", *encoder_configs[0], *encoder_configs[1]]):
+            values = [encoder_config.get(key, _USUAL.get(key)) for encoder_config in encoder_configs]
             if values[0] != values[1] and key not in reported:
                 reported.add(key)
                 yield from _differ(pair, f"readout ({key})", values)
@@ -184,19 +238,19 @@ def _readout_warnings(pair: Pair) -> Iterator[str]:
 def _protocol_warnings(pair: Pair) -> Iterator[str]:
     """Yield differences of the suite's version, and of how the tasks that both have were searched."""
     yield from _differ(pair, "version of the suite", [system.contents[0]["suite"]["version"] for system in pair])
-    first_legs, second_legs = (dict(system.legs()) for system in pair)
+    first_subsets, second_subsets = (dict(system.subsets()) for system in pair)
     reported: set[str] = set()
-    for name, leg in first_legs.items():
-        if name not in second_legs:
+    for name, subset in first_subsets.items():
+        if name not in second_subsets:
             continue
-        for key, value in leg.get("protocol", {}).items():
-            other_value = second_legs[name].get("protocol", {}).get(key)
+        for key, value in subset.get("protocol", {}).items():
+            other_value = second_subsets[name].get("protocol", {}).get(key)
             if other_value != value and key not in reported:
                 reported.add(key)
                 yield _sentence(pair, f"protocol on {bare(name)} ({key})", [shown(value), shown(other_value)])
-        if leg["queries"] != second_legs[name]["queries"] and "queries" not in reported:
+        if subset["queries"] != second_subsets[name]["queries"] and "queries" not in reported:
             reported.add("queries")
-            counts = [f"{entry['queries']:,}" for entry in (leg, second_legs[name])]
+            counts = [f"{entry['queries']:,}" for entry in (subset, second_subsets[name])]
             yield _sentence(pair, f"judged queries of {bare(name)}", counts)
 
 
@@ -221,7 +275,7 @@ ABSENT = "—"
 """Printed for a setting that a system does not have."""
 
 CHOICES = (
-    *("method", "version", "contract", "readout", "backbone", "corpus"),
+    *("method", "version", "encoder_config", "readout", "backbone", "corpus"),
     *("budget", "budget_flops", "budget_steps", "post", "rerank"),
 )
 """What makes a system besides its settings, as its result file calls it."""
@@ -244,7 +298,7 @@ class SettingDifference:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `bench compare --json` prints it."""
-        return {"key": self.key, "values": dict(self.values), "telling": self.is_relevant}
+        return {"key": self.key, "values": dict(self.values), "relevant": self.is_relevant}
 
 
 def setting_differences(systems: Sequence[ComparedSystem]) -> list[SettingDifference]:
@@ -262,7 +316,7 @@ def setting_differences(systems: Sequence[ComparedSystem]) -> list[SettingDiffer
             )
             for first, second in combinations(having, 2):
                 # Settings of one name mean the same in systems of one method, and in two with an encoder.
-                encoders = "contract" in first.system and "contract" in second.system
+                encoders = "encoder_config" in first.system and "encoder_config" in second.system
                 comparable = (
                     encoders or first.system["method"] == second.system["method"] or not key.startswith("method.")
                 )
@@ -273,7 +327,7 @@ def setting_differences(systems: Sequence[ComparedSystem]) -> list[SettingDiffer
 
 def _settings(compared: ComparedSystem) -> Iterator[tuple[str, Any]]:
     content = compared.contents[0]
-    yield "setting", content["setting"]
+    yield "regime", content["regime"]
     yield "profile", content["profile"]
     system = compared.system
     for name in CHOICES:

@@ -1,4 +1,4 @@
-"""Paired tests between results: over the questions of each suite and setting, on the trainings that both have.
+"""Paired tests between results: over the questions of each suite and regime, on the trainings that both have.
 
 Everything that compares results of this harness goes through here: the tests printed after a run, `bench compare`, and
 ablations. The site compares whole boards by the same `bench.evaluation.significance.families.family`.
@@ -19,7 +19,7 @@ from bench.evaluation.significance.families import Comparison, Family, family
 from bench.evaluation.significance.questions import ORDER, questions
 
 QueryValues = Mapping[str, Mapping[str, float]]
-"""A result's values by stratum (`TASK` or `TASK/LEG`) and query."""
+"""A result's values by stratum (`TASK` or `TASK/SUBSET`) and query."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class PairedTest:
     """Two systems on the same queries.
 
     Args:
-        metadata: `suite`, `setting`, `data` and `seed` of both, or their `seeds`.
+        metadata: `suite`, `regime`, `data` and `seed` of both, or their `seeds`.
         first: label of the system that is better on average.
         second: label of the other.
         measure: canonical name.
@@ -66,7 +66,7 @@ class PairedTest:
 
 @dataclass(frozen=True)
 class SeedResults:
-    """A system's results in one cell of the grid of suites, settings and data, by seed; all have the same tasks."""
+    """A system's results in one cell of the grid of suites, regimes and data, by seed; all have the same tasks."""
 
     label: str
     results: Mapping[int, Result]
@@ -85,7 +85,7 @@ class SeedResults:
 
 
 def compare_run(results: Sequence[Result], primary: Mapping[str, str]) -> list[PairedTest]:
-    """Compare every two systems that share suite, setting, data and seed (a deterministic one is paired with all).
+    """Compare every two systems that share suite, regime, data and seed (a deterministic one is paired with all).
 
     Cells of a grid are left to `bench.studies.ablation`. Each pair is a family of its own.
 
@@ -102,9 +102,9 @@ def compare_run(results: Sequence[Result], primary: Mapping[str, str]) -> list[P
     groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
     for result in results:
         if result.content.system.grid is None:
-            groups[result.content.suite.name, result.content.setting, result.content.data].append(result)
+            groups[result.content.suite.name, result.content.regime, result.content.data].append(result)
     tests = []
-    for (suite, setting, data), group in groups.items():
+    for (suite, regime, data), group in groups.items():
         measure = primary[suite]
         query_values = {result.path: [values_of(result, measure)] for result in group}
         for pair in combinations(group, 2):
@@ -117,7 +117,7 @@ def compare_run(results: Sequence[Result], primary: Mapping[str, str]) -> list[P
                 shared = _QueryTables([first, second], [query_values[result.path] for result in pair])
                 if shared.strata:
                     comparison = shared.family({"": dict.fromkeys(shared.strata, 1.0)}).comparison("0", "1")
-                    metadata = {"suite": suite, "setting": setting, "data": data, "seed": max(seeds, default=0)}
+                    metadata = {"suite": suite, "regime": regime, "data": data, "seed": max(seeds, default=0)}
                     tests.append(_better_first(metadata, first, second, measure, comparison, {}))
     return tests
 
@@ -133,10 +133,10 @@ def paired_tests(
     """Test every two systems on what all of them have, each on all its seeds: a test a pair, the better system first.
 
     Args:
-        rows: systems of one suite, setting and kind of data, with unique labels.
+        rows: systems of one suite, regime and kind of data, with unique labels.
         measure: canonical name of the measure that is tested.
         tasks: ids of tasks; default: all that all systems have with the same queries.
-        shares: weight of each stratum (`TASK` or `TASK/LEG`) in the mean that is tested; a stratum without a weight is
+        shares: weight of each stratum (`TASK` or `TASK/SUBSET`) in the mean tested; a stratum without a weight is
             left out of it. Default: the unweighted mean over strata.
         by_task: also test every task by itself.
 
@@ -175,8 +175,8 @@ class _QueryTables:
         content = rows[0].any.content
         self.strata = {
             name: task
-            for task, legs in content.tasks.items()
-            for name in (stratum(task, leg) for leg in legs)
+            for task, subsets in content.tasks.items()
+            for name in (stratum(task, subset) for subset in subsets)
             if name in first and all(first[name].keys() == table.get(name, {}).keys() for table in further)
         }
         self.order = {name: sorted(first[name]) for name in self.strata}
@@ -217,19 +217,19 @@ def _better_first(
 
 
 def values_of(result: Result, measure: str) -> dict[str, dict[str, float]]:
-    """Read per-query values by stratum (`TASK` or `TASK/LEG`), then query; strata without the measure lack.
+    """Read per-query values by stratum (`TASK` or `TASK/SUBSET`), then query; strata without the measure lack.
 
     Raises `StoreError` where a file of the bundle is missing or not as it was written.
     """
     values = {}
-    for task, legs in result.content.tasks.items():
-        for leg, scored in legs.items():
+    for task, subsets in result.content.tasks.items():
+        for subset, scored in subsets.items():
             if measure in scored.measures:
-                table = result.per_query(task, leg)
-                values[stratum(task, leg)] = dict(zip(table.queries, table.measures[measure], strict=True))
+                table = result.per_query(task, subset)
+                values[stratum(task, subset)] = dict(zip(table.queries, table.measures[measure], strict=True))
     return values
 
 
-def stratum(task: str, leg: str) -> str:
-    """Name a leg of a task as the bundle's files do: `TASK`, or `TASK/LEG` where it has several."""
-    return f"{task}/{leg}" if leg else task
+def stratum(task: str, subset: str) -> str:
+    """Name a subset of a task as the bundle's files do: `TASK`, or `TASK/SUBSET` where it has several."""
+    return f"{task}/{subset}" if subset else task

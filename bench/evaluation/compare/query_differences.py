@@ -14,7 +14,7 @@ from statistics import fmean
 from bench.core.errors import BenchError
 from bench.core.messages import bare, first_line
 from bench.evaluation.compare.paired_tests import PairedTest, SeedResults, stratum, values_of
-from bench.types import DataRequest, Leg, Suite
+from bench.types import DataRequest, Subset, Suite
 
 PASSAGES = 3
 """Passages that are shown of each system."""
@@ -48,7 +48,7 @@ class QueryDifference:
     first: str
     second: str
     task: str
-    leg: str
+    subset: str
     query: str
     values: tuple[float, float]
     passages: tuple[tuple[Passage, ...], tuple[Passage, ...]] = ((), ())
@@ -61,16 +61,13 @@ class QueryDifference:
         return self.values[0] - self.values[1]
 
 
-@dataclass(frozen=True)
-class TextSources:
-    """Where texts may be: the suite's data, for official ones the layouts in `data_dir`."""
-
-    suite: Suite
-    data_dir: Path | None = None
-
-
 def query_differences(
-    rows: Sequence[SeedResults], tests: Sequence[PairedTest], tasks: Collection[str], count: int, sources: TextSources
+    rows: Sequence[SeedResults],
+    tests: Sequence[PairedTest],
+    tasks: Collection[str],
+    count: int,
+    suite: Suite,
+    data_dir: Path | None = None,
 ) -> tuple[list[QueryDifference], list[str]]:
     """Return the queries on which the systems of each pair differ most, and why texts of some are missing.
 
@@ -79,7 +76,8 @@ def query_differences(
         tests: their paired tests, which say who is better.
         tasks: ids of the tasks whose queries count.
         count: number of largest gains of each pair, and of largest losses.
-        sources: where texts are read from.
+        suite: whose data texts are read from.
+        data_dir: folder with the official layouts.
 
     Returns:
         Differences by pair: gains, the largest first, then losses, the largest last; and a sentence for each reason
@@ -89,7 +87,37 @@ def query_differences(
     differences: list[QueryDifference] = []
     for test in tests:
         differences += _of_pair(test, (by_label[test.first], by_label[test.second]), tasks, count)
-    return _with_texts(differences, rows, sources)
+    by_task: dict[str, list[QueryDifference]] = defaultdict(list)
+    for difference in differences:
+        by_task[difference.task].append(difference)
+    texts: dict[tuple[str, str], _SubsetTexts] = {}
+    missing: dict[str, list[str]] = defaultdict(list)
+    for task, of_task in by_task.items():
+        try:
+            texts |= _read(task, of_task, rows[0], suite, data_dir)
+        except BenchError as error:
+            missing[first_line(error)].append(task)
+    with_texts = []
+    for difference in differences:
+        subset_texts = texts.get((difference.task, difference.subset))
+        if subset_texts is not None:
+            relevant = None if subset_texts.relevant is None else subset_texts.relevant.get(difference.query, set())
+            text, language = subset_texts.queries.get(difference.query, ("", ""))
+            first, second = (
+                tuple(
+                    Passage(
+                        hit.id, subset_texts.passages.get(hit.id, ""), None if relevant is None else hit.id in relevant
+                    )
+                    for hit in ranking
+                )
+                for ranking in difference.passages
+            )
+            difference = replace(difference, passages=(first, second), language=language, text=text)  # noqa: PLW2901
+        with_texts.append(difference)
+    return (
+        with_texts,
+        [f"no texts of {', '.join(tasks)}, so ids alone: {reason}" for reason, tasks in missing.items()],
+    )
 
 
 def _of_pair(
@@ -107,21 +135,25 @@ def _of_pair(
                 if all(queries.keys() == table.get(name, {}).keys() for table in further)
             }
         )
-    legs = {stratum(task, leg): (task, leg) for task, names in results[0][0].content.tasks.items() for leg in names}
+    subsets = {
+        stratum(task, subset): (task, subset) for task, names in results[0][0].content.tasks.items() for subset in names
+    }
     differences = [
-        QueryDifference(test.first, test.second, *legs[name], query, (value, tables[1][name][query]))
+        QueryDifference(test.first, test.second, *subsets[name], query, (value, tables[1][name][query]))
         for name, queries in tables[0].items()
-        if legs[name][0] in tasks and queries.keys() == tables[1].get(name, {}).keys()
+        if subsets[name][0] in tasks and queries.keys() == tables[1].get(name, {}).keys()
         for query, value in queries.items()
     ]
-    differences.sort(key=lambda difference: (-difference.difference, difference.task, difference.leg, difference.query))
-    extremes = [difference for difference in differences[:count] if difference.difference > 0]
-    extremes += [
+    differences.sort(
+        key=lambda difference: (-difference.difference, difference.task, difference.subset, difference.query)
+    )
+    largest_differences = [difference for difference in differences[:count] if difference.difference > 0]
+    largest_differences += [
         difference for difference in differences[max(0, len(differences) - count) :] if difference.difference < 0
     ]
     queries_by_stratum: dict[str, set[str]] = defaultdict(set)
-    for difference in extremes:
-        queries_by_stratum[stratum(difference.task, difference.leg)].add(difference.query)
+    for difference in largest_differences:
+        queries_by_stratum[stratum(difference.task, difference.subset)].add(difference.query)
     tops = [
         {
             name: _top(seed_results[0].path.parent / "runs" / f"{name}.trec.gz", queries)
@@ -129,8 +161,8 @@ def _of_pair(
         }
         for seed_results in results
     ]
-    for difference in extremes:
-        ranked = [top[stratum(difference.task, difference.leg)].get(difference.query, ()) for top in tops]
+    for difference in largest_differences:
+        ranked = [top[stratum(difference.task, difference.subset)].get(difference.query, ()) for top in tops]
         yield replace(difference, passages=(tuple(map(Passage, ranked[0])), tuple(map(Passage, ranked[1]))))
 
 
@@ -148,83 +180,52 @@ def _top(path: Path, queries: set[str]) -> dict[str, list[str]]:
 
 
 @dataclass
-class _LegTexts:
-    """What was found of a leg: query texts and languages, passages, relevant documents by query."""
+class _SubsetTexts:
+    """What was found of a subset: query texts and languages, passages, relevant documents by query."""
 
     queries: dict[str, tuple[str, str]] = field(default_factory=dict)
     passages: dict[str, str] = field(default_factory=dict)
     relevant: dict[str, set[str]] | None = None
 
 
-def _with_texts(
-    differences: Sequence[QueryDifference], rows: Sequence[SeedResults], sources: TextSources
-) -> tuple[list[QueryDifference], list[str]]:
-    """Put texts to ids, task by task; a task whose data are not here keeps its ids, and a sentence says why."""
-    by_task: dict[str, list[QueryDifference]] = defaultdict(list)
-    for difference in differences:
-        by_task[difference.task].append(difference)
-    texts: dict[tuple[str, str], _LegTexts] = {}
-    missing: dict[str, list[str]] = defaultdict(list)
-    for task, of_task in by_task.items():
-        try:
-            texts |= _read(task, of_task, rows[0], sources)
-        except BenchError as error:
-            missing[first_line(error)].append(task)
-    with_texts = []
-    for difference in differences:
-        leg_texts = texts.get((difference.task, difference.leg))
-        if leg_texts is not None:
-            relevant = None if leg_texts.relevant is None else leg_texts.relevant.get(difference.query, set())
-            text, language = leg_texts.queries.get(difference.query, ("", ""))
-            first, second = (
-                tuple(
-                    Passage(
-                        hit.id, leg_texts.passages.get(hit.id, ""), None if relevant is None else hit.id in relevant
-                    )
-                    for hit in ranking
-                )
-                for ranking in difference.passages
-            )
-            difference = replace(difference, passages=(first, second), language=language, text=text)  # noqa: PLW2901
-        with_texts.append(difference)
-    return (
-        with_texts,
-        [f"no texts of {', '.join(tasks)}, so ids alone: {reason}" for reason, tasks in missing.items()],
-    )
-
-
 def _read(
-    task: str, differences: Sequence[QueryDifference], row: SeedResults, sources: TextSources
-) -> dict[tuple[str, str], _LegTexts]:
+    task: str, differences: Sequence[QueryDifference], row: SeedResults, suite: Suite, data_dir: Path | None
+) -> dict[tuple[str, str], _SubsetTexts]:
     """Read the texts of a task's queries. Raises `BenchError` where the data are missing or of another release."""
-    suite = sources.suite
     content = row.any.content
     kind, _, world = content.data.partition("-")
     if kind == "local":
         raise BenchError("they lie in a folder of your own, which a result does not name")
     name = bare(task).removeprefix(f"{suite.name}/")
-    loaded = suite.load(name, DataRequest(kind, sources.data_dir, offline=True, world=world or "default"))
+    loaded = suite.load(name, DataRequest(kind, data_dir, offline=True, world=world or "default"))
     release = next(iter(content.tasks[task].values())).release
     if loaded.release != release:
         raise BenchError(f"found release {loaded.release or '(none)'} here, the results are on {release or '(none)'}")
-    by_leg = {leg.name: [difference for difference in differences if difference.leg == leg.name] for leg in loaded.legs}
-    return {(task, leg.name): _read_leg(leg, by_leg[leg.name]) for leg in loaded.legs if by_leg[leg.name]}
+    by_subset = {
+        subset.name: [difference for difference in differences if difference.subset == subset.name]
+        for subset in loaded.subsets
+    }
+    return {
+        (task, subset.name): _read_subset(subset, by_subset[subset.name])
+        for subset in loaded.subsets
+        if by_subset[subset.name]
+    }
 
 
-def _read_leg(leg: Leg, differences: Sequence[QueryDifference]) -> _LegTexts:
-    """Read what is wanted of a leg; the corpus only up to the last passage wanted."""
-    texts = _LegTexts()
+def _read_subset(subset: Subset, differences: Sequence[QueryDifference]) -> _SubsetTexts:
+    """Read what is wanted of a subset; the corpus only up to the last passage wanted."""
+    texts = _SubsetTexts()
     queries = {difference.query for difference in differences}
-    for item in leg.queries.read():
+    for item in subset.queries.read():
         if item.id in queries:
-            texts.queries[item.id] = (item.text, item.language or leg.language)
-    if leg.qrels is not None:
+            texts.queries[item.id] = (item.text, item.language or subset.language)
+    if subset.qrels is not None:
         texts.relevant = defaultdict(set)
-        for row in leg.qrels.read():
+        for row in subset.qrels.read():
             if row.query in queries and row.grade > 0:
                 texts.relevant[row.query].add(row.document)
     missing = {passage.id for difference in differences for ranked in difference.passages for passage in ranked}
-    for item in leg.corpus.items.read() if missing else ():
+    for item in subset.corpus.items.read() if missing else ():
         if item.id in missing:
             texts.passages[item.id] = " · ".join(filter(None, (item.title, item.text)))
             missing.discard(item.id)

@@ -32,28 +32,21 @@ def judged(qrels: Mapping[str, Mapping[str, int]], run: Run, tie: Tie) -> dict[s
                 )
     rankings = {query: run[query] for query in qrels if query in run}
     for query, ranking in rankings.items():
-        _check_ranking(query, ranking, tie)
+        documents = ranking.documents
+        if ranking.query != query:
+            raise UsageError(f"the ranking filed under query {query!r} says that it is of query {ranking.query!r}")
+        if len(documents) != len(ranking.scores):
+            found = f"{len(ranking.scores)} scores for {len(documents)} documents"
+            raise UsageError(where=f"query {query!r}", found=found, expected="one score a document")
+        if len(set(documents)) != len(documents):
+            repeated = next(document for at, document in enumerate(documents) if document in documents[:at])
+            raise UsageError(f"query {query!r}: document {repeated!r} is ranked twice, expected each document once")
+        _check_ids(f"the ranking of query {query!r}", documents)
+        try:
+            cast_scores(ranking.scores, tie)
+        except UsageError as error:
+            raise UsageError(f"query {query!r}: {error}") from error
     return rankings
-
-
-def _check_ranking(query: str, ranking: Ranking, tie: Tie) -> None:
-    if ranking.query != query:
-        raise UsageError(f"the ranking filed under query {query!r} says that it is of query {ranking.query!r}")
-    documents = ranking.documents
-    if len(documents) != len(ranking.scores):
-        raise UsageError(
-            where=f"query {query!r}",
-            found=f"{len(ranking.scores)} scores for {len(documents)} documents",
-            expected="one score a document",
-        )
-    if len(set(documents)) != len(documents):
-        repeated = next(document for at, document in enumerate(documents) if document in documents[:at])
-        raise UsageError(f"query {query!r}: document {repeated!r} is ranked twice, expected each document once")
-    _check_ids(f"the ranking of query {query!r}", documents)
-    try:
-        cast_scores(ranking.scores, tie)
-    except UsageError as error:
-        raise UsageError(f"query {query!r}: {error}") from error
 
 
 def _check_ids(place: str, ids: Sequence[str]) -> None:

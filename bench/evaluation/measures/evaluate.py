@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from bench.core.errors import PluginError, UsageError
 from bench.core.order import order
+from bench.evaluation.measures.builtin import BUILTIN, Value
 from bench.evaluation.measures.checks import judged
-from bench.evaluation.measures.list_type import LIST_TYPE, Value
-from bench.evaluation.measures.specs import BUILTIN, MeasureSpec, check_cut
-from bench.evaluation.measures.trec_type import judge
+from bench.evaluation.measures.specs import MeasureSpec, check_cut
+from bench.evaluation.measures.trec_type import computes, judge
 from bench.types import Measure, Ranking, Run, Tie
 
 Qrels = Mapping[str, Mapping[str, int]]
@@ -51,9 +51,10 @@ def evaluate(
         qrels: grades by query and document.
         run: rankings by query; those of queries without judgements are ignored.
         measures: what to compute, e.g. `parse_many("nDCG@10 R@100")`.
-        tie: under `trec` the measures are trec_eval's, which sorts by score; under `list` they are those of
-            `bench.evaluation.measures.list_type`, which trust the order of the ranking.
-        extra: plugins' measures by name; each gets the ranking in the order of the tie rule.
+        tie: under `trec` the measures are trec_eval's, as far as it has them, which sorts by score; under `list` they
+            are those of `bench.evaluation.measures.builtin`, which trust the order of the ranking.
+        extra: plugins' measures by name. They, and ours that trec_eval does not have, get the ranking in the order of
+            the tie rule.
 
     Returns:
         A value for every judged query and measure; 0 for a query that the run misses.
@@ -66,26 +67,27 @@ def evaluate(
         UsageError: as `judged` does; on a measure that does not exist, lacks its cut or takes none.
         PluginError: if a plugin's measure fails or gives something else than a number in [0, 1].
     """
-    _check_measures(measures, extra)
+    if not measures:
+        raise UsageError("no measure to compute; name one, e.g. nDCG@10")
+    for measure in measures:
+        if measure.name not in BUILTIN and measure.name not in extra:
+            raise UsageError(f"unknown measure {measure}; there are {', '.join([*BUILTIN, *extra])}")
+        check_cut(measure, str(measure))
     rankings = judged(qrels, run, tie)
-    ours = [measure for measure in measures if measure.name in BUILTIN]
-    theirs = [measure for measure in measures if measure.name not in BUILTIN]
-    values_by_query: dict[str, dict[str, float]] = {}
-    documents: dict[str, Sequence[str]] = {query: ranking.documents for query, ranking in rankings.items()}
-    if tie == "list":
-        values_by_query |= {
-            str(measure): _values_by_query(LIST_TYPE[measure.name], measure, documents, qrels) for measure in ours
-        }
-    elif ours:
-        values_by_query |= judge(qrels, rankings, ours)
-    if theirs:
+    by_trec_eval = [measure for measure in measures if tie != "list" and computes(measure)]
+    by_value = [measure for measure in measures if measure not in by_trec_eval]
+    values_by_query: dict[str, dict[str, float]] = judge(qrels, rankings, by_trec_eval) if by_trec_eval else {}
+    if by_value:
+        documents: dict[str, Sequence[str]] = {query: ranking.documents for query, ranking in rankings.items()}
         if tie != "list":  # such a ranking is in the order of its rule already
             for query, ranking in rankings.items():
                 documents[query] = [ranking.documents[at] for at in order(ranking.documents, ranking.scores, tie)]
-        values_by_query |= {
-            str(measure): _values_by_query(_guarded(extra[measure.name]), measure, documents, qrels)
-            for measure in theirs
-        }
+        for measure in by_value:
+            builtin = BUILTIN.get(measure.name)
+            value = builtin.value if builtin and builtin.value else _guarded(extra[measure.name])
+            values_by_query[str(measure)] = {
+                query: value(ranked, qrels[query], measure.cut) for query, ranked in documents.items() if len(ranked)
+            }
     values = {name: tuple(values_by_query[name].get(query, 0.0) for query in qrels) for name in map(str, measures)}
     return Scores(tuple(qrels), values)
 
@@ -100,23 +102,13 @@ def coverage(qrels: Mapping[str, object], run: Mapping[str, object]) -> Coverage
 
 def without_identical(run: Run) -> dict[str, Ranking]:
     """Remove every document whose id is that of the query. The judgements stay as they are."""
-    return {query: _without(ranking, query) for query, ranking in run.items()}
-
-
-def _check_measures(measures: Sequence[MeasureSpec], extra: Mapping[str, Measure]) -> None:
-    """Refuse measures that were not made by `parse` and do not exist."""
-    if not measures:
-        raise UsageError("no measure to compute; name one, e.g. nDCG@10")
-    for measure in measures:
-        if measure.name not in BUILTIN and measure.name not in extra:
-            raise UsageError(f"unknown measure {measure}; there are {', '.join([*BUILTIN, *extra])}")
-        check_cut(measure, str(measure))
-
-
-def _values_by_query(
-    value: Value, measure: MeasureSpec, documents: Mapping[str, Sequence[str]], qrels: Qrels
-) -> dict[str, float]:
-    return {query: value(ranked, qrels[query], measure.cut) for query, ranked in documents.items() if len(ranked)}
+    rankings = dict(run)
+    for query, ranking in run.items():
+        if query in ranking.documents:
+            pairs = [pair for pair in zip(ranking.documents, ranking.scores, strict=True) if pair[0] != query]
+            documents, scores = tuple(name for name, _ in pairs), tuple(score for _, score in pairs)
+            rankings[query] = Ranking(ranking.query, documents, scores)
+    return rankings
 
 
 def _guarded(plugin: Measure) -> Value:
@@ -134,10 +126,3 @@ def _guarded(plugin: Measure) -> Value:
         return number
 
     return value
-
-
-def _without(ranking: Ranking, document: str) -> Ranking:
-    if document not in ranking.documents:
-        return ranking
-    pairs = [pair for pair in zip(ranking.documents, ranking.scores, strict=True) if pair[0] != document]
-    return Ranking(ranking.query, tuple(name for name, _ in pairs), tuple(score for _, score in pairs))

@@ -17,8 +17,6 @@ import regex
 
 _TOKEN = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]", flags=regex.IGNORECASE | regex.UNICODE | regex.MULTILINE)
 _BORDER = "\0"  # a control character, so never in a token
-_PreparedAnswer = tuple[str, str]
-"""An answer's tokens with borders (empty without any); what a passage's letters must hold before tokens are made."""
 
 
 def tokens(text: str) -> list[str]:
@@ -31,29 +29,22 @@ def first_hit(answers: Sequence[str], passages: Iterable[str | None]) -> int | N
 
     Passages are without their titles; None, for no such passage, holds none.
     """
-    sought = _prepared(answers)
-    return next((rank for rank, text in enumerate(passages, start=1) if _holds(sought, text)), None)
-
-
-def _prepared(answers: Sequence[str]) -> list[_PreparedAnswer]:
-    ready = []
+    sought: list[
+        tuple[str, str]
+    ] = []  # tokens with borders (empty without any); what the letters of a passage must hold
     for answer in answers:
         answer_tokens = tokens(answer)
-        ready.append(
-            (_joined(answer_tokens) if answer_tokens else "", _one_sigma(max(answer_tokens, key=len, default="")))
-        )
-    return ready
-
-
-def _holds(sought: Sequence[_PreparedAnswer], text: str | None) -> bool:
-    if text is None:
-        return False
-    letters = _one_sigma(unicodedata.normalize("NFD", text).lower())
-    likely = [answer for answer, part in sought if part in letters]
-    if not likely:
-        return False
-    passage = _joined(tokens(text))
-    return any(answer in passage for answer in likely)
+        needed = _one_sigma(max(answer_tokens, key=len, default=""))
+        sought.append((_joined(answer_tokens) if answer_tokens else "", needed))
+    for rank, text in enumerate(passages, start=1):
+        if text is None:
+            continue
+        letters = _one_sigma(unicodedata.normalize("NFD", text).lower())
+        if likely := [answer for answer, needed in sought if needed in letters]:
+            passage = _joined(tokens(text))
+            if any(answer in passage for answer in likely):
+                return rank
+    return None
 
 
 def _joined(parts: Sequence[str]) -> str:

@@ -5,14 +5,13 @@ is a number of documents, of `R@2kt` thousands of tokens. What a measure compute
 two tie rules differ in more than order, it says so.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 
 from bench.core.errors import PluginError, UsageError
 from bench.core.messages import close
+from bench.evaluation.measures.builtin import ANSWERS, BUILTIN
 from bench.types import Measure
 
 LARGEST_CUT = 10**9
@@ -36,29 +35,6 @@ class MeasureSpec:
             return f"R@{self.cut}kt"
         return self.name if self.cut is None else f"{self.name}@{self.cut}"
 
-
-@dataclass(frozen=True, slots=True)
-class Builtin:
-    """A measure that the harness brings."""
-
-    name: str  # canonical, without the cut
-    aliases: tuple[str, ...]  # other spellings that are understood, compared without case
-    needs_cut: bool  # it is not defined over the whole ranking
-    summary: str  # the formula in one line; `rel` is the number of documents with a grade of at least 1
-    # it may be asked with a cut; a measure that looks at the first document only has none to choose
-    takes_cut: bool = True
-
-
-def _read(table: str) -> Mapping[str, Builtin]:
-    rows = json.loads(files("bench.evaluation.measures").joinpath("builtin.json").read_bytes())[table]
-    return {row["name"]: Builtin(**{**row, "aliases": tuple(row["aliases"])}) for row in rows}
-
-
-BUILTIN = _read("builtin")
-"""The harness's measures of judged documents by canonical name."""
-
-ANSWERS = _read("answers")
-"""Measures that look for accepted answers in the passages' texts; `R@2kt` and `R@5kt` are `Rkt` with cuts 2 and 5."""
 
 _ALL = {**BUILTIN, **ANSWERS}
 _SPELLINGS = {spelling.casefold(): m.name for m in _ALL.values() for spelling in (m.name, *m.aliases)}

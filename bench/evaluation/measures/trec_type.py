@@ -8,22 +8,26 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bench.evaluation.measures.list_type import relevant
+from bench.evaluation.measures.builtin import BUILTIN, relevant
 from bench.evaluation.measures.specs import MeasureSpec
 from bench.types import Ranking
 
 _QUERIES_A_CALL = 1000
 """Bounds the memory that the copies for the C code take."""
 
-_UNCUT = {"nDCG": "ndcg", "AP": "map", "RR": "recip_rank", "accuracy": "success.1"}
-_CUT = {"nDCG": "ndcg_cut", "AP": "map_cut", "R": "recall", "P": "P", "Success": "success", "Rcap": "P"}
+
+def computes(measure: MeasureSpec) -> bool:
+    """Return whether trec_eval computes a measure with that cut, or without one."""
+    builtin = BUILTIN.get(measure.name)
+    return bool(builtin and (builtin.trec if measure.cut is None else builtin.trec_cut))
 
 
 def judge(
     qrels: Mapping[str, Mapping[str, int]], run: Mapping[str, Ranking], measures: Sequence[MeasureSpec]
 ) -> dict[str, dict[str, float]]:
-    """Return the values by canonical measure name and query, for exactly the queries that pytrec_eval answers for.
+    """Return the values of measures that trec_eval computes, by canonical name and query.
 
+    They are for exactly the queries that pytrec_eval answers for.
     Those are the queries with a ranking (also an empty one) and at least one judgement. `qrels` and `run` must have
     passed `bench.evaluation.measures.checks.judged`: the C code crashes on ids that UTF-8 cannot write, and is silently
     wrong on others.
@@ -55,9 +59,10 @@ def judge(
 
 def _question(measure: MeasureSpec) -> str:
     """Return what trec_eval is asked, e.g. `ndcg_cut.10`."""
+    builtin = BUILTIN[measure.name]
     if measure.cut is None or measure.name == "RR":
-        return _UNCUT[measure.name]
-    return f"{_CUT[measure.name]}.{measure.cut}"
+        return builtin.trec
+    return f"{builtin.trec_cut}.{measure.cut}"
 
 
 def _value(measure: MeasureSpec, answers: Mapping[str, float], grades: Mapping[str, int]) -> float:

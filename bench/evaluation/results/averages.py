@@ -10,25 +10,27 @@ from bench.evaluation.measures.aggregate import macro
 from bench.types import Macro
 
 Stratum = tuple[str, str]
-"""A task's id and the name of a leg of it, empty where it has one only."""
+"""A task's id and the name of a subset of it, empty where it has one only."""
 
 
 def averages(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro]) -> list[dict[str, Any]]:
-    """Unweighted means of the legs of tasks with several, then every macro average whose members are all there."""
+    """Unweighted means of the subsets of tasks with several, then every macro average whose members are all there."""
     rows = [
         {
             "name": task,
-            "note": "mean of its legs",
-            "measures": {name: task_value(legs, name) for name in next(iter(legs.values()))["measures"]},
+            "note": "mean of its subsets",
+            "measures": {name: task_value(subsets, name) for name in next(iter(subsets.values()))["measures"]},
         }
-        for task, legs in sorted(tasks.items())
-        if len(legs) > 1
+        for task, subsets in sorted(tasks.items())
+        if len(subsets) > 1
     ]
     is_synthetic = any(bare(task) != task for task in tasks)
     for average in macros:
         if average.mini and not is_synthetic:
             continue
-        names = sorted({name for legs in tasks.values() for leg in legs.values() for name in leg["measures"]})
+        names = sorted(
+            {name for subsets in tasks.values() for subset in subsets.values() for name in subset["measures"]}
+        )
         measures_by_name: dict[str, Mapping[str, str]] = {**{name: {"": name} for name in names}, **average.mixed}
         values = {}
         for name, measures in measures_by_name.items():
@@ -52,31 +54,31 @@ def _members(average: Macro) -> list[Any]:
 
 
 def _values(tasks: Mapping[str, Mapping[str, Any]], measure: str) -> dict[str, float]:
-    """One measure's value by what an average may name: tasks (the mean of their legs) and `task:leg`."""
+    """One measure's value by what an average may name: tasks (the mean of their subsets) and `task:subset`."""
     by_task = {
-        bare(task): task_value(legs, measure)
-        for task, legs in tasks.items()
-        if all(measure in leg["measures"] for leg in legs.values())
+        bare(task): task_value(subsets, measure)
+        for task, subsets in tasks.items()
+        if all(measure in subset["measures"] for subset in subsets.values())
     }
-    by_leg = {
-        f"{bare(task)}:{name}": float(leg["measures"][measure])
-        for task, legs in tasks.items()
-        for name, leg in legs.items()
-        if name and measure in leg["measures"]
+    by_subset = {
+        f"{bare(task)}:{name}": float(subset["measures"][measure])
+        for task, subsets in tasks.items()
+        for name, subset in subsets.items()
+        if name and measure in subset["measures"]
     }
-    return by_task | by_leg
+    return by_task | by_subset
 
 
-def task_value(legs: Mapping[str, Any], measure: str) -> float:
-    """A task's value: the unweighted mean over its legs."""
-    return float(sum(leg["measures"][measure] for leg in legs.values()) / len(legs))
+def task_value(subsets: Mapping[str, Any], measure: str) -> float:
+    """A task's value: the unweighted mean over its subsets."""
+    return float(sum(subset["measures"][measure] for subset in subsets.values()) / len(subsets))
 
 
 def headline(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro], measure: str) -> tuple[str, float]:
     """Return the name and value that stand for a suite.
 
     Args:
-        tasks: contents of scored legs by task and leg.
+        tasks: contents of scored subsets by task and subset.
         macros: the suite's averages.
         measure: canonical name.
 
@@ -91,19 +93,21 @@ def headline(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro], me
             return average["name"], float(average["measures"][measure])
     first, *further = tasks
     name = f"mean of {len(tasks)} tasks" if further else first
-    return name, fmean(task_value(legs, measure) for legs in tasks.values())
+    return name, fmean(task_value(subsets, measure) for subsets in tasks.values())
 
 
 def shares(tasks: Mapping[str, Collection[str]], average: Macro | Sequence[Any] | None = None) -> dict[Stratum, float]:
-    """Return the weight of every leg that an average is made of; they sum to one where all its members are there.
+    """Return the weight of every subset that an average is made of; they sum to one where all its members are there.
 
-    `tasks` are names of legs by task id. Members are names, and lists for averages inside: these count as one member
-    each, a task as the mean of its legs. None for the mean of the tasks.
+    `tasks` are names of subsets by task id. Members are names, and lists for averages inside: these count as one member
+    each, a task as the mean of its subsets. None for the mean of the tasks.
     """
     weights: dict[Stratum, float] = defaultdict(float)
-    # What an average may name: tasks without the mark of mini ones, and `task:leg`.
-    parts = {bare(task): [(task, leg) for leg in legs] for task, legs in tasks.items()}
-    parts |= {f"{bare(task)}:{leg}": [(task, leg)] for task, legs in tasks.items() for leg in legs if leg}
+    # What an average may name: tasks without the mark of mini ones, and `task:subset`.
+    parts = {bare(task): [(task, subset) for subset in subsets] for task, subsets in tasks.items()}
+    parts |= {
+        f"{bare(task)}:{subset}": [(task, subset)] for task, subsets in tasks.items() for subset in subsets if subset
+    }
     members = [bare(task) for task in tasks] if average is None else average
     todo = [(_members(members) if isinstance(members, Macro) else members, 1.0)]
     while todo:

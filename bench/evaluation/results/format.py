@@ -4,9 +4,9 @@ A bundle is a folder::
 
     result.json                        this model, sealed (see `bench.core.files.write_sealed`)
     cards.json                         the method's and the suite's cards
-    per-query/TASK[/LEG].json.gz       `PerQuery`: every judged query, also those without hits
-    runs/TASK[/LEG].trec.gz            the run, cut at the deepest measure; or elsewhere, see `Remote`
-    runs/TASK[/LEG].trec.gz.empty      the queries that found nothing, an id a line; only where there are some
+    per-query/TASK[/SUBSET].json.gz       `PerQuery`: every judged query, also those without hits
+    runs/TASK[/SUBSET].trec.gz            the run, cut at the deepest measure; or elsewhere, see `Remote`
+    runs/TASK[/SUBSET].trec.gz.empty      the queries that found nothing, an id a line; only where there are some
     accepted.json                      `Accepted`: written by who took the result in, never by who made it
 
 Keys that are not named here may come and go without a new version of the format.
@@ -15,6 +15,8 @@ Keys that are not named here may come and go without a new version of the format
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,8 +29,8 @@ from bench.types import Parallel
 DEV = "@dev"
 """What names of tasks on dev questions end with."""
 
-SCHEMA = "retrieval-bench/result/1"
-ACCEPTED_SCHEMA = "retrieval-bench/accepted/1"
+SCHEMA = "retrieval-bench/result/2"
+ACCEPTED_SCHEMA = "retrieval-bench/accepted/2"
 RESULT, CARDS, CURVES = "result.json", "cards.json", "curves.json"
 ACCEPTED = "accepted.json"
 """The record of a result that was taken in from elsewhere, next to its result file."""
@@ -46,8 +48,11 @@ Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")]
 MethodName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,199}$")]
 """A method's, or those of systems that were fused: `bm25+crop`."""
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{8,64}$")]
 TaskId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._+/-]{1,200}(@dev)?$"), AfterValidator(_path)]
-LegName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._+-]{0,80}$"), AfterValidator(lambda name: name and _path(name))]
+SubsetName = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9._+-]{0,80}$"), AfterValidator(lambda name: name and _path(name))
+]
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9@._+/-]{1,300}$"), AfterValidator(_path)]
 
 
@@ -106,10 +111,16 @@ class FusedPart(_Model):
 
 
 class About(_Model):
-    """A system. `backbone`, `corpus`, `budget`, `readout` and `post` are there for dense systems only."""
+    """A system. `backbone`, `corpus`, `budget`, `readout` and `post` are there for dense systems only.
+
+    `graph` holds the stages that make it (`bench.core.system_graph`), of which `hash` is the digest; `untuned_hash` is
+    that of the same system without fine-tunings.
+    """
 
     label: Annotated[str, Field(min_length=1, max_length=200)]
-    hash: Annotated[str, Field(pattern=r"^[0-9a-f]{8,64}$")]
+    hash: Hash
+    untuned_hash: Hash
+    graph: Annotated[dict[Text, Any], Field(min_length=1)]
     method: MethodName
     version: Text
     settings: list[Setting] = []
@@ -128,7 +139,7 @@ class About(_Model):
 class SuiteAbout(_Model):
     """A suite; `primary` is its headline measure, where the result says it.
 
-    `stands_for` is the benchmark that it is a substitute for, empty for a benchmark itself; `parallel` says where
+    `proxy_for` is the benchmark that it is a substitute for, empty for a benchmark itself; `parallel` says where
     queries of one id ask one question (`bench.types.Suite`).
     """
 
@@ -136,7 +147,7 @@ class SuiteAbout(_Model):
     version: Text
     title: Text
     primary: Text | None = None
-    stands_for: Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,79})?$")] = ""
+    proxy_for: Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,79})?$")] = ""
     parallel: Parallel = ""
 
 
@@ -149,23 +160,24 @@ class Average(_Model):
     members: list[Any] | None = None
 
 
-class Leg(_Model):
-    """A scored leg; `official` is what official scorers say where they do otherwise than our measures.
+class Subset(_Model):
+    """A scored subset; `official` is what official scorers say where they do otherwise than our measures.
 
-    `over` says over how many queries such a value is, where its scorer left out those that the run does not name.
-    `settings` are the harness's own that are not as by default. `facts` and `keys` are by stage: what it measured of
+    `official_queries` says over how many queries such a value is, where its scorer left out those that the run does
+    not name.
+    `settings` are the harness's own that are not as by default. `metadata` and `keys` are by stage: what it measured of
     itself, and what identifies its output.
     """
 
     measures: Annotated[dict[Text, Fraction], Field(min_length=1, max_length=100)]
     official: Annotated[dict[Text, Fraction], Field(max_length=100)] = {}
-    over: Annotated[dict[Text, int], Field(max_length=100)] = {}
+    official_queries: Annotated[dict[Text, int], Field(max_length=100)] = {}
     queries: Annotated[int, Field(ge=1)]
     protocol: dict[str, Any] = {}
     release: Text = ""
     settings: list[Setting] = []
     libraries: dict[Text, Text] = {}
-    facts: dict[Text, Any] = {}
+    metadata: dict[Text, Any] = {}
     keys: dict[Text, Text] = {}
 
 
@@ -178,17 +190,17 @@ class Remote(_Model):
 
 
 class Content(_Model):
-    """A result file: a system on the tasks of one suite, in one setting, on data of one kind, with one seed."""
+    """A result file: a system on the tasks of one suite, in one regime, on data of one kind, with one seed."""
 
     system: About
     suite: SuiteAbout
-    setting: Literal["unsupervised", "english", "multilingual", "few-shot"]
+    regime: Literal["unsupervised", "english", "multilingual", "few-shot"]
     data: Annotated[str, Field(pattern=r"^(official|local|mini(-[a-z]+)*)$", max_length=80)]
     profile: Word
     seed: Annotated[int, Field(ge=0)]
     macro: list[Average]
     tasks: Annotated[
-        dict[TaskId, Annotated[dict[LegName, Leg], Field(min_length=1)]], Field(min_length=1, max_length=1000)
+        dict[TaskId, Annotated[dict[SubsetName, Subset], Field(min_length=1)]], Field(min_length=1, max_length=1000)
     ]
     files: dict[str, str]
     remote: dict[FileName, Remote] = {}
@@ -204,17 +216,17 @@ class Content(_Model):
 
     def tested(self) -> Content:
         """The same without dev tasks: settings are chosen by their questions, so nobody is ranked by them."""
-        test_tasks = {task: legs for task, legs in self.tasks.items() if not task.endswith(DEV)}
+        test_tasks = {task: subsets for task, subsets in self.tasks.items() if not task.endswith(DEV)}
         return self.model_copy(update={"tasks": test_tasks})
 
     @property
     def averages(self) -> list[Average]:
-        """The suite's own averages; the mean of a task's legs, which bears the task's name, is none of them."""
+        """The suite's own averages; the mean of a task's subsets, which bears the task's name, is none of them."""
         return [average for average in self.macro if average.name not in self.tasks]
 
 
 class PerQuery(_Model):
-    """The values of a leg: a query at each place of `queries`, and its value at the same place of each measure."""
+    """The values of a subset: a query at each place of `queries`, and its value at the same place of each measure."""
 
     queries: list[Text]
     measures: dict[Text, list[Fraction]]
@@ -229,21 +241,23 @@ class Cards(_Model):
 class Accepted(_Model):
     """What was found when a result was taken in.
 
-    `result` is the sha256 of the result file that was looked at; `recomputed` names measures by task and leg, and
+    `result` is the sha256 of the result file that was looked at; `recomputed` names measures by task and subset, and
     `not_recomputed` says of the others why they were taken on trust.
     """
 
     result: Sha256
     version: Text
-    when: Text
-    recomputed: dict[TaskId, dict[LegName, list[Text]]]
-    not_recomputed: dict[TaskId, dict[LegName, dict[Text, Annotated[str, Field(max_length=2000)]]]]
+    date: Text
+    recomputed: dict[TaskId, dict[SubsetName, list[Text]]]
+    not_recomputed: dict[TaskId, dict[SubsetName, dict[Text, Annotated[str, Field(max_length=2000)]]]]
 
     @property
     def said(self) -> str:
         """What the board says of it, in a sentence."""
-        recomputed = sum(len(names) for legs in self.recomputed.values() for names in legs.values())
-        reasons = [why for legs in self.not_recomputed.values() for names in legs.values() for why in names.values()]
+        recomputed = sum(len(names) for subsets in self.recomputed.values() for names in subsets.values())
+        reasons = [
+            why for subsets in self.not_recomputed.values() for names in subsets.values() for why in names.values()
+        ]
         if not reasons:
             return "recomputed from its runs and the judgements"
         why = "; ".join(dict.fromkeys(reasons))
@@ -254,18 +268,27 @@ class Accepted(_Model):
 class _File(Content):
     """A result file with its version and its seal."""
 
-    format_: Literal["retrieval-bench/result/1"] = Field(alias="schema")
+    format_: Literal["retrieval-bench/result/2"] = Field(alias="schema")
     seal: Sha256
 
 
-def place(kind: Literal["runs", "per-query"], task: str, leg: str) -> str:
-    """Where the run or the per-query values of a leg lie in a bundle."""
-    return f"{kind}/{task}{'/' + leg if leg else ''}.{'trec.gz' if kind == 'runs' else 'json.gz'}"
+def bundle_folder(content: Mapping[str, Any]) -> Path:
+    """Return the place under a results folder of a result with these fields: data, suite, regime, system and seed."""
+    system = content["system"]
+    label = re.sub(r"[^A-Za-z0-9._@+=-]+", "-", str(system["label"]))
+    name = f"{label}-{str(system['hash'])[:8]}"
+    data, suite, regime = (str(part) for part in (content["data"], content["suite"]["name"], content["regime"]))
+    return Path(data, suite, regime, name, f"seed-{content['seed']}")
 
 
-def silent_place(task: str, leg: str) -> str:
-    """Where the queries of a leg that found nothing lie in a bundle, next to its run."""
-    return empty_file(Path(place("runs", task, leg))).as_posix()
+def place(kind: Literal["runs", "per-query"], task: str, subset: str) -> str:
+    """Where the run or the per-query values of a subset lie in a bundle."""
+    return f"{kind}/{task}{'/' + subset if subset else ''}.{'trec.gz' if kind == 'runs' else 'json.gz'}"
+
+
+def silent_place(task: str, subset: str) -> str:
+    """Where the queries of a subset that found nothing lie in a bundle, next to its run."""
+    return empty_file(Path(place("runs", task, subset))).as_posix()
 
 
 def document() -> dict[str, Any]:

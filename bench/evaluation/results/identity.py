@@ -1,4 +1,4 @@
-"""Is a row what its name says: does the hash follow from the graph, and do all legs rest on one encoder?"""
+"""Is a row what its name says: does the hash follow from the graph, and do all subsets rest on one encoder?"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,11 +17,11 @@ def identity_error(content: Content) -> str:
     """Return why a result is not one system on its tasks, as a phrase; empty where it is."""
     system = content["system"]
     try:
-        if "graph" in system and (error := graph_error(system) or next(_untrue_statements(system), "")):
+        if error := graph_error(system) or next(_untrue_statements(system), ""):
             return error
     except RecursionError:
         return "a system's graph with values within values without end"
-    return encoder_error(content["tasks"], by_task="graph" not in system or tuned_by_task(system["graph"]))
+    return encoder_error(content["tasks"], by_task=tuned_by_task(system["graph"]))
 
 
 def tuned_by_task(graph: Mapping[str, Any]) -> bool:
@@ -31,17 +31,17 @@ def tuned_by_task(graph: Mapping[str, Any]) -> bool:
 
 
 def encoder_error(tasks: Mapping[str, Mapping[str, Any]], *, by_task: bool) -> str:
-    """Return which legs of a result rest on unlike encoders, as a phrase; empty where all rest on one.
+    """Return which subsets of a result rest on unlike encoders, as a phrase; empty where all rest on one.
 
     Args:
-        tasks: the legs of each task, as a result file has them.
+        tasks: the subsets of each task, as a result file has them.
         by_task: the encoder is fine-tuned on pairs of each task, so that the fine-tuned ones are not compared.
     """
     stages = _ENCODER_STAGES if by_task else (*_ENCODER_STAGES, "tune")
     first: dict[str, tuple[str, str, Mapping[str, Any]]] = {}
-    for task, legs in tasks.items():
-        for leg, entry in legs.items():
-            name = f"{task}/{leg}" if leg else task
+    for task, subsets in tasks.items():
+        for subset, entry in subsets.items():
+            name = f"{task}/{subset}" if subset else task
             for stage, key in entry.get("keys", {}).items():
                 if stage.partition("-")[0] not in stages:
                     continue
@@ -58,13 +58,11 @@ def same_system_error(first: Content, second: Content) -> str:
     """Return in what two systems differ whose results would share a file or an average; empty where in nothing."""
     if first["hash"] == second["hash"]:
         return ""
-    if "graph" in first and "graph" in second:
-        return differences_sentence(first["graph"], second["graph"]) or "method or version"
-    return f"their hashes are {first['hash'][:12]} and {second['hash'][:12]}"
+    return differences_sentence(first["graph"], second["graph"]) or "method or version"
 
 
 def _environment(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
-    """Say in which versions or machines two legs differ."""
+    """Say in which versions or machines two subsets differ."""
     sides = [{**entry.get("libraries", {}), **entry.get("compute", {})} for entry in (first, second)]
     unlike = [name for name in dict.fromkeys([*sides[0], *sides[1]]) if sides[0].get(name) != sides[1].get(name)]
     shown = [f"{name} {sides[0].get(name, 'none')} and {sides[1].get(name, 'none')}" for name in unlike[:3]]

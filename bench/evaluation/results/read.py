@@ -10,11 +10,10 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,7 +23,18 @@ from pydantic import BaseModel, ValidationError
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import Fault, read_sealed, sha256_file
 from bench.core.messages import unknown_name
-from bench.evaluation.results.format import ACCEPTED, CARDS, RESULT, SCHEMA, Accepted, Cards, Content, PerQuery, place
+from bench.evaluation.results.format import (
+    ACCEPTED,
+    CARDS,
+    RESULT,
+    SCHEMA,
+    Accepted,
+    Cards,
+    Content,
+    PerQuery,
+    bundle_folder,
+    place,
+)
 from bench.evaluation.results.identity import identity_error
 
 LARGEST = 64 << 20
@@ -36,7 +46,7 @@ Part = TypeVar("Part", bound=BaseModel)
 
 def came_trained(system: Mapping[str, Any]) -> bool:
     """Tell from what a result says of its system whether the encoder was trained elsewhere."""
-    return system.get("deterministic") is True and bool(system.get("contract")) and system.get("budget") is None
+    return system.get("deterministic") is True and bool(system.get("encoder_config")) and system.get("budget") is None
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,7 @@ class Result:
     @cached_property
     def whole(self) -> Mapping[str, Any]:
         """All that the file holds, also what the format leaves free: of that, no type is promised."""
-        return migrate(read_sealed(self.path))
+        return read_result(self.path)
 
     def tested(self) -> Result:
         """Return it without dev tasks; its file is not read again."""
@@ -71,7 +81,8 @@ class Result:
     def trainings(self) -> list[str]:
         """Keys of the trainings that its system comes from; empty where it comes from none."""
         return sorted(
-            {leg.keys.get("train", "") for legs in self.content.tasks.values() for leg in legs.values()} - {""}
+            {subset.keys.get("train", "") for subsets in self.content.tasks.values() for subset in subsets.values()}
+            - {""}
         )
 
     @cached_property
@@ -93,22 +104,22 @@ class Result:
         except (OSError, ValueError, RecursionError) as error:
             raise StoreError(f"{path} cannot be trusted: {error}; take it away, or add the result again") from error
 
-    def values(self, task: str, leg: str, measure: str) -> tuple[tuple[str, ...], FloatArray]:
+    def values(self, task: str, subset: str, measure: str) -> tuple[tuple[str, ...], FloatArray]:
         """Return query ids, in their byte order, and a measure's value for each; errors as for `columns`."""
-        queries, columns = self.columns(task, leg, [measure])
+        queries, columns = self.columns(task, subset, [measure])
         return queries, columns[measure]
 
-    def columns(self, task: str, leg: str, measures: Iterable[str]) -> tuple[tuple[str, ...], dict[str, FloatArray]]:
+    def columns(self, task: str, subset: str, measures: Iterable[str]) -> tuple[tuple[str, ...], dict[str, FloatArray]]:
         """Return query ids, in byte order, and values of measures. Raises `StoreError` for a file that does not fit."""
-        table = self.per_query(task, leg)
+        table = self.per_query(task, subset)
         order = sorted(range(len(table.queries)), key=table.queries.__getitem__)
-        columns = {measure: self._column(table, task, leg, measure)[order] for measure in measures}
+        columns = {measure: self._column(table, task, subset, measure)[order] for measure in measures}
         return tuple(table.queries[place] for place in order), columns
 
-    def _column(self, table: PerQuery, task: str, leg: str, measure: str) -> FloatArray:
+    def _column(self, table: PerQuery, task: str, subset: str, measure: str) -> FloatArray:
         """Return the values of a measure in the order of the file."""
         column = table.measures.get(measure, [])
-        path, scores = self.path.parent / place("per-query", task, leg), self.content.tasks[task][leg]
+        path, scores = self.path.parent / place("per-query", task, subset), self.content.tasks[task][subset]
         if len(column) != scores.queries:
             raise StoreError(
                 f"{path}: found {len(column):,} values of {measure}, expected one for each of {scores.queries:,} "
@@ -122,12 +133,12 @@ class Result:
             )
         return values
 
-    def per_query(self, task: str, leg: str) -> PerQuery:
-        """Return the values of a leg, each query once. Raises `StoreError` for a file that is not so, or damaged."""
-        name = place("per-query", task, leg)
+    def per_query(self, task: str, subset: str) -> PerQuery:
+        """Return the values of a subset, each query once. Raises `StoreError` for a file that is not so, or damaged."""
+        name = place("per-query", task, subset)
         path = self.path.parent / name
         table = _model(PerQuery, unpacked(self._file(name), path), path)
-        count = self.content.tasks[task][leg].queries
+        count = self.content.tasks[task][subset].queries
         if not len(table.queries) == len(set(table.queries)) == count:
             raise StoreError(
                 f"{path}: found {len(table.queries):,} queries, {len(set(table.queries)):,} of them different, "
@@ -179,16 +190,38 @@ def unpacked(packed: bytes, path: Path) -> bytes:
 
 
 def _sealed(paths: Iterable[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield every result file with its content in the current version of the format."""
+    """Yield every result file with its content."""
     for path in paths:
         try:
-            content = read_sealed(path)
+            yield path, read_result(path)
         except (OSError, ValueError, RecursionError) as error:
             raise StoreError(f"{path} cannot be trusted: {error}; run the command that made it again") from error
-        try:
-            yield path, migrate(content)
-        except ValueError as error:
-            raise StoreError(f"{path}: {error}; {_AGAIN}") from error
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """Return the content of a result file, which is as it was written and of this version's schema.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the file is damaged, or was changed since it was written.
+        StoreError: the schema is another version's.
+    """
+    content = read_sealed(path)
+    schema = content.get("schema")
+    if schema == SCHEMA:
+        return content
+    number = _VERSION.fullmatch(schema) if isinstance(schema, str) else None
+    if number is None:
+        hint = "it is no result file of retrieval-bench"
+    elif int(number[1]) < _CURRENT:
+        hint = "a version before 0.2.0 made it: run its command again, or use that version"
+    else:
+        hint = "a newer version made it: type `pip install --upgrade retrieval-bench`"
+    raise StoreError(where=path, found=f"schema {schema!r:.60}", expected=repr(SCHEMA), hint=hint)
+
+
+_VERSION = re.compile(r"retrieval-bench/result/([0-9]{1,4})")
+_CURRENT = int(SCHEMA.rpartition("/")[2])
 
 
 def result_files(root: Path) -> list[Path]:
@@ -222,9 +255,9 @@ def named(name: str, root: Path, suite: str | None = None) -> list[Path]:
 
 
 def faults(path: Path) -> list[Fault]:
-    """What is wrong with a result file or its bundle."""
+    """What is wrong with a result file or its bundle. Raises `StoreError` for one of another version."""
     try:
-        content = read_sealed(path)
+        content = read_result(path)
     except (OSError, ValueError) as error:
         return [Fault(path, f"a result that cannot be trusted: {error}")]
     damage = []
@@ -238,22 +271,57 @@ def faults(path: Path) -> list[Fault]:
 
 
 def keys(root: Path) -> set[str]:
-    """The keys of all artefacts that the results of a folder rest on."""
+    """The keys of all artefacts that the results of a folder rest on. Raises `StoreError` for another version's."""
     stage_keys: set[str] = set()
     for path in result_files(root):
         try:
-            content = read_sealed(path)
+            content = read_result(path)
         except (OSError, ValueError):
             continue  # `bench verify` names it; a damaged result protects nothing
-        for legs in content["tasks"].values():
-            for leg in legs.values():
-                stage_keys.update(leg.get("keys", {}).values())
+        for subsets in content["tasks"].values():
+            for subset in subsets.values():
+                stage_keys.update(subset.get("keys", {}).values())
     return stage_keys
 
 
 def results(folder: Path) -> list[Result]:
-    """Return every result of a folder, checked, by path; bundles are not read yet. Raises `StoreError`."""
-    return [_checked_once(path, content) for path, content in _sealed(result_files(folder))]
+    """Return every result of a folder, checked, by path; bundles are not read yet.
+
+    Raises:
+        StoreError: a result is damaged, or lies elsewhere than its fields say (`require_place`), or two have the same
+            system, seed, suite, regime and data.
+    """
+    found = [_checked_once(path, content) for path, content in _sealed(result_files(folder))]
+    first: dict[Path, Path] = {}
+    for result in found:
+        require_place(folder, result)
+        other = first.setdefault(bundle_folder(result.whole), result.path)
+        if other != result.path:
+            raise StoreError(
+                where=result.path,
+                found=f"the system, seed, suite, regime and data of {other}",
+                expected="one result file of each",
+                hint="take one of them away, or compare folders of their own with --results",
+            )
+    return found
+
+
+def require_place(root: Path, result: Result) -> None:
+    """Raise `StoreError` where a result lies in another folder than its fields name.
+
+    A copy beside the original would count as one more training. As much of the place is compared as lies below `root`,
+    which may be a folder of results folders, or one inside of one.
+    """
+    expected = bundle_folder(result.whole).parts
+    actual = result.path.parent.resolve().relative_to(root.resolve()).parts
+    depth = min(len(expected), len(actual))
+    if depth and actual[-depth:] != expected[-depth:]:
+        raise StoreError(
+            where=result.path,
+            found=f"the result of {'/'.join(expected)}",
+            expected="a folder of that name",
+            hint="a copy is not another training: move it back, or take it away",
+        )
 
 
 def result(path: Path) -> Result:
@@ -279,32 +347,3 @@ def checked(path: Path, content: Mapping[str, Any]) -> Result:
         expected = "one system, with one encoder for all its tasks"
         raise StoreError(where=path, found=unlike, expected=expected, hint=_AGAIN)
     return result
-
-
-Raw = dict[str, Any]
-Step = Callable[[Raw], Raw]
-
-STEPS: Mapping[int, Step] = MappingProxyType({})
-"""By version n, how a content of version n becomes one of n + 1. Version 1 is the first, so there is none yet."""
-
-_VERSION = re.compile(r"retrieval-bench/result/([0-9]{1,4})")
-
-
-def migrate(content: Raw, steps: Mapping[int, Step] = STEPS, current: str = SCHEMA) -> Raw:
-    """Return a content in the `current` version of the format. Raises `ValueError` for other or newer ones."""
-    version, latest = _version(content.get("schema")), _version(current)
-    sentence = f"found schema {content.get('schema')!r:.60}, expected {current!r};"
-    if version is None or latest is None:
-        raise ValueError(f"{sentence} it is no result file of ours")
-    if version > latest:
-        raise ValueError(f"{sentence} a newer release wrote it: type `pip install --upgrade retrieval-bench`")
-    for number in range(version, latest):
-        if number not in steps:
-            raise ValueError(f"{sentence} no release reads it any more: run the command again")
-        content = {**steps[number](content), "schema": f"retrieval-bench/result/{number + 1}"}
-    return content
-
-
-def _version(schema: object) -> int | None:
-    match = _VERSION.fullmatch(schema) if isinstance(schema, str) else None
-    return int(match[1]) if match else None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bench.core.errors import UsageError
 from bench.core.messages import unknown
 from bench.core.publications import mark
-from bench.evaluation.results.read import Result, named, result, result_files
+from bench.evaluation.results.read import Result, named, result, results
 from bench.evaluation.svg import Drawing, dot_chart
 from bench.evaluation.tables import Column, Table, as_html, percent
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 
 _WIDE = 4  # from so many tasks on, tasks are columns and the table shows the headline measure
 _LISTED = 8  # systems that a line names
-_COLUMNS = ("system", "suite", "setting", "data", "seed", "task", "leg", "queries")
+_COLUMNS = ("system", "suite", "regime", "data", "seed", "task", "subset", "queries")
 
 Row = Mapping[str, Any]
 Group = tuple[str, str, str]
-"""Suite, setting and data."""
+"""Suite, regime and data."""
 
 
 @dataclass(frozen=True, repr=False)
 class Scores:
     """Values of systems on tasks, fractions."""
 
-    rows: tuple[Row, ...]  # one a scored leg: what it is of, and its `measures`
+    rows: tuple[Row, ...]  # one a scored subset: what it is of, and its `measures`
     macro: tuple[Row, ...]  # one an average of a suite, called `name`
     primary: Mapping[str, str]  # headline measure by suite
 
     def groups(self) -> dict[Group, tuple[list[Row], list[Row]]]:
-        """Return rows and averages of every suite, setting and data, in their order."""
+        """Return rows and averages of every suite, regime and data, in their order."""
         groups: dict[Group, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
         for place, rows in enumerate((self.rows, self.macro)):
             for row in rows:
-                groups[row["suite"], row["setting"], row["data"]][place].append(row)
+                groups[row["suite"], row["regime"], row["data"]][place].append(row)
         return {group: parts for group, parts in groups.items() if parts[0]}
 
     def frame(self, *, averages: bool = False) -> pd.DataFrame:
@@ -75,7 +75,7 @@ class Scores:
         return Drawing(dot_chart(f"{_title(group, rows)} · {measure}, percent", lines, heads))
 
     def tables(self) -> list[Table]:
-        """Lay out every suite, setting and data as a table for people."""
+        """Lay out every suite, regime and data as a table for people."""
         return [
             laid_out(_title(group, rows), self.primary[group[0]], rows, averages)
             for group, (rows, averages) in self.groups().items()
@@ -102,29 +102,29 @@ class Results(Scores):
 
     files: tuple[Result, ...]
 
-    def legs(self) -> list[dict[str, Any]]:
-        """Return one row a scored leg, each measure a column; the averages of a result follow its tasks."""
+    def subsets(self) -> list[dict[str, Any]]:
+        """Return one row a scored subset, each measure a column; the averages of a result follow its tasks."""
         merged = sorted((*self.rows, *self.macro), key=lambda row: row["result"])  # keeps the order within a result
         hidden = ("measures", "name", "result")
-        rows = [{"task": row.get("name"), "leg": None, "queries": None, **row} for row in merged]
+        rows = [{"task": row.get("name"), "subset": None, "queries": None, **row} for row in merged]
         return [{key: row[key] for key in row if key not in hidden} | row["measures"] for row in rows]
 
 
 def load_results(folder: Path | str = "results", system: str | None = None) -> Results:
     """Return the results of a folder, or of one system in it; errors as for `bench.evaluation.results.read.named`."""
-    files = tuple(map(result, named(system, Path(folder)) if system else result_files(Path(folder))))
+    files = tuple(map(result, named(system, Path(folder))) if system else results(Path(folder)))
     rows, macro, primary = [], [], {}
     for at, result_of_file in enumerate(files):
         content = result_of_file.whole
         suite = content["suite"]
         common = {"system": content["system"]["label"], "suite": suite["name"]}
-        common |= {key: content[key] for key in ("setting", "data", "seed")}
-        common |= {"note": mark(suite.get("stands_for", "")) or None, "result": at}
+        common |= {key: content[key] for key in ("regime", "data", "seed")}
+        common |= {"note": mark(suite.get("proxy_for", "")) or None, "result": at}
         for task, parts in content["tasks"].items():
-            for leg, entry in parts.items():
+            for subset, entry in parts.items():
                 primary[suite["name"]] = suite.get("primary") or next(iter(entry["measures"]))
-                leg_values = {key: entry[key] for key in ("queries", "measures")}
-                rows.append({**common, "task": task, "leg": leg or None, **leg_values})
+                subset_values = {key: entry[key] for key in ("queries", "measures")}
+                rows.append({**common, "task": task, "subset": subset or None, **subset_values})
         macro += [{**common, "name": average["name"], "measures": average["measures"]} for average in content["macro"]]
     return Results(tuple(rows), tuple(macro), primary, files)
 
@@ -133,25 +133,25 @@ def headlines(rows: Sequence[Row], averages: Sequence[Row], measure: str) -> dic
     """Return by system the first average of a measure, else the mean of the tasks that have it."""
     by_system = {}
     for system in _systems(rows):
-        legs: dict[str, list[float]] = defaultdict(list)
+        subsets: dict[str, list[float]] = defaultdict(list)
         for row in rows:
             if _row_name(row, rows) == system and measure in row["measures"]:
-                legs[row["task"]].append(row["measures"][measure])
+                subsets[row["task"]].append(row["measures"][measure])
         means = [
             average["measures"][measure]
             for average in averages
-            if _row_name(average, rows) == system and average["name"] not in legs and measure in average["measures"]
+            if _row_name(average, rows) == system and average["name"] not in subsets and measure in average["measures"]
         ]
-        if values := means[:1] or [*map(fmean, legs.values())]:
+        if values := means[:1] or [*map(fmean, subsets.values())]:
             by_system[system] = fmean(values)
     return by_system
 
 
 def _title(group: Group, rows: Sequence[Row]) -> str:
     """Name a group; a substitute's data are not the official ones of any benchmark, and its note says so."""
-    suite, setting, data = group
+    suite, regime, data = group
     note = rows[0].get("note")
-    return " · ".join(filter(None, (suite, setting, "" if note and data == "official" else f"{data} data", note)))
+    return " · ".join(filter(None, (suite, regime, "" if note and data == "official" else f"{data} data", note)))
 
 
 def laid_out(title: str, primary: str, rows: Sequence[Row], averages: Sequence[Row]) -> Table:
@@ -168,7 +168,7 @@ def _long(title: str, rows: Sequence[Row], averages: Sequence[Row]) -> Table:
     lines = [
         (
             _row_name(row, rows),
-            " ".join(filter(None, (row.get("name") or row["task"], row.get("leg")))),
+            " ".join(filter(None, (row.get("name") or row["task"], row.get("subset")))),
             f"{row['queries']:,}" if "task" in row else "",
             *(_value(row, name) for name in measures),
         )
@@ -178,7 +178,7 @@ def _long(title: str, rows: Sequence[Row], averages: Sequence[Row]) -> Table:
 
 
 def _wide(title: str, measure: str, tasks: Sequence[str], rows: Sequence[Row], averages: Sequence[Row]) -> Table:
-    """A row a system, a column a task (the mean of its legs), for one measure; averages are the last columns."""
+    """A row a system, a column a task (the mean of its subsets), for one measure; averages are the last columns."""
     names = [name for name in dict.fromkeys(average["name"] for average in averages) if name not in tasks]
     cells = {(_row_name(row, rows), row["task"]): _value(row, measure) for row in rows}
     cells |= {(_row_name(average, rows), average["name"]): _value(average, measure) for average in averages}

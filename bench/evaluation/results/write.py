@@ -1,20 +1,19 @@
-"""Write results: one sealed file per (system, suite, setting, data, seed), into which tasks merge, and its bundle.
+"""Write results: one sealed file per (system, suite, regime, data, seed), into which tasks merge, and its bundle.
 
 Layout under the results folder::
 
-    DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/result.json               sealed
-    DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/runs/TASK[/LEG].trec.gz   cut at the deepest measure
-    DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/runs/TASK[/LEG].trec.gz.empty   queries that found nothing, if there are any
-    DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/per-query/TASK[/LEG].json.gz
-    DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/cards.json                the method's and the suite's cards
-    DATA/SUITE/SETTING/SYSTEM-HASH8/seed-N/curves.json               of its trainings (`bench.evaluation.curves`), if
+    DATA/SUITE/REGIME/SYSTEM-HASH8/seed-N/result.json               sealed
+    DATA/SUITE/REGIME/SYSTEM-HASH8/seed-N/runs/TASK[/SUBSET].trec.gz   cut at the deepest measure
+    DATA/SUITE/REGIME/SYSTEM-HASH8/seed-N/runs/TASK[/SUBSET].trec.gz.empty   queries that found nothing, if any
+    DATA/SUITE/REGIME/SYSTEM-HASH8/seed-N/per-query/TASK[/SUBSET].json.gz
+    DATA/SUITE/REGIME/SYSTEM-HASH8/seed-N/cards.json                the method's and the suite's cards
+    DATA/SUITE/REGIME/SYSTEM-HASH8/seed-N/curves.json               of its trainings (`bench.evaluation.curves`), if
     it had any
 
 The same store content always gives the same bytes, so results can be kept in git and compared.
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -29,15 +28,14 @@ from bench.core.files import (
     copy_file,
     explain,
     is_temporary,
-    read_sealed,
     sha256_file,
     write_bytes,
     write_sealed,
 )
 from bench.evaluation.results.averages import averages
-from bench.evaluation.results.format import CARDS, CURVES, RESULT, SCHEMA, Content, place, silent_place
+from bench.evaluation.results.format import CARDS, CURVES, RESULT, SCHEMA, Content, bundle_folder, place, silent_place
 from bench.evaluation.results.identity import same_system_error
-from bench.evaluation.results.read import Result, checked
+from bench.evaluation.results.read import Result, checked, read_result
 from bench.types import Macro
 
 
@@ -47,7 +45,7 @@ class Heading:
 
     system: Mapping[str, Any]
     suite: Mapping[str, Any]
-    setting: str
+    regime: str
     data: str  # `official`, `mini` (`mini-few-names` and the like in another world) or `local`
     profile: str
     seed: int  # 0 for a deterministic method
@@ -56,18 +54,16 @@ class Heading:
     @property
     def folder(self) -> Path:
         """Its place under the results folder."""
-        label = re.sub(r"[^A-Za-z0-9._@+=-]+", "-", str(self.system["label"]))
-        name = f"{label}-{str(self.system['hash'])[:8]}"
-        return Path(self.data) / str(self.suite["name"]) / self.setting / name / f"seed-{self.seed}"
+        return bundle_folder(vars(self))
 
 
 @dataclass(frozen=True)
 class Entry:
-    """The scored leg of a task, ready to be merged."""
+    """The scored subset of a task, ready to be merged."""
 
     task: str
-    leg: str  # empty where the task has one only
-    content: Mapping[str, Any]  # that of `format.Leg`
+    subset: str  # empty where the task has one only
+    content: Mapping[str, Any]  # that of `format.Subset`
     run: Path  # cut at the deepest measure, gzip
     values: Path  # per query, gzip
     curves: Mapping[str, Any] = field(default_factory=dict)  # of its trainings, by their stage's key
@@ -89,10 +85,13 @@ class Published:
 
 
 def publish(root: Path, heading: Heading, entries: Sequence[Entry], macros: Sequence[Macro]) -> Published:
-    """Merge scored legs into their result file under `root`; other legs stay, and equal bytes are not rewritten.
+    """Merge scored subsets into their result file under `root`; other subsets stay, and equal bytes are not rewritten.
 
-    An average is given only where all its members are there. Raises `StoreError` where the folder cannot be written or
-    the format does not allow what it would hold; the store keeps what was computed.
+    An average is given only where all its members are there.
+
+    Raises:
+        StoreError: the folder cannot be written, the format does not allow what the file would hold, or the file is
+            another system's or version's, which stays as it is. The store keeps what was computed.
     """
     folder = root / heading.folder
     try:
@@ -111,7 +110,7 @@ def _merge(folder: Path, heading: Heading, entries: Sequence[Entry], macros: Seq
     old: dict[str, Any] = {}
     if path.exists():
         try:
-            old = read_sealed(path)
+            old = read_result(path)
         except ValueError as error:
             path.rename(folder / f"{RESULT}.corrupt")
             notices.append(
@@ -126,12 +125,12 @@ def _merge(folder: Path, heading: Heading, entries: Sequence[Entry], macros: Seq
         )
     for litter in filter(is_temporary, folder.rglob("*")):
         litter.unlink()
-    tasks: dict[str, Any] = {name: dict(legs) for name, legs in old.get("tasks", {}).items()}
+    tasks: dict[str, Any] = {name: dict(subsets) for name, subsets in old.get("tasks", {}).items()}
     files: dict[str, str] = dict(old.get("files", {}))
     for entry in entries:
-        tasks.setdefault(entry.task, {})[entry.leg] = entry.content
-        runs, values = (place(kind, entry.task, entry.leg) for kind in ("runs", "per-query"))
-        silent = silent_place(entry.task, entry.leg)
+        tasks.setdefault(entry.task, {})[entry.subset] = entry.content
+        runs, values = (place(kind, entry.task, entry.subset) for kind in ("runs", "per-query"))
+        silent = silent_place(entry.task, entry.subset)
         if entry.silent is None and files.pop(silent, ""):
             (folder / silent).unlink(missing_ok=True)
         for source, name in ((entry.run, runs), (entry.values, values), (entry.silent, silent)):
@@ -165,5 +164,5 @@ def _curves(path: Path, checksum: str | None, tasks: Mapping[str, Any], entries:
     curves: dict[str, Any] = json.loads(path.read_bytes()) if is_intact else {}
     for entry in entries:
         curves.update(entry.curves)
-    stage_keys = {key for legs in tasks.values() for leg in legs.values() for key in leg["keys"].values()}
+    stage_keys = {key for subsets in tasks.values() for subset in subsets.values() for key in subset["keys"].values()}
     return {key: curve for key, curve in curves.items() if key in stage_keys}

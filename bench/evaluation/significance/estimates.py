@@ -1,6 +1,6 @@
 """Differences of systems with their errors, over questions and trainings.
 
-An estimand is a weighted mean of strata's means: the headline of a suite, or one task. A stratum is a task, or a leg of
+An estimand is a weighted mean of strata's means: the headline of a suite or a task. A stratum is a task or a subset of
 one. Two things are random.
 
 Questions: a question is what `bench.evaluation.significance.questions` takes for one. Its contribution to a difference
@@ -157,7 +157,16 @@ def estimands(
     """
     arrays = {name: _checked(name, sample) for name, sample in systems.items()}
     sizes: dict[str, tuple[str, int]] = {}
+    runs: dict[str, tuple[str, int]] = {}  # by trainings, those that systems share once
     for name, strata in arrays.items():
+        count = len(next(iter(strata.values())))
+        first_name, expected = runs.setdefault(systems[name].trainings or name, (name, count))
+        if count != expected:
+            raise UsageError(
+                where=f"{first_name} and {name}",
+                found=f"{expected} and {count} seeds",
+                expected="the same for the same trainings",
+            )
         for stratum, array in strata.items():
             first_name, size = sizes.setdefault(stratum, (name, array.shape[1]))
             if size != array.shape[1]:
@@ -166,7 +175,6 @@ def estimands(
                     found=f"{size} and {array.shape[1]} queries of {stratum}",
                     expected="the same queries on both sides",
                 )
-    _same_runs(systems, arrays)
     numbers: dict[str, int] = {}
     codes: dict[str, IntArray] = {}
     for stratum, (_, size) in sorted(sizes.items()):
@@ -392,17 +400,3 @@ def _checked(name: str, sample: Sample) -> dict[str, FloatArray]:
         if not np.isfinite(array).all():
             raise UsageError(where=place, found="a value that is not finite", expected="numbers only")
     return arrays
-
-
-def _same_runs(systems: Mapping[str, Sample], arrays: Mapping[str, Mapping[str, FloatArray]]) -> None:
-    """Refuse systems that are said to come from the same trainings and have not as many."""
-    counted: dict[str, tuple[str, int]] = {}
-    for name, strata in arrays.items():
-        count = len(next(iter(strata.values())))
-        first_name, expected = counted.setdefault(systems[name].trainings or name, (name, count))
-        if count != expected:
-            raise UsageError(
-                where=f"{first_name} and {name}",
-                found=f"{expected} and {count} seeds",
-                expected="the same for the same trainings",
-            )

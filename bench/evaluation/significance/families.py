@@ -96,6 +96,11 @@ class Comparison:
         return self.n - self.wins - self.losses
 
     @property
+    def interval(self) -> str | None:
+        """Both ends of the interval in points, `[39.0, 43.4]`; None where there is none."""
+        return None if self.low is None or self.high is None else f"[{points(self.low)}, {points(self.high)}]"
+
+    @property
     def decided(self) -> bool:
         """Whether it is significant in its family."""
         return self.adjusted <= LEVEL and self.difference != 0
@@ -233,6 +238,8 @@ def family(
     Raises:
         UsageError: as `bench.evaluation.significance.estimates.estimands` does.
     """
+    from scipy.special import stdtrit
+
     prepared = estimands(systems, weights_by_estimand, questions or {})
     judged = [_judge(estimand, differences(estimand)) for estimand in prepared.values()]
     runs = {
@@ -251,18 +258,21 @@ def family(
         if name not in {"adjusted", "detectable", "holm"}
     }
     columns |= {"adjusted": adjusted, "holm": holm(columns["p"])}
-    columns["detectable"] = _detectable(columns.pop("error"), columns.pop("freedom"), level)
+    error, freedom = columns.pop("error"), columns.pop("freedom")
+    with np.errstate(
+        invalid="ignore"
+    ):  # a true difference of as many errors as both quantiles are is found with `POWER`
+        reach = error * (stdtrit(freedom, 1 - level / 2) + stdtrit(freedom, POWER))
+    columns["detectable"] = np.where(error > 0, reach, np.nan)
     return Family(members, {name: columns[name] for name in FIELDS}, runs, scatter)
 
 
 def stratified(
-    tasks: Mapping[str, tuple[Values, Values]],
-    weights: Weights | None = None,
-    questions: Mapping[str, Sequence[str]] | None = None,
+    tasks: Mapping[str, tuple[Values, Values]], questions: Mapping[str, Sequence[str]] | None = None
 ) -> Comparison:
-    """Compare two systems, values by stratum, on the mean over strata (unweighted without weights)."""
+    """Compare two systems, values by stratum, on the unweighted mean over strata."""
     pair = {side: Sample({task: values[at] for task, values in tasks.items()}) for at, side in enumerate(("a", "b"))}
-    return family(pair, {"": weights or dict.fromkeys(tasks, 1.0)}, questions).comparison("a", "b")
+    return family(pair, {"": dict.fromkeys(tasks, 1.0)}, questions).comparison("a", "b")
 
 
 def intervals(
@@ -297,11 +307,7 @@ def _unskewed(reach: FloatArray, skewness: FloatArray) -> FloatArray:
 
 def summary(first: str, second: str, measure: str, comparison: Comparison) -> str:
     """Say a comparison of fractions: `crop − crop@init: +41.2 RR@100 points, 95 % [39.0, 43.4], p < 0.001 over …`."""
-    bounds = (
-        ""
-        if comparison.low is None or comparison.high is None
-        else f", 95 % [{points(comparison.low)}, {points(comparison.high)}]"
-    )
+    bounds = f", 95 % {comparison.interval}" if comparison.interval else ""
     return (
         f"{first} − {second}: {points(comparison.difference, sign=True)} {measure} points{bounds}, "
         f"{chance_text(comparison.p)} over {comparison.n:,} queries"
@@ -408,11 +414,3 @@ def _simulated(
             single = values.astype(np.float32)
             parts.append(np.abs(single[first] - single[second]) * scale[:, None].astype(np.float32))
         yield np.concatenate(parts)
-
-
-def _detectable(error: FloatArray, freedom: FloatArray, level: float) -> FloatArray:
-    """Return the true differences that tests of a level find with `POWER`: as many errors as both quantiles are."""
-    from scipy.special import stdtrit
-
-    with np.errstate(invalid="ignore"):
-        return np.where(error > 0, error * (stdtrit(freedom, 1 - level / 2) + stdtrit(freedom, POWER)), np.nan)

@@ -22,7 +22,7 @@ def questions(parallel: Parallel, task: str, queries: Sequence[str]) -> list[str
     """
     if not parallel:
         return None
-    if parallel == "legs":
+    if parallel == "subsets":
         return [f"{task} {query}" for query in queries]
     name = bare(task).rpartition("/")[2]
     return [query.removeprefix(f"{name}-").removesuffix(f"_{name}") for query in queries]

@@ -60,9 +60,11 @@ def letters(names: Sequence[str], different: Collection[Pair]) -> dict[str, str]
     groups = [(1 << len(names)) - 1] if names else []
     for first, second in sorted((place[first], place[second]) for first, second in _checked(names, different)):
         both = 1 << first | 1 << second
-        unsplit = [group for group in groups if group & both != both]
         parts = {group & ~(1 << dropped) for group in groups if group & both == both for dropped in (first, second)}
-        groups = unsplit + _absorbed(parts, unsplit)
+        groups = [group for group in groups if group & both != both]  # none of them can lie in a part
+        for part in sorted(parts, key=int.bit_count, reverse=True):
+            if not any(part & group == part for group in groups):
+                groups.append(part)
     groups.sort(key=lambda group: [number for number in range(len(names)) if group >> number & 1])
     # A digit follows once the alphabet is used up, so that the letters of a row stay distinct.
     turns = [divmod(number, len(ascii_lowercase)) for number in range(len(groups))]
@@ -91,12 +93,3 @@ def _checked(names: Sequence[str], pairs: Iterable[Pair]) -> set[Pair]:
         if (second, first) in checked:
             raise UsageError(found=f"{first}, {second} decided both ways", expected="each pair once")
     return checked
-
-
-def _absorbed(parts: Iterable[int], unsplit: Sequence[int]) -> list[int]:
-    """Return the parts that lie in no other group; none of the groups that were not split can lie in a part."""
-    maximal: list[int] = []
-    for part in sorted(parts, key=int.bit_count, reverse=True):
-        if not any(part & group == part for group in (*unsplit, *maximal)):
-            maximal.append(part)
-    return maximal

@@ -15,8 +15,8 @@ from bench.evaluation.significance.estimates import FloatArray
 DRAWS = 5_000
 FEWEST = 3
 """Tasks below which there is nothing to draw."""
-Leg = tuple[str, str]
-"""A task and the name of a leg of it."""
+Subset = tuple[str, str]
+"""A task and the name of a subset of it."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,13 @@ class AcrossTasks:
 
 
 def across_tasks(
-    values: Mapping[str, Mapping[Leg, float]], weights: Mapping[Leg, float], seed: int = 0
+    values: Mapping[str, Mapping[Subset, float]], weights: Mapping[Subset, float]
 ) -> dict[str, AcrossTasks]:
     """Return what other tasks would do to an order.
 
     Args:
-        values: fractions by system and leg.
-        weights: of legs in the mean that orders the systems; a task's legs are resampled together.
-        seed: of the resampling.
+        values: fractions by system and subset.
+        weights: of subsets in the mean that orders the systems; a task's subsets are resampled together.
 
     Returns:
         Statistics by system; empty for one system or fewer than `FEWEST` tasks.
@@ -56,10 +55,12 @@ def across_tasks(
     tasks = sorted({task for task, _ in weights})
     if len(values) < 2 or len(tasks) < FEWEST:
         return {}
-    legs = np.array([[weights[leg] * (leg[0] == task) for task in tasks] for leg in weights])
-    share = legs.sum(axis=0)
-    table = np.array([[leg_values[leg] for leg in weights] for leg_values in values.values()]) @ legs / share
-    counts = np.random.default_rng(seed).multinomial(len(tasks), [1 / len(tasks)] * len(tasks), size=DRAWS)
+    subsets = np.array([[weights[subset] * (subset[0] == task) for task in tasks] for subset in weights])
+    share = subsets.sum(axis=0)
+    table = (
+        np.array([[subset_values[subset] for subset in weights] for subset_values in values.values()]) @ subsets / share
+    )
+    counts = np.random.default_rng(0).multinomial(len(tasks), [1 / len(tasks)] * len(tasks), size=DRAWS)
     places = _places(table @ share)
     resampled_places = _places(table @ (counts * share).T / (counts @ share))
     without = 1.0 - np.eye(len(tasks))

@@ -1,7 +1,7 @@
-"""audit: training texts against the questions, gold passages and answers of legs → what of them stands there.
+"""audit: training texts against the questions, gold passages and answers of subsets → what of them stands there.
 
-The training texts are streamed once for all legs that are asked for together; what is found of a leg does not depend on
-the others, so each leg is an artefact of its own: `found.jsonl`, one line for every text that was found.
+The training texts are streamed once for all subsets of a request; what is found of a subset does not depend on
+the others, so each subset is an artefact of its own: `found.jsonl`, one line for every text that was found.
 
 Gold passages are those judged relevant (grade ≥ 1), each once, by their text (by their title where they have no text):
 what a corpus holds beside them are distractors, and a model may have read these without knowing an answer. Of the
@@ -14,40 +14,43 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from unicodedata import unidata_version
 
 from bench.core.errors import DataError
 from bench.core.workspace import Advance, Workspace, noop
 from bench.data.contamination import search
-from bench.data.contamination.index import AuditConfig, normalize_text, unicode_version
+from bench.data.contamination.index import AuditConfig, normalize_text
 from bench.data.contamination.search import EXACT, NEAR, How, Match, TestText, Text, excerpt, scan
 from bench.pipeline.stages import read
 from bench.pipeline.stages.read import Read
-from bench.store.stage import IDLE, Cost, Stage
+from bench.store.stage import NOT_IN_KEY, Cost, Stage
 from bench.types import Item, Json, Source
 
 FOUND = "found.jsonl"
 KINDS = ("queries", "passages", "answers")
-"""What is looked for; the keys of the facts."""
+"""What is looked for; the keys of the metadata."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Audit(Stage):
-    """Training texts + leg → what of the leg occurs in them."""
+    """Training texts + subset → what of the subset occurs in them."""
 
     name, code = "audit", (1, search.VERSION)
     unit = "bytes"
-    leg: Read
+    subset: Read
     training: Json  # decides the training texts
     rules: AuditConfig
-    find: Callable[[Advance], Audited] = field(metadata=IDLE)
-    of: str = field(default="", metadata=IDLE)  # name of the training texts
-    size: float | None = field(default=None, metadata=IDLE)  # bytes; None where another leg's audit reads the texts
+    find: Callable[[Advance], Audited] = field(metadata=NOT_IN_KEY)
+    training_name: str = field(default="", metadata=NOT_IN_KEY)  # name of the training texts
+    size: float | None = field(
+        default=None, metadata=NOT_IN_KEY
+    )  # bytes; None where another subset's audit reads the texts
 
-    title = property(lambda self: f"{self.of} {self.leg.title}")
+    title = property(lambda self: f"{self.training_name} {self.subset.title}")
     cost = property(lambda self: Cost("audit beside", 1.0, 1e3) if self.size is None else Cost("audit", self.size, 1e7))
 
     def choices(self) -> dict[str, Json]:
-        return {**super().choices(), "letters": unicode_version()}
+        return {**super().choices(), "letters": unidata_version}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         return write(space, self.find(space.advance))
@@ -55,7 +58,7 @@ class Audit(Stage):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A text of a leg that is looked for."""
+    """A text of a subset that is looked for."""
 
     kind: str  # one of `KINDS`
     id: str  # of the query or document; of an answer, the query that it is first given for
@@ -64,7 +67,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A text of a leg that stands in training texts."""
+    """A text of a subset that stands in training texts."""
 
     part: Part
     how: How  # the strongest way in which it was found
@@ -73,7 +76,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audited:
-    """What came of a leg."""
+    """What came of a subset."""
 
     parts: Sequence[Part]
     findings: Sequence[Finding]  # what was found, in the order of the parts
@@ -82,20 +85,24 @@ class Audited:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A leg to be audited."""
+class AuditSubject:
+    """A subset to be audited."""
 
     folder: Path
     items: Source[Item]
 
 
-def audit(training: Source[Text], legs: Sequence[Asked], rules: AuditConfig, advance: Advance = noop) -> list[Audited]:
-    """Look for the texts of legs in training texts, which are read once. Memory depends on the legs alone.
+def audit(
+    training: Source[Text], subsets: Sequence[AuditSubject], rules: AuditConfig, advance: Advance = noop
+) -> list[Audited]:
+    """Look for the texts of subsets in training texts, which are read once. Memory depends on the subsets alone.
 
     Raises `DataError` where there is no training text, and for malformed records (`DataFaultsError` for several).
     """
-    gathered = [_parts(leg, passages, rules) for leg, passages in zip(legs, _gold_of_all(legs), strict=True)]
-    merged: dict[str, bool] = {}  # a text that several legs have is looked for once
+    gathered = [
+        _parts(subset, passages, rules) for subset, passages in zip(subsets, _gold_of_all(subsets), strict=True)
+    ]
+    merged: dict[str, bool] = {}  # a text that several subsets have is looked for once
     for parts, _ in gathered:
         for part in parts:
             merged[part.text] = merged.get(part.text, False) or part.kind == "queries"
@@ -122,19 +129,19 @@ def _findings(parts: Iterable[Part], hits: Mapping[str, Mapping[How, Match]]) ->
             yield Finding(part, ways[0], hits[part.text][ways[0]])
 
 
-def _gold_of_all(legs: Sequence[Asked]) -> list[dict[str, str]]:
-    """The gold passages of each leg by document id; a corpus that several legs search is read once."""
-    relevant = [_relevant(leg.folder) for leg in legs]
+def _gold_of_all(subsets: Sequence[AuditSubject]) -> list[dict[str, str]]:
+    """The gold passages of each subset by document id; a corpus that several subsets search is read once."""
+    relevant = [_relevant(subset.folder) for subset in subsets]
     ids_by_corpus: dict[tuple[Json, ...], set[str]] = {}
     sources: dict[tuple[Json, ...], Source[Item]] = {}
-    for leg, ids in zip(legs, relevant, strict=True):
-        name = _identity(leg.items)
+    for subset, ids in zip(subsets, relevant, strict=True):
+        name = _identity(subset.items)
         ids_by_corpus.setdefault(name, set()).update(ids)
-        sources[name] = leg.items
+        sources[name] = subset.items
     texts = {name: _texts(sources[name], ids) for name, ids in ids_by_corpus.items()}
     return [
-        {name: text for name in ids if (text := texts[_identity(leg.items)].get(name)) is not None}
-        for leg, ids in zip(legs, relevant, strict=True)
+        {name: text for name in ids if (text := texts[_identity(subset.items)].get(name)) is not None}
+        for subset, ids in zip(subsets, relevant, strict=True)
     ]
 
 
@@ -154,12 +161,12 @@ def _texts(items: Source[Item], ids: Collection[str]) -> dict[str, str]:
     return {item.id: item.text or item.title for item in (items.read() if ids else ()) if item.id in ids}
 
 
-def _parts(leg: Asked, passages: Mapping[str, str], rules: AuditConfig) -> tuple[list[Part], int]:
-    """All that is looked for of a leg, and how many answers are too short for it."""
-    parts = [Part("queries", item.id, item.text) for item in read.queries(leg.folder)]
+def _parts(subset: AuditSubject, passages: Mapping[str, str], rules: AuditConfig) -> tuple[list[Part], int]:
+    """All that is looked for of a subset, and how many answers are too short for it."""
+    parts = [Part("queries", item.id, item.text) for item in read.queries(subset.folder)]
     parts += [Part("passages", name, text) for name, text in passages.items()]
     answers: dict[str, str] = {}
-    for query, strings in read.answers(leg.folder).items():
+    for query, strings in read.answers(subset.folder).items():
         for text in strings:
             answers.setdefault(text, query)
     long_enough = [
@@ -171,7 +178,7 @@ def _parts(leg: Asked, passages: Mapping[str, str], rules: AuditConfig) -> tuple
 def write(work: Workspace, audited: Audited) -> Mapping[str, Json]:
     """Write `found.jsonl`: kind, id, how, where, letters, share, and excerpts of the test's and the training's text.
 
-    The facts count by kind what was looked for (`of`) and found exactly and nearly; also the answers too short to be
+    The metadata counts by kind what was looked for (`total`) and found exactly and nearly; also answers too short to be
     looked for, and the training texts that were read.
     """
     rows = (
@@ -187,15 +194,15 @@ def write(work: Workspace, audited: Audited) -> Mapping[str, Json]:
         for finding in audited.findings
     )
     read.write_lines(work.out / FOUND, rows)
-    facts: dict[str, Json] = {kind: _counts(kind, audited) for kind in KINDS}
-    return {**facts, "texts": audited.texts}
+    metadata: dict[str, Json] = {kind: _counts(kind, audited) for kind in KINDS}
+    return {**metadata, "texts": audited.texts}
 
 
 def _counts(kind: str, audited: Audited) -> dict[str, Json]:
     """How many texts of a kind were looked for and found."""
     ways = [finding.how for finding in audited.findings if finding.part.kind == kind]
     return {
-        "of": sum(part.kind == kind for part in audited.parts),
+        "total": sum(part.kind == kind for part in audited.parts),
         "exact": sum(how in EXACT for how in ways),
         "near": sum(how in NEAR for how in ways),
         **({"short": audited.short} if kind == "answers" else {}),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from bench.core.contract import Contract, Encoder, Role
+from bench.core.encoder_config import Encoder, EncoderConfig, Role
 from bench.core.errors import BenchError, UsageError
 from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.data.corpora import sampling
@@ -35,8 +35,8 @@ from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.validate import Validate
 from bench.retrieval.post_processing import without
 from bench.retrieval.vectors import write_ids, write_matrix
-from bench.store.inputs import Fingerprinted
-from bench.store.stage import ENVIRONMENT, IDLE, Cost, Stage, named
+from bench.store.input_hashes import Fingerprinted
+from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, Cost, Stage, named
 from bench.types import Item, Json, Source
 
 if TYPE_CHECKING:
@@ -59,10 +59,12 @@ class Encode(Stage):
     unit = "texts"
     encoder: EncoderStage
     role: Role
-    contract: Contract  # how they are read
+    encoder_config: EncoderConfig  # how they are read
     compute: Compute = field(metadata=ENVIRONMENT)
-    batch_tokens: int | None = field(default=None, metadata=IDLE)  # tokens of a batch; None: what suits the device
-    who: str = field(metadata=IDLE)
+    batch_tokens: int | None = field(
+        default=None, metadata=NOT_IN_KEY
+    )  # tokens of a batch; None: what suits the device
+    system_label: str = field(metadata=NOT_IN_KEY)
 
     @abstractmethod
     def items(self, folders: Mapping[str, Path]) -> Items:
@@ -70,26 +72,28 @@ class Encode(Stage):
 
     def priced(self, texts: float, length: float) -> Cost:
         """Return the cost of so many texts of so many tokens, by the encoder's operations where its shape is known."""
-        length = min(length, self.contract.query_length if self.role == "query" else self.contract.passage_length)
+        length = min(
+            length, self.encoder_config.query_length if self.role == "query" else self.encoder_config.passage_length
+        )
         if not (operations := reading(length, begun_size(self.encoder))):
             return Cost(f"encode {self.encoder.origin}", texts, _RATE, start=_LOADING)
         rate = core_rate("reading") * self.compute.threads  # for devices a rough guess
         return Cost(f"encode on {self.compute.device.partition(':')[0]}", texts, rate, _LOADING, operations)
 
     def choices(self) -> dict[str, Json]:
-        return {**super().choices(), "contract": read_by(self.contract, self.role)}
+        return {**super().choices(), "encoder_config": read_by(self.encoder_config, self.role)}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write the vectors of all items in their order (`bench.retrieval.vectors.Vectors` reads them).
 
-        They are read by this contract instead of the folder's, so that it can be hashed before there is one. The batch
+        They are read by this config instead of the folder's, so that it can be hashed before there is one. The batch
         changes no vector beyond 1e-5.
 
         Raises:
-            UsageError: the encoder cannot be read, or does not go with the contract.
+            UsageError: the encoder cannot be read, or does not go with the encoder config.
             BenchError: there is no item, or a vector is not finite. And whatever the reader of the items raises.
         """
-        encoder = RoleEncoder(self.encoder, folders["encoder"], self.contract, self.compute, self.batch_tokens)
+        encoder = RoleEncoder(self.encoder, folders["encoder"], self.encoder_config, self.compute, self.batch_tokens)
         load = partial(encoder.loaded, self.role, space.notice)
         return write_vectors(space, self.items(folders), self.role, load, _AT_ONCE.get(self.compute.device, 3))
 
@@ -101,7 +105,7 @@ class _OfCorpus(Encode):
     checked: Validate = field(metadata=named("corpus"))
     corpus: Fingerprinted[Item]
 
-    title = property(lambda self: f"{self.who} {self.checked.of.id}")
+    title = property(lambda self: f"{self.system_label} {self.checked.suite_corpus.id}")
 
     @property
     def whole(self) -> Cost:
@@ -135,14 +139,16 @@ class EncodeShare(_OfCorpus):
     name = "encode_part"
     share: tuple[int, int]  # which one, of how many
 
-    title = property(lambda self: f"{self.who} {self.checked.of.id}, share {self.share[0] + 1} of {self.share[1]}")
+    title = property(
+        lambda self: f"{self.system_label} {self.checked.suite_corpus.id}, share {self.share[0] + 1} of {self.share[1]}"
+    )
     cost = property(lambda self: replace(self.whole, units=self.whole.units / self.share[1]))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Make its parts where the stage that gathers them looks for them; that one makes those that it misses."""
         whole = EncodePassages(**{item.name: getattr(self, item.name) for item in fields(EncodePassages)})
         parts = Parts(space.parts.folder.parent.with_name(f"{whole.name}-{whole.key}") / "parts")
-        encoder = RoleEncoder(self.encoder, folders["encoder"], self.contract, self.compute, self.batch_tokens)
+        encoder = RoleEncoder(self.encoder, folders["encoder"], self.encoder_config, self.compute, self.batch_tokens)
         there = replace(space, parts=parts)
         load = partial(encoder.loaded, self.role, space.notice)
         shards = encoded(there, self.items(folders), self.role, load, self.share, _AT_ONCE.get(self.compute.device, 3))
@@ -151,15 +157,15 @@ class EncodeShare(_OfCorpus):
 
 @dataclass(frozen=True, kw_only=True)
 class EncodeQueries(Encode):
-    """Judged queries of a leg → vectors."""
+    """Judged queries of a subset → vectors."""
 
-    leg: Read
+    subset: Read
 
-    title = property(lambda self: f"{self.who} queries of {self.leg.title}")
-    cost = property(lambda self: self.priced(self.leg.questions, average("query")))
+    title = property(lambda self: f"{self.system_label} queries of {self.subset.title}")
+    cost = property(lambda self: self.priced(self.subset.questions, average("query")))
 
     def items(self, folders: Mapping[str, Path]) -> Sequence[Item]:
-        return read.queries(folders["leg"])
+        return read.queries(folders["subset"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,11 +173,11 @@ class EncodeSample(Encode):
     """Sentences of the pretraining corpus → vectors that a post-processing is fitted on."""
 
     shards: Prepare
-    language: str = field(metadata=IDLE)  # of the sentences; empty for all languages
-    sentences: int = field(metadata=IDLE)  # of each language, at most
-    kind: str = field(metadata=IDLE)  # of post-processing, for messages
+    language: str = field(metadata=NOT_IN_KEY)  # of the sentences; empty for all languages
+    sentences: int = field(metadata=NOT_IN_KEY)  # of each language, at most
+    kind: str = field(metadata=NOT_IN_KEY)  # of post-processing, for messages
 
-    title = property(lambda self: f"{self.who} sample of {self.language or 'all languages'}")
+    title = property(lambda self: f"{self.system_label} sample of {self.language or 'all languages'}")
 
     @property
     def cost(self) -> Cost:
@@ -197,7 +203,9 @@ class MineEncode(Encode):
     name = "mine_encode"
     pool: BuildPool
 
-    title = property(lambda self: f"{self.who} {'queries of the ' if self.role == 'query' else ''}{self.pool.label}")
+    title = property(
+        lambda self: f"{self.system_label} {'queries of the ' if self.role == 'query' else ''}{self.pool.label}"
+    )
     cost = property(lambda self: self.priced(self.pool.questions, average(self.role)))
 
     def items(self, folders: Mapping[str, Path]) -> Items:
@@ -211,7 +219,7 @@ class RoleEncoder:
 
     stage: EncoderStage
     folder: Path
-    contract: Contract  # how texts are read
+    encoder_config: EncoderConfig  # how texts are read
     compute: Compute = field(metadata=ENVIRONMENT)
     batch_tokens: int | None = None  # tokens of a batch; None: what suits the device
 
@@ -222,23 +230,23 @@ class RoleEncoder:
     def loaded(self, role: Role, notice: Callable[[str], None] = noop, advance: Advance = noop) -> TorchEncoder:
         """Load the encoder of a role, which says to `notice` where memory is short, and to `advance` what is done.
 
-        Raises `UsageError` where it cannot be read, or breaks the contract.
+        Raises `UsageError` where it cannot be read, or breaks the encoder config.
         """
         folder, device = self.stage.encoder(self.folder, role), self.compute.device
         stamp = tuple((path.name, path.stat().st_mtime_ns) for path in sorted(folder.glob("*")))
         load = _cached if device == "cpu" else _loaded
-        encoder = load(folder, stamp, device, self.compute.threads, self.contract, self.batch_tokens)
+        encoder = load(folder, stamp, device, self.compute.threads, self.encoder_config, self.batch_tokens)
         encoder.notice, encoder.advance = notice, advance
         return encoder
 
 
-def read_by(contract: Contract, role: Role) -> dict[str, Json]:
-    """Return what of a contract can change vectors of a role.
+def read_by(encoder_config: EncoderConfig, role: Role) -> dict[str, Json]:
+    """Return what of an encoder config can change vectors of a role.
 
     The similarity cannot, and neither can the other role's prompt, length and marks.
     """
     idle = ("passage", "similarity") if role == "query" else ("query", "similarity", "question")
-    return {key: value for key, value in contract.dump().items() if not key.startswith(idle)}
+    return {key: value for key, value in encoder_config.dump().items() if not key.startswith(idle)}
 
 
 def _loaded(
@@ -246,13 +254,13 @@ def _loaded(
     _stamp: tuple[tuple[str, int], ...],
     device: str,
     threads: int | None,
-    contract: Contract,
+    encoder_config: EncoderConfig,
     batch_tokens: int | None,
 ) -> TorchEncoder:
     """Load an encoder; torch is imported here. The stamp tells a folder from another that lay at its place before."""
     from bench.retrieval.encoder import load
 
-    return load(folder, device, threads, contract, batch_tokens)
+    return load(folder, device, threads, encoder_config, batch_tokens)
 
 
 _cached = lru_cache(maxsize=1)(_loaded)

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bench.core.contract import Encoder, Role
+from bench.core.encoder_config import Encoder, Role
 from bench.core.errors import PluginError
 from bench.core.workspace import Advance, Workspace
 from bench.pipeline.stages import read
 from bench.pipeline.stages.encode import write_vectors
 from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.validate import Validate
-from bench.store.inputs import Fingerprinted
-from bench.store.stage import IDLE, Cost, Stage, named, versions
+from bench.store.input_hashes import Fingerprinted
+from bench.store.stage import NOT_IN_KEY, Cost, Stage, named, versions
 from bench.types import Item, Json, Method, Source
 
 _BATCH = 256  # items that an encoder is given at once
@@ -34,9 +34,9 @@ class OwnEncode(Stage):
     method: str
     version: str
     config: Any
-    of: Method = field(metadata=IDLE)
+    plugin: Method = field(metadata=NOT_IN_KEY)
 
-    library_versions = property(lambda self: versions(*self.libraries, *self.of.libraries))
+    library_versions = property(lambda self: versions(*self.libraries, *self.plugin.libraries))
 
     @abstractmethod
     def items(self, folders: Mapping[str, Path]) -> Source[Item] | Sequence[Item]:
@@ -44,7 +44,7 @@ class OwnEncode(Stage):
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         def load(_advance: Advance) -> Encoder:
-            return Checked(self.of.build_encoder(self.config), self.method)
+            return Checked(self.plugin.build_encoder(self.config), self.method)
 
         return write_vectors(space, self.items(folders), self.role, load)
 
@@ -56,7 +56,7 @@ class OwnPassages(OwnEncode):
     checked: Validate = field(metadata=named("corpus"))
     corpus: Fingerprinted[Item]
 
-    title = property(lambda self: f"{self.method} {self.checked.of.id}")
+    title = property(lambda self: f"{self.method} {self.checked.suite_corpus.id}")
     cost = property(lambda self: Cost(f"encode {self.method}", self.checked.cost.units, _RATE))
 
     def items(self, folders: Mapping[str, Path]) -> Source[Item]:
@@ -65,15 +65,15 @@ class OwnPassages(OwnEncode):
 
 @dataclass(frozen=True, kw_only=True)
 class OwnQueries(OwnEncode):
-    """Judged queries of a leg → vectors."""
+    """Judged queries of a subset → vectors."""
 
-    leg: Read
+    subset: Read
 
-    title = property(lambda self: f"{self.method} queries of {self.leg.title}")
-    cost = property(lambda self: Cost(f"encode {self.method}", self.leg.questions, _RATE))
+    title = property(lambda self: f"{self.method} queries of {self.subset.title}")
+    cost = property(lambda self: Cost(f"encode {self.method}", self.subset.questions, _RATE))
 
     def items(self, folders: Mapping[str, Path]) -> Sequence[Item]:
-        return read.queries(folders["leg"])
+        return read.queries(folders["subset"])
 
 
 @dataclass(frozen=True)

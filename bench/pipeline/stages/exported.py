@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.core.contract import CONTRACT, Contract
+from bench.core.encoder_config import ENCODER_CONFIG, EncoderConfig
 from bench.core.errors import PluginError, UsageError
 from bench.training.config import LOG
 
@@ -33,9 +33,11 @@ def check_device(device: str) -> None:
 
 def _encoder_faults(folder: Path, start: Path) -> list[str]:
     """Say what is wrong with an exported encoder: it holds what its start held, with other values, and no more."""
-    missing = [name for name in (_CONFIG, _WEIGHTS, CONTRACT) if not (folder / name).is_file()]
+    missing = [name for name in (_CONFIG, _WEIGHTS, ENCODER_CONFIG) if not (folder / name).is_file()]
     if missing:
-        return [f"{folder.name}/ has no {name}, expected a plain Hugging Face folder and contract" for name in missing]
+        return [
+            f"{folder.name}/ has no {name}, expected a plain Hugging Face folder and encoder config" for name in missing
+        ]
     faults = [
         f"{folder.name}/{path.name} may hold pickled code, expected safetensors"
         for path in sorted(folder.iterdir())
@@ -43,7 +45,7 @@ def _encoder_faults(folder: Path, start: Path) -> list[str]:
     ]
     pooled = False
     try:
-        pooled = Contract.load(folder).pooling == "pooler"
+        pooled = EncoderConfig.load(folder).pooling == "pooler"
     except UsageError as error:
         faults.append(str(error))
     return faults + _weight_faults(folder / _WEIGHTS, start / _WEIGHTS, pooled)

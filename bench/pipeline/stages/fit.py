@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bench.core.contract import TrainingJob
+from bench.core.encoder_config import TrainingJob
 from bench.core.errors import UsageError
 from bench.core.workspace import Workspace
 from bench.data.corpora.sampling import language_of
@@ -16,7 +16,7 @@ from bench.pipeline.stages.encode import EncodeSample
 from bench.retrieval.post_processing import ANY, Affine, mean, spread, whitening, write
 from bench.retrieval.settings import PostConfig
 from bench.retrieval.vectors import Vectors
-from bench.store.stage import ENVIRONMENT, IDLE, OPTIONAL, Cost, Stage
+from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost, Stage
 from bench.types import Json
 
 _FEWEST = 2  # sentences that have a spread
@@ -34,13 +34,13 @@ class Fit(Stage):
     pivot: EncodeSample | None = field(default=None, metadata=OPTIONAL)  # of the language that others are turned into
     seed: int | None  # of what is drawn; None where nothing is
     compute: Compute = field(metadata=ENVIRONMENT)
-    settings: PostConfig = field(metadata=IDLE)  # kind, scale and rotation
-    who: str = field(metadata=IDLE)
+    settings: PostConfig = field(metadata=NOT_IN_KEY)  # kind, scale and rotation
+    system_label: str = field(metadata=NOT_IN_KEY)
 
     @property
     def title(self) -> str:
         into = f" into {self.pivot.language}" if self.pivot else ""
-        return f"{self.who} {self.sample.language or 'all languages'}{into}"
+        return f"{self.system_label} {self.sample.language or 'all languages'}{into}"
 
     @property
     def cost(self) -> Cost:
@@ -52,7 +52,7 @@ class Fit(Stage):
         return {**super().choices(), **decided}
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        """Write the maps of all languages of a sample (`bench.data.corpora.sampling`), what is known of each as facts.
+        """Write the maps of all languages of a sample (`bench.data.corpora.sampling`); return what is known of each.
 
         Raises:
             UsageError: a language with fewer than two sentences, or samples of two encoders.
@@ -67,18 +67,18 @@ class Fit(Stage):
             if self.pivot is not None:
                 rows = Vectors(folders["pivot"]).matrix
                 target = _standardised(rows, settings)(rows)
-            maps, facts = {}, dict[str, Json]()
+            maps, metadata = {}, dict[str, Json]()
             for language, rows in groups.items():
                 if len(rows) < _FEWEST:
                     raise UsageError(
                         f"found {len(rows)} sentence in {language}, expected at least {_FEWEST} to fit it on"
                     )
-                maps[language], rotation_facts = _fitted(rows, target, settings, job)
-                facts |= {language: rotation_facts} if rotation_facts else {}
+                maps[language], rotation_metadata = _fitted(rows, target, settings, job)
+                metadata |= {language: rotation_metadata} if rotation_metadata else {}
                 space.advance(len(rows))
         sentences = {language: len(rows) for language, rows in groups.items()}
         write(space.out, settings.kind, maps, sentences)
-        return {"kind": settings.kind, "sentences": sentences, **({"rotations": facts} if facts else {})}
+        return {"kind": settings.kind, "sentences": sentences, **({"rotations": metadata} if metadata else {})}
 
 
 def _by_language(vectors: Vectors) -> dict[str, Sample]:
@@ -106,8 +106,8 @@ def _fitted(
     device = torch.device("cpu" if job.device == "mps" else job.device)  # which has no float64
     ours, theirs = (torch.from_numpy(side).to(device) for side in (standardised(rows), target))
     turned = rotation(ours, theirs, settings.rotation, job.seed)
-    facts: dict[str, Json] = {"chosen": turned.chosen, "quality": turned.quality, "history": turned.history}
-    return Affine(standardised.mean, standardised.scale, turned.matrix.numpy()), facts
+    metadata: dict[str, Json] = {"chosen": turned.chosen, "quality": turned.quality, "history": turned.history}
+    return Affine(standardised.mean, standardised.scale, turned.matrix.numpy()), metadata
 
 
 def _standardised(rows: Sample, settings: PostConfig) -> Affine:

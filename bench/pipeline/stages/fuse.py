@@ -1,4 +1,4 @@
-"""fuse: two runs of one leg → one, by interpolated scores or by reciprocal ranks."""
+"""fuse: two runs of one subset → one, by interpolated scores or by reciprocal ranks."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,10 +10,10 @@ from bench.data.formats.trec import read_run
 from bench.evaluation.measures.evaluate import without_identical
 from bench.pipeline.stages import read
 from bench.pipeline.stages.read import Read
-from bench.pipeline.stages.search import RUN, RankingStage, Rules, write
+from bench.pipeline.stages.search import RUN, RankingOptions, RankingStage, write
 from bench.retrieval.fusion import Scale, interpolate, reciprocal_rank
 from bench.retrieval.settings import FuseConfig
-from bench.store.stage import IDLE, OPTIONAL, Cost, Stage
+from bench.store.stage import NOT_IN_KEY, OPTIONAL, Cost, Stage
 from bench.types import Item, Json, Ranking, Run
 
 WEIGHT = "weight.json"
@@ -27,13 +27,13 @@ class Fuse(RankingStage):
     name, code = "fuse", 1
     first: Stage
     second: Stage
-    leg: Read
+    subset: Read
     weight: Stage | None = field(default=None, metadata=OPTIONAL)  # None where it is given, or none is needed
     fuse: FuseConfig
-    who: str = field(metadata=IDLE)
+    system_label: str = field(metadata=NOT_IN_KEY)
 
-    title = property(lambda self: f"{self.who} {self.leg.title}")
-    cost = property(lambda self: Cost("fuse", self.leg.questions, 1e4))
+    title = property(lambda self: f"{self.system_label} {self.subset.title}")
+    cost = property(lambda self: Cost("fuse", self.subset.questions, 1e4))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write `run.trec` as `search` does; a weight that was chosen brings the scale it was chosen for."""
@@ -44,23 +44,23 @@ class Fuse(RankingStage):
 
         def rank(block: Sequence[Item]) -> Iterator[Ranking]:
             for query in block:
-                first, second = of(ours, query.id), of(theirs, query.id)
+                first, second = ranking_of(ours, query.id), ranking_of(theirs, query.id)
                 if share is None:
                     yield reciprocal_rank((first, second), rules.k, rules.tie)
                 else:
                     yield interpolate(first, second, share, rules.k, rules.tie, scale)
 
-        facts = write(space, read.queries(folders["leg"]), rank, rules, self.tag)
-        return {**facts, "how": how, **({} if share is None else {"weight": share, "scale": scale})}
+        metadata = write(space, read.queries(folders["subset"]), rank, rules, self.tag)
+        return {**metadata, "how": how, **({} if share is None else {"weight": share, "scale": scale})}
 
 
-def opened(folder: Path, rules: Rules) -> Run:
+def opened(folder: Path, rules: RankingOptions) -> Run:
     """Read a run in the task's order, without the documents that the task leaves out. Raises `DataError`."""
     rankings = read_run(folder / RUN, rules.tie, may_be_empty=True)
     return without_identical(rankings) if rules.drop_identical else rankings
 
 
-def of(rankings: Run, query: str) -> Ranking:
+def ranking_of(rankings: Run, query: str) -> Ranking:
     """Return the ranking of a query; empty where the run has none."""
     return rankings.get(query) or Ranking(query, (), ())
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.config.base import Config
 from bench.config.layers import identity
-from bench.core.contract import Contract
+from bench.core.encoder_config import EncoderConfig
 from bench.core.workspace import Workspace
 from bench.pipeline.compute import LIBRARIES, Compute
 from bench.pipeline.stages import pool
@@ -15,8 +15,8 @@ from bench.pipeline.stages.encode import RoleEncoder
 from bench.pipeline.stages.init import EncoderStage
 from bench.pipeline.stages.pool import BuildPool
 from bench.pipeline.stages.validate import Validate
-from bench.store.inputs import Fingerprinted
-from bench.store.stage import ENVIRONMENT, IDLE, Cost, Stage, named, versions
+from bench.store.input_hashes import Fingerprinted
+from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, Cost, Stage, named, versions
 from bench.types import Item, Json, Method, Retriever
 
 _RATE = 5e3  # documents a second
@@ -36,10 +36,10 @@ class Index(Stage):
     checked: Validate = field(metadata=named("corpus"))
     corpus: Fingerprinted[Item]
     resolved: Mapping[str, Json] = field(metadata=ENVIRONMENT)  # what the language decides
-    method: Method = field(metadata=IDLE)
-    config: Any = field(metadata=IDLE)
+    method: Method = field(metadata=NOT_IN_KEY)
+    config: Any = field(metadata=NOT_IN_KEY)
 
-    title = property(lambda self: f"{self.method.name} {self.checked.of.id}")
+    title = property(lambda self: f"{self.method.name} {self.checked.suite_corpus.id}")
     cost = property(lambda self: Cost(f"index {self.method.name}", self.checked.cost.units, _RATE, start=1.0))
 
     library_versions = property(lambda self: versions(*self.libraries, *self.method.libraries))
@@ -52,7 +52,7 @@ class Index(Stage):
         return self.method.build_retriever(self.config)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        return self.retriever(folders).index(self.checked.of, space)
+        return self.retriever(folders).index(self.checked.suite_corpus, space)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,12 +61,14 @@ class EncoderIndex(Index):
 
     libraries = LIBRARIES
     encoder: EncoderStage
-    contract: Contract
+    encoder_config: EncoderConfig
     compute: Compute = field(metadata=ENVIRONMENT)
-    batch_tokens: int | None = field(default=None, metadata=IDLE)  # tokens of a batch; None: what suits the device
+    batch_tokens: int | None = field(
+        default=None, metadata=NOT_IN_KEY
+    )  # tokens of a batch; None: what suits the device
 
     def retriever(self, folders: Mapping[str, Path]) -> Retriever:
-        encoder = RoleEncoder(self.encoder, folders["encoder"], self.contract, self.compute, self.batch_tokens)
+        encoder = RoleEncoder(self.encoder, folders["encoder"], self.encoder_config, self.compute, self.batch_tokens)
         return self.method.build_retriever(self.config, encoder)
 
 
@@ -78,8 +80,8 @@ class MineIndex(Stage):
     unit = "documents"
     pool: BuildPool
     resolved: Mapping[str, Json] = field(metadata=ENVIRONMENT)  # what is decided whatever the language
-    method: Method = field(metadata=IDLE)
-    config: Any = field(metadata=IDLE)
+    method: Method = field(metadata=NOT_IN_KEY)
+    config: Any = field(metadata=NOT_IN_KEY)
 
     title = property(lambda self: f"{self.method.name} {self.pool.label}")
     cost = property(lambda self: Cost(f"index {self.method.name}", self.pool.cost.units, _RATE))

@@ -1,11 +1,11 @@
-"""init: backbone → the encoder before training, a plain Hugging Face folder with tokenizer and contract."""
+"""init: backbone → the encoder before training, a plain Hugging Face folder with tokenizer and encoder config."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from bench.core.contract import CONTRACT, Contract, Role
+from bench.core.encoder_config import ENCODER_CONFIG, EncoderConfig, Role
 from bench.core.errors import UsageError
 from bench.core.files import canonical, write_bytes
 from bench.core.workspace import Workspace
@@ -13,8 +13,8 @@ from bench.data.corpora import tokenizer
 from bench.pipeline.compute import LIBRARIES
 from bench.pipeline.sizes import EncoderSize, encoder_size
 from bench.retrieval import backbones, lm_heads
-from bench.store.inputs import Inputs
-from bench.store.stage import IDLE, OPTIONAL, Cost, Stage
+from bench.store.input_hashes import InputHashes
+from bench.store.stage import NOT_IN_KEY, OPTIONAL, Cost, Stage
 from bench.types import Json
 
 _SNAPSHOTS = "snapshots"  # where the cache of the hub keeps a folder for each commit
@@ -46,11 +46,11 @@ class Init(EncoderStage):
     unit = "encoders"
     shards: Stage | None = field(default=None, metadata=OPTIONAL)  # whose tokenizer it gets; None: the backbone's own
     backbone: Json  # `scratch:LxH`, an id, or the checksums of a folder's files by name
-    contract: Contract
+    encoder_config: EncoderConfig
     seed: int | None = field(default=None, metadata=OPTIONAL)  # of random weights; None for a backbone that has weights
     new_pooler: bool | None = field(default=None, metadata=OPTIONAL)  # give a random pooler to a backbone without one
     revision: str | None = field(default=None, metadata=OPTIONAL)  # commit of a Hugging Face id; None where unknown
-    place: str = field(metadata=IDLE)  # `scratch:LxH`, a folder or an id
+    place: str = field(metadata=NOT_IN_KEY)  # `scratch:LxH`, a folder or an id
 
     title = property(lambda self: Path(self.place).name if self.seed is None else f"{self.place}, seed {self.seed}")
     cost = Cost("init", 1.0, 0.2)
@@ -59,7 +59,7 @@ class Init(EncoderStage):
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         words = folders["shards"] / "tokenizer" if self.shards else None
         place = f"{self.place.partition('@')[0]}@{self.revision}" if self.revision else self.place
-        return run(space, place, words, self.contract, self.seed or 0, new_pooler=bool(self.new_pooler))
+        return run(space, place, words, self.encoder_config, self.seed or 0, new_pooler=bool(self.new_pooler))
 
 
 def begun_size(stage: Stage) -> EncoderSize | None:
@@ -69,7 +69,7 @@ def begun_size(stage: Stage) -> EncoderSize | None:
     return encoder_size(start.place, words.vocabulary if words else 0) if start else None
 
 
-def weights(name: str, inputs: Inputs, folders: Callable[[Path], Sequence[Path]] = lambda place: [place]) -> Json:
+def weights(name: str, inputs: InputHashes, folders: Callable[[Path], Sequence[Path]] = lambda place: [place]) -> Json:
     """Return what decides a model's weights: checksums of the files in `folders` of a folder, else its name."""
     place = Path(name).expanduser()
     if not place.is_dir():
@@ -82,23 +82,23 @@ def run(
     work: Workspace,
     backbone: str,
     tokenizer_folder: Path | None,
-    contract: Contract,
+    encoder_config: EncoderConfig,
     seed: int,
     *,
     new_pooler: bool = False,
 ) -> Mapping[str, Json]:
-    """Write the encoder's folder: `config.json`, `model.safetensors`, the tokenizer's files and `contract.json`.
+    """Write the encoder's folder: `config.json`, `model.safetensors`, the tokenizer's files and `encoder_config.json`.
 
     The head of a backbone's masked language modelling is written too (`bench.retrieval.lm_heads`), for trainings that
     go on from it. `tokenizer_folder` says whose ids the encoder is to read, None the backbone's own; `seed` decides
-    random weights alone; `new_pooler` gives a random pooler to a backbone without a trained one. The facts name as
+    random weights alone; `new_pooler` gives a random pooler to a backbone without a trained one. The metadata names as
     `revision` the commit that was taken of a Hugging Face id.
 
     Raises:
         UsageError: the backbone cannot be found or loaded, no tokenizer is given for `scratch:LxH`, or the tokenizer
             has ids that the backbone does not know.
     """
-    sizes, pooled, head, revision = backbones.scratch(backbone), contract.pooling == "pooler", None, None
+    sizes, pooled, head, revision = backbones.scratch(backbone), encoder_config.pooling == "pooler", None, None
     if sizes is not None:
         if tokenizer_folder is None:
             raise UsageError(f"backbone {backbone}: found no tokenizer, expected that of a prepared corpus (--corpus)")
@@ -112,7 +112,7 @@ def run(
         model = backbones.load_encoder(folder, lacking if pooled else "none", seed)
         head = lm_heads.find(folder)
         revision = folder.name if folder.parent.name == _SNAPSHOTS else None
-    if len(words) > model.config.vocab_size:  # what the contract asks is checked on encoding
+    if len(words) > model.config.vocab_size:  # what the encoder config asks is checked on encoding
         raise UsageError(
             f"backbone {backbone}: found a tokenizer of {len(words):,} ids, expected at most its "
             f"{model.config.vocab_size:,}; prepare the corpus with the backbone's own tokenizer"
@@ -120,7 +120,7 @@ def run(
     backbones.save(model, words, work.out)
     if head is not None:
         lm_heads.save(head, work.out)
-    write_bytes(work.out / CONTRACT, canonical(contract.dump()))
+    write_bytes(work.out / ENCODER_CONFIG, canonical(encoder_config.dump()))
     return {
         "kind": "pretrained" if sizes is None else "scratch",
         "architecture": type(model).__name__,

@@ -23,7 +23,7 @@ from bench.pipeline.stages.search import RUN, MineSearch
 from bench.pipeline.stages.search_dense import MineDenseSearch
 from bench.retrieval.search import Exact, Similarity
 from bench.retrieval.vectors import Vectors
-from bench.store.stage import IDLE, OPTIONAL, Cost, Stage, named
+from bench.store.stage import NOT_IN_KEY, OPTIONAL, Cost, Stage, named
 from bench.types import Json, Retriever, Tie, TrainingPair
 
 TIE: Tie = "list"
@@ -52,10 +52,10 @@ class Mine(Stage):
     index: MineIndex | None = field(default=None, metadata=OPTIONAL)
     queries: Stage | None = field(default=None, metadata=OPTIONAL)
     passages: Stage | None = field(default=None, metadata=OPTIONAL)
-    rules: MiningRules = field(metadata=IDLE)
-    who: str = field(metadata=IDLE)
+    rules: MiningRules = field(metadata=NOT_IN_KEY)
+    system_label: str = field(metadata=NOT_IN_KEY)
 
-    title = property(lambda self: f"{self.who} {self.pool.of}")
+    title = property(lambda self: f"{self.system_label} {self.pool.pairs_name}")
     cost = property(lambda self: Cost("mine", self.pairs.cost.units, 3e3))
 
     def choices(self) -> dict[str, Json]:

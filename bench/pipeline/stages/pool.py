@@ -11,7 +11,7 @@ from bench.data.pairs.pool import Pool, write_pool
 from bench.data.pairs.stored_pairs import StoredPairs
 from bench.pipeline.stages.pairs import StorePairs
 from bench.pipeline.stages.read import QUERIES
-from bench.store.stage import IDLE, Cost, Stage
+from bench.store.stage import NOT_IN_KEY, Cost, Stage
 from bench.types import Corpus, Item, Json, Source, TrainingPair
 
 
@@ -22,14 +22,14 @@ class BuildPool(Stage):
     name, code = "pool", 1
     unit = "pairs"
     pairs: StorePairs
-    of: str = field(metadata=IDLE)
+    pairs_name: str = field(metadata=NOT_IN_KEY)
 
-    title = property(lambda self: self.of)
+    title = property(lambda self: self.pairs_name)
 
     @property
     def label(self) -> str:
-        """What it is called as a corpus and as a leg."""
-        return f"pool of {self.of}"
+        """What it is called as a corpus and as a subset."""
+        return f"pool of {self.pairs_name}"
 
     cost = property(lambda self: Cost("pool", self.pairs.cost.units, 1e4))
 
@@ -41,8 +41,8 @@ class BuildPool(Stage):
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write the pool (`bench.data.pairs.pool.Pool` opens it) and its `queries.jsonl`.
 
-        The queries are written as `bench.pipeline.stages.read` writes a leg's, so any search takes the artefact for a
-        leg. The id of a query is the number of its pair.
+        The queries are written as `bench.pipeline.stages.read` writes a subset's, so a search takes the artefact for a
+        subset. The id of a query is the number of its pair.
         """
         stored = StoredPairs(folders["pairs"])
         with atomic(space.out / QUERIES) as stream:
@@ -54,8 +54,8 @@ class BuildPool(Stage):
                     space.advance(1)
                     yield pair
 
-            facts = write_pool(space.out, passed())
-        return {**facts, "queries": len(stored)}
+            metadata = write_pool(space.out, passed())
+        return {**metadata, "queries": len(stored)}
 
 
 def question(number: int, pair: TrainingPair) -> Item:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bench.core.contract import TrainingJob
+from bench.core.encoder_config import TrainingJob
 from bench.core.errors import StoreError
 from bench.core.workspace import Workspace
 from bench.pipeline.stages.encode import EncodePassages, EncodeQueries
@@ -16,7 +16,7 @@ from bench.pipeline.stages.fit import Fit
 from bench.pipeline.stages.read import Read
 from bench.retrieval.post_processing import ANY, Post
 from bench.retrieval.vectors import Vectors, write_ids, write_matrix
-from bench.store.stage import ENVIRONMENT, IDLE, OPTIONAL, Cost, Stage, named
+from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost, Stage, named
 from bench.types import Item, Json, Source
 
 _BLOCK = 4096
@@ -30,13 +30,13 @@ class PostProcess(Stage):
     unit = "vectors"
     vectors: EncodePassages | EncodeQueries
     fit: Fit
-    leg: Read | None = field(default=None, metadata=OPTIONAL)  # the queries, where they are what was encoded
+    subset: Read | None = field(default=None, metadata=OPTIONAL)  # the queries, where they are what was encoded
     language: str  # of the vectors as the key has it: empty where one map serves all, or each item says its own
     machine: Mapping[str, int] = field(metadata=named("compute", ENVIRONMENT))  # its `threads`, which alone matter
-    of: str = field(metadata=IDLE)  # language of the vectors, empty where each item says its own
-    who: str = field(metadata=IDLE)  # the system whose vectors these are
+    vector_language: str = field(metadata=NOT_IN_KEY)  # empty where each item says its own
+    system_label: str = field(metadata=NOT_IN_KEY)  # the system whose vectors these are
 
-    title = property(lambda self: replace(self.vectors, who=self.who).title)
+    title = property(lambda self: replace(self.vectors, system_label=self.system_label).title)
     cost = property(lambda self: Cost("post", self.vectors.cost.units, 2e5))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
@@ -49,8 +49,8 @@ class PostProcess(Stage):
         from bench.training.determinism import reproducible
 
         encoded_vectors, post = Vectors(folders["vectors"]), Post(folders["fit"])
-        languages: Iterator[str] = repeat(self.of)
-        if not self.of and ANY not in post.languages:
+        languages: Iterator[str] = repeat(self.vector_language)
+        if not self.vector_language and ANY not in post.languages:
             items = self.vectors.items(folders)
             languages = _languages(encoded_vectors, items.read() if isinstance(items, Source) else items)
 

@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from bench.core.contract import Document
+from bench.core.encoder_config import Document
 from bench.core.errors import DataError
 from bench.core.files import atomic, canonical, write_bytes
 from bench.core.machine import granted
@@ -33,11 +33,10 @@ from bench.data.corpora.shards import Meta, Stretch
 from bench.data.formats.text import metered
 from bench.pipeline.settings import PrepareConfig
 from bench.retrieval.backbones import POSITIONS
-from bench.store.stage import IDLE, OPTIONAL, Cost, Stage
+from bench.store.stage import NOT_IN_KEY, OPTIONAL, Cost, Stage
 from bench.types import Json, Source
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerBase
 
 _RATES = {"": 1.5, ".gz": 0.5, ".bz2": 0.4, ".xz": 0.3}  # MB of a file a second on one core, by its ending
@@ -54,11 +53,11 @@ class Prepare(Stage):
     backbone: Stage | None = field(metadata=OPTIONAL)  # whose tokenizer is used; None trains one on the corpus
     corpus: Json  # decides the documents
     settings: PrepareConfig
-    documents: Source[Document] = field(metadata=IDLE)
-    of: str = field(metadata=IDLE)
-    named: NamedCorpus | None = field(default=None, metadata=IDLE)  # whose files may have to be fetched first
+    documents: Source[Document] = field(metadata=NOT_IN_KEY)
+    corpus_name: str = field(metadata=NOT_IN_KEY)
+    named: NamedCorpus | None = field(default=None, metadata=NOT_IN_KEY)  # whose files may have to be fetched first
 
-    title = property(lambda self: self.of)
+    title = property(lambda self: self.corpus_name)
 
     @property
     def cost(self) -> Cost:
@@ -82,7 +81,10 @@ class Prepare(Stage):
         loaded = _tokenizer(space, folder, settings.vocabulary)
         vocabulary = len(loaded)
         limits = encoding.SentenceLimits(settings.min_tokens, settings.max_tokens, shards.width(vocabulary).str)
-        parts = _encode(space, progress, mask, tokenizer.backend(loaded), limits)
+        masks = [mask[start : start + encoding.BLOCK] for start in range(0, len(mask), encoding.BLOCK)]  # views
+        for number in encoding.encode_blocks(space.parts, masks, tokenizer.backend(loaded), limits):
+            progress.encoded(len(masks[number]) / len(mask))
+        parts = [space.parts.folder / encoding.ids_name(number) for number in range(len(masks))]
         stretches, lost = _join(space.out, parts, shards.width(vocabulary))
         if not stretches:
             hint = "see prepare.min_tokens" if lost["short_sentences"] else ""
@@ -146,7 +148,7 @@ def _take_stock(
     done = [work.parts.done(name) for name in (_MASK, _CENSUS, *([_SAMPLE] if sample else []))]
     if all(done):
         mask = np.load(work.parts.folder / _MASK, allow_pickle=False)
-        if all(encoding.is_stored(work.parts, number) for number in range(_blocks(mask))):
+        if all(encoding.is_stored(work.parts, number) for number in range(-(-len(mask) // encoding.BLOCK))):
             progress.reading_done()
             return mask, json.loads((work.parts.folder / _CENSUS).read_bytes())
     census, texts, documents = Census(), TokenizerSample(settings.tokenizer_characters), progress.read()
@@ -190,33 +192,6 @@ def _tokenizer(work: Workspace, folder: Path | None, vocabulary: int) -> PreTrai
         learnt = work.parts.get(_LEARNT, lambda: tokenizer.train(sample, vocabulary).to_str().encode())
         tokenizer.save(Tokenizer.from_file(str(learnt)), target, POSITIONS)
     return tokenizer.load(target)
-
-
-def _encode(
-    work: Workspace,
-    progress: _PrepareProgress,
-    mask: npt.NDArray[np.bool_],
-    backend: Tokenizer,
-    limits: encoding.SentenceLimits,
-) -> list[Path]:
-    """Turn all blocks into parts, on several processes where that pays."""
-    found, size = _blocks(mask), encoding.BLOCK
-    kept = [mask[start : start + size] for start in range(0, len(mask), size)]  # views
-    done = set[int]()
-    if (many := encoding.processes(work.parts, found)) > 1:
-        for number in encoding.encode_in_processes(many, work.parts, work.parts.folder / _MASK, found, backend, limits):
-            progress.encoded(len(kept[number]) / len(mask))
-            done.add(number)
-    parts = []
-    for number in range(found):
-        parts.append(encoding.encode(work.parts, number, kept[number], backend, limits))
-        if number not in done:
-            progress.encoded(len(kept[number]) / len(mask))
-    return parts
-
-
-def _blocks(mask: npt.NDArray[np.bool_]) -> int:
-    return -(-len(mask) // encoding.BLOCK)
 
 
 def _join(out: Path, parts: Sequence[Path], dtype: np.dtype[Any]) -> tuple[tuple[Stretch, ...], dict[str, int]]:

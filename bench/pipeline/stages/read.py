@@ -1,4 +1,4 @@
-"""read: queries, judgements and answers of a leg → checked against each other and the corpus, in one plain form."""
+"""read: queries, judgements and answers of a subset → checked against each other and the corpus, in one plain form."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bench.core.workspace import Workspace
 from bench.data.formats.ids import Ids, unknown_ids
 from bench.data.formats.source import place
 from bench.pipeline.stages.validate import IDS, Validate
-from bench.store.inputs import Fingerprinted, Inputs
-from bench.store.stage import IDLE, Cost, Stage
-from bench.types import Answers, Candidates, Item, Json, Judgement, Leg, Source
+from bench.store.input_hashes import Fingerprinted, InputHashes
+from bench.store.stage import NOT_IN_KEY, Cost, Stage
+from bench.types import Answers, Candidates, Item, Json, Judgement, Source, Subset
 
 QUERIES, QRELS, CANDIDATES, ANSWERS = "queries.jsonl", "qrels.tsv", "candidates.jsonl", "answers.jsonl"
 _BYTES_A_JUDGEMENT = 100  # where nobody says how many there are
@@ -25,7 +25,7 @@ _BYTES_A_JUDGEMENT = 100  # where nobody says how many there are
 
 @dataclass(frozen=True, kw_only=True)
 class Read(Stage):
-    """Leg → queries and what judges them, checked against the corpus."""
+    """Subset → queries and what judges them, checked against the corpus."""
 
     name, code = "read", 1
     unit = "judgements"
@@ -37,29 +37,37 @@ class Read(Stage):
     language: str  # of the queries
     counts: Mapping[str, int]  # published ones
     unknown_ids: str  # what to do with judged documents that the corpus lacks: `refuse` or `keep`
-    leg: Leg = field(metadata=IDLE)
-    label: str = field(metadata=IDLE)
-    judged: float | None = field(default=None, metadata=IDLE)  # number of judged queries, where the store knows it
+    subset: Subset = field(metadata=NOT_IN_KEY)
+    label: str = field(metadata=NOT_IN_KEY)
+    judged: float | None = field(
+        default=None, metadata=NOT_IN_KEY
+    )  # number of judged queries, where the store knows it
 
     @classmethod
-    def leg_of(
-        cls, leg: Leg, label: str, corpus: Validate, unknown_ids: str, inputs: Inputs, notes: Mapping[str, Json]
+    def subset_of(
+        cls,
+        subset: Subset,
+        label: str,
+        corpus: Validate,
+        unknown_ids: str,
+        inputs: InputHashes,
+        notes: Mapping[str, Json],
     ) -> Read:
-        """Return the reading of a leg. Raises `UsageError` where a file cannot be read."""
+        """Return the reading of a subset. Raises `UsageError` where a file cannot be read."""
         stage = cls(
             corpus=corpus,
-            queries=inputs.take(leg.queries),
-            qrels=inputs.take_if(leg.qrels),
-            answers=inputs.take_if(leg.answers),
-            candidates=inputs.take_if(leg.candidates),
-            language=leg.language,
-            counts=leg.counts,
+            queries=inputs.take(subset.queries),
+            qrels=inputs.take_if(subset.qrels),
+            answers=inputs.take_if(subset.answers),
+            candidates=inputs.take_if(subset.candidates),
+            language=subset.language,
+            counts=subset.counts,
             unknown_ids=unknown_ids,
-            leg=leg,
+            subset=subset,
             label=label,
             notes=notes,
         )
-        return replace(stage, judged=inputs.facts(stage).get("queries"))
+        return replace(stage, judged=inputs.metadata(stage).get("queries"))
 
     title = property(lambda self: self.label)
 
@@ -84,26 +92,26 @@ class Read(Stage):
                 or another count than was published.
             DataFaultsError: several of them.
         """
-        leg = self.leg
-        judgements = list(leg.qrels.read()) if leg.qrels else []
-        accepted = list(leg.answers.read()) if leg.answers else []
-        queries = list(leg.queries.read())
+        subset = self.subset
+        judgements = list(subset.qrels.read()) if subset.qrels else []
+        accepted = list(subset.answers.read()) if subset.answers else []
+        queries = list(subset.queries.read())
         ids = Ids.load(folders["corpus"] / IDS)
-        lacking = unknown_ids(leg, judgements, queries, ids, check_documents=self.unknown_ids == "refuse")
-        judged = judged_queries(leg, judgements, accepted, {item.id for item in queries})
+        lacking = unknown_ids(subset, judgements, queries, ids, check_documents=self.unknown_ids == "refuse")
+        judged = judged_queries(subset, judgements, accepted, {item.id for item in queries})
         judged_items = [item for item in queries if item.id in judged]
-        published(leg, len(judged_items), len(judgements))
+        published(subset, len(judged_items), len(judgements))
         write_lines(
             space.out / QUERIES,
-            ({"id": item.id, "text": item.text, "language": item.language or leg.language} for item in judged_items),
+            ({"id": item.id, "text": item.text, "language": item.language or subset.language} for item in judged_items),
         )
-        facts: dict[str, Json] = {}
-        if leg.candidates is not None:
-            facts["candidates"] = _candidates(space, leg.candidates, judged)
-        if leg.answers is not None:
+        metadata: dict[str, Json] = {}
+        if subset.candidates is not None:
+            metadata["candidates"] = _candidates(space, subset.candidates, judged)
+        if subset.answers is not None:
             write_lines(space.out / ANSWERS, ({"query": row.query, "strings": row.strings} for row in accepted))
-            facts["answers"] = sum(len(row.strings) for row in accepted)
-        if leg.qrels is not None:
+            metadata["answers"] = sum(len(row.strings) for row in accepted)
+        if subset.qrels is not None:
             rows = "".join(f"{row.query}\t{row.document}\t{row.grade}\n" for row in judgements)
             write_bytes(space.out / QRELS, rows.encode())
         grades = Counter(row.grade for row in judgements)
@@ -113,36 +121,39 @@ class Read(Stage):
             "judgements": len(judgements),
             "unknown_documents": lacking,
             "grades": {str(grade): grades[grade] for grade in sorted(grades)},
-            **facts,
+            **metadata,
         }
 
 
 def judged_queries(
-    leg: Leg, judgements: Sequence[Judgement], accepted: Sequence[Answers], asked: Collection[str]
+    subset: Subset, judgements: Sequence[Judgement], accepted: Sequence[Answers], asked: Collection[str]
 ) -> set[str]:
     """Return the queries that are judged: by documents, by answers, or by both alike.
 
     Raises `DataError` for answers of a query that does not exist, and where there are both, for a query that one lacks.
     """
     by_documents, by_answers = {row.query for row in judgements}, {row.query for row in accepted}
-    if leg.answers is None:
+    if subset.answers is None:
         return by_documents
     if strangers := sorted(by_answers - set(asked)):
         raise DataError(
-            place(leg.answers), None, f"answers of query {strangers[0]!r}", f"one of the ids in {place(leg.queries)}"
+            place(subset.answers),
+            None,
+            f"answers of query {strangers[0]!r}",
+            f"one of the ids in {place(subset.queries)}",
         )
-    if leg.qrels is not None and (half := sorted(by_documents ^ by_answers)):
+    if subset.qrels is not None and (half := sorted(by_documents ^ by_answers)):
         fault = f"query {half[0]!r} judged by {'documents' if half[0] in by_documents else 'answers'} alone"
         also = f" ({len(half):,} such queries)" if len(half) > 1 else ""
-        raise DataError(place(leg.answers), None, fault + also, f"the same queries as in {place(leg.qrels)}")
+        raise DataError(place(subset.answers), None, fault + also, f"the same queries as in {place(subset.qrels)}")
     return by_answers
 
 
-def published(leg: Leg, queries: int, judgements: int) -> None:
+def published(subset: Subset, queries: int, judgements: int) -> None:
     """Raise `DataError` where other numbers of judged queries or judgements were published."""
-    files = {"queries": place(leg.queries), "qrels": place(leg.qrels) if leg.qrels else ""}
+    files = {"queries": place(subset.queries), "qrels": place(subset.qrels) if subset.qrels else ""}
     for name, words, count in (("queries", "judged queries", queries), ("qrels", "judgements", judgements)):
-        expected = leg.counts.get(name)
+        expected = subset.counts.get(name)
         if expected is not None and count != expected:
             hint = "this is not the published release: fetch it again, or score the folder as your own by --task FOLDER"
             raise DataError(files[name], None, f"{count:,} {words}", f"{expected:,}", hint)

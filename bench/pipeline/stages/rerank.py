@@ -19,12 +19,12 @@ from bench.core.workspace import Workspace
 from bench.data.formats.trec import write_empty, write_run
 from bench.pipeline.compute import LIBRARIES, Compute
 from bench.pipeline.stages import read
-from bench.pipeline.stages.fuse import of, opened
+from bench.pipeline.stages.fuse import opened, ranking_of
 from bench.pipeline.stages.read import Read
-from bench.pipeline.stages.search import RUN, RankingStage, Rules
+from bench.pipeline.stages.search import RUN, RankingOptions, RankingStage
 from bench.pipeline.stages.texts import StoreTexts, Texts
 from bench.pipeline.stages.train_cross import TrainCross, located
-from bench.store.stage import ENVIRONMENT, IDLE, OPTIONAL, Cost, Stage, named
+from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost, Stage, named
 from bench.training.cross_encoder_config import MODEL
 from bench.types import Item, Json, Ranking, Run
 
@@ -41,21 +41,21 @@ class Rerank(RankingStage):
     name, code, libraries = "rerank", 1, LIBRARIES
     unit = "pairs"
     ranking: Stage = field(metadata=named("run"))
-    leg: Read
+    subset: Read
     texts: StoreTexts  # what the model reads of passages
     trained: TrainCross | None = field(default=None, metadata=named("model", OPTIONAL))  # None: the model is there
     model: Json  # decides the weights of a model that is there already
     depth: int  # documents of each query that are scored anew
     compute: Compute = field(metadata=ENVIRONMENT)
-    place: str = field(metadata=IDLE)  # folder or id of the cross-encoder that is there
-    who: str = field(metadata=IDLE)
+    place: str = field(metadata=NOT_IN_KEY)  # folder or id of the cross-encoder that is there
+    system_label: str = field(metadata=NOT_IN_KEY)
 
-    title = property(lambda self: f"{self.who} {self.leg.title}")
-    cost = property(lambda self: Cost("rerank", self.leg.questions * self.depth, 50.0))
+    title = property(lambda self: f"{self.system_label} {self.subset.title}")
+    cost = property(lambda self: Cost("rerank", self.subset.questions * self.depth, 50.0))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         model = folders["trained"] / MODEL if self.trained else located(self.place)
-        places, machine = (folders["ranking"], folders["leg"], folders["texts"]), self.compute
+        places, machine = (folders["ranking"], folders["subset"], folders["texts"]), self.compute
         return run(space, model, *places, self.rules, self.depth, self.tag, machine.device, machine.threads)
 
 
@@ -70,9 +70,9 @@ def run(
     work: Workspace,
     model: Path | Callable[[], Scorer],
     search: Path,
-    leg: Path,
+    subset: Path,
     texts: Path,
-    rules: Rules,
+    rules: RankingOptions,
     depth: int,
     tag: str,
     device: str = "cpu",
@@ -91,7 +91,7 @@ def run(
     """
     if depth < 1:
         raise UsageError(f"cannot re-rank the best {depth} documents; expected a number of at least 1, e.g. 100")
-    queries, rankings, text = read.queries(leg), opened(search, rules), Texts(texts)
+    queries, rankings, text = read.queries(subset), opened(search, rules), Texts(texts)
     scorer = cache(partial(_load, model, device, threads) if isinstance(model, Path) else model)
     rows = pairs = 0
 
@@ -104,7 +104,7 @@ def run(
             part = work.parts.get(f"scores-{start:09d}.f4", partial(_scored, scorer, block, rankings, text, depth))
             scores = iter(np.frombuffer(part.read_bytes(), "<f4").tolist())
             for query in block:
-                ranking = of(rankings, query.id)
+                ranking = ranking_of(rankings, query.id)
                 new = list(islice(scores, min(depth, len(ranking.documents))))
                 reranked = reordered(ranking, new, rules)
                 rows, pairs = rows + len(reranked.documents), pairs + len(new)
@@ -113,11 +113,11 @@ def run(
 
     with atomic(work.out / RUN) as stream:
         write_run(stream, ranked(), tag)
-    write_empty(work.out / RUN, [query.id for query in queries if not of(rankings, query.id).documents])
+    write_empty(work.out / RUN, [query.id for query in queries if not ranking_of(rankings, query.id).documents])
     return {"queries": len(queries), "rows": rows, "k": rules.k, "depth": depth, "pairs": pairs}
 
 
-def reordered(ranking: Ranking, scores: Sequence[float], rules: Rules) -> Ranking:
+def reordered(ranking: Ranking, scores: Sequence[float], rules: RankingOptions) -> Ranking:
     """Order the first `len(scores)` documents by their new scores (under `list` stable), and keep the best k."""
     count = len(scores)
     if not count:
@@ -140,7 +140,7 @@ def _scored(scorer: Callable[[], Scorer], block: Sequence[Item], rankings: Run, 
     pairs = [
         (query.text, _text(text, document, query.id))
         for query in block
-        for document in of(rankings, query.id).documents[:depth]
+        for document in ranking_of(rankings, query.id).documents[:depth]
     ]
     return scorer().scores(pairs).astype("<f4").tobytes() if pairs else b""
 

@@ -21,7 +21,7 @@ from bench.pipeline.stages import read
 from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.search import RUN, RankingStage
 from bench.pipeline.stages.texts import StoreTexts, Texts
-from bench.store.stage import IDLE, OPTIONAL, SPREAD, Cost, Stage, named
+from bench.store.stage import FLATTEN_IN_KEY, NOT_IN_KEY, OPTIONAL, Cost, Stage, named
 from bench.types import Json, Measure, OfficialScorer, Ranking, Run, Tie
 
 if TYPE_CHECKING:
@@ -36,21 +36,21 @@ class Score(Stage):
 
     name, code = "score", 1
     ranking: RankingStage = field(metadata=named("run"))
-    leg: Read
+    subset: Read
     texts: StoreTexts | None = field(default=None, metadata=OPTIONAL)  # of the passages, where answers are looked for
     suite: Mapping[str, Json]
-    protocol: Protocol = field(metadata=SPREAD)
-    tag: str = field(metadata=IDLE)  # last column of the cut run
-    who: str = field(metadata=IDLE)
+    protocol: Protocol = field(metadata=FLATTEN_IN_KEY)
+    tag: str = field(metadata=NOT_IN_KEY)  # last column of the cut run
+    system_label: str = field(metadata=NOT_IN_KEY)
 
-    title = property(lambda self: f"{self.who} {self.leg.title}")
-    cost = property(lambda self: Cost("score", self.leg.questions, 1e4, start=0.5))
+    title = property(lambda self: f"{self.system_label} {self.subset.title}")
+    cost = property(lambda self: Cost("score", self.subset.questions, 1e4, start=0.5))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write means, per-query values (with the evidence of answers) and the run, cut at the deepest measure."""
-        path, leg, protocol = folders["ranking"] / RUN, folders["leg"], self.protocol
+        path, subset, protocol = folders["ranking"] / RUN, folders["subset"], self.protocol
         rankings = read_run(path, protocol.tie, may_be_empty=True)
-        scored = score(read.qrels(leg), rankings, protocol, answered(leg, protocol, folders.get("texts")))
+        scored = score(read.qrels(subset), rankings, protocol, answered(subset, protocol, folders.get("texts")))
         means: dict[str, Any] = {
             "queries": len(scored.scores.queries),
             "measures": scored.scores.means,
@@ -69,7 +69,7 @@ class Score(Stage):
         write_run(stream, cut, self.tag)
         write_bytes(space.out / CUT, gzip.compress(stream.getvalue(), mtime=0))
         space.advance(len(scored.scores.queries))
-        return {**means, **({"over": dict(scored.over)} if scored.over else {})}
+        return {**means, **({"official_queries": dict(scored.official_queries)} if scored.official_queries else {})}
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ class Scored:
     scores: Scores
     official: Mapping[str, float]  # what the official scorers say where they do otherwise, by name
     evidence: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)  # where answers were found
-    # by name of an official value that leaves out queries which the run does not name: over how many it is
-    over: Mapping[str, int] = field(default_factory=dict)
+    # by name of an official value that leaves out queries which the run does not name: over how many queries it is
+    official_queries: Mapping[str, int] = field(default_factory=dict)
 
 
 def score(
@@ -161,7 +161,7 @@ def score(
         )
     values: dict[str, tuple[float, ...]] = {}
     official: dict[str, float] = {}
-    over: dict[str, int] = {}
+    official_queries: dict[str, int] = {}
     evidence: Mapping[str, tuple[int | None, ...]] = {}
     queries: tuple[str, ...] = ()
     if protocol.by_documents or answered is None:
@@ -170,7 +170,7 @@ def score(
         for scorer in protocol.official:
             official_values = scorer.documents(qrels, rankings) if scorer.documents else {}
             official.update(official_values)
-            over |= _over(scorer, official_values, queries, rankings)
+            official_queries |= _counted(scorer, official_values, queries, rankings)
     if answered is not None:
         from bench.evaluation.measures import answers
 
@@ -184,22 +184,22 @@ def score(
         for scorer in protocol.official:
             official_values = scorer.answers(by_query, {**empty, **ranked}) if scorer.answers else {}
             official.update(official_values)
-            over |= _over(scorer, official_values, queries, {**empty, **ranked})
+            official_queries |= _counted(scorer, official_values, queries, {**empty, **ranked})
     ordered = {str(measure): values[str(measure)] for measure in protocol.measures}
-    return Scored(Scores(queries, ordered), official, evidence, over)
+    return Scored(Scores(queries, ordered), official, evidence, official_queries)
 
 
-def _over(scorer: OfficialScorer, values: Mapping[str, float], queries: Sequence[str], run: Run) -> dict[str, int]:
+def _counted(scorer: OfficialScorer, values: Mapping[str, float], queries: Sequence[str], run: Run) -> dict[str, int]:
     """Return over how many queries the values of a scorer are, where it leaves some out."""
     answered_queries = sum(query in run for query in queries)
     return dict.fromkeys(values, answered_queries) if scorer.named_only and answered_queries < len(queries) else {}
 
 
-def answered(leg: Path, protocol: Protocol, texts: Path | None) -> Answered | None:
+def answered(subset: Path, protocol: Protocol, texts: Path | None) -> Answered | None:
     """Open what answer-based measures need (`texts`: its artefact); None where none looks for answers, or none are."""
     if not protocol.by_answers or texts is None:
         return None
     from bench.evaluation.measures.answers import Answered
 
-    strings = read.answers(leg)
+    strings = read.answers(subset)
     return Answered(strings, Texts(texts)) if strings else None

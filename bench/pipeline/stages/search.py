@@ -16,7 +16,7 @@ from bench.pipeline.stages.index import EncoderIndex, Index, MineIndex
 from bench.pipeline.stages.init import EncoderStage
 from bench.pipeline.stages.pool import BuildPool
 from bench.pipeline.stages.read import Read
-from bench.store.stage import ENVIRONMENT, SPREAD, Cost, Stage
+from bench.store.stage import ENVIRONMENT, FLATTEN_IN_KEY, Cost, Stage
 from bench.types import Candidates, Item, Json, Ranking, Retriever, Tie
 
 RUN = "run.trec"
@@ -26,7 +26,7 @@ _RATE = 300.0  # queries a second
 
 
 @dataclass(frozen=True)
-class Rules:
+class RankingOptions:
     """What the task says about a run."""
 
     k: int
@@ -42,25 +42,25 @@ class Rules:
 class RankingStage(Stage):
     """A stage that writes a run."""
 
-    rules: Rules = field(metadata=SPREAD)
+    rules: RankingOptions = field(metadata=FLATTEN_IN_KEY)
     tag: str = field(metadata=ENVIRONMENT)  # last column of the run
 
 
 @dataclass(frozen=True, kw_only=True)
 class Search(RankingStage):
-    """Index + leg → run of a method that searches by itself."""
+    """Index + subset → run of a method that searches by itself."""
 
     name, code = "search", 1
     index: Index
-    leg: Read
+    subset: Read
 
-    title = property(lambda self: f"{self.index.method.name} {self.leg.title}")
-    cost = property(lambda self: Cost(f"search {self.index.method.name}", self.leg.questions, _RATE, start=1.0))
+    title = property(lambda self: f"{self.index.method.name} {self.subset.title}")
+    cost = property(lambda self: Cost(f"search {self.index.method.name}", self.subset.questions, _RATE, start=1.0))
 
-    needs = property(lambda self: self.index.needs)
+    resources = property(lambda self: self.index.resources)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        return run(space, self.index.retriever(folders), folders["index"], folders["leg"], self.rules, self.tag)
+        return run(space, self.index.retriever(folders), folders["index"], folders["subset"], self.rules, self.tag)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class MineSearch(RankingStage):
 
     name, code = "mine_search", 1
     index: MineIndex
-    pool: BuildPool  # the pool, which holds queries as a leg does
+    pool: BuildPool  # the pool, which holds queries as a subset does
 
     title = property(lambda self: self.index.title)
     cost = property(lambda self: Cost(f"search {self.index.method.name}", self.pool.cost.units, _RATE))
@@ -86,15 +86,17 @@ class MineSearch(RankingStage):
         return run(space, self.index.retriever(), folders["index"], folders["pool"], self.rules, self.tag)
 
 
-def run(work: Workspace, retriever: Retriever, index: Path, leg: Path, rules: Rules, tag: str) -> Mapping[str, Json]:
+def run(
+    work: Workspace, retriever: Retriever, index: Path, subset: Path, rules: RankingOptions, tag: str
+) -> Mapping[str, Json]:
     """Write `run.trec`: six columns, queries in their file's order, at most `k` documents each, tag = the system.
 
-    `leg` holds what `read` writes.
+    `subset` holds what `read` writes.
 
     Raises:
         PluginError: the retriever broke its promise (order, unique ids, finite scores, one ranking per query).
     """
-    candidates = read.candidates(leg)
+    candidates = read.candidates(subset)
 
     def rank(block: Sequence[Item]) -> Iterator[Ranking]:
         """Let the retriever search a block, one document deeper where one may be dropped."""
@@ -103,14 +105,14 @@ def run(work: Workspace, retriever: Retriever, index: Path, leg: Path, rules: Ru
         full_rankings = retriever.search(index, block, _EVERYTHING, rules.tie)
         return (_among(ranking, candidates[ranking.query], rules) for ranking in full_rankings)
 
-    return write(work, read.queries(leg), rank, rules, tag)
+    return write(work, read.queries(subset), rank, rules, tag)
 
 
 def write(
     work: Workspace,
     queries: Sequence[Item],
     rank: Callable[[Sequence[Item]], Iterator[Ranking]],
-    rules: Rules,
+    rules: RankingOptions,
     tag: str,
 ) -> Mapping[str, Json]:
     """Write `run.trec`, whoever ranks, in blocks of queries that outlive a kill, and the queries that found nothing.
@@ -137,7 +139,7 @@ def write(
 
 
 def _lines(
-    rank: Callable[[Sequence[Item]], Iterator[Ranking]], queries: Sequence[Item], rules: Rules, tag: str
+    rank: Callable[[Sequence[Item]], Iterator[Ranking]], queries: Sequence[Item], rules: RankingOptions, tag: str
 ) -> bytes:
     """Rank one block; return its lines of the run file."""
     stream = io.BytesIO()
@@ -145,7 +147,7 @@ def _lines(
     return stream.getvalue()
 
 
-def _among(ranking: Ranking, candidates: Candidates, rules: Rules) -> Ranking:
+def _among(ranking: Ranking, candidates: Candidates, rules: RankingOptions) -> Ranking:
     """Rank a query's candidates as a search of the whole corpus does; those that did not match at all come last."""
     scores = dict(zip(ranking.documents, ranking.scores, strict=True))
     last = min(0.0, *(scores[name] for name in candidates.documents if name in scores), 0.0)
@@ -167,7 +169,7 @@ def _paired(rankings: Iterator[Ranking], queries: Sequence[Item]) -> Iterator[Ra
         raise PluginError(f"the retriever gave {number} rankings for {len(queries)} queries, expected one each")
 
 
-def _cut(ranking: Ranking, rules: Rules) -> Ranking:
+def _cut(ranking: Ranking, rules: RankingOptions) -> Ranking:
     """Leave out the query's own document where the task says so, and keep the best k."""
     pairs = list(zip(ranking.documents, ranking.scores, strict=True))
     if rules.drop_identical:

@@ -12,7 +12,7 @@ from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.search import RankingStage, write
 from bench.retrieval.search import Similarity, VectorBlock, rank_candidates, search
 from bench.retrieval.vectors import Vectors
-from bench.store.stage import IDLE, Cost, Needs, Stage, named
+from bench.store.stage import NOT_IN_KEY, Cost, Resources, Stage, named
 from bench.types import Item, Json, Ranking
 
 
@@ -23,30 +23,32 @@ class DenseSearch(RankingStage):
     name, code, libraries = "search", (1, 1), ("numpy",)
     passages: Stage
     queries: Stage
-    leg: Read | BuildPool  # the queries' ids, and candidates where there are some
+    subset: Read | BuildPool  # the queries' ids, and candidates where there are some
     similarity: Similarity
-    device: str = field(default="cpu", metadata=IDLE)
-    workers: int = field(default=1, metadata=IDLE)  # devices, or threads of the processor
-    who: str = field(default="", metadata=IDLE)
+    device: str = field(default="cpu", metadata=NOT_IN_KEY)
+    workers: int = field(default=1, metadata=NOT_IN_KEY)  # devices, or threads of the processor
+    system_label: str = field(default="", metadata=NOT_IN_KEY)
 
-    title = property(lambda self: f"{self.who} {self.leg.label}")
-    cost = property(lambda self: Cost("search dense", self.leg.questions, 500.0))
-    needs = property(lambda self: Needs(device=self.device, processes=self.workers))
+    title = property(lambda self: f"{self.system_label} {self.subset.label}")
+    cost = property(lambda self: Cost("search dense", self.subset.questions, 500.0))
+    resources = property(lambda self: Resources(device=self.device, processes=self.workers))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write `run.trec` as `search` does. The device changes no byte.
 
         Raises:
-            StoreError: the vectors are not those of the leg's queries, or cannot be read.
+            StoreError: the vectors are not those of the subset's queries, or cannot be read.
             UsageError: the two were encoded by encoders of different widths, or a candidate is not in the corpus.
         """
-        rules, leg = self.rules, folders["leg"]
-        queries, passages, items = Vectors(folders["queries"]), Vectors(folders["passages"]), read.queries(leg)
+        rules, subset = self.rules, folders["subset"]
+        queries, passages, items = Vectors(folders["queries"]), Vectors(folders["passages"]), read.queries(subset)
         place = {name: row for row, name in enumerate(queries.ids)}
         if [item.id for item in items] != list(place):
             folder = folders["queries"]
-            raise StoreError(f"{folder}: the vectors are not those of the queries of {leg}; `bench verify` tells more")
-        candidates = read.candidates(leg)
+            raise StoreError(
+                f"{folder}: the vectors are not those of the queries of {subset}; `bench verify` tells more"
+            )
+        candidates = read.candidates(subset)
 
         def rank(block: Sequence[Item]) -> Iterator[Ranking]:
             """Rank a block, one document deeper where one may be dropped."""
@@ -66,4 +68,4 @@ class MineDenseSearch(DenseSearch):
     """Vectors of a pool of training pairs → run of its queries."""
 
     name = "mine_search"
-    leg: BuildPool = field(metadata=named("pool"))
+    subset: BuildPool = field(metadata=named("pool"))

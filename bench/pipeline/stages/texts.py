@@ -12,8 +12,8 @@ from bench.core.workspace import Workspace
 from bench.data.formats.ids import hashed
 from bench.data.formats.string_array import StringArray, write_strings
 from bench.pipeline.stages.validate import Validate
-from bench.store.inputs import Fingerprinted, Inputs
-from bench.store.stage import IDLE, Cost, Stage, named
+from bench.store.input_hashes import Fingerprinted, InputHashes
+from bench.store.stage import NOT_IN_KEY, Cost, Stage, named
 from bench.types import Corpus, Item, Json
 
 _PASSAGES, _HASHES, _PLACES = "passages", "hashes.npy", "places.npy"
@@ -28,15 +28,15 @@ class StoreTexts(Stage):
     unit = "documents"
     checked: Validate = field(metadata=named("corpus"))
     corpus: Fingerprinted[Item]
-    of: Corpus = field(metadata=IDLE)
+    suite_corpus: Corpus = field(metadata=NOT_IN_KEY)
 
     @classmethod
-    def corpus_of(cls, corpus: Corpus, checked: Validate, inputs: Inputs) -> StoreTexts:
+    def corpus_of(cls, corpus: Corpus, checked: Validate, inputs: InputHashes) -> StoreTexts:
         """Return the texts of a corpus. Raises `UsageError` where a file cannot be read."""
         source = inputs.take(corpus.texts or corpus.items)
-        return cls(checked=checked, corpus=source, of=corpus, notes=checked.notes)
+        return cls(checked=checked, corpus=source, suite_corpus=corpus, notes=checked.notes)
 
-    title = property(lambda self: self.of.id)
+    title = property(lambda self: self.suite_corpus.id)
     cost = property(lambda self: Cost("texts", self.checked.cost.units, 1e5))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
@@ -48,7 +48,7 @@ class StoreTexts(Stage):
         hashes = bytearray()
 
         def passages() -> Iterator[str]:
-            for item in (self.of.texts or self.of.items).read():
+            for item in (self.suite_corpus.texts or self.suite_corpus.items).read():
                 hashes.extend(hashed([item.id]).tobytes())
                 space.advance(1)
                 yield f"{item.id}{_BREAK}{item.text}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.core.contract import Role, Trainer, TrainingJob
+from bench.core.encoder_config import Role, Trainer, TrainingJob
 from bench.core.errors import PluginError
 from bench.core.workspace import Workspace
 from bench.pipeline.compute import LIBRARIES, Compute, several
@@ -13,7 +13,7 @@ from bench.pipeline.sizes import average, core_rate, learning
 from bench.pipeline.stages.exported import check_device, validate_encoders
 from bench.pipeline.stages.init import EncoderStage, Init, begun_size
 from bench.pipeline.stages.prepare import Prepare
-from bench.store.stage import ENVIRONMENT, IDLE, OPTIONAL, Cost, versions
+from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost, versions
 from bench.training.config import ENCODER, TrainingConfig
 from bench.types import Json, Method
 
@@ -36,8 +36,8 @@ class Train(EncoderStage):
     steps: int | None = field(default=None, metadata=OPTIONAL)  # the budget in changes of the weights
     seed: int  # of data order, views and dropout
     compute: Compute = field(metadata=ENVIRONMENT)  # but for the number of processes, which is a choice
-    of: Method = field(metadata=IDLE)
-    corpus: str = field(metadata=IDLE)
+    plugin: Method = field(metadata=NOT_IN_KEY)
+    corpus: str = field(metadata=NOT_IN_KEY)
 
     title = property(lambda self: f"{self.method} on {self.corpus}, seed {self.seed}")
 
@@ -56,7 +56,7 @@ class Train(EncoderStage):
 
     origin = property(lambda self: self.start.origin)
 
-    library_versions = property(lambda self: versions(*self.libraries, *self.of.libraries))
+    library_versions = property(lambda self: versions(*self.libraries, *self.plugin.libraries))
 
     def encoder(self, folder: Path, role: Role = "query") -> Path:
         return folder / ENCODER
@@ -66,20 +66,20 @@ class Train(EncoderStage):
 
         job, processes = self.compute.job(self.seed, self.tokens, self.flops, self.steps), self.compute.processes
         if processes == 1:
-            facts = run(space, self.of.build_trainer(self.config), folders["start"], folders["shards"], job)
+            metadata = run(space, self.plugin.build_trainer(self.config), folders["start"], folders["shards"], job)
         else:
-            facts = train_on_several(self._trainer(), self.config, folders, job, space, processes)
+            metadata = train_on_several(self._trainer(), self.config, folders, job, space, processes)
             validate_encoders(space.out, [(ENCODER, folders["start"])])
-        return {**facts, "hardware": self.compute.hardware()}
+        return {**metadata, "hardware": self.compute.hardware()}
 
-    needs = property(lambda self: self.compute.training)
+    resources = property(lambda self: self.compute.training)
 
     def choices(self) -> dict[str, Json]:
         return several(super().choices(), self.compute)
 
     def _trainer(self) -> str:
         """Return the trainer's name, by which other processes import it."""
-        door: Any = self.of.trainer
+        door: Any = self.plugin.trainer
         name = door if isinstance(door, str) else f"{door.__module__}:{door.__qualname__}"
         if "<" in name:
             raise PluginError(
@@ -102,6 +102,6 @@ def run(work: Workspace, trainer: Trainer, start: Path, shards: Path, job: Train
 
     check_device(job.device)
     with reproducible(job):
-        facts = trainer.train(start, shards, job, work)
+        metadata = trainer.train(start, shards, job, work)
     validate_encoders(work.out, [(ENCODER, start)])
-    return facts
+    return metadata

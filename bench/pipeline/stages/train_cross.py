@@ -12,7 +12,7 @@ from bench.pipeline.stages.exported import check_device
 from bench.pipeline.stages.init import Init
 from bench.pipeline.stages.mine import Mine
 from bench.pipeline.stages.pairs import StorePairs
-from bench.store.stage import ENVIRONMENT, IDLE, OPTIONAL, Cost, Stage, named
+from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost, Stage, named
 from bench.training.cross_encoder_config import MODEL, CrossConfig
 from bench.types import Json
 
@@ -31,10 +31,10 @@ class TrainCross(Stage):
     start: Json  # decides the backbone's weights; None where `begun` does
     seed: int
     compute: Compute = field(metadata=ENVIRONMENT)  # but for the number of processes, which is a choice
-    backbone: str = field(metadata=IDLE)
-    of: str = field(metadata=IDLE)  # name of the pairs
+    backbone: str = field(metadata=NOT_IN_KEY)
+    pairs_name: str = field(metadata=NOT_IN_KEY)  # name of the pairs
 
-    title = property(lambda self: f"{self.backbone} on {self.of}, seed {self.seed}")
+    title = property(lambda self: f"{self.backbone} on {self.pairs_name}, seed {self.seed}")
 
     @property
     def cost(self) -> Cost:
@@ -42,7 +42,7 @@ class TrainCross(Stage):
         questions = (self.config.steps or 0) * a_step or self.config.epochs * self.pairs.cost.units
         return Cost("train_cross", questions, 30.0)
 
-    needs = property(lambda self: self.compute.training)
+    resources = property(lambda self: self.compute.training)
 
     def choices(self) -> dict[str, Json]:
         return several(super().choices(), self.compute)
@@ -58,10 +58,10 @@ class TrainCross(Stage):
 
         given, processes = {"start": place, "pairs": folders["pairs"]}, self.compute.processes
         if processes == 1:
-            facts: Mapping[str, Json] = CrossTrainer(self.config).train(**given, job=job, work=space)
+            metadata: Mapping[str, Json] = CrossTrainer(self.config).train(**given, job=job, work=space)
         else:
-            facts = train_on_several(_TRAINER, self.config, given, job, space, processes)
-        return {**facts, "hardware": self.compute.hardware()}
+            metadata = train_on_several(_TRAINER, self.config, given, job, space, processes)
+        return {**metadata, "hardware": self.compute.hardware()}
 
 
 def located(model: str) -> Path:

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.core.contract import Role
+from bench.core.encoder_config import Role
 from bench.core.workspace import Workspace
 from bench.pipeline.compute import LIBRARIES, Compute, several
 from bench.pipeline.stages.exported import check_device, validate_encoders
 from bench.pipeline.stages.init import EncoderStage
 from bench.pipeline.stages.mine import Mine
 from bench.pipeline.stages.pairs import StorePairs
-from bench.store.stage import ENVIRONMENT, IDLE, OPTIONAL, Cost
+from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost
 from bench.training.config import ENCODER, PASSAGES
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import Json
@@ -29,7 +29,7 @@ class Tune(EncoderStage):
     config: FineTuningConfig  # how; what was mined is in the pairs
     seed: int
     compute: Compute = field(metadata=ENVIRONMENT)  # but for the number of processes, which is a choice
-    label: str = field(metadata=IDLE)
+    label: str = field(metadata=NOT_IN_KEY)
 
     title = property(lambda self: self.label)
     origin = property(lambda self: self.start.origin)
@@ -44,7 +44,7 @@ class Tune(EncoderStage):
         untied = role == "passage" and (folder / PASSAGES).is_dir()
         return folder / (PASSAGES if untied else ENCODER)
 
-    needs = property(lambda self: self.compute.training)
+    resources = property(lambda self: self.compute.training)
 
     def choices(self) -> dict[str, Json]:
         return several(super().choices(), self.compute)
@@ -69,12 +69,12 @@ class Tune(EncoderStage):
         given = {"start": start, "pairs": folders["pairs"], "passages": second, "dev": folders.get("dev")}
         there = {name: path for name, path in given.items() if path is not None}
         if self.compute.processes > 1:
-            facts = train_on_several(None, self.config, there, job, space, self.compute.processes)
+            metadata = train_on_several(None, self.config, there, job, space, self.compute.processes)
         else:
             with reproducible(job):
-                facts = fine_tune(space, config=self.config, job=job, **there)
+                metadata = fine_tune(space, config=self.config, job=job, **there)
         encoders = [(ENCODER, start)]
         if not self.config.tied:
             encoders.append((PASSAGES, passages))
         validate_encoders(space.out, encoders)
-        return {**facts, "hardware": self.compute.hardware()}
+        return {**metadata, "hardware": self.compute.hardware()}

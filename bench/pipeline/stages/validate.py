@@ -10,8 +10,8 @@ from bench.core.errors import DataError
 from bench.core.workspace import Workspace
 from bench.data.formats.ids import IdCollector
 from bench.data.formats.source import place
-from bench.store.inputs import Fingerprinted, Inputs
-from bench.store.stage import IDLE, Cost, Stage
+from bench.store.input_hashes import Fingerprinted, InputHashes
+from bench.store.stage import NOT_IN_KEY, Cost, Stage
 from bench.types import Corpus, Item, Json
 
 IDS = "ids.npy"
@@ -26,14 +26,14 @@ class Validate(Stage):
     unit = "documents"
     corpus: Fingerprinted[Item]
     documents: int | None  # the published count, None where there is none
-    of: Corpus = field(metadata=IDLE)
+    suite_corpus: Corpus = field(metadata=NOT_IN_KEY)
 
     @classmethod
-    def corpus_of(cls, corpus: Corpus, inputs: Inputs, notes: Mapping[str, Json]) -> Validate:
+    def corpus_of(cls, corpus: Corpus, inputs: InputHashes, notes: Mapping[str, Json]) -> Validate:
         """Return the check of a corpus. Raises `UsageError` where a file cannot be read."""
-        return cls(corpus=inputs.take(corpus.items), documents=corpus.documents, of=corpus, notes=notes)
+        return cls(corpus=inputs.take(corpus.items), documents=corpus.documents, suite_corpus=corpus, notes=notes)
 
-    title = property(lambda self: self.of.id)
+    title = property(lambda self: self.suite_corpus.id)
     cost = property(lambda self: Cost("validate", self.corpus.size(_BYTES_A_DOCUMENT, self.documents), 1e5))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
@@ -42,7 +42,7 @@ class Validate(Stage):
         Raises `DataError` for a malformed or repeated record, none, or another count than published (or
         `DataFaultsError`).
         """
-        corpus, collector, characters, empty = self.of, IdCollector(), 0, 0
+        corpus, collector, characters, empty = self.suite_corpus, IdCollector(), 0, 0
         for item in corpus.items.read():
             collector.add(item.id)
             characters += len(item.title) + len(item.text)

@@ -7,13 +7,13 @@ from pathlib import Path
 from bench.core.files import canonical, write_bytes
 from bench.core.workspace import Workspace
 from bench.pipeline.stages import read
-from bench.pipeline.stages.fuse import WEIGHT, of, opened
+from bench.pipeline.stages.fuse import WEIGHT, opened, ranking_of
 from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.score import Protocol, Score, answered, score
-from bench.pipeline.stages.search import Rules
+from bench.pipeline.stages.search import RankingOptions
 from bench.pipeline.stages.texts import StoreTexts
 from bench.retrieval.fusion import Scale, join
-from bench.store.stage import IDLE, OPTIONAL, SPREAD, Cost, Stage
+from bench.store.stage import FLATTEN_IN_KEY, NOT_IN_KEY, OPTIONAL, Cost, Stage
 from bench.types import Json
 
 GRID = tuple(step / 20 for step in range(21))
@@ -24,21 +24,21 @@ Source: ours; Mr. TyDi's script has weights of two decimals, which a few hundred
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weigh(Stage):
+class TuneFusionWeight(Stage):
     """Two runs on dev questions → the best weight."""
 
     name, code = "weigh", (1, Score.code)
     first: Stage
     second: Stage
-    leg: Read  # the dev questions
+    subset: Read  # the dev questions
     texts: StoreTexts | None = field(default=None, metadata=OPTIONAL)  # of the passages, where answers are looked for
-    rules: Rules = field(metadata=SPREAD)
+    rules: RankingOptions = field(metadata=FLATTEN_IN_KEY)
     scale: Scale  # of the scores before they are mixed
-    protocol: Protocol = field(metadata=IDLE)
-    who: str = field(metadata=IDLE)
+    protocol: Protocol = field(metadata=NOT_IN_KEY)
+    system_label: str = field(metadata=NOT_IN_KEY)
 
-    title = property(lambda self: f"{self.who} {self.leg.title}")
-    cost = property(lambda self: Cost("weigh", self.leg.questions, 1e2))
+    title = property(lambda self: f"{self.system_label} {self.subset.title}")
+    cost = property(lambda self: Cost("weigh", self.subset.questions, 1e2))
 
     @property
     def library_versions(self) -> dict[str, Json]:
@@ -60,12 +60,14 @@ class Weigh(Stage):
         The grid has both end points, which are the two runs themselves, so that on these questions the fused run is at
         least as good as either. Raises as `score` does, and `DataError` for a run that cannot be read.
         """
-        protocol, rules, leg = self.protocol, self.rules, folders["leg"]
+        protocol, rules, subset = self.protocol, self.rules, folders["subset"]
         measure = protocol.measures[0]
         narrow = replace(protocol, measures=(measure,), official=())
-        ours, theirs, qrels = opened(folders["first"], rules), opened(folders["second"], rules), read.qrels(leg)
-        joints = [join(of(ours, query.id), of(theirs, query.id), self.scale) for query in read.queries(leg)]
-        judges = answered(leg, narrow, folders.get("texts"))
+        ours, theirs, qrels = opened(folders["first"], rules), opened(folders["second"], rules), read.qrels(subset)
+        joints = [
+            join(ranking_of(ours, query.id), ranking_of(theirs, query.id), self.scale) for query in read.queries(subset)
+        ]
+        judges = answered(subset, narrow, folders.get("texts"))
         values = {}
         for weight in GRID:
             runs = {joint.first.query: joint.mix(weight, rules.k, rules.tie) for joint in joints}

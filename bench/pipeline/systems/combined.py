@@ -9,23 +9,24 @@ from bench.config.base import Config
 from bench.config.layers import SettingRow, describe, dump
 from bench.config.layers import identity as decisive
 from bench.config.profiles import DEFAULT
-from bench.core.contract import Contract
+from bench.core.encoder_config import EncoderConfig
 from bench.core.errors import PluginError, UsageError
 from bench.data.formats.titled import with_titles
 from bench.pipeline.compute import Compute
 from bench.pipeline.fine_tunings import Recipes
 from bench.pipeline.graph import GraphBuilder
-from bench.pipeline.pretraining import Pretraining
-from bench.pipeline.settings import RunConfig, Settings, Variant
+from bench.pipeline.pretraining import PretrainingInputs
+from bench.pipeline.settings import RunConfig, Variant
 from bench.pipeline.stages.fuse import Fuse
 from bench.pipeline.stages.init import weights
 from bench.pipeline.stages.rerank import Rerank
 from bench.pipeline.stages.train_cross import TrainCross
-from bench.pipeline.stages.weigh import Weigh
+from bench.pipeline.stages.weigh import TuneFusionWeight
 from bench.pipeline.systems import encoders
 from bench.pipeline.systems.system import System, Wrapped
-from bench.store.inputs import Inputs
-from bench.types import SETTINGS, Json, Leg, Method, Task
+from bench.store.input_hashes import InputHashes
+from bench.training.cross_encoder_config import RerankConfig
+from bench.types import REGIMES, Json, Method, Subset, Task
 
 JOINT = "+"
 """Between the names of two methods whose runs are fused."""
@@ -33,7 +34,7 @@ _TWO = 2
 TRAINED = "trained"
 """The value of `--rerank` that stands for a cross-encoder of our own; a folder of that name is `./trained`."""
 
-_RATE = "rerank.train.learning_rate"
+_RATE, _NOBODY = "rerank.train.learning_rate", f"profile {DEFAULT}"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Hybrid(System):
             config=Config,
             deterministic=all(part.deterministic for part in methods),
             trains=False,
-            settings=tuple(dict.fromkeys(name for part in methods for name in part.settings)),  # one may stay untuned
+            regimes=tuple(dict.fromkeys(name for part in methods for name in part.regimes)),  # one may stay untuned
         )
         resolved = next((part.resolved for part in (first, second) if part.dense), first.resolved)
         return cls(f"{first.label}{JOINT}{second.label}", method, replace(resolved, method=Config()), first, second)
@@ -91,39 +92,41 @@ class Hybrid(System):
     def chooses_weight(self) -> bool:
         return self.resolved.run.fuse.how == "interpolate" and self.resolved.run.fuse.weight is None
 
-    def ranking(self, task: Task, leg: Leg, seed: int, graph: GraphBuilder) -> Fuse:
+    def ranking(self, task: Task, subset: Subset, seed: int, graph: GraphBuilder) -> Fuse:
         """Return the fused ranking. Raises `UsageError` where a weight is to be chosen without dev questions."""
         return Fuse(
-            first=self.first.ranking(task, leg, seed, graph),
-            second=self.second.ranking(task, leg, seed, graph),
-            leg=self.read(task, leg, graph),
-            weight=self._weight(task, leg, seed, graph) if self.chooses_weight else None,
+            first=self.first.ranking(task, subset, seed, graph),
+            second=self.second.ranking(task, subset, seed, graph),
+            subset=self.read(task, subset, graph),
+            weight=self._weight(task, subset, seed, graph) if self.chooses_weight else None,
             rules=self.rules(task),
             fuse=self.resolved.run.fuse,
             tag=self.tag,
-            who=self.label,
+            system_label=self.label,
             notes=self.notes,
         )
 
-    def _weight(self, task: Task, leg: Leg, seed: int, graph: GraphBuilder) -> Weigh:
+    def _weight(self, task: Task, subset: Subset, seed: int, graph: GraphBuilder) -> TuneFusionWeight:
         """Return the choice of the weight: both parts on the dev questions."""
         dev = self.recipes.dev.get(task.id)
-        dev_leg = next((candidate for candidate in dev.legs if candidate.name == leg.name), None) if dev else None
-        if dev is None or dev_leg is None:
+        dev_subset = (
+            next((candidate for candidate in dev.subsets if candidate.name == subset.name), None) if dev else None
+        )
+        if dev is None or dev_subset is None:
             raise UsageError(
                 f"{self.label}: found no dev questions of {task.id} to choose the weight by; type --set "
                 "fuse.how=rrf, or a weight from 0 to 1: --set fuse.weight=0.5"
             )
         protocol = graph.protocol(dev)
-        return Weigh(
-            first=self.first.ranking(dev, dev_leg, seed, graph),
-            second=self.second.ranking(dev, dev_leg, seed, graph),
-            leg=self.read(dev, dev_leg, graph),
-            texts=graph.texts(dev_leg.corpus) if protocol.by_answers else None,
+        return TuneFusionWeight(
+            first=self.first.ranking(dev, dev_subset, seed, graph),
+            second=self.second.ranking(dev, dev_subset, seed, graph),
+            subset=self.read(dev, dev_subset, graph),
+            texts=graph.texts(dev_subset.corpus) if protocol.by_answers else None,
             rules=self.rules(dev),
             scale=self.resolved.run.fuse.scale,
             protocol=protocol,
-            who=self.label,
+            system_label=self.label,
             notes=self.notes,
         )
 
@@ -164,7 +167,7 @@ class Reranker:
     model: str  # its folder or id, or `TRAINED`
     compute: Compute
     backbone: str = ""  # what it is trained from; empty where it is there already
-    corpus: Pretraining | None = None  # whose texts the tokenizer of a backbone from scratch is trained on
+    corpus: PretrainingInputs | None = None  # whose texts the tokenizer of a backbone from scratch is trained on
     miner: Variant | None = None  # what mines its hard negatives; None where its pairs are taken as they are
     public_names: Mapping[str, str] = field(default_factory=dict)  # of model and backbone: path → public name
 
@@ -183,19 +186,6 @@ class Reranker:
         if self.corpus is not None:
             choices["corpus"] = {"name": self.corpus.corpus, "digest": self.corpus.digest}
         return choices
-
-
-def rate_warnings(reranker: Reranker | None, resolved: Settings) -> list[str]:
-    """Tell where weights that were trained before would be trained on at a rate that suits random ones."""
-    nobody = f"profile {DEFAULT}"
-    if reranker is None or not reranker.trained or reranker.corpus or resolved.origins.get(_RATE, nobody) != nobody:
-        return []
-    rate = resolved.run.rerank.train.learning_rate
-    warning = (
-        f"the re-ranker trains {reranker.backbone} with {_RATE} {rate}, which suits random weights and may undo what "
-        f"it knows; type --profile small, or --set {_RATE}=1e-5"
-    )
-    return [warning]
 
 
 @dataclass(frozen=True)
@@ -217,9 +207,9 @@ class Reranked(Wrapped):
         return training if self.reranker.trained else None
 
     @property
-    def settings(self) -> tuple[str, ...]:
-        """The settings that something of it can be tuned for; a cross-encoder is trained in all that have pairs."""
-        return SETTINGS if self.reranker.trained else self.inner.settings
+    def regimes(self) -> tuple[str, ...]:
+        """The regimes that something of it can be tuned for; a cross-encoder is trained in all that have pairs."""
+        return REGIMES if self.reranker.trained else self.inner.regimes
 
     @property
     def deterministic(self) -> bool:
@@ -230,18 +220,20 @@ class Reranked(Wrapped):
         return {**self.inner.choices, "rerank": self.reranker.choices(self.resolved.run)}
 
     def rows(self) -> list[SettingRow]:
-        return self.inner.rows() + describe(self.resolved.run.rerank, self.resolved.origins, "rerank.")
+        rows = self.inner.rows() + describe(self.resolved.run.rerank, self.resolved.origins, "rerank.")
+        shared_rows = self.resolved.shared_rows(RerankConfig) if self.reranker.trained else []
+        return rows + [row for row in shared_rows if row not in rows]
 
-    def ranking(self, task: Task, leg: Leg, seed: int, graph: GraphBuilder) -> Rerank:
+    def ranking(self, task: Task, subset: Subset, seed: int, graph: GraphBuilder) -> Rerank:
         """Return the ranking that is re-ranked, which other rows share, with the re-ranker on top.
 
         Raises `UsageError` for a folder that is not there, `PluginError` where there is nothing to train on.
         """
         reranker = self.reranker
         return Rerank(
-            ranking=self.inner.ranking(task, leg, seed, graph),
-            leg=self.read(task, leg, graph),
-            texts=graph.texts(with_titles(leg.corpus)),
+            ranking=self.inner.ranking(task, subset, seed, graph),
+            subset=self.read(task, subset, graph),
+            texts=graph.texts(with_titles(subset.corpus)),
             trained=self._cross_encoder(task, seed, graph) if reranker.trained else None,
             rules=self.rules(task),
             model=None if reranker.trained else _weights(reranker.model, graph.inputs),
@@ -249,7 +241,7 @@ class Reranked(Wrapped):
             tag=self.tag,
             compute=reranker.compute,
             place=reranker.model,
-            who=self.label,
+            system_label=self.label,
             notes=self.notes,
         )
 
@@ -257,7 +249,7 @@ class Reranked(Wrapped):
         """Return the last of the recipe's trainings of a cross-encoder, each going on from the one before."""
         reranker, run, cross_encoder, initial = self.reranker, self.resolved.run, None, None
         if reranker.corpus is not None:  # shared, however the system's own encoder reads
-            initial = encoders.scratch(reranker.corpus, Contract(), seed, run.prepare, self.notes, graph)
+            initial = encoders.scratch(reranker.corpus, EncoderConfig(), seed, run.prepare, self.notes, graph)
         for tuning in self.recipes.of_reranker(task):
             mined = encoders.mined_by_retriever(tuning, reranker.miner, graph) if reranker.miner else None
             cross_encoder = TrainCross(
@@ -268,7 +260,7 @@ class Reranked(Wrapped):
                 seed=seed,
                 compute=reranker.compute,
                 backbone=reranker.backbone,
-                of=tuning.name,
+                pairs_name=tuning.name,
                 notes=self.notes,
             )
         if cross_encoder is None:
@@ -276,7 +268,7 @@ class Reranked(Wrapped):
         return graph.intern(cross_encoder)
 
 
-def _weights(model: str, inputs: Inputs) -> Json:
+def _weights(model: str, inputs: InputHashes) -> Json:
     """Return what decides a cross-encoder's weights. Raises `UsageError` where its folder is not there."""
     folder = Path(model).expanduser()
     if model.startswith(("/", ".", "~")) and not folder.is_dir():
@@ -285,3 +277,18 @@ def _weights(model: str, inputs: Inputs) -> Json:
             "Hugging Face id"
         )
     return weights(model, inputs)
+
+
+def rate_warnings(systems: Sequence[System]) -> list[str]:
+    """Tell where re-rankers' weights that were trained before would be trained on at a rate that suits random ones."""
+    warnings: dict[str, None] = {}
+    for system in systems:
+        if not isinstance(system, Reranked) or not system.reranker.trained or system.reranker.corpus:
+            continue
+        if system.resolved.origins.get(_RATE, _NOBODY) == _NOBODY:
+            rate = system.resolved.run.rerank.train.learning_rate
+            warnings[
+                f"the re-ranker trains {system.reranker.backbone} with {_RATE} {rate}, which suits random weights and "
+                f"may undo what it knows; type --profile small, or --set {_RATE}=1e-5"
+            ] = None
+    return [*warnings]

@@ -13,12 +13,12 @@ from typing import Any, Self
 from bench.config.layers import SettingRow, describe
 from bench.config.layers import identity as decisive
 from bench.config.profiles import DEFAULT
-from bench.core.contract import NO_TITLES, Contract, Role
+from bench.core.encoder_config import NO_TITLES, EncoderConfig, Role
 from bench.core.errors import PluginError, UsageError
 from bench.pipeline.compute import Compute
 from bench.pipeline.fine_tunings import Tuning
 from bench.pipeline.graph import GraphBuilder
-from bench.pipeline.pretraining import Pretraining
+from bench.pipeline.pretraining import PretrainingInputs
 from bench.pipeline.stages.encode import EncodePassages, EncodeQueries, EncodeSample
 from bench.pipeline.stages.fit import Fit
 from bench.pipeline.stages.index import EncoderIndex
@@ -33,9 +33,9 @@ from bench.pipeline.systems import encoders
 from bench.pipeline.systems.system import System, Wrapped
 from bench.retrieval.readouts import fixed
 from bench.retrieval.settings import PostConfig
-from bench.types import Leg, Task
+from bench.types import Subset, Task
 
-CONTRACT, PROTOCOL = "contract", "protocol"
+OWN_CONFIG, PROTOCOL = "encoder", "protocol"
 """Who says how texts are read: the encoder, or the suite (in rows called `LABEL+protocol`)."""
 _JOINT = ("centre", "whiten")
 """Kinds of post-processing with one map over all languages."""
@@ -43,7 +43,7 @@ _JOINT = ("centre", "whiten")
 
 @dataclass(frozen=True)
 class Dense(System):
-    """A method with an encoder."""
+    """A method with an encoder, which somebody else has trained unless a subclass does."""
 
     machine: Compute
 
@@ -60,11 +60,11 @@ class Dense(System):
         return self.resolved.run.encode.readout == PROTOCOL
 
     @property
-    def own_contract(self) -> Contract:
+    def own_encoder_config(self) -> EncoderConfig:
         """How the method reads texts. Raises `PluginError` where it does not say."""
-        if self.method.contract is None:
-            raise PluginError(f"method {self.method.name} has neither a retriever nor an encoder's contract")
-        return self.method.contract(self.resolved.method)
+        if self.method.encoder_config is None:
+            raise PluginError(f"method {self.method.name} has neither a retriever nor an encoder's config")
+        return self.method.encoder_config(self.resolved.method)
 
     @property
     def backbone(self) -> str:
@@ -73,12 +73,12 @@ class Dense(System):
 
     @property
     def choices(self) -> dict[str, Any]:
-        choices = {**super().choices, "contract": self.own_contract.dump(), "readout": self.readout}
+        choices = {**super().choices, "encoder_config": self.own_encoder_config.dump(), "readout": self.readout}
         return choices | ({"read_by": PROTOCOL} if self.protocol else {})
 
     @property
     def readout(self) -> dict[str, Any]:
-        """What the run's settings say over the encoder's contract, in its words; a title of None leaves titles out."""
+        """What the run's settings say over the encoder's config, in its words; a title of None leaves titles out."""
         settings = {key: value for key, value in decisive(self.resolved.run.encode).items() if value is not None}
         return settings | ({"title": None} if settings.get("title") == NO_TITLES else {})
 
@@ -86,25 +86,25 @@ class Dense(System):
     def reading(self) -> dict[str, Any]:
         """What every stage is given that encodes texts by its encoder."""
         batch_tokens = self.resolved.run.encode.batch_tokens
-        return {"compute": self.machine, "batch_tokens": batch_tokens, "who": self.label, "notes": self.notes}
+        return {"compute": self.machine, "batch_tokens": batch_tokens, "system_label": self.label, "notes": self.notes}
 
-    def readings(self) -> list[Dense]:
-        """Return the rows that it makes: read by its contract, by the protocol (`LABEL+protocol`), or both."""
+    def variants(self) -> list[Dense]:
+        """Return the rows that it makes: read by its encoder config, by the protocol (`LABEL+protocol`), or both."""
         run = self.resolved.run
         mode = run.encode.readout
-        if mode == CONTRACT:
+        if mode == OWN_CONFIG:
             return [self]
         rows = []
-        for readout in (CONTRACT, PROTOCOL) if mode == "both" else (mode,):
+        for readout in (OWN_CONFIG, PROTOCOL) if mode == "both" else (mode,):
             encode = run.encode.model_copy(update={"readout": readout})
             resolved = replace(self.resolved, run=run.model_copy(update={"encode": encode}))
-            by_contract = readout == CONTRACT
-            label = self.label if by_contract else self.ending(PROTOCOL)
-            rows.append(replace(self, label=label, resolved=resolved, grid=self.grid if by_contract else None))
+            by_own_config = readout == OWN_CONFIG
+            label = self.label if by_own_config else self.ending(PROTOCOL)
+            rows.append(replace(self, label=label, resolved=resolved, grid=self.grid if by_own_config else None))
         return rows
 
-    def contract(self, task: Task, *, processed: bool = False) -> Contract:
-        """Return how texts are read for a task: the method's contract, tunings, what the task fixes, what settings say.
+    def encoder_config(self, task: Task, *, processed: bool = False) -> EncoderConfig:
+        """Return how texts are read for a task: the method's config, tunings, what the task fixes, what settings say.
 
         A system that reads as the protocol says takes what the task's readout says over its tunings. No setting changes
         a similarity that the task fixes.
@@ -117,20 +117,20 @@ class Dense(System):
             PluginError: the method has no encoder.
             UsageError: the protocol's layer goes by the number of layers, and nothing says how many there are.
         """
-        contract = self.own_contract
+        encoder_config = self.own_encoder_config
         for tuning in self.recipes.of_encoder(task):
-            contract = tuning.config.contract(contract)
+            encoder_config = tuning.config.encoder_config(encoder_config)
         overrides: dict[str, Any] = {}
         if self.protocol and task.readout:
             overrides |= fixed(task.readout, self.backbone)
         if task.lengths:
             overrides |= {"query_length": task.lengths[0], "passage_length": task.lengths[1]}
         overrides |= self.readout
-        contract = replace(contract, **overrides)
-        if processed and "similarity" not in overrides and self.resolved.run.post.similarity == "cos":
-            contract = replace(contract, similarity="cos")
+        encoder_config = replace(encoder_config, **overrides)
+        if processed and "similarity" not in overrides:
+            encoder_config = replace(encoder_config, similarity=self.resolved.run.post.similarity)
         fixed_by_task = "cos" if task.similarity == "l2" else task.similarity
-        return replace(contract, similarity=fixed_by_task) if fixed_by_task else contract
+        return replace(encoder_config, similarity=fixed_by_task) if fixed_by_task else encoder_config
 
     def start(self, seed: int, graph: GraphBuilder) -> Init:
         """Return the encoder before any training of ours.
@@ -138,8 +138,8 @@ class Dense(System):
         Raises:
             UsageError: a folder that cannot be read.
         """
-        new_pooler = self.own_contract.pooling == "pooler" and self.method.trainer is not None
-        return encoders.backbone(self.backbone, self.own_contract, self.notes, graph, new_pooler=new_pooler)
+        new_pooler = self.own_encoder_config.pooling == "pooler" and self.method.trainer is not None
+        return encoders.backbone(self.backbone, self.own_encoder_config, self.notes, graph, new_pooler=new_pooler)
 
     def pretrained(self, seed: int, graph: GraphBuilder) -> EncoderStage:
         """Return the encoder before any fine-tuning; raises as `start`."""
@@ -151,9 +151,9 @@ class Dense(System):
         Where an encoder mines for itself, it is tuned twice from the same start: on the pairs as they are, then on what
         the first tuning has mined (Contriever, section 4.2).
         """
-        encoder, contract = self.pretrained(seed, graph), self.own_contract
+        encoder, encoder_config = self.pretrained(seed, graph), self.own_encoder_config
         for tuning in self.recipes.of_encoder(task):
-            contract = tuning.config.contract(contract)
+            encoder_config = tuning.config.encoder_config(encoder_config)
             stored = encoders.store_pairs(tuning, graph)
             pairs: encoders.Pairs = stored
             if tuning.miner is not None:
@@ -161,7 +161,7 @@ class Dense(System):
             elif tuning.config.mine == "self":
                 first = self._tuned(encoder, tuning, stored, seed, graph, " (before mining)")
                 tag, reading = self.method.name, self.reading
-                pairs = encoders.mined_by_encoder(first, contract, tag, reading, tuning, stored, graph)
+                pairs = encoders.mined_by_encoder(first, encoder_config, tag, reading, tuning, stored, graph)
             encoder = self._tuned(encoder, tuning, pairs, seed, graph)
         return encoder
 
@@ -177,44 +177,44 @@ class Dense(System):
         label = f"{self.label} on {tuning.name}, seed {seed}{note}"
         return encoders.tuned(start, tuning, pairs, seed, self.machine, label, self.notes, graph)
 
-    def ranking(self, task: Task, leg: Leg, seed: int, graph: GraphBuilder) -> RankingStage:
+    def ranking(self, task: Task, subset: Subset, seed: int, graph: GraphBuilder) -> RankingStage:
         if not self.method.searches_vectors:
-            return self._indexed(task, leg, seed, graph)
-        contract = self.contract(task)
-        passages, queries = self.vectors(task, leg, seed, contract, graph)
-        return DenseSearch(passages=passages, queries=queries, **self.search(task, contract, queries.leg))
+            return self._indexed(task, subset, seed, graph)
+        encoder_config = self.encoder_config(task)
+        passages, queries = self.vectors(task, subset, seed, encoder_config, graph)
+        return DenseSearch(passages=passages, queries=queries, **self.search(task, encoder_config, queries.subset))
 
     def vectors(
-        self, task: Task, leg: Leg, seed: int, contract: Contract, graph: GraphBuilder
+        self, task: Task, subset: Subset, seed: int, encoder_config: EncoderConfig, graph: GraphBuilder
     ) -> tuple[EncodePassages, EncodeQueries]:
         """Return the vectors of passages and of queries; raises as `start`."""
-        common = {"encoder": self.encoder(task, seed, graph), "contract": contract, **self.reading}
-        checked, read = graph.validate(leg.corpus), self.read(task, leg, graph)
+        common = {"encoder": self.encoder(task, seed, graph), "encoder_config": encoder_config, **self.reading}
+        checked, read = graph.validate(subset.corpus), self.read(task, subset, graph)
         passages = EncodePassages(role="passage", checked=checked, corpus=checked.corpus, **common)
-        return graph.intern(passages), graph.intern(EncodeQueries(role="query", leg=read, **common))
+        return graph.intern(passages), graph.intern(EncodeQueries(role="query", subset=read, **common))
 
-    def search(self, task: Task, contract: Contract, read: Read) -> dict[str, Any]:
+    def search(self, task: Task, encoder_config: EncoderConfig, read: Read) -> dict[str, Any]:
         """Return what a search among vectors is given besides them."""
         return {
-            "leg": read,
+            "subset": read,
             "rules": self.rules(task),
-            "similarity": task.similarity or contract.similarity,
+            "similarity": task.similarity or encoder_config.similarity,
             "tag": self.tag,
             "device": self.machine.device,
             "workers": self.machine.searchers,
-            "who": self.label,
+            "system_label": self.label,
             "notes": self.notes,
         }
 
-    def _indexed(self, task: Task, leg: Leg, seed: int, graph: GraphBuilder) -> EncoderSearch:
+    def _indexed(self, task: Task, subset: Subset, seed: int, graph: GraphBuilder) -> EncoderSearch:
         """Return the ranking of a method that indexes and searches in its own way with the trained encoder."""
-        encoder, checked = self.encoder(task, seed, graph), graph.validate(leg.corpus)
+        encoder, checked = self.encoder(task, seed, graph), graph.validate(subset.corpus)
         index = EncoderIndex(
             encoder=encoder,
             checked=checked,
             corpus=checked.corpus,
-            resolved=self.method.resolve(self.resolved.method, leg.corpus.language),
-            contract=self.contract(task),
+            resolved=self.method.resolve(self.resolved.method, subset.corpus.language),
+            encoder_config=self.encoder_config(task),
             compute=self.machine,
             batch_tokens=self.resolved.run.encode.batch_tokens,
             method=self.method,
@@ -223,7 +223,7 @@ class Dense(System):
         )
         return EncoderSearch(
             index=graph.intern(index),
-            leg=self.read(task, leg, graph),
+            subset=self.read(task, subset, graph),
             encoder=encoder,
             rules=self.rules(task),
             tag=self.tag,
@@ -232,18 +232,13 @@ class Dense(System):
 
 
 @dataclass(frozen=True)
-class Pretrained(Dense):
-    """An encoder that somebody else has trained."""
-
-
-@dataclass(frozen=True)
 class Trained(Dense):
     """A method that pretrains its encoder."""
 
-    pretraining_plan: Pretraining
+    pretraining_plan: PretrainingInputs
 
     @property
-    def pretraining(self) -> Pretraining:
+    def pretraining(self) -> PretrainingInputs:
         return self.pretraining_plan
 
     @property
@@ -272,7 +267,7 @@ class Trained(Dense):
         if not self.pretraining_plan.scratch:
             return super().start(seed, graph)
         prepare = self.resolved.run.prepare
-        return encoders.scratch(self.pretraining_plan, self.own_contract, seed, prepare, self.notes, graph)
+        return encoders.scratch(self.pretraining_plan, self.own_encoder_config, seed, prepare, self.notes, graph)
 
     def pretrained(self, seed: int, graph: GraphBuilder) -> EncoderStage:
         plan, method = self.pretraining_plan, self.method
@@ -287,7 +282,7 @@ class Trained(Dense):
             steps=plan.steps,
             seed=seed,
             compute=self.machine,
-            of=method,
+            plugin=method,
             corpus=plan.corpus,
             notes=self.notes,
         )
@@ -326,15 +321,15 @@ class PostProcessed(Wrapped):
     """A dense system whose vectors are post-processed: a system of its own, `LABEL+KIND`."""
 
     inner: Dense
-    sample: Pretraining  # the corpus whose sentences it is fitted on
+    sample: PretrainingInputs  # the corpus whose sentences it is fitted on
 
     @classmethod
-    def from_system(cls, system: Dense, sample: Pretraining) -> Self:
+    def from_system(cls, system: Dense, sample: PretrainingInputs) -> Self:
         """Return a system with the post-processing that its settings ask for."""
         return cls(system.ending(system.resolved.run.post.kind), system.method, system.resolved, system, sample)
 
     @property
-    def post(self) -> Pretraining:
+    def post(self) -> PretrainingInputs:
         return self.sample
 
     @property
@@ -346,18 +341,22 @@ class PostProcessed(Wrapped):
     def rows(self) -> list[SettingRow]:
         return self.inner.rows() + describe(self.resolved.run.post, self.resolved.origins, "post.")
 
-    def ranking(self, task: Task, leg: Leg, seed: int, graph: GraphBuilder) -> DenseSearch:
-        contract = self.inner.contract(task, processed=True)
-        passages, queries = self.inner.vectors(task, leg, seed, contract, graph)
-        into = pivot(self._settings, leg.corpus.id, leg.corpus.language)
+    def ranking(self, task: Task, subset: Subset, seed: int, graph: GraphBuilder) -> DenseSearch:
+        encoder_config = self.inner.encoder_config(task, processed=True)
+        passages, queries = self.inner.vectors(task, subset, seed, encoder_config, graph)
+        into = pivot(self._settings, subset.corpus.id, subset.corpus.language)
         first, second = (
-            self._fit(passages.encoder, contract, language, role, into, seed, graph)
-            for language, role in self._sides(leg, contract, passages.encoder)
+            self._fit(passages.encoder, encoder_config, language, role, into, seed, graph)
+            for language, role in self._sides(subset, encoder_config, passages.encoder)
         )
-        search = {**self.inner.search(task, contract, queries.leg), "tag": self.tag, "who": self.label}
+        search = {
+            **self.inner.search(task, encoder_config, queries.subset),
+            "tag": self.tag,
+            "system_label": self.label,
+        }
         return DenseSearch(
-            passages=graph.intern(self._moved(passages, first, leg.corpus.language)),
-            queries=graph.intern(self._moved(queries, second, leg.language, queries.leg)),
+            passages=graph.intern(self._moved(passages, first, subset.corpus.language)),
+            queries=graph.intern(self._moved(queries, second, subset.language, queries.subset)),
             **{**search, "notes": self.notes},
         )
 
@@ -365,18 +364,20 @@ class PostProcessed(Wrapped):
     def _settings(self) -> PostConfig:
         return self.resolved.run.post
 
-    def _sides(self, leg: Leg, contract: Contract, encoder: EncoderStage) -> tuple[tuple[str, Role], tuple[str, Role]]:
+    def _sides(
+        self, subset: Subset, encoder_config: EncoderConfig, encoder: EncoderStage
+    ) -> tuple[tuple[str, Role], tuple[str, Role]]:
         """Return language and role of passages and of queries; one sample serves both where they are read alike."""
-        differ = contract.query_prompt != contract.passage_prompt or encoder.untied
+        differ = encoder_config.query_prompt != encoder_config.passage_prompt or encoder.untied
         query_role: Role = "query" if differ else "passage"
         if self._settings.kind in _JOINT:
             return ("", "passage"), ("", query_role)
-        return (leg.corpus.language, "passage"), (leg.language, query_role)
+        return (subset.corpus.language, "passage"), (subset.language, query_role)
 
     def _fit(
         self,
         encoder: EncoderStage,
-        contract: Contract,
+        encoder_config: EncoderConfig,
         language: str,
         role: Role,
         into: str,
@@ -390,29 +391,29 @@ class PostProcessed(Wrapped):
         settings = self._settings.model_copy(update={"kind": kind})
         adversarial = kind == "calibrate" and settings.rotation.init == "adversarial"
         fit = Fit(
-            sample=self._sample(encoder, contract, language, role, graph),
-            pivot=self._sample(encoder, contract, into, "passage", graph) if into else None,
+            sample=self._sample(encoder, encoder_config, language, role, graph),
+            pivot=self._sample(encoder, encoder_config, into, "passage", graph) if into else None,
             seed=seed if adversarial else None,
             compute=self.inner.machine,
             settings=settings,
-            who=self.label,
+            system_label=self.label,
             notes=self.notes,
         )
         return graph.intern(fit)
 
     def _sample(
-        self, encoder: EncoderStage, contract: Contract, language: str, role: Role, graph: GraphBuilder
+        self, encoder: EncoderStage, encoder_config: EncoderConfig, language: str, role: Role, graph: GraphBuilder
     ) -> EncodeSample:
         """Return the vectors of sentences of the corpus, of all its languages where none is named."""
         sample = EncodeSample(
             encoder=encoder,
-            contract=contract,
+            encoder_config=encoder_config,
             role=role,
             shards=encoders.prepare(self.sample, self.resolved.run.prepare, self.notes, graph),
             language=language,
             sentences=self._settings.sentences,
             kind=self._settings.kind,
-            **{**self.inner.reading, "who": self.method.name, "notes": self.notes},
+            **{**self.inner.reading, "system_label": self.method.name, "notes": self.notes},
         )
         return graph.intern(sample)
 
@@ -422,11 +423,11 @@ class PostProcessed(Wrapped):
         return PostProcess(
             vectors=vectors,
             fit=fit,
-            leg=read,
+            subset=read,
             language="" if self._settings.kind in _JOINT else language,
             machine={"threads": self.inner.machine.threads},
-            of=language,
-            who=self.label,
+            vector_language=language,
+            system_label=self.label,
             notes=self.notes,
         )
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from bench.core.contract import Contract, Role
+from bench.core.encoder_config import EncoderConfig, Role
 from bench.core.files import digest
 from bench.data.pairs.mining import MiningRules
 from bench.pipeline.compute import Compute
 from bench.pipeline.fine_tunings import Tuning
 from bench.pipeline.graph import GraphBuilder
-from bench.pipeline.pretraining import Pretraining
+from bench.pipeline.pretraining import PretrainingInputs
 from bench.pipeline.settings import PrepareConfig, Variant, row_json
 from bench.pipeline.stages.encode import MineEncode
 from bench.pipeline.stages.index import MineIndex, method_identity
@@ -23,7 +23,7 @@ from bench.pipeline.stages.mine import TIE, Mine
 from bench.pipeline.stages.pairs import StorePairs
 from bench.pipeline.stages.pool import BuildPool
 from bench.pipeline.stages.prepare import Prepare
-from bench.pipeline.stages.search import MineSearch, Rules
+from bench.pipeline.stages.search import MineSearch, RankingOptions
 from bench.pipeline.stages.search_dense import MineDenseSearch
 from bench.pipeline.stages.tune import Tune
 from bench.retrieval import poolers
@@ -37,16 +37,16 @@ Pairs = StorePairs | Mine
 """Training pairs as they are, or with mined hard negatives."""
 
 
-def prepare(pretraining: Pretraining, settings: PrepareConfig, notes: Notes, graph: GraphBuilder) -> Prepare:
+def prepare(pretraining: PretrainingInputs, settings: PrepareConfig, notes: Notes, graph: GraphBuilder) -> Prepare:
     """Return the shards of a corpus; shared by every method on that corpus and tokenizer."""
-    # The plain contract, so that methods which read the backbone in different ways share the shards.
-    tokenizer = None if pretraining.scratch else backbone(pretraining.backbone, Contract(), notes, graph)
+    # The plain encoder config, so that methods which read the backbone in different ways share the shards.
+    tokenizer = None if pretraining.scratch else backbone(pretraining.backbone, EncoderConfig(), notes, graph)
     stage = Prepare(
         backbone=tokenizer,
         corpus=pretraining.digest,
         settings=settings,
         documents=pretraining.documents,
-        of=pretraining.corpus,
+        corpus_name=pretraining.corpus,
         named=pretraining.named,
         notes=notes,
     )
@@ -54,8 +54,8 @@ def prepare(pretraining: Pretraining, settings: PrepareConfig, notes: Notes, gra
 
 
 def scratch(
-    pretraining: Pretraining,
-    contract: Contract,
+    pretraining: PretrainingInputs,
+    encoder_config: EncoderConfig,
     seed: int,
     settings: PrepareConfig,
     notes: Notes,
@@ -65,7 +65,7 @@ def scratch(
     stage = Init(
         shards=prepare(pretraining, settings, notes, graph),
         backbone=pretraining.backbone,
-        contract=contract,
+        encoder_config=encoder_config,
         seed=seed,
         place=pretraining.backbone,
         notes=notes,
@@ -73,12 +73,14 @@ def scratch(
     return graph.intern(stage)
 
 
-def backbone(name: str, contract: Contract, notes: Notes, graph: GraphBuilder, *, new_pooler: bool = False) -> Init:
+def backbone(
+    name: str, encoder_config: EncoderConfig, notes: Notes, graph: GraphBuilder, *, new_pooler: bool = False
+) -> Init:
     """Return a backbone that has weights and a tokenizer of its own, as an encoder.
 
     Args:
         name: a folder or a Hugging Face id.
-        contract: how it reads texts.
+        encoder_config: how it reads texts.
         notes: kept with the artefact.
         graph: what the stage is built with.
         new_pooler: a pooler is added that a training is to fill.
@@ -87,9 +89,9 @@ def backbone(name: str, contract: Contract, notes: Notes, graph: GraphBuilder, *
         UsageError: the folder cannot be read.
     """
     decided = weights(name, graph.inputs, lambda place: [place, *poolers.modules(place)])
-    init = Init(backbone=decided, contract=contract, new_pooler=new_pooler or None, place=name, notes=notes)
+    init = Init(backbone=decided, encoder_config=encoder_config, new_pooler=new_pooler or None, place=name, notes=notes)
     commit = cached_commit(name)
-    if commit is not None and graph.inputs.facts(init).get("revision") != commit:  # else made before it was known
+    if commit is not None and graph.inputs.metadata(init).get("revision") != commit:  # else made before it was known
         init = replace(init, revision=commit)
     return graph.intern(init)
 
@@ -113,9 +115,7 @@ def tuned(
 
 def without_mining(config: FineTuningConfig) -> FineTuningConfig:
     """Return a tuning on the pairs as they are: how negatives would be mined is as by default, and decides nothing."""
-    fields = FineTuningConfig.model_fields
-    plain = {name: fields[name].default for name in fields if name == "mine" or name.startswith("mine_")}
-    return config.model_copy(update=plain)
+    return config.model_copy(update={"mine": FineTuningConfig.model_fields["mine"].default})
 
 
 def store_pairs(tuning: Tuning, graph: GraphBuilder) -> StorePairs:
@@ -127,17 +127,19 @@ def mined_by_retriever(tuning: Tuning, retriever: Variant, graph: GraphBuilder) 
     """Return the pairs of a tuning with hard negatives mined by a method that indexes and searches by itself."""
     method, config, pairs = retriever.method, retriever.resolved.method, store_pairs(tuning, graph)
     notes: Notes = {"system": method.name, "settings": [row_json(row) for row in retriever.resolved.rows()]}
-    pool = graph.intern(BuildPool(pairs=pairs, of=tuning.name))
+    pool = graph.intern(BuildPool(pairs=pairs, pairs_name=tuning.name))
     index = MineIndex(pool=pool, resolved=method.resolve(config, ""), method=method, config=config, notes=notes)
     tag = f"{method.name}-{digest(method_identity(method, config))[:8]}"
     ranking = MineSearch(index=index, pool=pool, rules=_depth(tuning), tag=tag, notes=notes)
     rules, name = _mining_rules(tuning), method.name
-    return graph.intern(Mine(pairs=pairs, pool=pool, ranking=ranking, rules=rules, who=name, index=index, notes=notes))
+    return graph.intern(
+        Mine(pairs=pairs, pool=pool, ranking=ranking, rules=rules, system_label=name, index=index, notes=notes)
+    )
 
 
 def mined_by_encoder(
     encoder: EncoderStage,
-    contract: Contract,
+    encoder_config: EncoderConfig,
     tag: str,
     reading: Mapping[str, Any],
     tuning: Tuning,
@@ -148,29 +150,29 @@ def mined_by_encoder(
 
     Args:
         encoder: whose vectors rank the passages of the pairs.
-        contract: how it reads texts.
+        encoder_config: how it reads texts.
         tag: last column of the run.
         reading: what every stage is given that encodes by this encoder (`Dense.reading`).
         tuning: the fine-tuning that they are for.
         pairs: its pairs as they are.
         graph: what stages are built with.
     """
-    pool = graph.intern(BuildPool(pairs=pairs, of=tuning.name))
+    pool = graph.intern(BuildPool(pairs=pairs, pairs_name=tuning.name))
 
     def encoded(role: Role) -> MineEncode:
-        return MineEncode(encoder=encoder, role=role, contract=contract, pool=pool, **reading)
+        return MineEncode(encoder=encoder, role=role, encoder_config=encoder_config, pool=pool, **reading)
 
     queries, passages = encoded("query"), encoded("passage")
-    label, notes = reading["who"], reading["notes"]
+    label, notes = reading["system_label"], reading["notes"]
     ranking = MineDenseSearch(
         queries=queries,
         passages=passages,
-        leg=pool,
+        subset=pool,
         rules=_depth(tuning),
-        similarity=contract.similarity,
+        similarity=encoder_config.similarity,
         tag=tag,
         device=reading["compute"].device,
-        who=label,
+        system_label=label,
         notes=notes,
     )
     return graph.intern(
@@ -179,7 +181,7 @@ def mined_by_encoder(
             pool=pool,
             ranking=ranking,
             rules=_mining_rules(tuning),
-            who=label,
+            system_label=label,
             queries=queries,
             passages=passages,
             notes=notes,
@@ -187,8 +189,8 @@ def mined_by_encoder(
     )
 
 
-def _depth(tuning: Tuning) -> Rules:
-    return Rules(tuning.config.mine_to, TIE, drop_identical=False)
+def _depth(tuning: Tuning) -> RankingOptions:
+    return RankingOptions(tuning.config.mine_to, TIE, drop_identical=False)
 
 
 def _mining_rules(tuning: Tuning) -> MiningRules:

@@ -9,34 +9,32 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, Self
 
 from bench.config.grids import CellReference, is_default_layer
-from bench.config.layers import SettingRow, describe, dump
+from bench.config.layers import SettingRow, dump
 from bench.config.layers import identity as decisive
-from bench.core.errors import UsageError
 from bench.core.files import digest
 from bench.core.system_graph import Graph, graph_differences
 from bench.pipeline.compute import Compute
 from bench.pipeline.fine_tunings import Recipes
 from bench.pipeline.graph import GraphBuilder
-from bench.pipeline.pretraining import Pretraining
+from bench.pipeline.pretraining import PretrainingInputs
 from bench.pipeline.public_names import FOLDER_PREFIX, public
 from bench.pipeline.settings import Settings, Variant, row_json
 from bench.pipeline.stages.encode_own import OwnPassages, OwnQueries
 from bench.pipeline.stages.index import Index, method_identity
 from bench.pipeline.stages.read import Read
-from bench.pipeline.stages.search import RankingStage, Rules, Search
+from bench.pipeline.stages.search import RankingOptions, RankingStage, Search
 from bench.pipeline.stages.search_dense import DenseSearch
-from bench.types import Json, Leg, Method, Task
+from bench.types import Json, Method, Subset, Task
 
 LONGEST_LABEL = 80
 """Characters of a label at most."""
-_LABEL = re.compile(rf"[A-Za-z0-9][A-Za-z0-9@._+=,-]{{0,{LONGEST_LABEL - 1}}}")
 
 
 @dataclass(frozen=True)
@@ -51,12 +49,12 @@ class System(ABC):
     recipes: Recipes = field(default_factory=Recipes, kw_only=True)  # what precedes the test on each task
 
     @abstractmethod
-    def ranking(self, task: Task, leg: Leg, seed: int, graph: GraphBuilder) -> RankingStage:
-        """Return the stage that writes the run of a leg, with all that it rests on: all that a system must say.
+    def ranking(self, task: Task, subset: Subset, seed: int, graph: GraphBuilder) -> RankingStage:
+        """Return the stage that writes the run of a subset, with all that it rests on: all that a system must say.
 
         Args:
             task: whose rules hold; `recipes` say by its id what precedes it.
-            leg: queries, judgements and corpus.
+            subset: queries, judgements and corpus.
             seed: of random weights, pretraining and fine-tuning.
             graph: what stages are built with.
 
@@ -104,18 +102,18 @@ class System(ABC):
         return None
 
     @property
-    def pretraining(self) -> Pretraining | None:
+    def pretraining(self) -> PretrainingInputs | None:
         """Backbone, corpus and budget; None for a method that trains nothing."""
         return None
 
     @property
-    def post(self) -> Pretraining | None:
+    def post(self) -> PretrainingInputs | None:
         """What the post-processing of its vectors is fitted on; None where there is none."""
         return None
 
     @property
     def protocol(self) -> bool:
-        """Whether texts are read as a suite's protocol says, as far as it does; else as the encoder's contract says."""
+        """Whether texts are read as a suite's protocol says, as far as it does; else as the encoder's config says."""
         return False
 
     @property
@@ -134,9 +132,9 @@ class System(ABC):
         return None
 
     @property
-    def settings(self) -> tuple[str, ...]:
-        """The settings that something of it can be tuned for."""
-        return self.method.settings
+    def regimes(self) -> tuple[str, ...]:
+        """The regimes that something of it can be tuned for."""
+        return self.method.regimes
 
     @property
     def deterministic(self) -> bool:
@@ -177,7 +175,7 @@ class System(ABC):
 
     def rows(self) -> list[SettingRow]:
         """Return the settings that make it."""
-        return describe(self.resolved.method, self.resolved.origins, "method.")
+        return self.resolved.method_rows()
 
     @cached_property
     def notes(self) -> dict[str, Json]:
@@ -188,32 +186,32 @@ class System(ABC):
         """Return the label with an ending that says what is done besides."""
         return f"{self.label[: LONGEST_LABEL - 1 - len(suffix)]}+{suffix}"
 
-    def rules(self, task: Task) -> Rules:
+    def rules(self, task: Task) -> RankingOptions:
         """Return how a run of a task is cut and ordered."""
-        return Rules(self.resolved.run.search.k or task.depth, task.tie, task.drop_identical)
+        return RankingOptions(self.resolved.run.search.k or task.depth, task.tie, task.drop_identical)
 
-    def read(self, task: Task, leg: Leg, graph: GraphBuilder) -> Read:
-        """Return the reading of a leg. Raises `UsageError` where a file cannot be read."""
-        return graph.read(task, leg, self.resolved.run.data.unknown_ids)
+    def read(self, task: Task, subset: Subset, graph: GraphBuilder) -> Read:
+        """Return the reading of a subset. Raises `UsageError` where a file cannot be read."""
+        return graph.read(task, subset, self.resolved.run.data.unknown_ids)
 
 
 @dataclass(frozen=True)
 class Lexical(System):
     """A method that indexes and searches by itself, e.g. BM25."""
 
-    def ranking(self, task: Task, leg: Leg, seed: int, graph: GraphBuilder) -> Search:
-        checked = graph.validate(leg.corpus)
+    def ranking(self, task: Task, subset: Subset, seed: int, graph: GraphBuilder) -> Search:
+        checked = graph.validate(subset.corpus)
         index = Index(
             checked=checked,
             corpus=checked.corpus,
-            resolved=self.method.resolve(self.resolved.method, leg.corpus.language),
+            resolved=self.method.resolve(self.resolved.method, subset.corpus.language),
             method=self.method,
             config=self.resolved.method,
             notes=self.notes,
         )
         return Search(
             index=graph.intern(index),
-            leg=self.read(task, leg, graph),
+            subset=self.read(task, subset, graph),
             rules=self.rules(task),
             tag=self.tag,
             notes=self.notes,
@@ -233,18 +231,18 @@ class OwnEncoder(System):
     def sections(self) -> set[str]:
         return super().sections | {"encode"}
 
-    def ranking(self, task: Task, leg: Leg, seed: int, graph: GraphBuilder) -> DenseSearch:
+    def ranking(self, task: Task, subset: Subset, seed: int, graph: GraphBuilder) -> DenseSearch:
         identity = {"method": self.method.name, "version": self.method.version, "config": self.resolved.method}
-        common: dict[str, Any] = {**identity, "of": self.method, "notes": self.notes}
-        checked, read = graph.validate(leg.corpus), self.read(task, leg, graph)
+        common: dict[str, Any] = {**identity, "plugin": self.method, "notes": self.notes}
+        checked, read = graph.validate(subset.corpus), self.read(task, subset, graph)
         return DenseSearch(
             passages=graph.intern(OwnPassages(role="passage", checked=checked, corpus=checked.corpus, **common)),
-            queries=graph.intern(OwnQueries(role="query", leg=read, **common)),
-            leg=read,
+            queries=graph.intern(OwnQueries(role="query", subset=read, **common)),
+            subset=read,
             rules=self.rules(task),
             similarity=task.similarity or self.resolved.run.encode.similarity or "cos",
             tag=self.tag,
-            who=self.label,
+            system_label=self.label,
             notes=self.notes,
         )
 
@@ -280,7 +278,7 @@ class Wrapped(System):
         return self.inner.public_names
 
     @property
-    def post(self) -> Pretraining | None:
+    def post(self) -> PretrainingInputs | None:
         return self.inner.post
 
     @property
@@ -291,32 +289,6 @@ class Wrapped(System):
         return self.inner.rows()
 
 
-def labels(variants: Sequence[Variant], label: str | None) -> list[str]:
-    """Return the labels of methods with their settings.
-
-    A label given by the user names the only system, or follows each method's name where there are several. Without one,
-    settings that differ from their defaults are the name: `bm25@k1=1.2`, or `bm25@PRESET` for an unchanged preset. The
-    cells of a grid are called `ccp@table5=no-bn`, or `LABEL=no-bn`. Raises `UsageError` for a label that cannot stand
-    in a table, a path and a run file.
-    """
-    several = len({variant.method.name for variant in variants}) > 1
-    names = []
-    for variant in variants:
-        method, grid = variant.method, variant.grid
-        if label is None:
-            name = _default_label(variant)
-        else:
-            name = f"{method.name}@{label}" if several else label
-            name = f"{name}={grid.cell}" if grid else name
-            if not _LABEL.fullmatch(label) or not _LABEL.fullmatch(name):
-                raise UsageError(
-                    f"found --label {label!r}, expected up to 80 letters, digits and @ . _ + = , - without blanks, "
-                    "the first a letter or digit" + (f" (it makes {name})" if name != label else "")
-                )
-        names.append(name)
-    return names
-
-
 def distinct_label(label: str, graph: Graph, rival: Graph) -> str:
     """Return a label that says in what a system differs from another of that label, whatever section it is in."""
     unlike = graph_differences(graph, rival)
@@ -324,14 +296,18 @@ def distinct_label(label: str, graph: Graph, rival: Graph) -> str:
     return _fit(f"{label}@{','.join(values)}")
 
 
-def _default_label(variant: Variant) -> str:
-    """The method's name and what is not as by default; of a cell, its name and what was changed over it."""
+def default_label(variant: Variant) -> str:
+    """Return what a system is called where nobody says: its method, with the settings that are not as by default.
+
+    For instance `bm25@k1=1.2`, or `bm25@PRESET` for an unchanged preset. The cells of a grid are called
+    `ccp@table5=no-bn`, with what was changed over the cell.
+    """
     method, resolved, grid = variant.method, variant.resolved, variant.grid
-    setting_rows = describe(resolved.method, resolved.origins, "method.")
+    setting_rows = [row for row in resolved.method_rows() if row.effective]
 
     def assignment(row: SettingRow) -> str:
         value = public(str(row.value), variant.public_names).removeprefix(FOLDER_PREFIX)
-        return f"{row.key.removeprefix('method.')}={value}"
+        return f"{row.key.removeprefix('method.').removeprefix('train.')}={value}"
 
     if grid:  # also a value that is the default's, for the cell may have said another
         changed = [assignment(row) for row in setting_rows if not is_default_layer(row)]

@@ -24,8 +24,8 @@ from bench.core.errors import BenchError
 from bench.core.machine import cores, gpus, memory
 from bench.core.network import is_offline
 from bench.store.executors.side_by_side import Task, drive, step
-from bench.store.graph import Listener, Spared, make, nothing
-from bench.store.stage import Needs, Stage
+from bench.store.graph import Listener, Tolerates, fail_always, make
+from bench.store.stage import Resources, Stage
 from bench.store.store import Store
 
 _News = float | str | Mapping[str, Any]
@@ -38,7 +38,7 @@ _PATIENCE = 5.0  # seconds that a worker has to end
 class LocalExecutor:
     """One stage at a time in this process, each free to use all cores."""
 
-    def run(self, items: Sequence[Stage], store: Store, listener: Listener, spared: Spared = nothing) -> None:
+    def run(self, items: Sequence[Stage], store: Store, listener: Listener, tolerates: Tolerates = fail_always) -> None:
         """Make every stage in the order given; stop at the first failure, with all finished stages kept."""
         lost = set[str]()
         for item in items:
@@ -47,7 +47,7 @@ class LocalExecutor:
                     make(item, store, listener)
                     continue
             except Exception as error:
-                if not spared(item, error):
+                if not tolerates(item, error):
                     raise
             lost.add(item.key)
 
@@ -62,14 +62,14 @@ class WorkersExecutor:
 
     workers: int
 
-    def run(self, items: Sequence[Stage], store: Store, listener: Listener, spared: Spared = nothing) -> None:
+    def run(self, items: Sequence[Stage], store: Store, listener: Listener, tolerates: Tolerates = fail_always) -> None:
         """Make every stage as soon as its inputs are there; the first failure ends the run, finished stages are kept.
 
         Raises `BenchError` where a worker was killed, and what a stage raises.
         """
         machine = _Machine(self.workers, store, listener)
         try:
-            drive(items, listener, spared, machine.start)
+            drive(items, listener, tolerates, machine.start)
         except BrokenProcessPool as error:
             raise BenchError(
                 "a worker ended before its stage (was it killed, or is memory short?); finished stages are kept: "
@@ -89,7 +89,7 @@ class _Machine:
         self._events: SimpleQueue[tuple[str, _News]] = self._context.SimpleQueue()
         self._cores, self._memory = cores(), memory()
         self._gpus: list[str] | None = None  # asked for once a stage wants one
-        self._busy: dict[Task, tuple[Stage, Needs, tuple[str, ...]]] = {}
+        self._busy: dict[Task, tuple[Stage, Resources, tuple[str, ...]]] = {}
         self._pools: dict[tuple[str, ...], ProcessPoolExecutor] = {}
 
     def start(self, ready: Sequence[Stage]) -> Mapping[str, Task]:
@@ -98,11 +98,11 @@ class _Machine:
         self._report({job[0].key: job[0] for job in self._busy.values()})
         started = {}
         for number, item in enumerate(ready):
-            granted = self._grant(item.needs, len(ready) - number)
+            granted = self._grant(item.resources, len(ready) - number)
             if granted is not None:
-                needs, devices = granted
-                started[item.key] = task = self._submit(item, needs.cores, devices)
-                self._busy[task] = item, needs, devices
+                resources, devices = granted
+                started[item.key] = task = self._submit(item, resources.cores, devices)
+                self._busy[task] = item, resources, devices
         return started
 
     def end(self) -> None:
@@ -128,32 +128,32 @@ class _Machine:
             else:
                 self._listener.advanced(running[key], value)
 
-    def _grant(self, needs: Needs, waiting: int) -> tuple[Needs, tuple[str, ...]] | None:
+    def _grant(self, resources: Resources, waiting: int) -> tuple[Resources, tuple[str, ...]] | None:
         """Return what a stage gets, with its GPUs, or None where there is no room now."""
         occupied = [granted for _, granted, _ in self._busy.values()]
         free = self._cores - sum(granted.cores for granted in occupied)
         busy_gpus = {name for *_, names in self._busy.values() for name in names}
-        share = needs.cores or max(1, free // max(1, min(waiting, self._workers - len(occupied))))
-        fits = share <= free and needs.memory <= self._memory - sum(granted.memory for granted in occupied)
+        share = resources.cores or max(1, free // max(1, min(waiting, self._workers - len(occupied))))
+        fits = share <= free and resources.memory <= self._memory - sum(granted.memory for granted in occupied)
         if occupied and not (fits and len(occupied) < self._workers):
             return None
-        devices = self._devices(needs, busy_gpus)
-        return None if devices is None else (Needs(share, needs.memory), devices)
+        devices = self._devices(resources, busy_gpus)
+        return None if devices is None else (Resources(share, resources.memory), devices)
 
-    def _devices(self, needs: Needs, busy_gpus: set[str]) -> tuple[str, ...] | None:
+    def _devices(self, resources: Resources, busy_gpus: set[str]) -> tuple[str, ...] | None:
         """Choose GPUs that nobody has; None where too few are free."""
-        if needs.device == "cpu":
+        if resources.device == "cpu":
             return ()
-        if needs.device != "cuda":  # one that the user has named
-            return None if busy_gpus else (needs.device,)
+        if resources.device != "cuda":  # one that the user has named
+            return None if busy_gpus else (resources.device,)
         self._gpus = gpus() if self._gpus is None else self._gpus
         free = [name for name in self._gpus if name not in busy_gpus]
-        return tuple(free[: needs.gpus]) if len(free) >= needs.gpus else None
+        return tuple(free[: resources.gpus]) if len(free) >= resources.gpus else None
 
     def _submit(self, item: Stage, threads: int, devices: tuple[str, ...]) -> Task:
         """Hand a stage to a worker: those with GPUs keep to them, the others take any stage."""
         if devices not in self._pools:
-            visible = ",".join(devices) if item.needs.device == "cuda" else None
+            visible = ",".join(devices) if item.resources.device == "cuda" else None
             count = 1 if devices else self._workers
             self._pools[devices] = ProcessPoolExecutor(count, self._context, _begin, (self._events, visible))
         packed, root = cloudpickle.dumps(item), self._store.root.resolve()

@@ -5,15 +5,17 @@ Every worker needs the same packages, the same input files under the same paths,
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, chdir, nullcontext, suppress
 from functools import partial
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from bench.core.children import trusts_working_folder
 from bench.core.errors import UsageError
 from bench.core.network import is_offline
 from bench.store.executors.side_by_side import Task, drive, step
-from bench.store.graph import Listener, Spared, nothing
+from bench.store.graph import Listener, Tolerates, fail_always
 from bench.store.stage import Stage
 from bench.store.store import Store
 
@@ -26,7 +28,7 @@ class RayExecutor:
     Joins the cluster that `RAY_ADDRESS` names, else starts Ray on this machine for the time of the run.
     """
 
-    def run(self, items: Sequence[Stage], store: Store, listener: Listener, spared: Spared = nothing) -> None:
+    def run(self, items: Sequence[Stage], store: Store, listener: Listener, tolerates: Tolerates = fail_always) -> None:
         """Make every stage as soon as its inputs are there; the first failure ends the run, finished stages are kept.
 
         Raises `UsageError` if Ray is not installed, or no node has what a stage needs.
@@ -40,17 +42,36 @@ class RayExecutor:
         except ImportError:
             raise UsageError("--executor ray needs Ray; type pip install 'retrieval-bench[ray]'") from None
         with ExitStack() as stack:
-            if not ray.is_initialized() and address:
-                ray.init(address=address, log_to_driver=False)
-                stack.callback(ray.shutdown)
-            elif not ray.is_initialized():  # Ray opens its folder to everybody, so it lies in one of the user's alone
+            if not ray.is_initialized():  # Ray opens its folder to everybody, so it lies in one of the user's alone
                 folder = stack.enter_context(TemporaryDirectory(prefix="bench-ray-", ignore_cleanup_errors=True))
-                ray.init(include_dashboard=False, log_to_driver=False, _temp_dir=f"{folder}/ray")
+                here: dict[str, Any] = {"include_dashboard": False, "_temp_dir": f"{folder}/ray"}
+                with _empty_folder(folder):
+                    ray.init(**({"address": address} if address else here), log_to_driver=False)
                 stack.callback(ray.shutdown)
-            drive(items, listener, spared, partial(_start, ray, Store(store.root.resolve()), is_offline()))
+            common = Path.cwd(), Store(store.root.resolve()), is_offline()
+            drive(items, listener, tolerates, partial(_start, ray, common))
 
 
-def _start(ray: Any, store: Store, alone: bool, ready: Sequence[Stage]) -> Mapping[str, Task]:
+def _empty_folder(folder: str) -> AbstractContextManager[None]:
+    """Be in an empty folder while Ray starts, unless this process imports from the working folder.
+
+    Ray puts the folder in which it is started before all others from which its workers import.
+    """
+    if trusts_working_folder():
+        return nullcontext()
+    empty = Path(folder, "empty")
+    empty.mkdir()
+    return chdir(empty)
+
+
+def _work(place: Path, store: Store, alone: bool, item: Stage) -> tuple[str, float]:
+    """Make a stage in a worker, in the working folder of the command where the node has it."""
+    with suppress(OSError):
+        os.chdir(place)
+    return step(item, store, alone)
+
+
+def _start(ray: Any, common: tuple[Path, Store, bool], ready: Sequence[Stage]) -> Mapping[str, Task]:
     """Hand Ray all stages that are ready, with what they need; it waits for room, and tries again where a node is lost.
 
     Raises `UsageError` for a device of one machine by its number, and where no node has what a stage needs.
@@ -59,16 +80,16 @@ def _start(ray: Any, store: Store, alone: bool, ready: Sequence[Stage]) -> Mappi
     tasks: dict[str, Task] = {}
     gpus = sorted(node.get("GPU", 0) for node in nodes)
     for item in ready:
-        needs = item.needs
-        if ":" in needs.device or all(node.get("GPU", 0) < needs.gpus for node in nodes):
+        resources = item.resources
+        if ":" in resources.device or all(node.get("GPU", 0) < resources.gpus for node in nodes):
             raise UsageError(
                 where=f"{item.name} of {item.title}",
-                found=f"device {needs.device}, where the nodes have {gpus} GPUs",
-                expected=f"--device cuda, and a node with {needs.gpus or 1}",
+                found=f"device {resources.device}, where the nodes have {gpus} GPUs",
+                expected=f"--device cuda, and a node with {resources.gpus or 1}",
             )
-        fits = [node for node in nodes if node.get("GPU", 0) >= needs.gpus]
-        cores = min(needs.cores or 1, max(node.get("CPU", 0) for node in fits))
-        memory = min(needs.memory * (1 << 30), max(node.get("memory", 0) for node in fits))
-        task = ray.remote(max_retries=_RETRIES, num_cpus=cores, num_gpus=needs.gpus, memory=memory)(step)
-        tasks[item.key] = task.remote(item, store, alone).future()
+        fits = [node for node in nodes if node.get("GPU", 0) >= resources.gpus]
+        cores = min(resources.cores or 1, max(node.get("CPU", 0) for node in fits))
+        memory = min(resources.memory * (1 << 30), max(node.get("memory", 0) for node in fits))
+        task = ray.remote(max_retries=_RETRIES, num_cpus=cores, num_gpus=resources.gpus, memory=memory)(_work)
+        tasks[item.key] = task.remote(*common, item).future()
     return tasks

@@ -7,7 +7,7 @@ from graphlib import TopologicalSorter
 from bench.core.errors import BenchError
 from bench.core.network import offline
 from bench.core.workspace import Advance, Log, noop
-from bench.store.graph import Listener, Spared
+from bench.store.graph import Listener, Tolerates
 from bench.store.stage import Stage
 from bench.store.store import Store
 
@@ -19,7 +19,7 @@ Start = Callable[[Sequence[Stage]], Mapping[str, Task]]
 _POLL = 0.05  # seconds between two looks at progress
 
 
-def drive(items: Sequence[Stage], listener: Listener, spared: Spared, start: Start) -> None:
+def drive(items: Sequence[Stage], listener: Listener, tolerates: Tolerates, start: Start) -> None:
     """Start every stage as soon as its inputs are there, and report it.
 
     `start` is asked again and again, also where nothing is ready. Raises what a stage raises, unless it is spared.
@@ -46,7 +46,7 @@ def drive(items: Sequence[Stage], listener: Listener, spared: Spared, start: Sta
                 cause = getattr(error, "cause", None)  # of an error of Ray's
                 failure = cause if isinstance(cause, BenchError) else error
                 listener.finished(item, "failed", 0.0, failure)
-                if not spared(item, failure):
+                if not tolerates(item, failure):
                     raise failure from failure.__cause__
                 continue  # what rests on it is never ready
             listener.finished(item, state, seconds)

@@ -22,8 +22,8 @@ from bench.core.caches import cache_folder, private_cache_folder
 from bench.core.errors import BenchError, UsageError
 from bench.core.network import is_offline
 from bench.store.executors.side_by_side import Task, drive, step
-from bench.store.graph import Listener, Spared, nothing
-from bench.store.stage import Needs, Stage
+from bench.store.graph import Listener, Tolerates, fail_always
+from bench.store.stage import Resources, Stage
 from bench.store.store import Store
 
 _CLUSTER = "BENCH_SLURM"
@@ -39,7 +39,7 @@ _TAIL = 15  # lines of a lost job's output that are shown
 class SlurmExecutor:
     """A job a stage, on the nodes of a SLURM cluster; the locks of the store keep two from doing the same work."""
 
-    def run(self, items: Sequence[Stage], store: Store, listener: Listener, spared: Spared = nothing) -> None:
+    def run(self, items: Sequence[Stage], store: Store, listener: Listener, tolerates: Tolerates = fail_always) -> None:
         """Make every stage as soon as its inputs are there; the first failure ends the run, finished stages are kept.
 
         Raises `UsageError` where submitit, SLURM or a private folder is lacking, or SLURM refuses a job.
@@ -55,7 +55,7 @@ class SlurmExecutor:
         with TemporaryDirectory(prefix="jobs-", dir=home, ignore_cleanup_errors=True) as folder:
             jobs = _Jobs(Path(folder), store.root.resolve())
             try:
-                drive(items, listener, spared, jobs.start)
+                drive(items, listener, tolerates, jobs.start)
             finally:
                 jobs.end()
 
@@ -102,14 +102,14 @@ class _Jobs:
             for ended in [task for task, job in self._running.items() if job.done()]:
                 self._finish(ended, self._running.pop(ended))
             self._looked = time.monotonic()
-        by_needs: dict[Needs, list[Stage]] = {}
+        by_resources: dict[Resources, list[Stage]] = {}
         for item in ready:
-            by_needs.setdefault(item.needs, []).append(item)
+            by_resources.setdefault(item.resources, []).append(item)
         tasks: dict[str, Task] = {}
-        for needs, items in by_needs.items():
+        for resources, items in by_resources.items():
             for first in range(0, len(items), _ARRAY):
                 array = items[first : first + _ARRAY]
-                for item, job in zip(array, self._submitted(needs, array), strict=True):
+                for item, job in zip(array, self._submitted(resources, array), strict=True):
                     task: Task = Future()
                     tasks[item.key], self._running[task] = task, job
         return tasks
@@ -119,19 +119,19 @@ class _Jobs:
         for job in self._running.values():
             job.cancel(check=False)
 
-    def _submitted(self, needs: Needs, items: Sequence[Stage]) -> Sequence[Any]:
+    def _submitted(self, resources: Resources, items: Sequence[Stage]) -> Sequence[Any]:
         """Hand over an array of jobs that need the same. Raises `UsageError` for what no cluster can give."""
         title = f"{items[0].name} of {items[0].title}"
-        if ":" in needs.device:
-            raise UsageError(where=title, found=f"device {needs.device}", expected="--device cuda, for any GPU")
+        if ":" in resources.device:
+            raise UsageError(where=title, found=f"device {resources.device}", expected="--device cuda, for any GPU")
         try:
             queue = self._submitit.AutoExecutor(self._folder, cluster=self._cluster, slurm_max_num_timeout=_REQUEUES)
             queue.update_parameters(
                 name="bench",
                 timeout_min=_MINUTES,
-                cpus_per_task=needs.cores or 1,
-                mem_gb=_ROOM * needs.memory,
-                gpus_per_node=needs.gpus or None,
+                cpus_per_task=resources.cores or 1,
+                mem_gb=_ROOM * resources.memory,
+                gpus_per_node=resources.gpus or None,
             )
             jobs: Sequence[Any] = queue.submit_array([_StageJob(item, self._root, is_offline()) for item in items])
         except (RuntimeError, ValueError) as error:  # no SLURM, or it refuses

@@ -116,7 +116,7 @@ def _checks_and_subject(method: Method) -> tuple[tuple[Check, ...], type[Any]]:
 
     if method.encoder is not None:
         return (*LIGHT, *encoding.ENCODER_CHECKS), encoding.EncoderSubject
-    if method.contract is None:
+    if method.encoder_config is None:
         return (*LIGHT, *retrieval.CHECKS), retrieval.RetrieverSubject
     checks = (*LIGHT, *(training.CHECKS if method.trainer is not None else ()), *encoding.CHECKS)
     if method.searches_vectors:
@@ -147,7 +147,7 @@ def _subject(
         owned = plugins.suites[key]
         return SuiteSubject(owned.value, owned.module, folder, plugins.measures_by_name, data)
     method = plugins.method(name)
-    learns = (learn_tokens,) if learn_tokens and method.contract is not None else ()
+    learns = (learn_tokens,) if learn_tokens and method.encoder_config is not None else ()
     subject = _checks_and_subject(method)[1](method, plugins.methods[key].module, folder, sets, *learns)
     assert subject.resolved  # noqa: S101 (settings that do not hold are reported now, not by every check)
     return subject

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from bench.core.contract import Encoder, Role
+from bench.core.children import run_python
+from bench.core.encoder_config import Encoder, Role
 from bench.studies.conformance import world
 from bench.studies.conformance.kit import BrokenPromiseError, expect, promise
 from bench.studies.conformance.light import MethodSubject
@@ -31,12 +29,12 @@ _FRESH = """
 import json, sys
 from pathlib import Path
 import numpy as np
-from bench.core.contract import Contract
+from bench.core.encoder_config import EncoderConfig
 from bench.retrieval.encoder import load
 from bench.types import Item
 given = json.load(sys.stdin)
 for role, folder in given["folders"].items():
-    encoder = load(Path(folder), "cpu", 1, Contract(**given["contract"]))
+    encoder = load(Path(folder), "cpu", 1, EncoderConfig(**given["encoder_config"]))
     np.save(given["out"] + role, encoder.encode([Item(*row) for row in given["items"]], role), allow_pickle=False)
 """
 
@@ -84,7 +82,9 @@ def shapes(subject: DenseSubject | EncoderSubject) -> None:
         expect(float(vectors.std(0).max()) > 0, f"all texts have the same vector as {role}")
         if subject.normalised:
             lengths = np.linalg.norm(vectors, axis=1)
-            expect(bool(np.abs(lengths - 1).max() < NEAR), "the contract scales vectors to length 1, these are not")
+            expect(
+                bool(np.abs(lengths - 1).max() < NEAR), "the encoder config scales vectors to length 1, these are not"
+            )
         widths.add(vectors.shape[1])
     expect(len(widths) == 1, f"queries and passages have the widths {sorted(widths)}, expected one")
 
@@ -137,15 +137,15 @@ def company(subject: DenseSubject | EncoderSubject) -> None:
         )
 
 
-@promise("length-kept", "no token beyond the contract's length is read", "truncate as the contract says")
+@promise("length-kept", "no token beyond the encoder config's length is read", "truncate as the encoder config says")
 def lengths(subject: DenseSubject) -> None:
-    """Encode two texts that are the same as far as the contract reads, and two that are not."""
-    contract = subject.contract
-    for role, most in zip(ROLES, (contract.query_length, contract.passage_length), strict=True):
+    """Encode two texts that are the same as far as the encoder config reads, and two that are not."""
+    encoder_config = subject.encoder_config
+    for role, most in zip(ROLES, (encoder_config.query_length, encoder_config.passage_length), strict=True):
         encoder = subject.encoder(role)
         long = "fox " * (2 * most)
         truncated, longer = encoder.encode([Item("a", long), Item("b", long + "and a hen")], role)
-        expect(_near(truncated, longer), f"a {role} is read beyond the {most} tokens of the contract")
+        expect(_near(truncated, longer), f"a {role} is read beyond the {most} tokens of the encoder config")
 
 
 @promise(
@@ -162,15 +162,9 @@ def fresh_process(subject: DenseSubject) -> None:
     out = f"{subject.folder}/fresh-"
     folders: Any = {role: str(folder) for role, folder in subject.subjects.items()}
     rows: Sequence[Any] = [list(asdict(item).values()) for item in items]
-    arguments = {"folders": folders, "contract": subject.contract.dump(), "items": rows, "out": out}
-    process = subprocess.run(  # noqa: S603 (our own interpreter and code)
-        [sys.executable, "-c", _FRESH],
-        input=json.dumps(arguments),
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
+    arguments = {"folders": folders, "encoder_config": subject.encoder_config.dump(), "items": rows, "out": out}
+    process = run_python(
+        "-c", _FRESH, stdin=json.dumps(arguments), environment={"CUDA_VISIBLE_DEVICES": ""}, timeout=300
     )
     last = (process.stderr.strip() or "?").splitlines()[-1]
     expect(process.returncode == 0, f"the encoder does not load in a fresh process: {last}")
@@ -196,21 +190,21 @@ def leaves_all_alone(subject: DenseSubject | EncoderSubject) -> None:
 
 
 @promise(
-    "contract-kept",
-    "the contract in the encoder's folder is the one that the method promises",
-    "save by TrainableEncoder.save, or copy contract.json from the start",
+    "encoder-config-kept",
+    "the encoder config in the encoder's folder is the one that the method promises",
+    "save by TrainableEncoder.save, or copy encoder_config.json from the start",
 )
-def contract_fits(subject: DenseSubject) -> None:
-    """Compare the contract that was exported with the one that is promised before training."""
-    from bench.core.contract import Contract
+def encoder_config_fits(subject: DenseSubject) -> None:
+    """Compare the encoder config that was exported with the one that is promised before training."""
+    from bench.core.encoder_config import EncoderConfig
 
-    promised = subject.contract
+    promised = subject.encoder_config
     for role, folder in subject.subjects.items():
-        exported = replace(Contract.load(folder), dtype=promised.dtype)
-        expect(exported == promised, f"the {role} encoder's contract is {exported}, the method promises {promised}")
+        exported = replace(EncoderConfig.load(folder), dtype=promised.dtype)
+        expect(exported == promised, f"the {role} encoder's config is {exported}, the method promises {promised}")
 
 
-CHECKS = (contract_fits, shapes, odd_texts, company, lengths, fresh_process, leaves_all_alone)
+CHECKS = (encoder_config_fits, shapes, odd_texts, company, lengths, fresh_process, leaves_all_alone)
 
 ENCODER_CHECKS = (shapes, odd_texts, company, leaves_all_alone)
-"""Those of an encoder that a method brings, which reads by no contract and lies in no folder."""
+"""Those of an encoder that a method brings, which reads by no encoder config and lies in no folder."""

@@ -19,11 +19,15 @@ _PYTEST = (
     *("--capture=no", "--assert=plain", "--noconftest", "--import-mode=importlib", "-c", os.devnull),
     *(
         part
-        for name in ("terminal", "cacheprovider", "warnings", "logging", "faulthandler")
+        for name in ("terminal", "cacheprovider", "warnings", "logging", "faulthandler", "unraisableexception")
         for part in ("-p", f"no:{name}")
     ),
 )
-"""Options under which no setting of the user's reaches the trials, and nothing is printed or written."""
+"""Options under which no setting of the user's reaches the trials, and nothing is printed or written.
+
+Without `unraisableexception`, which collects garbage twice for each trial and would report nothing where warnings are
+off.
+"""
 
 
 class BrokenPromiseError(BenchError):
@@ -121,10 +125,10 @@ class _PromiseCollector:
     def pytest_runtest_logreport(self, report: "pytest.TestReport") -> None:
         if report.when != "call":
             return
-        facts: dict[str, Any] = dict(report.user_properties)
-        check, state = self.checks[facts["check"]], _STATES[report.outcome]
-        reason = facts.get("reason", report.longreprtext)
-        verdict = Verdict(check, state, reason, report.duration, facts.get("remedy", check.remedy))
+        metadata: dict[str, Any] = dict(report.user_properties)
+        check, state = self.checks[metadata["check"]], _STATES[report.outcome]
+        reason = metadata.get("reason", report.longreprtext)
+        verdict = Verdict(check, state, reason, report.duration, metadata.get("remedy", check.remedy))
         self.verdicts.append(verdict)
         if self.report:
             self.report(verdict)

@@ -1,8 +1,6 @@
 """What every plugin promises before it does any work: a light import and clear settings."""
 
 import json
-import subprocess
-import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any
 from bench.config.fields import LayerValue, build, flat, leaves_of
 from bench.config.layers import dump
 from bench.config.profiles import profile
+from bench.core.children import run_python
 from bench.core.errors import ConfigError
 from bench.core.messages import shown
 from bench.pipeline.settings import Settings, resolve
@@ -59,9 +58,7 @@ class MethodSubject:
 def light_import(subject: Any) -> None:
     """Import the plugin in a fresh interpreter and look what came along."""
     code = _LIGHT.format(module=subject.module, heavy=HEAVY)
-    process = subprocess.run(  # noqa: S603 (our own interpreter and code)
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
-    )
+    process = run_python("-c", code, timeout=120)
     expect(
         process.returncode == 0,
         f"importing {subject.module} failed: {(process.stderr.strip() or '?').splitlines()[-1]}",
@@ -110,23 +107,14 @@ def unknown_key(subject: MethodSubject) -> None:
 def bad_values(subject: MethodSubject) -> None:
     """Give every setting values that it cannot take; one of them at least must be refused, in full."""
     for key in leaves_of(subject.method.config):
-        refusals = [sentence for value in _NONSENSE if (sentence := _refusal(subject.method, key, value))]
-        expect(bool(refusals), f"method.{key} takes anything, expected limits or a type")
-
-
-def _refusal(method: Method, key: str, value: Any) -> str:
-    """Return the refusal of a value, which names key, value and what is allowed; empty where the value is taken."""
-    _, faults = build(method.config, [LayerValue(f"method.{key}", value, "the kit")], "method.")
-    if not faults:
-        return ""
-    message = "; ".join(faults)
-    for aspect, part in (
-        ("the setting", f"method.{key}"),
-        ("the value", shown(value)),
-        ("what is allowed", "expected"),
-    ):
-        expect(part in message, f"method.{key}={shown(value)} is refused without naming {aspect}: {message}")
-    return message
+        refused = False
+        for value in _NONSENSE:
+            _, faults = build(subject.method.config, [LayerValue(f"method.{key}", value, "the kit")], "method.")
+            message, refused = "; ".join(faults), refused or bool(faults)
+            parts = {"the setting": f"method.{key}", "the value": shown(value), "what is allowed": "expected"}
+            for aspect, part in parts.items() if faults else ():
+                expect(part in message, f"method.{key}={shown(value)} is refused without naming {aspect}: {message}")
+        expect(refused, f"method.{key} takes anything, expected limits or a type")
 
 
 CHECKS = (light_import, round_trip, unknown_key, bad_values)

@@ -62,7 +62,7 @@ def described(subject: SuiteSubject) -> None:
         expect(len(set(names)) == len(names), f"a task of {data} data occurs twice")
 
 
-@promise("loads-mini-data", "every task loads, with its own id and its legs", "look at Suite.load")
+@promise("loads-mini-data", "every task loads, with its own id and its subsets", "look at Suite.load")
 def loads(subject: SuiteSubject) -> str:
     """Load every task and look at its frame; return which tasks no check has seen."""
     mini = subject.request.data == "mini"
@@ -71,8 +71,8 @@ def loads(subject: SuiteSubject) -> str:
         rule = "that begins with mini" if mini else "without mini before it"
         expect(task.id.startswith("mini") == mini, f"task {task.id}: expected an id {rule}")
         expect(task.tie in get_args(Tie) and task.depth >= 1, f"{task.id}: found tie {task.tie}, depth {task.depth}")
-        legs = [leg.name for leg in task.legs]
-        expect(bool(legs) and len(set(legs)) == len(legs), f"{task.id}: found the legs {legs}")
+        subsets = [subset.name for subset in task.subsets]
+        expect(bool(subsets) and len(set(subsets)) == len(subsets), f"{task.id}: found the subsets {subsets}")
     return f"not checked, for their files are not here: {', '.join(subject.absent)}" if subject.absent else ""
 
 
@@ -123,31 +123,31 @@ def data(subject: SuiteSubject) -> None:
     """Read corpora, queries and judgements as a run does: ids are unique, judged ids exist, counts hold."""
     from bench.pipeline.stages.read import Read
     from bench.pipeline.stages.validate import Validate
-    from bench.store.inputs import Inputs
+    from bench.store.input_hashes import InputHashes
     from bench.store.store import Store
 
-    inputs, checked = Inputs(Store(subject.folder / "store")), dict[str, Path]()
+    inputs, checked = InputHashes(Store(subject.folder / "store")), dict[str, Path]()
     for number, task in enumerate(subject.tasks):
-        for leg in task.legs:
-            corpus = Validate.corpus_of(leg.corpus, inputs, {})
-            if leg.corpus.id not in checked:
+        for subset in task.subsets:
+            corpus = Validate.corpus_of(subset.corpus, inputs, {})
+            if subset.corpus.id not in checked:
                 work = _workspace(subject.folder / f"corpus-{len(checked)}")
                 corpus.run(work, {})
-                checked[leg.corpus.id] = work.out
-            reading = Read.leg_of(leg, task.id, corpus, "refuse", inputs, {})
-            work = _workspace(subject.folder / f"leg-{number}-{leg.name}")
-            facts = reading.run(work, {"corpus": checked[leg.corpus.id]})
-            expect(bool(facts["queries"]), f"{task.id} {leg.name}: no query is judged")
-            grades: Any = facts["grades"]
-            relevant = leg.qrels is None or any(int(grade) > 0 for grade in grades)
-            expect(relevant, f"{task.id} {leg.name}: no document is relevant")
+                checked[subset.corpus.id] = work.out
+            reading = Read.subset_of(subset, task.id, corpus, "refuse", inputs, {})
+            work = _workspace(subject.folder / f"subset-{number}-{subset.name}")
+            metadata = reading.run(work, {"corpus": checked[subset.corpus.id]})
+            expect(bool(metadata["queries"]), f"{task.id} {subset.name}: no query is judged")
+            grades: Any = metadata["grades"]
+            relevant = subset.qrels is None or any(int(grade) > 0 for grade in grades)
+            expect(relevant, f"{task.id} {subset.name}: no document is relevant")
 
 
 @promise("reads-twice-alike", "reading a source again gives the same records", "keep no state between readings")
 def repeats(subject: SuiteSubject) -> None:
     """Read the first task twice: a source gives the same records in the same order whenever it is opened."""
-    for leg in subject.tasks[0].legs:
-        for source in leg.sources:
+    for subset in subject.tasks[0].subsets:
+        for source in subset.sources:
             expect(list(source.read()) == list(source.read()), f"{source.name}: a second reading gives other records")
 
 
@@ -159,7 +159,10 @@ def repeats(subject: SuiteSubject) -> None:
 def names_files(subject: SuiteSubject) -> None:
     """Read every source and listen for files: keys hold the hashes of those that it names, and of no others."""
     sources = {
-        (source.reader, source.files): source for task in subject.tasks for leg in task.legs for source in leg.sources
+        (source.reader, source.files): source
+        for task in subject.tasks
+        for subset in task.subsets
+        for source in subset.sources
     }
     for source in sources.values():
         with reads(source.files) as opened:

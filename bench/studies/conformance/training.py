@@ -15,7 +15,7 @@ GAIN = 0.1
 @promise(
     "short-training-ends",
     "a training of a few steps ends, its losses are finite, and it writes encoder and log",
-    "write work.out/encoder (with its contract) and work.out/log.jsonl, as bench.training.loop.fit does",
+    "write work.out/encoder (with its encoder config) and work.out/log.jsonl, as bench.training.loop.fit does",
 )
 def ends(subject: DenseSubject) -> None:
     """Train for a few steps; the stage has looked at the files, here are the numbers."""
@@ -39,18 +39,15 @@ def gradients(subject: DenseSubject) -> None:
     """Watch the optimisers for a few steps."""
     trained = subject.audited()
     expect(bool(trained.audit), "no optimiser of torch made a step")
-    layer = subject.contract.layer
-    deaf = [name for name, reached in trained.audit.items() if not reached and not _above(name, layer)]
+    layer, deaf = subject.encoder_config.layer, []
+    for name, reached in trained.audit.items():
+        numbers = [int(part) for part in name.split(".") if part.isdigit()]
+        above = layer >= 0 and bool(numbers) and numbers[0] >= layer  # it belongs to a block above the one that is read
+        deaf += [name] if not (reached or above) else []
     more = f" and {len(deaf) - 3} more" if len(deaf) > 3 else ""
     expect(not deaf, f"no gradient reached {', '.join(deaf[:3])}{more} of {len(trained.audit)} parameters")
     before, after = subject.start / "model.safetensors", trained.out / ENCODER / "model.safetensors"
     expect(before.read_bytes() != after.read_bytes(), "the encoder's weights are those of its start")
-
-
-def _above(name: str, layer: int) -> bool:
-    """Return whether a weight belongs to a block above the one that is read."""
-    numbers = [int(part) for part in name.split(".") if part.isdigit()]
-    return layer >= 0 and bool(numbers) and numbers[0] >= layer
 
 
 @promise(
@@ -139,15 +136,15 @@ def share_below(subject: DenseSubject, queries: Path, passages: Path) -> float:
     """Return the mean share of wrong passages below a question's own, by the encoders of two folders."""
     from bench.retrieval.encoder import load, unit
 
-    contract = subject.contract
-    ask, hold = (load(folder, "cpu", 1, contract) for folder in (queries, passages))
+    encoder_config = subject.encoder_config
+    ask, hold = (load(folder, "cpu", 1, encoder_config) for folder in (queries, passages))
     shares = []
     for language in world.LANGUAGES:
         questions, answers = world.questions(language)
         query_vectors, passage_vectors = ask.encode(questions, "query"), hold.encode(answers, "passage")
         scores = (
             unit(query_vectors) @ unit(passage_vectors).T
-            if contract.similarity == "cos"
+            if encoder_config.similarity == "cos"
             else query_vectors @ passage_vectors.T
         )
         below = scores < scores.diagonal()[:, None]

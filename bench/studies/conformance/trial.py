@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.core.contract import Contract, Encoder, Role, TrainingJob
+from bench.core.encoder_config import Encoder, EncoderConfig, Role, TrainingJob
 from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.pipeline.settings import PrepareConfig
 from bench.studies.conformance import world
@@ -45,7 +45,7 @@ class TrialTraining:
     """What a training left."""
 
     out: Path
-    facts: Mapping[str, Json]
+    metadata: Mapping[str, Json]
     changed: tuple[str, ...] = ()  # global state that was another afterwards
     written: tuple[str, ...] = ()  # files that it wrote elsewhere
     # name of a parameter that an optimiser was given → whether a gradient ever reached it
@@ -71,25 +71,25 @@ class DenseSubject(MethodSubject):
     learn_tokens: int = LEARN_TOKENS
 
     @cached_property
-    def contract(self) -> Contract:
+    def encoder_config(self) -> EncoderConfig:
         """How its encoder reads texts; raises what the method raises."""
-        expect(self.method.contract is not None, "the method has no contract")
-        assert self.method.contract is not None  # noqa: S101 (said above; for the type checker)
+        expect(self.method.encoder_config is not None, "the method has no encoder config")
+        assert self.method.encoder_config is not None  # noqa: S101 (said above; for the type checker)
         config = self.config
         if self.method.trainer is None and getattr(config, "model", None) == "":  # it wants a model, and gets ours
-            config = config.model_copy(update={"model": str(self._start("backbone", Contract()))})
-        return self.method.contract(config)
+            config = config.model_copy(update={"model": str(self._start("backbone", EncoderConfig()))})
+        return self.method.encoder_config(config)
 
     @property
     def normalised(self) -> bool:
         """Whether vectors have length 1."""
-        return self.contract.normalise
+        return self.encoder_config.normalise
 
     def encoder(self, role: Role, batch_tokens: int | None = None) -> Encoder:
         """Load the encoder of a role."""
         from bench.retrieval.encoder import load
 
-        return load(self.subjects[role], "cpu", 1, self.contract, batch_tokens)
+        return load(self.subjects[role], "cpu", 1, self.encoder_config, batch_tokens)
 
     def encode(self, items: Sequence[Item], role: Role) -> npt.NDArray[np.float32]:
         """Encode as a retriever of the method does that gets the trained encoder."""
@@ -102,19 +102,21 @@ class DenseSubject(MethodSubject):
 
         settings = self.resolved.run.prepare.model_copy(update={"vocabulary": _VOCABULARY, "max_documents": None})
         assert isinstance(settings, PrepareConfig)  # noqa: S101 (for the type checker)
-        stage = prepare.Prepare(backbone=None, corpus=None, settings=settings, documents=world.corpus(), of="planted")
+        stage = prepare.Prepare(
+            backbone=None, corpus=None, settings=settings, documents=world.corpus(), corpus_name="planted"
+        )
         return self._build("shards", lambda work: stage.run(work, {}))
 
     @cached_property
     def start(self) -> Path:
-        """The encoder before training, with the method's contract."""
-        return self._start("start", self.contract)
+        """The encoder before training, with the method's encoder config."""
+        return self._start("start", self.encoder_config)
 
-    def _start(self, name: str, contract: Contract) -> Path:
+    def _start(self, name: str, encoder_config: EncoderConfig) -> Path:
         from bench.pipeline.stages import init
 
         tokens = self.shards / "tokenizer"
-        return self._build(name, lambda work: init.run(work, BACKBONE, tokens, contract, 0))
+        return self._build(name, lambda work: init.run(work, BACKBONE, tokens, encoder_config, 0))
 
     def _build(self, name: str, make: Any) -> Path:
         out = self.folder / name
@@ -125,9 +127,9 @@ class DenseSubject(MethodSubject):
     @cached_property
     def first_step(self) -> int:
         """Tokens of the first step: a budget of one token ends with the step that spends it."""
-        tokens = self.one_step.facts.get("tokens")
+        tokens = self.one_step.metadata.get("tokens")
         if not isinstance(tokens, int) or tokens < 1:
-            raise BrokenPromiseError(f"the trainer's facts hold tokens={tokens!r}, expected how many tokens it saw")
+            raise BrokenPromiseError(f"the trainer's metadata holds tokens={tokens!r}, expected how many tokens it saw")
         return tokens
 
     @cached_property
@@ -175,9 +177,9 @@ class DenseSubject(MethodSubject):
         job = TrainingJob(tokens=tokens, seed=seed, device="cpu", threads=1)
         before = global_state(torch_too=True) if watched else {}
         with writes([folder] if watched else [Path("/")]) as written:
-            facts = train.run(work, trainer, start, shards, job)
+            metadata = train.run(work, trainer, start, shards, job)
         after = global_state(torch_too=True) if watched else {}
-        return TrialTraining(work.out, facts, tuple(changes(before, after)), tuple(written))
+        return TrialTraining(work.out, metadata, tuple(changes(before, after)), tuple(written))
 
     def killed(self) -> TrialTraining:
         """Train as `short` does, killed after every step and begun again each time."""

@@ -5,7 +5,7 @@ import random
 import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,23 +28,21 @@ def global_state(torch_too: bool) -> dict[str, Any]:
         "numpy's random generator": (str(kind), tuple(np.asarray(keys).tolist()), *counters),
         "numpy's error handling": np.geterr(),
     }
-    return {**state, **(_torch_state() if torch_too else {})}
+    if torch_too:
+        import torch
 
-
-def _torch_state() -> dict[str, Any]:
-    import torch
-
-    return {
-        "torch's default dtype": torch.get_default_dtype(),
-        "torch's threads": torch.get_num_threads(),
-        "torch's gradient mode": torch.is_grad_enabled(),
-        "torch's inference mode": torch.is_inference_mode_enabled(),
-        "torch's deterministic algorithms": torch.are_deterministic_algorithms_enabled(),
-        "torch's anomaly detection": torch.is_anomaly_enabled(),
-        "torch's matmul precision": torch.get_float32_matmul_precision(),
-        "torch's random generator": torch.get_rng_state().numpy().tobytes(),
-        "CUDA (was touched)": torch.cuda.is_initialized(),
-    }
+        state |= {
+            "torch's default dtype": torch.get_default_dtype(),
+            "torch's threads": torch.get_num_threads(),
+            "torch's gradient mode": torch.is_grad_enabled(),
+            "torch's inference mode": torch.is_inference_mode_enabled(),
+            "torch's deterministic algorithms": torch.are_deterministic_algorithms_enabled(),
+            "torch's anomaly detection": torch.is_anomaly_enabled(),
+            "torch's matmul precision": torch.get_float32_matmul_precision(),
+            "torch's random generator": torch.get_rng_state().numpy().tobytes(),
+            "CUDA (was touched)": torch.cuda.is_initialized(),
+        }
+    return state
 
 
 def changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
@@ -106,22 +104,18 @@ def _opened(descriptor: Any) -> str:
 _HOOK = _AuditHook()
 
 
-@contextmanager
-def writes(inside: Sequence[Path]) -> Iterator[dict[str, None]]:
+def writes(inside: Sequence[Path]) -> AbstractContextManager[dict[str, None]]:
     """Collect the paths outside some folders that Python code writes, moves or removes, but for `__pycache__`."""
-    with _watched(inside, reading=False) as paths:
-        yield paths
+    return _watched(inside, reading=False)
 
 
-@contextmanager
-def reads(allowed: Sequence[Path]) -> Iterator[dict[str, None]]:
+def reads(allowed: Sequence[Path]) -> AbstractContextManager[dict[str, None]]:
     """Collect the files that Python code opens for reading, but for those named and those of installed software."""
     installed = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     modules = [module for name, module in sys.modules.items() if "." not in name]
     tops = [module for module in modules if isinstance(getattr(module, "__path__", None), list)]
     packages = [Path(place) for top in tops for place in top.__path__]
-    with _watched([*allowed, *map(Path, installed), *packages], reading=True) as paths:
-        yield paths
+    return _watched([*allowed, *map(Path, installed), *packages], reading=True)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from bench.core.contract import Document
+from bench.core.encoder_config import Document
 from bench.types import Item, Source
 
 LANGUAGES = ("en", "sw")

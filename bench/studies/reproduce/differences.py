@@ -9,9 +9,9 @@ from bench.evaluation.compare.fairness import CHOICES
 
 Content = Mapping[str, Any]
 Place = tuple[str, str]
-"""A task and its leg."""
+"""A task and its subset."""
 PerQuery = Mapping[Place, Mapping[str, Mapping[str, float]]]
-"""Values by task and leg, measure and query."""
+"""Values by task and subset, measure and query."""
 Verdict = Literal["OK", "close", "differs"]
 
 EXACT = 1e-9
@@ -34,10 +34,10 @@ class Cause:
 
 @dataclass(frozen=True)
 class ReproducedValue:
-    """A measure of a leg in both results."""
+    """A measure of a subset in both results."""
 
     task: str
-    leg: str  # name, empty where there is one only
+    subset: str  # name, empty where there is one only
     measure: str  # canonical name
     theirs: float | None  # the file's mean, None where it has none
     ours: float | None  # the replayed one
@@ -57,7 +57,7 @@ class ReproducedValue:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """How a replayed result compares and why, with every measure of every leg and all else that differs."""
+    """How a replayed result compares and why, with every measure of every subset and all else that differs."""
 
     verdict: Verdict
     sentence: str
@@ -69,7 +69,7 @@ def compare(theirs: Content, ours: Content, their_values: PerQuery, our_values: 
     """Compare a replayed result with the file that it replays.
 
     Identical numbers are OK whatever else differs. Means up to `CLOSE` apart are close where only libraries, device,
-    threads or processor can be the reason. All else differs. Legs without per-query values are compared by their means.
+    threads or processor can be the reason. All else differs. Subsets without per-query values are compared by means.
 
     Args:
         theirs: the file's content.
@@ -78,7 +78,7 @@ def compare(theirs: Content, ours: Content, their_values: PerQuery, our_values: 
         our_values: the replayed ones.
 
     Returns:
-        The verdict, why, every measure of every leg, and the causes.
+        The verdict, why, every measure of every subset, and the causes.
     """
     values = tuple(_values(theirs, ours, their_values, our_values))
     differences = causes(theirs, ours)
@@ -90,9 +90,14 @@ def compare(theirs: Content, ours: Content, their_values: PerQuery, our_values: 
         sentence = f"{_count(len(values), 'number')} the same to the last digit, {compared}"
         return Reproduction("OK", sentence, values, tuple(differences))
     systems = (theirs["system"], *theirs["system"].get("parts", ()))
-    has_encoder = any("contract" in system or "backbone" in system for system in systems)
+    has_encoder = any("encoder_config" in system or "backbone" in system for system in systems)
     if has_encoder and not any(cause.kind == "machine" for cause in differences):
-        stages = {stage for legs in theirs["tasks"].values() for leg in legs.values() for stage in leg.get("keys", ())}
+        stages = {
+            stage
+            for subsets in theirs["tasks"].values()
+            for subset in subsets.values()
+            for stage in subset.get("keys", ())
+        }
         is_trained = not stages.isdisjoint(("train", "tune", "train_cross"))
         trained = "; a training on another is one with another seed" if is_trained else ""
         summary = f"processor: results do not say which; sums of an encoder differ by it{trained}"
@@ -104,7 +109,7 @@ def compare(theirs: Content, ours: Content, their_values: PerQuery, our_values: 
     worst = max(unequal, key=lambda value: abs(value.off or 0.0))
     far = abs(worst.off or 0.0)
     queries = f" ({worst.changed:,} of {worst.queries:,} queries)" if worst.changed is not None else ""
-    place = f"{worst.measure} of {f'{worst.task} {worst.leg}'.strip()}{queries}"
+    place = f"{worst.measure} of {f'{worst.task} {worst.subset}'.strip()}{queries}"
     summary = f"{_count(len(unequal), 'number')} of {len(values)} differ; {place} by {far:.2g}"
     grave = [cause for cause in differences if not cause.slight]
     if far <= CLOSE and differences and not grave:
@@ -128,10 +133,10 @@ def causes(theirs: Content, ours: Content) -> list[Cause]:
     differences += _differ("version", f"version of suite {theirs['suite']['name']}", *versions)
     differences += _differ("seed", "seed", theirs["seed"], ours["seed"])
     differences += _differ("settings", "profile", theirs["profile"], ours["profile"])
-    for task, legs in theirs["tasks"].items():
+    for task, subsets in theirs["tasks"].items():
         ours_by_name = ours["tasks"].get(task, {})
-        for leg in (name for name in legs if name in ours_by_name):
-            differences += _of_legs(task, legs[leg], ours_by_name[leg])
+        for subset in (name for name in subsets if name in ours_by_name):
+            differences += _of_subsets(task, subsets[subset], ours_by_name[subset])
     if not differences and theirs["system"]["hash"] != ours["system"]["hash"]:
         hashes = (content["system"]["hash"][:12] for content in (theirs, ours))
         differences += _differ("settings", "hash of the system", *hashes)
@@ -150,11 +155,10 @@ def _of_systems(theirs: Content, ours: Content) -> Iterator[Cause]:
         yield Cause("data", f"pretraining corpus: {corpora[0].get('name')} has other documents here")
 
 
-def _of_legs(task: str, theirs: Content, ours: Content) -> Iterator[Cause]:
+def _of_subsets(task: str, theirs: Content, ours: Content) -> Iterator[Cause]:
     yield from _differ("data", f"release of {task}", theirs.get("release"), ours.get("release"))
     yield from _differ("settings", f"protocol of {task}", theirs.get("protocol"), ours.get("protocol"))
-    if "settings" in theirs and "settings" in ours:  # files of older versions do not say them
-        yield from _settings(theirs["settings"], ours["settings"])
+    yield from _settings(theirs.get("settings", ()), ours.get("settings", ()))
     for stage, kind in _FILES.items():
         keys = [side.get("keys", {}).get(stage) for side in (theirs, ours)]
         if None not in keys and keys[0] != keys[1]:
@@ -163,7 +167,7 @@ def _of_legs(task: str, theirs: Content, ours: Content) -> Iterator[Cause]:
         yield from _differ("libraries", name, their_value, our_value, slight=True)
     for name, their_value, our_value in _both(theirs.get("compute", {}), ours.get("compute", {})):
         yield from _differ("machine", name, their_value, our_value, slight=True)
-    for stage, their_value, our_value in _both(theirs.get("facts", {}), ours.get("facts", {})):
+    for stage, their_value, our_value in _both(theirs.get("metadata", {}), ours.get("metadata", {})):
         machines = [(side or {}).get("hardware") for side in (their_value, our_value)]
         if None not in machines:
             yield from _differ("machine", f"hardware of {stage}", *machines, slight=True)
@@ -195,17 +199,17 @@ _LONG = 120
 
 
 def _values(theirs: Content, ours: Content, their_values: PerQuery, our_values: PerQuery) -> Iterator[ReproducedValue]:
-    """Yield every measure of every leg of the file, and what the replay has of it."""
-    for task, legs in theirs["tasks"].items():
-        for leg, entry in legs.items():
-            our_measures = ours["tasks"].get(task, {}).get(leg, {}).get("measures", {})
-            sides = [values.get((task, leg), {}) for values in (their_values, our_values)]
+    """Yield every measure of every subset of the file, and what the replay has of it."""
+    for task, subsets in theirs["tasks"].items():
+        for subset, entry in subsets.items():
+            our_measures = ours["tasks"].get(task, {}).get(subset, {}).get("measures", {})
+            sides = [values.get((task, subset), {}) for values in (their_values, our_values)]
             for name, their_mean, our_mean in _both(entry["measures"], our_measures):
                 changed, (first, second) = None, (side.get(name) for side in sides)
                 if first is not None and second is not None:  # queries that one side has alone count, too
                     queries = first.keys() | second.keys()
                     changed = sum(abs(first.get(query, -1.0) - second.get(query, -1.0)) > EXACT for query in queries)
-                yield ReproducedValue(task, leg, name, their_mean, our_mean, changed, entry["queries"])
+                yield ReproducedValue(task, subset, name, their_mean, our_mean, changed, entry["queries"])
 
 
 def _kinds(differences: Sequence[Cause]) -> str:

@@ -9,8 +9,8 @@ from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.evaluation import results
 from bench.evaluation.command import ANYWHERE, reproduction_request
-from bench.pipeline.cells import Cell
-from bench.pipeline.graph import LegStages
+from bench.pipeline.cells import ExperimentCell
+from bench.pipeline.graph import SubsetStages
 from bench.pipeline.plan import Plan, plan
 from bench.pipeline.run import run
 from bench.plugins import Plugins
@@ -57,8 +57,8 @@ def request_of(content: Content, options: ReplayOptions) -> Request:
         UsageError: the row needs a file or folder that neither the result nor the options place.
     """
     original = reproduction_request([content], whole=False)
-    legs = (leg for legs in content["tasks"].values() for leg in legs.values())
-    machine: Mapping[str, Any] = next((leg["compute"] for leg in legs if leg.get("compute")), {})
+    subsets = (subset for subsets in content["tasks"].values() for subset in subsets.values())
+    machine: Mapping[str, Any] = next((subset["compute"] for subset in subsets if subset.get("compute")), {})
     threads = (f"compute.threads={machine['threads']}",) if machine.get("threads") else ()
     over = {
         name: getattr(options, name) or getattr(original, name) for name in ("tasks", "backbone", "corpus", "rerank")
@@ -99,10 +99,10 @@ def prepared(content: Content, options: ReplayOptions, plugins: Plugins, store: 
     """
     request = request_of(content, options)
     full_plan = plan(request, plugins, store)
-    cell, legs = _find_cell(content, full_plan)
+    cell, subsets = _find_cell(content, full_plan)
     experiment = replace(full_plan.experiment, cells=(cell,))
-    todo = tuple(steps([leg.score for leg in legs], store))
-    narrow = replace(full_plan, experiment=experiment, legs=(legs,), steps=todo)
+    todo = tuple(steps([subset.score for subset in subsets], store))
+    narrow = replace(full_plan, experiment=experiment, subsets=(subsets,), steps=todo)
     system = {**cell.system.about(), "hash": cell.identity.hash}
     suite = {"name": cell.suite.name, "version": cell.suite.version}
     content_here = {"system": system, "suite": suite, "seed": cell.seed, "profile": full_plan.profile.name, "tasks": {}}
@@ -127,15 +127,15 @@ def replay(ready: Replay, plugins: Plugins, store: Store, listener: Listener) ->
     return outcome.published[0]
 
 
-def _find_cell(content: Content, full_plan: Plan) -> tuple[Cell, tuple[LegStages, ...]]:
+def _find_cell(content: Content, full_plan: Plan) -> tuple[ExperimentCell, tuple[SubsetStages, ...]]:
     """The cell of a plan that makes a row: by its hash, else by its label, else the one that is trained as it is."""
     system = content["system"]
     candidates = [
-        (cell, legs)
-        for cell, legs in zip(full_plan.cells, full_plan.legs, strict=True)
-        if (cell.setting, cell.data) == (content["setting"], content["data"])
+        (cell, subsets)
+        for cell, subsets in zip(full_plan.cells, full_plan.subsets, strict=True)
+        if (cell.regime, cell.data) == (content["regime"], content["data"])
     ]
-    rules: tuple[Callable[[Cell], bool], ...] = (
+    rules: tuple[Callable[[ExperimentCell], bool], ...] = (
         lambda cell: cell.identity.hash == system["hash"],
         lambda cell: cell.system.label == system["label"],
         lambda cell: cell.system.untrained == (system.get("budget") == 0),
@@ -146,6 +146,6 @@ def _find_cell(content: Content, full_plan: Plan) -> tuple[Cell, tuple[LegStages
             return mine[0]
     reasons = "; ".join(dict.fromkeys(cell.reason for cell in full_plan.refused))
     raise UsageError(
-        f"found no system here like {system['label']} in setting {content['setting']} on {content['data']} data"
+        f"found no system here like {system['label']} in regime {content['regime']} on {content['data']} data"
         + (f": {reasons}" if reasons else "; look at `bench plan` with the row's command")
     )

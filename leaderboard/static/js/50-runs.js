@@ -48,7 +48,7 @@ for (const holder of $$(".key, .points")) {
   const held = data("run-data");
   if (!held) return;
   for (const item of $$(".queries li")) {
-    const name = item.dataset.task, asks = held.legs[name], key = `${held.id}-${name}`;
+    const name = item.dataset.task, asks = held.subsets[name], key = `${held.id}-${name}`;
     if (!asks) continue;
     const button = make("button", { type: "button", "aria-expanded": "false" }, "Show values");
     let table = null;
@@ -106,7 +106,7 @@ for (const holder of $$(".key, .points")) {
   }
 
   async function queries(one, other, where) {
-    const [name, title] = held.legs[Number($("select", where).value)];
+    const [name, title] = held.subsets[$("select", where).value];
     const of = (row) => fetched(`${held.data}q/${row.id}-${name}.js`, `${row.id}-${name}`);
     try {
       const first = await of(one), second = await of(other);
@@ -135,7 +135,7 @@ for (const holder of $$(".key, .points")) {
     const verdict = clear ? `${better.name} is significantly better than ${worse.name}${low < 0 && top > 0 ? " (although the interval includes 0)" : ""}` : `${one.name} and ${other.name} do not differ significantly`;
     const tasks = held.tasks.map((name, i) => [name, turn(pair.tasks[i])]).filter((row) => row[1]).map(([name, v]) => [name, ...v]);
     const keys = [...new Set([...Object.keys(left.settings), ...Object.keys(right.settings)])].filter((key) => left.settings[key] !== right.settings[key]);
-    const choice = make("select", {}, ...held.legs.map((leg, i) => make("option", { value: i }, leg[1])));
+    const choice = make("select", {}, ...held.subsets.map(([, title], i) => make("option", { value: i }, title)));
     const where = make("div", {}, make("p", { class: "bar" }, make("label", {}, "Task", choice), make("button", { type: "button", on: { click: () => queries(one, other, where) } }, "Show queries gained and lost")));
     box.replaceChildren(...[
       pair.doubts.length ? make("div", { class: "warn", role: "note" }, make("strong", {}, "Is the comparison fair?"), make("ul", {}, ...pair.doubts.map((line) => make("li", {}, line)))) : "",

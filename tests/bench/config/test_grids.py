@@ -9,9 +9,9 @@ import pytest
 from bench.config.base import Config, setting
 from bench.config.grids import (
     CellReference,
-    apply_grid,
     choose_presets,
     expand_grid,
+    grid_address,
     grids,
     reported,
 )
@@ -20,8 +20,8 @@ from bench.config.profiles import profile
 from bench.config.request import Request
 from bench.config.spaces import Choice, LogUniform, Uniform
 from bench.core.errors import UsageError
+from bench.pipeline.experiment import labels
 from bench.pipeline.settings import variants
-from bench.pipeline.systems.system import labels
 from bench.testing import fields
 from bench.types import GridCell, Method, Preset
 
@@ -97,19 +97,13 @@ def test_one_cell_is_a_preset_of_its_own() -> None:
         configs_of("table5=fail", label="x" * 78)
 
 
-def test_a_grid_says_where_to_look_unless_the_user_does() -> None:
-    """Suite, task and setting, also for one cell; a suite of the user's is taken as it is, whole."""
-    request = Request(methods=("ccp",), suites=())
+def test_a_grid_says_where_to_look() -> None:
+    """Suite, task and setting, also for one cell; what is no grid says nothing, and one without a task has all."""
     for name in ("table5", "table5=fail"):
-        applied = apply_grid(request, [METHOD], name)
-        assert (applied.suites, applied.tasks, applied.settings) == (("tatoeba",), ("fra-eng",), ())
-    typed = replace(request, suites=("mrtydi",))
-    assert apply_grid(typed, [METHOD], "table5") == typed
-    assert apply_grid(replace(request, tasks=("deu-eng",)), [METHOD], "table5").tasks == ("deu-eng",)
-    assert apply_grid(request, [METHOD], "plain") == request
-    tuned = replace(METHOD, presets={"table5": replace(GRID, setting="english", task="")})
-    assert apply_grid(request, [tuned], "table5").settings == ("english",)
-    assert apply_grid(request, [tuned], "table5").tasks == ()
+        assert grid_address([METHOD], name) == (("tatoeba",), ("fra-eng",), ())
+    assert grid_address([METHOD], "plain") == grid_address([METHOD], None) == ((), (), ())
+    tuned = replace(METHOD, presets={"table5": replace(GRID, regime="english", task="")})
+    assert grid_address([tuned], "table5") == (("tatoeba",), (), ("english",))
 
 
 def test_names_and_numbers_of_a_grid() -> None:

@@ -108,10 +108,10 @@ def test_layers_lie_in_order(tmp_path: Path) -> None:
 
 
 def test_rows(tmp_path: Path) -> None:
-    """Value, default, source, help, what is allowed; a section's other keys keep the defaults of its place."""
+    """Value, default, source, help, limits, origin, effect; a section's other keys keep the defaults of its place."""
     (row,) = [row for row in bm25("method.k1=2").rows() if row.key == "method.k1"]
     assert row[:4] == ("method.k1", 2.0, 1.2, "Robertson & Zaragoza 2009, §3.3")
-    assert row[4:] == ("how soon a repeated word tells no more", "a number ≥ 0", "--set")
+    assert row[4:] == ("how soon a repeated word tells no more", "a number ≥ 0", "--set", True)
     assert [row.key for row in describe(OtherConfig())] == ["tau", "k1"]
     assert bm25_config(bm25("method.head.bias=true")).head == HeadConfig(width=64, bias=True)
 

@@ -91,7 +91,7 @@ def test_plans_of_a_named_run(tmp_path: Path) -> None:
         (replace(QUICK, name="Two Words"), "is called 'Two Words'"),
         (replace(QUICK, methods=()), "names no methods"),
         (replace(QUICK, seeds=()), "names no seeds"),
-        (replace(QUICK, settings=("hungarian",)), "names the setting 'hungarian'"),
+        (replace(QUICK, regimes=("hungarian",)), "names the regime 'hungarian'"),
     ],
 )
 def test_promises(broken: RunPreset, reason: str) -> None:
@@ -107,7 +107,7 @@ def test_the_mini_grid() -> None:
     assert (len(MINI_GRID.methods), len(MINI_GRID.suites), MINI_GRID.seeds) == (7, 8, (0, 1, 2))
     assert set(MINI_GRID.methods) <= set(plugins.methods)
     assert all("mini" in plugins.suite(name).data for name in MINI_GRID.suites)
-    assert all(set(MINI_GRID.settings) <= set(plugins.suite(name).settings) for name in MINI_GRID.suites)
+    assert all(set(MINI_GRID.regimes) <= set(plugins.suite(name).regimes) for name in MINI_GRID.suites)
     rows = json.loads(CliRunner().invoke(listing.command, ["presets", "--json"]).stdout)["presets"]
     assert next(row for row in rows if row["name"] == "mini-grid")["suite"].startswith("tatoeba, mrtydi")
     preset = json.loads(CliRunner().invoke(show.command, ["mini-grid", "--json"]).stdout)

@@ -1,6 +1,6 @@
 """Which layer wins: defaults < profile < preset < TOML file < `--set`, with the expected values worked out by hand.
 
-Within a profile, of one method: its values for all trained methods < the preset that it names < its upper bounds.
+Within a profile, of one method: the preset that it names < its upper bounds.
 """
 
 from pathlib import Path
@@ -43,9 +43,8 @@ PRESETS = {
     "table5=huge": preset(pairs=4096),
 }
 TRAINED = Method(
-    "trained", "1", "", "", LoopConfig, contract=lambda _: pytest.fail("built"), trainer="a:B", presets=PRESETS
+    "trained", "1", "", "", LoopConfig, encoder_config=lambda _: pytest.fail("built"), trainer="a:B", presets=PRESETS
 )
-LEXICAL = Method("lexical", "1", "", "", LoopConfig, lambda _: pytest.fail("built"), presets=PRESETS)
 SMALL = Profile(
     "small",
     "official",
@@ -56,7 +55,6 @@ SMALL = Profile(
     "",
     "paper",
     values={"search.k": 7},
-    of_methods={"precision": "bfloat16", "steps": 20, "no-such-key": 1},
     most={"pairs": 128},
 )
 
@@ -71,13 +69,13 @@ def resolved(method: Method, profile: Profile | None, **layers: Any) -> Resolved
         # no profile: the preset over the defaults
         (None, None, {}),
         (None, "mine", {"rate": 0.3, "pairs": 2048}),
-        # the profile's own preset `paper`: over the profile's values, below its bounds (512 becomes 128)
-        (SMALL, None, {"rate": 0.2, "pairs": 128, "steps": 20, "precision": "float16"}),
-        # a preset that is named replaces `paper`: values of the profile remain below it, and no bound holds
-        (SMALL, "mine", {"rate": 0.3, "pairs": 2048, "steps": 20, "precision": "bfloat16"}),
+        # the profile's own preset `paper`, below the profile's bounds (512 becomes 128)
+        (SMALL, None, {"rate": 0.2, "pairs": 128, "precision": "float16"}),
+        # a preset that is named replaces `paper`, and no bound holds
+        (SMALL, "mine", {"rate": 0.3, "pairs": 2048}),
         # the cell of a grid lies over `paper`; its own values are not bounded, those of `paper` still are
-        (SMALL, "table5=large", {"rate": 0.4, "pairs": 128, "steps": 20, "precision": "float16"}),
-        (SMALL, "table5=huge", {"rate": 0.2, "pairs": 4096, "steps": 20, "precision": "float16"}),
+        (SMALL, "table5=large", {"rate": 0.4, "pairs": 128, "precision": "float16"}),
+        (SMALL, "table5=huge", {"rate": 0.2, "pairs": 4096, "precision": "float16"}),
     ],
 )
 def test_profile_and_preset(profile: Profile | None, name: str | None, expected: dict[str, Any]) -> None:
@@ -85,13 +83,6 @@ def test_profile_and_preset(profile: Profile | None, name: str | None, expected:
     result = resolved(TRAINED, profile, preset=name)
     assert result.dump()["method"] == DEFAULTS | expected
     assert set(result.origins) - {"search.k"} == {f"method.{key}" for key in expected}
-
-
-def test_a_method_without_training_takes_the_preset_of_the_profile_alone() -> None:
-    """What a profile says of trainings is for methods that are trained; bounds apply to what its preset sets."""
-    result = resolved(LEXICAL, SMALL)
-    assert result.dump()["method"] == DEFAULTS | {"rate": 0.2, "pairs": 128, "precision": "float16"}
-    assert resolved(LEXICAL, SMALL, preset="mine").dump()["method"] == DEFAULTS | {"rate": 0.3, "pairs": 2048}
 
 
 def test_a_file_wins_over_a_preset_and_what_is_typed_over_both(tmp_path: Path) -> None:
@@ -144,14 +135,14 @@ class KeyConfig(Config):
     """One field of every kind that decides what enters keys."""
 
     plain: int = setting(1, **OURS)
-    idle: int = setting(2, idle=True, **OURS)
+    batch: int = setting(2, in_key=False, **OURS)
     late: int = setting(3, late=True, **OURS)
     words: str = setting("", file=True, **OURS)
 
 
 def test_what_of_a_config_enters_keys(tmp_path: Path) -> None:
-    """No idle field; a late one where it is not its default; the content of files and folders, not their paths."""
-    assert identity(KeyConfig()) == identity(KeyConfig(idle=9)) == {"plain": 1, "words": ""}
+    """No field outside the key; a late one where it is not its default; files and folders by content, not by path."""
+    assert identity(KeyConfig()) == identity(KeyConfig(batch=9)) == {"plain": 1, "words": ""}
     assert identity(KeyConfig(late=4)) == {"plain": 1, "late": 4, "words": ""}
     file = tmp_path / "one" / "words.txt"
     file.parent.mkdir()

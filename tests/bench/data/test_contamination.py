@@ -33,7 +33,6 @@ def test_letters_marks_and_digits_stay(text: str, expected: str) -> None:
     assert normalize_text(text) == expected
 
 
-@settings(deadline=None)
 @given(st.lists(st.text()))
 def test_texts_end_to_end(texts: list[str]) -> None:
     """Each text's letters are those that the Unicode tables name, whatever stands before and after it."""
@@ -47,7 +46,6 @@ def test_texts_end_to_end(texts: list[str]) -> None:
     assert first == len(codes)
 
 
-@settings(deadline=None)
 @given(st.text("abc", max_size=60), st.integers(1, 9))
 def test_equal_runs_have_equal_hashes_and_others_do_not(text: str, size: int) -> None:
     """Wherever they begin; a hash of a window is that of the span."""
@@ -64,7 +62,6 @@ def test_equal_runs_have_equal_hashes_and_others_do_not(text: str, size: int) ->
     assert len(set(zip(windows.tolist(), runs, strict=True))) == len(set(runs))
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 7), max_size=30), st.lists(st.integers(0, 9), max_size=30))
 def test_a_table_finds_every_pair(rows: list[int], queries: list[int]) -> None:
     """Also of repeated hashes, on both sides; places rise."""
@@ -113,7 +110,7 @@ PHRASES = st.lists(st.sampled_from(["the cat", "sat on a mat", "A Mat", "dog-ear
 SENTENCES = PHRASES.map(" ".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.lists(SENTENCES, max_size=4), max_size=5), st.lists(SENTENCES, max_size=6), st.data())
 def test_all_that_the_rules_name_is_found_and_nothing_else(
     documents: list[list[str]], texts: list[str], data: st.DataObject

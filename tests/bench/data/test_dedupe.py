@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from bench.core.contract import Document
+from bench.core.encoder_config import Document
 from bench.data.corpora.dedupe import Census, Kept, fingerprint
 
 

@@ -15,7 +15,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from bench.core.contract import Document
+from bench.core.encoder_config import Document
 from bench.core.errors import UsageError
 from bench.data.corpora import documents as module
 from bench.data.corpora import documents as tables

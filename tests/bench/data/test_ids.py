@@ -10,7 +10,7 @@ from bench.data.formats import beir, ids
 from bench.data.formats.ids import IdCollector, Ids, unknown_ids
 from bench.data.formats.source import FileSource
 from bench.testing import fields
-from bench.types import Corpus, Item, Judgement, Leg, Source
+from bench.types import Corpus, Item, Judgement, Source, Subset
 from tests.conftest import WriteFile, present, traced
 
 
@@ -76,10 +76,10 @@ def test_memory_per_id() -> None:
     empty: Source[Item] = Source("none", "test/1", (), lambda: iter(()))
     with traced() as peak:
         collector = IdCollector()
-        for number in range(300_000):
+        for number in range(100_000):
             collector.add(f"document-{number}")
         collector.close(empty)
-        assert peak() < 300_000 * 20
+        assert peak() < 100_000 * 20
 
 
 def check(write: WriteFile, judged: list[tuple[str, str]], *, check_documents: bool = True) -> int:
@@ -88,9 +88,9 @@ def check(write: WriteFile, judged: list[tuple[str, str]], *, check_documents: b
     rows = "".join(f"{query}\t{document}\t1\n" for query, document in judged)
     folder = write("set/qrels/test.tsv", f"query-id\tcorpus-id\tscore\n{rows}").parent.parent
     qrels = beir.qrels(folder, "test")
-    leg = Leg("", beir.queries(folder), qrels, Corpus("set", beir.corpus(folder)))
-    judgements, documents = list(qrels.read()), collect(leg.corpus.items)
-    return unknown_ids(leg, judgements, list(leg.queries.read()), documents, check_documents=check_documents)
+    subset = Subset("", beir.queries(folder), qrels, Corpus("set", beir.corpus(folder)))
+    judgements, documents = list(qrels.read()), collect(subset.corpus.items)
+    return unknown_ids(subset, judgements, list(subset.queries.read()), documents, check_documents=check_documents)
 
 
 def test_unknown_ids_are_placed(write: WriteFile, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_sources_without_files_are_named(write: WriteFile) -> None:
     folder = write("set/queries.jsonl", '{"_id": "q1", "text": ""}').parent
     items = beir.queries(folder)
     rows = [Judgement("q1", "q1", 1), Judgement("q1", "other", 1)]
-    leg = Leg("", items, Source("somewhere qrels", "test/1", (), lambda: iter(rows)), Corpus("set", items))
+    subset = Subset("", items, Source("somewhere qrels", "test/1", (), lambda: iter(rows)), Corpus("set", items))
     documents = collect(items)
     with pytest.raises(DataError, match=r"^somewhere qrels:2: found document id 'other'"):
-        unknown_ids(leg, rows, list(items.read()), documents, check_documents=True)
+        unknown_ids(subset, rows, list(items.read()), documents, check_documents=True)

@@ -19,7 +19,7 @@ PAGE = "<mediawiki>\n<page>\n<title>{0}</title>\n<ns>0</ns>\n<id>{1}</id>\n<text
 
 
 def corpus(text: str, root: Path) -> NamedCorpus:
-    return NamedCorpus.of(text, CORPORA, root)
+    return NamedCorpus.parse(text, CORPORA, root)
 
 
 @pytest.mark.parametrize(("text", "wanted"), cases("corpora-asked-for"))

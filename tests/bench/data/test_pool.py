@@ -75,7 +75,7 @@ def says(item: Item) -> str:
     return item.text.strip().lower()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(PAIR_LISTS)
 def test_judged_is_what_a_reader_of_all_pairs_would_say(pairs: list[TrainingPair]) -> None:
     """By brute force over the pairs: ids that any positive of the query has, and what such positives say."""
@@ -168,7 +168,6 @@ TEXTS_OF_ROWS = st.lists(st.integers(0, 5), min_size=8, max_size=8)
 ALIASES = st.frozensets(st.integers(0, 7), max_size=2)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(rankings(), TEXTS_OF_ROWS, ALIASES, RULES)
 def test_the_definition_and_nothing_judged(
     ranked: tuple[list[int], list[float], float, frozenset[int]],

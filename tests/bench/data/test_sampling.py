@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.core.contract import Document
+from bench.core.encoder_config import Document
 from bench.core.workspace import Parts, Workspace
 from bench.data.corpora import sampling
 from bench.data.corpora.sampling import probabilities
@@ -40,7 +40,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Shards:
     work.out.mkdir()
     source: Source[Document] = Source("made", "made/1", (), lambda: iter(corpus))
     settings = PrepareConfig(vocabulary=600)
-    prepare.Prepare(backbone=None, corpus=None, settings=settings, documents=source, of="made").run(work, {})
+    prepare.Prepare(backbone=None, corpus=None, settings=settings, documents=source, corpus_name="made").run(work, {})
     return Shards(work.out)
 
 

@@ -15,7 +15,7 @@ VALUES = {"a": (0.9, 0.2, 0.5), "b": (0.4, 0.6, 0.5), "c": (0.1, 0.1, 0.1)}
 
 
 def table(values: Mapping[str, tuple[float, ...]]) -> dict[str, dict[tuple[str, str], float]]:
-    """Values by system and the only leg of a task."""
+    """Values by system and the only subset of a task."""
     return {name: dict(zip(EQUAL, row, strict=True)) for name, row in values.items()}
 
 
@@ -48,9 +48,16 @@ def test_shares_are_those_of_all_27_draws() -> None:
     )
 
 
-def test_legs_are_drawn_with_their_task() -> None:
-    """A task's two legs count as their weighted mean: 0.9 = 0.75 · 1 + 0.25 · 0.6."""
-    legs = {("x", "ab"): 0.25, ("x", "ba"): 1 / 12, **dict(list(EQUAL.items())[1:])}
+def test_shares_are_of_5000_draws() -> None:
+    for system in across_tasks(table(VALUES), EQUAL).values():
+        for share in (system.kept, system.first):
+            assert 5_000 * share == pytest.approx(round(5_000 * share), abs=1e-6)
+    assert across_tasks(table(VALUES), EQUAL)["a"].kept != 1
+
+
+def test_subsets_are_drawn_with_their_task() -> None:
+    """A task's two subsets count as their weighted mean: 0.9 = 0.75 · 1 + 0.25 · 0.6."""
+    subsets = {("x", "ab"): 0.25, ("x", "ba"): 1 / 12, **dict(list(EQUAL.items())[1:])}
     split = {name: {("x", "ab"): row[0], ("x", "ba"): row[0], **table(VALUES)[name]} for name, row in VALUES.items()}
     split["a"] |= {("x", "ab"): 1.0, ("x", "ba"): 0.6}
-    assert across_tasks(split, legs) == across_tasks(table(VALUES), EQUAL)
+    assert across_tasks(split, subsets) == across_tasks(table(VALUES), EQUAL)

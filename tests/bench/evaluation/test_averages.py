@@ -1,4 +1,4 @@
-"""Averages over tasks: only of what is whole, nested ones, weights of legs."""
+"""Averages over tasks: only of what is whole, nested ones, weights of subsets."""
 
 from typing import Any
 
@@ -29,13 +29,16 @@ VALUES = {("mini/s/x", ""): 0.1, ("mini/s/y", "en"): 0.4, ("mini/s/y", "fr"): 0.
 
 
 def content() -> dict[str, dict[str, dict[str, dict[str, float]]]]:
-    return {task: {leg: {"measures": {"P@1": VALUES[task, leg]}} for leg in legs} for task, legs in TASKS.items()}
+    return {
+        task: {subset: {"measures": {"P@1": VALUES[task, subset]}} for subset in subsets}
+        for task, subsets in TASKS.items()
+    }
 
 
 @pytest.mark.parametrize(
     "members", [("s/x", "s/y", "s/z"), ("s/x", "s/y"), ("s/x", Macro("inner", ("s/y", "s/z"))), ("s/y:fr", "s/z")]
 )
-def test_the_weighted_legs_are_the_average(members: tuple[str | Macro, ...]) -> None:
+def test_the_weighted_subsets_are_the_average(members: tuple[str | Macro, ...]) -> None:
     """As results compute it."""
     average = Macro("some", members)
     weights = shares(TASKS, average)
@@ -45,7 +48,7 @@ def test_the_weighted_legs_are_the_average(members: tuple[str | Macro, ...]) -> 
 
 
 def test_without_an_average_tasks_count_alike() -> None:
-    """Legs share their task's part."""
+    """Subsets share their task's part."""
     weights = shares(TASKS)
     assert weights["mini/s/y", "en"] == pytest.approx(1 / 6)
     name, value = headline(content(), (), "P@1")
@@ -53,8 +56,8 @@ def test_without_an_average_tasks_count_alike() -> None:
     assert sum(share * VALUES[stratum] for stratum, share in weights.items()) == pytest.approx(value)
 
 
-def _task(**legs: float) -> dict[str, Any]:
-    return {leg.strip("_"): {"measures": {"R@100": value}} for leg, value in legs.items()}
+def _task(**subsets: float) -> dict[str, Any]:
+    return {subset.strip("_"): {"measures": {"R@100": value}} for subset, value in subsets.items()}
 
 
 def test_only_a_whole_suite_has_its_average() -> None:
@@ -70,11 +73,11 @@ def test_only_a_whole_suite_has_its_average() -> None:
     assert second["measures"]["R@100"] == pytest.approx(0.3)
 
 
-def test_a_task_of_several_legs_has_their_mean() -> None:
-    """By the task's name, counted once in an average; an average may name one leg, e.g. XTREME's of Tatoeba."""
+def test_a_task_of_several_subsets_has_their_mean() -> None:
+    """By the task's name, counted once in an average; an average may name one subset, e.g. XTREME's of Tatoeba."""
     tasks = {"s/a": _task(there=0.2, back=0.4), "s/b": _task(_=0.9)}
     mean, average = averages(tasks, (Macro("all", ("s/a", "s/b")),))
-    assert (mean["name"], mean["note"]) == ("s/a", "mean of its legs")
+    assert (mean["name"], mean["note"]) == ("s/a", "mean of its subsets")
     assert mean["measures"]["R@100"] == pytest.approx(0.3)
     assert average["measures"]["R@100"] == pytest.approx(0.6)
     tasks = {"mini/s/a": _task(there=0.2, back=0.4), "mini/s/b": _task(there=0.6, back=0.8)}

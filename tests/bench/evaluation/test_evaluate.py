@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from bench.core.errors import BenchError, PluginError, UsageError
+from bench.evaluation.measures.builtin import BUILTIN
 from bench.evaluation.measures.checks import LARGEST_GRADE
 from bench.evaluation.measures.evaluate import Coverage, coverage, evaluate
-from bench.evaluation.measures.specs import BUILTIN, MeasureSpec, parse_many
+from bench.evaluation.measures.specs import MeasureSpec, parse_many
 from bench.types import Measure, Ranking, Tie
 
 ALL = parse_many("nDCG nDCG@3 R@3 RR RR@3 AP AP@3 P@1 Success@3 Rcap@3")

@@ -11,6 +11,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
 from bench.core.errors import UsageError
+from bench.evaluation.significance import families
 from bench.evaluation.significance.estimates import FloatArray, Sample
 from bench.evaluation.significance.families import Comparison, Family, family, holm, intervals, stratified, summary
 from bench.evaluation.significance.questions import questions
@@ -114,6 +115,44 @@ def test_a_method_whose_trainings_scatter_more_counts_with_its_own() -> None:
     assert width["wild", "calm1"] > 1.2 * width["calm0", "calm1"]
 
 
+@pytest.mark.parametrize(("ratio", "pooled"), [(2.0, True), (2.6, True), (2.8, False)])
+def test_scatter_is_pooled_unless_bartletts_test_rejects_at_one_in_twenty(ratio: float, pooled: bool) -> None:
+    """Beside a system whose trainings scatter `ratio` times as much; near the level on either side of it."""
+    shape = np.array([-1.5, -0.5, 0.5, 1.5, -1.0, 1.0])
+    runs = {"calm": 0.5 + 0.01 * shape, "wild": 0.5 + 0.01 * ratio * shape}
+    p = stats.bartlett(*runs.values()).pvalue
+    assert bool(p > 0.05) is pooled
+    result = family({name: Sample({"": constant(*values)}) for name, values in runs.items()}, {"": {"": 1.0}})
+    scatter = {name: float(np.var(values, ddof=1)) for name, values in runs.items()}
+    mean = (scatter["calm"] + scatter["wild"]) / 2
+    counted = [mean, mean] if pooled else [max(mean, scatter[name]) for name in ("calm", "wild")]
+    comparison = result.comparison("wild", "calm")
+    assert comparison.high is not None
+    reach = stats.t.ppf(0.975, result.scatter[""].freedom) * math.sqrt(sum(counted) / 6)
+    assert comparison.high - comparison.difference == pytest.approx(reach, rel=1e-6)
+
+
+def test_trainings_and_questions_have_satterthwaites_degrees_of_freedom() -> None:
+    """Of 12 questions and three trainings a system, by hand: both parts are estimates, each with its own freedom."""
+    draw = np.random.default_rng(11)
+    values = {
+        name: 0.5 + gain + draw.normal(0, 0.1, 12) + draw.normal(0, 0.1, (3, 12)) + draw.normal(0, 0.09, (3, 1))
+        for name, gain in (("a", 0.1), ("b", 0.0))
+    }
+    between = np.mean([np.var(runs.mean(axis=1), ddof=1) for runs in values.values()])
+    centred = [runs - runs.mean(axis=1, keepdims=True) for runs in values.values()]
+    by_chance = np.mean([np.var(runs, axis=0, ddof=1).sum() / 12 / 11 for runs in centred])
+    assert between > 2 * by_chance
+    means = values["a"].mean(axis=0) - values["b"].mean(axis=0)
+    of_questions = np.var(means, ddof=1) / 12
+    variance = of_questions + (between - by_chance) * 2 / 3
+    freedom = variance**2 / (of_questions**2 / 11 + (between * 2 / 3) ** 2 / 4)
+    comparison = family({name: Sample({"": runs}) for name, runs in values.items()}, {"": {"": 1.0}}).comparison(
+        "a", "b"
+    )
+    assert comparison.p == pytest.approx(2 * stats.t.sf(means.mean() / math.sqrt(variance), freedom), rel=1e-9)
+
+
 @pytest.mark.parametrize(
     ("runs", "deterministic", "of_checkpoints"), [(1, False, True), (2, False, True), (3, False, False)]
 )
@@ -147,6 +186,24 @@ def systems_in_steps(count: int, step: float, n: int = 100) -> Family:
     draw = np.random.default_rng(count)
     values = {f"{at:03}": Sample({"": draw.normal(step * at, 1, n)}, deterministic=True) for at in range(count)}
     return family(values, {"": {"": 1.0}})
+
+
+def test_a_family_of_a_few_systems_is_drawn_ten_thousand_times() -> None:
+    """A corrected p value that neither bound decides counts draws: it is a multiple of 1 in 10,001, and of no fewer."""
+    table = systems_in_steps(4, 0.2).table
+    by_draws = table["adjusted"][(table["adjusted"] > table["p"]) & (table["adjusted"] < table["holm"] - 1e-9)]
+    assert len(by_draws) >= 2
+    counts = by_draws * 10_001
+    assert counts == pytest.approx(np.round(counts), abs=1e-6)
+    assert any(abs(value * 1_001 - round(value * 1_001)) > 1e-3 for value in by_draws)
+
+
+def test_draws_are_as_many_in_unequal_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last chunk is what is left: nothing is counted beyond the draws that it is divided by."""
+    expected = systems_in_steps(4, 0.2).table["adjusted"]
+    monkeypatch.setattr(families, "_CHUNK", 7_000)
+    monkeypatch.setattr(families, "CELLS", 1)
+    assert systems_in_steps(4, 0.2).table["adjusted"] == pytest.approx(expected, rel=0.1)
 
 
 def test_p_values_have_no_floor_and_keep_their_order() -> None:

@@ -17,6 +17,7 @@ from bench.core.files import read_sealed
 from bench.evaluation.curves import MOST, curves, thinned
 from bench.evaluation.results import CURVES, Entry, Heading, faults, publish
 from bench.evaluation.svg import Axis, Chart, Point, Series, axis, interval_bar, line_chart
+from tests.published import identified
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -184,8 +185,12 @@ def test_thinning_keeps_ends_and_extremes(values: list[float], most: int) -> Non
 
 
 def test_a_bundle_keeps_the_curves_that_its_tasks_rest_on(tmp_path: Path) -> None:
-    """Tasks merge, and so do curves; what no task names any more goes; the checksum is that of the file."""
-    system = {"label": "m", "hash": "0" * 64, "method": "m", "version": "1"}
+    """Tasks merge, and so do curves; what no task names any more goes; the checksum is that of the file.
+
+    The system is fine-tuned on pairs that each task has of its own, so tasks may rest on unlike tunings.
+    """
+    own_pairs = {"reader": "<made of the task>"}
+    system = identified({"label": "m", "method": "m", "version": "1"}, stage="pairs", pairs=own_pairs)
     suite = {"name": "s", "version": "1", "title": "S"}
     heading = Heading(system, suite, "unsupervised", "official", "mini", 0, {"method": ""})
     for name in ("run.gz", "values.gz"):

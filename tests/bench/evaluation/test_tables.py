@@ -93,7 +93,9 @@ def test_words_that_would_act() -> None:
 
 def test_texts_come_out_as_they_went_in() -> None:
     """Every letter in every text format; controls and those that turn text round are visible; formulas are quoted."""
-    table = Table.of("ไทย", (Column("a", value=str), Column("gain", show=points, value=lambda _: -0.021)), ["é"])
+    table = Table.from_items(
+        "ไทย", (Column("a", value=str), Column("gain", show=points, value=lambda _: -0.021)), ["é"]
+    )
     assert all("é" in encoded(table, kind).decode() for kind in FORMATS if kind != "parquet")
     assert table.shown() == [["é", "−2.1"]]
     assert visible("a\u202eb\x00c\u200b") == "a[U+202E]b[U+0000]c[U+200B]"

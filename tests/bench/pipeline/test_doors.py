@@ -13,7 +13,7 @@ import pytest
 
 import bench
 from bench.config.plugin_faults import method_faults
-from bench.core.contract import Encoder, Role
+from bench.core.encoder_config import Encoder, Role
 from bench.core.errors import PluginError
 from bench.core.order import best
 from bench.pipeline.plan import plan
@@ -55,7 +55,7 @@ class Letters:
 
 
 IDENTITY = "letters", "1", "Pairs of letters.", "An example; there is no paper.", LettersConfig
-LETTERS = Method(*IDENTITY, encoder=Letters, trains=False, deterministic=True, settings=("unsupervised",))
+LETTERS = Method(*IDENTITY, encoder=Letters, trains=False, deterministic=True, regimes=("unsupervised",))
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class Signs:
 
     def search(self, index: Path, queries: Sequence[Item], k: int, tie: Tie) -> Iterator[bench.Ranking]:
         signs, ids = np.load(index / "signs.npy"), json.loads((index / "ids.json").read_text())
-        for query in queries:
-            query_signs = self.encoder.encode([query], "query")[0] > 0
+        queries_signs = self.encoder.encode(queries, "query") > 0
+        for query, query_signs in zip(queries, queries_signs, strict=True):
             yield best(query.id, ids, (signs == query_signs).sum(1).astype(float).tolist(), k, tie)
 
 
@@ -93,16 +93,16 @@ def test_an_encoder_of_a_methods_own(tmp_path: Path, tiny: Path) -> None:
     """Its vectors are stored and searched by cosine; nothing of torch enters its keys; another config is another."""
     request = bench.Request(("letters",), ("beir",), tasks=(str(tiny),), sets=("data.language=en",))
     outcome = ran(tmp_path, request, LETTERS)
-    (leg,) = outcome.plan.legs[0]
-    assert [item.name for item in leg.stages] == ["validate", "encode", "read", "encode", "search", "score"]
-    assert leg.resolved == {"similarity": "cos"}
-    assert not {"torch", "transformers"} & set(leg.libraries)
+    (subset,) = outcome.plan.subsets[0]
+    assert [item.name for item in subset.stages] == ["validate", "encode", "read", "encode", "search", "score"]
+    assert subset.resolved == {"similarity": "cos"}
+    assert not {"torch", "transformers"} & set(subset.libraries)
     assert outcome.rows[0]["measures"]["R@100"] > 0.5
     typed = ran(tmp_path, replace(request, sets=(*request.sets, "encode.similarity=dot")), LETTERS)
-    assert typed.plan.legs[0][0].resolved == {"similarity": "dot"}
+    assert typed.plan.subsets[0][0].resolved == {"similarity": "dot"}
     narrow = ran(tmp_path, replace(request, sets=(*request.sets, "method.width=2")), LETTERS)
     assert len({result.plan.cells[0].identity.hash for result in (outcome, typed, narrow)}) == 3
-    vectors = [result.plan.legs[0][0].by_name["encode"].key for result in (outcome, typed, narrow)]
+    vectors = [result.plan.subsets[0][0].by_name["encode"].key for result in (outcome, typed, narrow)]
     assert vectors[0] == vectors[1] != vectors[2]
 
 
@@ -135,18 +135,18 @@ def test_a_retriever_gets_the_trained_encoder(tmp_path: Path, small: dict[str, A
     request = bench.Request(("signs",), ("beir",), **{**small, "corpus": str(corpus.parent)})
     outcome = ran(tmp_path, request, SIGNS)
     assert [row["system"] for row in outcome.rows] == ["signs", "signs@init"]
-    (leg,) = outcome.plan.legs[0]
-    names = " ".join(item.name for item in leg.stages)
+    (subset,) = outcome.plan.subsets[0]
+    names = " ".join(item.name for item in subset.stages)
     assert names == "validate prepare init train index read search score"
-    stages = leg.by_name
+    stages = subset.by_name
     assert stages["index"].inputs["encoder"].key == stages["search"].inputs["encoder"].key == stages["train"].key
-    keys = {legs[0].by_name["index"].key for legs in outcome.plan.legs}
+    keys = {subsets[0].by_name["index"].key for subsets in outcome.plan.subsets}
     assert len(keys) == 2
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("".join(f"a question {at}\tan answer {at}\n" for at in range(8)))
-    tuned = replace(request, settings=("english",), sets=(*request.sets, f"tune.data={pairs}", "tune.steps=1"))
-    (leg, *_) = ran(tmp_path, tuned, SIGNS).plan.legs[0]
-    assert leg.by_name["index"].inputs["encoder"].name == "tune"
+    tuned = replace(request, regimes=("english",), sets=(*request.sets, f"tune.data={pairs}", "tune.steps=1"))
+    (subset, *_) = ran(tmp_path, tuned, SIGNS).plan.subsets[0]
+    assert subset.by_name["index"].inputs["encoder"].name == "tune"
 
 
 def test_doors_that_clash_are_refused() -> None:
@@ -158,12 +158,12 @@ def test_doors_that_clash_are_refused() -> None:
     assert method_faults(SIGNS) == method_faults(LETTERS) == []
     for faulty, words in (
         (replace(CROP, retriever=config_only), "takes no encoder"),
-        (replace(BM25, trainer=CROP.trainer), "brings a trainer without the contract"),
+        (replace(BM25, trainer=CROP.trainer), "brings a trainer without the config of an encoder"),
         (replace(BM25, retriever=Signs), "does not take a config alone"),
         (replace(LETTERS, retriever=config_only), "its retriever would never be called"),
-        (replace(LETTERS, contract=CROP.contract), "its contract would never be called"),
+        (replace(LETTERS, encoder_config=CROP.encoder_config), "its encoder_config would never be called"),
         (replace(LETTERS, trains=True), "never trained or tuned"),
-        (replace(LETTERS, settings=("unsupervised", "english")), "never trained or tuned"),
+        (replace(LETTERS, regimes=("unsupervised", "english")), "never trained or tuned"),
         (replace(LETTERS, encoder="nowhere:Letters"), "there is no module nowhere"),
     ):
         assert any(words in fault for fault in method_faults(faulty)), words
@@ -177,8 +177,11 @@ def test_the_kit_tries_both(tmp_path: Path) -> None:
     assert names == [f"retriever-{promise}" for promise in promises]
     letters_checks = [check.name for check in checks.checks_for("letters", plugins)][-4:]
     assert letters_checks == ["vectors-sound", "odd-texts", "company-changes-nothing", "encoding-touches-nothing"]
-    checks_of = {"letters": letters_checks, "signs": names}
+    tried = names[
+        ::2
+    ]  # what is tried in the same way on a retriever without an encoder is left to the tests of the kit
+    checks_of = {"letters": letters_checks, "signs": tried}
     outcomes = [checks.run(name, tmp_path / name, only=only, plugins=plugins) for name, only in checks_of.items()]
     assert [(result.check.name, result.state, result.reason) for results in outcomes for result in results] == [
-        (name, "kept", "") for name in letters_checks + names
+        (name, "kept", "") for name in letters_checks + tried
     ]

@@ -10,20 +10,21 @@ import pytest
 
 from bench.config.profiles import profile
 from bench.config.request import Request
-from bench.core.contract import Contract, Document
+from bench.core.encoder_config import Document, EncoderConfig
 from bench.core.errors import PluginError, UsageError
 from bench.data.pairs import sample_pairs, with_dev
 from bench.pipeline.compute import Compute
 from bench.pipeline.fine_tunings import Tuning, replaced, tunings
 from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.plan import plan
-from bench.pipeline.pretraining import Pretraining
+from bench.pipeline.pretraining import PretrainingInputs
 from bench.pipeline.settings import resolve
 from bench.pipeline.stages.init import Init
-from bench.pipeline.systems.dense import Pretrained, Trained, backbone_warnings
+from bench.pipeline.systems.dense import Dense, Trained, backbone_warnings
 from bench.plugins import load
 from bench.store.store import Store
-from bench.types import DataRequest, FineTuning, Item, Method, Source, Suite, Task, TrainingPair
+from bench.testing import fields
+from bench.types import DataRequest, FineTuneStep, Item, Method, Source, Suite, Task, TrainingPair
 from methods.bm25 import BM25
 from suites.beir import SUITE
 
@@ -45,8 +46,8 @@ def backbone(tmp_path: Path) -> Path:
 
 
 def start(tmp_path: Path, method: Method, backbone: Path) -> Init:
-    pooled = replace(method, contract=lambda _: Contract(pooling="pooler"))
-    plan = Pretraining(str(backbone), "c", Source("c", "c/1", (), lambda: iter(())), "c", 1)
+    pooled = replace(method, encoder_config=lambda _: EncoderConfig(pooling="pooler"))
+    plan = PretrainingInputs(str(backbone), "c", Source("c", "c/1", (), lambda: iter(())), "c", 1)
     system = Trained(method.name, pooled, resolve([method])[method.name], Compute("cpu", 1), plan)
     return system.start(0, GraphBuilder(Store(tmp_path / "store"), {}))
 
@@ -71,7 +72,7 @@ def test_a_rate_for_random_weights_warns_on_a_trained_backbone(tmp_path: Path) -
 
     def warned(backbone: str, sets: tuple[str, ...] = (), preset: str | None = None) -> list[str]:
         resolved = resolve([method], profile=profile(), preset=preset, sets=sets)["crop"]
-        pretraining = Pretraining(backbone, "mini", documents, None, 1000)
+        pretraining = PretrainingInputs(backbone, "mini", documents, None, 1000)
         system = Trained("crop", method, resolved, Compute("cpu", 1), pretraining)
         return backbone_warnings([system, system.before_training()])
 
@@ -90,8 +91,8 @@ def test_a_protocol_fixes_lengths_and_the_user_may_still_say_others() -> None:
 
     def lengths(task: Task, *sets: str) -> tuple[int, int]:
         resolved = resolve([method], profile=profile(), sets=sets)["crop"]
-        contract = Pretrained("crop", method, resolved, Compute("cpu", 1)).contract(task)
-        return contract.query_length, contract.passage_length
+        encoder_config = Dense("crop", method, resolved, Compute("cpu", 1)).encoder_config(task)
+        return encoder_config.query_length, encoder_config.passage_length
 
     method_lengths = lengths(replace(task, lengths=None))
     assert lengths(task) == (96, 256) != method_lengths
@@ -110,11 +111,11 @@ def by_task(request: DataRequest, name: str) -> Source[TrainingPair] | None:
     return None if name == "poor" else source(f"{request.data} {name}")
 
 
-ENGLISH = FineTuning("english-pairs", lambda _: source("english-pairs"), {"epochs": 3.0, "pairs": 7}, "a paper")
-BY_TASK = FineTuning("own", None, {"epochs": 2.0}, "another paper", by_task)
+ENGLISH = FineTuneStep("english-pairs", lambda _: source("english-pairs"), {"epochs": 3.0, "pairs": 7}, "a paper")
+BY_TASK = FineTuneStep("own", None, {"epochs": 2.0}, "another paper", by_task)
 
 
-def suite(*recipe: FineTuning) -> Suite:
+def suite(*recipe: FineTuneStep) -> Suite:
     return replace(SUITE, recipes={"few-shot": {"mine": recipe}})
 
 
@@ -144,6 +145,16 @@ def test_a_recipe_is_for_all_tasks_or_has_pairs_of_each() -> None:
     first, last = by_id["beir/a"]
     assert (first.config.epochs, first.config.pairs, last.config.epochs, last.source) == (3.0, 7, 2.0, "another paper")
     assert tunings_of(suite(BY_TASK), tasks[0], size="mini")["beir/a"][0].config.epochs != 2.0  # random weights
+
+
+def test_a_recipe_leaves_to_the_run_what_all_trainings_share() -> None:
+    """The section `train` is filled into every tuning of a recipe, and a recipe that sets a part of it is refused."""
+    typed = tunings_of(suite(ENGLISH, BY_TASK), task("beir/a"), sets=("train.precision=bfloat16",))
+    assert [tuning.config.precision for tuning in typed["beir/a"]] == ["bfloat16", "bfloat16"]
+    hasty = replace(ENGLISH, values={"epochs": 1.0, "precision": "bfloat16"})
+    expected = fields(where="fine-tuning on english-pairs", found="the value precision")
+    with pytest.raises(PluginError, check=expected):
+        tunings_of(suite(hasty), task("beir/a"))
 
 
 def test_shots_are_drawn_from_the_last_tuning(tmp_path: Path) -> None:
@@ -207,13 +218,18 @@ def test_a_tuning_says_what_weights_are_chosen_by() -> None:
 
 def test_dev_questions_are_searched_with_the_encoder_of_their_task(tmp_path: Path) -> None:
     """The weight of a fusion is chosen by the fine-tuned encoder that is tested, in every regime."""
-    request = Request(("bm25+crop",), ("mrtydi",), tasks=("sw", "fi"), settings=("multilingual",), device="cpu")
+    request = Request(("bm25+crop",), ("mrtydi",), tasks=("sw", "fi"), regimes=("multilingual",), device="cpu")
     result = plan(request, load(), Store(tmp_path / "store"))
-    tested = [leg for cell, legs in zip(result.cells, result.legs, strict=True) if cell.system.parts for leg in legs]
+    tested = [
+        subset
+        for cell, subsets in zip(result.cells, result.subsets, strict=True)
+        if cell.system.parts
+        for subset in subsets
+    ]
     assert len(tested) == 2
-    for leg in tested:
-        weigh = leg.by_name["weigh"]
-        tuned = {stage.key for stage in leg.by_name["encode"].chain() if stage.name == "tune"}
+    for subset in tested:
+        weigh = subset.by_name["weigh"]
+        tuned = {stage.key for stage in subset.by_name["encode"].chain() if stage.name == "tune"}
         assert {stage.key for stage in weigh.chain() if stage.name == "tune"} == tuned != set()
 
 
@@ -243,7 +259,7 @@ def test_the_plan_tunes_each_task_by_itself(folders: Folders, tmp_path: Path, sm
     """Each task has an encoder of its own from one pretraining; one without training questions does not apply."""
     for name, splits in (("scifact", ("train", "test")), ("nfcorpus", ("train", "test")), ("arguana", ("test",))):
         data = folders(name, splits)
-    request = Request(("crop",), ("beir",), settings=("few-shot",), seeds=(0, 1), data="official", data_dir=data)
+    request = Request(("crop",), ("beir",), regimes=("few-shot",), seeds=(0, 1), data="official", data_dir=data)
     request = replace(request, **{**small, "tasks": ("scifact", "arguana", "nfcorpus")}, offline=True)
     request = replace(request, sets=(*request.sets[:2], "tune.shots=1"), results=tmp_path / "results")
     ready = plan(request, load(), Store(tmp_path / "store"))
@@ -263,7 +279,7 @@ def test_the_plan_tunes_each_task_by_itself(folders: Folders, tmp_path: Path, sm
 def test_a_training_split_that_is_not_there(folders: Folders, tmp_path: Path, small: dict[str, Any]) -> None:
     """A public set that has training questions, in a folder that lacks them, is said when the plan is made."""
     data = folders("scifact", ("test",))
-    request = Request(("crop",), ("beir",), settings=("few-shot",), data="official", data_dir=data, offline=True)
+    request = Request(("crop",), ("beir",), regimes=("few-shot",), data="official", data_dir=data, offline=True)
     request = replace(request, **{**small, "tasks": ("scifact",), "sets": small["sets"][:2]})
     with pytest.raises(UsageError, match="train"):
         plan(request, load(), Store(tmp_path / "store"))

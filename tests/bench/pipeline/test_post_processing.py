@@ -5,25 +5,25 @@ from pathlib import Path
 from typing import Any
 
 from bench.config.base import Config
-from bench.core.contract import Contract
+from bench.core.encoder_config import EncoderConfig
 from bench.pipeline.compute import Compute
 from bench.pipeline.fine_tunings import Recipes, Tuning
 from bench.pipeline.graph import GraphBuilder
-from bench.pipeline.pretraining import Pretraining
+from bench.pipeline.pretraining import PretrainingInputs
 from bench.pipeline.settings import RunConfig, Settings
 from bench.pipeline.stages.encode import EncodeSample
 from bench.pipeline.stages.post import PostProcess
-from bench.pipeline.systems.dense import PostProcessed, Pretrained
+from bench.pipeline.systems.dense import Dense, PostProcessed
 from bench.retrieval.settings import PostConfig
 from bench.store.graph import closure
 from bench.store.stage import Stage
 from bench.store.store import Store
 from bench.training.fine_tuning_config import FineTuningConfig
-from bench.types import Corpus, Item, Judgement, Leg, Method, Source, Task, TrainingPair
+from bench.types import Corpus, Item, Judgement, Method, Source, Subset, Task, TrainingPair
 
-PLAIN = Contract()
+PLAIN = EncoderConfig()
 PAIRS: Source[TrainingPair] = Source("p", "p/1", (), lambda: iter(()))
-PROMPTED = Contract(query_prompt="query: ", passage_prompt="passage: ")
+PROMPTED = EncoderConfig(query_prompt="query: ", passage_prompt="passage: ")
 
 
 class ModelConfig(Config):
@@ -36,25 +36,25 @@ def nodes(
     kind: str,
     query_language: str = "sw",
     searched: str = "en",
-    contract: Contract = PLAIN,
+    encoder_config: EncoderConfig = PLAIN,
     seed: int = 0,
     **settings: Any,
 ) -> tuple[tuple[Stage, ...], PostProcess, PostProcess]:
-    """Return the fits of a leg, and its passages and queries after them."""
+    """Return the fits of a subset, and its passages and queries after them."""
     tied = settings.pop("tied", None)
     run = RunConfig(post=PostConfig.model_validate({"kind": kind, **settings}))
-    method = Method("x", "1", "", "", Config, contract=lambda _: contract)
-    sample = Pretraining("scratch:1x32", "c", Source("c", "c/1", (), lambda: iter(())), "c", 1)
+    method = Method("x", "1", "", "", Config, encoder_config=lambda _: encoder_config)
+    sample = PretrainingInputs("scratch:1x32", "c", Source("c", "c/1", (), lambda: iter(())), "c", 1)
     items: Source[Item] = Source("i", "i/1", (), lambda: iter(()))
     judgements: Source[Judgement] = Source("j", "j/1", (), lambda: iter(()))
-    leg = Leg("", items, judgements, Corpus("corpus", items, searched), query_language)
-    task = Task("t", "mini", (leg,), ("RR@10",))
+    subset = Subset("", items, judgements, Corpus("corpus", items, searched), query_language)
+    task = Task("t", "mini", (subset,), ("RR@10",))
     recipes = Recipes()
     if tied is not None:
         recipes = Recipes({task.id: (Tuning("p", PAIRS, FineTuningConfig(tied=tied), "a paper"),)})
-    dense = Pretrained("x", method, Settings(ModelConfig(), run, {}), Compute("cpu", 1))
+    dense = Dense("x", method, Settings(ModelConfig(), run, {}), Compute("cpu", 1))
     system = PostProcessed.from_system(dense, sample).with_recipes(recipes)
-    search = system.ranking(task, leg, seed, GraphBuilder(Store(Path("never written")), {}))
+    search = system.ranking(task, subset, seed, GraphBuilder(Store(Path("never written")), {}))
     passages, queries = search.passages, search.queries
     assert isinstance(passages, PostProcess)
     assert isinstance(queries, PostProcess)
@@ -87,7 +87,7 @@ def test_a_fit_is_shared_where_both_sides_are_alike() -> None:
 
 
 def test_which_languages_are_fitted() -> None:
-    """The whole corpus, whatever the leg's, to centre and to whiten; each one where the texts say their own."""
+    """The whole corpus, whatever the subset's, to centre and to whiten; each one where the texts say their own."""
     for kind in ("centre", "whiten"):
         fits, passages, _ = nodes(kind)
         assert samples(fits) == {("", "passage")}

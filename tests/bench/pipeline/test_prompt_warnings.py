@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.pipeline.cells import Cell, prompt_warnings
+from bench.pipeline.cells import ExperimentCell, prompt_warnings
 from bench.pipeline.compute import Compute
 from bench.pipeline.identity import SystemIdentity
 from bench.pipeline.settings import resolve
-from bench.pipeline.systems.dense import Pretrained
+from bench.pipeline.systems.dense import Dense
 from bench.plugins import Plugins
 from bench.types import Readout, Task
 
@@ -31,9 +31,9 @@ def warnings(plugins: Plugins, model: Path, *sets: str) -> list[str]:
     """Return the warnings of a run on two tasks that are read alike."""
     method = plugins.method("pretrained")
     resolved = resolve([method], sets=(f"method.model={model}", *sets))["pretrained"]
-    rows = Pretrained("ours", method, resolved, Compute("cpu", 1)).readings()
+    rows = Dense("ours", method, resolved, Compute("cpu", 1)).variants()
     identity, suite = SystemIdentity("", "", {}), plugins.suite("mrtydi")
-    cells = [Cell(row, identity, suite, "unsupervised", "official", 0, (TASK, TASK)) for row in rows]
+    cells = [ExperimentCell(row, identity, suite, "unsupervised", "official", 0, (TASK, TASK)) for row in rows]
     return prompt_warnings(cells, [owned.value for owned in plugins.methods.values()])
 
 

@@ -19,7 +19,7 @@ from bench.store.stage import Stage
 from bench.store.store import Store
 from tests.conftest import cases
 
-MRTYDI = Request(("bm25",), ("mrtydi",), tasks=("en",), settings=("english",), rerank=TRAINED)
+MRTYDI = Request(("bm25",), ("mrtydi",), tasks=("en",), regimes=("english",), rerank=TRAINED)
 Planned = Callable[..., Plan]
 
 
@@ -44,7 +44,7 @@ def test_pairs_are_mined_learnt_and_used(planned: Planned) -> None:
     """BM25's negatives by default, or the pairs as they are; a row of the setting though BM25 has nothing to tune."""
     plan = planned()
     (cell,) = plan.cells
-    assert (cell.system.label, cell.setting, cell.system.deterministic) == ("bm25+rerank", "english", False)
+    assert (cell.system.label, cell.regime, cell.system.deterministic) == ("bm25+rerank", "english", False)
     assert [(refusal.system, refusal.suite) for refusal in plan.refused] == [("bm25", "mrtydi")]
     (reranking,), (training,), (mined,) = (stages(plan, stage).values() for stage in ("rerank", "train_cross", "mine"))
     assert reranking.inputs["trained"].key == training.key
@@ -52,7 +52,7 @@ def test_pairs_are_mined_learnt_and_used(planned: Planned) -> None:
     assert training.inputs["begun"].key in stages(plan, "init")
     assert mined.inputs["pairs"].key in stages(plan, "pairs")
     assert not stages(plan, "tune")
-    *names, reranked, scored = (item.name for item in plan.legs[0][0].stages)
+    *names, reranked, scored = (item.name for item in plan.subsets[0][0].stages)
     assert (reranked, scored) == ("rerank", "score")
     assert {"pairs", "mine", "init", "train_cross", "search", "texts"} <= set(names)
     plain = planned(MRTYDI, "rerank.mine=none")
@@ -78,7 +78,7 @@ def test_trainings_are_shared_and_follow_each_other(planned: Planned) -> None:
     assert len(stages(plan, "train_cross")) == 2
     assert len(stages(plan, "mine")) == 1
     assert len(stages(plan, "rerank")) == 4
-    plan = planned(settings=("multilingual",))
+    plan = planned(regimes=("multilingual",))
     (last,) = (node.inputs["trained"] for node in stages(plan, "rerank").values())
     assert [last.name, last.inputs["begun"].name] == ["train_cross", "train_cross"]
     assert last.inputs["begun"].inputs["begun"].name == "init"
@@ -86,10 +86,10 @@ def test_trainings_are_shared_and_follow_each_other(planned: Planned) -> None:
 
 def test_without_pairs_nothing_is_trained(planned: Planned, tmp_path: Path) -> None:
     """The setting unsupervised has none, and says so; pairs of the user's do, and tune no encoder."""
-    bare = replace(MRTYDI, methods=("bm25", "crop"), settings=("unsupervised",))
+    bare = replace(MRTYDI, methods=("bm25", "crop"), regimes=("unsupervised",))
     with pytest.raises(UsageError, match="unsupervised of mrtydi has no training pairs for --rerank trained; type"):
         planned(bare)
-    both = planned(settings=("unsupervised", "english"))
+    both = planned(regimes=("unsupervised", "english"))
     assert [refusal.system for refusal in both.refused] == ["bm25+rerank", "bm25"]
     pairs = tmp_path / "own.tsv"
     pairs.write_text("".join(f"asked {at}\ttold {at}\n" for at in range(9)))
@@ -111,7 +111,7 @@ def test_the_backbone_is_random_kept_or_a_ready_model(planned: Planned, tmp_path
     with pytest.raises(UsageError, match="expected a cross-encoder"):
         planned(MRTYDI, "rerank.backbone=./nowhere")
     for sets in ((), ("rerank.train.epochs=1", "rerank.mine=none")):
-        (system,) = (cell.system for cell in planned(MRTYDI, *sets, rerank="some/model", settings=()).cells[1:])
+        (system,) = (cell.system for cell in planned(MRTYDI, *sets, rerank="some/model", regimes=()).cells[1:])
         assert system.choices["rerank"] == {"model": "some/model", "depth": 100}
         assert system.deterministic
 
@@ -121,7 +121,7 @@ def test_a_run_end_to_end(tmp_path: Path, tiny: Path, small: dict[str, Any]) -> 
     documents = [json.loads(line) for line in (tiny / "corpus.jsonl").read_text().splitlines()]
     pairs = [{"query": " ".join(document["text"].split()[:4]), "positive": document["text"]} for document in documents]
     (tmp_path / "own.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
-    sets = ("rerank.train.steps=3", "rerank.train.queries=2", "rerank.train.negatives=1")
+    sets = ("rerank.train.epochs=0.5", "rerank.train.queries=2", "rerank.train.negatives=1")
     request = Request(
         ("bm25",), ("beir",), rerank=TRAINED, results=tmp_path / "results", store=tmp_path / "store", **small
     )
@@ -132,12 +132,12 @@ def test_a_run_end_to_end(tmp_path: Path, tiny: Path, small: dict[str, Any]) -> 
     assert (plain["system"], reranked["system"]) == ("bm25", "bm25+rerank")
     assert plain["measures"]["R@100"] == reranked["measures"]["R@100"]
     content = outcome.published[1].content
-    (leg,) = next(iter(content["tasks"].values())).values()
-    (tuning,) = leg["tunings"]
-    assert (tuning["of"], tuning["source"], tuning["config"]["mine"]) == ("re-ranker", "pairs of the user's", "bm25")
+    (subset,) = next(iter(content["tasks"].values())).values()
+    (tuning,) = subset["tunings"]
+    assert (tuning["model"], tuning["source"], tuning["config"]["mine"]) == ("re-ranker", "pairs of the user's", "bm25")
     assert "held_out" not in tuning
-    assert leg["facts"]["train_cross"]["questions"] == 6
-    assert leg["facts"]["rerank"]["pairs"] > 0
-    assert [audit["corpus"] for audit in leg["audits"]] == [tuning["pairs"]]
-    assert content["system"]["rerank"]["train"]["steps"] == 3
+    assert subset["metadata"]["train_cross"]["questions"] == 20  # half an epoch of 40
+    assert subset["metadata"]["rerank"]["pairs"] > 0
+    assert [audit["corpus"] for audit in subset["audits"]] == [tuning["pairs"]]
+    assert content["system"]["rerank"]["train"]["epochs"] == 0.5
     assert not any(step.runs for step in plan(request, load(), store).steps)

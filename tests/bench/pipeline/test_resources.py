@@ -4,6 +4,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,22 @@ def test_workers_share_a_corpus(
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
     result = compute(ComputeConfig(shard_workers=shard_workers), profile(), device, executor, workers)
     assert [result.shares, result.searchers] == expected
+
+
+@pytest.mark.parametrize(
+    ("device", "processes", "gpus", "refused"),
+    [("cuda", 2, 2, False), ("cuda", 2, 1, True), ("cuda:1", 2, 4, True), ("cuda:1", 1, 4, False)],
+)
+def test_each_process_has_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, device: str, processes: int, gpus: int, refused: bool
+) -> None:
+    """There are too few, or all would share the one that is named."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    config = ComputeConfig(processes=processes)
+    found = f"{processes} with device {device}, where torch sees {gpus} GPUs"
+    expected = fields(where="--processes", found=found, expected="a GPU for each process")
+    with pytest.raises(UsageError, check=expected) if refused else nullcontext():
+        assert compute(config, profile(), device, "local", 1).processes == processes
 
 
 @pytest.mark.parametrize(("method", "size", "steps", "tokens", "flops", "seconds"), cases("measured-trainings"))
@@ -138,11 +155,11 @@ def test_every_method_has_what_a_profile_needs() -> None:
     assert machine("8xa100").rate("bfloat16") == pytest.approx(8 * machine("1xA100").rate("bfloat16"))
     with pytest.raises(UsageError, check=fields(where="--devices", found="device 'B900'")):
         machine("8xB900")
-    methods, steps = load().methods, dict[str, int | None]()
+    plugins, steps = load(), dict[str, int | None]()
     for size in (PROFILES["small"], PROFILES["paper"]):
-        for name, owned in methods.items():
+        for name, owned in plugins.methods.items():
             preset = pretrained_as(owned.value, size, None)
-            assert ((preset and preset.corpus) or size.corpus).partition(":")[0] in load().corpora_by_name
+            assert ((preset and preset.corpus) or size.corpus).partition(":")[0] in plugins.corpora_by_name
             steps[name] = None if size.budget else (preset and preset.steps) or size.steps
     expected = {"msm": 200_000, "contriever": 500_000, "auto-mlm": 300_000, "ict": 100_000, "ccp": 200_000}
     assert {name: steps[name] for name in expected} == expected

@@ -14,7 +14,7 @@ import pytest
 from bench.config.base import Config
 from bench.config.profiles import profile
 from bench.config.request import Request
-from bench.core.contract import Contract
+from bench.core.encoder_config import EncoderConfig
 from bench.core.errors import PluginError
 from bench.data import mini
 from bench.data.mini import documents
@@ -25,7 +25,7 @@ from bench.pipeline.compute import Compute
 from bench.pipeline.fine_tunings import Recipes, Tuning, retriever
 from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.plan import Plan, plan
-from bench.pipeline.pretraining import Pretraining
+from bench.pipeline.pretraining import PretrainingInputs
 from bench.pipeline.settings import resolve
 from bench.pipeline.stages.init import EncoderStage
 from bench.pipeline.stages.tune import Tune
@@ -50,7 +50,7 @@ def start_of(seed: int, plugins: Plugins, *sets: str) -> Untrained:
     """Return a system whose encoder somebody else has trained, and which is fine-tuned alone."""
     method = load().method("crop")
     resolved = resolve([method], profile=profile(), sets=sets)["crop"]
-    backbone = Pretraining("owner/name", "c", Source("c", "c/1", (), lambda: iter(())), "c", 1)
+    backbone = PretrainingInputs("owner/name", "c", Source("c", "c/1", (), lambda: iter(())), "c", 1)
     return Untrained("crop", method, resolved, Compute("cpu", 1), backbone)
 
 
@@ -119,9 +119,9 @@ def test_the_tuned_encoder_reads_as_it_was_tuned(tuned: Tuned) -> None:
     """Pooling, lengths and similarity of all tunings so far; settings for the test change nothing."""
     steps = [tuning(query_tokens=40), tuning(mine="self", pooling="cls", similarity="dot", passage_tokens=50)]
     mined = tuned(steps).inputs["pairs"]
-    read = {role: dict(mined.inputs[role].identity()["contract"]) for role in ("queries", "passages")}  # type: ignore[arg-type]  # JSON
+    read = {role: dict(mined.inputs[role].identity()["encoder_config"]) for role in ("queries", "passages")}  # type: ignore[arg-type]  # JSON
     assert (read["queries"]["query_length"], read["passages"]["passage_length"]) == (40, 50)
-    assert {contract["pooling"] for contract in read.values()} == {"cls"}
+    assert {encoder_config["pooling"] for encoder_config in read.values()} == {"cls"}
     assert mined.inputs["ranking"].identity()["similarity"] == "dot"
     prompted = tuned(steps, 0, None, "encode.query_prompt=query: ")
     assert prompted.inputs["pairs"].key == mined.key
@@ -129,7 +129,7 @@ def test_the_tuned_encoder_reads_as_it_was_tuned(tuned: Tuned) -> None:
 
 @pytest.mark.parametrize("miner", ["bm25", "self"])
 def test_every_rule_of_mining_is_part_of_the_key(tuned: Tuned, miner: str) -> None:
-    """No two are confused, and only the depth makes another search; no leg or corpus of a task is read before."""
+    """No two are confused, and only the depth makes another search; no subset or corpus of a task is read before."""
     ways: list[dict[str, Any]] = [{}, {"mine_from": 2}, {"mine_to": 50}, {"mine_margin": 0.9}, {"mine_keep": 5}]
     encoders = [tuned([tuning(mine=miner, **values)]) for values in ways]
     assert len({encoder.key for encoder in encoders}) == len(ways)
@@ -140,7 +140,7 @@ def test_every_rule_of_mining_is_part_of_the_key(tuned: Tuned, miner: str) -> No
 def test_a_method_that_cannot_index(tuned: Tuned) -> None:
     """Whoever is called bm25 must have a retriever; the plugins that are given are asked, nobody else."""
     loaded = load()
-    dense = Method("bm25", "1", "", "", Config, contract=lambda _: Contract())
+    dense = Method("bm25", "1", "", "", Config, encoder_config=lambda _: EncoderConfig())
     shelf = MappingProxyType({**loaded.methods, "bm25": replace(loaded.methods["bm25"], value=dense)})
     with pytest.raises(PluginError, check=fields(where="tune.mine=bm25", found="bm25, no retriever")):
         tuned([tuning(mine="bm25")], 0, replace(loaded, methods=shelf))
@@ -165,18 +165,18 @@ def tmp(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_mined_pairs_end_to_end(tmp: Path, miner: str) -> None:
     """A task of the embedded world after a tuning on mined pairs; no negative is a positive; nothing is made again."""
     small = ("prepare.vocabulary=1500", "budget.tokens=2000", "compute.threads=1")
-    sets = (*small, "tune.steps=2", f"tune.mine={miner}", "tune.mine_keep=3")
+    sets = (*small, "tune.steps=2", f"tune.mine={miner}")
     places = {"corpus": str(tmp / "corpus"), "store": tmp / "store", "results": tmp / "results"}
-    fixed = {"tasks": ("en",), "settings": ("english",), "backbone": "scratch:1x32", "device": "cpu"}
+    fixed = {"tasks": ("en",), "regimes": ("english",), "backbone": "scratch:1x32", "device": "cpu"}
     request = Request(("crop",), ("mrtydi",), sets=sets, **fixed, **places)  # type: ignore[arg-type]  # of several types
     outcome = pipeline.run(request, load(), Store(tmp / "store"), NullListener())
     assert [row["system"] for row in outcome.rows] == ["crop", "crop@init"]
-    (leg,) = outcome.plan.legs[0]
-    mined = leg.by_name["mine"]
+    (subset,) = outcome.plan.subsets[0]
+    mined = subset.by_name["mine"]
     stored = StoredPairs(Store(tmp / "store").folder(mined))
     before = StoredPairs(Store(tmp / "store").folder(mined.inputs["pairs"]))
     assert [pair.query for pair in stored] == [pair.query for pair in before]
-    assert stored.negatives.tolist() == [3] * len(before)
+    assert stored.negatives.tolist() == [10] * len(before)
     right: dict[str, set[Item]] = {}
     for pair in before:
         right.setdefault(pair.query.text, set()).update(pair.positives)
@@ -195,7 +195,7 @@ def planned(folder: Path, store: Store) -> Plan:
     corpus.parent.mkdir(exist_ok=True)
     rows = ({"id": document.id, "sentences": document.sentences} for document in mini.documents(LANGUAGE))
     corpus.write_text("".join(json.dumps(row) + "\n" for row in islice(rows, 40)), encoding="utf-8")
-    request = Request(("crop",), ("mrtydi",), tasks=(LANGUAGE,), settings=("english",), backbone="scratch:1x32")
+    request = Request(("crop",), ("mrtydi",), tasks=(LANGUAGE,), regimes=("english",), backbone="scratch:1x32")
     sets = ("prepare.vocabulary=800", "budget.tokens=500", "compute.threads=1")
     request = replace(request, corpus=str(corpus.parent), device="cpu", sets=sets, results=folder / "results")
     return plan(request, load(), store)
@@ -224,7 +224,7 @@ def test_no_judged_positive_and_no_judgement_of_a_test(
     store = Store(folder / "store")
     ready = planned(folder, store)
     (at,) = (at for at, cell in enumerate(ready.cells) if cell.system.untrained)
-    tuned = ready.legs[at][0].by_name["tune"]
+    tuned = ready.subsets[at][0].by_name["tune"]
     assert isinstance(tuned, Tune)
     pairs = languages(DataRequest("mini"), msmarco, (LANGUAGE,))
     tuning = Tuning("mined", pairs, FineTuningConfig(mine=miner, mine_keep=5, steps=1), "ours")

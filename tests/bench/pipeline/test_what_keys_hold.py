@@ -10,14 +10,14 @@ import pytest
 
 import bench
 from bench.config.layers import identity
-from bench.core.contract import Contract
+from bench.core.encoder_config import EncoderConfig
 from bench.core.errors import UsageError
 from bench.evaluation.measures.specs import parse
 from bench.pipeline.plan import Plan, plan
 from bench.pipeline.stages import init
 from bench.pipeline.stages.score import Protocol
-from bench.pipeline.stages.search import Rules
-from bench.pipeline.stages.weigh import Weigh
+from bench.pipeline.stages.search import RankingOptions
+from bench.pipeline.stages.weigh import TuneFusionWeight
 from bench.plugins import load
 from bench.store.stage import Stage
 from bench.store.store import Store
@@ -73,11 +73,13 @@ def test_measures_enter_keys_where_they_are_used(tmp_path: Path, tiny: Path) -> 
     assert "extra" not in weighed(plain).identity()
 
 
-def weighed(protocol: Protocol) -> Weigh:
+def weighed(protocol: Protocol) -> TuneFusionWeight:
     """Return a choice of a weight that rests on nothing in particular."""
-    some: Any = init.Init(backbone="x", contract=Contract(), place="x")
-    rules = Rules(10, "trec", False)
-    return Weigh(first=some, second=some, leg=some, rules=rules, scale="none", protocol=protocol, who="x")
+    some: Any = init.Init(backbone="x", encoder_config=EncoderConfig(), place="x")
+    rules = RankingOptions(10, "trec", False)
+    return TuneFusionWeight(
+        first=some, second=some, subset=some, rules=rules, scale="none", protocol=protocol, system_label="x"
+    )
 
 
 BACKBONE = bench.Request(
@@ -184,7 +186,7 @@ def test_files_that_settings_name_enter_by_their_content(tmp_path: Path, tiny: P
 def test_cells_share_what_they_rest_on(tmp_path: Path) -> None:
     """Stages of one key are one object, whatever system or seed asks for them; encoders of two seeds are two."""
     result = planned(tmp_path, bench.Request(("bm25", "crop"), ("mrtydi",), tasks=("sw", "fi"), seeds=(0, 1)))
-    stages = [stage for legs in result.legs for leg in legs for stage in leg.stages]
+    stages = [stage for subsets in result.subsets for subset in subsets for stage in subset.stages]
     assert len({id(stage) for stage in stages}) == len({stage.key for stage in stages})
     counts = Counter(stage.name for stage in {stage.key: stage for stage in stages}.values())
     assert (counts["validate"], counts["read"], counts["prepare"]) == (2, 2, 1)

@@ -73,7 +73,7 @@ def tokenizer() -> PreTrainedTokenizerFast:
 
 @pytest.fixture
 def folder(tmp_path: Path, build: Build, tokenizer: PreTrainedTokenizerFast) -> Path:
-    """Return the folder of a tiny XLM-R with its tokenizer, without contract."""
+    """Return the folder of a tiny XLM-R with its tokenizer, without encoder config."""
     path = tmp_path / "model"
     build("xlm-roberta").save_pretrained(path)
     tokenizer.save_pretrained(path)

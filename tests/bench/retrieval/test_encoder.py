@@ -11,7 +11,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerFast
 
-from bench.core.contract import SEPARATOR, Contract
+from bench.core.encoder_config import SEPARATOR, EncoderConfig
 from bench.core.errors import BenchError, UsageError
 from bench.core.files import canonical
 from bench.retrieval import encoder as engine
@@ -20,7 +20,7 @@ from bench.retrieval.packed import forward as packed_forward
 from bench.types import Item
 from tests.conftest import cases
 
-PLAIN = Contract(query_length=20, passage_length=40)
+PLAIN = EncoderConfig(query_length=20, passage_length=40)
 TEXTS = [
     "the cat sat on the mat",
     "",
@@ -47,8 +47,8 @@ def reference(folder: Path, texts: list[str], length: int, layer: int = -1) -> l
 @pytest.mark.parametrize(("pooling", "layer"), [("mean", -1), ("cls", -1), ("mean", 1)])
 def test_vectors_are_those_of_transformers(folder: Path, pooling: str, layer: int) -> None:
     """Each text alone, truncated, read at a layer, pooled: to 1e-5, empty and long texts included."""
-    contract = replace(PLAIN, pooling="cls" if pooling == "cls" else "mean", layer=layer)
-    vectors = load(folder, contract=contract, threads=1).encode(ITEMS, "passage")
+    encoder_config = replace(PLAIN, pooling="cls" if pooling == "cls" else "mean", layer=layer)
+    vectors = load(folder, encoder_config=encoder_config, threads=1).encode(ITEMS, "passage")
     states = reference(folder, TEXTS, 40, layer)
     expected = torch.stack([state[0] if pooling == "cls" else state.mean(0) for state in states]).numpy()
     assert vectors.dtype == np.float32
@@ -57,8 +57,8 @@ def test_vectors_are_those_of_transformers(folder: Path, pooling: str, layer: in
 
 def test_lengths_and_prompts_are_the_roles(folder: Path) -> None:
     """A query is cut at its own length, and each role has its own words in front."""
-    contract = replace(PLAIN, query_prompt="ask: ", passage_prompt="text: ", title=": ")
-    encoder = load(folder, contract=contract)
+    encoder_config = replace(PLAIN, query_prompt="ask: ", passage_prompt="text: ", title=": ")
+    encoder = load(folder, encoder_config=encoder_config)
     item = Item("d", "x" * 60, "name")
     assert encoder.text(item, "query") == "ask: " + "x" * 60
     assert encoder.text(item, "passage") == "text: name: " + "x" * 60
@@ -67,24 +67,24 @@ def test_lengths_and_prompts_are_the_roles(folder: Path) -> None:
     expected = reference(folder, ["ask: " + "x" * 60], 20)[0]
     assert len(expected) == 20
     np.testing.assert_allclose(encoder.encode([item], "query")[0], expected.mean(0).numpy(), atol=1e-5)
-    without = load(folder, contract=replace(contract, title=None))
+    without = load(folder, encoder_config=replace(encoder_config, title=None))
     assert without.text(item, "passage") == "text: " + "x" * 60
 
 
 def test_batches_and_neighbours_change_nothing(folder: Path) -> None:
     """Any size of batch and any company: within 1e-5; the same call twice: the same bytes."""
-    usual = load(folder, contract=PLAIN, threads=1)
+    usual = load(folder, encoder_config=PLAIN, threads=1)
     expected = usual.encode(ITEMS, "passage")
     assert usual.encode(ITEMS, "passage").tobytes() == expected.tobytes()
     for tokens in (1, 30, 10_000):
-        vectors = load(folder, contract=PLAIN, batch_tokens=tokens, threads=1).encode(ITEMS, "passage")
+        vectors = load(folder, encoder_config=PLAIN, batch_tokens=tokens, threads=1).encode(ITEMS, "passage")
         np.testing.assert_allclose(vectors, expected, atol=1e-5)
     np.testing.assert_allclose(usual.encode(ITEMS[::-1], "passage")[::-1], expected, atol=1e-5)
 
 
 def test_smaller_batches_where_memory_is_short(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sentence says so each time; the vectors are the same, and a text that does not fit by itself is an error."""
-    roomy, short = (load(folder, contract=PLAIN, threads=1, batch_tokens=512) for _ in range(2))
+    roomy, short = (load(folder, encoder_config=PLAIN, threads=1, batch_tokens=512) for _ in range(2))
     notices, room, real = list[str](), [64], packed_forward
 
     def forward(model: Any, packed: Any, *more: Any) -> Any:
@@ -105,10 +105,10 @@ def test_smaller_batches_where_memory_is_short(folder: Path, monkeypatch: pytest
 
 def test_unit_length_and_half_precision(folder: Path) -> None:
     """Normalised vectors have length 1 in the same direction; bfloat16 stays near and gives float32."""
-    plain = load(folder, contract=PLAIN).encode(ITEMS, "passage")
-    scaled = load(folder, contract=replace(PLAIN, normalise=True)).encode(ITEMS, "passage")
+    plain = load(folder, encoder_config=PLAIN).encode(ITEMS, "passage")
+    scaled = load(folder, encoder_config=replace(PLAIN, normalise=True)).encode(ITEMS, "passage")
     np.testing.assert_allclose(scaled, plain / np.linalg.norm(plain, axis=1, keepdims=True), atol=1e-6)
-    rough = load(folder, contract=replace(PLAIN, normalise=True, dtype="bfloat16")).encode(ITEMS, "passage")
+    rough = load(folder, encoder_config=replace(PLAIN, normalise=True, dtype="bfloat16")).encode(ITEMS, "passage")
     assert rough.dtype == np.float32
     assert not np.array_equal(rough, scaled)
     assert (rough * scaled).sum(1).min() > 0.999
@@ -117,36 +117,36 @@ def test_unit_length_and_half_precision(folder: Path) -> None:
 
 def test_no_items_and_empty_texts(folder: Path) -> None:
     """No rows of the right width, threads put back; an empty text has a vector without special tokens too."""
-    assert load(folder, contract=PLAIN).encode([], "query").shape == (0, 16)
+    assert load(folder, encoder_config=PLAIN).encode([], "query").shape == (0, 16)
     before = torch.get_num_threads()
-    load(folder, contract=PLAIN, threads=before + 1).encode(ITEMS[:1], "query")
+    load(folder, encoder_config=PLAIN, threads=before + 1).encode(ITEMS[:1], "query")
     assert torch.get_num_threads() == before
     path = folder / "tokenizer.json"
     path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), "post_processor": None}), "utf-8")
-    vectors = load(folder, contract=PLAIN).encode([Item("q", ""), Item("r", "ab")], "query")
+    vectors = load(folder, encoder_config=PLAIN).encode([Item("q", ""), Item("r", "ab")], "query")
     np.testing.assert_allclose(vectors[1], reference(folder, ["ab"], 20)[0].mean(0).numpy(), atol=1e-5)
     assert np.isfinite(vectors[0]).all()
 
 
-def test_the_contract_comes_from_the_folder(folder: Path) -> None:
+def test_the_encoder_config_comes_from_the_folder(folder: Path) -> None:
     """Unless one is given; without any it is a sentence."""
-    with pytest.raises(UsageError, match=r"contract\.json: found .*expected the contract of an encoder"):
+    with pytest.raises(UsageError, match=r"encoder_config\.json: found .*expected the config of an encoder"):
         load(folder)
-    (folder / "contract.json").write_bytes(canonical(replace(PLAIN, pooling="cls").dump()))
-    expected = load(folder, contract=replace(PLAIN, pooling="cls")).encode(ITEMS, "query")
+    (folder / "encoder_config.json").write_bytes(canonical(replace(PLAIN, pooling="cls").dump()))
+    expected = load(folder, encoder_config=replace(PLAIN, pooling="cls")).encode(ITEMS, "query")
     np.testing.assert_array_equal(load(folder).encode(ITEMS, "query"), expected)
 
 
 @pytest.mark.parametrize(("wrong", "message"), cases("a-contract-that-does-not-fit"))
-def test_a_contract_that_does_not_fit(folder: Path, wrong: dict[str, int], message: str) -> None:
+def test_a_encoder_config_that_does_not_fit(folder: Path, wrong: dict[str, int], message: str) -> None:
     """Says what the model has."""
     with pytest.raises(UsageError, match=message):
-        load(folder, contract=Contract(**{**PLAIN.dump(), **wrong}))
+        load(folder, encoder_config=EncoderConfig(**{**PLAIN.dump(), **wrong}))
 
 
 def test_an_encoder_that_fails(folder: Path) -> None:
     """Vectors that are not finite name the first item; without the tokenizer's files it is not loaded."""
-    encoder = load(folder, contract=PLAIN)
+    encoder = load(folder, encoder_config=PLAIN)
     with torch.no_grad():
         weights = dict(encoder._model.named_parameters())
         weights["embeddings.word_embeddings.weight"][5] = float("nan")  # the letter a
@@ -154,7 +154,7 @@ def test_an_encoder_that_fails(folder: Path) -> None:
         encoder.encode([Item("q", "abba"), Item("r", "a")], "query")
     (folder / "tokenizer.json").unlink()
     with pytest.raises(UsageError, match="expected a folder with the tokenizer's files"):
-        load(folder, contract=PLAIN)
+        load(folder, encoder_config=PLAIN)
 
 
 ITEM = Item("d", "Is it ÄON?", "Name")
@@ -162,16 +162,16 @@ ITEM = Item("d", "Is it ÄON?", "Name")
 
 def test_case_and_question_marks(tokenizer: PreTrainedTokenizerFast) -> None:
     """Texts and titles are lower-cased, prompts are not; one mark goes from the end of a query, no other."""
-    contract = Contract(query_prompt="Q: ", passage_prompt="P: ", title=" | ", lowercase=True)
-    reader = Reader(tokenizer, contract)
+    encoder_config = EncoderConfig(query_prompt="Q: ", passage_prompt="P: ", title=" | ", lowercase=True)
+    reader = Reader(tokenizer, encoder_config)
     assert reader.text(ITEM, "query") == "Q: is it äon?"
     assert reader.text(ITEM, "passage") == "P: name | is it äon?"
-    assert Reader(tokenizer, replace(contract, lowercase=False)).text(ITEM, "passage") == "P: Name | Is it ÄON?"
-    reader = Reader(tokenizer, Contract(query_prompt="q ", question_mark=False))
+    assert Reader(tokenizer, replace(encoder_config, lowercase=False)).text(ITEM, "passage") == "P: Name | Is it ÄON?"
+    reader = Reader(tokenizer, EncoderConfig(query_prompt="q ", question_mark=False))
     for text, expected in (("why?", "why"), ("why??", "why?"), ("why? so", "why? so"), ("?", "")):
         assert reader.text(Item("q", text), "query") == f"q {expected}"
         assert reader.text(Item("d", text), "passage") == text
-        assert Reader(tokenizer, Contract()).text(Item("q", text), "query") == text
+        assert Reader(tokenizer, EncoderConfig()).text(Item("q", text), "query") == text
 
 
 def _like_xlm_r() -> PreTrainedTokenizerFast:
@@ -190,7 +190,7 @@ def test_a_pair_is_what_the_tokenizer_makes_of_one(tokenizer: PreTrainedTokenize
     """One mark in BERT's form, two in XLM-R's: the same ids as of the two texts as a pair."""
     item = Item("d", "text", "name")
     for words in (tokenizer, _like_xlm_r()):
-        reader = Reader(words, Contract(title=f" {SEPARATOR} "))
+        reader = Reader(words, EncoderConfig(title=f" {SEPARATOR} "))
         (ids,) = reader.tokens([reader.text(item, "passage")], "passage")
         assert ids == words("name", "text")["input_ids"]
         text = reader.text(Item("d", "text"), "passage")

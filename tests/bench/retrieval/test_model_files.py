@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bench.core.contract import CONTRACT, Contract
+from bench.core.encoder_config import ENCODER_CONFIG, EncoderConfig
 from bench.core.errors import UsageError
 from bench.retrieval import cross_encoder, encoder, lm_heads, poolers
 from bench.testing import fields
@@ -19,7 +19,7 @@ MODULE = {"type": "sentence_transformers.models.Pooling"}
 
 
 def _load(folder: Path) -> Any:
-    return encoder.load(folder, contract=Contract(query_length=20, passage_length=20))
+    return encoder.load(folder, encoder_config=EncoderConfig(query_length=20, passage_length=20))
 
 
 def _altered(folder: Path, name: str, **changes: Any) -> None:
@@ -38,10 +38,10 @@ def test_values_that_a_library_does_not_expect(folder: Path, name: str, changes:
 
 
 @pytest.mark.parametrize(("text", "found"), cases("contracts-that-are-none"))
-def test_contracts_that_are_none(folder: Path, text: str, found: str) -> None:
+def test_encoder_configs_that_are_none(folder: Path, text: str, found: str) -> None:
     """Types and ranges are those of the fields."""
-    (folder / CONTRACT).write_text(text)
-    with pytest.raises(UsageError, check=fields(where=str(folder / CONTRACT), found=found)):
+    (folder / ENCODER_CONFIG).write_text(text)
+    with pytest.raises(UsageError, check=fields(where=str(folder / ENCODER_CONFIG), found=found)):
         encoder.load(folder)
 
 

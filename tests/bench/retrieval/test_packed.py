@@ -1,5 +1,6 @@
 """Packed execution: the same values and gradients as one padded batch, whatever else a batch holds."""
 
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -50,41 +51,107 @@ def test_values_are_those_of_the_padded_forward(
 
 
 class Kernel:
-    """In place of torch's kernel of sequences of any lengths: what it refuses, and that it was called."""
+    """In place of torch's kernels of sequences of any lengths: what they refuse, and how often they were called."""
 
-    def __init__(self, refusal: str = "") -> None:
-        self.refusal, self.calls = refusal, 0
+    def __init__(self, refusal: str = "", spoilt: str = "") -> None:
+        self.refusal, self.spoilt, self.calls = refusal, spoilt, 0
 
-    def __call__(self, q: Tensor, k: Tensor, v: Tensor, cuts: Tensor, *_: Any, enable_gqa: bool = False) -> Tensor:
+    def flash(self, *given: Any, scale: float | None, window_size_left: int, window_size_right: int) -> tuple[Tensor]:
+        """Attend to each sequence alone in half precision, `[T, heads, width]`."""
+        q, k, v, cuts, _, _, _, dropout, _, _ = given
+        assert window_size_left == window_size_right
+        return (self.attend(q, k, v, cuts, dropout, scale, window_size_left),)
+
+    def efficient(self, *given: Any, compute_log_sumexp: bool, scale: float | None) -> tuple[Tensor]:
+        """Attend to each sequence alone in any precision, `[1, T, heads, width]`."""
+        q, k, v, _, cuts, _, _, _, dropout, _ = given
+        assert compute_log_sumexp  # without it there is no gradient
+        return (self.attend(q[0], k[0], v[0], cuts, dropout, scale, -1)[None],)
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, cuts: Tensor, dropout: float, scale: Any, reach: int) -> Tensor:
         """Attend to each sequence alone, `[T, heads, width]`."""
-        if q.shape[1] != k.shape[1] and not enable_gqa:
-            raise ValueError(f"Expect query and key/value to have the same number of heads, got {k.shape[1]}")
         if self.refusal or q.shape[2] % 8:
             raise RuntimeError(self.refusal or "head_size should be a multiple of 8")
         self.calls += 1
         parts = []
         for start, end in pairwise(cuts.tolist()):
             query, key, value = (tensor[None, start:end].transpose(1, 2) for tensor in (q, k, v))
-            parts.append(scaled_dot_product_attention(query, key, value, enable_gqa=enable_gqa)[0].transpose(0, 1))
-        return torch.cat(parts)
+            near = (torch.arange(end - start)[:, None] - torch.arange(end - start)[None]).abs() <= reach
+            options: Any = {"attn_mask": None if reach < 0 else near, "scale": scale, "dropout_p": dropout}
+            shared = q.shape[1] != k.shape[1]
+            parts.append(scaled_dot_product_attention(query, key, value, enable_gqa=shared, **options)[0])
+        attended = torch.cat([part.transpose(0, 1) for part in parts])
+        if self.spoilt == "value":
+            return attended + 0.1
+        return attended.detach() + 0 * q if self.spoilt == "gradient" else attended
 
 
+@pytest.fixture
+def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Kernel], None]]:
+    """Let a kernel take the place of torch's, on the processor."""
+
+    def replace(kernel: Kernel) -> None:
+        monkeypatch.setattr(torch.ops.aten, "_flash_attention_forward", kernel.flash)
+        monkeypatch.setattr(torch.ops.aten, "_efficient_attention_forward", kernel.efficient)
+        monkeypatch.setattr(packed_execution, "_DEVICES", ("cpu",))
+        packed_execution._kernel.cache_clear()
+
+    yield replace
+    packed_execution._kernel.cache_clear()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 @pytest.mark.parametrize(("heads", "of_keys", "width", "refusal", "calls"), cases("the-kernel-is-tried-and-replaced"))
 def test_the_kernel_is_tried_and_replaced(
-    heads: int, of_keys: int, width: int, refusal: str, calls: int, monkeypatch: pytest.MonkeyPatch
+    heads: int,
+    of_keys: int,
+    width: int,
+    refusal: str,
+    calls: int,
+    dtype: torch.dtype,
+    kernels: Callable[[Kernel], None],
 ) -> None:
     """Shared keys are taken; on what the kernel refuses, attention goes run by run, with the same values."""
     kernel, sequences = Kernel(refusal), [[5, 6, 7], [8, 9], [1, 2, 3]]
-    monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", kernel)
-    q, k, v = (torch.randn(1, count, 8, width, dtype=torch.bfloat16) for count in (heads, of_keys, of_keys))
+    q, k, v = (torch.randn(1, count, 8, width, dtype=dtype) for count in (heads, of_keys, of_keys))
     module = torch.nn.Identity()
     expected, _ = packed_execution._attention(module, q, k, v, None, bench_packed=pack(sequences, 0))
-    monkeypatch.setattr(packed_execution, "_DEVICES", ("cpu",))
-    packed_execution._kernel.cache_clear()
+    kernels(kernel)
     attended, _ = packed_execution._attention(module, q, k, v, None, bench_packed=pack(sequences, 0))
-    packed_execution._kernel.cache_clear()
     torch.testing.assert_close(attended, expected, atol=1e-2, rtol=0)
     assert kernel.calls == calls
+
+
+@pytest.mark.parametrize(
+    ("dtype", "window", "spoilt", "calls"),
+    [
+        (torch.bfloat16, 3, "", 3),
+        (torch.float32, 3, "", 0),  # the kernel of float32 knows no windows
+        (torch.float32, None, "", 3),
+        (torch.bfloat16, None, "value", 2),
+        (torch.bfloat16, None, "gradient", 2),
+    ],
+)
+def test_a_kernel_must_have_values_and_gradients_of_calls_for_each_length(
+    dtype: torch.dtype, window: int | None, spoilt: str, calls: int, kernels: Callable[[Kernel], None]
+) -> None:
+    """With windows too; and trying it draws nothing from the generators of the training."""
+    kernel, sequences = Kernel(spoilt=spoilt), [[5] * 6, [8, 9]]
+    q, k, v = (torch.randn(1, 2, 8, 16, dtype=dtype, requires_grad=True) for _ in range(3))
+    options: Any = {"bench_packed": pack(sequences, 0), "scaling": 0.3, "sliding_window": window}
+
+    def attended() -> list[Tensor]:
+        values, _ = packed_execution._attention(torch.nn.Identity(), q, k, v, None, **options)
+        return [values, *torch.autograd.grad(values.float().square().sum(), (q, k, v))]
+
+    expected = attended()
+    kernels(kernel)
+    state = torch.get_rng_state()
+    actual = attended()
+    assert torch.equal(torch.get_rng_state(), state)
+    assert kernel.calls == calls  # two tries, then the call
+    for value, reference in zip(actual, expected, strict=True):
+        torch.testing.assert_close(value, reference, atol=0.05, rtol=0)
 
 
 def test_copies_to_a_gpu_do_not_wait(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from bench.core.contract import Contract
+from bench.core.encoder_config import EncoderConfig
 from bench.core.errors import UsageError
 from bench.retrieval.backbones import load_encoder
 from bench.retrieval.encoder import load
@@ -49,9 +49,11 @@ def test_nothing_to_pool_with(tmp_path: Path, build: Build) -> None:
 
 
 def test_half_precision_gives_float32_vectors(folder: Path) -> None:
-    """The layer runs in the contract's precision; what comes out is float32, near what full precision gives."""
-    exact = load(folder, contract=Contract(pooling="pooler", query_length=20, passage_length=20))
-    rough = load(folder, contract=Contract(pooling="pooler", query_length=20, passage_length=20, dtype="bfloat16"))
+    """The layer runs in the encoder config's precision; what comes out is float32, near what full precision gives."""
+    exact = load(folder, encoder_config=EncoderConfig(pooling="pooler", query_length=20, passage_length=20))
+    rough = load(
+        folder, encoder_config=EncoderConfig(pooling="pooler", query_length=20, passage_length=20, dtype="bfloat16")
+    )
     items = [Item("a", "a quick fox"), Item("b", "dog")]
     exact_vectors, rough_vectors = exact.encode(items, "query"), rough.encode(items, "query")
     assert exact_vectors.dtype == rough_vectors.dtype == "float32"

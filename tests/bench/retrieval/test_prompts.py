@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bench.core.contract import Contract
+from bench.core.encoder_config import EncoderConfig
 from bench.core.errors import UsageError
 from bench.plugins import load
 from bench.retrieval.prompts import PROMPTS_FILE, WantedPrompts, declared_prompts, wanted
@@ -62,7 +62,7 @@ def test_declared_and_missing_prompts() -> None:
     assert declared_prompts({"prompts": {"query": "q ", "passage": "p "}}) == ("q ", "p ")
     assert declared_prompts({"prompts": {"usual": "u "}, "default_prompt_name": "usual"}) == ("u ", "u ")
     assert declared_prompts({"prompts": {"usual": "u "}}) == ("", "")
-    plain = Contract()
+    plain = EncoderConfig()
     assert E5.missing(plain) == ("query", "passage")
     assert E5.missing(replace(plain, query_prompt="query: ", passage_prompt="passage: ")) == ()
     assert E5.missing(replace(plain, query_prompt="query:", passage_prompt="passage: ")) == ("query",)

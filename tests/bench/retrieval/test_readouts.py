@@ -1,4 +1,4 @@
-"""Readouts: from what a protocol says to a contract, which rows they make, and what enters keys."""
+"""Readouts: from what a protocol says to an encoder config, which rows they make, and what enters keys."""
 
 import json
 from dataclasses import replace
@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from bench.config.profiles import profile
-from bench.core.contract import Contract, Document, Role
+from bench.core.encoder_config import Document, EncoderConfig, Role
 from bench.core.errors import UsageError
 from bench.evaluation.command import run_command
-from bench.pipeline.cells import Cell, Cells, protocol_overrides
+from bench.pipeline.cells import Cells, ExperimentCell, protocol_overrides
 from bench.pipeline.compute import Compute
 from bench.pipeline.graph import GraphBuilder
-from bench.pipeline.pretraining import Pretraining
+from bench.pipeline.pretraining import PretrainingInputs
 from bench.pipeline.settings import resolve
 from bench.pipeline.stages.encode import read_by
 from bench.pipeline.systems.combined import hybrid
@@ -35,7 +35,7 @@ def system(plugins: Plugins, *sets: str, backbone: str = "scratch:4x32") -> Trai
     """Crop on a corpus of nothing."""
     method = plugins.method("crop")
     documents = Source[Document]("none", "none/1", (), lambda: iter(()))
-    pretraining = Pretraining(backbone, "mini", documents, None, 1000)
+    pretraining = PretrainingInputs(backbone, "mini", documents, None, 1000)
     resolved = resolve([method], profile=profile(), sets=sets)["crop"]
     return Trained("crop", method, resolved, Compute("cpu", 1), pretraining)
 
@@ -58,7 +58,7 @@ def test_the_depth_of_a_backbone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert depth_of(str(tmp_path)) == 7
     path.write_text("{}")
     with pytest.raises(
-        UsageError, match=r"found no number of layers.*--set encode\.layer=NUMBER, or --readout contract"
+        UsageError, match=r"found no number of layers.*--set encode\.layer=NUMBER, or --readout encoder"
     ):
         depth_of(str(tmp_path))
     path.unlink()
@@ -79,54 +79,56 @@ def test_what_a_protocol_fixes() -> None:
     assert fixed(XTREME, "scratch:1x32")["layer"] == -1
     assert fixed(Readout("nothing"), "unknown") == {}
     assert fixed(CLS, "unknown") == says(CLS)
-    assert replace(Contract(), **fixed(CLS, "unknown")) == Contract(
+    assert replace(EncoderConfig(), **fixed(CLS, "unknown")) == EncoderConfig(
         pooling="cls", normalise=True, similarity="dot", title="|", question_mark=False
     )
 
 
 def test_the_rows_of_each_readout(plugins: Plugins) -> None:
-    """The contract's keeps its name and hash whatever other rows there are; the protocol's are others."""
+    """The encoder config's keeps its name and hash whatever other rows there are; the protocol's are others."""
     plain = system(plugins)
-    assert plain.readings() == [plain]
-    contract, protocol = system(plugins, "encode.readout=both").readings()
-    assert (contract.label, protocol.label) == ("crop", "crop+protocol")
-    assert contract.choices == plain.choices
-    assert hash_of(contract) == hash_of(plain) != hash_of(protocol)
+    assert plain.variants() == [plain]
+    encoder_config, protocol = system(plugins, "encode.readout=both").variants()
+    assert (encoder_config.label, protocol.label) == ("crop", "crop+protocol")
+    assert encoder_config.choices == plain.choices
+    assert hash_of(encoder_config) == hash_of(plain) != hash_of(protocol)
     assert protocol.choices == {**plain.choices, "read_by": "protocol"}
-    (only_protocol,) = system(plugins, "encode.readout=protocol").readings()
+    (only_protocol,) = system(plugins, "encode.readout=protocol").variants()
     assert (only_protocol.label, hash_of(only_protocol)) == (protocol.label, hash_of(protocol))
-    starts = [reading.label for reading in system(plugins, "encode.readout=both").before_training().readings()]
+    starts = [reading.label for reading in system(plugins, "encode.readout=both").before_training().variants()]
     assert starts == ["crop@init", "crop@init+protocol"]
     assert PostProcessed.from_system(protocol, present(plain.pretraining)).label == "crop+protocol+none"
 
 
 def test_a_protocols_row_reads_by_it(plugins: Plugins) -> None:
-    """Over the contract; under what every row of the task does, and under what is typed."""
-    plain, protocol = system(plugins, "encode.readout=both").readings()
-    usual = plain.contract(TASK)
-    assert usual == plain.contract(replace(TASK, readout=None))
-    assert protocol.contract(TASK) == replace(usual, pooling="mean", layer=3, query_length=512, passage_length=400)
+    """Over the encoder config; under what every row of the task does, and under what is typed."""
+    plain, protocol = system(plugins, "encode.readout=both").variants()
+    usual = plain.encoder_config(TASK)
+    assert usual == plain.encoder_config(replace(TASK, readout=None))
+    assert protocol.encoder_config(TASK) == replace(
+        usual, pooling="mean", layer=3, query_length=512, passage_length=400
+    )
     fixed_for_all = replace(TASK, lengths=(9, 10), similarity="cos", readout=CLS)
-    fixed = protocol.contract(fixed_for_all)
+    fixed = protocol.encoder_config(fixed_for_all)
     assert (fixed.query_length, fixed.passage_length, fixed.similarity, fixed.pooling) == (9, 10, "cos", "cls")
-    (typed,) = system(plugins, "encode.readout=protocol", "encode.layer=2").readings()
-    assert typed.contract(TASK).layer == 2
-    assert protocol.contract(replace(TASK, readout=None)) == usual
+    (typed,) = system(plugins, "encode.readout=protocol", "encode.layer=2").variants()
+    assert typed.encoder_config(TASK).layer == 2
+    assert protocol.encoder_config(replace(TASK, readout=None)) == usual
 
 
 TYPED: dict[str, dict[str, Any]] = dict(cases("readouts-as-typed"))
-"""Field of the contract → what is typed for it → what it becomes."""
+"""Field of the encoder config → what is typed for it → what it becomes."""
 
 
 @pytest.mark.parametrize(
     ("key", "value", "expected"), [(key, *case) for key, values in TYPED.items() for case in values.items()]
 )
 def test_each_part_can_be_typed(plugins: Plugins, key: str, value: str, expected: Any) -> None:
-    """One field of the contract, and no other; it makes another system."""
+    """One field of the encoder config, and no other; it makes another system."""
     task = replace(TASK, readout=None)
-    usual = system(plugins).contract(task)
+    usual = system(plugins).encoder_config(task)
     typed = system(plugins, f'encode.{key}="{value}"' if value.endswith(" ") else f"encode.{key}={value}")
-    assert typed.contract(task) == replace(usual, **{key: expected})
+    assert typed.encoder_config(task) == replace(usual, **{key: expected})
     assert getattr(usual, key) != expected
     assert hash_of(typed) != hash_of(system(plugins))
 
@@ -139,33 +141,33 @@ def test_post_processing_of_a_protocols_row(plugins: Plugins) -> None:
         (CLS, "dot", ()),
         (XTREME, "dot", ("encode.similarity=dot",)),
     ):
-        (row,) = system(plugins, *[typed for typed in sets if "method" not in typed], *more).readings()
+        (row,) = system(plugins, *[typed for typed in sets if "method" not in typed], *more).variants()
         processed = PostProcessed.from_system(row, present(row.pretraining))
         assert processed.label == "crop+protocol+centre"
-        contract = row.contract(replace(TASK, readout=readout), processed=True)
-        assert contract.similarity == similarity
-        assert contract.pooling == readout.pooling
+        encoder_config = row.encoder_config(replace(TASK, readout=readout), processed=True)
+        assert encoder_config.similarity == similarity
+        assert encoder_config.pooling == readout.pooling
 
 
 def test_what_enters_the_keys_of_vectors() -> None:
-    """Contracts that say nothing new have the keys that they had; a question mark is the queries' alone."""
+    """Whatever can change them: a lower case both roles', a question mark the queries' alone."""
     roles: tuple[Role, ...] = ("query", "passage")
     for role in roles:
-        assert not {"question_mark", "lowercase"} & set(read_by(Contract(), role))
-        assert read_by(replace(Contract(), lowercase=True), role) != read_by(Contract(), role)
-    dropped = replace(Contract(), question_mark=False)
-    assert read_by(dropped, "passage") == read_by(Contract(), "passage")
-    assert read_by(dropped, "query") != read_by(Contract(), "query")
-    assert Contract(**dropped.dump()) == dropped
-    assert Contract(**Contract().dump()) == Contract()
+        assert ("question_mark" in read_by(EncoderConfig(), role)) is (role == "query")
+        assert read_by(replace(EncoderConfig(), lowercase=True), role) != read_by(EncoderConfig(), role)
+    dropped = replace(EncoderConfig(), question_mark=False)
+    assert read_by(dropped, "passage") == read_by(EncoderConfig(), "passage")
+    assert read_by(dropped, "query") != read_by(EncoderConfig(), "query")
+    assert EncoderConfig(**dropped.dump()) == dropped
+    assert EncoderConfig(**EncoderConfig().dump()) == EncoderConfig()
 
 
-def test_a_pair_takes_the_contracts_row(plugins: Plugins) -> None:
+def test_a_pair_takes_the_encoder_configs_row(plugins: Plugins) -> None:
     """Where there are both; the protocol's where it is alone."""
     bm25 = plugins.method("bm25")
     lexical = Lexical("bm25", bm25, resolve([bm25])["bm25"])
     for readout, label in (("both", "bm25+crop"), ("protocol", "bm25+crop+protocol")):
-        rows = system(plugins, f"encode.readout={readout}").readings()
+        rows = system(plugins, f"encode.readout={readout}").variants()
         fused = hybrid("bm25+crop", [lexical, *rows])
         assert fused.label == label
         assert fused.by_protocol is (readout == "protocol")
@@ -175,18 +177,17 @@ def test_a_pair_takes_the_contracts_row(plugins: Plugins) -> None:
 
 def test_protocol_overrides(plugins: Plugins, tmp_path: Path) -> None:
     """A protocol that leaves it open refuses its row, with the reason; what is typed holds, and is reported."""
-    rows = [system(plugins), *system(plugins, "encode.readout=protocol").readings()]
+    rows = [system(plugins), *system(plugins, "encode.readout=protocol").variants()]
     suite = plugins.suite("stackfaq-threads")
     graph = GraphBuilder(Store(tmp_path / "store"), plugins.measures_by_name)
     cells = Cells(DataRequest("official"), profile(), (0,), plugins, graph)
-    selection = cells.select(rows, [(suite, [replace(TASK, readout=None)])], ["unsupervised"])
-    assert [cell.system.label for cell in selection.cells] == ["crop"]
-    (refused,) = selection.refused
+    applicable, (refused,), _ = cells.select(rows, [(suite, [replace(TASK, readout=None)])], ["unsupervised"])
+    assert [cell.system.label for cell in applicable] == ["crop"]
     assert refused.system == "crop+protocol"
-    assert refused.reason == "the protocol of s/t leaves it to the encoder how texts are read (--readout contract)"
-    (row,) = system(plugins, "encode.readout=protocol", "encode.layer=2", "encode.query_prompt=x").readings()
-    identity = selection.cells[0].identity
-    cell = Cell(row, identity, plugins.suite("tatoeba"), "unsupervised", "official", 0, (TASK,))
+    assert refused.reason == "the protocol of s/t leaves it to the encoder how texts are read (--readout encoder)"
+    (row,) = system(plugins, "encode.readout=protocol", "encode.layer=2", "encode.query_prompt=x").variants()
+    identity = applicable[0].identity
+    cell = ExperimentCell(row, identity, plugins.suite("tatoeba"), "unsupervised", "official", 0, (TASK,))
     assert protocol_overrides([cell]) == ["crop+protocol: encode.layer stands over what the protocol says"]
     assert protocol_overrides([replace(cell, tasks=(replace(TASK, readout=CLS),))])
     assert protocol_overrides([replace(cell, system=system(plugins, "encode.layer=2"))]) == []
@@ -197,9 +198,20 @@ def test_the_command_that_makes_a_row_again() -> None:
     typed = (("encode.readout", "protocol"), ("encode.title", "none"))
     settings = [{"key": key, "value": value, "origin": "--set"} for key, value in typed]
     system = {"label": "crop+protocol", "method": "crop", "read_by": "protocol", "readout": {"title": None}}
-    cell: dict[str, Any] = {"setting": "unsupervised", "data": "mini", "profile": "mini", "seed": 0}
+    cell: dict[str, Any] = {"regime": "unsupervised", "data": "mini", "profile": "mini", "seed": 0}
     tasks = {"mini/tatoeba/swh-eng": {"": {"settings": settings}}}
     content = {**cell, "system": system, "suite": {"name": "tatoeba"}, "tasks": tasks}
     words = run_command([content], whole=True)
     assert [word for word in words if word.startswith("encode.")] == ["encode.readout=protocol", "encode.title=none"]
     assert "--label" not in words
+
+
+@pytest.mark.parametrize(("label", "typed"), [("crop", ["crop"]), ("crop@pooling=mean", []), ("mine", ["mine"])])
+def test_the_command_repeats_a_label_that_no_run_makes_up(label: str, typed: list[str]) -> None:
+    """With a setting typed, a run would name it; the plain name of the method was therefore given by the user."""
+    settings = [{"key": "method.pooling", "value": "mean", "origin": "--set"}]
+    cell: dict[str, Any] = {"regime": "unsupervised", "data": "mini", "profile": "mini", "seed": 0}
+    system = {"label": label, "method": "crop", "settings": settings}
+    content = {**cell, "system": system, "suite": {"name": "tatoeba"}, "tasks": {"mini/tatoeba/swh-eng": {"": {}}}}
+    words = run_command([content], whole=True)
+    assert words[words.index("--label") + 1 :] == typed if typed else "--label" not in words

@@ -109,7 +109,7 @@ def test_blocks_and_limits_change_nothing(backend: Backend, near: bool, monkeypa
     assert list(ranking.documents) == sorted(equal.ids, reverse=True)[:3]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_both_backends_agree(data: st.DataObject) -> None:
     """On small whole numbers, where nearly all scores tie, for any k."""

@@ -19,7 +19,7 @@ from bench.core.errors import BenchError, UsageError
 from bench.core.workspace import Workspace
 from bench.store.executors import executor, local
 from bench.store.graph import NullListener, closure
-from bench.store.stage import IDLE, Cost, Needs, Stage
+from bench.store.stage import NOT_IN_KEY, Cost, Resources, Stage
 from bench.store.store import Store
 from bench.types import Json
 
@@ -35,14 +35,14 @@ class Busy(Stage):
     left: Stage | None = None
     right: Stage | None = None
     fails: bool = False
-    asks: Needs = field(default=Needs(1, 0.1), metadata=IDLE)
-    log: Path = field(default=Path(), metadata=IDLE)
-    seconds: float = field(default=0.2, metadata=IDLE)
-    after: str = field(default="", metadata=IDLE)  # the label of a stage that has to be through first
+    asks: Resources = field(default=Resources(1, 0.1), metadata=NOT_IN_KEY)
+    log: Path = field(default=Path(), metadata=NOT_IN_KEY)
+    seconds: float = field(default=0.2, metadata=NOT_IN_KEY)
+    after: str = field(default="", metadata=NOT_IN_KEY)  # the label of a stage that has to be through first
 
     title = property(lambda self: self.label)
     cost = property(lambda _: Cost("busy", 10.0, 2.0))
-    needs = property(lambda self: self.asks)
+    resources = property(lambda self: self.asks)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         start, gpus = time.time(), os.environ.get("CUDA_VISIBLE_DEVICES", "") if self.asks.gpus else ""
@@ -63,10 +63,12 @@ class Busy(Stage):
 
 def graph(log: Path, seconds: float = 0.2) -> Busy:
     """Eight leaves, half of which want a GPU, joined in pairs by stages of two cores."""
-    asks = [Needs(1, 0.1, "cuda" if number % 2 else "cpu") for number in range(8)]
-    layer = [Busy(label=f"leaf{number}", asks=needs, log=log, seconds=seconds) for number, needs in enumerate(asks)]
+    asks = [Resources(1, 0.1, "cuda" if number % 2 else "cpu") for number in range(8)]
+    layer = [
+        Busy(label=f"leaf{number}", asks=resources, log=log, seconds=seconds) for number, resources in enumerate(asks)
+    ]
     while len(layer) > 1:
-        pairs, two = zip(layer[::2], layer[1::2], strict=True), Needs(2, 0.1)
+        pairs, two = zip(layer[::2], layer[1::2], strict=True), Resources(2, 0.1)
         layer = [Busy(label=f"{a.label}+", left=a, right=b, asks=two, log=log, seconds=seconds) for a, b in pairs]
     return layer[0]
 
@@ -154,7 +156,7 @@ def test_slurm_jobs_write_the_same_bytes(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(UsageError) as error:
         executor("slurm").run([bad], store, NullListener())
     assert (error.value.where, error.value.found) == ("bad", "a fault")
-    single = Busy(label="one", asks=Needs(device="cuda:1"))
+    single = Busy(label="one", asks=Resources(device="cuda:1"))
     for fault, items in (("device cuda:1", [single]), ("slurm, which you cannot write to", [])):
         with pytest.raises(UsageError) as error:
             executor("slurm").run(items, store, NullListener())
@@ -181,7 +183,7 @@ def test_ray_outlives_a_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         same_bytes(tmp_path, store)
         assert used_resources(tmp_path)[0]
         assert b"{}" in [path.read_bytes() for path in tmp_path.glob("*.json")], "a stage was at work on the lost node"
-        two = Busy(label="two", asks=Needs(1, 0.1, "cuda", 2))
+        two = Busy(label="two", asks=Resources(1, 0.1, "cuda", 2))
         for item, fault in ((two, "have [0, 1.0] GPUs"), (Busy(label="bad", fails=True, log=tmp_path), "a fault")):
             with pytest.raises(UsageError) as error:
                 executor("ray").run([item], store, NullListener())

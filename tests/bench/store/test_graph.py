@@ -11,10 +11,10 @@ import pytest
 
 from bench.core.workspace import Workspace
 from bench.store.executors.local import LocalExecutor
-from bench.store.experience import Experience, experience
 from bench.store.graph import NullListener, closure, steps
-from bench.store.inputs import Fingerprinted
-from bench.store.stage import IDLE, Cost, Stage
+from bench.store.input_hashes import Fingerprinted
+from bench.store.runtime_statistics import RuntimeStatistics, runtime_statistics
+from bench.store.stage import NOT_IN_KEY, Cost, Stage
 from bench.store.store import Store
 from bench.types import Json, Source
 from experiments.plans import row
@@ -30,8 +30,8 @@ class Labelled(Stage):
     corpus: Stage | None = None
     left: Stage | None = None
     right: Stage | None = None
-    log: list[str] = field(metadata=IDLE)
-    units: float = field(default=10.0, metadata=IDLE)
+    log: list[str] = field(metadata=NOT_IN_KEY)
+    units: float = field(default=10.0, metadata=NOT_IN_KEY)
 
     title = property(lambda self: self.label)
     cost = property(lambda self: Cost(self.name, self.units, 2.0, start=1.0))  # two units a second, after a second
@@ -110,7 +110,7 @@ def test_estimates_are_a_start_and_so_much_a_unit(
         manifest.write_text(
             json.dumps({"provenance": {"cost": {"kind": "own", "units": size}}, "seconds": seconds_taken})
         )
-    statistics = experience(Store(tmp_path), [_stage("index", "a", [])])["own"]
+    statistics = runtime_statistics(Store(tmp_path), [_stage("index", "a", [])])["own"]
     assert statistics.seconds(Cost("own", units, rate=100.0), begun=True) == pytest.approx(seconds)
 
 
@@ -119,8 +119,10 @@ def test_what_loads_is_counted_once_a_run(tmp_path: Path) -> None:
     first_work = (10, 3.0), (10, 3.0)
     for later, expected in ((None, (22.0, 20.0)), (((10, 0.5), (10, 0.5)), (12.5, 10.0))):
         cost = Cost("own", 20, rate=10.0, each=10.0, start=2.0)
-        assert [Experience(first_work, later).seconds(cost, is_warm) for is_warm in (False, True)] == [*expected]
-    quick = Experience(((300, 0.9), (300, 0.9)), None)  # loading and 300 units take half of what was expected, both
+        assert [RuntimeStatistics(first_work, later).seconds(cost, is_warm) for is_warm in (False, True)] == [*expected]
+    quick = RuntimeStatistics(
+        ((300, 0.9), (300, 0.9)), None
+    )  # loading and 300 units take half of what was expected, both
     assert quick.seconds(Cost("own", 1200, rate=300.0, start=0.8), begun=True) == pytest.approx(2.0)
     (lines := tmp_path / "pairs.jsonl").write_text('{"a": 1}\n' * 1000)
     assert Fingerprinted(Source[str]("pairs", "1", (lines,), partial(iter, ())), ()).size(1000, None) == 1000

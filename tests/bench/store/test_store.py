@@ -13,8 +13,9 @@ import pytest
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import digest, read_sealed, write_sealed
 from bench.core.workspace import Workspace
-from bench.store.stage import IDLE, Cost, Stage
+from bench.store.stage import NOT_IN_KEY, Cost, Stage
 from bench.store.store import MANIFEST, Store
+from bench.testing import fields
 from bench.types import Json
 
 Work = Callable[[Workspace], Mapping[str, Json]]
@@ -26,8 +27,8 @@ class Worked(Stage):
 
     name, code = "index", 1
     k1: float = 0.9
-    label: str = field(default="a title", metadata=IDLE)
-    work: Work = field(metadata=IDLE)
+    label: str = field(default="a title", metadata=NOT_IN_KEY)
+    work: Work = field(metadata=NOT_IN_KEY)
 
     title = property(lambda self: self.label)
     cost = property(lambda _: Cost("index", 1, 1))
@@ -55,14 +56,14 @@ ABC = Worked(work=_writes("abc"))
 
 
 def test_made_once_then_found(tmp_path: Path) -> None:
-    """Keys hash the identity alone, not title or provenance; the second call finds the same bytes and facts."""
+    """Keys hash the identity alone, not title or provenance; the second call finds the same bytes and metadata."""
     assert replace(ABC, label="another title", notes={"host": "x"}).key == ABC.key
     assert [len(key) for key in {ABC.key, Searched(work=ABC.work).key, replace(ABC, k1=0.91).key}] == [32] * 3
     store = Store(tmp_path)
     first, state = store.make(ABC)
     cached, later = store.make(replace(ABC, work=_writes("never written")))
     assert (state, later) == ("ran", "cached")
-    assert cached.facts == first.facts == {"length": 3}
+    assert cached.metadata == first.metadata == {"length": 3}
     assert (cached.folder / "sub" / "data.bin").read_bytes() == b"abc"
     assert not list((tmp_path / "work").iterdir())
 
@@ -101,7 +102,7 @@ def test_a_damaged_part_is_made_again(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         store.make(Worked(work=work))
     artefact, _ = store.make(Worked(work=work))
-    assert (artefact.facts, len(builds)) == ({"part": "costly"}, 2)
+    assert (artefact.metadata, len(builds)) == ({"part": "costly"}, 2)
 
 
 @pytest.mark.parametrize("name", [MANIFEST, "sub/data.bin"])
@@ -174,6 +175,30 @@ def test_added_and_missing_files_and_times(tmp_path: Path) -> None:
     (artefact.folder / "stranger").unlink()
     (artefact.folder / "sub" / "data.bin").unlink()
     assert [fault.found for fault in store.faults(artefact.folder)] == ["no such file"]
+
+
+@pytest.mark.parametrize(
+    ("number", "hint"),
+    [
+        (1, "a version before 0.2.0 made it: name another folder by --store, or use that version"),
+        (3, "a newer version made it: type `pip install --upgrade retrieval-bench`"),
+        ("x" * 99, "a newer version made it: type `pip install --upgrade retrieval-bench`"),
+    ],
+)
+def test_a_store_of_another_format_is_refused_and_stays_as_it_is(tmp_path: Path, number: object, hint: str) -> None:
+    """By the first manifest that can be read; a damaged one says nothing."""
+    artefact, _ = Store(tmp_path).make(ABC)
+    damaged = tmp_path / "artefacts" / "encode" / "0" / MANIFEST
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(b"[")
+    assert Store(tmp_path).state(ABC) == "cached"
+    manifest = artefact.folder / MANIFEST
+    write_sealed(manifest, {**read_sealed(manifest), "format": number})
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(StoreError, check=fields(where=str(tmp_path), expected="format 2", hint=hint)) as caught:
+        Store(tmp_path)
+    assert caught.value.found == f"a store of format {number!r:.20}"
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 def test_a_full_disk_is_a_sentence(tmp_path: Path) -> None:

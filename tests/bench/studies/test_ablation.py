@@ -117,6 +117,21 @@ def test_what_is_read_can_be_a_task_and_a_measure(carry: Carry, tiny: Path) -> N
     assert ablation.lines[0].ours == outcome.rows[0]["measures"]["R@100"]
 
 
+def test_what_is_typed_holds_over_the_place_of_a_grid(tmp_path: Path, with_methods: Callable[..., Plugins]) -> None:
+    """A grid has the suite and the task of its paper where neither is typed; a typed suite is taken whole."""
+    plugins = with_methods(replace(TOY, presets={"k1": replace(GRID, suite="mrtydi", task="sw")}))
+
+    def tasks(suites: tuple[str, ...] = (), tasks: tuple[str, ...] = ()) -> set[str]:
+        request = Request(("toy",), suites, tasks, preset="toy/k1", results=tmp_path / "results")
+        cells = plan(request, plugins, Store(tmp_path / "store")).cells
+        return {task.id for cell in cells for task in cell.tasks}
+
+    assert tasks() == {"mini/mrtydi/sw"}
+    assert tasks(tasks=("te",)) == {"mini/mrtydi/te"}
+    assert tasks(suites=("mrtydi",)) > {"mini/mrtydi/sw", "mini/mrtydi/te"}
+    assert {name.rpartition("/")[0] for name in tasks(suites=("tatoeba",))} == {"mini/tatoeba"}
+
+
 def test_cells_that_are_one_system_give_a_warning(
     tmp_path: Path, tiny: Path, with_methods: Callable[..., Plugins]
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 from bench.core.errors import UsageError
 from bench.plugins import Plugins, load
 from bench.studies import doctor
-from bench.studies.doctor import Diagnosis, Examination, Section
+from bench.studies.doctor import Diagnosis, Examination
 from bench.types import DataRequest
 from tests.conftest import cases
 
@@ -23,7 +23,7 @@ def suite(complete: Mapping[str, bool], load: Callable[[str, DataRequest], objec
         assert request.offline
         if not complete[task]:
             raise UsageError(f"no files of {task} in {request.data_dir}")
-        return SimpleNamespace(legs=())
+        return SimpleNamespace(subsets=())
 
     return SimpleNamespace(data=("official",), task_names=lambda _data: tuple(complete), load=load or check)
 
@@ -44,8 +44,8 @@ def row_of(rows: Any, name: str) -> Diagnosis:
 )
 def test_the_worst_row_decides(states: list[doctor.State], worst: str) -> None:
     """One failure makes the whole report a failure; a warning only a warning."""
-    section = Section("some", tuple(Diagnosis(f"row {n}", "", state) for n, state in enumerate(states)))
-    assert Examination((Section("none", ()), section)).state == worst
+    rows = tuple(Diagnosis(f"row {n}", "", state) for n, state in enumerate(states))
+    assert Examination({"none": (), "some": rows}).state == worst
 
 
 def test_the_environment_names_plugins_store_and_data(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_the_environment_names_plugins_store_and_data(tmp_path: Path) -> None:
     row = row_of(report.rows, "plugins")
     assert row.state == "fail"
     assert "no-such-plugin" in row.value
-    assert report.sections[-1].rows == (row,)
+    assert report.sections["plugins"] == (row,)
     environ = {"BENCH_STORE": str(tmp_path / "s"), "BENCH_DATA": str(tmp_path / "missing")}
     report = doctor.report(plugins=plugins(), environ=environ)
     assert row_of(report.rows, "store").value == f"{tmp_path / 's'} can be written, and is not there yet"

@@ -43,15 +43,15 @@ def test_numbers_are_sorted(text: str, expected: str) -> None:
 
 def test_every_number_is_a_run() -> None:
     """0 and all are plain runs; others have results of their own, since a result is one of all pairs."""
-    by_number = requests(replace(REQUEST, settings=("multilingual",)), ("0", "5", "all"))
+    by_number = requests(replace(REQUEST, regimes=("multilingual",)), ("0", "5", "all"))
     folder = Path("place/results-shots/5").resolve()
-    assert {number: (request.settings, request.sets[1:], request.results) for number, request in by_number.items()} == {
+    assert {number: (request.regimes, request.sets[1:], request.results) for number, request in by_number.items()} == {
         "0": (("unsupervised",), (), REQUEST.results),
         "5": (("multilingual",), ("tune.shots=5",), folder),
         "all": (("multilingual",), ("tune.shots=",), REQUEST.results),
     }
     assert {request.sets[0] for request in by_number.values()} == {"search.k=7"}
-    assert requests(REQUEST, ("all",))["all"].settings == ("few-shot",)
+    assert requests(REQUEST, ("all",))["all"].regimes == ("few-shot",)
 
 
 @pytest.mark.parametrize(("changes", "found", "expected"), cases("requests-that-contradict-themselves"))
@@ -69,20 +69,20 @@ class Fake:
     tasks: tuple[Any, ...]
     seed: int
     data: str
-    setting: str
+    regime: str
     suite: Suite = SUITE
 
 
-def cell(system: str, seed: int = 0, *tasks: str, data: str = "official", setting: str = "few-shot") -> Fake:
+def cell(system: str, seed: int = 0, *tasks: str, data: str = "official", regime: str = "few-shot") -> Fake:
     task_list = tuple(SimpleNamespace(id=task) for task in tasks or ("beir/a",))
-    return Fake(SimpleNamespace(label=system), task_list, seed, data, setting)
+    return Fake(SimpleNamespace(label=system), task_list, seed, data, regime)
 
 
 def result(value: float, task: str = "beir/a", **pairs: int) -> Any:
     """A result of 9 queries; `pairs` by stage."""
-    facts = {stage.replace("_", "-"): {"pairs": count} for stage, count in pairs.items()}
-    leg = {"measures": {"nDCG@10": value}, "queries": 9, "facts": {"encode": {"texts": 1}, **facts}}
-    return SimpleNamespace(content={"tasks": {task: {"": leg}, "beir/older": {"": leg}}}, path=Path(task))
+    metadata = {stage.replace("_", "-"): {"pairs": count} for stage, count in pairs.items()}
+    subset = {"measures": {"nDCG@10": value}, "queries": 9, "metadata": {"encode": {"texts": 1}, **metadata}}
+    return SimpleNamespace(content={"tasks": {task: {"": subset}, "beir/older": {"": subset}}}, path=Path(task))
 
 
 def outcome(cells: Mapping[Any, Any], *refused: NotApplicable) -> Outcome:
@@ -99,7 +99,7 @@ def outcome(cells: Mapping[Any, Any], *refused: NotApplicable) -> Outcome:
 def finished_curve() -> Curve:
     """Two seeds of a system and BM25, which has no seed and nothing to tune."""
     untuned = (("crop", 0, 0.1), ("crop", 1, 0.2), ("bm25", 0, 0.4))
-    first = outcome({cell(name, seed, setting="unsupervised"): result(value) for name, seed, value in untuned})
+    first = outcome({cell(name, seed, regime="unsupervised"): result(value) for name, seed, value in untuned})
     five = outcome({cell("crop", 0): result(0.2, pairs=3, pairs_2=5), cell("crop", 1): result(0.4, pairs=3, pairs_2=5)})
     all_pairs = outcome({cell("crop", 0): result(0.5, pairs=807), cell("crop", 1): None})
     return curve({"0": first, "5": five, "all": all_pairs})
@@ -110,7 +110,7 @@ def test_finished_runs_are_laid_out(finished_curve: Curve) -> None:
     expected = "beir", "few-shot", "official", "beir/a", "nDCG@10"
     assert (
         finished_curve.suite,
-        finished_curve.setting,
+        finished_curve.regime,
         finished_curve.data,
         finished_curve.where,
         finished_curve.measure,
@@ -129,7 +129,7 @@ def test_finished_runs_are_laid_out(finished_curve: Curve) -> None:
     fourth = [rows[3][name] for name in ("system", "shots", "pairs", "seed", "value")]
     assert (fourth[:4], float(fourth[4])) == (["crop", "5", "5.0", "0"], 0.2)
     assert len(rows) == len(finished_curve.values)
-    assert {(row["where"], row["measure"], row["setting"]) for row in rows} == {("beir/a", "nDCG@10", "few-shot")}
+    assert {(row["where"], row["measure"], row["regime"]) for row in rows} == {("beir/a", "nDCG@10", "few-shot")}
 
 
 def test_the_chart_has_percent_by_pairs(finished_curve: Curve) -> None:
@@ -153,7 +153,7 @@ def test_notes_say_what_is_not_comparable() -> None:
     assert made_up.note == "data of the embedded world: comparable with no published numbers"
     assert made_up.chart().notes[-1] == f"{made_up.note}."
     substitute = cell("crop")
-    substitute.suite = replace(SUITE, stands_for="mrtydi")
+    substitute.suite = replace(SUITE, proxy_for="mrtydi")
     note = curve({"5": outcome({substitute: result(0.1, pairs=5)})}).note
     assert note == "substitute for mrtydi: not comparable with published numbers"
     plan_of_one = SimpleNamespace(cells=(failed_cell := cell("crop"),), refused=(), profile=profile())
@@ -197,7 +197,7 @@ def test_several_tasks_are_one_curve(tasks: tuple[str, ...], where: str, stem: s
     """The mean over them; title and file say which, so that no other curve is taken for it or written over it."""
     mean_result = result(0.0, pairs=5)
     mean_result.content["tasks"] = {
-        task: {"": {"measures": {"nDCG@10": at / 10}, "queries": 9, "facts": {"pairs": {"pairs": 4 + 2 * at}}}}
+        task: {"": {"measures": {"nDCG@10": at / 10}, "queries": 9, "metadata": {"pairs": {"pairs": 4 + 2 * at}}}}
         for at, task in enumerate(tasks)
     }
     mean_curve = curve({"5": outcome({cell("crop", 0, *tasks): mean_result})})
@@ -210,7 +210,7 @@ def test_several_tasks_are_one_curve(tasks: tuple[str, ...], where: str, stem: s
 
 def test_one_number_is_a_curve() -> None:
     """A point in the middle, with a level line of what is not tuned; 40 and all are one where there are 40 pairs."""
-    bm25 = outcome({cell("bm25", setting="unsupervised"): result(0.4)})
+    bm25 = outcome({cell("bm25", regime="unsupervised"): result(0.4)})
     short_curve = curve({"0": bm25, "5": outcome({cell("crop"): result(0.2, pairs=5)})})
     bm25_line, crop = short_curve.chart().lines
     assert (crop.points, bm25_line.level) == ((Point(5, (20.0,)),), True)

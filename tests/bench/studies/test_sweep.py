@@ -28,7 +28,7 @@ SPACE: dict[str, Space] = {"rate": LogUniform(1e-4, 1e-1), "share": Uniform(0.0,
 DEFAULTS = {"rate": 2e-3, "share": 0.1, "pooling": "mean"}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(trials=st.integers(1, 20), more=st.integers(0, 10), seed=st.integers(0, 1000))
 def test_fewer_trials_are_the_first_of_more(trials: int, more: int, seed: int) -> None:
     """So that sixteen after eight cost eight; the first is the defaults, and the same seed draws the same."""
@@ -233,7 +233,7 @@ def test_suites_serve_dev_questions_that_are_not_the_test(with_methods: Callable
         assert suite.dev is not None
         dev, test = suite.dev(task, DataRequest("mini")), suite.load(tested, DataRequest("mini"))
         assert dev.id != test.id
-        questions = [{item.id: item.text for item in part.legs[0].queries.read()} for part in (dev, test)]
+        questions = [{item.id: item.text for item in part.subsets[0].queries.read()} for part in (dev, test)]
         assert not set(questions[0].values()) & set(questions[1].values())
     beir = plugins.suite("beir")
     assert beir.dev_names is not None

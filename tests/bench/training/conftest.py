@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from bench.core.contract import TrainingJob
+from bench.core.encoder_config import TrainingJob
 from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.data.corpora.shards import Shards
 from bench.training.batches import PairBatch
@@ -79,7 +79,7 @@ def train(tmp_path: Path, corpus: Path, start: Path, trained: Callable[[Path, Pa
                     after_step(step)
 
             work = Workspace(out, Parts(parts), advance)
-            facts = fit(loss, source, encoder, config, job, work, modules=head, after_step=after)
-        return trained(out, parts, facts)
+            metadata = fit(loss, source, encoder, config, job, work, modules=head, after_step=after)
+        return trained(out, parts, metadata)
 
     return make

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from bench.config.base import Config
 from bench.config.layers import check_config, resolve
 from bench.config.profiles import PROFILES
-from bench.core.contract import Contract
+from bench.core.encoder_config import EncoderConfig
 from bench.pipeline.settings import RunConfig
 from bench.training.config import TrainingConfig
 from bench.training.cross_encoder_config import CrossConfig
@@ -19,7 +19,7 @@ from methods.crop import CROP
 from tests.conftest import cases
 
 ROLES: dict[str, Any] = {"query_prompt": "ask: ", "passage_prompt": "text: ", "query_length": 20, "passage_length": 30}
-CONTRACT = Contract(pooling="mean", layer=7, normalise=True, similarity="cos", title=": ", **ROLES)
+ENCODER_CONFIG = EncoderConfig(pooling="mean", layer=7, normalise=True, similarity="cos", title=": ", **ROLES)
 
 
 @pytest.mark.parametrize("config", [TrainingConfig, FineTuningConfig, CrossConfig])
@@ -51,15 +51,15 @@ def test_large_models_are_saved_less_often() -> None:
 
 def test_how_a_tuned_encoder_reads() -> None:
     """As its settings say, else as before; a question mark goes unless kept; XTREME-R compares by cosine."""
-    assert FineTuningConfig(question_mark=False).contract(CONTRACT) == CONTRACT
-    dropped = FineTuningConfig().contract(CONTRACT)
-    assert dropped == replace(CONTRACT, question_mark=False)
-    assert FineTuningConfig(question_mark=False).contract(dropped).question_mark
+    assert FineTuningConfig(question_mark=False).encoder_config(ENCODER_CONFIG) == ENCODER_CONFIG
+    dropped = FineTuningConfig().encoder_config(ENCODER_CONFIG)
+    assert dropped == replace(ENCODER_CONFIG, question_mark=False)
+    assert FineTuningConfig(question_mark=False).encoder_config(dropped).question_mark
     reading: dict[str, Any] = {"pooling": "cls", "similarity": "dot", "title": " [SEP] "}
-    contract = FineTuningConfig(**reading, query_tokens=9, passage_tokens=10).contract(CONTRACT)
-    last = replace(CONTRACT, **reading, layer=-1, normalise=False)  # a pooling is of the last layer
-    assert contract == replace(last, query_length=9, passage_length=10, question_mark=False)
-    assert FineTuningConfig(titles=False).contract(CONTRACT).title is None
-    assert FineTuningConfig(precision="bfloat16").contract(CONTRACT).dtype == "bfloat16"
-    tuned = FineTuningConfig(loss="xtreme-r").contract(Contract(similarity="dot", normalise=False))
+    encoder_config = FineTuningConfig(**reading, query_tokens=9, passage_tokens=10).encoder_config(ENCODER_CONFIG)
+    last = replace(ENCODER_CONFIG, **reading, layer=-1, normalise=False)  # a pooling is of the last layer
+    assert encoder_config == replace(last, query_length=9, passage_length=10, question_mark=False)
+    assert FineTuningConfig(titles=False).encoder_config(ENCODER_CONFIG).title is None
+    assert FineTuningConfig(precision="bfloat16").encoder_config(ENCODER_CONFIG).dtype == "bfloat16"
+    tuned = FineTuningConfig(loss="xtreme-r").encoder_config(EncoderConfig(similarity="dot", normalise=False))
     assert (tuned.similarity, tuned.normalise) == ("cos", True)

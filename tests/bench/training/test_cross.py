@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from bench.core.contract import Contract, TrainingJob
+from bench.core.encoder_config import EncoderConfig, TrainingJob
 from bench.core.errors import UsageError
 from bench.core.workspace import Parts, Workspace
 from bench.data.corpora import tokenizer
@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer.save(tokenizer.train({"en": texts}, 512), path / "tokenizer", 512)
     work = Workspace(path / "start", Parts(path / "parts"))
     work.out.mkdir()
-    init.run(work, "scratch:2x32", path / "tokenizer", Contract(), 7)
+    init.run(work, "scratch:2x32", path / "tokenizer", EncoderConfig(), 7)
     return work.out
 
 
@@ -87,13 +87,13 @@ def fit(tmp_path: Path, folder: Path, trained: Callable[..., Any]) -> Fit:
         config = CrossConfig(**{**QUICK, "epochs": 2.0, **changed})
         job, work = TrainingJob(0, seed, "cpu", 1), Workspace(out, Parts(parts), advance)
         if compute is None:
-            facts = cross.fit(work, start, pairs, config, job)
+            metadata = cross.fit(work, start, pairs, config, job)
         else:
             write_pairs(tmp_path, pairs)
-            inputs: Any = {"pairs": None, "start": None, "of": ""}  # the pairs are there
+            inputs: Any = {"pairs": None, "start": None, "pairs_name": ""}  # the pairs are there
             stage = TrainCross(config=config, seed=seed, compute=compute, backbone=str(start), **inputs)
-            facts = dict(stage.run(work, {"pairs": tmp_path}))
-        return trained(out, parts, {**facts, "advanced": sum(advanced)})
+            metadata = dict(stage.run(work, {"pairs": tmp_path}))
+        return trained(out, parts, {**metadata, "advanced": sum(advanced)})
 
     return make
 
@@ -138,33 +138,33 @@ def test_groups_are_positive_hard_ones_and_others() -> None:
 def test_it_learns_which_passage_answers_and_goes_on(fit: Fit, folder: Path) -> None:
     """From one in four to nearly all, on other wordings too; a training that begins with it keeps its head."""
     learnt = fit("learns", epochs=10.0)
-    lines, facts, model = learnt.log, learnt.facts, scoring.load(learnt.out / MODEL, threads=1)
+    lines, metadata, model = learnt.log, learnt.metadata, scoring.load(learnt.out / MODEL, threads=1)
     unseen = [f"Beasts the cod {word} now now now" for word in (*DOES, *IS)]
     scores = model.scores([("what owl", passage) for passage in unseen])
     assert scores[:4].min() > scores[4:].max()
     assert lines[0]["loss"] > 1.1
-    assert facts["loss"] == lines[-1]["loss"] < 0.3
-    assert facts["accuracy"] == lines[-1]["accuracy"] > 0.9
-    assert facts["steps"] == lines[-1]["step"] == 60
+    assert metadata["loss"] == lines[-1]["loss"] < 0.3
+    assert metadata["accuracy"] == lines[-1]["accuracy"] > 0.9
+    assert metadata["steps"] == lines[-1]["step"] == 60
     assert lines[-1]["learning_rate"] < lines[5]["learning_rate"]
     weights = load_file(learnt.out / MODEL / "model.safetensors")
     assert {"classifier.weight", "bert.pooler.dense.weight"} <= set(weights)
     assert weights["classifier.weight"].shape == (1, 32)
     further = fit("further", start=learnt.out / MODEL, steps=3, learning_rate=1e-5)
-    assert further.log[0]["loss"] < 3 * facts["loss"] + 0.1
+    assert further.log[0]["loss"] < 3 * metadata["loss"] + 0.1
 
 
 def test_a_killed_training_ends_with_the_same_bytes(fit: Fit) -> None:
     """Killed at several steps, dropout on, or never saved: the same bytes; another seed gives other weights."""
     expected = fit("whole")
-    assert expected.facts["steps"] == 12
+    assert expected.metadata["steps"] == 12
     for step in (1, 2, 5, 11):
         with pytest.raises(InterruptedError):
             fit(f"killed{step}", kill=step)
         resumed = fit(f"killed{step}")
         assert resumed.files() == expected.files(), step
-        assert resumed.facts["advanced"] == expected.facts["questions"] == 48
-        assert resumed.facts["loss"] == expected.facts["loss"]
+        assert resumed.metadata["advanced"] == expected.metadata["questions"] == 48
+        assert resumed.metadata["loss"] == expected.metadata["loss"]
     first, weights = expected.files(), f"{MODEL}/model.safetensors"
     assert fit("second", checkpoint_steps=None).files() == first
     assert fit("third", seed=4).files()[weights] != first[weights]
@@ -199,8 +199,8 @@ def crossed(start: str, folder: str, queries: int) -> dict[str, Any]:
         patch.object(cross, "load_classifier", lambda *at, **more: scoring.load_classifier(*at, **more).double()),
         patch.object(backbones, "save", lambda model, *_: weights.update(model.state_dict())),
     ):
-        facts = cross.fit(Workspace(out, Parts(out / "parts")), Path(start), PAIRS, config, JOB)
-    counts = {name: facts[name] for name in ("steps", "questions")}
+        metadata = cross.fit(Workspace(out, Parts(out / "parts")), Path(start), PAIRS, config, JOB)
+    counts = {name: metadata[name] for name in ("steps", "questions")}
     return {**counts, "log": (out / "log.jsonl").read_text(), "saves": len([*out.glob("parts/*.json")]), **weights}
 
 
@@ -231,7 +231,7 @@ def test_processes_that_were_killed_end_with_the_same_bytes(fit: Fit) -> None:
         fit("stopped", kill=6, compute=two)
     resumed = fit("stopped", compute=two)
     assert resumed.files() == expected.files() != fit("alone").files()
-    assert resumed.facts["advanced"] == expected.facts["advanced"] == 48
+    assert resumed.metadata["advanced"] == expected.metadata["advanced"] == 48
 
 
 def test_what_cannot_be_trained_is_refused(fit: Fit) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from bench.core.contract import TrainingJob
+from bench.core.encoder_config import TrainingJob
 from bench.training.determinism import reproducible, rng_state, seed_everything, set_rng_state
 
 CPU = torch.device("cpu")

@@ -17,7 +17,7 @@ from transformers import (
     XLMRobertaForMaskedLM,
 )
 
-from bench.core.contract import Contract, TrainingJob
+from bench.core.encoder_config import EncoderConfig, TrainingJob
 from bench.core.errors import UsageError
 from bench.core.workspace import Parts, Workspace
 from bench.data.corpora.shards import Shards
@@ -27,7 +27,7 @@ from bench.retrieval.packed import Packed
 from bench.training.batches import Masked
 from bench.training.config import BlocksConfig, MaskConfig, MlmConfig, TrainingConfig
 from bench.training.encoder import TrainableEncoder
-from bench.training.mlm import MaskedBlocks, MaskedPairs, Masking, MlmHead, MlmReduction, masked_prediction, mlm_loss
+from bench.training.mlm import MaskedBlocks, MaskedPairs, Masking, MlmHead, masked_prediction, mlm_loss
 from bench.training.views import SentencePairs, two_sentences
 from tests.conftest import present, tiny
 
@@ -77,7 +77,7 @@ def restored(masked: Masked) -> list[list[int]]:
 
 def encoder_of(backbone: Path, folder: Path, corpus: Path, **changed: Any) -> TrainableEncoder:
     folder.mkdir()
-    init.run(Workspace(folder, Parts(folder.with_name("parts"))), str(backbone), None, Contract(), 0)
+    init.run(Workspace(folder, Parts(folder.with_name("parts"))), str(backbone), None, EncoderConfig(), 0)
     encoder = TrainableEncoder.begin(folder, Shards(corpus), TrainingConfig(**changed), JOB)
     encoder.model.eval()
     return encoder
@@ -163,7 +163,7 @@ def test_sums_by_sentence_count_sentences_without_hidden_tokens() -> None:
 
 
 def test_the_loss_reads_the_last_layer_and_what_is_in_front(encoder: TrainableEncoder) -> None:
-    """With embeddings in front it is that of longer sequences; the layer of the contract changes nothing."""
+    """With embeddings in front it is that of longer sequences; the layer of the encoder config changes nothing."""
     head = MlmHead.for_(encoder)
     longer = Masked(
         [np.r_[50, 51, sequence] for sequence in MASKED.inputs], MASKED.sequence, MASKED.place + 2, MASKED.targets
@@ -174,7 +174,7 @@ def test_the_loss_reads_the_last_layer_and_what_is_in_front(encoder: TrainableEn
         without_front = mlm_loss(encoder, head, MASKED)
     torch.testing.assert_close(loss, expected, rtol=0, atol=1e-6)
     assert float(without_front) != pytest.approx(float(loss), abs=1e-6)
-    early = replace(encoder, contract=Contract(layer=1))
+    early = replace(encoder, encoder_config=EncoderConfig(layer=1))
     torch.testing.assert_close(mlm_loss(early, head, MASKED), mlm_loss(encoder, head, MASKED), rtol=0, atol=0)
 
 
@@ -200,10 +200,9 @@ def test_gradients_are_those_of_a_plain_lookup(encoder: TrainableEncoder) -> Non
     assert [*sparse, lookup.sparse] == [True, True, False]
 
 
-@pytest.mark.parametrize("reduction", ["token_mean", "sentence_sum"])
 @pytest.mark.parametrize("front", [0, 2])
 def test_chunks_bound_the_pass_and_change_no_number(
-    encoder: TrainableEncoder, reduction: MlmReduction, front: int, monkeypatch: pytest.MonkeyPatch
+    encoder: TrainableEncoder, front: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Loss and gradients to 1e-6 in float64, of vectors and embeddings in front too; no pass of more than 8 tokens."""
     encoder.model.double()
@@ -214,7 +213,7 @@ def test_chunks_bound_the_pass_and_change_no_number(
 
     def loss_and_gradients(chunk_tokens: int | None) -> list[torch.Tensor]:
         encode = replace(encoder, chunk_tokens=chunk_tokens)
-        loss = mlm_loss(encode, head, MASKED, vectors=vectors, before=before, reduction=reduction)
+        loss = mlm_loss(encode, head, MASKED, vectors=vectors, before=before)
         return [loss, *torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True)]
 
     sizes, flops, layers = [], encoder.meter.flops, TrainableEncoder._layers
@@ -260,7 +259,7 @@ def test_pairs_stay_as_they_are_whatever_is_hidden(shards: Shards, sides: Any, c
     """The masked sequences are those of the sides asked for, in order; the pairs have no mask."""
     config = TrainingConfig(pairs=4)
     source = MaskedPairs(
-        SentencePairs(shards, config, 1, two_sentences), Masking.of(shards, MaskConfig(mask=0.5)), sides
+        SentencePairs(shards, config, 1, two_sentences), Masking.for_corpus(shards, MaskConfig(mask=0.5)), sides
     )
     batch = source.batch(np.random.default_rng(0))
     assert batch.masked is not None
@@ -325,7 +324,7 @@ def test_the_share_is_rounded_at_random_and_all_else_stays() -> None:
 
 def test_masking_of_a_corpus(corpus: Path, shards: Shards) -> None:
     """The pool is the corpus without special tokens; what cannot be masked is refused."""
-    corpus_masking = Masking.of(shards, MlmConfig(mask=0.3, keep=0.2, random=0.3))
+    corpus_masking = Masking.for_corpus(shards, MlmConfig(mask=0.3, keep=0.2, random=0.3))
     assert set(corpus_masking.pool.tolist()) == set(shards.used_ids().tolist()) - set(shards.special.values())
     assert (corpus_masking.mask, corpus_masking.share, corpus_masking.keep, corpus_masking.random) == (
         shards.special["mask"],
@@ -336,6 +335,6 @@ def test_masking_of_a_corpus(corpus: Path, shards: Shards) -> None:
     shards = Shards(corpus)
     shards.special = {name: at for name, at in shards.special.items() if name != "mask"}
     with pytest.raises(UsageError, match="has no mask token"):
-        Masking.of(shards, MaskConfig())
+        Masking.for_corpus(shards, MaskConfig())
     with pytest.raises(ValueError, match="together they are at most 1"):
         MaskConfig(keep=0.6, random=0.5)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from bench.core.contract import TrainingJob
+from bench.core.encoder_config import TrainingJob
 from bench.core.workspace import Parts, Workspace
 from bench.data.corpora.shards import Shards
 from bench.training.batches import PairBatch
@@ -111,10 +111,10 @@ def test_a_step_climbs_once_for_all_its_batches(tmp_path: Path, corpus: Path, st
         source = SentencePairs(Shards(corpus), config, 1, two_sentences)
         encoder = TrainableEncoder.load(start, "cpu")
         work = Workspace(tmp_path / "out", Parts(tmp_path / "parts"))
-        facts = fit(loss, source, encoder, config, job, work, modules=bend, asam_rho=0.5)
-    assert facts["steps"] == 2
-    assert facts["pairs"] == 2 * 4 * accumulate
-    assert facts["passes"] == 2 * 2 * accumulate
+        metadata = fit(loss, source, encoder, config, job, work, modules=bend, asam_rho=0.5)
+    assert metadata["steps"] == 2
+    assert metadata["pairs"] == 2 * 4 * accumulate
+    assert metadata["passes"] == 2 * 2 * accumulate
     first, above = bend.seen[:accumulate], bend.seen[accumulate : 2 * accumulate]
     assert sizes[:accumulate] == sizes[accumulate : 2 * accumulate]
     assert first == [[2.0, -1.0]] * accumulate

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from bench.core.contract import Contract, TrainingJob
+from bench.core.encoder_config import EncoderConfig, TrainingJob
 from bench.core.errors import UsageError
 from bench.core.workspace import Parts, Workspace
 from bench.data.corpora import tokenizer
@@ -126,13 +126,13 @@ def computed(name: str, start: str, pairs: str, size: int) -> dict[str, Any]:
 
     def plain() -> TrainableEncoder:
         loaded = TrainableEncoder.load(folder, "cpu")
-        return Plain(loaded.model.double(), folder, config.contract(loaded.contract))
+        return Plain(loaded.model.double(), folder, config.encoder_config(loaded.encoder_config))
 
     questions = plain()
     encoders = DualEncoder(questions, questions if config.tied else plain())
     tuning = FineTuningObjective(config, encoders)
     tuning.modules.double()
-    reader = PairReader(StoredPairs(Path(pairs)), Reader(tokenizer.load(folder), encoders.contract), config)
+    reader = PairReader(StoredPairs(Path(pairs)), Reader(tokenizer.load(folder), encoders.encoder_config), config)
     batch = PairBatches(reader, np.arange(12), 1).batch(np.random.default_rng(0))
     value, values = tuning.loss(questions, batch)
     value.backward()
@@ -152,7 +152,7 @@ def all_computed(start: str, pairs: str, size: int) -> dict[str, dict[str, Any]]
 
 def test_two_processes_are_one(tmp_path: Path, two_processes: TwoProcesses, start_of: Start) -> None:
     """The same batch in halves, with other numbers of passages in each: loss, gradients, duplicates to 1e-9."""
-    folders = str(start_of(Contract(pooling="mean"))), str(pairs_in(tmp_path / "pairs"))
+    folders = str(start_of(EncoderConfig(pooling="mean"))), str(pairs_in(tmp_path / "pairs"))
     single, ranks = all_computed(*folders, 12), two_processes(all_computed, *folders, 6)
     for name, expected in single.items():
         for result in (results[name] for results in ranks):
@@ -167,7 +167,7 @@ def test_masked_duplicates_are_no_candidates(tmp_path: Path, start: Path) -> Non
     """The loss with and without them, worked out from the embeddings."""
     pairs = str(pairs_in(tmp_path / "pairs"))
     loaded = TrainableEncoder.load(start, "cpu")
-    reader = PairReader(StoredPairs(Path(pairs)), Reader(tokenizer.load(start), loaded.contract), config_of())
+    reader = PairReader(StoredPairs(Path(pairs)), Reader(tokenizer.load(start), loaded.encoder_config), config_of())
     batch = reader.fixed(list(range(12)))  # as every question has one positive and at most one negative
     matrix = loaded.embeddings.detach().double().numpy()
     queries, passages = (
@@ -184,13 +184,13 @@ def test_masked_duplicates_are_no_candidates(tmp_path: Path, start: Path) -> Non
 
 
 def tuned(optimiser: str, start: str, pairs: str, folder: str, size: int) -> dict[str, Any]:
-    """Tune in this process; return the facts, and what the tuned encoder makes of some texts (the first writes it)."""
+    """Tune in this process; return the metadata, and what the tuned encoder makes of texts (the first writes it)."""
     out = Path(folder) / f"{world_size()}-{rank()}"
     out.mkdir(parents=True)
     changed: dict[str, Any] = {"optimiser": optimiser, "rho": 0.05, "steps": 5, "learning_rate": 1e-2, "clip": 1.0}
     config = config_of(pairs=size, accumulate=2, **changed)
-    facts = fine_tune(Workspace(out, Parts(out / "parts")), Path(start), Path(pairs), config, JOB)
-    counts = {"steps": facts["steps"], "epochs": facts["epochs"]}
+    metadata = fine_tune(Workspace(out, Parts(out / "parts")), Path(start), Path(pairs), config, JOB)
+    counts = {"steps": metadata["steps"], "epochs": metadata["epochs"]}
     return counts if rank() else {**counts, "vectors": some_vectors(out / "encoder")}
 
 
@@ -217,8 +217,8 @@ def test_a_tuning_on_two_processes_is_one_on_one(
     single = tuned(*arguments, 6)
     moved = float((single["vectors"] - some_vectors(tmp_path / "calm")).abs().max())
     first, second = two_processes(tuned, *arguments, 3)
-    for facts in (first, second):
-        assert (facts["steps"], facts["epochs"]) == (single["steps"], single["epochs"]) == (5, 5.0)
+    for metadata in (first, second):
+        assert (metadata["steps"], metadata["epochs"]) == (single["steps"], single["epochs"]) == (5, 5.0)
     assert float((first["vectors"] - single["vectors"]).abs().max()) < 1e-3 * moved
 
 
@@ -241,23 +241,23 @@ HELD_OUT = (9, 3, "share")
 def test_own_dev_pairs_leave_all_pairs_to_learn_from(
     tmp_path: Path, start: Path, dev: int, changed: dict[str, Any], expected: tuple[int, int, str]
 ) -> None:
-    """All twelve are trained on, whatever share would be held out; the facts say by what weights were chosen."""
+    """All twelve are trained on, whatever share would be held out; the metadata says by what weights were chosen."""
     dev_pairs = pairs_in(tmp_path / "dev", dev) if dev else None
     config = config_of(**{"pairs": 4, "steps": 2, "selection": "dev-rank", "evaluate_every": 1, **changed})
     work = Workspace(tmp_path, Parts(tmp_path / "parts"))
-    facts: dict[str, Any] = fine_tune(work, start, pairs_in(tmp_path / "pairs"), config, JOB, dev=dev_pairs)
-    assert (facts["training_pairs"], facts["dev_pairs"], facts["dev"]) == expected
-    assert (facts["selection"]["rule"], facts["selection"]["evaluations"]) == ("dev-rank", 2)
+    metadata: dict[str, Any] = fine_tune(work, start, pairs_in(tmp_path / "pairs"), config, JOB, dev=dev_pairs)
+    assert (metadata["training_pairs"], metadata["dev_pairs"], metadata["dev"]) == expected
+    assert (metadata["selection"]["rule"], metadata["selection"]["evaluations"]) == ("dev-rank", 2)
 
 
 def test_held_out_measures(tmp_path: Path, start: Path) -> None:
     """Loss in batches of even size, and average rank, against numpy over the vectors."""
     config = config_of(pairs=5)
     loaded = TrainableEncoder.load(start, "cpu")
-    encoder = replace(loaded, contract=config.contract(loaded.contract))
+    encoder = replace(loaded, encoder_config=config.encoder_config(loaded.encoder_config))
     tuning = FineTuningObjective(config, DualEncoder(encoder, encoder))
     reader = PairReader(
-        StoredPairs(pairs_in(tmp_path / "pairs")), Reader(tokenizer.load(start), encoder.contract), config
+        StoredPairs(pairs_in(tmp_path / "pairs")), Reader(tokenizer.load(start), encoder.encoder_config), config
     )
     held_out: Questions = reader.fixed(list(range(11)))
     encoder.model.eval()

@@ -46,7 +46,7 @@ def test_the_lowest_is_put_back(tmp_path: Path, values: list[float], best: int) 
         walk.go()
     assert walk.best() == (best, best)
     expected = {"rule": "dev", "value": min(values), "step": best, "evaluations": len(values), "stopped": False}
-    assert walk.selection.facts() == expected
+    assert walk.selection.metadata() == expected
 
 
 def test_it_stops_after_its_patience_and_knows_what_is_due(tmp_path: Path) -> None:

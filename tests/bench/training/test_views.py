@@ -114,7 +114,7 @@ def test_long_documents_come_as_often_as_they_have_blocks(shards: Shards, rng: n
     mean = sum(frequencies.values()) / sum(map(shards.sentence_count, frequencies))
     assert all(abs(often / mean - 1) < 0.1 for often in per_sentence.values())
     assert len({shards.sentence_count(document) for document in frequencies}) == 4
-    assert "sampling" not in identity(config())
+    assert identity(config())["sampling"] == "documents"
     assert identity(config(sampling="blocks"))["sampling"] == "blocks"
 
 

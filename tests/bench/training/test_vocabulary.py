@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import XLMRobertaConfig, XLMRobertaModel
 
-from bench.core.contract import TrainingJob
+from bench.core.encoder_config import TrainingJob
 from bench.core.workspace import Parts, Workspace
 from bench.data.corpora.shards import Shards
 from bench.training import checkpoint
@@ -36,7 +36,7 @@ def saying(corpus: Path, folder: Path, words: range) -> Path:
 
 
 def trained(start: Path, shards: Path, folder: Path, **changed: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Train by masked language modelling, dropout off; return the facts and the log."""
+    """Train by masked language modelling, dropout off; return the metadata and the log."""
     values = {"learning_rate": 5e-3, "log_every": 1, "probe_every": 1000, "checkpoint_tokens": 300, **changed}
     config, corpus = TrainingConfig(**values), Shards(shards)
     (folder / "out").mkdir(parents=True)
@@ -51,11 +51,11 @@ def trained(start: Path, shards: Path, folder: Path, **changed: Any) -> tuple[di
     head = MlmHead.for_(encoder)
     blocks = MaskedBlocks(corpus, config, BlocksConfig(tokens=20, sequences=4), 1)
     work = Workspace(folder / "out", Parts(folder / "parts"))
-    facts = fit(
+    metadata = fit(
         lambda encode, masked: (mlm_loss(encode, head, masked), {}), blocks, encoder, config, JOB, work, modules=head
     )
     log = [json.loads(line) for line in (folder / "out/log.jsonl").read_text(encoding="utf-8").splitlines()]
-    return facts, log
+    return metadata, log
 
 
 @pytest.fixture
@@ -70,23 +70,23 @@ def matrix(folder: Path) -> torch.Tensor:
 def test_where_every_id_is_used_nothing_is_cropped(start: Path, corpus: Path, tmp_path: Path) -> None:
     """The same log, loss for loss, and the same bytes."""
     shards = saying(corpus, tmp_path / "all", range(5, 125))
-    facts, log = trained(start, shards, tmp_path / "cropped", vocabulary="cropped")
-    whole_facts, whole_log = trained(start, shards, tmp_path / "whole", vocabulary="whole")
+    metadata, log = trained(start, shards, tmp_path / "cropped", vocabulary="cropped")
+    whole_metadata, whole_log = trained(start, shards, tmp_path / "whole", vocabulary="whole")
     assert len(log) > 5
     assert log == whole_log
-    assert facts["vocabulary"] is None
-    assert whole_facts["vocabulary"] is None
+    assert metadata["vocabulary"] is None
+    assert whole_metadata["vocabulary"] is None
     torch.testing.assert_close(matrix(tmp_path / "cropped"), matrix(tmp_path / "whole"), rtol=0, atol=0)
 
 
 def test_rows_of_other_ids_come_back_bit_for_bit(start: Path, less: Path, tmp_path: Path) -> None:
     """The corpus's own do not; the export has the whole matrix and its size, a checkpoint the ids of its rows."""
-    facts, _ = trained(start, less, tmp_path / "run")
+    metadata, _ = trained(start, less, tmp_path / "run")
     before, after = load_file(start / "model.safetensors")[EMBEDDINGS], matrix(tmp_path / "run")
     corpus_ids = Shards(less).used_ids()
     other_ids = np.setdiff1d(np.arange(len(before)), np.r_[corpus_ids, 0:5])
     assert len(other_ids) > 30
-    assert facts["vocabulary"] == {"kept": len(before) - len(other_ids), "of": len(before)}
+    assert metadata["vocabulary"] == {"kept": len(before) - len(other_ids), "total": len(before)}
     torch.testing.assert_close(after[other_ids], before[other_ids], rtol=0, atol=0)
     changed = (after != before).any(1).numpy()
     assert changed[corpus_ids].all()

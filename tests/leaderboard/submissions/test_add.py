@@ -40,7 +40,7 @@ def take(judges: SuiteJudges, board: Path) -> Take:
     def call(*paths: Path) -> list[Added]:
         with submissions(paths) as submitted:
             return add(
-                [check_place(validate(submission.folder, submission.title, judges), board) for submission in submitted],
+                [check_place(validate(folder, title, judges), board) for folder, title in submitted.items()],
                 board,
                 TIME,
             )
@@ -58,7 +58,7 @@ def test_a_result_is_copied_with_a_record(take: Take, bundle: Bundle, board: Pat
     assert copied == tree(bundle.folder)
     (result,) = read_results(board)
     assert result.accepted is not None
-    assert (result.accepted.result, result.accepted.when) == (sha256_file(bundle.path), TIME)
+    assert (result.accepted.result, result.accepted.date) == (sha256_file(bundle.path), TIME)
     assert result.accepted.said == "recomputed from its runs and the judgements"
     assert read_sealed(added.path.parent / "accepted.json")["not_recomputed"] == {}
     assert b"/tmp" not in record  # no folder of this machine
@@ -144,7 +144,7 @@ def test_archives(take: Take, ran: Ran, tmp_path: Path, ending: str) -> None:
 def test_what_is_nothing(take: Take, bundle: Bundle, tmp_path: Path) -> None:
     """No file, a link, a folder without results, a file that is no archive; any file of a bundle stands for it."""
     with submissions([bundle.folder / "cards.json", bundle.path, bundle.folder]) as submitted:
-        assert [submission.folder.resolve() for submission in submitted] == [bundle.folder.resolve()]
+        assert [folder.resolve() for folder in submitted] == [bundle.folder.resolve()]
     with pytest.raises(UsageError, check=fields(where="nowhere", found="nothing")):
         take(tmp_path / "nowhere")
     (tmp_path / "link").symlink_to(tmp_path)
@@ -200,10 +200,10 @@ def test_a_large_run_is_packed_by_its_address(take: Take, bundle: Bundle, tmp_pa
         take(bundle.folder)
     with pytest.raises(UsageError, check=fields(where="--url", found="''")):
         pack(bundle.folder, tmp_path / "packed")
-    packed = pack(bundle.folder, tmp_path / "packed", "https://x.org/runs-of-mine/")
-    assert packed.uploads == {bundle.run_name: f"https://x.org/runs-of-mine/{bundle.run_name}"}
+    uploads = pack(bundle.folder, tmp_path / "packed", "https://x.org/runs-of-mine/")
+    assert uploads == {bundle.run_name: f"https://x.org/runs-of-mine/{bundle.run_name}"}
     assert tree(bundle.folder) == before
-    (added,) = take(packed.path)
+    (added,) = take(tmp_path / "packed" / "result.json")
     assert not (added.path.parent / bundle.run_name).exists()
     (result,) = read_results(added.path.parent)
     remote = result.content.remote[bundle.run_name]

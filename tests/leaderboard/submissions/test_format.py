@@ -8,15 +8,17 @@ from pathlib import Path
 import pytest
 
 import leaderboard
+from bench.core.errors import StoreError
 from bench.core.files import write_sealed
 from bench.data.formats.faults import RecordError
-from bench.evaluation.results import SCHEMA, read
+from bench.evaluation.results import SCHEMA
 from bench.evaluation.results.format import Accepted, document, place, rendered
-from bench.evaluation.results.read import migrate
+from bench.evaluation.results.read import faults, keys, read_result, result, results
+from bench.testing import fields
 from leaderboard.submissions.strict_json import parse
 from tests.leaderboard.conftest import Bundle
 
-COMMITTED = Path(leaderboard.__file__).parent / "format" / "result-1.schema.json"
+COMMITTED = Path(leaderboard.__file__).parent / "format" / "result-2.schema.json"
 
 
 def test_the_document_is_in_step_with_the_models() -> None:
@@ -33,9 +35,9 @@ def test_the_document_describes_a_real_result(bundle: Bundle) -> None:
     referred = {part.partition('"')[0] for part in json.dumps(document_text).split('"#/$defs/')[1:]}
     assert referred <= set(document_text["$defs"])
     assert {"PerQuery", "Accepted", "Cards", "Remote"} <= set(document_text["$defs"])
-    leg = document_text["$defs"]["Leg"]
-    assert set(leg["required"]) <= set(bundle.leg)
-    assert leg["properties"]["measures"]["additionalProperties"] == {"maximum": 1, "minimum": 0, "type": "number"}
+    subset = document_text["$defs"]["Subset"]
+    assert set(subset["required"]) <= set(bundle.subset)
+    assert subset["properties"]["measures"]["additionalProperties"] == {"maximum": 1, "minimum": 0, "type": "number"}
 
 
 def test_places_are_those_of_the_pipeline(bundle: Bundle, mini: Bundle) -> None:
@@ -46,37 +48,26 @@ def test_places_are_those_of_the_pipeline(bundle: Bundle, mini: Bundle) -> None:
     assert place("runs", "tatoeba/fra-eng", "eng-fra") == "runs/tatoeba/fra-eng/eng-fra.trec.gz"
 
 
-def test_an_older_version_is_read(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Step by step, from the oldest; the file itself stays as it was sealed."""
-    steps = {0: lambda content: {"suite": content["benchmark"], **content}, 1: lambda content: {**content, "two": True}}
-    old = {**bundle.content, "schema": "retrieval-bench/result/0"}
-    old["benchmark"] = old.pop("suite")
-    new = migrate(old, steps, "retrieval-bench/result/2")
-    assert new == {**old, "schema": "retrieval-bench/result/2", "suite": bundle.content["suite"], "two": True}
-    monkeypatch.setattr(read, "migrate", lambda content: migrate(content, steps))
-    write_sealed(bundle.path, old)
-    before = bundle.path.read_bytes()
-    (result,) = read.results(bundle.folder)
-    assert result.content.suite.name == "beir"
-    assert bundle.path.read_bytes() == before
-
-
 @pytest.mark.parametrize(
-    ("schema", "sentence"),
+    ("schema", "hint"),
     [
-        ("retrieval-bench/result/2", "a newer release wrote it: type `pip install --upgrade retrieval-bench`"),
-        ("retrieval-bench/result/0", "no release reads it any more"),
-        ("retrieval-bench/result/x", "it is no result file of ours"),
-        (None, "it is no result file of ours"),
-        (["x" * 9999], "it is no result file of ours"),
+        ("retrieval-bench/result/1", "a version before 0.2.0 made it: run its command again, or use that version"),
+        ("retrieval-bench/result/3", "a newer version made it: type `pip install --upgrade retrieval-bench`"),
+        ("retrieval-bench/result/x", "it is no result file of retrieval-bench"),
+        (None, "it is no result file of retrieval-bench"),
+        (["x" * 9999], "it is no result file of retrieval-bench"),
     ],
 )
-def test_versions_that_are_not_read(schema: object, sentence: str) -> None:
-    """Each with what to do next; what is shown of the found one is short."""
-    with pytest.raises(ValueError, match=sentence) as caught:
-        migrate({"schema": schema})
-    assert "expected 'retrieval-bench/result/1'" in str(caught.value)
-    assert len(str(caught.value)) < 250
+def test_versions_that_are_not_read(bundle: Bundle, schema: object, hint: str) -> None:
+    """Each with what to do next; what is shown of the found one is short, and the file stays as it is."""
+    write_sealed(bundle.path, {**bundle.content, "schema": schema})
+    before = bundle.path.read_bytes()
+    expected = {"where": str(bundle.path), "expected": "'retrieval-bench/result/2'", "hint": hint}
+    for read in (read_result, result, faults, lambda path: results(path.parent), lambda path: keys(path.parent)):
+        with pytest.raises(StoreError, check=fields(**expected)) as caught:
+            read(bundle.path)
+        assert len(caught.value.found) < 80
+    assert bundle.path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -86,6 +77,8 @@ def test_versions_that_are_not_read(schema: object, sentence: str) -> None:
         ("[" * 40 + "]" * 40, None),
         ('"' + '\\"' * 9 + '"', '"' * 9),
         (str(2**63 - 1), 2**63 - 1),
+        (str(-(2**63)), -(2**63)),
+        ('"' + "x" * 100_000 + '"', "x" * 100_000),
     ],
 )
 def test_json_that_is_read(text: str, value: object) -> None:
@@ -104,6 +97,7 @@ def test_json_that_is_read(text: str, value: object) -> None:
         (b"-Infinity", "found -Infinity, expected a finite number"),
         (b"-1e400", "found the number '-1e400'"),
         (str(2**63).encode(), "at most 64 bits"),
+        (str(-(2**63) - 1).encode(), "at most 64 bits"),
         (b"9" * 5000, "at most 64 bits"),
         (b'["' + b"x" * 100_001 + b'"]', "a text of 100,001 characters"),
         (b'{"' + b"x" * 100_001 + b'": 1}', "a text of 100,001 characters"),
@@ -120,11 +114,11 @@ def test_json_that_is_refused(raw: bytes, sentence: str) -> None:
 
 def test_what_the_board_says_of_a_record() -> None:
     """All, some, or nothing was recomputed."""
-    fields = {"result": "0" * 64, "version": "1", "when": "2026"}
+    record = {"result": "0" * 64, "version": "1", "date": "2026"}
     some = {"made/a": {"": {"R@100": "no texts here", "RR@10": "no texts here"}}}
-    complete = Accepted(**fields, recomputed={"made/a": {"": ["R@100"]}}, not_recomputed={})
-    part = Accepted(**fields, recomputed={"made/a": {"": ["P@1"]}}, not_recomputed=some)
-    empty = Accepted(**fields, recomputed={}, not_recomputed=some)
+    complete = Accepted(**record, recomputed={"made/a": {"": ["R@100"]}}, not_recomputed={})
+    part = Accepted(**record, recomputed={"made/a": {"": ["P@1"]}}, not_recomputed=some)
+    empty = Accepted(**record, recomputed={}, not_recomputed=some)
     assert complete.said == "recomputed from its runs and the judgements"
     assert part.said == "2 of 3 numbers could not be recomputed: no texts here"
     assert empty.said == "its numbers could not be recomputed: no texts here"

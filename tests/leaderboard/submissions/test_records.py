@@ -12,6 +12,7 @@ from bench.cli import main
 from bench.cli.leaderboard_judges import SuiteJudges
 from bench.core.errors import DataError
 from bench.core.files import read_sealed, sha256_file, write_sealed
+from bench.evaluation.results.format import bundle_folder
 from bench.evaluation.results.read import result
 from bench.testing import fields
 from leaderboard.records import EXCEPTIONS, NEAR, Basis, Records, Reproduction
@@ -72,6 +73,7 @@ def test_the_board_is_the_last_check(
     second = Bundle(Path(shutil.copytree(bundle.folder, board / "local/beir/unsupervised/other-00000000/seed-0")))
     second.rewrite(lambda content: content["system"].update(label="other", version="0"))
     rehash(second)
+    second.folder.parent.rename(board / bundle_folder(second.content).parent)
     (note,) = check_boards([verdict], board)[1]
     assert "the same numbers throughout" in note
     assert system["label"] in note
@@ -90,13 +92,13 @@ def test_what_was_made_again_is_this_result(look: Look, bundle: Bundle, tmp_path
 
     def report(verdict: str = "OK", stages: int = 3, off: float = 0.0) -> Path:
         rows = [
-            {"task": bundle.task, "leg": "", "measure": name, "theirs": value + off}
-            for name, value in bundle.leg["measures"].items()
+            {"task": bundle.task, "subset": "", "measure": name, "theirs": value + off}
+            for name, value in bundle.subset["measures"].items()
         ]
         file.write_text(json.dumps({"verdict": verdict, "values": rows, "stages_run": stages}))
         return file
 
-    expected = Reproduction(verdict="OK", when="2026", by="A. Author")
+    expected = Reproduction(verdict="OK", date="2026", by="A. Author")
     assert read_reproduction(report(), candidate, "A. Author", "2026") == expected
     for change in ({"verdict": "differs"}, {"stages": 0}, {"off": 0.01}):
         with pytest.raises(DataError, check=fields(where="again.json")):
@@ -139,7 +141,7 @@ def test_a_check_has_bounds(
         "    import leaderboard.submissions.pack as pack\n"
         "    pack.submissions = lambda paths: bytearray(9 << 30)\n"
     )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(SystemExit) as ended:
         main(["leaderboard", name, str(bundle.folder), "--memory", "8", "--results", str(tmp_path / "board")])
     assert ended.value.code == 2

@@ -1,16 +1,18 @@
 """Results of the real pipeline pass with every number recomputed; a spoilt one is refused with file and reason."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
-from bench.evaluation.results.format import Content, Leg, PerQuery
-from bench.types import Macro
+from bench.evaluation.results.format import Content, PerQuery, Subset
+from bench.types import Macro, Suite
+from leaderboard.submissions import bundle as limits
 from leaderboard.submissions.bundle import ValidationErrors
-from leaderboard.submissions.recompute import InstalledSuite, JudgedLeg
+from leaderboard.submissions.recompute import JudgedSubset
 from leaderboard.submissions.run_checks import check_table
 from leaderboard.submissions.validate import Verdict, require_recomputed, validate
+from suites import beir, mrtydi
 from tests.conftest import cases
 from tests.leaderboard.conftest import Bundle
 from tests.leaderboard.spoil import spoil
@@ -21,14 +23,14 @@ from tests.leaderboard.submissions.conftest import Look
 class NoData:
     """Judges who have no judgements, and know a suite or say why not."""
 
-    installed: InstalledSuite | str = "no suite here"
+    installed: Suite | str = "no suite here"
     methods: tuple[str, ...] = ("bm25", "msm")
 
-    def suite(self, content: Content) -> InstalledSuite | str:
+    def suite(self, content: Content) -> Suite | str:
         """Return the same for every suite."""
         return self.installed
 
-    def leg(self, content: Content, task: str, leg: str) -> JudgedLeg | str:
+    def subset(self, content: Content, task: str, subset: str) -> JudgedSubset | str:
         return "no data here"
 
 
@@ -45,17 +47,34 @@ def test_results_of_the_pipeline_pass(look: Look, bundle: Bundle, mini: Bundle) 
         assert verdict.accepted
         assert verdict.findings.not_recomputed == {}
         assert set(verdict.findings.recomputed[submitted.task][""]) == {
-            *submitted.leg["measures"],
-            *submitted.leg["official"],
+            *submitted.subset["measures"],
+            *submitted.subset["official"],
         }
+
+
+def test_limits_of_a_result(bundle: Bundle, look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is exactly as large as allowed passes, and one more does not; 4 MiB of result, 1 MiB a file, 5,000 files."""
+    assert (limits.LARGEST_RESULT, limits.LARGEST_FILE, limits.MOST_FILES) == (4 * 1024**2, 1024**2, 5_000)
+    files = [path for path in bundle.folder.rglob("*") if path.is_file()]
+    others = [path.stat().st_size for path in files if path != bundle.path]
+    for name, size, refusal in (
+        ("LARGEST_RESULT", bundle.path.stat().st_size, f"at most {bundle.path.stat().st_size - 1:,}"),
+        ("LARGEST_FILE", max(others), f"at most {max(others) - 1:,}"),
+        ("MOST_FILES", len(files), f"more than {len(files) - 1:,} files"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(limits, name, size)
+            assert look(bundle).accepted
+            patch.setattr(limits, name, size - 1)
+            assert refusal in reasons_of(look(bundle))
 
 
 @pytest.mark.parametrize(("columns", "sentence"), cases("measures-that-contradict-each-other"))
 def test_measures_that_contradict_each_other(columns: dict[str, list[float]], sentence: str) -> None:
     """A deeper cut never finds less; what looks at the first document alone says the same. The last case is none."""
-    leg = Leg(measures={name: column[0] for name, column in columns.items()}, queries=1)
+    subset = Subset(measures={name: column[0] for name, column in columns.items()}, queries=1)
     reasons = ValidationErrors("it")
-    check_table(("made/a", ""), leg, PerQuery(queries=["q"], measures=columns), reasons)
+    check_table(("made/a", ""), subset, PerQuery(queries=["q"], measures=columns), reasons)
     message = "\n".join(map(str, reasons.listed()))
     assert sentence in message
     assert bool(message) == bool(sentence)
@@ -64,9 +83,9 @@ def test_measures_that_contradict_each_other(columns: dict[str, list[float]], se
 def test_averages_are_computed_again(mini: Bundle, look: Look) -> None:
     """A macro average must be the mean of its members; one that could be given must not lack."""
     member = Macro("Avg. (1)", ("mrtydi/en",))
-    judges = NoData(InstalledSuite("Mr. TyDi", "RR@100", "", (member,)))
+    judges = NoData(replace(mrtydi.SUITE, macros=(member,)))
     assert "found no average 'Avg. (1)'" in reasons_of(validate(mini.folder, "it", judges))
-    false = {"name": "Avg. (1)", "measures": {**mini.leg["measures"], "RR@100": 1.0}}
+    false = {"name": "Avg. (1)", "measures": {**mini.subset["measures"], "RR@100": 1.0}}
     mini.rewrite(lambda content: content["macro"].append(false))
     message = reasons_of(validate(mini.folder, "it", judges))
     assert "found 'RR@100' of the average 'Avg. (1)' = 1.0, expected 0.7" in message
@@ -74,8 +93,8 @@ def test_averages_are_computed_again(mini: Bundle, look: Look) -> None:
 
 def test_a_substitute_must_say_so(bundle: Bundle) -> None:
     """A result that hides what its suite stands for would pass for the benchmark itself."""
-    verdict = validate(bundle.folder, "it", NoData(InstalledSuite("BEIR", "nDCG@10", "mrtydi", ())))
-    assert "found suite stands_for '', expected 'mrtydi'" in reasons_of(verdict)
+    verdict = validate(bundle.folder, "it", NoData(replace(beir.SUITE, proxy_for="mrtydi")))
+    assert "found suite proxy_for '', expected 'mrtydi'" in reasons_of(verdict)
 
 
 def test_what_cannot_be_computed_again_is_told(bundle: Bundle) -> None:

@@ -21,7 +21,7 @@ class Indexed(NamedTuple):
 
     retriever: Retriever
     folder: Path
-    facts: Mapping[str, Json]
+    metadata: Mapping[str, Json]
 
     def search(self, text: str, k: int = 10, tie: Any = "trec") -> list[tuple[str, float]]:
         """Search one query; return its documents and scores."""
@@ -58,7 +58,7 @@ def index_of(tmp_path: Path, corpus_of: CorpusOf) -> IndexOf:
         (folder / "out").mkdir(parents=True)
         retriever = BM25Retriever(BM25Config(**config))
         corpus = texts if isinstance(texts, Corpus) else corpus_of(texts, language)
-        facts = retriever.index(corpus, Workspace(folder / "out", Parts(folder / "parts")))
-        return Indexed(retriever, folder / "out", facts)
+        metadata = retriever.index(corpus, Workspace(folder / "out", Parts(folder / "parts")))
+        return Indexed(retriever, folder / "out", metadata)
 
     return make

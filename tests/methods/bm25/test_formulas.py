@@ -39,14 +39,13 @@ def scored(query: Sequence[int], documents: Sequence[Sequence[int]], k1: float =
     return scores
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(DOCUMENTS, QUERIES, st.floats(0, 3), st.floats(0, 1))
 def test_the_formula_by_hand(documents: list[list[int]], query: list[int], k1: float, b: float) -> None:
     """On any small corpus, for any constants; empty documents count in N and in the mean length."""
     np.testing.assert_allclose(scored(query, documents, k1, b), by_hand(query, documents, k1, b), rtol=1e-12)
 
 
-@settings(deadline=None)  # the first call may compile
 @given(st.integers(0, 1500), st.integers(1, 40), st.integers(1, 20), st.integers(0, 2**32 - 1))
 def test_contenders_miss_nobody(length: int, levels: int, k: int, seed: int) -> None:
     """Every positive score that is at least the k-th best is among them, also with ties; they lie in corpus order."""
@@ -64,7 +63,7 @@ def test_contenders_are_few_where_blocks_allow() -> None:
     assert 100 <= len(contenders(scores, 100)) <= 130
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(FEW_TERMS, st.lists(st.integers(0, 5), min_size=1, max_size=5))
 def test_scores_are_the_library_s(documents: list[list[int]], query: list[int]) -> None:
     """Every document that holds a term, with the library's score; scores of 0 and below are kept."""

@@ -9,7 +9,7 @@ import pytrec_eval
 from bench.core.errors import ConfigError
 from bench.data.formats import beir
 from bench.pipeline.settings import resolve
-from bench.types import Corpus, DataRequest, Leg
+from bench.types import Corpus, DataRequest, Subset
 from methods.bm25 import BM25, BM25Config
 from methods.bm25.analyzers import ANALYZERS, choose
 from suites.substitutes import askubuntu, mrtydi
@@ -41,9 +41,9 @@ def test_plain_by_language(language: str, name: str, text: str, tokens: list[str
 def test_the_index_remembers_what_plain_was(index_of: IndexOf) -> None:
     """And is searched with that analyzer; the preset is the analyzer alone, and a near name is suggested."""
     english = index_of(["running dogs", "sleeping cats"], "en", analyzer="plain")
-    assert english.facts["analyzer"] == "en-plain"
+    assert english.metadata["analyzer"] == "en-plain"
     assert [document for document, _ in english.search("the dog runs")] == ["d0"]
-    assert index_of(["東京都"], "ja", analyzer="plain").facts["analyzer"] == "pairs"
+    assert index_of(["東京都"], "ja", analyzer="plain").metadata["analyzer"] == "pairs"
     preset = BM25.presets["plain"]
     assert BM25Config(**preset.values) == BM25Config(analyzer="plain")
     with pytest.raises(ConfigError, match="did you mean plain"):
@@ -51,14 +51,14 @@ def test_the_index_remembers_what_plain_was(index_of: IndexOf) -> None:
     assert set(ANALYZERS) >= {"en-plain", "pairs", "words"}
 
 
-def _leg(task: str, request: DataRequest) -> Leg:
+def _subset(task: str, request: DataRequest) -> Subset:
     suite, _, name = task.partition("/")
     if suite == "beir":
         assert request.data_dir
         folder = request.data_dir / task
-        return Leg("", beir.queries(folder), beir.qrels(folder, "test"), Corpus(task, beir.corpus(folder), "en"))
+        return Subset("", beir.queries(folder), beir.qrels(folder, "test"), Corpus(task, beir.corpus(folder), "en"))
     suite_of_task = {candidate.name: candidate for candidate in (mrtydi.GOLDP, mrtydi.NATIVE, askubuntu.THREADS)}[suite]
-    return suite_of_task.benchmark().load(name, request).legs[0]
+    return suite_of_task.benchmark().load(name, request).subsets[0]
 
 
 @pytest.mark.parametrize(("task", "measure", "figure"), FIGURES, ids=[task for task, *_ in FIGURES])
@@ -67,12 +67,12 @@ def test_the_check_figures(index_of: IndexOf, task: str, measure: str, figure: f
     folder = os.environ.get("BENCH_DATA")
     if not folder or not (Path(folder) / task.partition("/")[0]).is_dir():
         pytest.skip(f"BENCH_DATA is not set, or holds no {task.partition('/')[0]}/: no real data")
-    leg = _leg(task, DataRequest("official", Path(folder)))
-    indexed = index_of(leg.corpus, analyzer="plain")
+    subset = _subset(task, DataRequest("official", Path(folder)))
+    indexed = index_of(subset.corpus, analyzer="plain")
     grades: dict[str, dict[str, int]] = {}
-    for row in present(leg.qrels).read():
+    for row in present(subset.qrels).read():
         grades.setdefault(row.query, {})[row.document] = row.grade
-    queries = [query for query in leg.queries.read() if query.id in grades]
+    queries = [query for query in subset.queries.read() if query.id in grades]
     run = {
         ranking.query: dict(zip(ranking.documents, map(float, ranking.scores), strict=True))
         for ranking in indexed.retriever.search(indexed.folder, queries, 100, "trec")

@@ -48,7 +48,7 @@ def test_finds_what_shares_words_and_nothing_else(index_of: IndexOf, variant: st
     assert [name for name, _ in indexed.search("green red unknown")] == ["d0", "d1"]
     assert indexed.search("green red unknown") == indexed.search("green red")
     assert indexed.search("unknown") == indexed.search("") == indexed.search("!") == []
-    assert indexed.facts == {"documents": 6, "terms": 6, "tokens": 7, "analyzer": "bigrams"}
+    assert indexed.metadata == {"documents": 6, "terms": 6, "tokens": 7, "analyzer": "bigrams"}
 
 
 def test_what_is_searched(index_of: IndexOf) -> None:
@@ -81,7 +81,7 @@ def test_ties_at_the_cut_follow_the_task(index_of: IndexOf, variant: str, tie: T
     assert [name for name, _ in indexed.search("red", k=5, tie=tie)] == ["best", *expected]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=9).filter(any), st.data())
 def test_rank_bm25_ranks_as_the_library(texts: list[list[str]], data: st.DataObject) -> None:
     """The first k by the library's own scores, among the documents that hold a word of the query."""

@@ -31,7 +31,7 @@ def cut(texts: Sequence[Sequence[str]], part: int, folder: Path) -> Tokens:
     for start in range(0, len(texts), part):
         items = [Item(str(start + at), " ".join(text)) for at, text in enumerate(texts[start : start + part])]
         paths.append(folder / f"{start:03d}")
-        paths[-1].write_bytes(Part.of(items, str.split, title=True).pack())
+        paths[-1].write_bytes(Part.tokenised(items, str.split, title=True).pack())
     return Tokens(paths, len(texts), sum(map(len, texts)))
 
 
@@ -41,7 +41,7 @@ def words(shard: Shard) -> list[list[str]]:
     return [flat[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(TEXTS, st.integers(1, 5), st.integers(1, 12))
 def test_shards_are_filled_in_order(texts: list[list[str]], part: int, size: int) -> None:
     """As many documents as fit, or one that is too long, whatever the parts; each with its own terms, sorted."""
@@ -60,7 +60,7 @@ def test_shards_are_filled_in_order(texts: list[list[str]], part: int, size: int
     ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(TEXTS, st.integers(1, 12), st.integers(1, 3))
 def test_terms_are_numbered_over_all_shards(texts: list[list[str]], size: int, waiting: int) -> None:
     """Every term once, in code point order; how many documents hold it; which numbers the terms of a shard have."""
@@ -84,7 +84,7 @@ def test_terms_are_numbered_over_all_shards(texts: list[list[str]], size: int, w
 def test_postings_by_hand(documents: list[list[int]]) -> None:
     """Term by term, the documents that hold it in order, and how often."""
     flat = np.array([term for document in documents for term in document], np.int32)
-    postings = Postings.of(np.array([len(document) for document in documents], np.int32), flat, 5)
+    postings = Postings.from_documents(np.array([len(document) for document in documents], np.int32), flat, 5)
     rows = [
         (at, document.count(term)) for term in range(5) for at, document in enumerate(documents) if term in document
     ]

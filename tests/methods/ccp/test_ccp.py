@@ -14,7 +14,7 @@ import safetensors.torch
 import torch
 from scipy.stats import chisquare
 
-from bench.core.contract import TrainingJob
+from bench.core.encoder_config import TrainingJob
 from bench.core.errors import UsageError
 from bench.data.corpora.shards import Shards
 from bench.pipeline.settings import resolve
@@ -73,7 +73,7 @@ def trainer(small: Small) -> CcpTrainer:
 
 def test_head_bank_and_witnesses_are_kept_in_checkpoints_alone(trainer: CcpTrainer, train_method: TrainMethod) -> None:
     """Invariant 11; and the log has both tasks and all probes."""
-    training = train_method("one", trainer, trainer.config.contract(), tokens=4000)
+    training = train_method("one", trainer, trainer.config.encoder_config(), tokens=4000)
     (checkpoint, *_) = sorted(training.parts.glob("checkpoint-*.safetensors"))
     modules = [key for key in safetensors.torch.load_file(checkpoint) if "method" in key and not key.startswith("opt")]
     for part in ("head.turn", "bank.rings.0.rows", "witnesses.rows", "words.bias"):
@@ -87,9 +87,9 @@ def test_head_bank_and_witnesses_are_kept_in_checkpoints_alone(trainer: CcpTrain
 
 SWITCHES = """
 head.enabled=false; head.bn=train; head.bn=none; head.bn=shuffle; head.final_bn=true; head.activation=gelu
-head.bias=false; bank.enabled=false; bank.layout=per_language; bank.language_specific=false; bank.push=target
+head.bias=false; bank.enabled=false; bank.layout=per_language; bank.language_specific=false
 l2_norm=false; language_pure=false; language_pure=false inbatch_cross_language=true; window=2
-window_semantics=radius window=1; abn.order=written; reduction=sum; temperature=0.5
+window_semantics=radius window=1; abn.order=written; temperature=0.5
 """
 
 
@@ -97,10 +97,10 @@ window_semantics=radius window=1; abn.order=written; reduction=sum; temperature=
 def test_every_switch_changes_the_training(small: Small, train_method: TrainMethod, sets: str) -> None:
     """It trains with finite numbers, and to other weights than without (a switch without effect would be none)."""
     config = small("mlm.probability=0", *sets.split())
-    training = train_method("switched", CcpTrainer(config), config.contract(), tokens=500)
+    training = train_method("switched", CcpTrainer(config), config.encoder_config(), tokens=500)
     plain = small("mlm.probability=0")
-    base = train_method("plain", CcpTrainer(plain), plain.contract(), tokens=500)
-    assert cast("float", training.facts["loss"]) > 0
+    base = train_method("plain", CcpTrainer(plain), plain.encoder_config(), tokens=500)
+    assert cast("float", training.metadata["loss"]) > 0
     weights = [trained.files()["encoder/model.safetensors"] for trained in (training, base)]
     assert weights[0] != weights[1]
 
@@ -117,7 +117,7 @@ def parts(small: Small, corpus: Path, start_of: Start) -> Callable[..., Parts]:
         shards = Shards(corpus)
         job = TrainingJob(tokens=1000, seed=1, device="cpu", threads=1)
         torch.manual_seed(0)
-        encode = TrainableEncoder.begin(start_of(config.contract()), shards, config, job)
+        encode = TrainableEncoder.begin(start_of(config.encoder_config()), shards, config, job)
         modules = CcpModules(config, 16, len(shards.languages), MlmHead.for_(encode))
         pairs = SentencePairs(shards, config, 1, partial(in_a_window, window=config.window))
         return CcpTrainer(config), modules, encode, pairs, tuple(shards.languages)
@@ -128,17 +128,17 @@ def parts(small: Small, corpus: Path, start_of: Start) -> Callable[..., Parts]:
 def test_the_bank_is_fed_after_the_loss(parts: Callable[..., Parts]) -> None:
     """Invariant 8: the first loss knows of no bank; the second one of all rows of its language."""
     losses = []
-    for sets in ("bank.push=both", "bank.push=target", "bank.enabled=false"):
+    for sets in ("bank.enabled=true", "bank.enabled=false"):
         trainer, modules, encode, pairs, languages = parts(sets)
         batch = pairs.batch(np.random.default_rng(3))
         loss, metrics = trainer.loss(modules, languages, encode, batch)
         losses.append(float(loss.detach()))
         assert metrics["candidates"] == 2 * len(batch) - 1
         bank_rows = 0 if modules.bank is None else len(modules.bank.ordered()[0])
-        assert bank_rows == {"bank.push=both": 12, "bank.push=target": 6, "bank.enabled=false": 0}[sets]
+        assert bank_rows == {"bank.enabled=true": 12, "bank.enabled=false": 0}[sets]
         _, metrics = trainer.loss(modules, languages, encode, batch)
         assert metrics["candidates"] == 11 + bank_rows
-    assert losses[0] == losses[1] == losses[2]
+    assert losses[0] == losses[1]
 
 
 def test_the_step_is_the_loss_of_its_parts(parts: Callable[..., Parts]) -> None:
@@ -181,6 +181,8 @@ def test_witnesses_and_languages() -> None:
     cloud = torch.randn(200, 6, generator=generator)
     assert language_accuracy([cloud[:100] + 5, cloud[100:] - 5]) == 1
     assert 0.3 < language_accuracy([cloud[:100], cloud[100:]]) < 0.7
+    turns = torch.tensor([[1.0, 0.0], [0.0, 1.0]]).repeat(3, 1)
+    assert language_accuracy([turns, turns.flip(0)]) == 0, "no row is scored by a mean that it is part of"
 
 
 def test_a_folder_that_is_no_encoder_is_refused(tmp_path: Path, corpus: Path, trainer: CcpTrainer) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from bench.training.distributed import GradientAverage, rank, world_size
+from bench.training.distributed import GradientAverage, rank, weight, world_size
 from methods.ccp.trainer import CcpModules, CcpTrainer
 from tests.conftest import TwoProcesses, cases, present
 from tests.methods.ccp.conftest import config_of
@@ -32,7 +32,7 @@ def step(first: torch.Tensor, second: torch.Tensor, sets: list[str]) -> Step:
     for _ in range(2):
         queries, keys = modules.head(first[mine], second[mine])
         contrast, _ = trainer.contrast(modules.bank, queries, keys, tags)
-        loss = trainer.scaled(contrast)
+        loss = contrast.loss * weight(len(contrast.terms))
         loss.backward()
         losses.append(loss.detach())
         trainer.push(modules.bank, queries, keys, tags)
@@ -82,15 +82,3 @@ def test_statistics_are_each_process_s_own(two_processes: TwoProcesses) -> None:
             head(first_view[mine], second_view[mine])
         torch.testing.assert_close(result["mean"], present(head.project.norm).running_mean, rtol=0, atol=1e-12)
     assert not torch.allclose(results[0]["mean"], results[1]["mean"])
-
-
-def test_ungathered_negatives_stay_at_home(two_processes: TwoProcesses) -> None:
-    """With `gather_negatives=false` each process's first loss is that of its half alone."""
-    first_view, second_view = views()
-    sets = ["head.bn=none", "gather_negatives=false"]
-    results = two_processes(step, first_view, second_view, sets)
-    trainer, modules = trainer_of(sets)
-    for result, mine, share in zip(results, (slice(CUT), slice(CUT, None)), (8 / 7, 6 / 7), strict=True):
-        near, far = present(modules.head)(first_view[mine], second_view[mine])
-        contrast, _ = trainer.contrast(None, near, far, LANGUAGES[mine])
-        torch.testing.assert_close(result["losses"][0], contrast.loss.detach() * share, rtol=0, atol=1e-9)

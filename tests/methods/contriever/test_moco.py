@@ -229,9 +229,9 @@ def trained_config(**changed: Any) -> ContrieverConfig:
 
 
 def test_the_query_encoder_alone_is_exported(train_method: Callable[..., Any]) -> None:
-    """Not the slow copy; keys cost tokens and passes; the contract is the paper's; in batch any queue will do."""
+    """Not the slow copy; keys cost tokens and passes; the encoder config is the paper's; in batch any queue will do."""
     config = trained_config(checkpoint_tokens=1)
-    training = train_method("one", ContrieverTrainer(config), config.contract(), tokens=2500)
+    training = train_method("one", ContrieverTrainer(config), config.encoder_config(), tokens=2500)
     with safe_open(training.out / "encoder" / "model.safetensors", "pt") as file:
         names = set(file.keys())
     assert not any("queue" in name or name.startswith(("key", "method")) for name in names)
@@ -245,9 +245,9 @@ def test_the_query_encoder_alone_is_exported(train_method: Callable[..., Any]) -
     )
     fast = checkpoint[f"weights/encoder.{some}"]
     assert (exported[some] - fast).norm() < (exported[some] - slow).norm()
-    assert training.facts["passes"] == 2 * training.facts["steps"]
-    assert training.facts["pairs"] == 8 * training.facts["steps"]
+    assert training.metadata["passes"] == 2 * training.metadata["steps"]
+    assert training.metadata["pairs"] == 8 * training.metadata["steps"]
     assert "drift" in training.log[-1]["probe"]
     assert trained_config(loss="in-batch", queue=7).queue == 7
-    contract = ContrieverConfig().contract()
-    assert (contract.pooling, contract.normalise, contract.similarity) == ("mean", False, "dot")
+    encoder_config = ContrieverConfig().encoder_config()
+    assert (encoder_config.pooling, encoder_config.normalise, encoder_config.similarity) == ("mean", False, "dot")

@@ -1,4 +1,4 @@
-"""Crop: its contract, its loss written out, and its variants: spans, crops of tokens, several pairs of a document."""
+"""Crop: its encoder config, its loss written out, its variants: spans, crops of tokens, several pairs of a document."""
 
 from itertools import product
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from bench.core.contract import Contract
+from bench.core.encoder_config import EncoderConfig
 from bench.core.errors import UsageError
 from bench.data.corpora.shards import Shards
 from bench.retrieval.packed import pack
@@ -30,10 +30,10 @@ def config_of(**changed: Any) -> CropConfig:
     return CropConfig.model_validate({**SMALL, **changed})
 
 
-def test_the_contract_follows_the_config() -> None:
+def test_the_encoder_config_follows_the_config() -> None:
     """Unit vectors where cosine was trained; the pooling that was trained."""
-    assert CropConfig().contract() == Contract(pooling="mean", normalise=True, similarity="cos")
-    dot = CropConfig(similarity="dot", pooling="cls", query_tokens=32).contract()
+    assert CropConfig().encoder_config() == EncoderConfig(pooling="mean", normalise=True, similarity="cos")
+    dot = CropConfig(similarity="dot", pooling="cls", query_tokens=32).encoder_config()
     assert (dot.normalise, dot.similarity, dot.pooling, dot.query_length) == (False, "dot", "cls", 32)
 
 
@@ -91,8 +91,8 @@ def test_crops_are_contiguous_and_as_long_as_asked(shards: Shards) -> None:
     assert lengths == {1, 2, 3, 4, 5}  # the share stays below a half, and lengths are cut down to whole tokens
 
 
-def test_pairs_of_a_document_are_masked_or_counted(encoder_for: EncoderFor, corpus: Path) -> None:
-    """With two pairs a document, against logits by hand; only then do the two modes differ."""
+def test_pairs_of_a_document_are_no_negatives_of_each_other(encoder_for: EncoderFor, corpus: Path) -> None:
+    """With two pairs a document, against logits by hand."""
     config = config_of(document_pairs=2, symmetric=False, temperature=0.5)
     encode = encoder_for(config)
     pairs = CropViews(Shards(corpus), config, seed=1).batch(np.random.default_rng(0))
@@ -101,12 +101,9 @@ def test_pairs_of_a_document_are_masked_or_counted(encoder_for: EncoderFor, corp
     logits = queries @ keys.T / 0.5
     same_document = torch.from_numpy(pairs.documents[:, None] == pairs.documents[None])
     masked = logits.masked_fill(same_document & ~torch.eye(6, dtype=torch.bool), -torch.inf)
-    for mode, expected_logits in (("mask", masked), ("count", logits)):
-        changed = config.model_copy(update={"inbatch_mode": mode})
-        modules = CropModules(changed, encode)
-        loss, _ = CropTrainer(changed).loss(modules, encode, pairs)
-        expected = (expected_logits.logsumexp(1) - expected_logits.diagonal()).mean()
-        assert float(loss.detach()) == pytest.approx(float(expected), abs=1e-5)
+    loss, _ = CropTrainer(config).loss(CropModules(config, encode), encode, pairs)
+    expected = (masked.logsumexp(1) - masked.diagonal()).mean()
+    assert float(loss.detach()) == pytest.approx(float(expected), abs=1e-5)
 
 
 def test_the_parts_of_the_span_loss(encoder_for: EncoderFor, corpus: Path) -> None:
@@ -114,7 +111,9 @@ def test_the_parts_of_the_span_loss(encoder_for: EncoderFor, corpus: Path) -> No
     config = config_of(**SPAN)
     encode, shards = encoder_for(config), Shards(corpus)
     modules = CropModules(config, encode).eval()
-    spans = SpanSource(CropViews(shards, config, 1), Masking.of(shards, config.mlm)).batch(np.random.default_rng(0))
+    spans = SpanSource(CropViews(shards, config, 1), Masking.for_corpus(shards, config.mlm)).batch(
+        np.random.default_rng(0)
+    )
     assert len(spans) == 6
     loss, parts = CropTrainer(config).loss(modules, encode, spans)
     masked = spans.masked

@@ -96,7 +96,7 @@ def test_a_probe_changes_nothing(encoder_for: EncoderFor, corpus: Path) -> None:
     """Heads' running statistics stay, and the same is seen again."""
     config = config_of()
     encode = encoder_for(config)
-    modules = MsmModules(config, Shape.of(encode.model.config))
+    modules = MsmModules(config, Shape.from_config(encode.model.config))
     before = {name: value.clone() for name, value in modules.state_dict().items()}
     probe = partial(MsmTrainer(config).probe, encode, modules, DocumentBlocks(Shards(corpus), config, 1))
     with torch.no_grad():

@@ -40,40 +40,40 @@ def sees(reader: DocumentEncoder, copies: Copies) -> torch.Tensor:
 
 def test_copies_and_operations_by_hand() -> None:
     """Documents of two sentences and of one: 3 is the mask, 4 nothing; a full layer, and a last one at the slot."""
-    copies = Copies.of([2, 1])
+    copies = Copies.from_sizes([2, 1])
     assert copies.index.tolist() == [[3, 1], [0, 3], [3, 4]]
     assert copies.slots.tolist() == [0, 1, 0]
-    assert Copies.of([2, 1], masked=False).index.tolist() == [[0, 1], [0, 1], [2, 4]]
+    assert Copies.from_sizes([2, 1], masked=False).index.tolist() == [[0, 1], [0, 1], [2, 4]]
     reader = DocumentEncoder(SHAPE, 2, 5)
     full = 3 * (4 * 64 + 2 * 96) + 2 * 9 * 8
     last = (2 * 64 + 2 * 96) + 3 * 2 * 64 + 2 * 3 * 8
-    assert reader.operations(Copies.of([3, 1])) == 4 * (full + last)
+    assert reader.operations(Copies.from_sizes([3, 1])) == 4 * (full + last)
 
 
 def test_a_prediction_sees_all_its_document_but_itself(reader: DocumentEncoder) -> None:
     """Gradients are exactly zero for itself and other documents; without masking it sees itself."""
     documents = torch.arange(4).repeat_interleave(torch.tensor(SIZES))
     same_document = documents[:, None] == documents[None]
-    assert torch.equal(sees(reader, Copies.of(SIZES)), same_document & ~torch.eye(ROWS, dtype=torch.bool))
-    assert sees(reader, Copies.of(SIZES, masked=False)).diagonal().all()
+    assert torch.equal(sees(reader, Copies.from_sizes(SIZES)), same_document & ~torch.eye(ROWS, dtype=torch.bool))
+    assert sees(reader, Copies.from_sizes(SIZES, masked=False)).diagonal().all()
 
 
 def test_what_is_masked_or_beyond_the_document_changes_nothing(reader: DocumentEncoder) -> None:
     """Bit for bit even if it is no number; a document alone gives what it gives among longer ones, but for rounding."""
-    copies, rows = Copies.of(SIZES), sentences()
+    copies, rows = Copies.from_sizes(SIZES), sentences()
     before = reader(rows, copies)
     for at in range(ROWS):
         noisy = rows.clone()
         noisy[at] = torch.nan
         assert torch.equal(reader(noisy, copies)[at], before[at])
-    expected = reader(sentences(), Copies.of(SIZES))
-    torch.testing.assert_close(reader(sentences()[:3], Copies.of([3])), expected[:3])
-    torch.testing.assert_close(reader(sentences()[8:], Copies.of([2])), expected[8:])
+    expected = reader(sentences(), Copies.from_sizes(SIZES))
+    torch.testing.assert_close(reader(sentences()[:3], Copies.from_sizes([3])), expected[:3])
+    torch.testing.assert_close(reader(sentences()[8:], Copies.from_sizes([2])), expected[8:])
 
 
 def test_order_matters_and_shuffling_keeps_the_rest(reader: DocumentEncoder) -> None:
     """Neighbours change places among themselves; the mask stays; documents of one or two look the same."""
-    copies = Copies.of(SIZES)
+    copies = Copies.from_sizes(SIZES)
     shuffled = copies.shuffled(np.random.default_rng(1))
     assert [sorted(row) for row in shuffled.index.tolist()] == [sorted(row) for row in copies.index.tolist()]
     assert (shuffled.index[np.arange(ROWS), shuffled.slots] == ROWS).all()
@@ -104,7 +104,7 @@ def test_a_layer_is_that_of_torch() -> None:
 
 def test_copies_computed_again_give_the_same_gradient(reader: DocumentEncoder) -> None:
     """In parts of three copies; 1e-10."""
-    copies = Copies.of(SIZES)
+    copies = Copies.from_sizes(SIZES)
     gradients = []
     for at_once in (None, 3):
         reader.zero_grad()

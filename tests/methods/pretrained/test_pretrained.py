@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerFast, XLMRobertaConfig, XLMRobertaModel
 
-from bench.core.contract import CONTRACT, Contract
+from bench.core.encoder_config import ENCODER_CONFIG, EncoderConfig
 from bench.core.errors import ConfigError, UsageError
 from bench.core.files import canonical
 from bench.core.workspace import Parts, Workspace
@@ -31,13 +31,13 @@ LABSE = [TRANSFORMER, POOLING, DENSE, {**NORMALIZE, "idx": 3, "name": "3", "path
 TANH = {"in_features": 8, "out_features": 8, "bias": True, "activation_function": "torch.nn.modules.activation.Tanh"}
 MEAN = {"word_embedding_dimension": 8, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
 CLS = {"word_embedding_dimension": 8, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
-PLAIN = Contract(similarity="cos", query_length=38, passage_length=38)
+PLAIN = EncoderConfig(similarity="cos", query_length=38, passage_length=38)
 
 Fields = dict[str, Any]
 
 
-def contract(model: Path | str, **values: Any) -> Contract:
-    return present(PRETRAINED.contract)(PretrainedConfig(model=str(model), **values))
+def encoder_config(model: Path | str, **values: Any) -> EncoderConfig:
+    return present(PRETRAINED.encoder_config)(PretrainedConfig(model=str(model), **values))
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -80,8 +80,8 @@ def test_a_preset_says_all_and_reaches_for_nothing(monkeypatch: pytest.MonkeyPat
     """Contracts are there without a file; pinned revisions are whole hashes, and the others say that they move."""
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: pytest.fail("it was fetched"))
     for name, preset in PRETRAINED.presets.items():
-        preset_contract = contract(**preset.values)
-        assert preset_contract.query_length <= preset_contract.passage_length, name
+        preset_encoder_config = encoder_config(**preset.values)
+        assert preset_encoder_config.query_length <= preset_encoder_config.passage_length, name
         revision = preset.values["model"].partition("@")[2]
         assert len(revision) == 40 or "`main`" in preset.source, name
         row = PRETRAINED.card().split(f"| `{name}` |")[1].splitlines()[0]
@@ -90,28 +90,28 @@ def test_a_preset_says_all_and_reaches_for_nothing(monkeypatch: pytest.MonkeyPat
     rows = [line for line in PRETRAINED.card().splitlines() if line.endswith(("| yes |", "| no |"))]
     assert len(rows) == len(PRETRAINED.presets)
     values: dict[str, Any] = {"query_prompt": "query: ", "passage_prompt": "passage: ", "similarity": "cos"}
-    expected = Contract(pooling="mean", normalise=True, query_length=512, passage_length=512, **values)
-    assert contract(**PRETRAINED.presets["me5-base"].values) == expected
+    expected = EncoderConfig(pooling="mean", normalise=True, query_length=512, passage_length=512, **values)
+    assert encoder_config(**PRETRAINED.presets["me5-base"].values) == expected
 
 
 def test_a_plain_folder(model: Path) -> None:
     """Mean, last layer, cosine, as many tokens as XLM-R's positions leave behind the padding id."""
-    assert contract(model) == PLAIN
+    assert encoder_config(model) == PLAIN
 
 
 def test_our_own_encoders_say_it_themselves(model: Path) -> None:
-    """A folder with a contract is read as that says."""
-    saved = Contract(pooling="cls", query_length=7, passage_length=9, normalise=True)
-    (model / CONTRACT).write_bytes(canonical(saved.dump()))
-    assert contract(model) == saved
+    """A folder with an encoder config is read as that says."""
+    saved = EncoderConfig(pooling="cls", query_length=7, passage_length=9, normalise=True)
+    (model / ENCODER_CONFIG).write_bytes(canonical(saved.dump()))
+    assert encoder_config(model) == saved
 
 
 def test_settings_go_over_the_files(model: Path) -> None:
     """Each of them, an empty prompt included."""
     as_sentence_transformer(model, [TRANSFORMER, POOLING], MEAN, {"prompts": {"query": "q: ", "passage": "p: "}})
     values: dict[str, Any] = {"pooling": "cls", "layer": 1, "normalise": True, "similarity": "dot", "query_prompt": ""}
-    merged = contract(model, **values, query_tokens=5, title=False, precision="bfloat16")
-    assert merged == Contract(
+    merged = encoder_config(model, **values, query_tokens=5, title=False, precision="bfloat16")
+    assert merged == EncoderConfig(
         **values, passage_prompt="p: ", query_length=5, passage_length=30, title=None, dtype="bfloat16"
     )
 
@@ -143,8 +143,8 @@ def test_a_folder_of_sentence_transformers(
 ) -> None:
     """Modules, prompts, similarity and length are read."""
     as_sentence_transformer(model, modules, pooling, declared)
-    usual = Contract(similarity="cos", query_length=30, passage_length=30)
-    assert contract(model) == Contract(**{**usual.dump(), **expected})
+    usual = EncoderConfig(similarity="cos", query_length=30, passage_length=30)
+    assert encoder_config(model) == EncoderConfig(**{**usual.dump(), **expected})
 
 
 @pytest.mark.parametrize(
@@ -162,14 +162,14 @@ def test_a_folder_of_sentence_transformers(
         (PLAIN_MODULES, PROMPTLESS, {"prompts": Q_AND_P}, None, "a mean that leaves the prompt out"),
     ],
 )
-def test_what_a_contract_cannot_hold(
+def test_what_a_encoder_config_cannot_hold(
     model: Path, modules: list[Fields], pooling: Fields, declared: Fields, sizes: Fields | None, message: str
 ) -> None:
     """Is refused rather than read wrongly."""
     as_sentence_transformer(model, modules, pooling, declared, sizes)
     write_json(model / "2_Dense" / "config.json", TANH)
     with pytest.raises(UsageError, match=message):
-        contract(model)
+        encoder_config(model)
 
 
 @pytest.mark.parametrize(("change", "message"), cases("other-dense-layers"))
@@ -178,27 +178,27 @@ def test_other_dense_layers(model: Path, change: dict[str, Any], message: str) -
     as_sentence_transformer(model, [TRANSFORMER, POOLING, DENSE], CLS)
     write_json(model / "2_Dense" / "config.json", {**TANH, **change})
     with pytest.raises(UsageError, match=message):
-        contract(model)
+        encoder_config(model)
 
 
 def test_no_model_and_no_such_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences that say what to type; a hub that cannot be reached is one too."""
     with pytest.raises(UsageError, match=r"type --set method\.model=NAME, or --preset NAME"):
-        contract("")
+        encoder_config("")
     with pytest.raises(UsageError, match="expected a folder or a Hugging Face id"):
-        contract(tmp_path / "nowhere")
+        encoder_config(tmp_path / "nowhere")
     with pytest.raises(ConfigError, match=r"method\.pooling"):
         resolve([PRETRAINED], sets=["method.pooling=max"])
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     with pytest.raises(UsageError, match=r"neither fetched nor found in the cache .*hf download owner/name"):
-        contract("owner/name@main")
+        encoder_config("owner/name@main")
 
 
 def vectors(model: Path, folder: Path, items: list[Item], role: Any, **values: Any) -> Any:
     """Make the encoder's folder as a run does, and encode."""
     folder.mkdir()
-    init.run(Workspace(folder, Parts(folder.with_name("parts"))), str(model), None, contract(model, **values), 0)
+    init.run(Workspace(folder, Parts(folder.with_name("parts"))), str(model), None, encoder_config(model, **values), 0)
     return load(folder).encode(items, role)
 
 
@@ -232,7 +232,7 @@ def as_labse(model: Path, weights: str = "model.safetensors") -> torch.nn.Linear
 def test_a_folder_like_labse(model: Path, tmp_path: Path, weights: str) -> None:
     """First token, the dense layer's own weights (not the model's pooler, which differs), tanh, unit length."""
     layer = as_labse(model, weights)
-    assert contract(model) == replace(PLAIN, pooling="pooler", normalise=True, query_length=30, passage_length=30)
+    assert encoder_config(model) == replace(PLAIN, pooling="pooler", normalise=True, query_length=30, passage_length=30)
     texts = ["who is this", "a", "the quick brown fox jumps over"]
     passage_vectors = vectors(
         model, tmp_path / "encoder", [Item(f"d{at}", text) for at, text in enumerate(texts)], "passage"

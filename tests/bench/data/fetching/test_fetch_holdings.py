@@ -17,7 +17,7 @@ from bench.data.fetching.fetch import ensure
 from bench.data.fetching.local_files import LocalFile, asked_tasks, examine, local_files, releases, unread, untouched
 from bench.data.fetching.official import data_cache
 from bench.testing import fields
-from bench.types import Corpus, DataRequest, Leg, Source, Suite, Task
+from bench.types import Corpus, DataRequest, Source, Subset, Suite, Task
 from tests.conftest import cases, present
 
 TEXT = b"official\n"
@@ -36,10 +36,10 @@ def make_suite(*listed: Release, **fields: Any) -> Suite:
         if not path.is_file():
             raise UsageError(f"{path}: found no such file")
         nothing: Source[Any] = Source("toy", "toy/1", (path,), lambda: iter(()))
-        return Task(f"toy/{name}", "official", (Leg("", nothing, nothing, Corpus("toy", nothing)),), ("RR@10",))
+        return Task(f"toy/{name}", "official", (Subset("", nothing, nothing, Corpus("toy", nothing)),), ("RR@10",))
 
     texts = {"name": "toy", "version": "1", "title": "Toy", "summary": "A toy.", "citation": "None.", "licence": "CC0"}
-    kinds: dict[str, Any] = {"settings": ("unsupervised",), "data": ("official",), "macros": (), "primary": "RR@10"}
+    kinds: dict[str, Any] = {"regimes": ("unsupervised",), "data": ("official",), "macros": (), "primary": "RR@10"}
     reads = {"task_names": lambda _: tuple(READ), "load": load, "folder": None}
     return Suite(**{**texts, **kinds, **reads, "card": lambda: "", "releases": lambda: listed, **fields})
 

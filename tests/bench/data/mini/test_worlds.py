@@ -8,7 +8,7 @@ import pytest
 from bench.config.request import Request
 from bench.core.errors import ConfigError, UsageError
 from bench.data import mini
-from bench.pipeline.cells import Cell
+from bench.pipeline.cells import ExperimentCell
 from bench.pipeline.plan import Plan, plan
 from bench.pipeline.settings import MiniConfig
 from bench.plugins import load
@@ -24,7 +24,7 @@ def planned(place: Path, *sets: str, **fields: Any) -> Plan:
     return plan(Request(**values, sets=sets), load(), Store(place))
 
 
-def cells(planned_run: Plan, label: str) -> list[Cell]:
+def cells(planned_run: Plan, label: str) -> list[ExperimentCell]:
     return [cell for cell in planned_run.cells if cell.system.label == label]
 
 
@@ -57,15 +57,15 @@ def test_every_suite_hands_the_world_on(tmp_path: Path, suite: str) -> None:
     ]
     assert {cell.data for cell in variant.cells} == {task.data for task in variant.cells[0].tasks} == {"mini-few-names"}
     for task, variant_task in zip(usual.cells[0].tasks, variant.cells[0].tasks, strict=True):
-        for leg, variant_leg in zip(task.legs, variant_task.legs, strict=True):
-            assert variant_leg.corpus.id.startswith(f"mini-few-names/{suite}")
-            pairs = list(zip(leg.sources, variant_leg.sources, strict=True))
+        for subset, variant_subset in zip(task.subsets, variant_task.subsets, strict=True):
+            assert variant_subset.corpus.id.startswith(f"mini-few-names/{suite}")
+            pairs = list(zip(subset.sources, variant_subset.sources, strict=True))
             assert all(
                 a.reader.replace(mini.DEFAULT.digest(), mini.variant("few-names").digest()) == b.reader
                 for a, b in pairs
             )
             assert not {a.reader for a, _ in pairs} & {b.reader for _, b in pairs}
-            assert next(variant_leg.corpus.items.read()).text
+            assert next(variant_subset.corpus.items.read()).text
 
 
 def test_nothing_is_shared_between_worlds(tmp_path: Path) -> None:

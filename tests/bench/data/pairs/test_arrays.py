@@ -140,6 +140,6 @@ def test_memory_does_not_grow_with_the_file(write: WriteFile) -> None:
             assert sum(1 for _ in elements(path)) == count
             return peak()
 
-    small, large = most(4_000), most(16_000)
+    small, large = most(2_000), most(8_000)
     assert large < 1.2 * small
-    assert large < 0.6 * 16_000 * len(element)
+    assert large < 0.6 * 8_000 * len(element)

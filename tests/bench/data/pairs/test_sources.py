@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.core.errors import UsageError
@@ -189,7 +189,6 @@ def test_the_lowest_hashes_win() -> None:
     assert all(140 <= count <= 260 for count in counts.values())
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.lists(st.text("abcdef", min_size=1, max_size=4), unique=True, min_size=2, max_size=30), st.data())
 def test_smaller_draws_are_parts_of_larger_ones(names: list[str], data: st.DataObject) -> None:
     """Whatever the order of the file; and a draw of all is all."""

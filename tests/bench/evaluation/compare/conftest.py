@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.core.files import digest
 from bench.plugins import load
 from bench.types import DataRequest, Suite
 from tests.published import SyntheticResult
@@ -29,9 +28,9 @@ def questions(suite: Suite) -> Mapping[str, Sequence[str]]:
     request = DataRequest("mini", None, offline=True)
     ids_by_language = {}
     for language in LANGUAGES:
-        (leg,) = suite.load(language, request).legs
-        assert leg.qrels is not None
-        ids_by_language[language] = sorted({row.query for row in leg.qrels.read()})
+        (subset,) = suite.load(language, request).subsets
+        assert subset.qrels is not None
+        ids_by_language[language] = sorted({row.query for row in subset.qrels.read()})
     return ids_by_language
 
 
@@ -43,7 +42,7 @@ def write(tmp_path: Path, suite: Suite, questions: Mapping[str, Sequence[str]]) 
         label: str,
         values: Mapping[str, Sequence[float]],
         *,
-        setting: str = "unsupervised",
+        regime: str = "unsupervised",
         seed: int = 0,
         trained: str = "",
         runs: Mapping[str, Sequence[str]] | None = None,
@@ -58,9 +57,10 @@ def write(tmp_path: Path, suite: Suite, questions: Mapping[str, Sequence[str]]) 
             data=data,
             seed=seed,
             macros=suite.macros,
-            system={"hash": digest([label, setting]), "deterministic": False, **system},
-            heading={"suite": suite_metadata, "setting": setting},
-            leg={"keys": {"train": f"{trained}-{seed}"} if trained else {}, "release": ""},
+            system={"deterministic": False, **system},
+            heading={"suite": suite_metadata, "regime": regime},
+            subset={"keys": {"train": f"{trained}-{seed}"} if trained else {}, "release": ""},
+            identity=[label, regime],
             ids={f"mini/mrtydi/{language}": ids for language, ids in questions.items()},
             runs=runs or {},
         )

@@ -17,6 +17,7 @@ from bench.cli.compare import command
 from bench.core.errors import UsageError
 from bench.core.files import write_sealed
 from bench.evaluation.compare.comparison import Compared, CompareOptions, compare
+from bench.evaluation.results.format import bundle_folder
 from bench.testing import fields
 from bench.types import DataRequest, Suite, Task
 
@@ -48,7 +49,25 @@ def two(write: Write, column: Column) -> dict[str, Any]:
     del content["seal"]
     content["system"]["label"] = HOSTILE
     write_sealed(path, content)
+    path.parent.parent.rename(path.parents[2] / bundle_folder(content).parts[-2])
     return values
+
+
+def test_seeds_of_unlike_environments_are_not_averaged_silently(write: Write, column: Column, say: Say) -> None:
+    """One system, one hash; of its two seeds one was made with other libraries. On the screen and for machines."""
+    for seed in (0, 1):
+        write("plain", column(0.6, 1), seed=seed)
+        write("other", column(0.5, 2), seed=seed)
+    unlike = write("plain", column(0.6, 3), seed=1)
+    content = json.loads(unlike.read_text())
+    del content["seal"]
+    for subsets in content["tasks"].values():
+        subsets[""]["libraries"] = {"numpy": "2.1"}
+    write_sealed(unlike, content)
+    sentence = "plain averages results of unlike environments: numpy 2.0 (seed 0) and 2.1 (seed 1)"
+    assert f"warning: {sentence}" in say("plain", "other")
+    (comparison,) = json.loads(say("plain", "other", "--json"))["comparisons"]
+    assert comparison["warnings"].count(sentence) == 1
 
 
 def test_the_screen_shows_all(two: dict[str, Any], say: Say) -> None:
@@ -152,11 +171,11 @@ def test_gains_and_losses_with_their_texts(
         ("good", "flat", "mini/mrtydi/sw", questions["sw"][4], 0.4),
         ("good", "flat", "mini/mrtydi/sw", questions["sw"][5], -0.2),
     ]
-    (leg,) = suite.load("en", DataRequest("mini", None, offline=True)).legs
-    assert leg.qrels is not None
-    questions_by_id = {item.id: item.text for item in leg.queries.read()}
-    passages = {item.id: item for item in leg.corpus.items.read()}
-    right = {row.document for row in leg.qrels.read() if row.query == questions["en"][3] and row.grade > 0}
+    (subset,) = suite.load("en", DataRequest("mini", None, offline=True)).subsets
+    assert subset.qrels is not None
+    questions_by_id = {item.id: item.text for item in subset.queries.read()}
+    passages = {item.id: item for item in subset.corpus.items.read()}
+    right = {row.document for row in subset.qrels.read() if row.query == questions["en"][3] and row.grade > 0}
     first = result.query_differences[0]
     assert (first.text, first.language) == (questions_by_id[first.query], "en")
     assert [passage.id for passage in first.passages[0]] == ["en-3#0", "en-24#1", "en-5#0"], "three, in the run's order"

@@ -39,16 +39,16 @@ def test_settings_of_one_system_are_paired_by_their_trainings(write: Write, colu
         plain = column(0.4, 1, shift)
         write("crop", plain, seed=seed, trained="t")
         better = {language: [value + 0.02 for value in values] for language, values in plain.items()}
-        write("crop", better, seed=seed, trained="t", setting="english")
-        write("other", better, seed=seed, trained="o", setting="english")
+        write("crop", better, seed=seed, trained="t", regime="english")
+        write("other", better, seed=seed, trained="o", regime="english")
     compared = compare_all("crop:english", "crop:unsupervised")
     (test,) = compared.tests
     assert (test.first, test.second) == ("crop:english", "crop:unsupervised")
     assert (test.comparison.seeds, test.same_trainings) == ((5, 5), True)
     assert (test.comparison.low, test.comparison.high) == pytest.approx((0.02, 0.02))
-    assert compared.settings == {"crop:english": "english", "crop:unsupervised": "unsupervised"}
-    assert compared.metadata["setting"] == "english, unsupervised"
-    warning = "different settings are compared: crop:english is english, crop:unsupervised is unsupervised"
+    assert compared.regimes == {"crop:english": "english", "crop:unsupervised": "unsupervised"}
+    assert compared.metadata["regime"] == "english, unsupervised"
+    warning = "different regimes are compared: crop:english is english, crop:unsupervised is unsupervised"
     assert warning in compared.warnings
     unpaired = compare_all("other:english", "crop:unsupervised").tests[0]
     assert not unpaired.same_trainings
@@ -56,27 +56,27 @@ def test_settings_of_one_system_are_paired_by_their_trainings(write: Write, colu
     assert unpaired.comparison.p > 0.5, "apart their runs scatter far more than they differ"
 
 
-def test_a_system_in_two_settings_is_found_in_each(write: Write, column: Column, tmp_path: Path, suite: Suite) -> None:
+def test_a_system_in_two_regimes_is_found_in_each(write: Write, column: Column, tmp_path: Path, suite: Suite) -> None:
     """Its hash differs between them, and that is no second system."""
-    for setting in ("unsupervised", "english"):
-        write("crop", column(0.4, 1), setting=setting)
-        write("ict", column(0.5, 2), setting=setting)
+    for regime in ("unsupervised", "english"):
+        write("crop", column(0.4, 1), regime=regime)
+        write("ict", column(0.5, 2), regime=regime)
     comparisons = compare(("crop", "ict"), tmp_path / "results", suite, CompareOptions())
-    assert sorted(compared.metadata["setting"] for compared in comparisons) == ["english", "unsupervised"]
-    with pytest.raises(UsageError, match="crop has results in 2 settings; say which: crop:english or crop:unsup"):
+    assert sorted(compared.metadata["regime"] for compared in comparisons) == ["english", "unsupervised"]
+    with pytest.raises(UsageError, match="crop has results in 2 regimes; say which: crop:english or crop:unsup"):
         compare(("crop", "ict:english"), tmp_path / "results", suite, CompareOptions())
-    (compared,) = compare(("crop", "ict:english"), tmp_path / "results", suite, CompareOptions(setting="unsupervised"))
+    (compared,) = compare(("crop", "ict:english"), tmp_path / "results", suite, CompareOptions(regime="unsupervised"))
     assert [system.label for system in compared.systems] == ["crop:unsupervised", "ict:english"]
 
 
-def test_names_with_settings_that_mean_nothing(write: Write, column: Column, tmp_path: Path, suite: Suite) -> None:
-    """An unknown setting, one without results, settings in which nobody meets."""
+def test_names_with_regimes_that_mean_nothing(write: Write, column: Column, tmp_path: Path, suite: Suite) -> None:
+    """An unknown regime, one without results, regimes in which nobody meets."""
     write("crop", column(0.4, 1))
-    write("ict", column(0.4, 1), setting="english")
+    write("ict", column(0.4, 1), regime="english")
     for names, sentence in (
-        (("crop:englsh", "ict"), "no setting 'englsh'; did you mean english"),
-        (("crop:english", "ict"), "crop has no results on mrtydi in .* in setting english; it has some in unsupervis"),
-        (("crop", "ict"), "to compare settings, name them: crop:unsupervised"),
+        (("crop:englsh", "ict"), "no regime 'englsh'; did you mean english"),
+        (("crop:english", "ict"), "crop has no results on mrtydi in .* in regime english; it has some in unsupervis"),
+        (("crop", "ict"), "to compare regimes, name them: crop:unsupervised"),
         (("crop:unsupervised", "icd"), "no system 'icd'; did you mean ict"),
     ):
         with pytest.raises(UsageError, match=sentence):
@@ -112,7 +112,7 @@ def test_ranks_and_letters_come_from_the_corrected_tests(write: Write, column: C
     assert decided == {frozenset({"good", "bad"}), frozenset({"same", "bad"})}
     assert compared.ranks == {"good": (1, 2), "same": (1, 2), "bad": (3, 3)}
     assert compared.letters == {"good": "a", "same": "a", "bad": "b"}
-    identity = {"system": "bad", "setting": "unsupervised", "hash": compared.systems[1].system["hash"]}
+    identity = {"system": "bad", "regime": "unsupervised", "hash": compared.systems[1].system["hash"]}
     scored = {"seeds": [0], "costs": {}, "value": compared.values["bad"], "ranks": [3, 3], "group": "b"}
     assert compared.as_json()["systems"][1] == {**identity, **scored, "other_tasks": None}
     write("a", column(0.6, 1))
@@ -174,7 +174,7 @@ def test_too_few_trainings_speak_of_checkpoints(write: Write, column: Column, co
     (warning,) = compare_all("one", "fixed").warnings
     assert warning.startswith("fewer than 3 training runs: one (1)")
     assert compare_all("one", "fixed").tests[0].comparison.checkpoints
-    write("fixed", column(0.4, 9), deterministic=True, contract={"pooling": "mean"})
+    write("fixed", column(0.4, 9), deterministic=True, encoder_config={"pooling": "mean"})
     compared = compare_all("three", "fixed")
     assert ("fixed (1)" in compared.warnings[-1], compared.tests[0].comparison.checkpoints) == (True, True)
 
@@ -182,7 +182,7 @@ def test_too_few_trainings_speak_of_checkpoints(write: Write, column: Column, co
 def test_what_was_set_differently(write: Write, column: Column, compare_all: Any) -> None:
     """Both values; a setting that another method does not know is no difference."""
     rows = [setting("method.learning_rate", 0.002), setting("method.clip", 1.0)]
-    dense = {"contract": {"pooling": "mean"}, "method": "crop"}
+    dense = {"encoder_config": {"pooling": "mean"}, "method": "crop"}
     write("a", column(0.4, 1), **dense, budget=10, settings=rows)
     write("b", column(0.4, 2), **dense, budget=20, settings=[setting("method.learning_rate", 0.001), rows[1]])
     write("k", column(0.4, 3), method="bm25", settings=[setting("method.clip", 0.25)])

@@ -16,27 +16,30 @@ from bench.evaluation.results.format import place
 from bench.evaluation.results.read import result
 from bench.evaluation.significance.estimates import Sample
 from bench.evaluation.significance.families import family
+from tests.published import identified
 
 MEASURE = "RR@100"
 
 
-def bundle(folder: Path, tasks: Mapping[str, Sequence[float]], seed: int = 0, **system: Any) -> Result:
-    metadata = {"setting": "unsupervised", "data": "official", "profile": "mini", "seed": seed}
+def bundle(
+    folder: Path, tasks: Mapping[str, Sequence[float]], seed: int = 0, parallel: str = "", **system: Any
+) -> Result:
+    metadata = {"regime": "unsupervised", "data": "official", "profile": "mini", "seed": seed}
     empty: dict[str, Any] = {"macro": [], "tasks": {}, "files": {}}
     content: dict[str, Any] = {
         "schema": SCHEMA,
-        "system": {"label": "x", "hash": "0" * 64, "method": "x", "version": "1", "deterministic": False, **system},
-        "suite": {"name": "s", "version": "1", "title": "S"},
+        "system": identified({"label": "x", "method": "x", "version": "1", "deterministic": False, **system}),
+        "suite": {"name": "s", "version": "1", "title": "S", **({"parallel": parallel} if parallel else {})},
         **metadata,
         **empty,
     }
     for name, values in tasks.items():
-        task, _, leg = name.partition(":")
+        task, _, subset = name.partition(":")
         names = [f"q{number}" for number in range(len(values))]
         scored = {"measures": {MEASURE: float(np.mean(values))}, "queries": len(values)}
-        content["tasks"].setdefault(task, {})[leg] = scored
+        content["tasks"].setdefault(task, {})[subset] = scored
         table = {"queries": names, "measures": {MEASURE: [float(value) for value in values]}}
-        content["files"][place("per-query", task, leg)] = put(folder, place("per-query", task, leg), table)
+        content["files"][place("per-query", task, subset)] = put(folder, place("per-query", task, subset), table)
     write_sealed(folder / RESULT, content)
     return result(folder / RESULT)
 
@@ -54,6 +57,21 @@ def values() -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
     base = 0.35 + 0.2 * chance.random(40)
     better = np.clip(base + chance.normal(0.1, 0.1, 40), 0.1, 0.9)
     return {"a": base, "b": better, "c": base + chance.uniform(-0.1, 0.1, 40)}
+
+
+def test_one_result_that_knows_of_parallel_queries_is_enough(tmp_path: Path, values: dict[str, Any]) -> None:
+    """An earlier release's says nothing of them; two subsets that ask the same are half as many questions, with any."""
+
+    def reach(*parallel: str) -> float:
+        rows = []
+        for label, kind in zip("ab", parallel, strict=True):
+            folder, column = tmp_path / "-".join((*parallel, label)), values[label]
+            rows.append(SeedResults(label, {0: bundle(folder, {"s/x:to": column, "s/x:from": column}, parallel=kind)}))
+        (test,) = paired_tests(rows, MEASURE)
+        assert test.comparison.low is not None
+        return test.comparison.difference - test.comparison.low
+
+    assert reach("", "subsets") == reach("subsets", "") == reach("subsets", "subsets") > 1.3 * reach("", "")
 
 
 def test_pairs_are_tested_on_all_seeds(tmp_path: Path, values: dict[str, Any]) -> None:
@@ -82,7 +100,7 @@ def test_pairs_are_tested_on_all_seeds(tmp_path: Path, values: dict[str, Any]) -
 
 
 def test_only_the_named_tasks_count(tmp_path: Path, values: dict[str, Any]) -> None:
-    """A task with its legs; queries are paired by name, in whatever order a bundle lists them."""
+    """A task with its subsets; queries are paired by name, in whatever order a bundle lists them."""
     rows = [
         SeedResults("a", {0: bundle(tmp_path / "a", {"s/x": values["a"], "s/y:there": values["b"]})}),
         SeedResults("b", {0: bundle(tmp_path / "b", {"s/x": values["b"], "s/y:there": values["b"]})}),

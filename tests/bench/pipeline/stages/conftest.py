@@ -1,4 +1,4 @@
-"""What tests of stages that read runs share: a leg, a run and a workspace in one call each."""
+"""What tests of stages that read runs share: a subset, a run and a workspace in one call each."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ from bench.core.order import best
 from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.data.formats.trec import write_run
 from bench.pipeline.stages.fuse import Fuse
-from bench.pipeline.stages.search import Rules
+from bench.pipeline.stages.search import RankingOptions
 from bench.retrieval.settings import FuseConfig
 from bench.types import Json, Tie
 
@@ -22,7 +22,7 @@ Scores = Mapping[str, Mapping[str, float]]
 
 
 @pytest.fixture
-def make_leg(tmp_path: Path) -> Callable[..., Path]:
+def make_subset(tmp_path: Path) -> Callable[..., Path]:
     """Write a `read` artefact: judgements by query, or queries alone; a query's text is its id after `what is`.
 
     Texts, answers and candidates are by query.
@@ -30,7 +30,7 @@ def make_leg(tmp_path: Path) -> Callable[..., Path]:
 
     def make(
         qrels: Mapping[str, Mapping[str, int]],
-        name: str = "leg",
+        name: str = "subset",
         *,
         texts: Mapping[str, str] | None = None,
         answers: Mapping[str, Sequence[str]] | None = None,
@@ -81,22 +81,22 @@ def make_work(tmp_path: Path) -> Callable[..., Workspace]:
 
 @pytest.fixture
 def fuse_runs() -> Callable[..., Mapping[str, Json]]:
-    """Fuse two runs for a leg as `a+b`, by a weight or by the artefact of the choice of one; return the facts."""
+    """Fuse two runs for a subset as `a+b`, by a weight or by the artefact of the choice of one; return the metadata."""
 
     def make(
         work: Workspace,
         first: Path,
         second: Path,
-        leg: Path,
-        rules: Rules,
+        subset: Path,
+        rules: RankingOptions,
         weight: Path | float | None,
         **settings: Any,
     ) -> Mapping[str, Json]:
-        folders = {"first": first, "second": second, "leg": leg}
+        folders = {"first": first, "second": second, "subset": subset}
         if isinstance(weight, Path):
             folders, weight = {**folders, "weight": weight}, None
         config = FuseConfig.model_validate({**settings, "weight": weight})
-        stage = Fuse(first=INPUT, second=INPUT, leg=INPUT, rules=rules, fuse=config, tag="a+b", who="")
+        stage = Fuse(first=INPUT, second=INPUT, subset=INPUT, rules=rules, fuse=config, tag="a+b", system_label="")
         return stage.run(work, folders)
 
     return make

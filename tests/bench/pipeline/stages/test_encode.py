@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from bench.core.contract import Contract, Role
+from bench.core.encoder_config import EncoderConfig, Role
 from bench.core.errors import BenchError, StoreError
 from bench.core.workspace import Parts, Workspace
 from bench.data.formats.trec import read_run
@@ -27,7 +27,7 @@ from bench.pipeline.compute import Compute
 from bench.pipeline.stages import encode
 from bench.pipeline.stages.init import Init
 from bench.pipeline.stages.read import CANDIDATES, QUERIES
-from bench.pipeline.stages.search import Rules
+from bench.pipeline.stages.search import RankingOptions
 from bench.pipeline.stages.search_dense import DenseSearch
 from bench.pipeline.stages.validate import Validate
 from bench.retrieval import encoder as loading
@@ -36,7 +36,7 @@ from bench.retrieval.packed import forward
 from bench.retrieval.vectors import Vectors
 from bench.store.executors import executor
 from bench.store.graph import NullListener, closure
-from bench.store.inputs import Fingerprinted
+from bench.store.input_hashes import Fingerprinted
 from bench.store.store import Store
 from bench.types import Corpus, Item, Json, Source
 from tests.bench.pipeline.stages.conftest import INPUT
@@ -44,7 +44,7 @@ from tests.bench.pipeline.stages.conftest import INPUT
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # a worker need not find the tests
 Space = Callable[..., Workspace]
 
-CONTRACT = Contract(query_length=16, passage_length=32, query_prompt="q ", similarity="cos")
+ENCODER_CONFIG = EncoderConfig(query_length=16, passage_length=32, query_prompt="q ", similarity="cos")
 ITEMS = [Item(f"d{at:02}", "abcdefgh"[: at % 8] * (1 + at % 3), title="t" * (at % 2)) for at in range(23)]
 
 
@@ -68,13 +68,15 @@ def _encoded(
 ) -> Mapping[str, Json]:
     corpus = Fingerprinted(Source("letters", "letters/1", (), lambda: iter(items)), ())
     fields: Any = {
-        "contract": CONTRACT,
+        "encoder_config": ENCODER_CONFIG,
         "compute": Compute("cpu", 1),
-        "who": "",
+        "system_label": "",
         "checked": INPUT,
         "corpus": corpus,
     }
-    stage = encode.EncodePassages(encoder=Init(backbone="", contract=CONTRACT, place=""), role=role, **fields, **more)
+    stage = encode.EncodePassages(
+        encoder=Init(backbone="", encoder_config=ENCODER_CONFIG, place=""), role=role, **fields, **more
+    )
     return stage.run(work, {"encoder": encoder})
 
 
@@ -86,12 +88,12 @@ def test_vectors_are_the_encoders(encoder: Path, make_work: Space, monkeypatch: 
     """In the order of the items, with their ids, in any number of shards; progress counts items, batch by batch."""
     monkeypatch.setattr(encode, "_SHARD", 5)
     progress: list[float] = []
-    facts = _encoded(work := make_work("a", progress.append), encoder)
+    metadata = _encoded(work := make_work("a", progress.append), encoder)
     vectors = Vectors(work.out)
     assert list(vectors.ids) == [item.id for item in ITEMS]
-    expected = load(encoder, contract=CONTRACT, threads=1).encode(ITEMS, "passage")
+    expected = load(encoder, encoder_config=ENCODER_CONFIG, threads=1).encode(ITEMS, "passage")
     np.testing.assert_allclose(vectors.matrix, expected, atol=1e-5)
-    assert facts == {"vectors": 23, "dimensions": 8, "shards": 5}
+    assert metadata == {"vectors": 23, "dimensions": 8, "shards": 5}
     assert progress == [5, 5, 5, 5, 3]
     _encoded(make_work("b", progress.append), encoder, batch_tokens=1)
     assert progress[5:] == [1] * 23
@@ -134,12 +136,17 @@ def test_shares_are_encoded_side_by_side(encoder: Path, tmp_path: Path) -> None:
     """By 1, 2 and 4 workers, of which one is killed in the middle: the same key and bytes, and no shard twice."""
     items = [Item(f"d{at}", "abcdefgh"[at % 8] * (at % 5)) for at in range(4 * 4096)]
     corpus = Fingerprinted(Source("letters", "letters/1", (), lambda: iter(items)), ())
-    checked = Validate(corpus=corpus, documents=len(items), of=Corpus("letters", corpus.source, "en"))
-    start = Init(backbone="letters", contract=CONTRACT, place=str(encoder))
+    checked = Validate(corpus=corpus, documents=len(items), suite_corpus=Corpus("letters", corpus.source, "en"))
+    start = Init(backbone="letters", encoder_config=ENCODER_CONFIG, place=str(encoder))
     contents = list[dict[str, bytes]]()
     for workers in (1, 2, 4):
-        fields: Any = {"compute": Compute("cpu", 1, shares=workers), "who": "", "checked": checked, "corpus": corpus}
-        stage = encode.EncodePassages(encoder=start, role="passage", contract=CONTRACT, **fields)
+        fields: Any = {
+            "compute": Compute("cpu", 1, shares=workers),
+            "system_label": "",
+            "checked": checked,
+            "corpus": corpus,
+        }
+        stage = encode.EncodePassages(encoder=start, role="passage", encoder_config=ENCODER_CONFIG, **fields)
         store, work = Store(tmp_path / f"{workers}"), closure(stage.shares or [stage])
         run = partial(executor("local", workers).run, work, store, NullListener())
         if workers == 2:
@@ -187,8 +194,8 @@ def test_the_last_encoder_is_kept(
     assert _contents(after.out) != _contents(before.out)
 
 
-class Leg:
-    """Encoded queries, passages and the read artefact of a leg, in folders."""
+class Subset:
+    """Encoded queries, passages and the read artefact of a subset, in folders."""
 
     def __init__(self, folder: Path, encoder: Path) -> None:
         self.queries, self.passages, self.read = (folder / name for name in ("queries", "passages", "read"))
@@ -204,17 +211,17 @@ class Leg:
         lines = [f'{{"id":"{item.id}","text":"{item.text}","language":""}}\n' for item in questions]
         (self.read / QUERIES).write_text("".join(lines), "utf-8")
 
-    def search(self, work: Workspace, rules: Rules) -> dict[str, list[str]]:
+    def search(self, work: Workspace, rules: RankingOptions) -> dict[str, list[str]]:
         """Search; return the documents of each query as the run file holds them."""
-        stage = DenseSearch(queries=INPUT, passages=INPUT, leg=INPUT, rules=rules, similarity="cos", tag="tag")
-        stage.run(work, {"queries": self.queries, "passages": self.passages, "leg": self.read})
+        stage = DenseSearch(queries=INPUT, passages=INPUT, subset=INPUT, rules=rules, similarity="cos", tag="tag")
+        stage.run(work, {"queries": self.queries, "passages": self.passages, "subset": self.read})
         run = read_run(work.out / "run.trec", rules.tie)
         return {query: list(ranking.documents) for query, ranking in run.items()}
 
 
-def best(leg: Leg, query: int, among: Iterable[int]) -> list[str]:
+def best(subset: Subset, query: int, among: Iterable[int]) -> list[str]:
     """Order documents by cosine with numpy, ties by id descending."""
-    vectors, question = Vectors(leg.passages), Vectors(leg.queries).matrix[query].astype(np.float64)
+    vectors, question = Vectors(subset.passages), Vectors(subset.queries).matrix[query].astype(np.float64)
     rows = {at: vectors.matrix[at].astype(np.float64) for at in among}
     scores = {at: np.float32(question @ row / np.sqrt((question @ question) * (row @ row))) for at, row in rows.items()}
     by_id = sorted(scores, key=lambda at: ITEMS[at].id, reverse=True)
@@ -223,26 +230,26 @@ def best(leg: Leg, query: int, among: Iterable[int]) -> list[str]:
 
 def test_a_run_is_written(tmp_path: Path, encoder: Path, make_work: Space) -> None:
     """The best k by cosine, as computed with numpy, of all passages, all but the query, or the candidates."""
-    leg = Leg(tmp_path, encoder)
-    rankings = leg.search(make_work("run"), Rules(4, "trec", drop_identical=False))
-    assert rankings == {name: best(leg, at, range(23))[:4] for at, name in enumerate(("d03", "q1", "q2"))}
-    dropped = leg.search(make_work("dropped"), Rules(22, "trec", drop_identical=True))
-    assert dropped["d03"] == [name for name in best(leg, 0, range(23)) if name != "d03"]
+    subset = Subset(tmp_path, encoder)
+    rankings = subset.search(make_work("run"), RankingOptions(4, "trec", drop_identical=False))
+    assert rankings == {name: best(subset, at, range(23))[:4] for at, name in enumerate(("d03", "q1", "q2"))}
+    dropped = subset.search(make_work("dropped"), RankingOptions(22, "trec", drop_identical=True))
+    assert dropped["d03"] == [name for name in best(subset, 0, range(23)) if name != "d03"]
     assert len(dropped["q1"]) == 22
     lists = {"d03": ["d01", "d02"], "q1": ["d05"], "q2": ["d09", "d04", "d08"]}
     rows = ({"query": query, "documents": names} for query, names in lists.items())
-    (leg.read / CANDIDATES).write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    rankings = leg.search(make_work("candidates"), Rules(2, "trec", drop_identical=False))
+    (subset.read / CANDIDATES).write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    rankings = subset.search(make_work("candidates"), RankingOptions(2, "trec", drop_identical=False))
     places = {item.id: at for at, item in enumerate(ITEMS)}
     for at, (query, names) in enumerate(lists.items()):
-        assert rankings[query] == best(leg, at, (places[name] for name in names))[:2]
+        assert rankings[query] == best(subset, at, (places[name] for name in names))[:2]
 
 
 def test_what_cannot_be_encoded_or_searched_is_refused(tmp_path: Path, encoder: Path, make_work: Space) -> None:
     """No item, and vectors of other queries."""
-    leg = Leg(tmp_path, encoder)
-    leg.queries = leg.passages
+    subset = Subset(tmp_path, encoder)
+    subset.queries = subset.passages
     with pytest.raises(StoreError, match="the vectors are not those of the queries"):
-        leg.search(make_work("run"), Rules(2, "trec", drop_identical=False))
+        subset.search(make_work("run"), RankingOptions(2, "trec", drop_identical=False))
     with pytest.raises(BenchError, match="there is no query to encode"):
         _encoded(make_work(), encoder, "query", [])

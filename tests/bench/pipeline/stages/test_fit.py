@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.numpy import load
 
-from bench.core.contract import Contract
+from bench.core.encoder_config import EncoderConfig
 from bench.core.errors import StoreError, UsageError
 from bench.core.workspace import Workspace
 from bench.pipeline.compute import Compute
@@ -18,12 +18,18 @@ from bench.pipeline.stages import fit, post
 from bench.pipeline.stages.encode import EncodePassages, EncodeSample
 from bench.retrieval.settings import PostConfig
 from bench.retrieval.vectors import Vectors, write_ids, write_matrix
-from bench.store.inputs import Fingerprinted
+from bench.store.input_hashes import Fingerprinted
 from bench.types import Item, Json, Source
 from tests.bench.pipeline.stages.conftest import INPUT
 
 MACHINE = Compute("cpu", 1)
-ENCODED: Any = {"encoder": INPUT, "role": "passage", "contract": Contract(), "compute": MACHINE, "who": ""}
+ENCODED: Any = {
+    "encoder": INPUT,
+    "role": "passage",
+    "encoder_config": EncoderConfig(),
+    "compute": MACHINE,
+    "system_label": "",
+}
 SAMPLE = EncodeSample(**ENCODED, shards=INPUT, language="en", sentences=9, kind="")
 Block = npt.NDArray[np.float32]
 Space = Callable[..., Workspace]
@@ -54,7 +60,7 @@ def fitted(
     work: Workspace, sample: Path, config: PostConfig, pivot: Path | None = None, seed: int = 0
 ) -> Mapping[str, Json]:
     into = INPUT if pivot is None else SAMPLE
-    stage = fit.Fit(sample=SAMPLE, pivot=into, seed=seed, compute=MACHINE, settings=config, who="")
+    stage = fit.Fit(sample=SAMPLE, pivot=into, seed=seed, compute=MACHINE, settings=config, system_label="")
     return stage.run(work, {"sample": sample} | ({"pivot": pivot} if pivot else {}))
 
 
@@ -62,7 +68,12 @@ def processed(work: Workspace, sample: Path, fit: Path, language: str, items: It
     source = Source("sample", "test/1", (), lambda: iter(items))
     vectors = EncodePassages(**ENCODED, checked=INPUT, corpus=Fingerprinted(source, ()))
     stage = post.PostProcess(
-        vectors=vectors, fit=INPUT, language=language, machine={"threads": MACHINE.threads}, of=language, who="x"
+        vectors=vectors,
+        fit=INPUT,
+        language=language,
+        machine={"threads": MACHINE.threads},
+        vector_language=language,
+        system_label="x",
     )
     stage.run(work, {"vectors": sample, "fit": fit})
 
@@ -112,9 +123,9 @@ def test_calibration_undoes_a_planted_map(make_work: Space, tmp_path: Path) -> N
     source = stored(tmp_path / "sw", {"sw": 2 * turned + 7})
     pivot = stored(tmp_path / "en", {"en": BASE[::-1]})
     work, plain = make_work(), make_work()
-    facts = fitted(work, source, settings(kind="calibrate"), pivot)
+    metadata = fitted(work, source, settings(kind="calibrate"), pivot)
     fitted(plain, source, settings(kind="shift-scale"))
-    rotations: Any = facts["rotations"]
+    rotations: Any = metadata["rotations"]
     assert rotations["sw"]["quality"] == max(rotations["sw"]["history"].values())
     calibrated, shifted = (moved(make_work, source, space.out, "sw") for space in (work, plain))
     errors = [np.abs(vectors - white).max() for vectors in (calibrated, shifted)]

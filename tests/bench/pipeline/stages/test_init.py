@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoTokenizer
 
-from bench.core.contract import Contract
+from bench.core.encoder_config import EncoderConfig
 from bench.core.errors import UsageError
 from bench.core.workspace import Parts, Workspace
 from bench.data.corpora import tokenizer
@@ -17,7 +17,7 @@ from bench.pipeline.stages import init
 from bench.retrieval import backbones
 from tests.conftest import tree
 
-CONTRACT = Contract(pooling="cls", query_prompt="query: ", passage_length=100)
+ENCODER_CONFIG = EncoderConfig(pooling="cls", query_prompt="query: ", passage_length=100)
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +28,15 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def initialised(
-    folder: Path, backbone: str, words: Path | None, seed: int = 1, contract: Contract = CONTRACT, **more: bool
+    folder: Path,
+    backbone: str,
+    words: Path | None,
+    seed: int = 1,
+    encoder_config: EncoderConfig = ENCODER_CONFIG,
+    **more: bool,
 ) -> dict[str, Any]:
     folder.mkdir()
-    return dict(init.run(Workspace(folder, Parts(folder / "parts")), backbone, words, contract, seed, **more))
+    return dict(init.run(Workspace(folder, Parts(folder / "parts")), backbone, words, encoder_config, seed, **more))
 
 
 def test_same_seed_same_bytes(tmp_path: Path, words: Path) -> None:
@@ -49,8 +54,8 @@ def test_same_seed_same_bytes(tmp_path: Path, words: Path) -> None:
 
 
 def test_scratch_is_a_plain_folder(tmp_path: Path, words: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Hugging Face loads it; sizes are those of the name, ids those of the tokenizer; the contract is there."""
-    facts = initialised(tmp_path / "a", "scratch:2x64", words)
+    """Hugging Face loads it; sizes are those of the name, ids those of the tokenizer; the encoder config is there."""
+    metadata = initialised(tmp_path / "a", "scratch:2x64", words)
     assert capfd.readouterr() == ("", "")
     model = AutoModel.from_pretrained(tmp_path / "a", add_pooling_layer=False)
     size = len(AutoTokenizer.from_pretrained(tmp_path / "a"))
@@ -61,24 +66,24 @@ def test_scratch_is_a_plain_folder(tmp_path: Path, words: Path, capfd: pytest.Ca
     layer = 4 * (64 * 64 + 64) + (64 * 256 + 256) + (256 * 64 + 64) + 2 * 128
     sizes = {"layers": 2, "width": 64, "vocabulary": size, "parameters": (size + 512 + 1 + 2) * 64 + 2 * layer}
     kind = {"kind": "scratch", "architecture": "BertModel", "mlm_head": False, "revision": None}
-    assert facts == {**kind, **sizes}
-    assert Contract.load(tmp_path / "a") == CONTRACT
-    files = "config.json contract.json model.safetensors tokenizer.json tokenizer_config.json"
+    assert metadata == {**kind, **sizes}
+    assert EncoderConfig.load(tmp_path / "a") == ENCODER_CONFIG
+    files = "config.json encoder_config.json model.safetensors tokenizer.json tokenizer_config.json"
     assert sorted(tree(tmp_path / "a")) == files.split()
 
 
 def test_from_a_folder(tmp_path: Path, words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Weights and tokenizer are its own, the contract is new; the hub's cache has a folder a commit."""
+    """Weights and tokenizer are its own, the encoder config is new; the hub's cache has a folder a commit."""
     initialised(tmp_path / "a", "scratch:1x8", words)
-    mean_pooled = Contract(pooling="mean")
-    facts = initialised(tmp_path / "b", str(tmp_path / "a"), None, seed=5, contract=mean_pooled)
-    initialised(tmp_path / "c", str(tmp_path / "a"), words, seed=6, contract=mean_pooled)
+    mean_pooled = EncoderConfig(pooling="mean")
+    metadata = initialised(tmp_path / "b", str(tmp_path / "a"), None, seed=5, encoder_config=mean_pooled)
+    initialised(tmp_path / "c", str(tmp_path / "a"), words, seed=6, encoder_config=mean_pooled)
     a, b, c = (tree(tmp_path / name) for name in "abc")
-    assert facts["kind"] == "pretrained"
+    assert metadata["kind"] == "pretrained"
     assert b == c
     assert a["model.safetensors"] == b["model.safetensors"]
     assert a["tokenizer.json"] == b["tokenizer.json"]
-    assert Contract.load(tmp_path / "b") == mean_pooled
+    assert EncoderConfig.load(tmp_path / "b") == mean_pooled
     commit = "0123456789abcdef0123456789abcdef01234567"
     cached = tmp_path / "models--owner--name" / "snapshots" / commit
     cached.parent.mkdir(parents=True)
@@ -89,14 +94,14 @@ def test_from_a_folder(tmp_path: Path, words: Path, monkeypatch: pytest.MonkeyPa
 
 def test_the_pooler_comes_along_where_it_is_read(tmp_path: Path, words: Path) -> None:
     """Random from scratch; a backbone without one is refused, or given a random one by the seed, which stays."""
-    pooled = Contract(pooling="pooler")
-    initialised(tmp_path / "scratch", "scratch:1x8", words, contract=pooled)
+    pooled = EncoderConfig(pooling="pooler")
+    initialised(tmp_path / "scratch", "scratch:1x8", words, encoder_config=pooled)
     assert "pooler.dense.weight" in load_file(tmp_path / "scratch" / "model.safetensors")
     initialised(tmp_path / "without", "scratch:1x8", words)
     bare = load_file(tmp_path / "without" / "model.safetensors")
     assert not [name for name in bare if "pooler" in name]
     with pytest.raises(UsageError, match="found no weights of a pooler"):
-        initialised(tmp_path / "refused", str(tmp_path / "without"), None, contract=pooled)
+        initialised(tmp_path / "refused", str(tmp_path / "without"), None, encoder_config=pooled)
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
         torch.rand(3)
         initialised(tmp_path / name, str(tmp_path / "without"), None, seed, pooled, new_pooler=True)

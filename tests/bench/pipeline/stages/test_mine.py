@@ -18,7 +18,7 @@ from bench.data.pairs.pool import Pool
 from bench.data.pairs.stored_pairs import StoredPairs
 from bench.pipeline.stages import mine, pairs, pool, read, search
 from bench.retrieval.vectors import write_ids, write_matrix
-from bench.store.inputs import Fingerprinted
+from bench.store.input_hashes import Fingerprinted
 from bench.types import Item, Source, TrainingPair
 from methods.bm25 import BM25
 
@@ -41,7 +41,7 @@ def pooled(folder: Path, records: Iterable[TrainingPair] = PAIRS) -> tuple[Path,
     source = Source("test", "test/1", (), lambda: iter(records))
     stored = pairs.StorePairs(pairs=Fingerprinted(source, ()))
     stored.run(space(folder, "pairs"), {})
-    pool.BuildPool(pairs=stored, of="test").run(space(folder, "pool"), {"pairs": folder / "pairs"})
+    pool.BuildPool(pairs=stored, pairs_name="test").run(space(folder, "pool"), {"pairs": folder / "pairs"})
     return folder / "pairs", folder / "pool"
 
 
@@ -66,7 +66,7 @@ def test_negatives_by_hand(tmp_path: Path) -> None:
     """Own positives by number and by text are left out, the old negatives are gone; a run of other pairs is refused."""
     records, passages = pooled(tmp_path)
     run = ranked(tmp_path, RANKINGS)
-    facts = mine.run(space(tmp_path, "out"), records, passages, run, MiningRules(1, 5, 2, 0.9), never)
+    metadata = mine.run(space(tmp_path, "out"), records, passages, run, MiningRules(1, 5, 2, 0.9), never)
     mined = StoredPairs(tmp_path / "out")
     assert [[item.id for item in pair.negatives] for pair in mined] == [["c", "old"], [], ["b", "old"]]
     assert mined[2].negatives[0] == Item("b", "a blue whale swims", "Whale")
@@ -74,7 +74,7 @@ def test_negatives_by_hand(tmp_path: Path) -> None:
         assert (new.query, new.positives, new.source) == (old.query, old.positives, old.source)
     left_out = {POSITIVE: 2, SAME_TEXT: 2, SCORE: 0, ENOUGH: 1}
     languages = {"de": 2, "en": 2}
-    assert facts == {"pairs": 3, "mined": 4, "without": 1, "left_out": left_out, "languages": languages}
+    assert metadata == {"pairs": 3, "mined": 4, "without": 1, "left_out": left_out, "languages": languages}
     (run / "run.trec").write_text("0 Q0 1 1 1.0 t\n3 Q0 1 1 1.0 t\n")
     with pytest.raises(StoreError, match="a ranking of pair 3, which is not there"):
         mine.run(space(tmp_path, "refused"), records, passages, run, MiningRules(1, 5, 3), never)
@@ -92,7 +92,7 @@ def test_begun_again_it_writes_the_same(tmp_path: Path, make_work: Make, monkeyp
         return 1.5 if number == 1 else 0.0
 
     uninterrupted = make_work()
-    facts = mine.run(uninterrupted, records, passages, run, rules, scores)
+    metadata = mine.run(uninterrupted, records, passages, run, rules, scores)
     assert scored == [1], "pair 1 alone lacks its positive in the ranking"
     monkeypatch.setattr(mine, "_BLOCK", 1)
 
@@ -110,7 +110,7 @@ def test_begun_again_it_writes_the_same(tmp_path: Path, make_work: Make, monkeyp
 
     monkeypatch.setattr(Pool, "judged", noted)
     resumed = make_work("again")
-    assert mine.run(resumed, records, passages, run, rules, scores) == facts
+    assert mine.run(resumed, records, passages, run, rules, scores) == metadata
     assert judged_again == [1, 2]
     files = [{path.name: path.read_bytes() for path in work.out.iterdir()} for work in (resumed, uninterrupted)]
     assert files[0] == files[1]
@@ -134,7 +134,9 @@ def test_by_a_retriever_from_the_pairs_to_negatives(tmp_path: Path) -> None:
     bm25 = BM25.build_retriever(BM25.config())
     corpus = pool.corpus(passages, "test")
     bm25.index(corpus, space(tmp_path, "index"))
-    search.run(space(tmp_path, "run"), bm25, tmp_path / "index", passages, search.Rules(5, mine.TIE, False), "bm25")
+    search.run(
+        space(tmp_path, "run"), bm25, tmp_path / "index", passages, search.RankingOptions(5, mine.TIE, False), "bm25"
+    )
     best = mine.by_retriever(bm25, tmp_path / "index", records)
     assert best(0, [1]) == 0.0
     top = [line.split() for line in (tmp_path / "run" / "run.trec").read_text().splitlines() if line.startswith("0 ")]
@@ -145,7 +147,7 @@ def test_by_a_retriever_from_the_pairs_to_negatives(tmp_path: Path) -> None:
 
 
 def test_the_queries_are_numbered_and_keep_their_language(tmp_path: Path) -> None:
-    """As a leg that any search takes; the same question twice is two queries."""
+    """As a subset that any search takes; the same question twice is two queries."""
     _, passages = pooled(tmp_path, [PAIRS[0], PAIRS[2], PAIRS[0]])
     queries = [(item.id, item.text, item.language) for item in read.queries(passages)]
     assert queries == [("0", "red fox", "en"), ("1", "red whale", "de"), ("2", "red fox", "en")]
@@ -158,7 +160,7 @@ RIGHT, WRONG = st.lists(ITEMS, min_size=1, max_size=2).map(tuple), st.lists(ITEM
 RECORDS = st.lists(st.builds(TrainingPair, QUESTION, RIGHT, WRONG), min_size=1, max_size=5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(RECORDS, st.randoms(use_true_random=False), st.one_of(st.none(), st.sampled_from([0.5, 1.0])))
 def test_mined_negatives_never_hold_a_judged_positive(
     records: list[TrainingPair], chance: Any, margin: float | None
@@ -173,12 +175,12 @@ def test_mined_negatives_never_hold_a_judged_positive(
             scores = sorted((chance.randint(0, 5) for _ in range(size)), reverse=True)
             rankings[number] = list(zip(chance.sample(range(size), size), map(float, scores), strict=True))
         run = ranked(folder, rankings)
-        facts = mine.run(space(folder, "out"), stored, passages, run, MiningRules(1, size, 9, margin), never)
+        metadata = mine.run(space(folder, "out"), stored, passages, run, MiningRules(1, size, 9, margin), never)
         mined = StoredPairs(folder / "out")
         for pair in mined:
             same_question = [o for o in records if pair.query.id == o.query.id or pair.query.text == o.query.text]
             right = [item for record in same_question for item in record.positives]
             assert not {item.id for item in pair.negatives} & {item.id for item in right}
             assert not {item.text.lower() for item in pair.negatives} & {item.text.lower() for item in right}
-        assert facts["mined"] == sum(len(pair.negatives) for pair in mined)
-        assert json.loads(json.dumps(facts)) == facts
+        assert metadata["mined"] == sum(len(pair.negatives) for pair in mined)
+        assert json.loads(json.dumps(metadata)) == metadata

@@ -9,7 +9,7 @@ from bench.core.errors import UsageError
 from bench.core.workspace import Parts, Workspace
 from bench.data.pairs.stored_pairs import StoredPairs
 from bench.pipeline.stages.pairs import StorePairs
-from bench.store.inputs import Fingerprinted
+from bench.store.input_hashes import Fingerprinted
 from bench.types import Item, Source, TrainingPair
 
 PAIRS = (
@@ -34,7 +34,7 @@ def written(folder: Path, records: Sequence[TrainingPair] = PAIRS) -> tuple[dict
 
 def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
     """In its order, by number, by slice, from the end; every character; counts and languages without reading a pair."""
-    facts, reported = written(tmp_path / "pairs")
+    metadata, reported = written(tmp_path / "pairs")
     stored = StoredPairs(tmp_path / "pairs")
     assert tuple(stored) == PAIRS
     assert stored[-1] == PAIRS[2]
@@ -43,11 +43,15 @@ def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
         stored[3]
     assert sum(reported) == len(stored) == 3
     by_name = {"languages": {"de": 2, "ja": 1}, "sources": {"": 1, "one": 1, "two": 1}}
-    assert facts == {"pairs": 3, "positives": 4, "negatives": 3, "with_negatives": 1, **by_name}
+    assert metadata == {"pairs": 3, "positives": 4, "negatives": 3, "with_negatives": 1, **by_name}
+    languages, sources = metadata["languages"], metadata["sources"]
+    assert isinstance(languages, dict)
+    assert isinstance(sources, dict)
+    assert ([*languages], [*sources]) == (["de", "ja"], ["", "one", "two"])
     assert stored.positives.tolist() == [1, 2, 1]
     assert stored.negatives.tolist() == [0, 3, 0]
     assert stored.languages == ("de", "ja")
-    assert [stored.of(language).tolist() for language in stored.languages] == [[0, 2], [1]]
+    assert [stored.rows_in(language).tolist() for language in stored.languages] == [[0, 2], [1]]
 
 
 def test_the_bytes_depend_on_the_pairs_alone(tmp_path: Path) -> None:

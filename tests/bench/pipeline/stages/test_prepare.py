@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, models
 
-from bench.core import machine
-from bench.core.contract import Document
+from bench.core import children
+from bench.core.encoder_config import Document
 from bench.core.errors import BenchError, DataError
 from bench.core.workspace import Parts, Workspace
 from bench.data.corpora import encoding, tokenizer
@@ -75,15 +75,15 @@ def prepared(
     tokenizer: Path | None = None,
     writes: int = 999,
 ) -> tuple[dict[str, Any], list[str]]:
-    """Run the stage in a folder, its parts next to it; return its facts and the parts that were written."""
+    """Run the stage in a folder, its parts next to it; return its metadata and the parts that were written."""
     out = folder / "out"
     for path in sorted(out.rglob("*"), reverse=True):  # the store empties it
         path.rmdir() if path.is_dir() else path.unlink()
     out.mkdir(parents=True, exist_ok=True)
     parts = Breaking(folder / "parts", writes)
-    stage = prepare.Prepare(backbone=None, corpus=None, settings=settings, documents=documents, of="tiny")
-    facts = stage.run(Workspace(out, parts), {"backbone": tokenizer} if tokenizer else {})
-    return dict(facts), parts.written
+    stage = prepare.Prepare(backbone=None, corpus=None, settings=settings, documents=documents, corpus_name="tiny")
+    metadata = stage.run(Workspace(out, parts), {"backbone": tokenizer} if tokenizer else {})
+    return dict(metadata), parts.written
 
 
 def texts(folder: Path) -> dict[str, list[list[str]]]:
@@ -101,22 +101,26 @@ def texts(folder: Path) -> dict[str, list[list[str]]]:
 def test_texts_can_be_had_back(tmp_path: Path) -> None:
     """Every sentence in order, languages sorted; offsets begin at 0, grow, and end where the next array does."""
     documents = corpus()
-    facts, _ = prepared(tmp_path, source(documents))
+    metadata, _ = prepared(tmp_path, source(documents))
     sentences_of = texts(tmp_path)
     assert list(sentences_of) == ["en", "sw", "th"]
     for language in sentences_of:
         assert sentences_of[language] == [
             list(document.sentences) for document in documents if document.language == language
         ]
-    assert (facts["read"], facts["documents"], facts["sentences"]) == (30, 30, sum(len(d.sentences) for d in documents))
-    assert facts["languages"]["en"]["documents"] == 10
+    assert (metadata["read"], metadata["documents"], metadata["sentences"]) == (
+        30,
+        30,
+        sum(len(d.sentences) for d in documents),
+    )
+    assert metadata["languages"]["en"]["documents"] == 10
     out = tmp_path / "out"
     tokens = np.fromfile(out / "tokens.bin", "<u2")
     sentences, starts = np.load(out / "sentences.npy"), np.load(out / "documents.npy")
     for offsets, end in ((sentences, len(tokens)), (starts, len(sentences) - 1)):
         assert (offsets.dtype, offsets[0], offsets[-1]) == (np.int64, 0, end)
         assert (np.diff(offsets) > 0).all()
-    assert len(tokens) == facts["tokens"] == sum(language["tokens"] for language in facts["languages"].values())
+    assert len(tokens) == metadata["tokens"] == sum(language["tokens"] for language in metadata["languages"].values())
     assert tokens.min() > 4
     shards = Shards(out)
     for language in shards.languages:
@@ -128,16 +132,16 @@ def test_interrupted_anywhere_same_bytes(tmp_path: Path, monkeypatch: pytest.Mon
     """Killed at any part, or while reading: what was finished is not made again; equal bytes."""
     monkeypatch.setattr(encoding, "BLOCK", 7)
     documents = source(corpus())
-    facts, parts = prepared(tmp_path / "whole", documents)
+    metadata, parts = prepared(tmp_path / "whole", documents)
     expected = tree(tmp_path / "whole" / "out")
     assert len(parts) == 14  # 5 texts of at most 7 documents, sample, mask, census, tokenizer, and 5 blocks of ids
     for writes in range(len(parts)):
         folder = tmp_path / str(writes)
         with pytest.raises(KeyboardInterrupt):
             prepared(folder, documents, writes=writes)
-        resumed_facts, resumed_parts = prepared(folder, documents)
+        resumed_metadata, resumed_parts = prepared(folder, documents)
         assert tree(folder / "out") == expected
-        assert resumed_facts == facts
+        assert resumed_metadata == metadata
         assert resumed_parts == parts[5 if 5 <= writes < 8 else writes :]  # what the pass has found is one piece
     for place in (0, 11, 29):  # in documents read
         count = iter(range(place))
@@ -157,58 +161,55 @@ def test_interrupted_anywhere_same_bytes(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_processes_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One, two or three write the same, and read the source once; a killed one is named, and the stage goes on."""
-    read = list[int]()
+    read, started = list[int](), list[int]()
 
     def documents() -> Iterator[Document]:
         read.append(1)
         yield from corpus()
+
+    class Counted(subprocess.Popen[str]):
+        def __init__(self, *typed: Any, **options: Any) -> None:
+            super().__init__(*typed, **options)
+            started.append(self.pid)
 
     class Killed(subprocess.Popen[str]):
         def __init__(self, *typed: Any, **options: Any) -> None:
             super().__init__(*typed, **options)
             self.kill()
 
-    monkeypatch.setattr(encoding, "BLOCK", 7)
+    monkeypatch.setattr(encoding, "BLOCK", 3)
+    monkeypatch.setattr(children, "PAYS", 1)
+    monkeypatch.setattr(subprocess, "Popen", Counted)
     tiny = Source("tiny", "tiny/1", (), documents)
     for processes in (1, 2, 3):
-        monkeypatch.setattr(encoding, "processes", lambda *_, processes=processes: processes)
+        monkeypatch.setattr(children, "granted", lambda processes=processes: processes)
         prepared(tmp_path / f"{processes}", tiny)
+        assert len(started) <= processes if processes > 1 else not started
+        assert started or processes == 1
+        started.clear()
     assert tree(tmp_path / "1" / "out") == tree(tmp_path / "2" / "out") == tree(tmp_path / "3" / "out")
     assert len(read) == 3
     monkeypatch.setattr(subprocess, "Popen", Killed)
     with pytest.raises(BenchError) as raised:
         prepared(tmp_path / "killed", tiny)
     assert (raised.value.found, "type the same command" in raised.value.hint) == ("one killed by signal 9", True)
-    monkeypatch.setattr(encoding, "processes", lambda *_: 1)
+    monkeypatch.setattr(children, "granted", lambda: 1)
     prepared(tmp_path / "killed", tiny)
     assert tree(tmp_path / "killed" / "out") == tree(tmp_path / "1" / "out")
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_an_error_is_the_same_from_any_process(tmp_path: Path, processes: int) -> None:
+def test_an_error_is_the_same_from_any_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: int) -> None:
     """A text that cannot be read: the error of one process is that of two."""
-    parts = Parts(tmp_path)
-    parts.write(encoding.text_name(0), b"none")
-    mask = parts.write("kept.npy", b"none")
-    backend, limits = Tokenizer(models.BPE()), encoding.SentenceLimits(1, 9, "<u2")
-    if processes > 1:
-        assert list(encoding.encode_in_processes(processes, parts, mask, 1, backend, limits)) == []
+    monkeypatch.setattr(children, "PAYS", 0.1)  # the second block goes to another process
+    monkeypatch.setattr(children, "granted", lambda: processes)
+    parts, masks = Parts(tmp_path), [np.array([True])] * 2
+    encoding.store_text(parts, 0, corpus(1))
+    parts.write(encoding.text_name(1), b"none")
+    blocks = encoding.encode_blocks(parts, masks, Tokenizer(models.BPE()), encoding.SentenceLimits(1, 9, "<u2"))
+    assert next(blocks) == 0
     with pytest.raises(zlib.error, match="incorrect header"):
-        encoding.encode(parts, 0, np.array([True]), backend, limits)
-
-
-def test_a_small_corpus_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One for each 4 MiB of deflated text, one a block, and no more than `OMP_NUM_THREADS`."""
-    monkeypatch.setattr(machine, "cores", lambda: 4)
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    counts = list[int]()
-    for size in (1, 5 << 20, 9 << 20, 99 << 20):
-        for number in range(3):
-            (tmp_path / encoding.text_name(number)).touch()
-            os.truncate(tmp_path / encoding.text_name(number), size // 3)
-        counts.append(encoding.processes(Parts(tmp_path), 3))
-    monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    assert [*counts, encoding.processes(Parts(tmp_path), 3)] == [1, 1, 2, 3, 2]
+        next(blocks)
 
 
 def test_blocks_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,7 +229,8 @@ from bench.pipeline.stages import prepare
 from bench.core.workspace import Parts, Workspace
 folder = Path(sys.argv[2]); (folder / "out").mkdir(parents=True)
 settings = PrepareConfig(vocabulary=512, min_tokens=1, max_tokens=200)
-stage = prepare.Prepare(backbone=None, corpus=None, settings=settings, documents=documents(sys.argv[1]), of="tiny")
+read = documents(sys.argv[1])
+stage = prepare.Prepare(backbone=None, corpus=None, settings=settings, documents=read, corpus_name="tiny")
 stage.run(Workspace(folder / "out", Parts(folder / "parts")), {})
 """
 
@@ -269,26 +271,28 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
         Document("f", "en", ("y", "z")),
     ]
     settings = PrepareConfig(vocabulary=512, max_tokens=20, min_tokens=3, drop_translations=True)
-    facts, _ = prepared(tmp_path, source(documents), settings)
+    metadata, _ = prepared(tmp_path, source(documents), settings)
     counts = {"read": 6, "empty": 1, "duplicates": 1, "translations": 1, "surplus": 0}
-    assert counts.items() <= facts.items()
-    assert (facts["documents_without_sentence"], facts["short_sentences"], facts["cut_sentences"]) == (1, 3, 1)
+    assert counts.items() <= metadata.items()
+    assert (metadata["documents_without_sentence"], metadata["short_sentences"], metadata["cut_sentences"]) == (1, 3, 1)
     shards = Shards(tmp_path / "out")
     (language,) = set(shards.languages) - {"en"}
     assert len(shards.sentence(shards.documents(language)[0], 0)) == 20
     assert [shards.sentence_count(document) for document in shards.documents("en")] == [1]
-    facts, _ = prepared(tmp_path / "limited", source(corpus()), SMALL.model_copy(update={"max_documents": 4}))
-    assert {language: counts["documents"] for language, counts in facts["languages"].items()} == {
+    metadata, _ = prepared(tmp_path / "limited", source(corpus()), SMALL.model_copy(update={"max_documents": 4}))
+    assert {language: counts["documents"] for language, counts in metadata["languages"].items()} == {
         "en": 4,
         "sw": 4,
         "th": 4,
     }
-    assert facts["surplus"] == 18
+    assert metadata["surplus"] == 18
 
 
 def test_a_corpus_of_nothing_is_refused(tmp_path: Path) -> None:
     """With the setting that may have emptied it."""
-    with pytest.raises(DataError, match=r"tiny: found no document with a sentence to train on, expected at least one$"):
+    with pytest.raises(
+        DataError, match=r"^tiny: found no document with a sentence to train on, expected at least one$"
+    ):
         prepared(tmp_path / "a", source([Document("a", "en", ())]))
     settings = SMALL.model_copy(update={"min_tokens": 150})
     with pytest.raises(DataError, match=r"expected at least one; see prepare.min_tokens"):
@@ -308,7 +312,7 @@ def test_progress_is_the_share_that_is_done(tmp_path: Path, ending: str) -> None
         progress, place = list[float](), tmp_path / f"{size}"
         (place / "out").mkdir(parents=True)
         work = Workspace(place / "out", Parts(place / "parts"), progress.append)
-        stage = prepare.Prepare(backbone=None, corpus=None, settings=SMALL, documents=read_from, of="tiny")
+        stage = prepare.Prepare(backbone=None, corpus=None, settings=SMALL, documents=read_from, corpus_name="tiny")
         for is_resumed in (False, True):
             progress.clear()
             stage.run(work, {})

@@ -21,9 +21,9 @@ def _corpus(items: Iterable[Item], originals: Iterable[Item] | None = None) -> C
 
 def _written(folder: Path, corpus: Corpus) -> texts.Texts:
     folder.mkdir(exist_ok=True)
-    stage = texts.StoreTexts(checked=INPUT, corpus=INPUT, of=corpus)
-    facts = stage.run(Workspace(folder, Parts(folder / "parts")), {})
-    assert facts == {"documents": sum(1 for _ in corpus.items.read())}
+    stage = texts.StoreTexts(checked=INPUT, corpus=INPUT, suite_corpus=corpus)
+    metadata = stage.run(Workspace(folder, Parts(folder / "parts")), {})
+    assert metadata == {"documents": sum(1 for _ in corpus.items.read())}
     return texts.Texts(folder)
 
 

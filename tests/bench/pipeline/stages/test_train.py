@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from bench.core.contract import Contract, TrainingJob
+from bench.core.encoder_config import EncoderConfig, TrainingJob
 from bench.core.errors import PluginError, UsageError
 from bench.core.files import canonical
 from bench.core.workspace import Parts, Workspace
@@ -22,11 +22,11 @@ Change = Callable[[Path], object]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Path:
-    """What passes for an encoder's folder: config, weights, contract."""
+    """What passes for an encoder's folder: config, weights, encoder config."""
     folder = tmp_path / "start"
     folder.mkdir()
     (folder / "config.json").write_text("{}", encoding="utf-8")
-    (folder / "contract.json").write_bytes(canonical(Contract().dump()))
+    (folder / "encoder_config.json").write_bytes(canonical(EncoderConfig().dump()))
     save_file({"layer.weight": torch.ones(2, 2), "layer.bias": torch.ones(2)}, folder / "model.safetensors")
     return folder
 
@@ -62,7 +62,7 @@ def weights(add: Mapping[str, torch.Tensor], leave: tuple[str, ...] = ()) -> Cha
 
 
 def test_a_trainer_that_keeps_its_promise_passes(tmp_path: Path, start: Path) -> None:
-    """Its facts come back; seed and threads were the job's; chance outside goes on; a missing device is refused."""
+    """Its metadata comes back; seed and threads were the job's; chance outside goes on; a missing device is refused."""
     torch.manual_seed(3)
     expected = float(torch.rand(()))
     before = torch.get_rng_state()
@@ -83,8 +83,8 @@ def test_a_trainer_that_keeps_its_promise_passes(tmp_path: Path, start: Path) ->
         (weights({"layer.bias": torch.ones(3)}), r"layer.bias has shape \[3\], expected \[2\]"),
         (weights({"layer.bias": torch.tensor([1.0, torch.nan])}), "layer.bias holds values that are no numbers"),
         (lambda out: (out / WEIGHTS).write_bytes(b"no"), "model.safetensors: found .*expected safe"),
-        (lambda out: (out / "encoder/contract.json").unlink(), "has no contract.json"),
-        (lambda out: (out / "encoder/contract.json").write_text("{"), "expected the contract of an encoder"),
+        (lambda out: (out / "encoder/encoder_config.json").unlink(), "has no encoder_config.json"),
+        (lambda out: (out / "encoder/encoder_config.json").write_text("{"), "expected the config of an encoder"),
         (lambda out: (out / "encoder/extra.bin").write_bytes(b""), "extra.bin may hold pickled code"),
         (lambda out: shutil.rmtree(out / "encoder"), "has no config.json"),
         (lambda out: (out / "log.jsonl").unlink(), "no log.jsonl"),

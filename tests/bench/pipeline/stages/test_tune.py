@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from bench.core.contract import Contract
+from bench.core.encoder_config import EncoderConfig
 from bench.core.errors import PluginError, UsageError
 from bench.core.workspace import Parts, Workspace
 from bench.data.pairs.stored_pairs import write_pairs
@@ -119,7 +119,7 @@ def kill(run: Tune, name: str, at: int, **settings: Any) -> None:
 SELECTING: dict[str, Any] = {"selection": "dev-loss", "evaluate_every": 2}
 KINDS: dict[str, dict[str, Any]] = {
     "dpr": {"hard_negatives": 1, "hard_share": 0.5},
-    "accumulated": {"accumulate": 2, "chunk_tokens": 20},
+    "accumulated": {"accumulate": 2, "chunk_tokens": 50},
     "asam": {"optimiser": "asam", "rho": 0.05},
     "untied and selected": {"tied": False, **SELECTING},
     "xtreme-r": {"loss": "xtreme-r", "scale": 20.0, "pooling": "pooler", "selection": "dev-rank", "evaluate_every": 3},
@@ -128,20 +128,19 @@ KINDS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_killed_tuning_ends_with_the_same_bytes(run: Tune, kind: str) -> None:
-    """Killed late, or early and again and again, with dropout: every file is equal, and all facts but for time."""
+    """Killed early, midway and late, with dropout: every file is equal, and all metadata but for time."""
     uninterrupted = run("whole", **KINDS[kind])
-    assert uninterrupted.facts["steps"] == 12
-    kill(run, "late", 12, **KINDS[kind])
-    assert run("late", **KINDS[kind]).files() == uninterrupted.files()
+    assert uninterrupted.metadata["steps"] == 12
     for at in (1, 6, 5):
         kill(run, "often", at, **KINDS[kind])
     often = run("often", **KINDS[kind])
     assert often.files() == uninterrupted.files()
     timed = ("seconds", "device_seconds", "peak_memory_bytes", "tokens_per_second")
-    facts = [
-        {name: value for name, value in tuning.facts.items() if name not in timed} for tuning in (often, uninterrupted)
+    metadata = [
+        {name: value for name, value in tuning.metadata.items() if name not in timed}
+        for tuning in (often, uninterrupted)
     ]
-    assert facts[0] == facts[1]
+    assert metadata[0] == metadata[1]
 
 
 def test_the_seed_decides_and_saving_does_not(run: Tune) -> None:
@@ -180,16 +179,16 @@ def test_a_tuned_toy_beats_its_start(run: Tune, start: Path, tmp_path: Path, kin
     """On pairs that it never saw: own passages come from the middle to the front, by the encoders as they are read."""
     settings: dict[str, Any] = {"dpr": {}, "untied": {"tied": False}, "xtreme-r": {"loss": "xtreme-r", "scale": 20.0}}
     training, held_out = on_disk(tmp_path / "many", planted(400, 1)), planted(50, 2)
-    tuned = run(kind, training=training, steps=150, learning_rate=2e-2, log_every=50, probe_every=50, **settings[kind])
+    tuned = run(kind, training=training, steps=100, learning_rate=2e-2, log_every=50, probe_every=50, **settings[kind])
     shutil.copytree(start, tmp_path / "before" / "encoder")
     before, after = ranks(*encoded(tmp_path / "before", held_out)), ranks(*encoded(tuned.out, held_out))
     assert before > 15
     assert after < 0.5 * before
     assert tuned.log[-1]["loss"] < 0.7 * tuned.log[1]["loss"]
     assert tuned.log[-1]["probe"]["accuracy"] > tuned.log[0]["probe"]["accuracy"]
-    assert tuned.facts["training_pairs"] == 320
-    assert tuned.facts["dev_pairs"] == 80
-    assert tuned.facts["epochs"] == 150 / 40
+    assert tuned.metadata["training_pairs"] == 320
+    assert tuned.metadata["dev_pairs"] == 80
+    assert tuned.metadata["epochs"] == 100 / 40
 
 
 def test_the_best_is_kept(run: Tune, tmp_path: Path) -> None:
@@ -200,7 +199,7 @@ def test_the_best_is_kept(run: Tune, tmp_path: Path) -> None:
     settings |= {"learning_rate": 0.03, "warm_up": 0.0}
     tuned = run("tuned", selection="dev-loss", evaluate_every=1, **settings)
     values = [line["dev-loss"] for line in tuned.log if "dev-loss" in line]
-    selection = tuned.facts["selection"]
+    selection = tuned.metadata["selection"]
     assert len(values) == selection["evaluations"] == 12
     assert selection["value"] == min(values)
     assert selection["step"] == 1 + values.index(min(values)) < 12
@@ -212,15 +211,15 @@ def test_the_best_is_kept(run: Tune, tmp_path: Path) -> None:
     assert float(np.mean(above - np.diag(scores))) == pytest.approx(min(values), rel=1e-4)
     last = run("last", **settings)
     assert last.files()[WEIGHTS] != tuned.files()[WEIGHTS]
-    assert last.facts["dev_pairs"] == 20
-    assert last.facts["training_pairs"] == 20
+    assert last.metadata["dev_pairs"] == 20
+    assert last.metadata["training_pairs"] == 20
 
 
 def test_the_average_rank_is_that_of_the_written_encoder(run: Tune, tmp_path: Path) -> None:
     """By hand from what was written; hard negatives of the held-out questions are among the passages."""
     held_out = planted(20, 3, negatives=0)
     tuned = run("tuned", selection="dev-rank", evaluate_every=4, dev=on_disk(tmp_path / "dev", held_out), tied=False)
-    selection = tuned.facts["selection"]
+    selection = tuned.metadata["selection"]
     assert selection["value"] == pytest.approx(ranks(*encoded(tuned.out, held_out)), abs=1e-6)
 
 
@@ -228,9 +227,9 @@ def test_it_stops_early(run: Tune) -> None:
     """After so many evaluations without a better one, long before its steps; exact over a kill all the same."""
     settings: dict[str, Any] = {**SELECTING, "patience": 2, "steps": 60, "learning_rate": 0.5, "warm_up": 0.0}
     tuned = run("tuned", **settings)
-    selection = tuned.facts["selection"]
+    selection = tuned.metadata["selection"]
     assert selection["stopped"]
-    steps = tuned.facts["steps"]
+    steps = tuned.metadata["steps"]
     assert steps == selection["step"] + 2 * 2 < 60
     assert "probe" in tuned.log[-1]  # the last line looks, whenever it comes
     kill(run, "killed", steps - 1, **settings)
@@ -240,8 +239,8 @@ def test_it_stops_early(run: Tune) -> None:
 def test_steps_and_rates_are_what_the_settings_say(run: Tune) -> None:
     """48 training pairs in batches of 8, accumulated in twos: three steps an epoch, and an evaluation after each."""
     tuned = run("tuned", steps=None, epochs=2.5, accumulate=2, selection="dev-rank")
-    assert tuned.facts["steps"] == 8  # 7.5, and what is begun is ended
-    assert tuned.facts["pairs"] == 8 * 16
+    assert tuned.metadata["steps"] == 8  # 7.5, and what is begun is ended
+    assert tuned.metadata["pairs"] == 8 * 16
     assert [line["step"] for line in tuned.log if "dev-rank" in line] == [3, 6, 8]
     # As in the code of the papers: warm-up over w of s steps, then down to 0.
     tuned = run("warm", warm_up_steps=4, learning_rate=1e-3)
@@ -264,13 +263,13 @@ def test_duplicates_are_logged(run: Tune, tmp_path: Path) -> None:
 
 
 def test_two_encoders_are_two_folders(run: Tune, start: Path) -> None:
-    """Which begin alike and part; both are read as the contract says, and go on as two from where they were."""
+    """Which begin alike and part; both are read as the encoder config says, and go on as two from where they were."""
     tuned = run("tuned", tied=False, similarity="dot", query_tokens=9)
     weights = [load_file(tuned.out / name / "model.safetensors") for name in ("encoder", "passages")]
     assert any(not torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
     for name in ("encoder", "passages"):
-        contract = Contract.load(tuned.out / name)
-        assert (contract.similarity, contract.normalise, contract.query_length) == ("dot", False, 9)
+        encoder_config = EncoderConfig.load(tuned.out / name)
+        assert (encoder_config.similarity, encoder_config.normalise, encoder_config.query_length) == ("dot", False, 9)
         names = {path.name for path in (tuned.out / name).iterdir()}
         assert names == {path.name for path in start.iterdir()}
     still = {"start": tuned.out / "encoder", "passages": tuned.out / "passages", "tied": False}
@@ -289,14 +288,16 @@ def test_a_new_pooler_is_saved_and_read_back(run: Tune, start: Path) -> None:
     names = {"pooler.dense.weight", "pooler.dense.bias"}
     weights = load_file(tuned.out / WEIGHTS)
     assert set(weights) - set(load_file(start / "model.safetensors")) == names
-    contract = Contract.load(tuned.out / "encoder")
-    assert (contract.pooling, contract.similarity, contract.normalise) == ("pooler", "cos", True)
+    encoder_config = EncoderConfig.load(tuned.out / "encoder")
+    assert (encoder_config.pooling, encoder_config.similarity, encoder_config.normalise) == ("pooler", "cos", True)
     items = [pair.query for pair in planted(5, 4)]
-    plain = load(tuned.out / "encoder", contract=Contract(pooling="cls", question_mark=False)).encode(items, "query")
+    plain = load(tuned.out / "encoder", encoder_config=EncoderConfig(pooling="cls", question_mark=False)).encode(
+        items, "query"
+    )
     pooled = np.tanh(plain @ weights["pooler.dense.weight"].numpy().T + weights["pooler.dense.bias"].numpy())
     expected = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
     np.testing.assert_allclose(load(tuned.out / "encoder").encode(items, "query"), expected, atol=1e-5)
-    assert tuned.facts["scale"] != 100.0
+    assert tuned.metadata["scale"] != 100.0
     fresh = run("fresh", **settings, learning_rate=1e-30, steps=1)
     reseeded = run("again", **settings, learning_rate=1e-30, steps=1, seed=2)
     first, second = (load_file(tuned.out / WEIGHTS)["pooler.dense.weight"] for tuned in (fresh, reseeded))

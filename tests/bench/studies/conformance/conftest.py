@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from bench.config.base import Config, setting
-from bench.core.contract import Contract, TrainingJob
+from bench.core.encoder_config import EncoderConfig, TrainingJob
 from bench.core.errors import UsageError
 from bench.core.files import canonical
 from bench.core.order import best
@@ -36,17 +36,17 @@ from bench.types import (
     Item,
     Json,
     Judgement,
-    Leg,
     Macro,
     Method,
     Ranking,
     Source,
+    Subset,
     Suite,
     Task,
     Tie,
 )
 
-CONTRACT = Contract(pooling="mean", normalise=True, similarity="cos")
+ENCODER_CONFIG = EncoderConfig(pooling="mean", normalise=True, similarity="cos")
 
 
 class ToyConfig(TrainingConfig):
@@ -87,15 +87,17 @@ class ToyTrainer:
         if flaw == "silent":
             work = replace(work, advance=noop)
         pairs = SentencePairs(Shards(shards), self.config, job.seed, two_sentences)
-        facts = fit(loss, pairs, encoder, self.config, job, work, modules=head)
+        metadata = fit(loss, pairs, encoder, self.config, job, work, modules=head)
         if flaw == "lying":
-            (work.out / "encoder" / "contract.json").write_bytes(canonical(replace(CONTRACT, pooling="cls").dump()))
+            (work.out / "encoder" / "encoder_config.json").write_bytes(
+                canonical(replace(ENCODER_CONFIG, pooling="cls").dump())
+            )
         if flaw == "nan":
             with (work.out / "log.jsonl").open("a") as log:
                 log.write(json.dumps({"loss": math.nan}) + "\n")
         if flaw == "uncounted":
-            del facts["tokens"]
-        return facts
+            del metadata["tokens"]
+        return metadata
 
 
 @pytest.fixture
@@ -140,7 +142,10 @@ def toy(tmp_path: Path, sound: DenseSubject, monkeypatch: pytest.MonkeyPatch) ->
 def _toy(flaw: str, litter: Path, **fields: Any) -> Method:
     identity = "toy", "1", "Two sentences.", "Nobody's.", ToyConfig
     return Method(
-        *identity, contract=lambda _: CONTRACT, trainer=lambda config: ToyTrainer(config, flaw, litter), **fields
+        *identity,
+        encoder_config=lambda _: ENCODER_CONFIG,
+        trainer=lambda config: ToyTrainer(config, flaw, litter),
+        **fields,
     )
 
 
@@ -247,9 +252,9 @@ def suite(tmp_path: Path) -> Callable[[str], SuiteSubject]:
             if flaw in ("unnamed", "named"):
                 corpus = replace(corpus, items=_from_file(tmp_path / "unnamed.txt", names_file=flaw == "named"))
             queries = _source("queries", questions, [] if flaw == "once" else None)
-            leg = Leg("", queries, _source("qrels", [judged]), corpus)
+            subset = Subset("", queries, _source("qrels", [judged]), corpus)
             measures = ("nDCG@10", "Foo@3") if flaw == "measure" else ("nDCG@10",)
-            return Task("mini/other/xx" if flaw == "name" else "mini/made/xx", "mini", (leg,), measures)
+            return Task("mini/other/xx" if flaw == "name" else "mini/made/xx", "mini", (subset,), measures)
 
         identity = "made", "1", "Made", "A passage or two.", "" if flaw == "uncited" else "Nobody's.", "None."
         tasks = ("unsupervised",), ("mini",), lambda _: ("xx",), load, None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from bench.core.contract import Contract
+from bench.core.encoder_config import EncoderConfig
 from bench.core.errors import PluginError
 from bench.retrieval.encoder import TorchEncoder
 from bench.studies.conformance import encoding, light, training
@@ -39,9 +39,9 @@ FLAWS = {
     "silent": ("resumes-exactly", "it never calls work.advance"),
     "global": ("global-state-untouched", "the environment (TOY_WAS_HERE), torch's matmul precision"),
     "litter": ("writes-under-its-folder", "/litter, expected nothing outside work.out and work.parts"),
-    "lying": ("contract-kept", "the query encoder's contract is Contract(pooling='cls'"),
+    "lying": ("encoder-config-kept", "the query encoder's config is EncoderConfig(pooling='cls'"),
     "nan": ("short-training-ends", "log.jsonl holds numbers that are none: loss"),
-    "uncounted": ("short-training-ends", "the trainer's facts hold tokens=None"),
+    "uncounted": ("short-training-ends", "the trainer's metadata holds tokens=None"),
 }
 
 
@@ -67,11 +67,11 @@ def test_a_method_that_learns_nothing_is_found_unless_it_says_so(toy: Toy, broke
 
 def test_what_is_declared_holds(tmp_path: Path, toy: Toy, broken: Broken) -> None:
     """Another seed gives other weights, so it is not deterministic; the preset mini is tried, and `--set` above it."""
-    small = Preset({"pairs": 32, "probe_every": 1}, "ours", "small")
+    small = Preset({"pairs": 32, "clip": 0.5}, "ours", "small")
     identity = "sized", "1", "Two sentences.", "Nobody's."
-    method = Method(*identity, TrainingConfig, contract=lambda _: Contract(), presets={"mini": small})
+    method = Method(*identity, TrainingConfig, encoder_config=lambda _: EncoderConfig(), presets={"mini": small})
     config = DenseSubject(method, "bench", tmp_path, sets=("method.pairs=8",)).config
-    assert (config.pairs, config.probe_every, config.accumulate) == (8, 1, 1)
+    assert (config.pairs, config.clip, config.accumulate) == (8, 0.5, 1)
     reason = broken(CHECKS, "same-seed-same-bytes", toy("", deterministic=True))
     assert reason == "it is declared deterministic, but another seed gives other weights"
 

@@ -69,7 +69,7 @@ def test_what_resolves_wrongly_is_found(tmp_path: Path, broken: Broken, monkeypa
 
 def test_a_heavy_import_is_found(tmp_path: Path, broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
     """A module that brings torch; one that cannot be imported at all."""
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "torch.py").touch()
     (tmp_path / "heavy_plugin.py").write_text("import torch\n")
     (tmp_path / "burst_plugin.py").write_text("raise RuntimeError('no')\n")

@@ -8,44 +8,47 @@ from typing import Any
 
 import pytest
 
-from bench.core.contract import CONTRACT, Contract
+from bench.core.encoder_config import ENCODER_CONFIG, EncoderConfig
 from bench.core.files import canonical, write_sealed
 from bench.core.workspace import Parts, Workspace
 from bench.data.corpora import tokenizer
+from bench.evaluation.results import SCHEMA
 from bench.pipeline.stages import init
 from bench.retrieval.backbones import POSITIONS
-from bench.store.stage import IDLE, Cost, Stage
+from bench.store.stage import NOT_IN_KEY, Cost, Stage
 from bench.store.store import Artefact, Store
 from bench.types import Json
 
 WORDS = ("red fox runs far", "the hen sleeps at noon", "blue sea and green hill", "a bell rings in the old town")
-PROMPTS = Contract(query_prompt="ask: ", passage_prompt="read: ")
-CONTRACT_OF_ALL = replace(PROMPTS, pooling="mean", normalise=True, similarity="cos", query_length=8, passage_length=24)
+PROMPTS = EncoderConfig(query_prompt="ask: ", passage_prompt="read: ")
+ENCODER_CONFIG_OF_ALL = replace(
+    PROMPTS, pooling="mean", normalise=True, similarity="cos", query_length=8, passage_length=24
+)
 
 
-def encoder(folder: Path, contract: Contract, seed: int) -> Path:
+def encoder(folder: Path, encoder_config: EncoderConfig, seed: int) -> Path:
     """Write an encoder with random weights."""
     words = folder.with_name(f"{folder.name}-words")
     tokenizer.save(tokenizer.train({"en": WORDS * 4}, 512), words, POSITIONS)
     folder.mkdir(parents=True)
-    init.run(Workspace(folder, Parts(folder.with_name("parts"))), "scratch:2x32", words, contract, seed)
+    init.run(Workspace(folder, Parts(folder.with_name("parts"))), "scratch:2x32", words, encoder_config, seed)
     return folder
 
 
 @pytest.fixture(scope="session")
 def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return encoder(tmp_path_factory.mktemp("first") / "encoder", CONTRACT_OF_ALL, 1)
+    return encoder(tmp_path_factory.mktemp("first") / "encoder", ENCODER_CONFIG_OF_ALL, 1)
 
 
 @pytest.fixture(scope="session")
 def second(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return encoder(tmp_path_factory.mktemp("second") / "encoder", CONTRACT_OF_ALL, 2)
+    return encoder(tmp_path_factory.mktemp("second") / "encoder", ENCODER_CONFIG_OF_ALL, 2)
 
 
 @pytest.fixture(scope="session")
 def pooled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One that is read through its pooler."""
-    return encoder(tmp_path_factory.mktemp("pooled") / "encoder", replace(CONTRACT_OF_ALL, pooling="pooler"), 3)
+    return encoder(tmp_path_factory.mktemp("pooled") / "encoder", replace(ENCODER_CONFIG_OF_ALL, pooling="pooler"), 3)
 
 
 @pytest.fixture
@@ -65,9 +68,9 @@ class Trained(Stage):
     version: str = "1"
     tokens: int = 1000
     seed: int = 3
-    contract: Contract
-    litter: Mapping[str, bytes] = field(metadata=IDLE)
-    encoders: Mapping[str, Path] = field(metadata=IDLE)
+    encoder_config: EncoderConfig
+    litter: Mapping[str, bytes] = field(metadata=NOT_IN_KEY)
+    encoders: Mapping[str, Path] = field(metadata=NOT_IN_KEY)
 
     title = property(lambda _: "crop on made, seed 3")
     cost = property(lambda _: Cost("train", 1, 1))
@@ -79,7 +82,7 @@ class Trained(Stage):
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         for name, source in self.encoders.items():
             shutil.copytree(source, space.out / name)
-            (space.out / name / CONTRACT).write_bytes(canonical(self.contract.dump()))
+            (space.out / name / ENCODER_CONFIG).write_bytes(canonical(self.encoder_config.dump()))
         for name, content in self.litter.items():
             (space.out / name).write_bytes(content)
         (space.out / "log.jsonl").write_text("{}\n")
@@ -88,10 +91,14 @@ class Trained(Stage):
 
 @pytest.fixture
 def keep(store: Store, first: Path) -> Keep:
-    """Put encoders into the store as stage `train` does; further folders and a changed contract by name."""
+    """Put encoders into the store as stage `train` does; further folders and a changed encoder config by name."""
 
-    def make(contract: Contract = CONTRACT_OF_ALL, litter: Mapping[str, bytes] = {}, **encoders: Path) -> Artefact:
-        return store.make(Trained(contract=contract, litter=litter, encoders={"encoder": first, **encoders}))[0]
+    def make(
+        encoder_config: EncoderConfig = ENCODER_CONFIG_OF_ALL, litter: Mapping[str, bytes] = {}, **encoders: Path
+    ) -> Artefact:
+        return store.make(
+            Trained(encoder_config=encoder_config, litter=litter, encoders={"encoder": first, **encoders})
+        )[0]
 
     return make
 
@@ -101,16 +108,16 @@ def result_content(key: str, **system: Any) -> dict[str, Any]:
         {"key": "method.window", "value": 5, "origin": "--set", "default": None, "source": "s"},
         {"key": "method.temperature", "value": 0.1, "origin": "default", "default": 0.1, "source": "s"},
     ]
-    run = {"setting": "unsupervised", "data": "mini", "profile": "mini", "seed": 3}
+    run = {"regime": "unsupervised", "data": "mini", "profile": "mini", "seed": 3}
     training: dict[str, Any] = {"backbone": "owner/name@main", "corpus": {"name": "made", "digest": {}}, "budget": 1000}
-    leg = {"measures": {"RR@100": 0.25, "R@100": 0.5}, "keys": {"train": key, "init": "0" * 32, "search": "1" * 32}}
+    subset = {"measures": {"RR@100": 0.25, "R@100": 0.5}, "keys": {"train": key, "init": "0" * 32, "search": "1" * 32}}
     return {
-        "schema": "retrieval-bench/result/1",
+        "schema": SCHEMA,
         "system": {"label": "crop@window=5", "method": "crop", "readout": {}, **training, "settings": rows, **system},
         "suite": {"name": "mrtydi", "version": "1", "title": "Mr. TyDi", "primary": "RR@100"},
         **run,
         "macro": [{"name": "Avg. (1)", "note": "", "members": [], "measures": {"RR@100": 0.25}}],
-        "tasks": {"mini/mrtydi/sw": {"": leg}},
+        "tasks": {"mini/mrtydi/sw": {"": subset}},
         "files": {},
     }
 

@@ -39,8 +39,8 @@ def test_export(
     key, out = keep().folder.name, str(tmp_path / "out")
     status, text, _ = typed(capsys, "export", "--key", key[:8], "--store", str(store.root), "--out", out, "--json")
     report = json.loads(text)
-    assert (status, report["key"], report["contracts"]["encoder"]["query_prompt"]) == (0, key, "ask: ")
-    assert set(report["files"]) >= {"README.md", "modules.json", "contract.json"}
+    assert (status, report["key"], report["encoder_configs"]["encoder"]["query_prompt"]) == (0, key, "ask: ")
+    assert set(report["files"]) >= {"README.md", "modules.json", "encoder_config.json"}
     assert "Shunyu Zhang" in (tmp_path / "out" / "README.md").read_text()  # the citation of the installed method
     status, _, error = typed(capsys, "export", "--out", out)
     assert (status, "found no SYSTEM, expected one" in error) == (2, True)
@@ -51,8 +51,8 @@ def test_results_for_the_hub(
 ) -> None:
     """In percent and mteb's task ids, read by the Hub's own library; what it has no data set for is named."""
     content = result_content(keep().folder.name)
-    leg = content["tasks"].popitem()[1][""] | {"measures": {"R@100": 0.9, "nDCG@10": 0.678}}
-    content |= {"data": "official", "tasks": {f"beir/{name}": {"": leg} for name in ("scifact", "mine")}}
+    subset = content["tasks"].popitem()[1][""] | {"measures": {"R@100": 0.9, "nDCG@10": 0.678}}
+    content |= {"data": "official", "tasks": {f"beir/{name}": {"": subset} for name in ("scifact", "mine")}}
     write_sealed(tmp_path / "result.json", content)
     path, out = str(tmp_path / "result.json"), tmp_path / "out"
     status, _, error = typed(capsys, "export", path, "--store", str(store.root), "--out", str(out))
@@ -69,27 +69,27 @@ def test_results_for_the_hub(
 def test_runs_say_what_made_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A header that YAML reads once `#` is gone, and below it the bundle's rows; each of several seeds has a folder."""
     root, out = tmp_path / "results", tmp_path / "out"
-    system = {"hash": "0a1b2c3d" * 8, "corpus": {"name": "wiki"}}
-    facts, runs = {"facts": {"train": {"hardware": "2 x A"}}}, {"q00000": ("a", "b")}
+    system = {"corpus": {"name": "wiki"}}
+    metadata, runs = {"metadata": {"train": {"hardware": "2 x A"}}}, {"q00000": ("a", "b")}
     for seed in (0, 1):
         result = SyntheticResult(
-            "crop", {"made/sw": {"": [0.5], "leg": [1.0]}}, seed=seed, system=system, leg=facts, runs=runs
+            "crop", {"made/sw": {"": [0.5], "subset": [1.0]}}, seed=seed, system=system, subset=metadata, runs=runs
         )
         path = result.publish(tmp_path / "scratch", root)
     status, text, _ = typed(capsys, "export", str(path), "--runs", "--out", str(out), "--json")
-    assert (status, json.loads(text)["files"]) == (0, ["made/sw.trec", "made/sw/leg.trec"])
-    lines = (out / "made/sw/leg.trec").read_text().splitlines()
+    assert (status, json.loads(text)["files"]) == (0, ["made/sw.trec", "made/sw/subset.trec"])
+    lines = (out / "made/sw/subset.trec").read_text().splitlines()
     end = lines.index("# ir_metadata.end")
     metadata = yaml.safe_load("\n".join(line.strip("#") for line in lines[1:end]))
     components = ["platform", "research goal", "implementation", "method", "actor", "data"]
     assert (lines[0], [*metadata][3:]) == ("# ir_metadata.start", components)
-    assert (metadata["tag"], metadata["data"]["training data"]) == ("crop-0a1b2c3d", [{"name": "wiki"}])
+    assert (metadata["tag"], metadata["data"]["training data"]) == (path.parent.parent.name, [{"name": "wiki"}])
     assert metadata["platform"]["hardware"] == {"training": ["2 x A"]}
     assert metadata["implementation"]["executable"]["cmd"].startswith("bench run --method crop --suite made --task sw")
     bundled = path.parent / "runs/made/sw.trec.gz"
     assert read_run(out / "made/sw.trec", "trec") == read_run(bundled, "trec") != {}
     assert typed(capsys, "export", "crop", "--runs", "--results", str(root), "--out", str(tmp_path / "both"))[0] == 0
-    assert len([*(tmp_path / "both/official/made/unsupervised").glob("crop-0a1b2c3d/seed-[01]/made/sw.trec")]) == 2
+    assert len([*(tmp_path / "both/official/made/unsupervised").glob("crop-*/seed-[01]/made/sw.trec")]) == 2
     bundled.write_bytes(b"")
     status, _, error = typed(capsys, "export", str(path), "--runs", "--out", str(tmp_path / "none"))
     assert (status, (tmp_path / "none").exists(), "sha256" in error) == (1, False, True)
@@ -182,7 +182,7 @@ def test_a_pair_reads_each_role_with_its_own(first: Path, second: Path, tmp_path
     np.testing.assert_array_equal(model.encode(batch, prompt_type="document"), load(second).encode(item, "passage"))
 
 
-def test_similarity_is_the_contracts(first: Path, tmp_path: Path) -> None:
+def test_similarity_is_the_encoder_configs(first: Path, tmp_path: Path) -> None:
     """Cosine: 3-4-5 triangles by hand; a single vector is a row. Images, other prompt types and folders are refused."""
     model = MtebEncoder(first)
     queries, passages = np.array([[3.0, 4.0], [0.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 5.0]])
@@ -193,7 +193,7 @@ def test_similarity_is_the_contracts(first: Path, tmp_path: Path) -> None:
         model.encode([{"image": []}])
     with pytest.raises(UsageError, match="found the prompt type 'poem'"):
         model.encode([], prompt_type="poem")
-    with pytest.raises(UsageError, match=r"found no contract\.json"):
+    with pytest.raises(UsageError, match=r"found no encoder_config\.json"):
         MtebEncoder(tmp_path)
 
 

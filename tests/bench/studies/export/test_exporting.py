@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from bench.cli import bench
-from bench.core.contract import Contract, Role
+from bench.core.encoder_config import EncoderConfig, Role
 from bench.core.errors import BenchError, StoreError, UsageError
 from bench.core.files import write_sealed
 from bench.retrieval.encoder import load
@@ -27,7 +27,7 @@ from bench.types import Item
 
 TEXTS = ["red fox", "a", "", "the hen sleeps at noon and the blue sea rings in the old green town far", "日本 🙂 ٣"]
 DOT: dict[str, Any] = {"pooling": "cls", "normalise": False, "similarity": "dot"}
-CONTRACTS: list[dict[str, Any]] = [{}, DOT, {"pooling": "pooler"}]
+ENCODER_CONFIGS: list[dict[str, Any]] = [{}, DOT, {"pooling": "pooler"}]
 Keep = Callable[..., Artefact]
 Write = Callable[..., Path]
 ITEMS = [Item(str(at), text) for at, text in enumerate(TEXTS)]
@@ -43,7 +43,7 @@ def by_the_card(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]
     return variables
 
 
-@pytest.mark.parametrize("changed", CONTRACTS)
+@pytest.mark.parametrize("changed", ENCODER_CONFIGS)
 def test_transformers_reads_the_same_vectors(
     keep: Keep,
     store: Store,
@@ -54,9 +54,9 @@ def test_transformers_reads_the_same_vectors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By the card's snippet, both roles to 1e-5: prompts, lengths that cut, an empty text; files are those named."""
-    contract = replace(Contract.load(first), **changed)
-    source = pooled if contract.pooling == "pooler" else first
-    artefact = keep(contract, litter={"queue.safetensors": b"x"}, encoder=source)
+    encoder_config = replace(EncoderConfig.load(first), **changed)
+    source = pooled if encoder_config.pooling == "pooler" else first
+    artefact = keep(encoder_config, litter={"queue.safetensors": b"x"}, encoder=source)
     exported = export(from_key(artefact.folder.name, store), tmp_path / "out")
     mine = load(artefact.folder / "encoder")
     read = by_the_card(exported.folder, monkeypatch)
@@ -65,29 +65,29 @@ def test_transformers_reads_the_same_vectors(
         expected = mine.encode(ITEMS, role)
         np.testing.assert_allclose(read[name].numpy(), expected, atol=1e-5)
         np.testing.assert_array_equal(load(exported.folder).encode(ITEMS, role), expected)
-    last = {"mean": {"2_Normalize"}, "cls": set(), "pooler": {"2_Dense", "3_Normalize"}}[contract.pooling]
+    last = {"mean": {"2_Normalize"}, "cls": set(), "pooler": {"2_Dense", "3_Normalize"}}[encoder_config.pooling]
     assert {name for name in exported.files if "/" not in name} == {
-        *("README.md", "config.json", "config_sentence_transformers.json", "contract.json", "model.safetensors"),
+        *("README.md", "config.json", "config_sentence_transformers.json", "encoder_config.json", "model.safetensors"),
         *("modules.json", "sentence_bert_config.json", "tokenizer.json", "tokenizer_config.json"),
     }
     assert {path.name for path in exported.folder.iterdir() if path.is_dir()} == {"1_Pooling", *last}
     assert [path.name for path in exported.folder.parent.iterdir() if path.name.endswith(".part")] == []
 
 
-@pytest.mark.parametrize("changed", CONTRACTS)
+@pytest.mark.parametrize("changed", ENCODER_CONFIGS)
 def test_sentence_transformers_reads_the_same_vectors(
     keep: Keep, store: Store, tmp_path: Path, first: Path, pooled: Path, changed: dict[str, Any]
 ) -> None:
-    """Queries and passages to 1e-5, each with its own prompt and length; the similarity is the contract's."""
+    """Queries and passages to 1e-5, each with its own prompt and length; the similarity is the encoder config's."""
     library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
-    contract = replace(Contract.load(first), **changed)
-    artefact = keep(contract, encoder=pooled if contract.pooling == "pooler" else first)
+    encoder_config = replace(EncoderConfig.load(first), **changed)
+    artefact = keep(encoder_config, encoder=pooled if encoder_config.pooling == "pooler" else first)
     exported = export(from_key(artefact.folder.name, store), tmp_path / "out")
     model = library.SentenceTransformer(str(exported.folder), device="cpu")
     mine = load(artefact.folder / "encoder")
     np.testing.assert_allclose(model.encode_query(TEXTS), mine.encode(ITEMS, "query"), atol=1e-5)
     np.testing.assert_allclose(model.encode_document(TEXTS), mine.encode(ITEMS, "passage"), atol=1e-5)
-    assert model.similarity_fn_name == ("cosine" if contract.similarity == "cos" else "dot")
+    assert model.similarity_fn_name == ("cosine" if encoder_config.similarity == "cos" else "dot")
 
 
 def test_a_pair_is_two_folders(keep: Keep, store: Store, tmp_path: Path, second: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_pair_is_two_folders(keep: Keep, store: Store, tmp_path: Path, second:
     assert [path.name for path in sorted(exported.folder.iterdir())] == ["README.md", "passage", "query"]
     files = [exported.folder / role / "sentence_bert_config.json" for role in ("query", "passage")]
     assert [json.loads(file.read_text())["max_seq_length"] for file in files] == [8, 24]
-    assert exported.contracts.keys() == {"query", "passage"}
+    assert exported.encoder_configs.keys() == {"query", "passage"}
 
 
 def test_an_encoder_stays_while_it_is_exported(
@@ -133,15 +133,19 @@ def test_an_encoder_stays_while_it_is_exported(
 def test_a_result_brings_its_readout_and_its_scores(
     keep: Keep, store: Store, tmp_path: Path, write_result: Write
 ) -> None:
-    """What was said over the contract holds for the export; the card has head, scores, command and citation."""
+    """What was said over the encoder config holds for the export; the card has head, scores, command and citation."""
     artefact = keep()
     path = write_result(artefact.folder.name, readout={"query_prompt": "q: ", "query_length": 6})
     assert (
         from_name("crop@window=5", tmp_path, store) == from_result(path, store) == from_name(str(path), tmp_path, store)
     )
     exported = export(from_result(path, store), tmp_path / "out", "A. Author. 2023.")
-    contract = Contract.load(exported.folder)
-    assert (contract.query_prompt, contract.query_length, contract.passage_prompt) == ("q: ", 6, "read: ")
+    encoder_config = EncoderConfig.load(exported.folder)
+    assert (encoder_config.query_prompt, encoder_config.query_length, encoder_config.passage_prompt) == (
+        "q: ",
+        6,
+        "read: ",
+    )
     text = (exported.folder / "README.md").read_text()
     head = text.split("---\n")[1]
     assert "base_model: owner/name\n" in head
@@ -160,20 +164,20 @@ def test_a_result_brings_its_readout_and_its_scores(
 
 def test_a_row_read_by_a_protocol_is_exported_so(keep: Keep, store: Store, tmp_path: Path, write_result: Write) -> None:
     """How its tasks were read holds, also over what a tuning left; what other software cannot read is said."""
-    artefact = keep(Contract(question_mark=False))
-    read = Contract(pooling="cls", query_length=5, title="{sep}", lowercase=True, query_prompt="Q: ")
+    artefact = keep(EncoderConfig(question_mark=False))
+    read = EncoderConfig(pooling="cls", query_length=5, title="{sep}", lowercase=True, query_prompt="Q: ")
     path = write_result(artefact.folder.name, read_by="protocol")
     content = json.loads(path.read_text())
-    for legs in content["tasks"].values():
-        legs[""]["resolved"] = read.dump()
+    for subsets in content["tasks"].values():
+        subsets[""]["resolved"] = read.dump()
     write_sealed(path, {key: value for key, value in content.items() if key != "seal"})
     exported = export(from_result(path, store), tmp_path / "out")
-    assert Contract.load(exported.folder) == read
+    assert EncoderConfig.load(exported.folder) == read
     assert json.loads((exported.folder / "sentence_bert_config.json").read_text())["do_lower_case"] is True
     pair, cased = (notice.split(",")[0] for notice in exported.notices)
     assert pair == "title and text of a passage are read as a pair"
     assert cased == "texts are lower-cased but prompts are not"
-    content["tasks"]["mini/mrtydi/en"] = {"": {**legs[""], "resolved": {**read.dump(), "query_length": 6}}}
+    content["tasks"]["mini/mrtydi/en"] = {"": {**subsets[""], "resolved": {**read.dump(), "query_length": 6}}}
     write_sealed(path, {key: value for key, value in content.items() if key != "seal"})
     with pytest.raises(UsageError, check=fields(found="read in 2 ways", hint="export the row without +protocol")):
         from_result(path, store)
@@ -181,10 +185,10 @@ def test_a_row_read_by_a_protocol_is_exported_so(keep: Keep, store: Store, tmp_p
 
 def test_what_others_cannot_read_is_said(keep: Keep, store: Store, tmp_path: Path) -> None:
     """A question mark that goes; a layer below the last, for which no files are written, unlike for the last."""
-    exported = export(from_key(keep(Contract(question_mark=False)).folder.name, store), tmp_path / "out")
+    exported = export(from_key(keep(EncoderConfig(question_mark=False)).folder.name, store), tmp_path / "out")
     assert exported.notices == ("a question mark at a query's end is left out, which you do yourself elsewhere",)
-    low = export(from_key(keep(Contract(layer=1)).folder.name, store), tmp_path / "low")
-    last = export(from_key(keep(Contract(layer=2)).folder.name, store), tmp_path / "last")
+    low = export(from_key(keep(EncoderConfig(layer=1)).folder.name, store), tmp_path / "low")
+    last = export(from_key(keep(EncoderConfig(layer=2)).folder.name, store), tmp_path / "last")
     assert "modules.json" not in low.files
     assert "reads layer 1 of 2" in low.notices[0]
     assert "SentenceTransformer" not in (low.folder / "README.md").read_text()
@@ -228,11 +232,11 @@ def test_what_is_not_there_is_refused(
     path = write_result(artefact.folder.name)
     content = json.loads(path.read_text())
     del content["seal"]
-    leg = content["tasks"]["mini/mrtydi/sw"][""]
-    content["tasks"]["mini/mrtydi/te"] = {"": {**leg, "keys": {"train": pair.folder.name}}}
+    subset = content["tasks"]["mini/mrtydi/sw"][""]
+    content["tasks"]["mini/mrtydi/te"] = {"": {**subset, "keys": {"train": pair.folder.name}}}
     with pytest.raises(UsageError, check=fields(found="2 encoders")):
         from_result(write_result("", content), store)
-    content["tasks"] = {"mini/mrtydi/sw": {"": {**leg, "keys": {"index": "1" * 32}}}}
+    content["tasks"] = {"mini/mrtydi/sw": {"": {**subset, "keys": {"index": "1" * 32}}}}
     with pytest.raises(UsageError, check=fields(found="has no encoder")):
         from_result(write_result("", content), store)
     with pytest.raises(UsageError, check=fields(where="nothing.json")):

@@ -55,8 +55,8 @@ def test_the_same_row_again(row: Path, tmp_path: Path) -> None:
     assert changed == {"RR@100": (0, 60), "R@100": (0, 60)}
     replayed = read_sealed(Path(report["result_file"]))
     assert replayed == read_sealed(row / "result.json") | {"tasks": replayed["tasks"]}
-    legs = [content["tasks"][TASK][""] for content in (replayed, read_sealed(row / "result.json"))]
-    assert legs[0]["keys"] == legs[1]["keys"]
+    subsets = [content["tasks"][TASK][""] for content in (replayed, read_sealed(row / "result.json"))]
+    assert subsets[0]["keys"] == subsets[1]["keys"]
 
 
 def test_a_doctored_mean_differs(copied: Path) -> None:
@@ -65,20 +65,20 @@ def test_a_doctored_mean_differs(copied: Path) -> None:
     shutil.rmtree(copied.parent / "per-query")
     files = {name: sha for name, sha in content["files"].items() if not name.startswith("per-query")}
     content["files"] = {**files, "per-query/gone.json.gz": "0" * 64}
-    leg = content["tasks"][TASK][""]
-    leg["measures"]["RR@100"] -= 0.0005
+    subset = content["tasks"][TASK][""]
+    subset["measures"]["RR@100"] -= 0.0005
     write_sealed(copied, content)
     shown = reproduce(copied)
     assert shown.exit_code == 1
     differs = "differs: 1 number of 2 differ; RR@100 of mini/mrtydi/en by 0.0005: though nothing else is different"
     assert differs in shown.stdout
-    leg["libraries"]["numpy"] = "1.0.0"
+    subset["libraries"]["numpy"] = "1.0.0"
     write_sealed(copied, content)
     shown = reproduce(copied)
     assert shown.exit_code == 0, shown.stdout
     assert "close: " in shown.stdout
     assert "libraries: numpy: the file has 1.0.0, here it is " in shown.stdout
-    leg["measures"]["RR@100"] -= 0.005
+    subset["measures"]["RR@100"] -= 0.005
     write_sealed(copied, content)
     assert reproduce(copied).exit_code == 1
 
@@ -105,7 +105,7 @@ def test_a_dry_run_prints_and_does_nothing(copied: Path) -> None:
 @pytest.mark.parametrize(("system", "tasks", "message"), cases("what-a-file-cannot-say-must-be-given"))
 def test_what_a_file_cannot_say_must_be_given(system: dict[str, Any], tasks: Any, message: str) -> None:
     """A folder of the maker's is asked for, before anything is planned."""
-    about_run = {"setting": "unsupervised", "profile": "mini", "seed": 0}
+    about_run = {"regime": "unsupervised", "profile": "mini", "seed": 0}
     content = {
         "system": {"label": "crop", "method": "crop", "hash": "0" * 64, **system},
         "suite": {"name": "s"},
@@ -134,7 +134,7 @@ def changed(*path: str, value: Any) -> dict[str, Any]:
     return content
 
 
-LEG = ("tasks", "s/a", "")
+SUBSET = ("tasks", "s/a", "")
 
 
 @pytest.mark.parametrize(
@@ -143,14 +143,14 @@ LEG = ("tasks", "s/a", "")
         (changed("system", "version", value="2"), "version", "version of the system: the file has 1, here it is 2"),
         (changed("suite", "version", value="2"), "version", "version of suite s"),
         (changed("seed", value=3), "seed", "seed: the file has 0, here it is 3"),
-        (changed(*LEG, "release", value="v2"), "data", "release of s/a: the file has v1, here it is v2"),
-        (changed(*LEG, "keys", "validate", value="z"), "data", "the corpus of s/a: other files"),
+        (changed(*SUBSET, "release", value="v2"), "data", "release of s/a: the file has v1, here it is v2"),
+        (changed(*SUBSET, "keys", "validate", value="z"), "data", "the corpus of s/a: other files"),
         (changed("system", "corpus", "digest", value={}), "data", "pretraining corpus: wiki has other documents"),
-        (changed(*LEG, "protocol", value={"k": 9}), "settings", "protocol of s/a"),
+        (changed(*SUBSET, "protocol", value={"k": 9}), "settings", "protocol of s/a"),
         (changed("system", "settings", value=[]), "settings", "method.rate: the file has 0.1, here it is nothing"),
         (changed("system", "hash", value="b" * 64), "settings", "hash of the system"),
-        (changed(*LEG, "libraries", "torch", value="3"), "libraries", "torch: the file has 2.0, here it is 3"),
-        (changed(*LEG, "compute", "threads", value=8), "machine", "threads: the file has 2, here it is 8"),
+        (changed(*SUBSET, "libraries", "torch", value="3"), "libraries", "torch: the file has 2.0, here it is 3"),
+        (changed(*SUBSET, "compute", "threads", value=8), "machine", "threads: the file has 2, here it is 8"),
     ],
 )
 def test_each_cause_is_named_once(content: dict[str, Any], kind: str, sentence: str) -> None:
@@ -163,7 +163,7 @@ def test_each_cause_is_named_once(content: dict[str, Any], kind: str, sentence: 
 
 def test_hardware_that_both_files_name_is_a_slight_cause() -> None:
     """A file of an earlier version names none, and is no other machine."""
-    epyc, h100 = (changed(*LEG, "facts", value={"train": {"hardware": name}}) for name in ("EPYC, AVX2", "H100"))
+    epyc, h100 = (changed(*SUBSET, "metadata", value={"train": {"hardware": name}}) for name in ("EPYC, AVX2", "H100"))
     (cause,) = causes(epyc, h100)
     assert (cause.kind, cause.slight) == ("machine", True)
     assert cause.sentence == "hardware of train: the file has EPYC, AVX2, here it is H100"
@@ -172,20 +172,20 @@ def test_hardware_that_both_files_name_is_a_slight_cause() -> None:
 
 def test_what_excuses_and_what_does_not() -> None:
     """The same number is OK whatever else; a small step needs a slight cause and no grave one; a large one nothing."""
-    near, far = (changed(*LEG, "measures", value={"R@1": 0.5 + step}) for step in (CLOSE * 0.9, CLOSE * 1.1))
+    near, far = (changed(*SUBSET, "measures", value={"R@1": 0.5 + step}) for step in (CLOSE * 0.9, CLOSE * 1.1))
     assert compare(BASE, BASE, VALUES, VALUES).verdict == "OK"
     assert compare(BASE, changed("seed", value=1), VALUES, VALUES).verdict == "OK"
     report = compare(BASE, near, {}, {})
     assert (report.verdict, report.causes[0].kind) == ("close", "machine"), "an encoder's processor is not known"
     assert compare(BASE, far, {}, {}).verdict == "differs"
-    trained = changed(*LEG, "keys", value={"train": "k"})
+    trained = changed(*SUBSET, "keys", value={"train": "k"})
     assert "a training on another is one with another seed" in compare(trained, far, {}, {}).causes[0].sentence
     assert "training" not in report.causes[0].sentence
     grave = deepcopy(near) | {"seed": 1}
     assert "do not have the same seed" in compare(BASE, grave, {}, {}).sentence
     words = deepcopy(BASE), deepcopy(near)
     for content in words:
-        del content["system"]["contract"]
+        del content["system"]["encoder_config"]
     assert "nothing else is different" in compare(*words, {}, {}).sentence
 
 
@@ -195,6 +195,6 @@ def test_queries_that_swap_are_seen() -> None:
     report = compare(BASE, BASE, VALUES, swapped)
     assert (report.verdict, report.values[0].changed) == ("close", 2)
     assert "(2 of 4 queries) by 0" in report.sentence
-    more = changed(*LEG, "measures", value={"R@1": 0.5, "R@5": 0.6})
+    more = changed(*SUBSET, "measures", value={"R@1": 0.5, "R@5": 0.6})
     assert "in one of the two results only" in compare(more, BASE, {}, {}).sentence
     assert compare(BASE, changed("tasks", value={}), {}, {}).verdict == "differs"

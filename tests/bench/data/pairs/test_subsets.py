@@ -1,4 +1,4 @@
-"""Pairs from judgements: of a leg, of a split of a BEIR folder, of ir_datasets."""
+"""Pairs from judgements: of a subset, of a split of a BEIR folder, of ir_datasets."""
 
 import json
 import os
@@ -16,10 +16,10 @@ import pytest
 from bench.core.errors import DataError, UsageError
 from bench.data import mini
 from bench.data.formats import beir
-from bench.data.pairs import from_leg, irds_pairs, outcomes, pairs_of_split
+from bench.data.pairs import from_subset, irds_pairs, outcomes, pairs_of_split
 from bench.data.pairs.sources import NO_PASSAGE, NO_POSITIVE, NO_TEXT, TWICE
 from bench.testing import fields
-from bench.types import Answers, Corpus, Item, Judgement, Leg, Source, TrainingPair
+from bench.types import Answers, Corpus, Item, Judgement, Source, Subset, TrainingPair
 from tests.conftest import ReadErrors, WriteFile, present, traced
 
 PASSAGES = [Item(f"d{number}", f"text {number}", "T", "de" if number == 3 else "") for number in range(6)]
@@ -47,14 +47,14 @@ def _source(items: Iterable[Any], name: str = "some") -> Source[Any]:
     return Source(name, f"{name}/1", (), partial(iter, list(items)))
 
 
-def _leg(**changes: Any) -> Leg:
-    leg = Leg("", _source(QUERIES), _source(QRELS), Corpus("c", _source(PASSAGES), "en"), "sw")
-    return replace(leg, **changes)
+def _subset(**changes: Any) -> Subset:
+    subset = Subset("", _source(QUERIES), _source(QRELS), Corpus("c", _source(PASSAGES), "en"), "sw")
+    return replace(subset, **changes)
 
 
 def test_judgements_become_pairs() -> None:
     """Best grades first, wrong ones as negatives, in the judgements' order; the corpus is read once, to its end."""
-    source = from_leg(_leg(counts={"queries": 3, "qrels": 6}), "made up")
+    source = from_subset(_subset(counts={"queries": 3, "qrels": 6}), "made up")
     assert list(source.read()) == PAIRS
     assert [(at, outcome.query, outcome.left_out) for at, outcome in source.open_outcomes()] == [
         (1, "q2", ()),
@@ -69,16 +69,16 @@ def test_judgements_become_pairs() -> None:
             read.append(item.id)
             yield item
 
-    leg = _leg(corpus=Corpus("c", Source("c", "c/1", (), passages)))
-    assert len(list(from_leg(leg, "x").read())) == 2
+    subset = _subset(corpus=Corpus("c", Source("c", "c/1", (), passages)))
+    assert len(list(from_subset(subset, "x").read())) == 2
     assert read == [item.id for item in PASSAGES]
 
 
 def test_what_has_no_text() -> None:
     """An empty passage or query is left out and counted; two ids of one text are one passage."""
     empty = [Item("d1", " "), Item("d2", ""), *(item for item in PASSAGES if item.id not in ("d1", "d2"))]
-    leg = _leg(corpus=Corpus("c", _source(empty)), queries=_source([*QUERIES[:2], Item("q3", "")]))
-    by_query = {outcome.query: outcome for _, outcome in outcomes(from_leg(leg, "x"))}
+    subset = _subset(corpus=Corpus("c", _source(empty)), queries=_source([*QUERIES[:2], Item("q3", "")]))
+    by_query = {outcome.query: outcome for _, outcome in outcomes(from_subset(subset, "x"))}
     assert (by_query["q2"].pair, by_query["q2"].left_out) == (None, (NO_TEXT, NO_POSITIVE))
     assert by_query["q1"].left_out == (NO_TEXT,)
     assert by_query["q1"].pair is not None
@@ -86,7 +86,7 @@ def test_what_has_no_text() -> None:
     assert (by_query["q3"].pair, by_query["q3"].left_out) == (None, (NO_TEXT,))
     twins = [*PASSAGES[:3], Item("d3", "text 1", "T"), *PASSAGES[4:]]
     by_query = {
-        outcome.query: outcome for _, outcome in outcomes(from_leg(_leg(corpus=Corpus("c", _source(twins))), "x"))
+        outcome.query: outcome for _, outcome in outcomes(from_subset(_subset(corpus=Corpus("c", _source(twins))), "x"))
     }
     assert [item.id for item in present(by_query["q1"].pair).positives] == ["d3"]
     assert by_query["q1"].left_out == (TWICE,)
@@ -103,8 +103,8 @@ def test_unknown_ids_are_told_with_their_lines(write: WriteFile, errors: ReadErr
         f"{folder}/qrels/train.tsv:4: found query id 'q9', expected the id of a query in {folder}/queries.jsonl",
     ]
     write("set/qrels/train.tsv", rows.replace("q9\td1\t1\n", ""))
-    leg = Leg("", beir.queries(folder), beir.qrels(folder, "train"), Corpus("c", beir.corpus(folder)))
-    ((_, outcome),) = outcomes(from_leg(leg, "x", "keep"))
+    subset = Subset("", beir.queries(folder), beir.qrels(folder, "train"), Corpus("c", beir.corpus(folder)))
+    ((_, outcome),) = outcomes(from_subset(subset, "x", "keep"))
     assert [item.id for item in present(outcome.pair).positives] == ["d1"]
     assert outcome.left_out == (NO_PASSAGE,)
 
@@ -113,37 +113,37 @@ def test_unknown_ids_are_told_with_their_lines(write: WriteFile, errors: ReadErr
 def test_counts_are_held(key: str, count: int) -> None:
     """Another release is refused."""
     with pytest.raises(DataError, check=fields(expected=f"{count}", hint="this is not the published release")):
-        list(from_leg(_leg(counts={key: count}), "x").read())
+        list(from_subset(_subset(counts={key: count}), "x").read())
 
 
 def test_answers_alone_name_no_passage() -> None:
     """Strings are no passages to train on."""
-    leg = _leg(qrels=None, answers=_source([Answers("q1", ("x",))]))
+    subset = _subset(qrels=None, answers=_source([Answers("q1", ("x",))]))
     check = fields(where="x", found="answers and no judgements of passages", expected="judgements")
     with pytest.raises(UsageError, check=check):
-        from_leg(leg, "x")
+        from_subset(subset, "x")
 
 
 def test_key_knows_what_decides_the_records() -> None:
     """Every part's reader, the languages, the name and the rule for unknown ids."""
-    legs = [
-        _leg(),
-        _leg(language=""),
-        _leg(queries=_source(QUERIES, "other")),
-        _leg(qrels=_source(QRELS, "other")),
-        _leg(corpus=Corpus("c", _source(PASSAGES, "other"), "en")),
-        _leg(corpus=Corpus("c", _source(PASSAGES))),
+    subsets = [
+        _subset(),
+        _subset(language=""),
+        _subset(queries=_source(QUERIES, "other")),
+        _subset(qrels=_source(QRELS, "other")),
+        _subset(corpus=Corpus("c", _source(PASSAGES, "other"), "en")),
+        _subset(corpus=Corpus("c", _source(PASSAGES))),
     ]
-    readers = {from_leg(leg, "x").reader for leg in legs} | {from_leg(_leg(), "y").reader}
-    assert len(readers | {from_leg(_leg(), "x", "keep").reader}) == 8
+    readers = {from_subset(subset, "x").reader for subset in subsets} | {from_subset(_subset(), "y").reader}
+    assert len(readers | {from_subset(_subset(), "x", "keep").reader}) == 8
 
 
 def test_training_pairs_of_the_mini_world_agree_with_its_judgements() -> None:
     """`language_pairs` says what the judgements of `train` say."""
-    leg = Leg(
+    subset = Subset(
         "", mini.questions("sw", "train"), mini.judgements("sw", "train"), Corpus("c", mini.passages("sw"), "sw"), "sw"
     )
-    positives = {pair.query: set(pair.positives) for pair in from_leg(leg, "mini/mrtydi/sw train").read()}
+    positives = {pair.query: set(pair.positives) for pair in from_subset(subset, "mini/mrtydi/sw train").read()}
     assert positives == {pair.query: set(pair.positives) for pair in mini.language_pairs("sw").read()}
 
 

@@ -1,4 +1,4 @@
-"""What dense methods agree on, without torch: documents, shards on disk, the contract of an encoder, a training job."""
+"""What dense methods agree on, without torch: documents, shards on disk, the config of an encoder, a training job."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from bench.core.workspace import Workspace
 
 Role = Literal["query", "passage"]
-CONTRACT = "contract.json"
-"""Name of the contract's file in an encoder's folder, next to the Hugging Face files."""
+ENCODER_CONFIG = "encoder_config.json"
+"""Name of the encoder config's file in an encoder's folder, next to the Hugging Face files."""
 SEPARATOR = "{sep}"
 """In what joins title and text: the tokens that the encoder's own tokenizer puts between the two texts of a pair."""
 NO_TITLES = "none"
 """How settings and commands spell a title of None, which leaves titles out."""
-_LATER: Mapping[str, Any] = {"question_mark": True, "lowercase": False}
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Contract:
+class EncoderConfig:
     """How texts become vectors; saved with the encoder, hashed wherever vectors are made."""
 
     # `cls` (first token), `mean` (over all tokens, special ones included), `mean-but-first` (over all others: decoders
@@ -62,25 +61,25 @@ class Contract:
     lowercase: bool = False  # texts and titles are lower-cased first, prompts are not
 
     def dump(self) -> dict[str, Any]:
-        """Return the contract as JSON; later fields are left out at their defaults, so existing keys stay valid."""
-        return {key: value for key, value in vars(self).items() if key not in _LATER or value != _LATER[key]}
+        """Return the encoder config as JSON."""
+        return dict(vars(self))
 
     @staticmethod
-    def load(folder: Path) -> Contract:
-        """Read the contract of an encoder's folder. Raises `UsageError` if it is missing or is no contract."""
-        from pydantic import TypeAdapter, ValidationError  # late: naming a contract needs none of it
+    def load(folder: Path) -> EncoderConfig:
+        """Read the config of an encoder's folder. Raises `UsageError` if it is missing or is no encoder config."""
+        from pydantic import TypeAdapter, ValidationError  # late: naming an encoder config needs none of it
 
-        path = folder / CONTRACT
+        path = folder / ENCODER_CONFIG
         try:
             fields = json.loads(path.read_text(encoding="utf-8"))
-            contract = Contract(**fields)
-            TypeAdapter(Contract).validate_json(json.dumps(fields), strict=True)
+            encoder_config = EncoderConfig(**fields)
+            TypeAdapter(EncoderConfig).validate_json(json.dumps(fields), strict=True)
         except (OSError, ValueError, TypeError, RecursionError) as error:
             found_fault = invalid(error) if isinstance(error, ValidationError) else first_line(error)
-            raise UsageError(where=path, found=found_fault, expected="the contract of an encoder") from error
-        if contract.query_length < 1 or contract.passage_length < 1 or contract.layer < -1:
-            raise UsageError(where=path, found="lengths below 1 or a layer below −1", expected="an encoder's contract")
-        return contract
+            raise UsageError(where=path, found=found_fault, expected="the config of an encoder") from error
+        if encoder_config.query_length < 1 or encoder_config.passage_length < 1 or encoder_config.layer < -1:
+            raise UsageError(where=path, found="lengths below 1 or a layer below −1", expected="an encoder's config")
+        return encoder_config
 
 
 class Encoder(Protocol):
@@ -115,9 +114,9 @@ class Trainer(Protocol):
     """The other door of a dense method: how it pretrains an encoder."""
 
     def train(self, start: Path, shards: Path, job: TrainingJob, work: Workspace) -> Mapping[str, Json]:
-        """Train from `start`, an encoder's folder; write `encoder/` (Hugging Face folder, contract) and `log.jsonl`.
+        """Train from `start`, an encoder's folder; write `encoder/` (Hugging Face files and config) and `log.jsonl`.
 
         Both go under `work.out`; checkpoints are `work.parts`, so that a training that was killed and begun again
         writes the same bytes (CPU, same threads); `work.advance` counts tokens. `shards` is the corpus
-        (`corpora.shards.Shards`). Returns facts worth showing: tokens, steps, pairs, seconds, last loss.
+        (`corpora.shards.Shards`). Returns metadata worth showing: tokens, steps, pairs, seconds, last loss.
         """

@@ -20,7 +20,7 @@ Medians = tuple[tuple[float, float], tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class Experience:
+class RuntimeStatistics:
     """Work of one kind that was done: the first of runs, which loaded what it needs, and other work."""
 
     first: Medians | None
@@ -41,7 +41,7 @@ class Experience:
         return start + per_unit * cost.work
 
 
-def experience(store: Store, work: Iterable[Stage]) -> Mapping[str, Experience]:
+def runtime_statistics(store: Store, work: Iterable[Stage]) -> Mapping[str, RuntimeStatistics]:
     """Return what the store knows, by the kind of work. Manifests are not proven: an estimate can do without."""
     kinds: dict[str, tuple[list[tuple[float, float]], list[tuple[float, float]]]] = {}
     for name in sorted({item.name for item in work}):
@@ -55,7 +55,7 @@ def experience(store: Store, work: Iterable[Stage]) -> Mapping[str, Experience]:
                     samples[not provenance.get("first")].append((cost["units"], seconds))
             except (OSError, ValueError, KeyError, TypeError):
                 continue  # `bench verify` names it
-    return {kind: Experience(*map(_experience, samples)) for kind, samples in kinds.items()}
+    return {kind: RuntimeStatistics(*map(_experience, samples)) for kind, samples in kinds.items()}
 
 
 def _experience(work: list[tuple[float, float]]) -> Medians | None:

@@ -56,7 +56,7 @@ def _bytes_a_line(path: Path, _: int) -> float:
     return (sample.rfind(b"\n") + 1) / max(1, sample.count(b"\n"))
 
 
-class Inputs:
+class InputHashes:
     """Takes checksums through a store, which remembers them between runs; each file once."""
 
     def __init__(self, store: Store) -> None:
@@ -79,7 +79,7 @@ class Inputs:
             self._hashes[path] = str(path) if is_unread() else self.store.hash_input(path)
         return self._hashes[path]
 
-    def facts(self, stage: Stage) -> Mapping[str, Any]:
+    def metadata(self, stage: Stage) -> Mapping[str, Any]:
         """Return what the store knows of a finished stage; nothing where it is not finished."""
         artefact = self.store.open(stage)
-        return artefact.facts if artefact else {}
+        return artefact.metadata if artefact else {}
