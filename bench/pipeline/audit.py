@@ -141,6 +141,7 @@ class _Together:
             training=self._training.digest,
             rules=self._rules,
             find=find,
+            texts=self._training.texts,
             training_name=self._training.name,
             size=None if self._waiting else self._training.size,
         )

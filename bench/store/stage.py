@@ -17,6 +17,7 @@ from bench.core.errors import PluginError
 from bench.core.files import digest
 from bench.core.installed import DENSE, version, version_of, without_dense
 from bench.core.workspace import Workspace
+from bench.store.fingerprinted import Fingerprinted
 from bench.types import Json
 
 KEY_FORMAT = 1
@@ -106,6 +107,12 @@ class Stage(ABC):
     def inputs(self) -> dict[str, Stage]:
         """The stages that it rests on, by field name."""
         return {item.name: value for item in fields(self) if isinstance(value := getattr(self, item.name), Stage)}
+
+    @property
+    def files(self) -> Mapping[Path, str]:
+        """Files of the user's that it reads, with the sha256 that its key has of each."""
+        sources = (value for item in fields(self) if isinstance(value := getattr(self, item.name), Fingerprinted))
+        return {path: checksum for source in sources for path, checksum in source.files.items()}
 
     @property
     def shares(self) -> tuple[Stage, ...]:

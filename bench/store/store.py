@@ -5,6 +5,7 @@ Layout under the root (format 2)::
     artefacts/STAGE/KEY/manifest.json   sealed: identity, provenance, metadata, sha256 of every file
     artefacts/STAGE/KEY/…               what the stage wrote
     work/STAGE-KEY/parts/…              finished pieces of a stage that is not finished; survive a kill
+    work/STAGE-KEY/stamps.json          size and times of the files of the user's that these were made from
     inputs/HASH.json                    sealed: sha256 of a file of the user's, by path, size and time
     locks/…                             one lock a key, so that two runs at once do the work once
     leases/…                            what runs at work rest on (`bench.store.leases`); `gc` spares it
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.core.errors import StoreError, UsageError
+from bench.core.errors import DataError, StoreError, UsageError
 from bench.core.files import (
     Fault,
     clear_abandoned,
@@ -43,6 +44,8 @@ FORMAT = 2
 MANIFEST = "manifest.json"
 MARK = "CORRUPT"
 """A file that `bench verify` leaves in an artefact with a fault, so that the next run makes it again."""
+_STAMPS = "stamps.json"
+"""Next to the parts of a stage that is not finished: size and times of the files that they were made from."""
 _REMEMBERED = ("files", "metadata", "seconds")
 """What a store remembers of a manifest that it has proven."""
 
@@ -60,6 +63,21 @@ def _stamp(path: Path) -> list[int]:
     """What changes when somebody writes to a file: size, modification time and change time (nanoseconds)."""
     status = path.stat()
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+
+
+def _stamps_of_parts(scratch: Path) -> dict[str, list[int]]:
+    """Return the stamps of the files that parts of an interrupted stage were made from; none where it read none."""
+    try:
+        stamps: dict[str, list[int]] = json.loads((scratch / _STAMPS).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return stamps
+
+
+def _changed(path: Path) -> DataError:
+    """Return the error for a file of the user's that was replaced or written to after its checksum was taken."""
+    hint = "nothing was stored of it; type the same command again when nobody writes to the file"
+    return DataError(path, None, "a file that changed while it was read", "the bytes that the run began with", hint)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -171,8 +189,11 @@ class Store:
     def make(self, stage: Stage, advance: Advance = noop, log: Log = noop) -> tuple[Artefact, str]:
         """Return the artefact and `cached` or `ran`; make it under a lock if it is missing or corrupt.
 
-        The artefacts of its inputs are there. Raises `StoreError` if the store cannot be written (full disk,
-        read-only); everything finished before is kept.
+        The artefacts of its inputs are there, and everything finished before is kept.
+
+        Raises:
+            StoreError: the store cannot be written (full disk, read-only).
+            DataError: a file that the stage reads is not the one whose checksum is in its key, or changed under it.
         """
         if ready := self.open(stage):
             return ready, "cached"
@@ -186,13 +207,22 @@ class Store:
     def _build(self, stage: Stage, advance: Advance, log: Log) -> Artefact:
         folders = {name: self.folder(dependency) for name, dependency in stage.inputs.items()}
         scratch = self.root / "work" / f"{stage.name}-{stage.key}"
+        stamps = self._stamps(stage)
+        if stamps != _stamps_of_parts(scratch):
+            shutil.rmtree(scratch, ignore_errors=True)
         out = scratch / "out"
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir(parents=True)
+        if stamps:
+            write_bytes(scratch / _STAMPS, json.dumps(stamps).encode())
         provenance, kind = stage.provenance, stage.cost.kind
         start = time.monotonic()
         metadata = stage.run(Workspace(out, Parts(scratch / "parts"), advance, log, self.notice), folders)
         seconds = time.monotonic() - start
+        for name, stamp in stamps.items():
+            if _stamp(Path(name)) != stamp:
+                shutil.rmtree(scratch)
+                raise _changed(Path(name))
         files = _files(out)
         for path in files:
             with path.open("rb") as stream:
@@ -222,6 +252,15 @@ class Store:
         shutil.rmtree(scratch)
         proven = read_sealed(folder / MANIFEST)
         return Artefact(folder, proven["metadata"], proven["seconds"])
+
+    def _stamps(self, stage: Stage) -> dict[str, list[int]]:
+        """Return the stamps of the files that a stage is about to read. Raises `DataError` for one with other bytes."""
+        stamps = {}
+        for path, checksum in stage.files.items():
+            stamps[str(path)] = _stamp(path)
+            if self.hash_input(path) != checksum:
+                raise _changed(path)
+        return stamps
 
     def lock_path(self, name: str) -> Path:
         """Return where the lock of a key lies."""

@@ -23,6 +23,7 @@ from bench.data.contamination.index import AuditConfig, normalize_text
 from bench.data.contamination.search import EXACT, NEAR, How, Match, TestText, Text, excerpt, scan
 from bench.pipeline.stages import read
 from bench.pipeline.stages.read import Read
+from bench.store.fingerprinted import files_of
 from bench.store.stage import NOT_IN_KEY, Cost, Stage
 from bench.types import Item, Json, Source
 
@@ -41,12 +42,14 @@ class Audit(Stage):
     training: Json  # decides the training texts
     rules: AuditConfig
     find: Callable[[Advance], Audited] = field(metadata=NOT_IN_KEY)
+    texts: Source[Text] | None = field(default=None, metadata=NOT_IN_KEY)  # the training texts that `find` reads
     training_name: str = field(default="", metadata=NOT_IN_KEY)  # name of the training texts
     size: float | None = field(
         default=None, metadata=NOT_IN_KEY
     )  # bytes; None where another subset's audit reads the texts
 
     title = property(lambda self: f"{self.training_name} {self.subset.title}")
+    files = property(lambda self: files_of(self.texts, self.training) if self.texts else {})
     cost = property(lambda self: Cost("audit beside", 1.0, 1e3) if self.size is None else Cost("audit", self.size, 1e7))
 
     def choices(self) -> dict[str, Json]:

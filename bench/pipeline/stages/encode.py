@@ -35,7 +35,7 @@ from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.validate import Validate
 from bench.retrieval.post_processing import without
 from bench.retrieval.vectors import write_ids, write_matrix
-from bench.store.input_hashes import Fingerprinted
+from bench.store.fingerprinted import Fingerprinted
 from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, Cost, Stage, named
 from bench.types import Item, Json, Source
 

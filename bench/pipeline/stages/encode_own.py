@@ -16,7 +16,7 @@ from bench.pipeline.stages import read
 from bench.pipeline.stages.encode import write_vectors
 from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.validate import Validate
-from bench.store.input_hashes import Fingerprinted
+from bench.store.fingerprinted import Fingerprinted
 from bench.store.stage import NOT_IN_KEY, Cost, Stage, named, versions
 from bench.types import Item, Json, Method, Source
 

@@ -15,7 +15,7 @@ from bench.pipeline.stages.encode import RoleEncoder
 from bench.pipeline.stages.init import EncoderStage
 from bench.pipeline.stages.pool import BuildPool
 from bench.pipeline.stages.validate import Validate
-from bench.store.input_hashes import Fingerprinted
+from bench.store.fingerprinted import Fingerprinted
 from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, Cost, Stage, named, versions
 from bench.types import Item, Json, Method, Retriever
 

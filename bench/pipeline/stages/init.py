@@ -55,6 +55,7 @@ class Init(EncoderStage):
     title = property(lambda self: Path(self.place).name if self.seed is None else f"{self.place}, seed {self.seed}")
     cost = Cost("init", 1.0, 0.2)
     origin = property(lambda self: Path(self.place).name)
+    files = property(lambda self: model_files(self.place, self.backbone))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         words = folders["shards"] / "tokenizer" if self.shards else None
@@ -76,6 +77,12 @@ def weights(name: str, inputs: InputHashes, folders: Callable[[Path], Sequence[P
         return name
     files = [path for model_folder in folders(place) for path in sorted(model_folder.iterdir()) if path.is_file()]
     return {path.relative_to(place).as_posix(): inputs.hash(path) for path in files} or name
+
+
+def model_files(place: str, weights: Json) -> dict[Path, str]:
+    """Return the files of a model's folder with the sha256 that `weights` took of each; none for a model by name."""
+    folder = Path(place).expanduser()
+    return {folder / name: str(checksum) for name, checksum in weights.items()} if isinstance(weights, dict) else {}
 
 
 def run(

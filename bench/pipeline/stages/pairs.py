@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.core.errors import UsageError
 from bench.core.workspace import Workspace
 from bench.data.pairs.stored_pairs import write_pairs
-from bench.store.input_hashes import Fingerprinted
+from bench.store.fingerprinted import Fingerprinted
 from bench.store.stage import Cost, Stage
 from bench.types import Json, TrainingPair
 

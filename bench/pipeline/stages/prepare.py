@@ -33,6 +33,7 @@ from bench.data.corpora.shards import Meta, Stretch
 from bench.data.formats.text import metered
 from bench.pipeline.settings import PrepareConfig
 from bench.retrieval.backbones import POSITIONS
+from bench.store.fingerprinted import files_of
 from bench.store.stage import NOT_IN_KEY, OPTIONAL, Cost, Stage
 from bench.types import Json, Source
 
@@ -58,6 +59,7 @@ class Prepare(Stage):
     named: NamedCorpus | None = field(default=None, metadata=NOT_IN_KEY)  # whose files may have to be fetched first
 
     title = property(lambda self: self.corpus_name)
+    files = property(lambda self: files_of(self.documents, self.corpus))
 
     @property
     def cost(self) -> Cost:

@@ -15,7 +15,8 @@ from bench.core.workspace import Workspace
 from bench.data.formats.ids import Ids, unknown_ids
 from bench.data.formats.source import place
 from bench.pipeline.stages.validate import IDS, Validate
-from bench.store.input_hashes import Fingerprinted, InputHashes
+from bench.store.fingerprinted import Fingerprinted
+from bench.store.input_hashes import InputHashes
 from bench.store.stage import NOT_IN_KEY, Cost, Stage
 from bench.types import Answers, Candidates, Item, Json, Judgement, Source, Subset
 

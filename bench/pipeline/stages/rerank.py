@@ -20,6 +20,7 @@ from bench.data.formats.trec import write_empty, write_run
 from bench.pipeline.compute import LIBRARIES, Compute
 from bench.pipeline.stages import read
 from bench.pipeline.stages.fuse import opened, ranking_of
+from bench.pipeline.stages.init import model_files
 from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.search import RUN, RankingOptions, RankingStage
 from bench.pipeline.stages.texts import StoreTexts, Texts
@@ -52,6 +53,7 @@ class Rerank(RankingStage):
 
     title = property(lambda self: f"{self.system_label} {self.subset.title}")
     cost = property(lambda self: Cost("rerank", self.subset.questions * self.depth, 50.0))
+    files = property(lambda self: model_files(self.place, self.model))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         model = folders["trained"] / MODEL if self.trained else located(self.place)

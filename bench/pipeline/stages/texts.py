@@ -12,7 +12,8 @@ from bench.core.workspace import Workspace
 from bench.data.formats.ids import hashed
 from bench.data.formats.string_array import StringArray, write_strings
 from bench.pipeline.stages.validate import Validate
-from bench.store.input_hashes import Fingerprinted, InputHashes
+from bench.store.fingerprinted import Fingerprinted
+from bench.store.input_hashes import InputHashes
 from bench.store.stage import NOT_IN_KEY, Cost, Stage, named
 from bench.types import Corpus, Item, Json
 

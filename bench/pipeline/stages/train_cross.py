@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.core.workspace import Workspace
 from bench.pipeline.compute import LIBRARIES, Compute, several
 from bench.pipeline.stages.exported import check_device
-from bench.pipeline.stages.init import Init
+from bench.pipeline.stages.init import Init, model_files
 from bench.pipeline.stages.mine import Mine
 from bench.pipeline.stages.pairs import StorePairs
 from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost, Stage, named
@@ -43,6 +43,7 @@ class TrainCross(Stage):
         return Cost("train_cross", questions, 30.0)
 
     resources = property(lambda self: self.compute.training)
+    files = property(lambda self: model_files(self.backbone, self.start))
 
     def choices(self) -> dict[str, Json]:
         return several(super().choices(), self.compute)

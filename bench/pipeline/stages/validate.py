@@ -10,7 +10,8 @@ from bench.core.errors import DataError
 from bench.core.workspace import Workspace
 from bench.data.formats.ids import IdCollector
 from bench.data.formats.source import place
-from bench.store.input_hashes import Fingerprinted, InputHashes
+from bench.store.fingerprinted import Fingerprinted
+from bench.store.input_hashes import InputHashes
 from bench.store.stage import NOT_IN_KEY, Cost, Stage
 from bench.types import Corpus, Item, Json
 

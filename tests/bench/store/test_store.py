@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
-from bench.core.errors import StoreError, UsageError
+from bench.core.errors import DataError, StoreError, UsageError
 from bench.core.files import digest, read_sealed, write_sealed
 from bench.core.workspace import Workspace
+from bench.store.fingerprinted import Fingerprinted
+from bench.store.input_hashes import InputHashes
 from bench.store.stage import NOT_IN_KEY, Cost, Stage
 from bench.store.store import MANIFEST, Store
 from bench.testing import fields
-from bench.types import Json
+from bench.types import Json, Source
 
 Work = Callable[[Workspace], Mapping[str, Json]]
 
@@ -224,3 +226,94 @@ def test_input_hash_follows_the_bytes(tmp_path: Path) -> None:
     assert store.hash_input(path) != first
     with pytest.raises(UsageError, match=r"cannot read .*nowhere\.jsonl"):
         Store(tmp_path).hash_input(tmp_path / "nowhere.jsonl")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reads(Worked):
+    """A stage that reads a file of the user's."""
+
+    texts: Fingerprinted[str]
+
+
+def _reading(store: Store, path: Path, work: Work) -> Reads:
+    source = Source("texts", "lines-1", (path,), lambda: iter(path.read_text().splitlines()))
+    return Reads(texts=InputHashes(store).take(source), work=work)
+
+
+def _replaced(path: Path, text: str) -> None:
+    """Put another file at a path by one rename, as a fetch or an editor does."""
+    path.with_suffix(".new").write_text(text)
+    path.with_suffix(".new").rename(path)
+
+
+def test_a_file_that_changes_before_or_while_it_is_read_is_not_stored(tmp_path: Path) -> None:
+    """Neither what was read of the new bytes nor parts of it are stored; a new plan has another key."""
+    path, store = tmp_path / "texts.txt", Store(tmp_path / "store")
+    path.write_text("old")
+
+    def replaces(space: Workspace) -> Mapping[str, Json]:
+        _replaced(path, "new")
+        space.parts.get("one", path.read_bytes)
+        (space.out / "copy").write_bytes(path.read_bytes())
+        return {}
+
+    def copies(space: Workspace) -> Mapping[str, Json]:
+        assert space.parts.done("one") is None
+        (space.out / "copy").write_bytes(path.read_bytes())
+        return {}
+
+    stage = _reading(store, path, replaces)
+    for _ in "while it is read", "before it is read":
+        with pytest.raises(DataError) as caught:
+            store.make(stage)
+        assert caught.value.where == str(path)
+        assert caught.value.found == "a file that changed while it was read"
+        assert store.state(stage) == "missing"
+        assert not any((tmp_path / "store" / "work").iterdir())
+    later = _reading(store, path, copies)
+    assert later.key != stage.key
+    assert (store.make(later)[0].folder / "copy").read_text() == "new"
+    _replaced(path, "old")
+    assert (store.make(replace(stage, work=copies))[0].folder / "copy").read_text() == "old"
+
+
+def test_a_file_that_changes_and_changes_back_while_it_is_read_is_not_stored(tmp_path: Path) -> None:
+    """Equal bytes before and after are not enough: times of the file tell that somebody wrote to it."""
+    path, store = tmp_path / "texts.txt", Store(tmp_path / "store")
+    path.write_text("old")
+
+    def sees_new_bytes(space: Workspace) -> Mapping[str, Json]:
+        _replaced(path, "new")
+        (space.out / "copy").write_bytes(path.read_bytes())
+        _replaced(path, "old")
+        return {}
+
+    stage = _reading(store, path, sees_new_bytes)
+    with pytest.raises(DataError, match="changed while it was read"):
+        store.make(stage)
+    assert store.state(stage) == "missing"
+
+
+def test_parts_of_an_interrupted_stage_are_dropped_where_its_file_was_written_to(tmp_path: Path) -> None:
+    """A kill comes before the file is looked at again, so parts count only for the file that they were made from."""
+    path, store, parts = tmp_path / "texts.txt", Store(tmp_path / "store"), []
+    path.write_text("old")
+
+    def dies(space: Workspace) -> Mapping[str, Json]:
+        space.parts.get("one", path.read_bytes)
+        raise KeyboardInterrupt
+
+    def resumes(space: Workspace) -> Mapping[str, Json]:
+        parts.append(space.parts.done("one"))
+        raise KeyboardInterrupt
+
+    stage = _reading(store, path, dies)
+    with pytest.raises(KeyboardInterrupt):
+        store.make(stage)
+    for is_replaced in False, True:
+        if is_replaced:
+            _replaced(path, "old")
+        with pytest.raises(KeyboardInterrupt):
+            store.make(replace(stage, work=resumes))
+    assert parts[0] is not None
+    assert parts[1] is None

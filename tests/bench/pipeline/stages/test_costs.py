@@ -33,7 +33,7 @@ from bench.pipeline.stages.train_cross import TrainCross
 from bench.pipeline.stages.tune import Tune
 from bench.pipeline.stages.validate import Validate
 from bench.pipeline.stages.weigh import TuneFusionWeight
-from bench.store.input_hashes import Fingerprinted
+from bench.store.fingerprinted import Fingerprinted
 from bench.store.stage import Cost, Stage
 from bench.training.cross_encoder_config import CrossConfig
 from bench.training.fine_tuning_config import FineTuningConfig

@@ -35,8 +35,8 @@ from bench.retrieval.encoder import TorchEncoder, load
 from bench.retrieval.packed import forward
 from bench.retrieval.vectors import Vectors
 from bench.store.executors import executor
+from bench.store.fingerprinted import Fingerprinted
 from bench.store.graph import NullListener, closure
-from bench.store.input_hashes import Fingerprinted
 from bench.store.store import Store
 from bench.types import Corpus, Item, Json, Source
 from tests.bench.pipeline.stages.conftest import INPUT

@@ -18,7 +18,7 @@ from bench.pipeline.stages import fit, post
 from bench.pipeline.stages.encode import EncodePassages, EncodeSample
 from bench.retrieval.settings import PostConfig
 from bench.retrieval.vectors import Vectors, write_ids, write_matrix
-from bench.store.input_hashes import Fingerprinted
+from bench.store.fingerprinted import Fingerprinted
 from bench.types import Item, Json, Source
 from tests.bench.pipeline.stages.conftest import INPUT
 

@@ -18,7 +18,7 @@ from bench.data.pairs.pool import Pool
 from bench.data.pairs.stored_pairs import StoredPairs
 from bench.pipeline.stages import mine, pairs, pool, read, search
 from bench.retrieval.vectors import write_ids, write_matrix
-from bench.store.input_hashes import Fingerprinted
+from bench.store.fingerprinted import Fingerprinted
 from bench.types import Item, Source, TrainingPair
 from methods.bm25 import BM25
 

@@ -9,7 +9,7 @@ from bench.core.errors import UsageError
 from bench.core.workspace import Parts, Workspace
 from bench.data.pairs.stored_pairs import StoredPairs
 from bench.pipeline.stages.pairs import StorePairs
-from bench.store.input_hashes import Fingerprinted
+from bench.store.fingerprinted import Fingerprinted
 from bench.types import Item, Source, TrainingPair
 
 PAIRS = (
