@@ -28,6 +28,7 @@ from bench.config.plugin_faults import corpus_faults, measure_faults, method_fau
 from bench.config.request import RunPreset
 from bench.core.errors import PluginError, UsageError
 from bench.core.messages import canonical, did_you_mean, unknown, unknown_name
+from bench.plugin_sources import Sourced, with_sources
 from bench.types import Measure, Method, PretrainingCorpus, Suite
 
 GROUP = "bench"
@@ -37,6 +38,8 @@ VARIABLE = "BENCH_PLUGINS"
 """Environment variable that restricts which plugins are loaded."""
 
 OWN_DISTRIBUTION = "retrieval-bench"
+_DIRECT = "given directly"
+"""In place of the distribution, for an object that was handed to `load`."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -107,8 +110,8 @@ class Plugins:
 
     @property
     def measures_by_name(self) -> dict[str, Measure]:
-        """The measures without their owners."""
-        return {name: owned.value for name, owned in self.measures.items()}
+        """The measures without their owners, in the versions that keys have."""
+        return {name: _sourced(owned) for name, owned in self.measures.items()}
 
     @property
     def corpora_by_name(self) -> dict[str, PretrainingCorpus]:
@@ -116,12 +119,15 @@ class Plugins:
         return {name: owned.value for name, owned in self.corpora.items()}
 
     def method(self, name: str) -> Method:
-        """Return a method; `auto_mlm` finds `auto-mlm`. Raises `UsageError`, or `PluginError` for broken ones."""
-        return self._find("method", name, self.methods)
+        """Return a method; `auto_mlm` finds `auto-mlm`. Raises `UsageError`, or `PluginError` for broken ones.
+
+        The version of one that another distribution brings has the digest of its sources: `1+3f9a0c11d2`.
+        """
+        return _sourced(self._find("method", name, self.methods))
 
     def suite(self, name: str) -> Suite:
-        """Return a suite; raises as `method` does."""
-        return self._find("suite", name, self.suites)
+        """Return a suite; its version and errors are as those of `method`."""
+        return _sourced(self._find("suite", name, self.suites))
 
     def run_preset(self, name: str | None) -> RunPreset | None:
         """Return the run preset of a name; None where nobody brings one, as the name may be a method's preset."""
@@ -141,10 +147,10 @@ class Plugins:
                 _LOG.warning("plugin %s failed in %s and is skipped: %s", name, hook, _reason_of(error))
                 _LOG.debug("plugin %s", name, exc_info=True)
 
-    def _find(self, kind: str, name: str, owned: Mapping[str, Owned[T]]) -> T:
+    def _find(self, kind: str, name: str, owned: Mapping[str, Owned[T]]) -> Owned[T]:
         key = canonical(name)
         if key in owned:
-            return owned[key].value
+            return owned[key]
         duplicates = [duplicate for duplicate in self.duplicates if duplicate.kind == kind]
         for duplicate in duplicates:
             if duplicate.name == key:
@@ -163,6 +169,12 @@ class Plugins:
             sentences.append(f"No plugin is installed; type pip install {OWN_DISTRIBUTION}.")
         near = did_you_mean(name, names).strip("; .")
         raise UsageError(" ".join(sentences), found=f"{kind} {name!r}", expected=", ".join(names), hint=near)
+
+
+def _sourced(owned: Owned[Sourced]) -> Sourced:
+    """Return what a plugin brings, in the version that keys have."""
+    is_foreign = owned.distribution not in (OWN_DISTRIBUTION, _DIRECT)
+    return with_sources(owned.value, owned.module) if is_foreign else owned.value
 
 
 def load(
@@ -248,7 +260,7 @@ def _from_object(plugin: object) -> _Candidate:
     home = (
         plugin.__name__ if isinstance(plugin, ModuleType) else f"{type(plugin).__module__}.{type(plugin).__qualname__}"
     )
-    return _Candidate(home.rpartition(".")[2], "given directly", home, lambda: plugin)
+    return _Candidate(home.rpartition(".")[2], _DIRECT, home, lambda: plugin)
 
 
 def _distinct(candidates: Iterable[_Candidate]) -> list[_Candidate]:

@@ -60,13 +60,13 @@ class SuiteJudges:
 
     def suite(self, content: Content) -> Suite | str:
         """Return the installed suite of a result, or why there is none. Raises `RecordError` for another version."""
-        owned = self._plugins.suites.get(content.suite.name)
-        if owned is None:
+        if content.suite.name not in self._plugins.suites:
             return f"suite {content.suite.name} is not installed here"
-        if owned.value.version != content.suite.version:
+        suite = self._plugins.suite(content.suite.name)
+        if suite.version != content.suite.version:
             found = f"version {content.suite.version!a} of suite {content.suite.name}"
-            raise RecordError(found, f"{owned.value.version!a}, which is here", _RELEASE)
-        return owned.value
+            raise RecordError(found, f"{suite.version!a}, which is here", _RELEASE)
+        return suite
 
     def subset(self, content: Content, task: str, subset: str) -> JudgedSubset | str:
         """What judges a subset, or why nothing here does. Raises `RecordError` where a task or release is not here."""

@@ -13,6 +13,7 @@ from bench.pipeline.experiment import Experiment
 from bench.pipeline.graph import SubsetStages
 from bench.pipeline.stages.prepare import Prepare
 from bench.pipeline.stages.train import Train
+from bench.plugin_sources import MARK
 from bench.plugins import Plugins
 from bench.store.graph import Step, closure, steps
 from bench.store.stage import Stage
@@ -76,6 +77,7 @@ def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
         *sorted(shallow),
         *prompt_warnings(experiment.cells, [owned.value for owned in plugins.methods.values()]),
         *([] if again else [sentence for _, sentence in unlike]),
+        *edited_plugins(experiment.cells, store),
         *(f"{error}; without them `bench run` does not begin" for error in missing_files(todo)),
     ]
     return Plan(experiment, subsets, todo, again, tuple(warnings))
@@ -95,6 +97,26 @@ def _logged_otherwise(targets: Sequence[Stage], store: Store) -> list[tuple[Trai
             sentence = f"{stage.title} is stored with a log by {stored_log}, not {typed}; its weights are the same"
             sentences.append((stage, f"{sentence}; type --again to train it again"))
     return sentences
+
+
+def edited_plugins(cells: Sequence[ExperimentCell], store: Store) -> list[str]:
+    """Return a sentence for each method of another distribution whose sources changed since it last ran here."""
+    sentences = []
+    for name, version in foreign_versions(cells).items():
+        last = store.last_version(name)
+        if last is not None and last != version and last.rpartition(MARK)[0] == version.rpartition(MARK)[0]:
+            sentences.append(
+                f"the sources of {name} changed since it last ran here (version {last}, now {version}): its stages run "
+                "again, and its results are another system's than before"
+            )
+    return sentences
+
+
+def foreign_versions(cells: Sequence[ExperimentCell]) -> dict[str, str]:
+    """Return the methods of other distributions that take part, with their versions."""
+    systems = [system for cell in cells for system in (cell.system, *cell.system.parts)]
+    methods = {system.method.name: system.method.version for system in systems if not system.parts}
+    return {name: version for name, version in methods.items() if MARK in version}
 
 
 def missing_files(todo: Sequence[Step]) -> list[UsageError]:

@@ -13,7 +13,7 @@ from bench.core.machine import cores
 from bench.evaluation.results import Published
 from bench.evaluation.results.scores import Scores
 from bench.pipeline.cells import ExperimentCell
-from bench.pipeline.plan import Plan, missing_files, plan
+from bench.pipeline.plan import Plan, foreign_versions, missing_files, plan
 from bench.pipeline.publish import heading_row, publish, refuse_unlike, row
 from bench.plugins import Plugins
 from bench.store.executors import executor
@@ -57,6 +57,8 @@ def run(request: Request, plugins: Plugins, store: Store, listener: Listener, re
         refuse_unlike(todo.experiment.results, cell, subsets, todo.profile)
     with leased(store, [step.stage.key for step in todo.steps]):
         tidy(store)
+        for name, version in foreign_versions(todo.cells).items():
+            store.remember_version(name, version)
         for stage in todo.again:
             store.mark(store.folder(stage), [Fault(store.folder(stage), "a log by other settings")])
         return _published(_renewed(todo, store), plugins, store, listener)

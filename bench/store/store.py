@@ -7,6 +7,7 @@ Layout under the root (format 2)::
     work/STAGE-KEY/parts/…              finished pieces of a stage that is not finished; survive a kill
     work/STAGE-KEY/stamps.json          size and times of the files of the user's that these were made from
     inputs/HASH.json                    sealed: sha256 of a file of the user's, by path, size and time
+    versions/HASH.json                  sealed: the version in which a plugin's method last ran
     locks/…                             one lock a key, so that two runs at once do the work once
     leases/…                            what runs at work rest on (`bench.store.leases`); `gc` spares it
 """
@@ -26,6 +27,7 @@ from bench.core.errors import DataError, StoreError, UsageError
 from bench.core.files import (
     Fault,
     clear_abandoned,
+    digest,
     explain,
     fsync_folder,
     is_temporary,
@@ -295,6 +297,22 @@ class Store:
         with self.writing(f"remembering the checksum of {path.name}"):
             write_sealed(memo, {"path": str(path.resolve()), "stamp": stamp, "sha256": value})
         return value
+
+    def last_version(self, method: str) -> str | None:
+        """Return the version in which a method last ran on this store; None where it never did."""
+        try:
+            return str(read_sealed(self._version_file(method))["version"])
+        except (OSError, ValueError, KeyError):
+            return None
+
+    def remember_version(self, method: str, version: str) -> None:
+        """Remember in which version a method runs. Raises `StoreError` where the store cannot be written."""
+        if self.last_version(method) != version:
+            with self.writing(f"remembering the version of {method}"):
+                write_sealed(self._version_file(method), {"method": method, "version": version})
+
+    def _version_file(self, method: str) -> Path:
+        return self.root / "versions" / f"{digest(method)[:KEY_DIGITS]}.json"
 
     def artefacts(self) -> list[Path]:
         """Every artefact folder, in a fixed order."""
