@@ -12,11 +12,12 @@ import inspect
 import logging
 import os
 import sys
-import traceback
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -28,6 +29,7 @@ from bench.config.plugin_faults import corpus_faults, measure_faults, method_fau
 from bench.config.request import RunPreset
 from bench.core.errors import PluginError, UsageError
 from bench.core.messages import canonical, did_you_mean, unknown, unknown_name
+from bench.plugin_guard import guarded, reason_of, traceback_of
 from bench.plugin_sources import Sourced, with_sources
 from bench.types import Measure, Method, PretrainingCorpus, Suite
 
@@ -41,6 +43,8 @@ OWN_DISTRIBUTION = "retrieval-bench"
 _DIRECT = "given directly"
 """In place of the distribution, for an object that was handed to `load`."""
 
+_MOST = 1_000
+"""Things of a kind that a plugin may bring."""
 _LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -141,10 +145,11 @@ class Plugins:
             implementation.plugin: implementation for implementation in getattr(self.hook, hook).get_hookimpls()
         }:
             try:
-                self.manager.subset_hook_caller(hook, everyone - {plugin})(**arguments)
+                with redirect_stdout(sys.stderr):  # standard output is the result's
+                    self.manager.subset_hook_caller(hook, everyone - {plugin})(**arguments)
             except (Exception, SystemExit) as error:  # a tracker must not cost a run, whatever it does
                 name = self.manager.get_name(plugin)
-                _LOG.warning("plugin %s failed in %s and is skipped: %s", name, hook, _reason_of(error))
+                _LOG.warning("plugin %s failed in %s and is skipped: %s", name, hook, reason_of(error))
                 _LOG.debug("plugin %s", name, exc_info=True)
 
     def _find(self, kind: str, name: str, owned: Mapping[str, Owned[T]]) -> Owned[T]:
@@ -295,14 +300,15 @@ def _gather(candidates: Iterable[_Candidate], names: tuple[str, ...] | None) -> 
     for candidate in candidates:
         name, distribution, module = candidate.name, candidate.distribution, candidate.module
         try:
-            plugin, solitary = candidate.fetch(), _new_manager()
-            solitary.register(plugin, name)
-            _check_hooks(plugin, solitary)
-            brings = {key: _collect(solitary, kind) for key, kind in _KINDS.items()}
+            with guarded(name) if distribution != OWN_DISTRIBUTION else nullcontext():
+                plugin, solitary = candidate.fetch(), _new_manager()
+                solitary.register(plugin, name)
+                _check_hooks(plugin, solitary)
+                brings = {key: _collect(solitary, kind) for key, kind in _KINDS.items()}
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # third-party code may raise anything, as `pytest.importorskip` does
-            broken.append(Broken(name, distribution, _reason_of(error), traceback.format_exc()))
+            broken.append(Broken(name, distribution, reason_of(error), traceback_of(error)))
             continue
         if plugin in manager.get_plugins():
             continue  # two entry points name the same object: one plugin
@@ -369,7 +375,9 @@ def _collect(manager: pluggy.PluginManager, kind: _Kind) -> list[Any]:
     for answer in getattr(manager.hook, kind.hook)():
         if isinstance(answer, str) or not isinstance(answer, Iterable):
             raise PluginError(f"{kind.hook} returned {answer!r:.80}, expected a list of {kind.type.__name__}")
-        brought += answer
+        brought += islice(answer, _MOST + 1)
+        if len(brought) > _MOST:
+            raise PluginError(f"{kind.hook} returned more than {_MOST:,} {kind.type.__name__} objects")
     for item in brought:
         if not isinstance(item, kind.type):
             raise PluginError(f"{kind.hook} returned {item!r:.80} in its list, expected a {kind.type.__name__}")
@@ -381,16 +389,6 @@ def _collect(manager: pluggy.PluginManager, kind: _Kind) -> list[Any]:
     if repeated:
         raise PluginError(f"{kind.hook} returned {', '.join(repeated)} more than once")
     return brought
-
-
-def _reason_of(error: BaseException) -> str:
-    """Return one line about an exception; our own sentences come without their class."""
-    text = " ".join(str(error).split())
-    if isinstance(error, SystemExit):
-        return f"it called sys.exit({error.code!r})"
-    if isinstance(error, PluginError | pluggy.PluginValidationError):
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 class _Kind(NamedTuple):

@@ -1,6 +1,7 @@
 """The command `bench`: parse, call, print. Each command lives in a module of its own, imported when it is typed."""
 
 import errno
+import faulthandler
 import os
 import re
 import signal
@@ -144,6 +145,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if arguments is None:  # the process is the command's own
         keep_children_out_of_the_folder()
+        with suppress(OSError, RuntimeError, ValueError):  # no stderr
+            faulthandler.enable()  # a crash of the interpreter prints where it was, so that it names a plugin
     with _ended_by_signals():
         status = _status(current_names(sys.argv[1:] if arguments is None else arguments))
     sys.exit(status)

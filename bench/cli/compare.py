@@ -11,10 +11,10 @@ from bench.cli.compare_formats import comparisons_csv, explained, latex, markdow
 from bench.cli.options import data_dir_option, results_option
 from bench.cli.output import json_option, notice, print_json, print_table
 from bench.core.errors import UsageError
-from bench.core.messages import bare
+from bench.core.messages import bare, visible
 from bench.core.publications import mark
 from bench.evaluation.compare.comparison import Compared, CompareOptions, compare
-from bench.evaluation.tables import percent, points, visible
+from bench.evaluation.tables import percent, points
 from bench.plugins import load
 
 _WIDTH = 160  # characters of a text that are shown

@@ -14,6 +14,7 @@ from bench.data.formats.faults import RecordError
 from bench.evaluation.results.format import DEV
 from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.judging import Judging, judging_what_can_be
+from bench.pipeline.passports import data_digests
 from bench.pipeline.settings import resolve_run
 from bench.pipeline.tasks import tasks_of
 from bench.plugins import Plugins
@@ -108,6 +109,7 @@ class SuiteJudges:
             score=score,
             missing_documents=missing_documents,
             not_computable=dict.fromkeys(judge.missing_measures, "the texts of its passages are not here"),
+            data_digests=data_digests(judge.reading) if judge.reading else {},
             digest=digest([judge.judgements, judge.answered.strings if judge.answered else {}]),
         )
 

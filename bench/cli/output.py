@@ -19,7 +19,8 @@ from rich.filesize import decimal
 from bench.core.errors import UsageError
 from bench.core.files import explain
 from bench.core.installed import faiss_conflict
-from bench.evaluation.tables import MISSING, Column, Table, duration, visible
+from bench.core.messages import visible
+from bench.evaluation.tables import MISSING, Column, Table, duration
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

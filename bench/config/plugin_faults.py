@@ -24,6 +24,8 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _MEASURE = re.compile(r"[A-Za-z]+")
 _CELL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=,-]*")
 _DOOR = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*")
+_LONGEST_NAME, _LONGEST_SUMMARY = 64, 300
+"""Characters of a name, and of the sentence that listings show next to it."""
 _MAX_LABEL = 80
 """Characters of a label, which appears in tables, paths and run files."""
 
@@ -33,6 +35,7 @@ def method_faults(method: Method) -> list[str]:
     faults = [
         *_name_faults(method.name),
         *_version_faults(method.version),
+        *_summary_faults(method.summary),
         *_regime_faults(method.regimes),
         *_callable_faults(method, "resolve", *_set_fields(method, "encoder_config")),
         *_door_faults(method),
@@ -143,6 +146,7 @@ def suite_faults(suite: Suite) -> list[str]:
     return [
         *_name_faults(suite.name),
         *_version_faults(suite.version),
+        *_summary_faults(suite.summary),
         *_regime_faults(suite.regimes),
         *([] if suite.data else ["serves no data, expected official, mini or both"]),
         *_callable_faults(suite, "task_names", "load", "card", *_set_fields(suite, "dev", "dev_names")),
@@ -154,13 +158,14 @@ def measure_faults(measure: Measure) -> list[str]:
     return [
         *_name_faults(measure.name, _MEASURE, "letters"),
         *_version_faults(measure.version),
+        *_summary_faults(measure.summary),
         *_callable_faults(measure, "value"),
     ]
 
 
 def corpus_faults(corpus: PretrainingCorpus) -> list[str]:
     """Return what is wrong with a corpus; what a mixture names shows when it is read."""
-    faults = _name_faults(corpus.name)
+    faults = [*_name_faults(corpus.name), *_summary_faults(corpus.summary)]
     if bool(corpus.urls) == bool(corpus.mix):
         faults.append("has addresses and a mixture, or neither; expected one of them")
     if corpus.urls and not (corpus.languages and corpus.revision):
@@ -174,6 +179,7 @@ def run_faults(preset: RunPreset) -> list[str]:
     unnamed = [suite for suite in preset.expects if suite not in preset.suites]
     return [
         *_name_faults(preset.name),
+        *_summary_faults(preset.summary),
         *_regime_faults(preset.regimes),
         *(f"names no {name}, expected at least one" for name in empty),
         *(f"expects scores on {suite}, which it does not name" for suite in unnamed),
@@ -184,8 +190,19 @@ def _name_faults(
     name: object, pattern: re.Pattern[str] = _NAME, allowed: str = "lower-case letters, digits and hyphens"
 ) -> list[str]:
     """Return the fault of a name that commands and tables cannot carry."""
+    if isinstance(name, str) and len(name) > _LONGEST_NAME:
+        return [f"has a name of {len(name):,} characters, expected at most {_LONGEST_NAME}"]
     fits = isinstance(name, str) and pattern.fullmatch(name)
-    return [] if fits else [f"is called {name!r}, expected {allowed} only"]
+    return [] if fits else [f"is called {name!r:.80}, expected {allowed} only"]
+
+
+def _summary_faults(summary: object) -> list[str]:
+    """Return the fault of a summary that is no text, or that no table can show."""
+    if not isinstance(summary, str):
+        return [f"has the summary {summary!r:.80}, expected text"]
+    if len(summary) <= _LONGEST_SUMMARY:
+        return []
+    return [f"has a summary of {len(summary):,} characters, expected at most {_LONGEST_SUMMARY}"]
 
 
 def _version_faults(version: object) -> list[str]:

@@ -6,6 +6,7 @@ import difflib
 import json
 import re
 import types
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -171,3 +172,15 @@ def _length(limits: Sequence[Any], unit: str) -> str:
     if shortest is not None:
         return f" of at least {shortest} {unit}"
     return f" of at most {longest} {unit}" if longest is not None else ""
+
+
+def visible(text: str) -> str:
+    """Show control characters, and those that turn the direction of text, by their code points (`U+202E`)."""
+    if text.isprintable():  # none of them is
+        return text
+    return "".join(
+        f"[U+{ord(char):04X}]"
+        if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"} and char not in "\n\u200c\u200d"
+        else char
+        for char in text
+    )

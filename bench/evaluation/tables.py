@@ -11,7 +11,6 @@ import html
 import io
 import json
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,6 +18,7 @@ from importlib.resources import files
 from typing import Any
 
 from bench.core.errors import UsageError
+from bench.core.messages import visible
 
 Value = str | float | bool | None
 """What a cell holds: text, a fraction or a count, yes or no, nothing."""
@@ -295,18 +295,6 @@ def duration(seconds: float | None) -> str:
 def chance_text(chance: float) -> str:
     """Print a p value with two significant digits, or `p < 0.001`."""
     return "p < 0.001" if chance < 0.001 else f"p = {chance:.2g}"
-
-
-def visible(text: str) -> str:
-    """Show control characters, and those that turn the direction of text, by their code points (`U+202E`)."""
-    if text.isprintable():  # none of them is
-        return text
-    return "".join(
-        f"[U+{ord(char):04X}]"
-        if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"} and char not in "\n\u200c\u200d"
-        else char
-        for char in text
-    )
 
 
 @lru_cache(1 << 14)  # tables repeat the same names

@@ -40,6 +40,7 @@ class Judging:
     judgements: Qrels
     answered: Answered | None  # answers and texts, for measures that look for them; None where there are none
     ids: SubsetIds
+    reading: read.Read | None = None  # of the judgements; None where candidates were read without the store
     missing_measures: Mapping[str, str] = field(default_factory=dict)  # why measures of the task are left out, by name
 
     @property
@@ -72,7 +73,7 @@ def judging(task: Task, subset: Subset, measures: Sequence[MeasureSpec], graph: 
         folder = store.folder(reading)
         answered = score.answered(folder, protocol, store.folder(texts) if texts else None)
         ids = _whole_corpus(subset, store.folder(reading.corpus))
-        return Judging(protocol, read.qrels(folder), answered, ids)
+        return Judging(protocol, read.qrels(folder), answered, ids, reading)
 
 
 def judging_what_can_be(

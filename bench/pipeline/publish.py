@@ -1,6 +1,7 @@
 """From artefacts to result files and to the rows that a run prints."""
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,13 @@ from bench.data.formats.trec import empty_file
 from bench.evaluation import results
 from bench.evaluation.curves import curves
 from bench.evaluation.results.identity import encoder_error, same_system_error, tuned_by_task
+from bench.evaluation.results.passports import OTHER_DATA, one_system_error, replacement_error
 from bench.evaluation.results.read import read_result
 from bench.pipeline.audit import badges
 from bench.pipeline.cells import ExperimentCell
 from bench.pipeline.fine_tunings import Tuning
 from bench.pipeline.graph import SubsetStages
+from bench.pipeline.passports import has_known_weights, passport, published_files
 from bench.pipeline.public_names import public
 from bench.pipeline.settings import row_json
 from bench.pipeline.stages import score, search
@@ -31,16 +34,19 @@ def publish(
     root: Path, cell: ExperimentCell, subsets: Sequence[SubsetStages], store: Store, size: Profile
 ) -> results.Published:
     """Merge a cell's subsets into its result file."""
-    settings = [_settings(cell.system, tuned) for tuned in (False, True)]
-    entries = [_entry(cell, subset, store, settings) for subset in subsets]
+    settings, release = [_settings(cell.system, tuned) for tuned in (False, True)], published_files(cell.suite)
+    entries = [_entry(cell, subset, store, settings, release) for subset in subsets]
     return results.publish(root, heading_of(cell, size), entries, cell.suite.macros)
 
 
-def refuse_unlike(root: Path, cell: ExperimentCell, subsets: Sequence[SubsetStages], size: Profile) -> None:
+def refuse_unlike(
+    root: Path, cell: ExperimentCell, subsets: Sequence[SubsetStages], store: Store, size: Profile
+) -> None:
     """Refuse to run a cell whose subsets cannot join the result that is there.
 
     Raises:
-        UsageError: the result is another system's, or its subsets rest on another encoder.
+        UsageError: the result is another system's, its subsets rest on another encoder or other code, or a task of that
+            name was scored on other data.
         StoreError: the result is another version's.
     """
     path = root / heading_of(cell, size).folder / results.RESULT
@@ -49,13 +55,21 @@ def refuse_unlike(root: Path, cell: ExperimentCell, subsets: Sequence[SubsetStag
     except (OSError, ValueError):
         return  # there is none, or it is damaged and will be replaced
     tasks: dict[str, dict[str, Any]] = {task: dict(entries) for task, entries in published["tasks"].items()}
+    new: dict[str, dict[str, Any]] = {}
     machine = cell.system.compute
     for subset in subsets:
         entry = {"keys": {name: stage.key for name, stage in subset.by_name.items()}, "libraries": subset.libraries}
         entry |= {"compute": machine.identity()} if machine else {}
-        tasks.setdefault(subset.task.id, {})[subset.subset.name] = entry
+        entry |= {"passport": passport(subset.score, store)} if has_known_weights(subset.score, store) else {}
+        new.setdefault(subset.task.id, {})[subset.subset.name] = entry
+    if unlike := replacement_error(tasks, new):
+        raise UsageError(where=path, found=unlike, expected="one data set of a name", hint=OTHER_DATA)
+    for task, entries in new.items():
+        tasks.setdefault(task, {}).update(entries)
     unlike = same_system_error(published["system"], asdict(cell.identity))
-    if unlike := unlike or encoder_error(tasks, by_task=tuned_by_task(cell.identity.graph)):
+    unlike = unlike or encoder_error(tasks, by_task=tuned_by_task(cell.identity.graph))
+    all_known = all("passport" in entry for entries in new.values() for entry in entries.values())
+    if unlike := unlike or (one_system_error([tasks]) if all_known else ""):
         raise UsageError(
             where=path,
             found=unlike,
@@ -82,9 +96,21 @@ def heading_of(cell: ExperimentCell, size: Profile) -> results.Heading:
 
 
 def _entry(
-    cell: ExperimentCell, subset: SubsetStages, store: Store, settings: Sequence[list[dict[str, Any]]]
+    cell: ExperimentCell,
+    subset: SubsetStages,
+    store: Store,
+    settings: Sequence[list[dict[str, Any]]],
+    release: AbstractSet[str],
 ) -> results.Entry:
-    """What the artefacts say of a scored subset; `settings` are those of one without tuning, and of one with it."""
+    """What the artefacts say of a scored subset.
+
+    Args:
+        cell: what it belongs to.
+        subset: its stages.
+        store: where their artefacts are.
+        settings: those of a subset without tuning, and those of one with it.
+        release: sha256 of the files of the suite's release.
+    """
     stages = subset.by_name
     scored = store.open(subset.score)
     if scored is None:
@@ -118,6 +144,7 @@ def _entry(
         "audits": [{name: value for name, value in badge.items() if name != "key"} for badge in audits],
         "keys": {stage: item.key for stage, item in stages.items()}
         | {f"audit-{at}": str(badge["key"]) for at, badge in enumerate(audits) if "key" in badge},
+        "passport": passport(subset.score, store, release),
     }
     stage_curves = {
         stages[stage].key: series

@@ -54,7 +54,7 @@ def run(request: Request, plugins: Plugins, store: Store, listener: Listener, re
         raise error
     _writable(todo.experiment.results)
     for cell, subsets in zip(todo.cells, todo.subsets, strict=True):
-        refuse_unlike(todo.experiment.results, cell, subsets, todo.profile)
+        refuse_unlike(todo.experiment.results, cell, subsets, store, todo.profile)
     with leased(store, [step.stage.key for step in todo.steps]):
         tidy(store)
         for name, version in foreign_versions(todo.cells).items():

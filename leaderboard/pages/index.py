@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bench.core.messages import visible
 from bench.evaluation.measures.aggregate import mean
-from bench.evaluation.tables import visible
 from bench.types import REGIMES
 from leaderboard.site import captions, text
 from leaderboard.site.boards import FIRST, OFFICIAL, Board, Row, Tree

@@ -6,6 +6,7 @@ from bench.core.messages import bare
 from bench.evaluation.compare.fairness import environment_warnings
 from bench.evaluation.results import RESULT
 from bench.evaluation.results.format import place
+from bench.evaluation.results.passports import DATA
 from leaderboard.site import captions, perquery, text
 from leaderboard.site.render import Files, Page, Renderer
 from leaderboard.site.rows import Entry, by_tree
@@ -122,12 +123,29 @@ def sentence(entry: Entry) -> str:
     return f"{outcome}."
 
 
+def _passports(entry: Entry) -> Iterator[tuple[str, str]]:
+    """Yield what the row's passports say of its data and weights, or that it has none."""
+    passports = [subset.passport for _, _, subset, _ in entry.subsets()]
+    if None in passports:
+        yield "passport", "none: what was read is known by the keys of stages alone"
+        return
+    published = [set(passport.published) for passport in passports if passport]
+    as_published = [name for name in DATA if all(name in names for names in published)]
+    if as_published:
+        yield "as published, by sha256", ", ".join(as_published)
+    for name in (*DATA, "weights"):
+        digests = sorted({str(value) for passport in passports if (value := getattr(passport, name)) is not None})
+        if digests:
+            more = f" and {len(digests) - 1} more" if len(digests) > 1 else ""
+            yield f"digest of {name}", f"{digests[0]}{more}"
+
+
 def _provenance(entry: Entry) -> Iterator[tuple[str, str]]:
     """Yield what identifies the row, as name and value.
 
     Versions of method and suite, the release that wrote it, hashes, budget and backbone, the pretraining corpus, the
-    release of the data, keys of the stages of its first task, and what audits found of the overlap of training text
-    and test. Parts that the format leaves free may hold anything and are shown cut.
+    release of the data, digests of what was read, keys of the stages of its first task, and what audits found of the
+    overlap of training text and test. Parts that the format leaves free may hold anything and are shown cut.
     """
     row, board = entry.row, entry.board
     yield "method", f"{row.system.method}, version {row.system.version}"
@@ -145,6 +163,7 @@ def _provenance(entry: Entry) -> Iterator[tuple[str, str]]:
         yield "pretrained on", row.system.corpus.name
     if releases := {subset.release for _, _, subset, _ in entry.subsets()} - {""}:
         yield "release of the data", ", ".join(sorted(releases))
+    yield from _passports(entry)
     for _, _, subset, _ in list(entry.subsets())[:1]:  # later tasks have their own keys of what is not shared
         for stage, key in subset.keys.items():
             yield f"key of {stage}", key[:_DIGITS]

@@ -7,8 +7,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from bench.core.messages import visible
 from bench.evaluation.svg import Axis, axis, interval_bar
-from bench.evaluation.tables import encoded, visible
+from bench.evaluation.tables import encoded
 from bench.types import REGIMES
 from leaderboard.site import captions, heat, languages, text
 from leaderboard.site.boards import Board, Row

@@ -22,7 +22,15 @@ from bench.evaluation.significance.ranks import ordered
 from bench.evaluation.significance.tasks import AcrossTasks, across_tasks
 from leaderboard.records import NEAR, Records, Verification
 from leaderboard.site.statistics import Statistics, statistics
-from leaderboard.site.systems import Cost, Stratum, System, command_line, group_systems, total_cost
+from leaderboard.site.systems import (
+    Cost,
+    Stratum,
+    System,
+    command_line,
+    group_systems,
+    refuse_unlike,
+    total_cost,
+)
 from leaderboard.site.text import slug
 
 __all__ = ["LEVEL", "Board", "Row", "TaskColumn", "boards"]
@@ -245,6 +253,7 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records) -> B
     Suite, tasks, averages and tests are those of the verified systems, where there are any.
     """
     systems, notes = group_systems(results, records)
+    refuse_unlike(systems)
     by_name = {system.name: system for system in systems}
     verified = [system for system in systems if system.verification.verified]
     deciding = verified or systems

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bench.core.installed import DISTRIBUTION, version_of
-from bench.core.messages import bare
+from bench.core.messages import bare, visible
 from bench.evaluation.eval_results import MTEB, measure_name
 from bench.evaluation.results.format import Content
 from bench.evaluation.results.read import Result
-from bench.evaluation.tables import visible
 from leaderboard.site import text
 from leaderboard.site.boards import FIRST
 from leaderboard.site.captions import notes

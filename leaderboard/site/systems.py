@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from bench.core.errors import StoreError
-from bench.core.messages import bare
+from bench.core.messages import bare, visible
 from bench.evaluation.command import run_command
 from bench.evaluation.compare.fairness import ComparedSystem
 from bench.evaluation.measures.aggregate import mean
 from bench.evaluation.results import shares
 from bench.evaluation.results.format import Average, Content
+from bench.evaluation.results.passports import data_difference, one_system_error
 from bench.evaluation.results.read import FloatArray, Result
-from bench.evaluation.tables import visible
 from leaderboard.records import UNVERIFIED, Basis, Records, Verification
 from leaderboard.site.text import plural
 
@@ -187,6 +187,37 @@ def group_systems(results: Sequence[Result], records: Records) -> tuple[list[Sys
         )
         systems.append(System(name, complete, weakest))
     return systems, notes
+
+
+def refuse_unlike(systems: Sequence[System]) -> None:
+    """Refuse systems that may not share a table.
+
+    Raises:
+        StoreError: the seeds or tasks of one do not rest on the same weights and code, or two were not asked the same
+            queries over the same corpus and judged alike. Verified systems are compared first, so that they stay.
+    """
+    asked: dict[Stratum, tuple[Result, Mapping[str, Any]]] = {}
+    for system in sorted(systems, key=lambda system: not system.verification.verified):
+        if unlike := one_system_error([result.whole["tasks"] for result in system.results]):
+            raise StoreError(
+                where=system.first.path.parent.parent,
+                found=unlike,
+                expected="one system over all its seeds and tasks",
+                hint="run all of them again, or remove the folder",
+            )
+        for result in system.results:
+            for task, subsets in result.content.tasks.items():
+                for name in subsets:
+                    entry = result.whole["tasks"][task][name]
+                    reference, alike = asked.setdefault((task, name), (result, entry))
+                    if unlike := data_difference(alike, entry):
+                        raise StoreError(
+                            where=f"{reference.path} and {result.path}",
+                            found=f"results that do not have the same {unlike} on {bare(task)}",
+                            expected="systems that were asked and judged alike",
+                            hint="run one of them again, so that both read the same data by the same version, or "
+                            "remove its folder",
+                        )
 
 
 def query_values(

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from bench.core.messages import visible
 from bench.evaluation.results.read import FloatArray
-from bench.evaluation.tables import DIGITS, MISSING, points, visible
+from bench.evaluation.tables import DIGITS, MISSING, points
 
 
 def fraction(value: float) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from bench.evaluation.tables import visible
+from bench.core.messages import visible
 from leaderboard.build import LIST
 from leaderboard.site import text
 

@@ -35,6 +35,7 @@ class JudgedSubset:
         missing_documents: takes document ids and returns those that the corpus lacks.
         not_computable: why measures of the task cannot be computed here, by name.
         digest: of the judgements.
+        data_digests: of queries, judgements and corpus, as passports have them.
     """
 
     queries: Sequence[str]
@@ -46,6 +47,7 @@ class JudgedSubset:
     missing_documents: Callable[[Sequence[str]], list[str]]
     not_computable: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
+    data_digests: Mapping[str, str] = field(default_factory=dict)
 
 
 class Judges(Protocol):
@@ -110,6 +112,9 @@ def recompute(
     for name, expected in (("tie", judged.tie), ("drop_identical", judged.drop_identical)):
         if (value := subset.protocol.get(name)) != expected:
             errors.add(RESULT, f"protocol {name} {shown(value)} of {title}", f"{expected!r}, the task's own", _RELEASE)
+    for name, digest in judged.data_digests.items() if subset.passport else ():
+        if getattr(subset.passport, name) != digest:
+            errors.add(RESULT, f"a passport with other {name} of {title}", "the digest of those here", _RELEASE)
     if not _is_covered(task_subset, table, run, judged, errors):
         return not_recomputed(subset, "see the reasons")
     try:

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.fuzz import archives, attacks, bundles, folders, kills, models, scores, settings, texts
+from tests.fuzz import archives, attacks, bundles, folders, kills, models, plugins, scores, settings, texts
 from tests.fuzz.harness import Target, try_seeds
 
 TARGETS: dict[str, tuple[Target, int]] = {  # with the tries of a short round: some 40 seconds of a processor for all
@@ -24,6 +24,7 @@ TARGETS: dict[str, tuple[Target, int]] = {  # with the tries of a short round: s
     "models": (models.case, 30),
     "bundles": (bundles.case, 2),
     "attacks": (attacks.case, 20),
+    "plugins": (plugins.case, 2 * len(plugins.PLUGINS)),
     "kills": (kills.case, 1),
 }
 

@@ -143,6 +143,24 @@ def folder(tmp_path: Path) -> Path:
     return write_folder(tmp_path / "made", documents=3000, queries=300)
 
 
+@pytest.fixture
+def encoder(tmp_path: Path) -> Path:
+    """A folder that is called like an encoder of E5's: three blocks with random weights, which reads characters."""
+    from bench.data.corpora import tokenizer
+    from bench.retrieval.backbones import random_model, save, scratch
+    from bench.types import DataRequest
+    from suites.tatoeba import SUITE
+
+    folder, sizes = tmp_path / "e5-small-of-ours", scratch("scratch:3x32")
+    assert sizes
+    subsets = SUITE.load("swh-eng", DataRequest("mini")).subsets
+    texts = [item.text for subset in subsets for item in subset.queries.read()]
+    tokenizer.save(tokenizer.train({"x": texts}, 700), folder, 512)
+    words = tokenizer.load(folder)
+    save(random_model(sizes, words, 0), words, folder)
+    return folder
+
+
 def write_folder(place: Path, documents: int, queries: int, seed: int = 0) -> Path:
     """Generate a BEIR folder: words drawn by Zipf's law; a query is five words of a document, which answers it."""
     draw = random.Random(seed)

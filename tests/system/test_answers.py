@@ -207,10 +207,10 @@ def test_documents_and_answers_judge_the_same_queries(tmp_path: Path, scored: An
     assert row["measures"] == {"RR@10": 1.0, "answer-R@1": 0.5}
     half = replace(SUBSET, qrels=_source("qrels", *both[:1]))
     with pytest.raises(DataError, match="query 'q2' judged by answers alone"):
-        _run(tmp_path, _plugins(half, ("RR@10", "answer-R@1")))
+        _run(tmp_path / "half", _plugins(half, ("RR@10", "answer-R@1")))
     stranger = replace(SUBSET, answers=_source("answers", Answers("q9", ("x",))))
     with pytest.raises(DataError, match="answers of query 'q9'"):
-        _run(tmp_path, _plugins(stranger))
+        _run(tmp_path / "stranger", _plugins(stranger))
 
 
 def test_measures_that_nothing_can_judge_are_refused(scored: Any) -> None:

@@ -75,21 +75,6 @@ RunJson = Callable[..., dict[str, Any]]
 LAYERS = 3
 
 
-@pytest.fixture
-def encoder(tmp_path: Path) -> Path:
-    """A folder that is called like an encoder of E5's: three blocks with random weights, which reads characters."""
-    from bench.data.corpora import tokenizer
-    from bench.retrieval.backbones import random_model, save, scratch
-
-    folder, sizes = tmp_path / "e5-small-of-ours", scratch(f"scratch:{LAYERS}x32")
-    assert sizes
-    texts = [item.text for subset in _subsets() for item in subset.queries.read()]
-    tokenizer.save(tokenizer.train({"x": texts}, 700), folder, 512)
-    words = tokenizer.load(folder)
-    save(random_model(sizes, words, 0), words, folder)
-    return folder
-
-
 def _subsets() -> tuple[Any, ...]:
     """Both directions of a mini pair of Tatoeba."""
     from bench.types import DataRequest

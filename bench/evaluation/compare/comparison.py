@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import combinations
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -16,6 +17,7 @@ from bench.evaluation.compare.paired_tests import PairedTest, SeedResults, paire
 from bench.evaluation.compare.query_differences import QueryDifference, query_differences
 from bench.evaluation.results import Result, headline, read, shares
 from bench.evaluation.results.identity import same_system_error
+from bench.evaluation.results.passports import comparison_error, one_system_error
 from bench.evaluation.significance.estimates import TRAININGS
 from bench.evaluation.significance.families import summary
 from bench.evaluation.significance.ranks import ordered
@@ -338,7 +340,29 @@ def comparison_groups(
                 expected="one system",
                 hint=f"name one of them: {folders}",
             )
+    for group in groups:
+        _refuse_unlike(group)
     return groups
+
+
+def _refuse_unlike(group: ComparisonGroup) -> None:
+    """Raise `UsageError` where results are averaged that are not of one system, or compared on unlike data."""
+    tasks = {name: [result.whole["tasks"] for result in results] for name, results in group.results.items()}
+    for name, by_seed in tasks.items():
+        if unlike := one_system_error(by_seed):
+            raise UsageError(
+                where=name,
+                found=unlike,
+                expected="one system over all its seeds and tasks",
+                hint=f"run {name} again, with all its seeds and tasks, into another folder by --results",
+            )
+    for first, second in combinations(tasks, 2):
+        if unlike := comparison_error(first, tasks[first][0], second, tasks[second][0]):
+            raise UsageError(
+                found=unlike,
+                expected="systems that were asked and judged alike",
+                hint=f"run {first} or {second} again, so that both read the same data by the same version",
+            )
 
 
 def _split(name: str) -> tuple[str, str]:

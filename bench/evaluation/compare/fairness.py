@@ -91,7 +91,23 @@ def warnings(systems: Sequence[ComparedSystem]) -> list[str]:
     difference.
     """
     pairs = [sentence for pair in combinations(systems, 2) for sentence in pair_warnings(*pair)]
-    return [*(sentence for system in systems for sentence in environment_warnings(system)), *pairs]
+    return [
+        *(sentence for system in systems for sentence in environment_warnings(system)),
+        *passport_warnings(systems),
+        *pairs,
+    ]
+
+
+def passport_warnings(systems: Sequence[ComparedSystem]) -> Iterator[str]:
+    """Yield a sentence on systems whose results do not say what they were computed from."""
+    without = [
+        system.label for system in systems if any(entry.get("passport") is None for _, entry in system.subsets())
+    ]
+    if without:
+        names = ", ".join(without[:_MOST_PLACES]) + (
+            f" and {len(without) - _MOST_PLACES} more" if len(without) > _MOST_PLACES else ""
+        )
+        yield f"no passport: what {names} read is known by the keys of stages alone"
 
 
 def environment_warnings(system: ComparedSystem) -> Iterator[str]:

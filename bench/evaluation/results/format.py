@@ -48,6 +48,7 @@ Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")]
 MethodName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,199}$")]
 """A method's, or those of systems that were fused: `bm25+crop`."""
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{8,64}$")]
 TaskId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._+/-]{1,200}(@dev)?$"), AfterValidator(_path)]
 SubsetName = Annotated[
@@ -160,6 +161,23 @@ class Average(_Model):
     members: list[Any] | None = None
 
 
+class Passport(_Model):
+    """What a scored subset was computed from, as digests; rows with unlike ones are not compared or averaged.
+
+    `queries`, `judgements` and `corpus` are of the bytes of files and who reads them; those in `published` are the
+    release's files, by its sha256. `weights` is of the source of all weights that were not trained here from random
+    ones: commits of a hub, files of a folder; null where there are none. `code` holds the version of each stage's code
+    and of measures that plugins compute. Libraries and the machine are named next to the passport.
+    """
+
+    queries: Digest
+    judgements: Digest
+    corpus: Digest
+    weights: Digest | None
+    code: Annotated[dict[Text, int | list[int] | Text], Field(min_length=1, max_length=100)]
+    published: list[Literal["queries", "judgements", "corpus"]] = []
+
+
 class Subset(_Model):
     """A scored subset; `official` is what official scorers say where they do otherwise than our measures.
 
@@ -179,6 +197,7 @@ class Subset(_Model):
     libraries: dict[Text, Text] = {}
     metadata: dict[Text, Any] = {}
     keys: dict[Text, Text] = {}
+    passport: Passport | None = None
 
 
 class Remote(_Model):

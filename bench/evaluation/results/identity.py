@@ -5,6 +5,7 @@ from typing import Any
 
 from bench.core.files import digest
 from bench.core.system_graph import choices_by_stage, differences_sentence, graph_error
+from bench.evaluation.results.passports import one_system_error
 
 Content = Mapping[str, Any]
 _ENCODER_STAGES = ("prepare", "init", "train")
@@ -21,7 +22,8 @@ def identity_error(content: Content) -> str:
             return error
     except RecursionError:
         return "a system's graph with values within values without end"
-    return encoder_error(content["tasks"], by_task=tuned_by_task(system["graph"]))
+    tasks = content["tasks"]
+    return encoder_error(tasks, by_task=tuned_by_task(system["graph"])) or one_system_error([tasks])
 
 
 def tuned_by_task(graph: Mapping[str, Any]) -> bool:

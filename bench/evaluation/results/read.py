@@ -267,6 +267,10 @@ def faults(path: Path) -> list[Fault]:
             damage.append(Fault(target, "no such file"))
         elif (actual := sha256_file(target)) != expected:
             damage.append(Fault(target, f"sha256 {actual[:12]}…, expected {expected[:12]}…"))
+    try:
+        checked(path, content)
+    except StoreError as error:
+        damage.append(Fault(path, error.found or str(error)))
     return damage
 
 

@@ -35,6 +35,7 @@ from bench.core.files import (
 from bench.evaluation.results.averages import averages
 from bench.evaluation.results.format import CARDS, CURVES, RESULT, SCHEMA, Content, bundle_folder, place, silent_place
 from bench.evaluation.results.identity import same_system_error
+from bench.evaluation.results.passports import OTHER_DATA, replacement_error
 from bench.evaluation.results.read import Result, checked, read_result
 from bench.types import Macro
 
@@ -116,29 +117,19 @@ def _merge(folder: Path, heading: Heading, entries: Sequence[Entry], macros: Seq
             notices.append(
                 f"{path} was damaged ({error}); it now ends in .corrupt, and this run's tasks were written anew"
             )
-    if old and (unlike := same_system_error(old["system"], heading.system)):
-        raise StoreError(
-            where=path,
-            found=f"the result of another system ({unlike})",
-            expected="results of one system in a file",
-            hint="choose another folder by --results; nothing was overwritten",
-        )
+    new: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        new.setdefault(entry.task, {})[entry.subset] = entry.content
+    if old:
+        _refuse_unlike(path, old, heading, new)
     for litter in filter(is_temporary, folder.rglob("*")):
         litter.unlink()
     tasks: dict[str, Any] = {name: dict(subsets) for name, subsets in old.get("tasks", {}).items()}
     files: dict[str, str] = dict(old.get("files", {}))
+    for task, subsets in new.items():
+        tasks.setdefault(task, {}).update(subsets)
     for entry in entries:
-        tasks.setdefault(entry.task, {})[entry.subset] = entry.content
-        runs, values = (place(kind, entry.task, entry.subset) for kind in ("runs", "per-query"))
-        silent = silent_place(entry.task, entry.subset)
-        if entry.silent is None and files.pop(silent, ""):
-            (folder / silent).unlink(missing_ok=True)
-        for source, name in ((entry.run, runs), (entry.values, values), (entry.silent, silent)):
-            if source is None:
-                continue
-            files[name] = sha256_file(source)
-            if not (folder / name).is_file() or sha256_file(folder / name) != files[name]:
-                copy_file(source, folder / name)
+        _copy_files(folder, entry, files)
     curves = _curves(folder / CURVES, files.pop(CURVES, None), tasks, entries)
     for name, extra in ((CARDS, dict(heading.cards)), *([(CURVES, curves)] if curves else [])):
         target, data = folder / name, canonical(extra) + b"\n"
@@ -156,6 +147,35 @@ def _merge(folder: Path, heading: Heading, entries: Sequence[Entry], macros: Seq
     if content != old:
         write_sealed(path, content)
     return Published(path, content, tuple(notices))
+
+
+def _copy_files(folder: Path, entry: Entry, files: dict[str, str]) -> None:
+    """Copy the files of a subset into a bundle, and put their sha256 into `files` by their names there."""
+    runs, values = (place(kind, entry.task, entry.subset) for kind in ("runs", "per-query"))
+    silent = silent_place(entry.task, entry.subset)
+    if entry.silent is None and files.pop(silent, ""):
+        (folder / silent).unlink(missing_ok=True)
+    for source, name in ((entry.run, runs), (entry.values, values), (entry.silent, silent)):
+        if source is None:
+            continue
+        files[name] = sha256_file(source)
+        if not (folder / name).is_file() or sha256_file(folder / name) != files[name]:
+            copy_file(source, folder / name)
+
+
+def _refuse_unlike(
+    path: Path, old: Mapping[str, Any], heading: Heading, new: Mapping[str, Mapping[str, Mapping[str, Any]]]
+) -> None:
+    """Raise `StoreError` where a file holds another system's results, or a task of the same name on other data."""
+    if unlike := same_system_error(old["system"], heading.system):
+        raise StoreError(
+            where=path,
+            found=f"the result of another system ({unlike})",
+            expected="results of one system in a file",
+            hint="choose another folder by --results; nothing was overwritten",
+        )
+    if unlike := replacement_error(old["tasks"], new):
+        raise StoreError(where=path, found=unlike, expected="one data set of a name", hint=OTHER_DATA)
 
 
 def _curves(path: Path, checksum: str | None, tasks: Mapping[str, Any], entries: Sequence[Entry]) -> dict[str, Any]:

@@ -31,10 +31,12 @@ from bench.pipeline.stages.index import Index, method_identity
 from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.search import RankingOptions, RankingStage, Search
 from bench.pipeline.stages.search_dense import DenseSearch
+from bench.retrieval.backbones import cached_commit
 from bench.types import Json, Method, Subset, Task
 
 LONGEST_LABEL = 80
 """Characters of a label at most."""
+_COMMIT_DIGITS = 7
 
 
 @dataclass(frozen=True)
@@ -299,7 +301,8 @@ def distinct_label(label: str, graph: Graph, rival: Graph) -> str:
 def default_label(variant: Variant) -> str:
     """Return what a system is called where nobody says: its method, with the settings that are not as by default.
 
-    For instance `bm25@k1=1.2`, or `bm25@PRESET` for an unchanged preset. The cells of a grid are called
+    For instance `bm25@k1=1.2`, or `bm25@PRESET` for an unchanged preset. A model of the hub is named with the commit
+    that is in the cache: `pretrained@model=owner-name@1111111`. The cells of a grid are called
     `ccp@table5=no-bn`, with what was changed over the cell.
     """
     method, resolved, grid = variant.method, variant.resolved, variant.grid
@@ -307,6 +310,8 @@ def default_label(variant: Variant) -> str:
 
     def assignment(row: SettingRow) -> str:
         value = public(str(row.value), variant.public_names).removeprefix(FOLDER_PREFIX)
+        commit = cached_commit(value) if "/" in value else None
+        value = f"{value}@{commit[:_COMMIT_DIGITS]}" if commit else value
         return f"{row.key.removeprefix('method.').removeprefix('train.')}={value}"
 
     if grid:  # also a value that is the default's, for the cell may have said another

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from bench.core.messages import shown
 from bench.evaluation.compare.fairness import CHOICES
+from bench.evaluation.results.passports import data_difference, system_difference
 
 Content = Mapping[str, Any]
 Place = tuple[str, str]
@@ -20,7 +21,6 @@ CLOSE = 1e-3
 """How far a mean may lie off where other libraries or another processor have computed it: 0.1 points."""
 _SYSTEM = (*(name for name in CHOICES if name != "corpus"), "fuse")  # the corpus is compared by name and documents
 _THREADS = "compute.threads"  # reported with the machine
-_FILES = {"validate": "the corpus", "read": "questions or judgements"}
 
 
 @dataclass(frozen=True)
@@ -159,10 +159,10 @@ def _of_subsets(task: str, theirs: Content, ours: Content) -> Iterator[Cause]:
     yield from _differ("data", f"release of {task}", theirs.get("release"), ours.get("release"))
     yield from _differ("settings", f"protocol of {task}", theirs.get("protocol"), ours.get("protocol"))
     yield from _settings(theirs.get("settings", ()), ours.get("settings", ()))
-    for stage, kind in _FILES.items():
-        keys = [side.get("keys", {}).get(stage) for side in (theirs, ours)]
-        if None not in keys and keys[0] != keys[1]:
-            yield Cause("data", f"{kind} of {task}: other files, or read by other code")
+    if unlike := data_difference(theirs, ours):
+        yield Cause("data", f"{unlike} of {task}: other files, or read by other code")
+    if theirs.get("passport") and (unlike := system_difference(theirs, ours)):
+        yield Cause("version", f"{unlike} of {task}: not the same here")
     for name, their_value, our_value in _both(theirs.get("libraries", {}), ours.get("libraries", {})):
         yield from _differ("libraries", name, their_value, our_value, slight=True)
     for name, their_value, our_value in _both(theirs.get("compute", {}), ours.get("compute", {})):

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 from markdown_it import MarkdownIt
 
+from bench.core.messages import visible
 from bench.evaluation.tables import (
     FORMATS,
     Column,
@@ -21,7 +22,6 @@ from bench.evaluation.tables import (
     plain_columns,
     points,
     spreadsheet_text,
-    visible,
 )
 
 HOSTILE = '=cmd|"x"!A1 & 100% $a_b$ {c} ~^\\ [1] <b> *'

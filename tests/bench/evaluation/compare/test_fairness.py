@@ -16,7 +16,15 @@ TUNING = {"trials": 8, "rule": "highest", "split": "dev", "suite": "mrtydi", "da
 def result(changes: Mapping[str, Any], seed: int = 0) -> dict[str, Any]:
     """A result file's content; `changes` by dotted path, e.g. `system.budget`."""
     training = {"tokens": 1000, "flops": 5e9, "steps": 10, "finite": True, "hardware": "EPYC, AVX2"}
-    subset = {"measures": {"RR@100": 0.5}, "queries": 60, "protocol": {"k": 100, "tie": "trec"}}
+    passport: dict[str, Any] = {
+        "queries": "0",
+        "judgements": "0",
+        "corpus": "0",
+        "weights": None,
+        "code": {},
+        "published": [],
+    }
+    subset = {"measures": {"RR@100": 0.5}, "queries": 60, "protocol": {"k": 100, "tie": "trec"}, "passport": passport}
     precision = {"key": "train.precision", "value": "float32"}
     start = {"corpus": CORPUS, "backbone": "scratch:2x128", "encoder_config": ENCODER_CONFIG}
     suite = {"name": "mrtydi", "version": "1"}
@@ -254,3 +262,13 @@ def test_tasks_of_unlike_environments_are_named_where_seeds_do_not_tell_them_apa
             "mrtydi/ko and 1 more); threads 1 (mrtydi/sw) and 8 (mrtydi/te, mrtydi/fi, mrtydi/ko and 1 more)"
         )
     ]
+
+
+def test_systems_without_passport_are_named() -> None:
+    """One sentence for all of them, whose names are cut; those with one are not among them."""
+    unsigned = {f"{SUBSET}|passport": None}
+    assert warnings([system("a", **unsigned), system("b")]) == [
+        "no passport: what a read is known by the keys of stages alone"
+    ]
+    sentence = warnings([system(name, **unsigned) for name in "abcde"])[0]
+    assert sentence == "no passport: what a, b, c and 2 more read is known by the keys of stages alone"
