@@ -32,6 +32,7 @@ from bench.core.files import (
     write_bytes,
     write_sealed,
 )
+from bench.core.names import one_place
 from bench.evaluation.results.averages import averages
 from bench.evaluation.results.format import CARDS, CURVES, RESULT, SCHEMA, Content, bundle_folder, place, silent_place
 from bench.evaluation.results.identity import same_system_error
@@ -72,7 +73,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Published:
-    """A result file on disk after merging; a notice says that a damaged one was replaced."""
+    """A result file on disk after merging; notices say that a damaged one, or values on other data, were replaced."""
 
     path: Path
     content: Mapping[str, Any]
@@ -116,19 +117,19 @@ def _merge(folder: Path, heading: Heading, entries: Sequence[Entry], macros: Seq
             notices.append(
                 f"{path} was damaged ({error}); it now ends in .corrupt, and this run's tasks were written anew"
             )
-    if old and (unlike := same_system_error(old["system"], heading.system)):
-        raise StoreError(
-            where=path,
-            found=f"the result of another system ({unlike})",
-            expected="results of one system in a file",
-            hint="choose another folder by --results; nothing was overwritten",
-        )
+    _refuse_unlike(path, old, heading, entries)
     for litter in filter(is_temporary, folder.rglob("*")):
         litter.unlink()
     tasks: dict[str, Any] = {name: dict(subsets) for name, subsets in old.get("tasks", {}).items()}
     files: dict[str, str] = dict(old.get("files", {}))
     for entry in entries:
-        tasks.setdefault(entry.task, {})[entry.subset] = entry.content
+        before = tasks.setdefault(entry.task, {}).get(entry.subset)
+        if heading.data == "local" and before and before["keys"].get("read") != entry.content["keys"].get("read"):
+            notices.append(
+                f"{path} had other questions, documents or judgements of {entry.task}, whose values were replaced; to "
+                "keep those of two folders, rename one or choose another folder by --results"
+            )
+        tasks[entry.task][entry.subset] = entry.content
         runs, values = (place(kind, entry.task, entry.subset) for kind in ("runs", "per-query"))
         silent = silent_place(entry.task, entry.subset)
         if entry.silent is None and files.pop(silent, ""):
@@ -156,6 +157,24 @@ def _merge(folder: Path, heading: Heading, entries: Sequence[Entry], macros: Seq
     if content != old:
         write_sealed(path, content)
     return Published(path, content, tuple(notices))
+
+
+def _refuse_unlike(path: Path, old: Mapping[str, Any], heading: Heading, entries: Sequence[Entry]) -> None:
+    """Raise `StoreError` where the file is another system's, or where two tasks' names differ in case alone."""
+    if old and (unlike := same_system_error(old["system"], heading.system)):
+        raise StoreError(
+            where=path,
+            found=f"the result of another system ({unlike})",
+            expected="results of one system in a file",
+            hint="choose another folder by --results; nothing was overwritten",
+        )
+    if clash := one_place([*old.get("tasks", ()), *(entry.task for entry in entries)]):
+        raise StoreError(
+            where=path,
+            found=f"tasks {clash[0]} and {clash[1]}",
+            expected="names that differ in more than case, which some file systems ignore",
+            hint="rename one, or choose another folder by --results; nothing was overwritten",
+        )
 
 
 def _curves(path: Path, checksum: str | None, tasks: Mapping[str, Any], entries: Sequence[Entry]) -> dict[str, Any]:
