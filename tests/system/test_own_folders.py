@@ -176,23 +176,36 @@ def test_a_board_of_folders_in_other_scripts(
     assert sum("beir/日本語" in table for table in tables) >= 2
 
 
+@pytest.mark.parametrize("name", ["日本語", "a..b"])
 def test_a_result_of_another_script_is_checked_as_any(
-    tmp_path: Path, make: Make, score: Callable[..., dict[str, float]], bench: Any
+    tmp_path: Path, make: Make, score: Callable[..., dict[str, float]], bench: Any, name: str
 ) -> None:
-    """Every number is recomputed; a missing file of such a name is a reason; official names are ASCII."""
-    make("日本語")
-    score("日本語")
-    check = ("leaderboard", "check", "results", "--task", "日本語", "--store", "store")
+    """Every number is recomputed, and a missing file of such a name is a reason to refuse it."""
+    make(name)
+    score(name)
+    check = ("leaderboard", "check", "results", "--task", name, "--store", "store")
     assert "passes" in bench(*check).stdout
-    assert (
-        json.loads(bench("data", "audit", "--corpus", "mini", "--suite", "beir", "--task", "日本語", "--json").stdout)[
-            "subsets"
-        ][0]["task"]
-        == "beir/日本語"
-    )
-    (run,) = (tmp_path / "results").rglob("日本語.trec.gz")
+    (run,) = (tmp_path / "results").rglob(f"{name}.trec.gz")
     run.unlink()
     refused = bench(*check, status=2)
-    assert "日本語.trec.gz: found no such file" in " ".join((refused.stdout + refused.stderr).split())
-    with pytest.raises(StoreError, match="in a result of official data, whose names are ASCII"):
-        SyntheticResult("x", {"beir/日本語": {"": [1.0]}}, suite="beir").publish(tmp_path / "s", tmp_path / "r")
+    assert f"{name}.trec.gz: found no such file" in " ".join((refused.stdout + refused.stderr).split())
+
+
+def test_a_folder_of_another_script_is_audited(make: Make, bench: Any) -> None:
+    make("日本語")
+    audited = json.loads(
+        bench("data", "audit", "--corpus", "mini", "--suite", "beir", "--task", "日本語", "--json").stdout
+    )
+    assert [subset["task"] for subset in audited["subsets"]] == ["beir/日本語"]
+
+
+def test_official_names_are_ascii(tmp_path: Path) -> None:
+    """Letters of other scripts are in names of the user's own data alone, and in NFC."""
+    for task, data, reason in (
+        ("beir/日本語", "official", "in a result of official data, whose names are ASCII"),
+        ("beir/cafe\u0301", "local", "not in NFC"),
+        ("beir/a\u202eb", "local", "no letter, mark or digit"),
+    ):
+        made = SyntheticResult("x", {task: {"": [1.0]}}, suite="beir", data=data)
+        with pytest.raises(StoreError, match=reason):
+            made.publish(tmp_path / "scratch", tmp_path / "results")
