@@ -58,7 +58,7 @@ def test_noise_is_one_line(caplog: pytest.LogCaptureFixture, capfd: pytest.Captu
     line = record.getMessage()
     assert line.startswith("plugin loud printed 10,005 characters while it was loaded: a[U+001B][2Jbbb")
     assert len(line) < LONGEST + 100
-    print("afterwards")
+    sys.stdout.write("afterwards\n")
     assert capfd.readouterr().out == "afterwards\n"
 
 
@@ -71,10 +71,9 @@ def test_the_working_folder_is_as_before(tmp_path: Path) -> None:
 
 
 class OddError(Exception):
-    """An exception that cannot be printed."""
+    """An exception that ends the process where it is printed."""
 
-    def __str__(self) -> str:
-        os._exit(9)
+    __str__ = property(lambda _: os._exit(9))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +81,7 @@ class OddError(Exception):
     [
         (ValueError("a\n b"), "ValueError: a b"),
         (ValueError(), "ValueError"),
-        (ValueError("\x1b]0;title\x07\u202e"), "ValueError: [U+001B]0;title[U+0007][U+202E]"),
+        (ValueError("\x1b]0;title\x07\u202e"), "ValueError: [U+001B]]0;title[U+0007][U+202E]"),
         (PluginError("a sentence of ours"), "a sentence of ours"),
         (SystemExit(4), "it called sys.exit(4)"),
         (OddError(), "OddError: a message that cannot be printed"),
