@@ -1,7 +1,6 @@
 """Results as people submit them: packed small enough for git, and opened from files, folders and archives."""
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -9,6 +8,7 @@ from urllib.parse import quote
 
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import copy_file, explain, sha256_file, write_sealed
+from bench.core.scratch import scratch_folder
 from bench.data.fetching.unpack import Limits, unpack
 from bench.evaluation.results import RESULT, faults, result_files
 from bench.evaluation.results.read import read_result
@@ -53,7 +53,7 @@ def _bundles(path: Path, stack: ExitStack) -> dict[Path, str]:
     if path.stat().st_size > _LARGEST_ARCHIVE:
         size = f"{path.stat().st_size:,} bytes"
         raise UsageError(where=path, found=size, expected=f"at most {_LARGEST_ARCHIVE:,}")
-    unpacked = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+    unpacked = stack.enter_context(scratch_folder("pack"))
     unpack(path, unpacked, _LIMITS)
     return _below(unpacked, str(path))
 
