@@ -268,7 +268,10 @@ def _fail(arguments: list[str], kind: str, text: str, status: int, error: Except
             if value not in (None, "")
         }
         failure = {"type": kind, "message": text, "exit_code": status, **fields}
-        click.echo(json.dumps({"error": failure}, ensure_ascii=False))
+        try:
+            click.echo(json.dumps({"error": failure}, ensure_ascii=False))
+        except OSError:  # standard error has said what there is to say
+            _leave_stdout()
     return status
 
 

@@ -89,6 +89,7 @@ class Case:
     call: Callable[[], Any]  # carried out in the child; what it returns must be JSON
     judge: Callable[[Outcome], str] = lambda _: ""  # why the outcome is wrong, empty where it is right
     allowed: tuple[int, ...] = (0, 2)  # exit codes; 2 is a refusal in words
+    memory: int = MEMORY  # bytes of address space that it may take besides what the parent has
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ def _child(case: Case, out: int, err: int, value: int) -> None:
             for number, errors in ((1, "strict"), (2, "backslashreplace"))
         )
         address_space = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (address_space + MEMORY, address_space + MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (address_space + case.memory, address_space + case.memory))
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
         code = _returned(case, value)
     except BaseException:

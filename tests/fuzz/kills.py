@@ -54,11 +54,10 @@ JOBS = {
     "plan": Job(BM25, command=("plan", *BM25[1:], *PLACES)),
     "compare": Job(TRAIN, command=("compare", "crop", "crop@init", "--suite", "beir", "--results", "PLACE/results")),
     "build": Job(BM25, command=("leaderboard", "build", "--results", "PLACE/results", "--out", "PLACE/site")),
-    "workers": Job((*BM25, "--workers", "2"), ("validate", "read", "index", *LATER)),
-    "shares": Job((*TRAIN, "--shard-workers", "2", "--workers", "2"), LATER),
 }
 MARK = "BENCH_KILLED"
 """Environment variable of a command that is killed, and of all processes that it began: the folder of the case."""
+_MEMORY = 6 << 30  # address space of a training: kernels for matrix units reserve gigabytes that they do not touch
 _CHANGES = ("os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.link", "os.truncate", "shutil.rmtree")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -141,7 +140,7 @@ def _reference(name: str) -> _Reference:
         if name == "gc":  # of a run whose result is gone
             assert ended(command(*_run((*job.run, "--set", "method.k1=1.5"), folder / "start"))) == 0
 
-    outcome = carried_out(Case(make_start))
+    outcome = carried_out(Case(make_start, memory=_MEMORY))
     assert outcome.code == 0, outcome.stderr
     for stage in job.undone:
         shutil.rmtree(folder / "start" / "store" / "artefacts" / stage, ignore_errors=True)
@@ -151,7 +150,7 @@ def _reference(name: str) -> _Reference:
     if not job.command:
         shutil.rmtree(folder / "start" / "results")
     shutil.copytree(folder / "start", folder / "done")
-    outcome = carried_out(Case(counted))
+    outcome = carried_out(Case(counted, memory=_MEMORY))
     assert outcome.code == 0, outcome.stderr
     return _Reference(folder / "start", _contents(folder / "done"), outcome.value, outcome.seconds)
 
@@ -166,7 +165,7 @@ def _killed(call: Callable[[], None], place: Path, at: int, after: float) -> Cal
 
     start = time.monotonic()
     with tempfile.TemporaryFile() as out:
-        child = start_child(Case(hooked), out.fileno(), out.fileno(), out.fileno())
+        child = start_child(Case(hooked, memory=_MEMORY), out.fileno(), out.fileno(), out.fileno())
         descriptor = os.dup(out.fileno())
 
     def wait() -> int:
@@ -238,4 +237,4 @@ def case(draw: Draw, folder: Path) -> Case:
             return f"other bytes after {description}: {sorted(differing)[:5]}"
         return f"litter after {description}: {outcome.value}" if outcome.value else ""
 
-    return Case(call, judge, allowed=(0,))
+    return Case(call, judge, allowed=(0,), memory=_MEMORY)

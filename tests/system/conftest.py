@@ -7,11 +7,12 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from bench.cli import main
@@ -141,6 +142,14 @@ def tiny() -> Path:
 def folder(tmp_path: Path) -> Path:
     """A BEIR folder of 3,000 generated documents and 300 queries, enough for a run of some seconds."""
     return write_folder(tmp_path / "made", documents=3000, queries=300)
+
+
+def alive(variable: str, value: str) -> Iterator[str]:
+    """Yield the command lines of the processes with a variable in their environment, but for those that have ended."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get(variable) == value and process.status() != psutil.STATUS_ZOMBIE:
+                yield " ".join(process.cmdline())
 
 
 @pytest.fixture

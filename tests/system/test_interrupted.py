@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from tests.system.conftest import alive
+
 RunJson = Callable[..., dict[str, Any]]
 Options = Callable[[Path, Path, Path], list[str]]
 MOMENTS = 8
@@ -24,6 +27,14 @@ MOMENTS = 8
 
 def _run_hash(outcome: dict[str, Any]) -> str:
     return hashlib.sha256(Path(outcome["results"][0]["run_file"]).read_bytes()).hexdigest()
+
+
+MARK = "BENCH_TEST_ENDED"
+"""Environment variable of a command and of all processes that it begins."""
+EXECUTORS_ENDED = [
+    *(("slurm", name, is_group) for name in ("SIGTERM", "SIGINT") for is_group in (False, True)),
+    *(("ray", name, False) for name in ("SIGTERM", "SIGINT")),
+]
 
 
 def _artefacts(store: Path) -> dict[str, float]:
@@ -163,6 +174,61 @@ def test_a_signal_ends_a_run_with_a_sentence(
     finished = _artefacts(tmp_path / "store")
     run_json(*command)
     assert finished.items() <= _artefacts(tmp_path / "store").items()
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A folder for temporary files whose name leaves room for those of sockets."""
+    folder = Path(tempfile.gettempdir(), f"b{os.getpid() % 1000}")
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("executor", "name", "is_group"), EXECUTORS_ENDED)
+def test_a_signal_ends_a_run_on_other_executors_with_a_sentence(
+    executor: str,
+    name: str,
+    is_group: bool,
+    tmp_path: Path,
+    short_folder: Path,
+    folder: Path,
+    environment: dict[str, str],
+    run_json: RunJson,
+) -> None:
+    """As here: the same status and sentence, no traceback, nothing at work afterwards, and no temporary folder."""
+    pytest.importorskip({"slurm": "submitit", "ray": "ray"}[executor], reason="needs the extra")
+    marked = {"BENCH_SLURM": "local", "TMPDIR": str(short_folder), MARK: str(tmp_path)}
+    places = ("--store", str(tmp_path / "store"), "--results", str(tmp_path / "results"))
+    command = ["run", "--method", "bm25", "--suite", "beir", "--task", str(folder), *places]
+    number = signal.Signals[name]
+    with subprocess.Popen(
+        [sys.executable, "-m", "bench", *command, "--executor", executor],
+        cwd=tmp_path,
+        env=environment | marked,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        deadline = time.monotonic() + 240
+        while not any((tmp_path / "store").glob("work/*")) and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if is_group:
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)
+        _, stderr = process.communicate(timeout=240)
+    ending = "interrupted" if name == "SIGINT" else f"ended by {name}"
+    assert stderr.endswith(f"bench: {ending}; finished stages are kept, type the same command to go on\n")
+    assert "Traceback" not in stderr
+    assert process.returncode == 128 + number
+    deadline = time.monotonic() + 60
+    while (going_on := [*alive(MARK, str(tmp_path))]) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert going_on == []
+    assert not [path for path in short_folder.iterdir() if path.name.startswith("bench-")]
+    assert [row["task"] for row in run_json(*command)["results"]] == ["beir/made"]
 
 
 CLEANER = """

@@ -21,6 +21,8 @@ from bench.store.graph import Listener, Tolerates, fail_always
 from bench.store.stage import Stage
 from bench.store.store import Store
 
+_LONGEST_FOLDER = 41
+"""Characters of the folder in which Ray keeps its sockets: systems take 107 for the whole path of one."""
 _RETRIES = 3  # of a stage whose node or worker was lost
 
 
@@ -33,7 +35,7 @@ class RayExecutor:
     def run(self, items: Sequence[Stage], store: Store, listener: Listener, tolerates: Tolerates = fail_always) -> None:
         """Make every stage as soon as its inputs are there; the first failure ends the run, finished stages are kept.
 
-        Raises `UsageError` if Ray is not installed, or no node has what a stage needs.
+        Raises `UsageError` if Ray is not installed, its folder has too long a name, or no node has what a stage needs.
         """
         address = os.environ.get("RAY_ADDRESS")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
@@ -46,7 +48,14 @@ class RayExecutor:
         with ExitStack() as stack:
             if not ray.is_initialized():  # Ray opens its folder to everybody, so it lies in one of the user's alone
                 folder = stack.enter_context(scratch_folder("ray"))
-                here: dict[str, Any] = {"include_dashboard": False, "_temp_dir": f"{folder}/ray"}
+                if not address and len(str(folder)) > _LONGEST_FOLDER:
+                    raise UsageError(
+                        where="--executor ray",
+                        found=f"{folder}, in which names of sockets are too long",
+                        expected=f"a folder of at most {_LONGEST_FOLDER} characters",
+                        hint="set TMPDIR to a shorter one",
+                    )
+                here: dict[str, Any] = {"include_dashboard": False, "_temp_dir": f"{folder}/r"}
                 with _empty_folder(folder), _signals_kept():
                     ray.init(**({"address": address} if address else here), log_to_driver=False)
                 stack.callback(ray.shutdown)

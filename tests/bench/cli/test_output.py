@@ -1,6 +1,8 @@
 """Tables on a terminal: lines break between words, and rows become blocks where no table fits."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +13,11 @@ from click.testing import CliRunner
 from bench.cli import bench, current_names
 from bench.cli.output import Lines, print_json, table
 from bench.core.workspace import Workspace
+from bench.evaluation.results.read import faults
 from bench.store.graph import Step
 from bench.store.stage import Cost, Stage
 from bench.types import Json
+from tests.system.conftest import TINY
 
 WORDS = "multilingual retrieval without translations"
 ROWS = [("one", WORDS, "—", "3"), ("two", WORDS, "a note", "14")]
@@ -101,6 +105,51 @@ def test_what_no_encoding_has_is_printed_all_the_same(capsys: pytest.CaptureFixt
     """Found by a fuzzer: half a surrogate pair, such as a model's config may hold."""
     print_json({"name": "\ud800é"})
     assert json.loads(capsys.readouterr().out) == {"name": "\ud800é"}
+
+
+FULL = Path("/dev/full")
+"""A file on a disk that is always full."""
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no such device on this system")
+@pytest.mark.parametrize("words", ["list methods", "list suites --json", "--help", "show bm25"])
+def test_a_full_disk_behind_standard_output_is_a_line(words: str) -> None:
+    """No traceback, and the exit status of a failure of the machine."""
+    command = [sys.executable, "-P", "-m", "bench", *words.split()]
+    with FULL.open("w") as full:
+        completed = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    line = "bench: cannot write to standard output: the disk is full; finished stages are kept\n"
+    assert (completed.returncode, completed.stderr) == (1, line)
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no such device on this system")
+@pytest.mark.parametrize("as_json", [True, False])
+def test_results_are_kept_where_the_table_cannot_be_printed(tmp_path: Path, *, as_json: bool) -> None:
+    """The run is whole before anything is printed."""
+    words = ["run", "--method", "bm25", "--suite", "beir", "--task", str(TINY), "--quiet", *["--json"] * as_json]
+    command = [sys.executable, "-P", "-m", "bench", *words]
+    with FULL.open("w") as full:
+        completed = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert completed.returncode == 1
+    assert completed.stderr.endswith("standard output: the disk is full; finished stages are kept\n")
+    (result,) = (tmp_path / "results").rglob("result.json")
+    assert faults(result) == []
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no such device on this system")
+def test_a_mistake_is_named_where_nothing_can_be_printed() -> None:
+    """On stderr, with its own exit status; the object that `--json` asks for cannot be had."""
+    with FULL.open("w") as full:
+        completed = subprocess.run(
+            [sys.executable, "-P", "-m", "bench", "show", "none", "--json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert completed.returncode == 2
+    assert "Traceback" not in completed.stderr
+    assert "'none'" in completed.stderr
 
 
 @pytest.mark.parametrize("typed", ["", "data", "leaderboard", "plugin", "plugin new"])
