@@ -14,6 +14,7 @@ from bench.core.lazy import lazy
 if TYPE_CHECKING:
     from bench.core.encoder_config import SEPARATOR as SEPARATOR
     from bench.core.files import write_bytes as write_bytes
+    from bench.core.names import safe_name as safe_name
     from bench.core.order import order as order
     from bench.core.publications import Release as Release
     from bench.core.publications import Reported as Reported

@@ -34,9 +34,11 @@ from bench.evaluation.results.read import Result
 EXCEPTIONS = "exceptions.txt"
 """Folders of results, below the results folder and one a line, that strict checks let pass unverified."""
 UNVERIFIED = "unverified"
+AS_HANDED_IN = "numbers recomputed; cost, machine and libraries as handed in"
+"""What is known of a row that was recomputed alone, and what its author says."""
 ONLY_RECOMPUTED = (
-    "Recomputed means that the numbers follow from the run and the judgements. Which system produced the run remains a "
-    "claim: a run constructed from public judgements cannot be distinguished from a genuine one"
+    f"Recomputed means that the numbers follow from the run and the judgements ({AS_HANDED_IN}). Which system produced "
+    "the run remains a claim: a run constructed from public judgements cannot be distinguished from a genuine one"
 )
 
 

@@ -5,7 +5,6 @@ A public set is taken from the data folder, the download cache, or ir_datasets, 
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 import bench.suites as face
 from bench import Corpus, Item, Judgement, Macro, Source, Subset, Task, UsageError
-from bench.suites import DataRequest, Release, TrainingPair, beir, from_subset, official, with_dev
+from bench.suites import DataRequest, Release, TrainingPair, beir, from_subset, official, safe_name, with_dev
 from suites import readouts
 from suites.common import ENGLISH, Benchmark, ScoringProtocol, average, brings, markdown, metadata, table
 from suites.tunings import MARCO_CONTRIEVER, SUPERVISED, few_shot, single, unleaked
@@ -114,12 +113,16 @@ def subsets(name: str, split: str, request: DataRequest) -> Subset:
 def folder(path: Path) -> Task:
     """Return a task of a folder in BEIR's layout, with the split named behind a colon where there are several.
 
-    The first records say their languages (`metadata.lang`). Raises `UsageError` if the folder or a file is missing, or
-    the split is open; `DataError` or `DataFaultsError` if no such record can be read.
+    It is called by the folder's name (`bench.suites.safe_name`), and by the split, unless that is `test` or the only
+    one. The first records say their languages (`metadata.lang`).
+
+    Raises:
+        UsageError: the folder or a file is missing, or the split is open.
+        DataError: no such record can be read; likewise `DataFaultsError`.
     """
     folder_part, colon, split_part = str(path).rpartition(":")
     root, split = (path, "") if path.is_dir() or not (colon and folder_part) else (Path(folder_part), split_part)
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", root.resolve().name).strip("-") or "folder"
+    name = root.resolve().name
     if not _holds_corpus(root) and (
         below := [part.name for part in sorted(root.glob("*")) if part.is_dir() and _holds_corpus(part)]
     ):
@@ -127,11 +130,12 @@ def folder(path: Path) -> Task:
             f"{root}: found no corpus.jsonl, but {len(below)} folders that hold one ({', '.join(below[:12])}); "
             f"name one of them, e.g. --task {root / below[0]}"
         )
-    identity = f"beir/{name}"
-    items, queries = beir.corpus(root, identity), beir.queries(root, identity)
+    says_split = split not in {"", "test"} and len(beir.splits(root)) > 1
+    identity, corpus_id = f"beir/{safe_name(f'{name}-{split}' if says_split else name)}", f"beir/{safe_name(name)}"
+    items, queries = beir.corpus(root, corpus_id), beir.queries(root, identity)
     qrels = beir.qrels(root, split or _only_split(root), identity)
     language = _language(items) or ENGLISH
-    corpus = Corpus(identity, items, language)
+    corpus = Corpus(corpus_id, items, language)
     return PROTOCOL.task(identity, "local", Subset("", queries, qrels, corpus, _language(queries) or language))
 
 

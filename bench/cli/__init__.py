@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from contextvars import ContextVar
@@ -219,18 +220,33 @@ def _status(arguments: list[str]) -> int:
         return 128 + end.number
     except BrokenPipeError:
         # The reader went away (`bench list | head`): nothing is wrong, but Python must not flush into the closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), answers().fileno())
+        _leave_stdout()
         return 0
     except Exception as error:  # the last line of defence: say whose fault it is
+        if isinstance(error, OSError) and _is_of_output(error):
+            _leave_stdout()
+            from bench.core.files import explain
+
+            click.echo(f"bench: cannot write to standard output: {explain(error)}; finished stages are kept", err=True)
+            return 1
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
             return _fail(arguments, "UsageError", "found a name longer than any file or folder may have", 2, error)
         if isinstance(error, ModuleNotFoundError) and error.name in DENSE:
             return _fail(arguments, "UsageError", str(without_dense(error.name)), 2, without_dense(error.name))
-        import traceback
-
         traceback.print_exc()
         text = f"{type(error).__name__}: {error}\nThis is a bug, ours or a plugin's; finished stages are kept."
         return _fail(arguments, type(error).__name__, text, 1, error)
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Return whether an error came of printing: one without a file's name, from click or rich."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return error.filename is None and frames[-1].f_globals.get("__name__", "").partition(".")[0] in ("click", "rich")
+
+
+def _leave_stdout() -> None:
+    """Let nothing be written to standard output any more: Python flushes it once again at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), answers().fileno())
 
 
 def _run_command(arguments: list[str]) -> int:

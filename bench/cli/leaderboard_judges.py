@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from bench.pipeline.settings import resolve_run
 from bench.pipeline.tasks import tasks_of
 from bench.plugins import Plugins
 from bench.store.store import Store
-from bench.types import DataRequest, Run, Suite, Task
+from bench.types import DataRequest, Method, Run, Suite, Task
 
 if TYPE_CHECKING:
     from bench.evaluation.measures.evaluate import Scores
@@ -55,9 +55,9 @@ class SuiteJudges:
         self._task = cache(self._load)
 
     @property
-    def methods(self) -> Collection[str]:
-        """Names of the installed methods."""
-        return self._plugins.methods
+    def methods(self) -> Mapping[str, Method]:
+        """The installed methods by name."""
+        return {name: owned.value for name, owned in self._plugins.methods.items()}
 
     def suite(self, content: Content) -> Suite | str:
         """Return the installed suite of a result, or why there is none. Raises `RecordError` for another version."""

@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from bench.cli import answers
-from bench.core.children import run_python
+from bench.core.children import end_with_parent, run_python
 from bench.core.errors import DataError
 
 _INSIDE = "_BENCH_LIMITED"  # internal: set for the process with bounds
@@ -31,6 +31,7 @@ def run_bounded(context: click.Context, memory: int, minutes: int, run: Callable
     limits = f"at most {memory} GiB and {minutes} minutes (--memory, --minutes)"
     exceeded = DataError(context.params["paths"][0], None, "a result that takes more memory or time", limits)
     if os.environ.get(_INSIDE):
+        end_with_parent()
         _set_limits(memory, minutes)
         try:
             run()

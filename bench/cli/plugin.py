@@ -2,7 +2,6 @@
 
 import keyword
 import re
-import tempfile
 from collections.abc import Collection
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +16,7 @@ from bench.cli.output import json_option, print_json
 from bench.config.request import split
 from bench.core.errors import UsageError
 from bench.core.files import write_bytes
+from bench.core.scratch import scratch_folder
 from bench.evaluation.tables import duration
 from bench.plugins import load
 from bench.studies.conformance.checks import run
@@ -74,10 +74,10 @@ def check(
     for name in verdicts:
         if not as_json and len(verdicts) > 1:
             click.echo(name)
-        with tempfile.TemporaryDirectory(prefix="bench-check-") as folder:
+        with scratch_folder("check") as folder:
             report = None if as_json else _print_verdict
             context: dict[str, Any] = {"plugins": plugins, "data": data_request, "report": report}
-            verdicts[name] = run(name, Path(folder), only=split(only), **context, **options)
+            verdicts[name] = run(name, folder, only=split(only), **context, **options)
     states = [verdict.state for of_plugin in verdicts.values() for verdict in of_plugin]
     broken, held = states.count("broken"), states.count("kept")
     if as_json:

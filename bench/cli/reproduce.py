@@ -1,7 +1,6 @@
 """`bench reproduce`: reproduce a row from its result file, and compare both."""
 
 import shlex
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from bench.cli.options import FOLDER, data_dir_option, offline_option
 from bench.cli.output import Lines, json_option, notice, print_json, table
 from bench.config.request import Request
 from bench.core.errors import UsageError
+from bench.core.scratch import scratch_folder
 from bench.evaluation.command import run_command
 from bench.evaluation.results import RESULT, Published
 from bench.evaluation.results.read import result
@@ -118,8 +118,8 @@ def _folder(folder: Path | None, name: str) -> Iterator[Path]:
     if folder is not None:
         yield folder
         return
-    with tempfile.TemporaryDirectory(prefix="bench-reproduce-") as scratch:
-        yield Path(scratch) / name
+    with scratch_folder("reproduce") as scratch:
+        yield scratch / name
 
 
 def _read(path: Path) -> tuple[Mapping[str, Any], PerQuery]:

@@ -7,6 +7,8 @@ nothing of the working folder besides (`-P`): it may be a stranger's.
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -102,6 +104,38 @@ def child(
             if started.stdin:
                 with suppress(BrokenPipeError):  # by what is not written yet
                     started.stdin.close()
+
+
+def end_processes(word: str, seconds: float = 10.0) -> None:
+    """Kill the processes that this one began and whose command line contains a word, with all that they began.
+
+    Args:
+        word: as the folder that they work in.
+        seconds: to wait for their end.
+    """
+    import psutil
+
+    ending: list[psutil.Process] = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if any(word in part for part in process.cmdline()):
+                ending += [process, *process.children(recursive=True)]
+    for process in ending:
+        with suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(ending, timeout=seconds)
+
+
+def end_with_parent(seconds: float = 0.5) -> None:
+    """Let this process end soon after the one that began it, even where that is killed."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(seconds)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def refuse_killed(code: int, where: str) -> None:

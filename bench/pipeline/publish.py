@@ -10,6 +10,7 @@ from bench.config.layers import describe
 from bench.config.profiles import Profile
 from bench.core.errors import StoreError, UsageError
 from bench.core.installed import version
+from bench.core.names import one_place
 from bench.core.publications import mark
 from bench.data.formats.trec import empty_file
 from bench.evaluation import results
@@ -45,8 +46,8 @@ def refuse_unlike(
     """Refuse to run a cell whose subsets cannot join the result that is there.
 
     Raises:
-        UsageError: the result is another system's, its subsets rest on another encoder or other code, or a task of that
-            name was scored on other data.
+        UsageError: the result is another system's, its subsets rest on another encoder or other code, or another task
+            has the same name, or one that differs in case alone.
         StoreError: the result is another version's.
     """
     path = root / heading_of(cell, size).folder / results.RESULT
@@ -75,6 +76,13 @@ def refuse_unlike(
             found=unlike,
             expected="one system, with one encoder for all tasks of a result",
             hint="name all its tasks, so that each is run again, or choose another folder by --results",
+        )
+    if clash := one_place(tasks):
+        raise UsageError(
+            where=path,
+            found=f"a result of {clash[0]}, whose name differs from {clash[1]} in case alone",
+            expected="names that no file system takes for the same",
+            hint="rename a folder, or choose another folder by --results",
         )
 
 

@@ -10,6 +10,7 @@ from bench.config.request import Request
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import Fault, explain
 from bench.core.machine import cores
+from bench.core.scratch import sweep
 from bench.evaluation.results import Published
 from bench.evaluation.results.scores import Scores
 from bench.pipeline.cells import ExperimentCell
@@ -57,6 +58,7 @@ def run(request: Request, plugins: Plugins, store: Store, listener: Listener, re
         refuse_unlike(todo.experiment.results, cell, subsets, store, todo.profile)
     with leased(store, [step.stage.key for step in todo.steps]):
         tidy(store)
+        sweep()
         for name, version in foreign_versions(todo.cells).items():
             store.remember_version(name, version)
         for stage in todo.again:

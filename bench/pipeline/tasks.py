@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bench.core.errors import PluginError, UsageError
 from bench.core.messages import bare, did_you_mean
+from bench.core.names import one_place
 from bench.plugins import Plugins
 from bench.types import DataRequest, Suite, Task
 
@@ -36,9 +37,14 @@ def tasks_of(suite: Suite, names: Sequence[str], data_request: DataRequest) -> l
             raise UsageError(f"suite {suite.name} takes no folder of your own as --task; found {name}")
         task = suite.folder(Path(name).expanduser())
         if places.setdefault(task.id, name) != name:
-            both = f"{places[task.id]} and {name}"
-            raise UsageError(f"found {both}, which would both be called {task.id}; rename one, or run them apart")
+            raise UsageError(f"found {places[task.id]} and {name}, which would both be called {task.id}; rename one")
         tasks.append(task)
+    if clash := one_place(places):
+        folders_typed = " and ".join(places[identity] for identity in clash)
+        raise UsageError(
+            f"found {folders_typed}, whose names {' and '.join(clash)} differ in case alone, so that some file systems "
+            "keep their results in one place; rename one"
+        )
     if suite_names or not names:
         data = data_request.data
         if data not in suite.data:

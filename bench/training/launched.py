@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import timedelta
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from bench.core.errors import BenchError, UsageError
 from bench.core.files import canonical
 from bench.core.machine import Launch, launch
+from bench.core.scratch import scratch_folder
 from bench.core.workspace import Advance, Log, noop
 from bench.training.worker import raised, run_worker
 from bench.types import Json
@@ -87,10 +86,10 @@ class ProcessGroup:
             self._wait(lambda: len(self._ranks("left")) == self.member.world - 1)
 
     def _run_worker(self, request: Mapping[str, Any], advance: Advance, log: Log) -> dict[str, Json]:
-        with TemporaryDirectory(prefix="bench-process-") as folder:
+        with scratch_folder("process") as folder:
             try:
                 member = self.member
-                return run_worker(request, member.rank, member.local, Path(folder), advance, log, self._store_of_all)
+                return run_worker(request, member.rank, member.local, folder, advance, log, self._store_of_all)
             except Exception as error:
                 self._mark("failed", canonical([type(error).__name__, str(error)]).decode())
                 raise

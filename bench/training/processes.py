@@ -22,7 +22,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from signal import Signals
 from subprocess import Popen
-from tempfile import TemporaryDirectory
 from typing import Any, TextIO
 
 from bench.config.base import Config
@@ -31,6 +30,7 @@ from bench.core.encoder_config import TrainingJob
 from bench.core.errors import BenchError, UsageError
 from bench.core.files import canonical, write_bytes
 from bench.core.machine import end_with_parent
+from bench.core.scratch import scratch_folder
 from bench.core.workspace import Workspace
 from bench.training.launched import process_group
 from bench.training.worker import raised, run_worker, training_request
@@ -61,7 +61,7 @@ def train_on_several(
         return {**launched.lead(request, work.advance, work.log), "processes": processes}
     loopback = {"GLOO_SOCKET_IFNAME": os.environ.get("GLOO_SOCKET_IFNAME", "lo")} if sys.platform == "linux" else {}
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix="bench-processes-")))
+        folder = stack.enter_context(scratch_folder("processes"))
         write_bytes(folder / "request.json", canonical(request))
         reports: SimpleQueue[tuple[int, str, Any]] = SimpleQueue()
         workers = []

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from bench.evaluation.svg import Axis, Plane, axis, circle, element, figure, short
 from bench.evaluation.svg import text as svg_text
 from bench.evaluation.tables import duration
+from leaderboard.records import Basis
 from leaderboard.site import captions, text
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.rows import Entry, by_board, by_tree
@@ -50,6 +51,7 @@ def files(site: Site, renderer: Renderer) -> Files:
                 title=tree.titled("Quality against cost"),
                 of=tree,
                 boards=sections,
+                handed_in=any(entry.row.verification.basis is not Basis.RUN_HERE for entry in scored),
             )
 
 

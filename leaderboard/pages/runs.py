@@ -7,6 +7,7 @@ from bench.evaluation.compare.fairness import environment_warnings
 from bench.evaluation.results import RESULT
 from bench.evaluation.results.format import place
 from bench.evaluation.results.passports import DATA
+from leaderboard.records import Basis
 from leaderboard.site import captions, perquery, text
 from leaderboard.site.render import Files, Page, Renderer
 from leaderboard.site.rows import Entry, by_tree
@@ -92,6 +93,7 @@ def _page(renderer: Renderer, entry: Entry, tables: Sequence[perquery.QueryTable
         tasks=tasks[:most],
         trust=trust[:most],
         provenance=list(_provenance(entry))[:most],
+        handed_in=row.verification.basis is not Basis.RUN_HERE,
         environment=[*doubts, *row.libraries.items(), *(("machine", machine) for machine in sorted(machines))][:most],
         seconds=list(stage_seconds(entry.system.first).items())[:most],
         settings=settings[:most],

@@ -1,21 +1,22 @@
 """What a result says of itself: keys that a run writes and no others, and claims that fit each other.
 
-None of it can be proven from the files. It can only be refused where one claim contradicts another.
+None of it can be proven from the files. It is refused where one claim contradicts another, or what the installed method
+and suite are, and where no run can write it; pages show the rest as handed in.
 """
 
-import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
+from bench.config.profiles import PROFILES
 from bench.data.formats.faults import shown
 from bench.evaluation.results import RESULT, averages
 from bench.evaluation.results.format import About, Average, Content, Remote, Setting, Subset, SuiteAbout
 from bench.evaluation.results.identity import identity_error
-from bench.types import Suite
+from bench.types import REGIMES, Method, Suite
 from leaderboard.submissions.bundle import TAKE_UNCHANGED, Candidate, ValidationErrors
 from leaderboard.submissions.recompute import TOLERANCE
 
@@ -25,18 +26,20 @@ _STATED = frozenset({"deterministic", "tuning", "config", "encoder_config", "sim
 _SYSTEM = frozenset(About.model_fields) | _STATED
 _SUBSET = frozenset(Subset.model_fields) | {"resolved", "harness", "compute", "seconds", "tunings", "audits"}
 _ABSENT = object()
-_DRAWN = frozenset({"init", "prepare", "train", "train_cross", "tune"})
-"""Stages whose outcome a seed may decide."""
+_KEY = re.compile(r"(?!(.)\1*$)[0-9a-f]{32}")
+"""Key of a stage (`bench.store.stage.Stage.key`), a digest, which never repeats one digit alone."""
+_CENTURY = 100 * 365.25 * 86_400
+"""Seconds that no stage takes."""
 _INSTALLED = version("retrieval-bench")
 _SETTING = frozenset(Setting.model_fields) | {"default", "source"}
 
 
-def check_metadata(candidate: Candidate, methods: Collection[str], errors: ValidationErrors) -> None:
+def check_metadata(candidate: Candidate, methods: Mapping[str, Method], errors: ValidationErrors) -> None:
     """Refuse keys that no run writes, a result without those that other commands read, and claims that do not fit.
 
     Args:
         candidate: the submitted result.
-        methods: names of the installed methods; a label that begins with one must be of it.
+        methods: the installed methods; a label that begins with the name of one must be of it.
         errors: receives every contradiction.
     """
     content = candidate.raw_content
@@ -63,14 +66,80 @@ def check_metadata(candidate: Candidate, methods: Collection[str], errors: Valid
         if len(part.get("settings", ())) > MOST_SETTINGS:
             errors.add(RESULT, f"{len(part['settings']):,} settings", f"at most {MOST_SETTINGS:,}", TAKE_UNCHANGED)
     _check_system(candidate, methods, errors)
+    _check_profile(candidate, errors)
     for subset in subsets:
         _check_environment(subset, errors)
+        _check_keys(subset, errors)
     measures = {name for subset in subsets for name in subset["measures"]}
     if (primary := candidate.content.suite.primary) not in {None, *measures}:
         errors.add(RESULT, f"the headline measure {shown(primary)}", "one that a task has", TAKE_UNCHANGED)
 
 
-def _check_system(candidate: Candidate, methods: Collection[str], errors: ValidationErrors) -> None:
+def check_regime(
+    candidate: Candidate, methods: Mapping[str, Method], suite: Suite | str, errors: ValidationErrors
+) -> None:
+    """Refuse a regime that the method cannot be tuned for, and one that the stages of the system contradict.
+
+    Args:
+        candidate: the submitted result.
+        methods: the installed methods.
+        suite: the installed suite; a sentence where there is none, so that its recipes are not known.
+        errors: receives every contradiction.
+    """
+    regime, system, stages = candidate.content.regime, candidate.content.system, _stages(candidate)
+    parts = _installed_parts(system.method, methods)
+    if "train_cross" in stages:  # a re-ranker can be trained in any regime, over whatever encoder
+        return
+    regimes = {name for part in parts for name in part.regimes}
+    if parts and regime not in regimes:
+        expected = ", ".join(name for name in REGIMES if name in regimes)
+        errors.add(RESULT, f"regime {shown(regime)} of method {shown(system.method)}", expected, TAKE_UNCHANGED)
+    elif isinstance(suite, Suite) and "init" in stages and ("tune" in stages) != bool(suite.recipes.get(regime)):
+        fault = f"regime {shown(regime)} of an encoder that was {'' if 'tune' in stages else 'not '}fine-tuned"
+        errors.add(RESULT, fault, "the regime that it was run in", TAKE_UNCHANGED)
+
+
+def _stages(candidate: Candidate) -> set[str]:
+    """Return the names of the stages that a system states."""
+    return {str(node.get("stage")) for node in candidate.content.system.graph.values() if isinstance(node, dict)}
+
+
+def _installed_parts(name: str, methods: Mapping[str, Method]) -> list[Method]:
+    """Return a method, or those whose runs it fuses; nothing where one of them is not installed."""
+    parts = [methods.get(part) for part in name.split("+")]
+    return [part for part in parts if part is not None] if None not in parts else []
+
+
+def _check_profile(candidate: Candidate, errors: ValidationErrors) -> None:
+    """Refuse a profile that there is not, that never reads such data, or that settings contradict."""
+    content = candidate.content
+    profile = PROFILES.get(content.profile)
+    if profile is None:
+        errors.add(RESULT, f"profile {shown(content.profile)}", f"one of {', '.join(PROFILES)}", TAKE_UNCHANGED)
+    elif content.data.startswith("mini") and profile.data != "mini":
+        fault = f"profile {shown(content.profile)} on {content.data} data"
+        errors.add(RESULT, fault, f"{profile.data} data", TAKE_UNCHANGED)
+    origin = f"profile {content.profile}"
+    for setting in content.system.settings:
+        if setting.origin.startswith("profile ") and setting.origin != origin:
+            fault = f"setting {shown(setting.key)} of {shown(setting.origin)}"
+            errors.add(RESULT, fault, f"{origin}, in which it was run", TAKE_UNCHANGED)
+
+
+def _check_keys(subset: Mapping[str, Any], errors: ValidationErrors) -> None:
+    """Refuse keys of stages that are no digests, and one key of two stages."""
+    keys = subset.get("keys")
+    stage_of: dict[str, str] = {}
+    for stage, key in keys.items() if isinstance(keys, dict) else ():
+        if not (isinstance(key, str) and _KEY.fullmatch(key)):
+            fault = f"key {shown(str(key)[:40])} of stage {shown(stage[:40])}"
+            errors.add(RESULT, fault, "a digest of 32 digits", TAKE_UNCHANGED)
+        elif stage_of.setdefault(key, stage) != stage:
+            fault = f"one key of {shown(stage_of[key][:40])} and {shown(stage[:40])}"
+            errors.add(RESULT, fault, "a key of each stage", TAKE_UNCHANGED)
+
+
+def _check_system(candidate: Candidate, methods: Mapping[str, Method], errors: ValidationErrors) -> None:
     """Check label, method, hash, settings, seed and budget against each other."""
     system, raw = candidate.content.system, candidate.raw_content["system"]
     label = system.label
@@ -82,10 +151,11 @@ def _check_system(candidate: Candidate, methods: Collection[str], errors: Valida
         errors.add(
             RESULT, f"the label {shown(label)} of method {shown(system.method)}", f"method {name}", TAKE_UNCHANGED
         )
-    drawn = {node["stage"] for node in raw["graph"].values() if isinstance(node, dict)} & _DRAWN
-    if raw.get("deterministic") is False and not drawn:
-        fault = "a system that is not deterministic, of stages that draw nothing"
-        errors.add(RESULT, fault, "`deterministic` as its graph has it", TAKE_UNCHANGED)
+    if parts := _installed_parts(system.method, methods):
+        deterministic = all(part.deterministic for part in parts) and "train_cross" not in _stages(candidate)
+        if raw.get("deterministic") is not deterministic:
+            fault = f"`deterministic` {shown(str(raw.get('deterministic'))[:40])} of method {shown(system.method)}"
+            errors.add(RESULT, fault, str(deterministic).lower(), TAKE_UNCHANGED)
     if candidate.content.seed and raw.get("deterministic") is True:
         errors.add(RESULT, f"seed {candidate.content.seed} of a deterministic system", "seed 0", TAKE_UNCHANGED)
     least = 0 if "@init" in label else 1
@@ -109,14 +179,17 @@ def _check_system(candidate: Candidate, methods: Collection[str], errors: Valida
 
 def _check_environment(subset: Mapping[str, Any], errors: ValidationErrors) -> None:
     """Refuse a version of the harness that is not out yet, and seconds that no work takes."""
-    harness, seconds = subset.get("harness"), subset.get("seconds")
+    harness, seconds, metadata = subset.get("harness"), subset.get("seconds"), subset.get("metadata")
     if harness is not None and not _is_released(harness):
         hint = "type `pip install --upgrade retrieval-bench` if there is one"
         errors.add(RESULT, f"retrieval-bench {shown(str(harness)[:40])}", f"at most {_INSTALLED}", hint)
-    for stage, spent in (seconds if isinstance(seconds, dict) else {"seconds": seconds}).items():
-        if spent is not None and not (type(spent) in (int, float) and 0 <= spent < math.inf):
+    times = [*(seconds if isinstance(seconds, dict) else {"seconds": seconds}).items()]
+    for stage, counted in metadata.items() if isinstance(metadata, dict) else ():
+        times += [(stage, counted["seconds"])] if isinstance(counted, dict) and "seconds" in counted else []
+    for stage, spent in times:
+        if spent is not None and not (type(spent) in (int, float) and 0 <= spent < _CENTURY):
             fault = f"{shown(str(spent)[:40])} seconds of {shown(str(stage)[:40])}"
-            errors.add(RESULT, fault, "0 or more for each stage", TAKE_UNCHANGED)
+            errors.add(RESULT, fault, "0 or more for each stage, less than a century", TAKE_UNCHANGED)
 
 
 def _is_released(harness: object) -> bool:

@@ -1,13 +1,14 @@
 """Results as people submit them: packed small enough for git, and opened from files, folders and archives."""
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import copy_file, explain, sha256_file, write_sealed
+from bench.core.scratch import scratch_folder
 from bench.data.fetching.unpack import Limits, unpack
 from bench.evaluation.results import RESULT, faults, result_files
 from bench.evaluation.results.read import read_result
@@ -52,7 +53,7 @@ def _bundles(path: Path, stack: ExitStack) -> dict[Path, str]:
     if path.stat().st_size > _LARGEST_ARCHIVE:
         size = f"{path.stat().st_size:,} bytes"
         raise UsageError(where=path, found=size, expected=f"at most {_LARGEST_ARCHIVE:,}")
-    unpacked = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+    unpacked = stack.enter_context(scratch_folder("pack"))
     unpack(path, unpacked, _LIMITS)
     return _below(unpacked, str(path))
 
@@ -76,7 +77,7 @@ def pack(folder: Path, out: Path, url: str = "") -> dict[str, str]:
     Args:
         folder: the folder of the result.
         out: where the copy goes.
-        url: what the addresses of such runs begin with, ending in `/`; their paths in the bundle follow.
+        url: what the addresses of such runs begin with, ending in `/`; their paths in the bundle follow, encoded.
 
     Returns:
         Addresses of the runs to upload, by their path in the result's folder.
@@ -109,8 +110,9 @@ def pack(folder: Path, out: Path, url: str = "") -> dict[str, str]:
             hint=f"upload {next(iter(large))} and {len(large) - 1} more, which have over {LARGEST_FILE:,} bytes",
         )
     remote = {**content.get("remote", {})}
+    uploads = {name: url + quote(name, safe="/@+") for name in large}
     for name, size in large.items():
-        remote[name] = {"url": url + name, "sha256": sha256_file(folder / name), "bytes": size}
+        remote[name] = {"url": uploads[name], "sha256": sha256_file(folder / name), "bytes": size}
     content["files"] = {name: seal for name, seal in content["files"].items() if name not in large}
     try:
         for name in content["files"]:
@@ -118,4 +120,4 @@ def pack(folder: Path, out: Path, url: str = "") -> dict[str, str]:
         write_sealed(out / RESULT, {**content, "remote": remote} if remote else content)
     except OSError as error:
         raise StoreError(f"cannot write to {out}: {explain(error)}; choose another folder by --out") from error
-    return {name: url + name for name in large}
+    return uploads

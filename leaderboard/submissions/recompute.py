@@ -3,7 +3,7 @@
 The caller provides the judgements (`Judges`), because nothing here may read a suite.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from bench.data.formats.faults import shown
 from bench.evaluation.measures.evaluate import Scores, coverage
 from bench.evaluation.results import RESULT
 from bench.evaluation.results.format import Content, PerQuery, Subset, place
-from bench.types import Run, Suite, Tie
+from bench.types import Method, Run, Suite, Tie
 from leaderboard.submissions.bundle import ValidationErrors
 
 TOLERANCE = 1e-6
@@ -54,8 +54,8 @@ class Judges(Protocol):
     """Source of judgements; returns a sentence where it has none."""
 
     @property
-    def methods(self) -> Collection[str]:
-        """Names of the installed methods."""
+    def methods(self) -> Mapping[str, Method]:
+        """The installed methods by name."""
 
     def suite(self, content: Content) -> Suite | str:
         """Return the installed suite of a result, or why there is none. Raises `RecordError` for another version."""

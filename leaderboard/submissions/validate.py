@@ -10,7 +10,7 @@ from bench.evaluation.results.format import place
 from bench.types import Suite
 from leaderboard.records import NEAR, Findings, Records
 from leaderboard.submissions.bundle import TAKE_UNCHANGED, Candidate, ValidationErrors, per_query, read_candidate
-from leaderboard.submissions.metadata_checks import check_averages, check_metadata
+from leaderboard.submissions.metadata_checks import check_averages, check_metadata, check_regime
 from leaderboard.submissions.recompute import JudgedSubset, Judges, Outcome, not_recomputed, recompute
 from leaderboard.submissions.run_checks import check_table, read_checked_run
 
@@ -65,6 +65,7 @@ def validate(folder: Path, title: str, judges: Judges) -> Verdict:
         suite: Suite | str = "see the reasons"
         with errors.collect(RESULT):
             suite = judges.suite(candidate.content)
+        check_regime(candidate, judges.methods, suite, errors)
         check_averages(candidate, suite, errors)
         for task, subsets in candidate.content.tasks.items():
             for subset in subsets:

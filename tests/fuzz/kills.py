@@ -1,4 +1,4 @@
-"""SIGKILL of a run, training, tuning, addition or `gc`, alone or beside another; typed again: same bytes, no litter."""
+"""SIGKILL of a command, alone or next to another; typed again: same bytes, no litter, and no process that goes on."""
 
 import json
 import os
@@ -8,11 +8,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from tests.fuzz.harness import Case, Draw, Outcome, carried_out, command, ended, scratch, start_child, waited
 
@@ -22,7 +25,9 @@ SMALL = ("--backbone", "scratch:1x16", "--set", "prepare.vocabulary=512", "--set
 BM25 = (*RUN, "--method", "bm25")
 TRAIN = (*RUN, "--method", "crop", *SMALL)
 TUNE = (*TRAIN, "--regime", "english", "--set", "tune.epochs=1")
-GC = ("gc", "--older-than", "0")
+PLACES = ("--store", "PLACE/store", "--results", "PLACE/results")
+GC = ("gc", "--older-than", "0", *PLACES)
+ADD = ("leaderboard", "add", "PLACE/results", "--task", str(TINY), "--store", "PLACE/store", "--results", "PLACE/board")
 LATER = ("encode", "search", "score")
 
 
@@ -32,25 +37,28 @@ class Job:
 
     run: tuple[str, ...]
     undone: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()  # the command, where it is not that run
+    command: tuple[str, ...] = ()  # the command, where it is not that run; `PLACE` is the folder of all
 
     def words(self, place: Path) -> list[str]:
         if not self.command:
             return _run(self.run, place)
-        board = (
-            [*self.command, str(place / "results"), "--task", str(TINY)] if "add" in self.command else [*self.command]
-        )
-        results = place / ("board" if "add" in board else "results")
-        return [*board, "--store", str(place / "store"), "--results", str(results)]
+        return [word.replace("PLACE", str(place)) for word in self.command]
 
 
 JOBS = {
     "run": Job(BM25, ("validate", "read", "index", *LATER)),
     "train": Job(TRAIN, ("train", *LATER)),
     "tune": Job(TUNE, ("tune", *LATER)),
-    "add": Job(BM25, command=("leaderboard", "add")),
+    "add": Job(BM25, command=ADD),
     "gc": Job(BM25, command=GC),
+    "plan": Job(BM25, command=("plan", *BM25[1:], *PLACES)),
+    "compare": Job(TRAIN, command=("compare", "crop", "crop@init", "--suite", "beir", "--results", "PLACE/results")),
+    "build": Job(BM25, command=("leaderboard", "build", "--results", "PLACE/results", "--out", "PLACE/site")),
+    "workers": Job((*BM25, "--workers", "2"), ("validate", "read", "index", *LATER)),
+    "shares": Job((*TRAIN, "--shard-workers", "2", "--workers", "2"), LATER),
 }
+MARK = "BENCH_KILLED"
+"""Environment variable of a command that is killed, and of all processes that it began: the folder of the case."""
 _CHANGES = ("os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.link", "os.truncate", "shutil.rmtree")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -152,6 +160,7 @@ def _killed(call: Callable[[], None], place: Path, at: int, after: float) -> Cal
     """Begin a command that ends at a change of files, or after so many seconds; return what waits for its end."""
 
     def hooked() -> None:
+        os.environ[MARK] = str(place)
         sys.addaudithook(_Counter(place, at))
         call()
 
@@ -163,7 +172,7 @@ def _killed(call: Callable[[], None], place: Path, at: int, after: float) -> Cal
     def wait() -> int:
         time.sleep(max(0.0, start + after - time.monotonic()) if after else 0)
         if after:
-            os.killpg(child, signal.SIGKILL)
+            os.kill(child, signal.SIGKILL)
         code, _ = waited(child, start)
         with open(descriptor, "rb") as stream:  # noqa: PTH123 (a descriptor)
             stream.seek(0)
@@ -172,6 +181,19 @@ def _killed(call: Callable[[], None], place: Path, at: int, after: float) -> Cal
         return code
 
     return wait
+
+
+def _orphans(place: Path, seconds: float = 30.0) -> list[str]:
+    """Return the processes of killed commands that do not end by themselves."""
+    deadline, alive = time.monotonic() + seconds, [""]
+    while alive and time.monotonic() < deadline:
+        alive = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if process.environ().get(MARK) == str(place) and process.status() != psutil.STATUS_ZOMBIE:
+                    alive.append(" ".join(process.cmdline()))
+        time.sleep(0.05 if alive else 0)
+    return alive
 
 
 def case(draw: Draw, folder: Path) -> Case:
@@ -183,16 +205,18 @@ def case(draw: Draw, folder: Path) -> Case:
         None,
         None,
         job.words(place),
-        [*GC, "--store", str(place / "store"), "--results", str(place / "results")],
+        JOBS["gc"].words(place),
     ]
     commands = [job.words(place), *filter(None, [draw.choice(second_commands)])]
     waiting = []
     for number, words in enumerate(commands):
-        by_clock, unharmed = draw.random() < 0.5, number and draw.random() < 0.5
+        by_clock = draw.random() < 0.5 or not reference.changes
+        unharmed = number and draw.random() < 0.5
         at = draw.randint(1, reference.changes) if not (by_clock or unharmed) else -1
         after = draw.uniform(0.05, 1) * reference.seconds if by_clock and not unharmed else 0.0
         waiting.append(_killed(command(*words), place, at, after))
     description = f"{name} of {len(commands)} commands, ended with {[wait() for wait in waiting]}"
+    orphans = _orphans(place)
 
     def call() -> list[str]:
         repeated = [job.words(place), *([_run(job.run, place)] if name == "gc" else [])]
@@ -205,6 +229,8 @@ def case(draw: Draw, folder: Path) -> Case:
         return [str(path.relative_to(place)) for path in inside]
 
     def judge(outcome: Outcome) -> str:
+        if orphans:
+            return f"orphans after {description}: {orphans}"
         contents = _contents(place)
         if differing := {
             path for path in {*contents, *reference.contents} if contents.get(path) != reference.contents.get(path)

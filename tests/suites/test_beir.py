@@ -171,7 +171,7 @@ def test_a_folder_of_the_users_and_its_language(tmp_path: Path) -> None:
     folder = make(tmp_path / "my data: v2")
     task = beir.folder(folder)
     (subset,) = task.subsets
-    assert (task.id, task.data, subset.corpus.id) == ("beir/my-data-v2", "local", "beir/my-data-v2")
+    assert (task.id, task.data, subset.corpus.id) == ("beir/my-data-v2-562a4b", "local", "beir/my-data-v2-562a4b")
     assert (subset.corpus.documents, subset.counts, subset.language, subset.corpus.language) == (None, {}, "en", "en")
     assert (task.tie, task.depth, task.drop_identical) == ("trec", 1000, True)
     assert [item.id for item in subset.queries.read()] == ["q1"]
@@ -186,15 +186,24 @@ def test_a_folder_of_the_users_and_its_language(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("splits", "suffix", "expected"),
-    [(("dev", "test"), "", "test"), (("dev",), "", "dev"), (("dev", "test"), ":dev", "dev")],
+    ("splits", "suffix", "expected", "identity"),
+    [
+        (("dev", "test"), "", "test", "beir/set"),
+        (("dev", "test"), ":test", "test", "beir/set"),
+        (("dev",), "", "dev", "beir/set"),
+        (("dev",), ":dev", "dev", "beir/set"),
+        (("dev", "test"), ":dev", "dev", "beir/set-dev"),
+        (("dev-2 b", "test"), ":dev-2 b", "dev-2 b", "beir/set-dev-2-b-fc975b"),
+    ],
 )
-def test_the_split_of_a_folder(tmp_path: Path, splits: tuple[str, ...], suffix: str, expected: str) -> None:
-    """`test` where there is one, else the only one; a colon chooses."""
+def test_the_split_of_a_folder(
+    tmp_path: Path, splits: tuple[str, ...], suffix: str, expected: str, identity: str
+) -> None:
+    """`test` where there is one, else the only one; a colon chooses, and another data set has another name."""
     make(tmp_path / "set", splits)
     task = beir.folder(Path(f"{tmp_path / 'set'}{suffix}"))
-    assert task.id == "beir/set"
     (subset,) = task.subsets
+    assert (task.id, subset.corpus.id) == (identity, "beir/set")
     assert present(subset.qrels).files == (tmp_path / "set" / "qrels" / f"{expected}.tsv",)
 
 

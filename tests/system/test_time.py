@@ -334,6 +334,13 @@ def test_a_change_of_the_world(world: World, name: str) -> None:
     play(world, *CHANGES[name])
 
 
+@pytest.mark.parametrize(("first", "second"), [("日本語", "中文"), ("a b", "a;b"), ("a-b", "a b"), ("हिन्दी", "हिन्द")])
+def test_folders_in_every_script(world: World, first: str, second: str) -> None:
+    """Names that shared one place: each has its own."""
+    world.request = replace(world.request, tasks=(str(another(world, first)),))
+    play(world, lambda world: asks(tasks=(str(another(world, second, seed=2)),))(world), "name")
+
+
 def test_a_link_to_another_folder(world: World) -> None:
     """A link that is turned to a folder of the same name: another data set, which is refused."""
     link = world.root / "link"

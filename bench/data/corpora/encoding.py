@@ -15,14 +15,13 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bench.core.children import map_in_processes, worker_loop
 from bench.core.encoder_config import Document
+from bench.core.scratch import scratch_folder
 from bench.core.workspace import Parts
 from bench.data.corpora.dedupe import Mask
 
@@ -96,8 +95,8 @@ def encode_blocks(parts: Parts, masks: Sequence[Mask], backend: Tokenizer, limit
     def text_and_mask(number: int) -> bytes:
         return (parts.folder / text_name(number)).read_bytes() + masks[number].tobytes()
 
-    with TemporaryDirectory(prefix="bench-tokenizer-") as folder:
-        file = Path(folder) / "tokenizer.json"
+    with scratch_folder("tokenizer") as folder:
+        file = folder / "tokenizer.json"
         file.write_text(backend.to_str(), encoding="utf-8")
         encoded = map_in_processes(
             missing,

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.core.errors import UsageError
+from bench.core.names import safe_name
 from bench.data.formats import beir
 from bench.data.formats.text import COMPRESSED, uncompressed
 from bench.data.pairs import dpr, squad
@@ -68,7 +69,7 @@ def _folder_pairs(folder: Path, language: str) -> PairSource:
             hint=f"type a split of it, e.g. {folder}:{splits[-1]} (it has: {', '.join(splits)})",
         )
     files = [path for path in sorted(folder.iterdir()) if path.is_file()]
-    sources = {path.name.replace(" ", "_"): source for path in files if (source := _file_pairs(path, language))}
+    sources = {safe_name(path.name): source for path in files if (source := _file_pairs(path, language))}
     if not sources:
         names = ", ".join(path.name for path in files[:5]) or "no file"
         raise UsageError(where=f"pairs {folder}", found=names, expected=EXPECTED)

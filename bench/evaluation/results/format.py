@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,6 +24,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from bench.core.messages import bare
+from bench.core.names import is_name_character, one_place
 from bench.data.formats.trec import empty_file
 from bench.types import Parallel
 
@@ -42,6 +44,14 @@ def _path(name: str) -> str:
     return name
 
 
+def _spelling(name: str) -> str:
+    if not unicodedata.is_normalized("NFC", name):
+        raise ValueError("a name that is not in NFC")
+    if not all(char.isascii() or is_name_character(char) for char in name):
+        raise ValueError("a character that is no letter, mark or digit")
+    return name
+
+
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Text = Annotated[str, Field(max_length=200)]
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")]
@@ -50,11 +60,22 @@ MethodName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,199}$"
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{8,64}$")]
-TaskId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._+/-]{1,200}(@dev)?$"), AfterValidator(_path)]
+TaskId = Annotated[
+    str,
+    Field(pattern=r"^([A-Za-z0-9._+/-]|[^\x00-\x7f]){1,200}(@dev)?$"),
+    AfterValidator(_path),
+    AfterValidator(_spelling),
+]
+"""In NFC; letters, marks and digits of other scripts than Latin are in names of local data alone."""
 SubsetName = Annotated[
     str, Field(pattern=r"^[A-Za-z0-9._+-]{0,80}$"), AfterValidator(lambda name: name and _path(name))
 ]
-FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9@._+/-]{1,300}$"), AfterValidator(_path)]
+FileName = Annotated[
+    str,
+    Field(pattern=r"^([A-Za-z0-9@._+/-]|[^\x00-\x7f]){1,300}$"),
+    AfterValidator(_path),
+    AfterValidator(_spelling),
+]
 
 
 class _Model(BaseModel):
@@ -231,6 +252,16 @@ class Content(_Model):
         for task in self.tasks:
             if task != mark + bare(task):
                 raise ValueError(f"task {task} in a result of {self.data} data")
+        return self
+
+    @model_validator(mode="after")
+    def _tasks_have_places(self) -> Content:
+        """Names in other scripts are a user's own; two that differ in case alone are one file on some systems."""
+        for task in self.tasks:
+            if self.data != "local" and not task.isascii():
+                raise ValueError(f"task {task} in a result of {self.data} data, whose names are ASCII")
+        if clash := one_place(self.tasks):
+            raise ValueError(f"tasks {clash[0]} and {clash[1]}, which differ in case alone")
         return self
 
     def tested(self) -> Content:

@@ -32,6 +32,7 @@ from bench.core.files import (
     write_bytes,
     write_sealed,
 )
+from bench.core.names import one_place
 from bench.evaluation.results.averages import averages
 from bench.evaluation.results.format import CARDS, CURVES, RESULT, SCHEMA, Content, bundle_folder, place, silent_place
 from bench.evaluation.results.identity import same_system_error
@@ -120,8 +121,7 @@ def _merge(folder: Path, heading: Heading, entries: Sequence[Entry], macros: Seq
     new: dict[str, dict[str, Any]] = {}
     for entry in entries:
         new.setdefault(entry.task, {})[entry.subset] = entry.content
-    if old:
-        _refuse_unlike(path, old, heading, new)
+    _refuse_unlike(path, old, heading, new)
     for litter in filter(is_temporary, folder.rglob("*")):
         litter.unlink()
     tasks: dict[str, Any] = {name: dict(subsets) for name, subsets in old.get("tasks", {}).items()}
@@ -166,16 +166,26 @@ def _copy_files(folder: Path, entry: Entry, files: dict[str, str]) -> None:
 def _refuse_unlike(
     path: Path, old: Mapping[str, Any], heading: Heading, new: Mapping[str, Mapping[str, Mapping[str, Any]]]
 ) -> None:
-    """Raise `StoreError` where a file holds another system's results, or a task of the same name on other data."""
-    if unlike := same_system_error(old["system"], heading.system):
+    """Raise `StoreError` where a file holds another system's results, or what is another task of nearly the same name.
+
+    That is a task of the same name on other data, or one whose name differs in case alone.
+    """
+    if old and (unlike := same_system_error(old["system"], heading.system)):
         raise StoreError(
             where=path,
             found=f"the result of another system ({unlike})",
             expected="results of one system in a file",
             hint="choose another folder by --results; nothing was overwritten",
         )
-    if unlike := replacement_error(old["tasks"], new):
+    if unlike := replacement_error(old.get("tasks", {}), new):
         raise StoreError(where=path, found=unlike, expected="one data set of a name", hint=OTHER_DATA)
+    if clash := one_place([*old.get("tasks", ()), *new]):
+        raise StoreError(
+            where=path,
+            found=f"tasks {clash[0]} and {clash[1]}",
+            expected="names that differ in more than case, which some file systems ignore",
+            hint="rename one, or choose another folder by --results; nothing was overwritten",
+        )
 
 
 def _curves(path: Path, checksum: str | None, tasks: Mapping[str, Any], entries: Sequence[Entry]) -> dict[str, Any]:

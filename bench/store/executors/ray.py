@@ -4,16 +4,18 @@ Every worker needs the same packages, the same input files under the same paths,
 """
 
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, chdir, nullcontext, suppress
+import signal
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, chdir, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from bench.core.children import trusts_working_folder
 from bench.core.errors import UsageError
 from bench.core.network import is_offline
+from bench.core.scratch import scratch_folder
 from bench.store.executors.side_by_side import Task, drive, step
 from bench.store.graph import Listener, Tolerates, fail_always
 from bench.store.stage import Stage
@@ -43,23 +45,40 @@ class RayExecutor:
             raise UsageError("--executor ray needs Ray; type pip install 'retrieval-bench[ray]'") from None
         with ExitStack() as stack:
             if not ray.is_initialized():  # Ray opens its folder to everybody, so it lies in one of the user's alone
-                folder = stack.enter_context(TemporaryDirectory(prefix="bench-ray-", ignore_cleanup_errors=True))
+                folder = stack.enter_context(scratch_folder("ray"))
                 here: dict[str, Any] = {"include_dashboard": False, "_temp_dir": f"{folder}/ray"}
-                with _empty_folder(folder):
+                with _empty_folder(folder), _signals_kept():
                     ray.init(**({"address": address} if address else here), log_to_driver=False)
                 stack.callback(ray.shutdown)
             common = Path.cwd(), Store(store.root.resolve()), is_offline()
             drive(items, listener, tolerates, partial(_start, ray, common))
 
 
-def _empty_folder(folder: str) -> AbstractContextManager[None]:
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Keep who answers SIGTERM: Ray puts a handler of its own in its place, which ends the process without a word."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    except SystemExit as error:
+        signal.signal(signal.SIGTERM, before)
+        if error.code == signal.SIGTERM:  # it came while Ray's was in place
+            signal.raise_signal(signal.SIGTERM)
+        raise
+    signal.signal(signal.SIGTERM, before)
+
+
+def _empty_folder(folder: Path) -> AbstractContextManager[None]:
     """Be in an empty folder while Ray starts, unless this process imports from the working folder.
 
     Ray puts the folder in which it is started before all others from which its workers import.
     """
     if trusts_working_folder():
         return nullcontext()
-    empty = Path(folder, "empty")
+    empty = folder / "empty"
     empty.mkdir()
     return chdir(empty)
 

@@ -11,14 +11,16 @@ cache that this user alone can open (mode 0700), and go with the run.
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from bench.core.caches import cache_folder, private_cache_folder
+from bench.core.children import end_processes
 from bench.core.errors import BenchError, UsageError
 from bench.core.network import is_offline
 from bench.store.executors.side_by_side import Task, drive, step
@@ -28,6 +30,7 @@ from bench.store.store import Store
 
 _CLUSTER = "BENCH_SLURM"
 """Environment variable of submitit's cluster: `slurm`, or `local` for processes of this machine."""
+_LOCAL = "local"
 _MINUTES = 12 * 60  # of a job; what is not done by then is queued again
 _REQUEUES = 1000  # of a job whose time was over
 _ROOM = 4.0  # `needs` is about what a stage takes, and SLURM kills what takes more than it asked for
@@ -82,6 +85,19 @@ class _StageJob:
         return DelayedSubmission(self)
 
 
+@contextmanager
+def _errors_into(path: Path) -> Iterator[None]:
+    """Start processes whose standard error goes to a file: submitit's print a traceback when they are interrupted."""
+    outside = os.dup(2)
+    with path.open("ab") as log:
+        os.dup2(log.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(outside, 2)
+            os.close(outside)
+
+
 class _Jobs:
     """Jobs that have been handed over and have not ended."""
 
@@ -115,9 +131,11 @@ class _Jobs:
         return tasks
 
     def end(self) -> None:
-        """Cancel all jobs; what a stage has finished is kept."""
+        """Cancel all jobs; what a stage has finished is kept. Jobs of this machine have ended when it returns."""
         for job in self._running.values():
             job.cancel(check=False)
+        if self._cluster == _LOCAL:
+            end_processes(str(self._folder))
 
     def _submitted(self, resources: Resources, items: Sequence[Stage]) -> Sequence[Any]:
         """Hand over an array of jobs that need the same. Raises `UsageError` for what no cluster can give."""
@@ -133,7 +151,8 @@ class _Jobs:
                 mem_gb=_ROOM * resources.memory,
                 gpus_per_node=resources.gpus or None,
             )
-            jobs: Sequence[Any] = queue.submit_array([_StageJob(item, self._root, is_offline()) for item in items])
+            with _errors_into(self._folder / "local.log") if self._cluster == _LOCAL else nullcontext():
+                jobs: Sequence[Any] = queue.submit_array([_StageJob(item, self._root, is_offline()) for item in items])
         except (RuntimeError, ValueError) as error:  # no SLURM, or it refuses
             text = str(error).strip()
             raise UsageError(f"SLURM did not take the job of {title}: {text}", where=title, found=text) from error

@@ -146,7 +146,8 @@ def test_work_costs_what_the_backbone_does(tmp_path: Path, capsys: pytest.Captur
         with pytest.raises(SystemExit):
             main(typed.split())
         steps = json.loads(capsys.readouterr().out)["steps"]
-        seconds.append(max(step["seconds"] for step in steps if step["stage"] == stage))
+        costs = [step["seconds"] for step in steps if step["stage"] == stage]
+        seconds.append(max(costs[1:] or costs))  # the first work of a kind loads libraries, whatever the encoder
     assert seconds[1] > 3 * seconds[0]
 
 

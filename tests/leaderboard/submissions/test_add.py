@@ -20,7 +20,7 @@ from leaderboard.submissions.add import Added, add, check_place
 from leaderboard.submissions.pack import pack, submissions
 from leaderboard.submissions.validate import validate
 from tests.conftest import tree
-from tests.leaderboard.conftest import Bundle
+from tests.leaderboard.conftest import Bundle, Publisher
 from tests.leaderboard.submissions.conftest import Ran
 
 Take = Callable[..., list[Added]]
@@ -214,6 +214,16 @@ def test_a_large_run_is_packed_by_its_address(take: Take, bundle: Bundle, tmp_pa
     )
     with pytest.raises(UsageError, check=fields(found="an existing folder")):
         pack(bundle.folder, tmp_path / "packed", "https://x.org/")
+
+
+def test_an_address_is_percent_encoded(publish_result: Publisher, tmp_path: Path) -> None:
+    """Of a run whose task has a name in another script; the format takes it, and its path is as it was."""
+    bundle = Bundle(publish_result("bm25", {"beir/日本": {"": [0.5]}}, suite="beir", data="local").parent)
+    bundle.replace_file("runs/beir/日本.trec.gz", bytes(1 << 21))
+    uploads = pack(bundle.folder, tmp_path / "packed", "https://x.org/")
+    assert uploads == {"runs/beir/日本.trec.gz": "https://x.org/runs/beir/%E6%97%A5%E6%9C%AC.trec.gz"}
+    (result,) = read_results(tmp_path / "packed")
+    assert {name: remote.url for name, remote in result.content.remote.items()} == uploads
 
 
 def test_only_runs_may_lie_elsewhere(bundle: Bundle, tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """Results of the real pipeline pass with every number recomputed; a spoilt one is refused with file and reason."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from bench.evaluation.results.format import Content, PerQuery, Subset
-from bench.types import Macro, Suite
+from bench.plugins import load
+from bench.types import Macro, Method, Suite
 from leaderboard.submissions import bundle as limits
 from leaderboard.submissions.bundle import ValidationErrors
 from leaderboard.submissions.recompute import JudgedSubset
@@ -24,7 +26,11 @@ class NoData:
     """Judges who have no judgements, and know a suite or say why not."""
 
     installed: Suite | str = "no suite here"
-    methods: tuple[str, ...] = ("bm25", "msm")
+
+    @property
+    def methods(self) -> Mapping[str, Method]:
+        """Those that are installed."""
+        return {name: owned.value for name, owned in load().methods.items()}
 
     def suite(self, content: Content) -> Suite | str:
         """Return the same for every suite."""

@@ -72,6 +72,16 @@ def test_folders(write: WriteFile) -> None:
         load_pairs(str(folder))
 
 
+def test_files_whose_names_differ_in_a_blank(write: WriteFile) -> None:
+    """Both are read, and their ids differ; the blank became an underscore, and one file was lost."""
+    write("pairs/a_b.tsv", "who?\tshe\n")
+    folder = write("pairs/a b.tsv", "what?\tthis\n").parent
+    texts = {pair.query.text: pair.query.id for pair in load_pairs(str(folder)).read()}
+    assert {*texts} == {"who?", "what?"}
+    assert texts["who?"] == "a_b.tsv:1"
+    assert texts["what?"].startswith("a-b.tsv-")
+
+
 def test_what_holds_no_pairs(write: WriteFile, tmp_path: Path, errors: ReadErrors) -> None:
     """Names, other files and folders without any say what is wanted; a .json file is refused in its form's words."""
     expected = "pairs as .tsv (query, positive, negatives)"
