@@ -213,12 +213,14 @@ class _Signals:
 
 @contextmanager
 def _ends_refused(process: int) -> Iterator[None]:
-    """Let `os._exit` and its like raise in this process."""
+    """Let `os._exit` and its like raise in this process, but for threads that were here before."""
     active = [True]
+    others = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
 
     def refused(name: str) -> Callable[..., None]:
         def refuse(*arguments: Any) -> None:
-            if not active or os.getpid() != process:  # somebody kept the function, or this is a child
+            # Inactive where somebody kept the function; in a child, or a thread of ours, it is meant.
+            if not active or os.getpid() != process or threading.get_ident() in others:
                 _ENDS[name](*arguments)
             raise StoppedError(f"it called os.{name}")
 

@@ -176,6 +176,36 @@ def test_a_kept_exit_is_the_systems_again() -> None:
     assert carried_out(Case(lambda: contained("forks", lambda: bool(os.fork())).value)).value is True
 
 
+def test_a_thread_of_ours_may_end_the_process() -> None:
+    """One that waits for the end of its parent, say, whatever is loaded meanwhile; one of the plugin's may not."""
+
+    def ends_meanwhile(*, ours: bool) -> str:
+        end, reasons = threading.Event(), list[str]()
+
+        def work() -> None:
+            end.wait(60)
+            try:
+                os._exit(7)
+            except StoppedError as error:
+                reasons.append(str(error))
+
+        thread = threading.Thread(target=work)
+        if ours:
+            thread.start()
+
+        def load() -> None:
+            if not ours:
+                thread.start()
+            end.set()
+            thread.join()
+
+        contained("loads", load)
+        return reasons[0]
+
+    assert carried_out(Case(lambda: ends_meanwhile(ours=True), allowed=(7,))).code == 7
+    assert carried_out(Case(lambda: ends_meanwhile(ours=False))).value == "it called os._exit"
+
+
 def test_noise_is_one_line(capfd: pytest.CaptureFixture[str]) -> None:
     """Its beginning and its length, without control characters; nothing of it reaches the user."""
 
