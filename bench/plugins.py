@@ -13,7 +13,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext, redirect_stdout
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
@@ -29,7 +29,7 @@ from bench.config.plugin_faults import corpus_faults, measure_faults, method_fau
 from bench.config.request import RunPreset
 from bench.core.errors import PluginError, UsageError
 from bench.core.messages import canonical, did_you_mean, unknown, unknown_name
-from bench.plugin_guard import guarded, reason_of, traceback_of
+from bench.plugin_guard import contained, one_line, survived
 from bench.plugin_sources import Sourced, with_sources
 from bench.types import Measure, Method, PretrainingCorpus, Suite
 
@@ -144,13 +144,13 @@ class Plugins:
         for plugin in {
             implementation.plugin: implementation for implementation in getattr(self.hook, hook).get_hookimpls()
         }:
-            try:
-                with redirect_stdout(sys.stderr):  # standard output is the result's
-                    self.manager.subset_hook_caller(hook, everyone - {plugin})(**arguments)
-            except (Exception, SystemExit) as error:  # a tracker must not cost a run, whatever it does
+            call = partial(self.manager.subset_hook_caller(hook, everyone - {plugin}), **arguments)
+            with redirect_stdout(sys.stderr):  # standard output is the result's
+                ending = survived(call)
+            if ending.reason:  # a tracker must not cost a run, whatever it does
                 name = self.manager.get_name(plugin)
-                _LOG.warning("plugin %s failed in %s and is skipped: %s", name, hook, reason_of(error))
-                _LOG.debug("plugin %s", name, exc_info=True)
+                _LOG.warning("plugin %s failed in %s and is skipped: %s", name, hook, ending.reason)
+                _LOG.debug("plugin %s: %s", name, ending.traceback)
 
     def _find(self, kind: str, name: str, owned: Mapping[str, Owned[T]]) -> Owned[T]:
         key = canonical(name)
@@ -201,7 +201,7 @@ def load(
         distribution = name_of(entry.dist) or "an unknown distribution"
         # Not entry.module: it raises where an entry point is malformed, and that must wait until it is vetted.
         module, fetch = entry.value.partition(":")[0].strip(), partial(_fetch, entry, canonical(distribution))
-        candidates.append(_Candidate(entry.name, distribution, module, fetch))
+        candidates.append(_Candidate(one_line(entry.name), one_line(distribution), one_line(module), fetch))
     # Ours first, so that listings begin with them; then an order that does not hang on the order of installation.
     candidates.sort(
         key=lambda candidate: (candidate.distribution != OWN_DISTRIBUTION, candidate.distribution, candidate.name)
@@ -298,25 +298,24 @@ def _gather(candidates: Iterable[_Candidate], names: tuple[str, ...] | None) -> 
     shelves: dict[str, dict[str, list[Owned[Any]]]] = {kind: {} for kind in _KINDS}
     loaded: dict[str, str] = {}
     for candidate in candidates:
-        name, distribution, module = candidate.name, candidate.distribution, candidate.module
-        try:
-            with guarded(name) if distribution != OWN_DISTRIBUTION else nullcontext():
-                plugin, solitary = candidate.fetch(), _new_manager()
-                solitary.register(plugin, name)
-                _check_hooks(plugin, solitary)
-                brings = {key: _collect(solitary, kind) for key, kind in _KINDS.items()}
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # third-party code may raise anything, as `pytest.importorskip` does
-            broken.append(Broken(name, distribution, reason_of(error), traceback_of(error)))
+        name, distribution = candidate.name, candidate.distribution
+        call = partial(_brought, candidate, manager)
+        # Ours are known to print nothing and to end, and a bound on each takes a millisecond.
+        ending = survived(call) if distribution == OWN_DISTRIBUTION else contained(f"plugin {name}", call)
+        for remark in ending.remarks:
+            _LOG.warning("plugin %s, while it was loaded, %s", name, remark)
+        if ending.reason:
+            broken.append(Broken(name, distribution, ending.reason, ending.traceback))
+            _LOG.warning("plugin %s of %s is broken: %s", name, distribution, ending.reason)
+            with suppress(Exception):
+                manager.unregister(name=name)  # it may have failed half way
             continue
-        if plugin in manager.get_plugins():
+        if not ending.value:
             continue  # two entry points name the same object: one plugin
-        manager.register(plugin, name)
-        loaded[name] = f"{distribution} ({module})"
-        for kind, items in brings.items():
+        loaded[name] = f"{distribution} ({candidate.module})"
+        for kind, items in ending.value.items():
             for item in items:
-                shelves[kind].setdefault(item.name, []).append(Owned(item, name, distribution, module))
+                shelves[kind].setdefault(item.name, []).append(Owned(item, name, distribution, candidate.module))
     single = {
         kind: MappingProxyType({name: owners[0] for name, owners in items.items() if len(owners) == 1})
         for kind, items in shelves.items()
@@ -327,6 +326,8 @@ def _gather(candidates: Iterable[_Candidate], names: tuple[str, ...] | None) -> 
         for name, owners in items.items()
         if len(owners) > 1
     )
+    for duplicate in duplicates:
+        _LOG.warning("%s", duplicate.reason)
     return Plugins(
         methods=single["method"],
         suites=single["suite"],
@@ -345,6 +346,24 @@ def _new_manager() -> pluggy.PluginManager:
     manager = pluggy.PluginManager("bench")
     manager.add_hookspecs(hookspecs)
     return manager
+
+
+def _brought(candidate: _Candidate, manager: pluggy.PluginManager) -> dict[str, list[Any]]:
+    """Import a plugin, ask what it brings, and register it; empty where it is registered under another name.
+
+    Raises `PluginError` where it breaks a promise, and whatever its code raises.
+    """
+    plugin, solitary = candidate.fetch(), _new_manager()
+    try:
+        solitary.register(plugin, candidate.name)
+    except pluggy.PluginValidationError as error:
+        raise PluginError(str(error)) from error
+    _check_hooks(plugin, solitary)
+    brings = {key: _collect(solitary, kind) for key, kind in _KINDS.items()}
+    if plugin in manager.get_plugins():
+        return {}
+    manager.register(plugin, candidate.name)
+    return brings
 
 
 def _check_hooks(plugin: object, manager: pluggy.PluginManager) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from bench.cli.options import results_option
-from bench.cli.output import json_option, notice, print_json, table
+from bench.cli.output import json_option, print_json, table
 from bench.config.profiles import PROFILES
 from bench.core.publications import mark
 from bench.evaluation.measures.builtin import BUILTIN
@@ -144,10 +144,6 @@ def command(what: str | None, results: Path, as_json: bool) -> None:
         from bench.evaluation.results.scores import load_results
 
         rows_by_kind["results"] = load_results(results).subsets()
-    for duplicate in plugins.duplicates:
-        notice(duplicate.reason)
-    for plugin in plugins.broken:
-        notice(f"plugin {plugin.name} of {plugin.distribution} is broken: {plugin.reason}")
     if as_json:
         print_json(rows_by_kind)
         return

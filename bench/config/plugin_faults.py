@@ -43,7 +43,11 @@ def method_faults(method: Method) -> list[str]:
     if config_faults := check_config(method.config):
         return faults + config_faults
     for name, preset in method.presets.items():
-        of_preset = [*_name_faults(name), *check_preset(method.config, preset.values)]
+        of_preset = [
+            *_name_faults(name),
+            *_summary_faults(preset.summary),
+            *check_preset(method.config, preset.values),
+        ]
         faults += [f"preset {name}: {fault}" for fault in of_preset]
         faults += _grid_faults(method, name, preset) if preset.cells else []
     for key, space in method.space.items():
@@ -149,8 +153,21 @@ def suite_faults(suite: Suite) -> list[str]:
         *_summary_faults(suite.summary),
         *_regime_faults(suite.regimes),
         *([] if suite.data else ["serves no data, expected official, mini or both"]),
-        *_callable_faults(suite, "task_names", "load", "card", *_set_fields(suite, "dev", "dev_names")),
+        *_callable_faults(suite, "load", "card", *_set_fields(suite, "dev", "dev_names")),
+        *(_callable_faults(suite, "task_names") or _task_faults(suite)),
     ]
+
+
+def _task_faults(suite: Suite) -> list[str]:
+    """Return the faults of the names of tasks, which listings ask of each suite."""
+    faults = []
+    for data in suite.data:
+        names = suite.task_names(data)
+        if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
+            faults.append(f"task_names({data!r}) returned {names!r:.80}, expected a tuple of texts")
+        elif any(len(name) > _LONGEST_NAME for name in names):
+            faults.append(f"task_names({data!r}) has a name of more than {_LONGEST_NAME} characters")
+    return faults
 
 
 def measure_faults(measure: Measure) -> list[str]:

@@ -29,7 +29,7 @@ from bench.core.installed import (
 from bench.core.machine import cores, memory
 from bench.data.fetching.local_files import missing_file
 from bench.data.fetching.official import data_cache
-from bench.types import DataRequest
+from bench.types import DataRequest, Suite
 
 if TYPE_CHECKING:
     from bench.plugins import Plugins
@@ -244,22 +244,27 @@ def data_rows(plugins: Plugins, data_dir: Path | None) -> Iterator[Diagnosis]:
 
 
 def _suite_row(plugins: Plugins, name: str, data_dir: Path | None) -> Diagnosis:
-    request = DataRequest("official", data_dir, offline=True)
-    missing_files: dict[str, Path | None] = {}
-    try:
-        suite = plugins.suite(name)
-        tasks = suite.task_names("official") if "official" in suite.data else ()
-        for task in tasks:
-            try:
-                if (path := missing_file(suite.load(task, request))) is not None:
-                    missing_files[task] = path
-            except BenchError:  # it cannot even be loaded
-                missing_files[task] = None
-    except Exception as error:  # a plugin may raise whatever it likes, and the doctor examines the others all the same
-        return Diagnosis(
-            name, f"{type(error).__name__}: {error}", "warn", "The plugin that brings this suite must be fixed"
-        )
+    from bench.plugin_guard import survived
+
+    ending = survived(lambda: _missing_files(plugins.suite(name), data_dir))
+    if ending.value is None:
+        return Diagnosis(name, ending.reason, "warn", "The plugin that brings this suite must be fixed")
+    tasks, missing_files = ending.value
     complete = [task for task in tasks if task not in missing_files]
     summary = f"{len(complete)} of {len(tasks)} tasks are complete" + (f": {', '.join(complete)}" if complete else "")
     files = (f"{path}: no such file" for path in dict.fromkeys(missing_files.values()) if path)
     return Diagnosis(name, "; ".join((summary, *files)))
+
+
+def _missing_files(suite: Suite, data_dir: Path | None) -> tuple[tuple[str, ...], dict[str, Path | None]]:
+    """Return a suite's official tasks, and the missing file of each that lacks one; None for one that cannot load."""
+    request = DataRequest("official", data_dir, offline=True)
+    tasks = suite.task_names("official") if "official" in suite.data else ()
+    missing_files: dict[str, Path | None] = {}
+    for task in tasks:
+        try:
+            if (path := missing_file(suite.load(task, request))) is not None:
+                missing_files[task] = path
+        except BenchError:
+            missing_files[task] = None
+    return tasks, missing_files

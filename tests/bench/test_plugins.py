@@ -1,6 +1,7 @@
 """Plugins: one by one, each with its own fault; names that lead to one owner; imports that are really ours."""
 
 import logging
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -48,7 +49,7 @@ def nothing(*_: Any, **__: Any) -> Any:
 
 METHOD = Method("some", "1", "A method.", "none", Good, nothing)
 DESCRIPTION = "some", "1", "Some", "A suite.", "none", "none", ("english",), ("mini",)
-SUITE = Suite(*DESCRIPTION, nothing, nothing, None, (), "", nothing)
+SUITE = Suite(*DESCRIPTION, lambda _: ("sw",), nothing, None, (), "", nothing)
 MEASURE = Measure("Foo", nothing, "none")
 
 
@@ -215,6 +216,11 @@ def test_hooks_that_would_never_be_called_or_raise(module: ModuleType, words: st
     assert reason(module).startswith(words)
 
 
+def with_task_names(value: Any) -> Suite:
+    """Return a suite with what a type checker refuses."""
+    return replace(SUITE, task_names=value)
+
+
 METHOD_FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"name": "Auto_MLM"}, "Method Auto_MLM: is called 'Auto_MLM', expected lower-case letters"),
     ({"name": "-x"}, "Method -x: is called '-x'"),
@@ -229,6 +235,7 @@ METHOD_FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"config": Sourceless}, "Method some: tau names no source of its default; tau has no help line"),
     ({"config": Outside}, "Method some: tau is -1.0, expected a number > 0"),
     ({"presets": {"p": Preset({"tow": 1.0}, "", "")}}, "Method some: preset p: tow is no setting of Good"),
+    ({"presets": {"p": Preset({}, "", "x" * 301)}}, "Method some: preset p: has a summary of 301 characters, expected"),
     ({"presets": {"p": Preset({"tau": 0}, "", "")}}, "Method some: preset p: tau is 0 (preset), expected a number > 0"),
 ]
 FAULTS: list[tuple[str, object, str]] = [
@@ -239,6 +246,13 @@ FAULTS: list[tuple[str, object, str]] = [
     *(("bench_methods", [replace(METHOD, **changes)], words) for changes, words in METHOD_FAULTS),
     ("bench_suites", [replace(SUITE, name="a b")], "Suite a b: is called 'a b'"),
     ("bench_suites", [replace(SUITE, data=())], "Suite some: serves no data"),
+    (
+        "bench_suites",
+        [replace(SUITE, task_names=lambda _: ("a" * 65,))],
+        "Suite some: task_names('mini') has a name of more than 64 characters",
+    ),
+    ("bench_suites", [with_task_names(lambda _: "sw")], "Suite some: task_names('mini') returned 'sw', exp"),
+    ("bench_suites", [with_task_names(None)], "Suite some: task_names is None, expected a function"),
     ("bench_measures", [replace(MEASURE, name="Foo@10")], "Measure Foo@10: is called 'Foo@10', expected letters only"),
 ]
 
@@ -311,6 +325,44 @@ def test_a_tracker_that_raises_does_not_stop_the_others(caplog: pytest.LogCaptur
         plugins.hook.bench_scored(result={"n": 2})
     with pytest.raises(AttributeError, match="bench_skored"):
         plugins.notify("bench_skored", result={})
+
+
+def test_a_tracker_that_would_end_the_run_is_named(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By an interrupt that nobody typed, or at once; what it prints is no result."""
+
+    def interrupts(result: object) -> None:
+        sys.stdout.write("noise")
+        raise KeyboardInterrupt
+
+    def exits(result: object) -> None:
+        os._exit(3)
+
+    plugins = only(plugin("first", bench_scored=interrupts), plugin("second", bench_scored=exits))
+    with caplog.at_level(logging.WARNING):
+        plugins.notify("bench_scored", result={})
+    assert sorted(record.getMessage() for record in caplog.records) == [
+        "plugin first failed in bench_scored and is skipped: KeyboardInterrupt",
+        "plugin second failed in bench_scored and is skipped: it called os._exit",
+    ]
+    assert capsys.readouterr().out == ""
+
+
+def test_a_broken_plugin_is_said_whatever_is_typed(install: Install, caplog: pytest.LogCaptureFixture) -> None:
+    """So is a name that two plugins bring; names of distributions and plugins are printable."""
+    install("bad-dist", {"bad": "raise ValueError('no')"})
+    entries = install("good-dist", {"good": BRINGS.format("twin"), "also": BRINGS.format("twin")})
+    entries += [EntryPoint("a\x1b[2Jb", "no_such_module", "bench")]
+    with caplog.at_level(logging.WARNING):
+        (odd, _) = load({}, entries=entries).broken
+    assert odd.name == "a[U+001B][2Jb"
+    said = sorted(record.getMessage() for record in caplog.records)
+    assert said[1:] == [
+        f"plugin {odd.name} of an unknown distribution is broken: {odd.reason}",
+        "plugin bad of bad-dist is broken: ValueError: no",
+    ]
+    assert said[0].startswith("method twin is brought by good-dist (also_module) and by good-dist (good_module)")
 
 
 def test_our_own_plugins_are_sound() -> None:

@@ -19,7 +19,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -185,8 +185,9 @@ def _child(case: Case, out: int, err: int, value: int) -> None:
     except BaseException:
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with suppress(Exception):  # they may be closed, and the child must never come back from here
+            sys.stdout.flush()
+            sys.stderr.flush()
         os._exit(code)
 
 

@@ -2,11 +2,12 @@
 
 import json
 import sys
+from functools import cache
 from pathlib import Path
 
 from bench.core.messages import visible
 from tests.fuzz.attacks import TINY
-from tests.fuzz.harness import Case, Draw, Outcome, command, warmed
+from tests.fuzz.harness import Case, Draw, Outcome, carried_out, command, scratch, warmed
 
 _HOOKS = """
 from bench import hookimpl
@@ -22,6 +23,12 @@ def brings(function):
     global bench_methods
     bench_methods = hookimpl(function, specname="bench_methods")
 
+"""
+_SUITE = """
+from bench.types import Suite
+about = "evil", "1", "Evil", "A suite.", "none", "none", ("english",), ("mini",)
+suite = Suite(*about, lambda data: {}, print, None, (), "", print)
+bench_suites = hookimpl(lambda: [suite], specname="bench_suites")
 """
 AT_IMPORT = {
     "prints": "print('noise')",
@@ -61,6 +68,36 @@ AT_IMPORT = {
     "is no Python": "def (",
     "holds null bytes": "x = 1\x00",
     "registers an exit": "import atexit; atexit.register(print, 'noise')\nraise ValueError('no')",
+    "sets up logging": "import logging; logging.basicConfig()\nraise ValueError('no')",
+    "uses the bytes of standard output": "import sys; sys.stdout.buffer.write(b'noise')",
+    "uses a stream's number": "import faulthandler, sys; faulthandler.enable(); print(sys.stdout.fileno())",
+    "sets an encoding": "import sys; sys.stdout.reconfigure(encoding='utf-8'); print('noise')",
+    "prints on Python's first standard output": "import sys; sys.__stdout__.write('noise')",
+    "closes stderr": "import os, sys; sys.stderr.close(); os.close(2)\nraise ValueError('no')",
+    "starts a process": (
+        "import multiprocessing\ncontext = multiprocessing.get_context('fork')\n"
+        "child = context.Process(target=print, args=('noise',)); child.start(); child.join()\n"
+        "assert child.exitcode == 0"
+    ),
+    "starts another program": "import os, sys; os.execv(sys.executable, [sys.executable, '-c', ''])",
+    "aborts": "import os; os.abort()",
+    "raises what has no module": "raise type('Odd', (Exception,), {'__module__': None})('no')",
+    "raises what has no name": (
+        "class Kind(type):\n    @property\n    def __name__(self):\n        raise SystemExit(5)\n"
+        "class Odd(Exception, metaclass=Kind): pass\nraise Odd"
+    ),
+    "raises a text with methods": (
+        "class Text(str):\n    def __getitem__(self, at):\n        raise SystemExit(5)\n    split = __getitem__\n"
+        "class Odd(Exception):\n    def __str__(self):\n        return Text('no')\nraise Odd"
+    ),
+    "clears the variables": "import os; os.environ.clear()",
+    "clears the path": "import sys; sys.path.clear(); sys.meta_path.clear()",
+    "clears the modules": "import sys; sys.modules.clear()",
+    "replaces builtins": "import builtins; builtins.open = builtins.len = None\nraise ValueError('no')",
+    "forgets ours": "import sys\nfor name in [*sys.modules]:\n    name.startswith('bench') and sys.modules.pop(name)",
+    "changes the locale": "import locale; locale.setlocale(locale.LC_ALL, 'C')\nraise ValueError('no')",
+    "lowers the limit of recursion": "import sys; sys.setrecursionlimit(60)",
+    "makes errors of warnings": "import warnings; warnings.simplefilter('error')",
     "takes the signal": "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nraise ValueError('no')",
 }
 """What is done while it is imported."""
@@ -82,6 +119,14 @@ IN_HOOK = {
     "brings what cannot be printed": (
         "class Odd:\n    def __repr__(self):\n        raise ValueError('no')\nbrings(lambda: [Odd()])"
     ),
+    "brings tasks that raise": _SUITE.format("1 / 0"),
+    "brings tasks without end": _SUITE.format("__import__('itertools').repeat('a')"),
+    "brings tasks that are none": _SUITE.format("(1, 2)"),
+    "brings a preset's summary without end": (
+        "from dataclasses import replace\nfrom bench.types import Preset\n"
+        "brings(lambda: [replace(method(), presets={'a': Preset({}, '', 'x' * 3_000_000)})])"
+    ),
+    "brings a name of ours": "brings(lambda: [method('crop')])",
     "has no hook": "x = 1",
     "has a hook that is none": "@hookimpl\ndef bench_nothing(): return []",
 }
@@ -89,18 +134,34 @@ IN_HOOK = {
 HARMLESS = {
     *("prints", "prints without end", "prints on stderr", "writes to the descriptor", "prints escape sequences"),
     *("closes standard output", "forks", "starts a thread", "takes standard output away", "prints in its hook"),
-    *("closes Python's standard output", "brings nothing"),
+    *("closes Python's standard output", "brings nothing", "uses the bytes of standard output"),
+    *("uses a stream's number", "sets an encoding", "prints on Python's first standard output", "starts a process"),
+    *("clears the variables", "clears the path", "lowers the limit of recursion", "makes errors of warnings"),
+    "brings a name of ours",
 }
 """They bring what they say; all others are set aside."""
+SILENT = {"closes standard output", "closes Python's standard output", "takes standard output away", "forks"} | {
+    *("starts a thread", "brings nothing"),
+}
+"""They do no harm, and nothing is to be said."""
 PLUGINS = {
     **{name: f"{code}\n{_HOOKS}\nbrings(lambda: [method()])\n" for name, code in AT_IMPORT.items()},
     **{name: f"{_HOOKS}\n{code}\n" for name, code in IN_HOOK.items()},
 }
 _COMMANDS = (
-    ("list", "plugins", "--json"),
+    ("list", "--json"),
     ("run", "--method", "bm25", "--suite", "beir", "--task", TINY, "--json"),
 )
 _LONGEST = 5_000
+
+
+@cache
+def _shared() -> Path:
+    """Return a folder whose store has the stages of the run, so that no case computes them again."""
+    folder = scratch()
+    outcome = carried_out(Case(command(*_COMMANDS[1], "--store", folder / "store", "--results", folder / "results")))
+    assert outcome.code == 0, outcome.stderr
+    return folder
 
 
 def case(_: Draw, folder: Path) -> Case:
@@ -111,7 +172,7 @@ def case(_: Draw, folder: Path) -> Case:
     (folder / "evil-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1\n")
     (folder / "evil-1.dist-info" / "entry_points.txt").write_text("[bench]\nevil = evil_plugin\n")
     (folder / "evil_plugin.py").write_text(PLUGINS[name])
-    places = ("--store", folder / "store", "--results", folder / "results") if is_run else ()
+    places = ("--store", _shared() / "store", "--results", folder / "results") if is_run else ()
     typed = command(*_COMMANDS[is_run], *places)
     warmed(*_COMMANDS[is_run], *(("--store", "/nonexistent/store") if is_run else ()))
 
@@ -134,6 +195,8 @@ def _fault(name: str, outcome: Outcome, *, is_run: bool) -> str:
         return f"stderr holds control characters: {outcome.stderr[:200]!r}"
     if len(outcome.stderr) > _LONGEST:
         return f"{len(outcome.stderr):,} characters on stderr"
+    if (len(outcome.stderr) == 0) != (name in SILENT) or (name not in SILENT and "evil" not in outcome.stderr):
+        return f"it is named wrongly: {outcome.stderr[:200]!r}"
     if is_run:
         return "" if len(content["results"]) == 1 else "no row"
     states = {row["name"]: row["state"] for row in content["plugins"]}

@@ -2,6 +2,7 @@
 
 import builtins
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -170,9 +171,14 @@ def test_the_tasks_whose_files_are_there_are_listed(tmp_path: Path) -> None:
     def bug(_task: str, _request: DataRequest) -> object:
         raise ZeroDivisionError("theirs")
 
-    rows_with_bug = doctor.data_rows(plugins(bad=suite({"a": True}, bug), good=suite({"b": True})), tmp_path)
+    def exits(_task: str, _request: DataRequest) -> object:
+        os._exit(3)
+
+    suites = {"bad": suite({"a": True}, bug), "ends": suite({"a": True}, exits), "good": suite({"b": True})}
+    rows_with_bug = doctor.data_rows(plugins(**suites), tmp_path)
     states = {row.name: (row.state, row.value) for row in rows_with_bug}
     assert states["bad"] == ("warn", "ZeroDivisionError: theirs")
+    assert states["ends"] == ("warn", "it called os._exit")
     assert states["good"] == ("ok", "1 of 1 tasks are complete: b")
 
 
