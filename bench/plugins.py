@@ -26,11 +26,11 @@ import pluggy
 
 from bench import hookspecs
 from bench.config.plugin_faults import corpus_faults, measure_faults, method_faults, run_faults, suite_faults
+from bench.config.plugin_sources import Sourced, with_sources
 from bench.config.request import RunPreset
+from bench.core.containment import contained, one_line, survived
 from bench.core.errors import PluginError, UsageError
 from bench.core.messages import canonical, did_you_mean, unknown, unknown_name
-from bench.plugin_guard import contained, one_line, survived
-from bench.plugin_sources import Sourced, with_sources
 from bench.types import Measure, Method, PretrainingCorpus, Suite
 
 GROUP = "bench"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.config.layers import log_settings
+from bench.config.plugin_sources import MARK
 from bench.config.profiles import Profile
 from bench.config.request import Request
 from bench.core.errors import UsageError
@@ -13,7 +14,6 @@ from bench.pipeline.experiment import Experiment
 from bench.pipeline.graph import SubsetStages
 from bench.pipeline.stages.prepare import Prepare
 from bench.pipeline.stages.train import Train
-from bench.plugin_sources import MARK
 from bench.plugins import Plugins
 from bench.store.graph import Step, closure, steps
 from bench.store.stage import Stage

@@ -244,7 +244,7 @@ def data_rows(plugins: Plugins, data_dir: Path | None) -> Iterator[Diagnosis]:
 
 
 def _suite_row(plugins: Plugins, name: str, data_dir: Path | None) -> Diagnosis:
-    from bench.plugin_guard import survived
+    from bench.core.containment import survived
 
     ending = survived(lambda: _missing_files(plugins.suite(name), data_dir))
     if ending.value is None:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import pytest
 
+from bench.config.plugin_sources import source_digest
 from bench.config.request import Request
 from bench.core.errors import BenchError
 from bench.core.files import read_sealed
@@ -24,7 +25,6 @@ from bench.evaluation.compare.comparison import CompareOptions, compare
 from bench.evaluation.results import results as read_results
 from bench.pipeline.plan import plan
 from bench.pipeline.run import Outcome, run
-from bench.plugin_sources import source_digest
 from bench.plugins import load
 from bench.store.graph import NullListener
 from bench.store.stage import Stage

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from bench.config.plugin_sources import source_digest
 from bench.config.request import Request
 from bench.pipeline.plan import Plan, plan
 from bench.pipeline.run import run
-from bench.plugin_sources import source_digest
 from bench.plugins import load
 from bench.store.graph import NullListener
 from bench.store.store import Store

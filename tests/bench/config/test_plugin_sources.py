@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.plugin_sources import source_digest, with_sources
+from bench.config.plugin_sources import source_digest, with_sources
 from bench.plugins import load
 from bench.types import Corpus, DataRequest, FineTuneStep, Item, Measure, Source, Subset, Suite, Task, TrainingPair
 

@@ -21,9 +21,9 @@ from typing import Any
 
 import pytest
 
-from bench import plugin_guard
+from bench.core import containment
+from bench.core.containment import LONGEST, StoppedError, contained, survived
 from bench.core.errors import PluginError
-from bench.plugin_guard import LONGEST, StoppedError, contained, survived
 from tests.fuzz.harness import Case, carried_out
 
 
@@ -57,7 +57,7 @@ def outside(call: Callable[[], Any]) -> Callable[[], Any]:
     """Make a call in a process without timers of pytest, where a plugin may take 0.2 s and print 1 MiB."""
 
     def limited() -> Any:
-        plugin_guard.SECONDS, plugin_guard.MOST_OUTPUT = 0.2, 1 << 20
+        containment.SECONDS, containment.MOST_OUTPUT = 0.2, 1 << 20
         before = signal.getsignal(signal.SIGALRM)
         ending = contained("plugin late", call)
         return [ending.reason, signal.getitimer(signal.ITIMER_REAL)[0], signal.getsignal(signal.SIGALRM) is before]
