@@ -14,8 +14,7 @@ from bench.cli.output import Lines, json_option, notice, print_json, warn_of_fai
 from bench.config.request import Request
 from bench.evaluation.compare.paired_tests import PairedTest, compare_run
 from bench.evaluation.tables import duration
-from bench.pipeline.plan import plan
-from bench.pipeline.run import Outcome, run
+from bench.pipeline.run import Outcome, plan_for_run, run
 from bench.plugins import Plugins, load
 from bench.store.store import Store
 from bench.studies.ablation import Ablation, ablations
@@ -54,7 +53,7 @@ def run_with_progress(
 ) -> tuple[Outcome, list[dict[str, Any]]]:
     """Plan and run, print all notices, and return the outcome and the stages that were touched."""
     warn_of_faiss()
-    ready = plan(request, plugins, store)
+    ready = plan_for_run(request, plugins, store)
     notice(*ready.warnings)
     if ready.seconds > 1 and not quiet and sys.stderr.isatty():
         notice(f"about {duration(ready.seconds)} of work; `bench plan` says what")

@@ -6,6 +6,7 @@ that has yet to be fetched.
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Any
 
 from bench.core.files import digest
@@ -14,8 +15,9 @@ from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.rerank import Rerank
 from bench.pipeline.stages.score import Score
 from bench.pipeline.stages.train_cross import TrainCross
-from bench.retrieval.backbones import SCRATCH, cached_commit
+from bench.retrieval.backbones import SCRATCH
 from bench.store.fingerprinted import Fingerprinted
+from bench.store.stage import Stage
 from bench.store.store import Store
 from bench.types import Json, Suite
 
@@ -59,24 +61,40 @@ def data_digests(reading: Read) -> dict[str, str]:
     return {name: digest([part.identity() for part in parts])[:DIGITS] for name, parts in _parts(reading).items()}
 
 
+@dataclass(frozen=True)
+class ModelSource:
+    """A model that a stage reads and that was not made here."""
+
+    place: str  # as it was typed: a folder or a Hugging Face id
+    weights: Json  # what decides them: the id, or the sha256 of each file
+    revision: str | None  # commit of an id; None where unknown
+
+
+def source_of(stage: Stage) -> ModelSource | None:
+    """Return the model that a stage reads; None where it reads none, or one that another stage makes."""
+    if isinstance(stage, Init):
+        return ModelSource(stage.place, stage.backbone, stage.revision)
+    if isinstance(stage, Rerank) and stage.model is not None:
+        return ModelSource(stage.place, stage.model, stage.revision)
+    if isinstance(stage, TrainCross) and stage.start is not None:
+        return ModelSource(stage.backbone, stage.start, stage.revision)
+    return None
+
+
 def has_known_weights(score: Score, store: Store) -> bool:
     """Return whether it is known which commit of each model takes part; one that is not here may be fetched later."""
     return all(
-        not isinstance(source, str) or source.startswith(SCRATCH) or revision is not None
-        for source, revision in _weights(score, store)
+        not isinstance(weights, str) or weights.startswith(SCRATCH) or revision is not None
+        for weights, revision in _weights(score, store)
     )
 
 
 def _weights(score: Score, store: Store) -> Iterator[tuple[Json, Json]]:
-    """Yield the source of each model that takes part (name, or files with their sha256) and its commit, if any."""
+    """Yield what decides each model that takes part, and its commit: that which a finished stage has taken, at last."""
     for stage in score.chain():
-        if isinstance(stage, Init):
-            artefact = None if stage.revision else store.open(stage)
-            yield stage.backbone, artefact.metadata.get("revision") if artefact else stage.revision
-        elif isinstance(stage, Rerank) and stage.model is not None:
-            yield stage.model, cached_commit(stage.place)
-        elif isinstance(stage, TrainCross) and stage.start is not None:
-            yield stage.start, cached_commit(stage.backbone)
+        if (source := source_of(stage)) is not None:
+            artefact = None if source.revision else store.open(stage)
+            yield source.weights, artefact.metadata.get("revision") if artefact else source.revision
 
 
 def _parts(reading: Read) -> Mapping[str, list[Fingerprinted[Any]]]:

@@ -14,9 +14,11 @@ from bench.core.scratch import sweep
 from bench.evaluation.results import Published
 from bench.evaluation.results.scores import Scores
 from bench.pipeline.cells import ExperimentCell
+from bench.pipeline.passports import source_of
 from bench.pipeline.plan import Plan, foreign_versions, missing_files, plan
 from bench.pipeline.publish import heading_row, publish, refuse_unlike, row
 from bench.plugins import Plugins
+from bench.retrieval.backbones import fetch_reference
 from bench.store.executors import executor
 from bench.store.graph import Listener, closure, steps
 from bench.store.housekeeping import tidy
@@ -45,12 +47,25 @@ class Outcome(Scores):
     failed: tuple[Failure, ...] = ()  # cells of a grid that could not be trained
 
 
+def plan_for_run(request: Request, plugins: Plugins, store: Store) -> Plan:
+    """Return the plan of a request that is about to run: models of the hub are known by their commits.
+
+    Of one that is not in the cache the smallest file is fetched beforehand, so that no weights are keyed by a name
+    alone. Raises as `plan` does.
+    """
+    ready = plan(request, plugins, store)
+    sources = [source_of(step.stage) for step in ready.steps if step.runs]
+    unknown = dict.fromkeys(source.place for source in sources if source and source.revision is None)
+    known = [model for model in unknown if fetch_reference(model)]
+    return plan(request, plugins, store) if known else ready
+
+
 def run(request: Request, plugins: Plugins, store: Store, listener: Listener, ready: Plan | None = None) -> Outcome:
     """Carry out a plan (`ready`, if it is made): run what the store lacks, then merge scored subsets into results.
 
     Raises as `plan` does and what a stage raises; all stages finished before are kept.
     """
-    todo = ready or plan(request, plugins, store)
+    todo = ready or plan_for_run(request, plugins, store)
     for error in missing_files(todo.steps):
         raise error
     _writable(todo.experiment.results)

@@ -13,7 +13,7 @@ import os
 import pickle
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -34,6 +34,7 @@ POSITIONS = 512
 _SIZES, _MOST = ("num_hidden_layers", "n_layers", "num_layers", "n_layer"), 1_000  # layers of any encoder
 _HEAD = 32  # dimensions a head
 _FORM = re.compile(r"scratch:([1-9][0-9]*)x([1-9][0-9]*)")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _ID = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")
 _PATTERNS = ("*.json", "*.txt", "*.model", "*.safetensors", "*_Dense/*.bin")
 _IGNORED = ("onnx/*", "openvino/*", "coreml/*", "tf_model*", "flax_*", "*.msgpack")
@@ -127,6 +128,25 @@ def cached_commit(backbone: str) -> str | None:
     name, _, revision = backbone.partition("@")
     ref = Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}" / "refs" / (revision or "main")
     return ref.read_text(encoding="utf-8").strip() if ref.is_file() else None
+
+
+def at_commit(backbone: str, commit: str | None) -> str:
+    """Return an id with the commit that is meant, in place of a branch; as it is where none is known."""
+    return f"{backbone.partition('@')[0]}@{commit}" if commit else backbone
+
+
+def fetch_reference(backbone: str) -> bool:
+    """Let the cache know the commit of an id that it knows nothing of; return whether it knows one now.
+
+    The smallest file of the model is fetched. Nothing is said where that fails: what needs the model will.
+    """
+    if not _ID.fullmatch(backbone) or _COMMIT.fullmatch(backbone.partition("@")[2]) or Path(backbone).is_dir():
+        return False
+    if backbone.startswith((SCRATCH, ".", "~", "/")) or cached_commit(backbone) is not None:
+        return False
+    with suppress(HubError):
+        fetch(backbone, ("config.json",))
+    return cached_commit(backbone) is not None
 
 
 _CONTENT = ("config.json", "model.safetensors", "tokenizer.json")

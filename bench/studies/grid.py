@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager
 from bench.config.request import Request
 from bench.evaluation.results import Published
 from bench.pipeline.cells import ExperimentCell
-from bench.pipeline.plan import Plan, plan
-from bench.pipeline.run import Outcome, run
+from bench.pipeline.plan import Plan
+from bench.pipeline.run import Outcome, plan_for_run, run
 from bench.plugins import Plugins
 from bench.store.graph import Listener
 from bench.store.store import Store
@@ -40,7 +40,7 @@ def run_requests(
         The name of a cell and its finished run.
     """
     for name, request in requests.items():
-        ready = plan(request, plugins, store)
+        ready = plan_for_run(request, plugins, store)
         with progress(ready) as listener:
             yield name, run(request, plugins, store, listener, ready)
 

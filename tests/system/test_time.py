@@ -23,8 +23,7 @@ from bench.core.errors import BenchError
 from bench.core.files import read_sealed
 from bench.evaluation.compare.comparison import CompareOptions, compare
 from bench.evaluation.results import results as read_results
-from bench.pipeline.plan import plan
-from bench.pipeline.run import Outcome, run
+from bench.pipeline.run import Outcome, plan_for_run, run
 from bench.plugins import load
 from bench.store.graph import NullListener
 from bench.store.stage import Stage
@@ -66,7 +65,7 @@ class World:
         store = Store(self.root / "fresh-store" if fresh else self.store)
         request = replace(self.request, results=self.root / "fresh-results" if fresh else self.results)
         plugins, listener = load(), _Listener(self.during if not fresh else lambda _: None)
-        ready = plan(request, plugins, store)
+        ready = plan_for_run(request, plugins, store)
         if not fresh:
             self.between()
         return run(request, plugins, store, listener, ready)
@@ -491,6 +490,43 @@ def test_a_hub_model_whose_main_moved(with_model: World) -> None:
     play(world, lambda _: write(repository / "refs" / "main", "b" * 40), "name")
     labels = {content["system"]["label"] for content in world.contents().values()}
     assert labels == {f"pretrained@model=me-encoder@{digit * 7}" for digit in "ab"}
+
+
+def test_a_hub_model_is_keyed_by_the_commit_that_a_first_run_fetches(with_model: World) -> None:
+    """A plan asks nobody; a run learns the commit first, so that two machines never share a name for two models."""
+    world, head = with_model, {"commit": "a" * 40}
+    repository = world.root / "hub" / "models--me--encoder"
+    fetched: list[str] = []
+
+    def snapshot_download(name: str, *, revision: str | None, **_: object) -> str:
+        """Fetch as the hub's library does: files of a commit, and the reference that was asked for."""
+        assert name == "me/encoder"
+        commit = revision or head["commit"]
+        fetched.append(commit)
+        shutil.copytree(world.root / "encoder", repository / "snapshots" / commit, dirs_exist_ok=True)
+        if commit == "b" * 40:
+            with_other_weights(repository / "snapshots" / commit)
+        if not revision:
+            (repository / "refs").mkdir(parents=True, exist_ok=True)
+            write(repository / "refs" / "main", commit)
+        return str(repository / "snapshots" / commit)
+
+    world.patch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(world.root / "hub"))
+    world.patch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    world.request = replace(world.request, sets=("method.model=me/encoder",))
+
+    def cache_lost(_: World) -> None:
+        shutil.rmtree(repository)
+        shutil.rmtree(world.root / "fresh-store", ignore_errors=True)
+        head["commit"] = "b" * 40
+
+    play(world, cache_lost, "name")
+    labels = {content["system"]["label"] for content in world.contents().values()}
+    assert labels == {f"pretrained@model=me-encoder@{digit * 7}" for digit in "ab"}
+    for content in world.contents().values():
+        nodes = [node for node in content["system"]["graph"].values() if node["stage"] == "init"]
+        assert [node["choices"]["revision"] for node in nodes] == [content["system"]["label"][-7:][0] * 40]
+    assert set(fetched) == {"a" * 40, "b" * 40}
 
 
 def write(path: Path, text: str) -> None:

@@ -59,8 +59,15 @@ class Init(EncoderStage):
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         words = folders["shards"] / "tokenizer" if self.shards else None
-        place = f"{self.place.partition('@')[0]}@{self.revision}" if self.revision else self.place
-        return run(space, place, words, self.encoder_config, self.seed or 0, new_pooler=bool(self.new_pooler))
+        place = backbones.at_commit(self.place, self.revision)
+        return run(
+            space,
+            place,
+            words,
+            self.encoder_config,
+            self.seed or 0,
+            new_pooler=bool(self.new_pooler),
+        )
 
 
 def begun_size(stage: Stage) -> EncoderSize | None:

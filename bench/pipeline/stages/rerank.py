@@ -46,6 +46,7 @@ class Rerank(RankingStage):
     texts: StoreTexts  # what the model reads of passages
     trained: TrainCross | None = field(default=None, metadata=named("model", OPTIONAL))  # None: the model is there
     model: Json  # decides the weights of a model that is there already
+    revision: str | None = field(default=None, metadata=OPTIONAL)  # commit of the model's id; None where unknown
     depth: int  # documents of each query that are scored anew
     compute: Compute = field(metadata=ENVIRONMENT)
     place: str = field(metadata=NOT_IN_KEY)  # folder or id of the cross-encoder that is there
@@ -56,7 +57,7 @@ class Rerank(RankingStage):
     files = property(lambda self: model_files(self.place, self.model))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        model = folders["trained"] / MODEL if self.trained else located(self.place)
+        model = folders["trained"] / MODEL if self.trained else located(self.place, self.revision)
         places, machine = (folders["ranking"], folders["subset"], folders["texts"]), self.compute
         return run(space, model, *places, self.rules, self.depth, self.tag, machine.device, machine.threads)
 

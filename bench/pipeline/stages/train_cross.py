@@ -29,6 +29,7 @@ class TrainCross(Stage):
     begun: Init | TrainCross | None = field(default=None, metadata=named("start", OPTIONAL))  # None for a backbone
     config: CrossConfig
     start: Json  # decides the backbone's weights; None where `begun` does
+    revision: str | None = field(default=None, metadata=OPTIONAL)  # commit of the backbone's id; None where unknown
     seed: int
     compute: Compute = field(metadata=ENVIRONMENT)  # but for the number of processes, which is a choice
     backbone: str = field(metadata=NOT_IN_KEY)
@@ -50,7 +51,7 @@ class TrainCross(Stage):
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write `model/` and `log.jsonl`; see `bench.training.cross_encoder.fit`."""
-        place = folders["begun"] if self.begun else located(self.backbone)
+        place = folders["begun"] if self.begun else located(self.backbone, self.revision)
         place = place / MODEL if isinstance(self.begun, TrainCross) else place
         job = self.compute.job(self.seed)
         check_device(job.device)
@@ -65,8 +66,8 @@ class TrainCross(Stage):
         return {**metadata, "hardware": self.compute.hardware()}
 
 
-def located(model: str) -> Path:
+def located(model: str, commit: str | None) -> Path:
     """Return the folder of a model, fetched where it is an id. Raises `UsageError` where there is none."""
-    from bench.retrieval.backbones import locate
+    from bench.retrieval.backbones import at_commit, locate
 
-    return locate(model) or Path(model)
+    return locate(at_commit(model, commit)) or Path(model)

@@ -24,6 +24,7 @@ from bench.pipeline.stages.train_cross import TrainCross
 from bench.pipeline.stages.weigh import TuneFusionWeight
 from bench.pipeline.systems import encoders
 from bench.pipeline.systems.system import System, Wrapped
+from bench.retrieval.backbones import cached_commit
 from bench.store.input_hashes import InputHashes
 from bench.training.cross_encoder_config import RerankConfig
 from bench.types import REGIMES, Json, Method, Subset, Task
@@ -237,6 +238,7 @@ class Reranked(Wrapped):
             trained=self._cross_encoder(task, seed, graph) if reranker.trained else None,
             rules=self.rules(task),
             model=None if reranker.trained else _weights(reranker.model, graph.inputs),
+            revision=None if reranker.trained else cached_commit(reranker.model),
             depth=self.resolved.run.rerank.depth,
             tag=self.tag,
             compute=reranker.compute,
@@ -257,6 +259,7 @@ class Reranked(Wrapped):
                 begun=cross_encoder or initial,
                 config=run.rerank.train,
                 start=None if cross_encoder or initial else _weights(reranker.backbone, graph.inputs),
+                revision=None if cross_encoder or initial else cached_commit(reranker.backbone),
                 seed=seed,
                 compute=reranker.compute,
                 backbone=reranker.backbone,
