@@ -4,11 +4,14 @@ import hashlib
 import json
 import os
 import pty
+import random
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import threading
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,6 +23,7 @@ from typing import Any
 import pytest
 
 from bench.cli import main
+from tests.system.conftest import alive
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 TINY = FIXTURES / "tiny-beir"
@@ -383,3 +387,38 @@ def test_a_corpus_from_nothing_to_a_training(toy: Toy) -> None:
     keys = {stage["stage"]: stage["key"] for stage in json.loads(ran.stdout)["stages"]}
     before = {step["stage"]: step["key"] for step in json.loads(planned.stdout)["steps"]}
     assert keys["prepare"] == before["prepare"], "the key is the same before anything is fetched"
+
+
+@pytest.mark.slow
+def test_a_fetch_that_is_killed_at_random_instants(toy: Toy) -> None:
+    """Typed again it leaves the same files, nothing half fetched or unpacked, and no process."""
+    padding = random.Random(0).randbytes(30 << 20)
+    with zipfile.ZipFile(toy.site / "one.zip", "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("one/padding.bin", padding)
+    toy.describe(toy.archive())
+
+    def contents() -> dict[str, str]:
+        files = {str(path.relative_to(toy.cache)): path for path in toy.cache.rglob("*") if path.is_file()}
+        return {  # records of what was fetched name the time
+            name: hashlib.sha256(path.read_bytes()).hexdigest() if "records" not in name else ""
+            for name, path in files.items()
+            if not name.endswith(".lock")
+        }
+
+    began = time.monotonic()
+    assert toy.run_in_process("data", "fetch", "toy", "--yes").returncode == 0
+    duration, whole, draw, struck = time.monotonic() - began, contents(), random.Random(1), 0
+    assert any(name.endswith("padding.bin") for name in whole)
+    for number in range(8):
+        shutil.rmtree(toy.cache)
+        marked = {**toy.environment, "BENCH_TEST_FETCH": str(number)}
+        command = [sys.executable, "-m", "bench", "data", "fetch", "toy", "--yes"]
+        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        with subprocess.Popen(command, cwd=toy.home, env=marked, **quiet) as process:
+            time.sleep(draw.uniform(0.3, 1.0) * duration)
+            process.kill()
+        struck += process.returncode == -signal.SIGKILL
+        assert [*alive("BENCH_TEST_FETCH", str(number))] == []
+        assert toy.run_in_process("data", "fetch", "toy", "--yes").returncode == 0
+        assert contents() == whole
+    assert struck >= 4
