@@ -203,6 +203,7 @@ def test_a_signal_ends_a_run_on_other_executors_with_a_sentence(
     places = ("--store", str(tmp_path / "store"), "--results", str(tmp_path / "results"))
     command = ["run", "--method", "bm25", "--suite", "beir", "--task", str(folder), *places]
     number = signal.Signals[name]
+    before = signal.signal(number, signal.SIG_DFL)  # inherited, also where the tests themselves run in the background
     with subprocess.Popen(
         [sys.executable, "-m", "bench", *command, "--executor", executor],
         cwd=tmp_path,
@@ -211,6 +212,7 @@ def test_a_signal_ends_a_run_on_other_executors_with_a_sentence(
         text=True,
         start_new_session=True,
     ) as process:
+        signal.signal(number, before)
         deadline = time.monotonic() + 240
         while not any((tmp_path / "store").glob("work/*")) and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)
