@@ -48,7 +48,7 @@ _RENAMED_OPTIONS = {"--setting": "--regime", "--leg": "--subset"}
 """Names of earlier versions, which still work and which no help mentions."""
 _TRAINS = ("run", "sweep", "few-shot", "ablate", "reproduce")
 """Commands for which processes that a launcher has started work together."""
-_ANSWERS: ContextVar[TextIO | None] = ContextVar("answers", default=None)
+_RESULT_STREAM: ContextVar[TextIO | None] = ContextVar("result_stream", default=None)
 _LONG_WORD = re.compile(r"(\S{199})\S{2,}")
 _FIELDS = ("where", "line", "found", "expected", "hint")
 """Of a `BenchError`: what a machine reads of a failure."""
@@ -149,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments is None:  # the process is the command's own
         keep_children_out_of_the_folder()
         if _wants_json(sys.argv):
-            _take_standard_output()
+            _keep_standard_output_for_the_result()
         with suppress(OSError, RuntimeError, ValueError):  # no stderr
             faulthandler.enable()  # a crash of the interpreter prints where it was, so that it names a plugin
     with _ended_by_signals():
@@ -246,11 +246,11 @@ def _is_of_output(error: OSError) -> bool:
 
 def _leave_stdout() -> None:
     """Let nothing be written to standard output any more: Python flushes it once again at the end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), answers().fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), result_stream().fileno())
 
 
 def _run_command(arguments: list[str]) -> int:
-    with _answer_alone() if _wants_json(arguments) else nullcontext():
+    with _result_alone() if _wants_json(arguments) else nullcontext():
         # Click returns the status of `Exit` (from --help, or raised by a command) instead of raising it.
         status = bench.main(args=arguments, prog_name="bench", standalone_mode=False)
     return status if isinstance(status, int) else 0
@@ -260,23 +260,23 @@ def _wants_json(arguments: Sequence[str]) -> bool:
     return "--json" in arguments and not {"-h", "--help"}.intersection(arguments)
 
 
-def answers() -> TextIO:
+def result_stream() -> TextIO:
     """Return where the answer of a command goes; with `--json` nothing else gets there."""
-    return _ANSWERS.get() or sys.stdout
+    return _RESULT_STREAM.get() or sys.stdout
 
 
 @contextmanager
-def _answer_alone() -> Iterator[None]:
+def _result_alone() -> Iterator[None]:
     """Lead whatever else is printed, by a library, a plugin or a thread of theirs, to stderr."""
-    token = _ANSWERS.set(answers())
+    token = _RESULT_STREAM.set(result_stream())
     try:
         with redirect_stdout(sys.stderr):
             yield
     finally:
-        _ANSWERS.reset(token)
+        _RESULT_STREAM.reset(token)
 
 
-def _take_standard_output() -> None:
+def _keep_standard_output_for_the_result() -> None:
     """Do the same to the end of this process, for C code and for processes that inherit standard output, too.
 
     C code may print into a buffer that is written when the process ends, and so may threads.
@@ -285,7 +285,7 @@ def _take_standard_output() -> None:
         encoding, errors = sys.stdout.encoding, sys.stdout.errors
         copy = os.dup(1)
         os.dup2(2, 1)
-        _ANSWERS.set(open(copy, "w", encoding=encoding, errors=errors, closefd=False))  # noqa: SIM115 (for good)
+        _RESULT_STREAM.set(open(copy, "w", encoding=encoding, errors=errors, closefd=False))  # noqa: SIM115 (for good)
         sys.stdout = sys.stderr
 
 
@@ -307,7 +307,7 @@ def _fail(arguments: list[str], kind: str, text: str, status: int, error: Except
         }
         failure = {"type": kind, "message": text, "exit_code": status, **fields}
         try:
-            click.echo(json.dumps({"error": failure}, ensure_ascii=False), file=answers())
+            click.echo(json.dumps({"error": failure}, ensure_ascii=False), file=result_stream())
         except OSError:  # standard error has said what there is to say
             _leave_stdout()
     return status

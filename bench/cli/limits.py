@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import click
 from click.core import ParameterSource
 
-from bench.cli import answers
+from bench.cli import result_stream
 from bench.core.children import end_with_parent, run_python
 from bench.core.errors import DataError
 
@@ -43,7 +43,7 @@ def run_bounded(context: click.Context, memory: int, minutes: int, run: Callable
     if process.returncode in _FATAL:
         raise exceeded
     click.echo(process.stderr, err=True, nl=False)
-    click.echo(process.stdout, nl=False, file=answers())
+    click.echo(process.stdout, nl=False, file=result_stream())
     if process.returncode:
         raise click.exceptions.Exit(process.returncode)
 

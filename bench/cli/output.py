@@ -16,7 +16,7 @@ import click
 from rich.cells import cell_len
 from rich.filesize import decimal
 
-from bench.cli import answers
+from bench.cli import result_stream
 from bench.core.errors import UsageError
 from bench.core.files import explain
 from bench.core.installed import faiss_conflict
@@ -42,7 +42,7 @@ json_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one object on stdout; halves of surrogate pairs, which no encoding has, are escaped."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-    click.echo(text.encode("utf-8", "backslashreplace").decode(), file=answers())
+    click.echo(text.encode("utf-8", "backslashreplace").decode(), file=result_stream())
 
 
 def notice(*sentences: str) -> None:

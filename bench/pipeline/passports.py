@@ -7,6 +7,7 @@ that has yet to be fetched.
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from bench.core.files import digest
@@ -24,13 +25,13 @@ from bench.types import Json, Suite
 DIGITS = 16
 
 
-def passport(score: Score, store: Store, release: AbstractSet[str] = frozenset()) -> dict[str, Any]:
+def passport(score: Score, store: Store, release: AbstractSet[tuple[str, str]] = frozenset()) -> dict[str, Any]:
     """Return the passport of a subset (`bench.evaluation.results.format.Passport`).
 
     Args:
         score: the last of its stages.
         store: knows which commit a finished stage has taken of a model.
-        release: sha256 of the files that the suite's release consists of.
+        release: name and sha256 of the files that the suite's release consists of.
     """
     sources = list(_weights(score, store))
     return {
@@ -45,15 +46,15 @@ def passport(score: Score, store: Store, release: AbstractSet[str] = frozenset()
             },
         },
         "published": [
-            name for name, parts in _parts(score.subset).items() if _hashes(parts) and _hashes(parts) <= release
+            name for name, parts in _parts(score.subset).items() if _files(parts) and _files(parts) <= release
         ],
     }
 
 
-def published_files(suite: Suite) -> frozenset[str]:
-    """Return the sha256 of the files that a suite's release consists of, as far as they are published."""
+def published_files(suite: Suite) -> frozenset[tuple[str, str]]:
+    """Return name and sha256 of the files that a suite's release consists of, as far as they are published."""
     releases = suite.releases() if suite.releases else ()
-    return frozenset(release.sha256 for release in releases if release.sha256)
+    return frozenset((PurePosixPath(release.path).name, release.sha256) for release in releases if release.sha256)
 
 
 def data_digests(reading: Read) -> dict[str, str]:
@@ -105,5 +106,6 @@ def _parts(reading: Read) -> Mapping[str, list[Fingerprinted[Any]]]:
     }
 
 
-def _hashes(parts: list[Fingerprinted[Any]]) -> set[str]:
-    return {checksum for part in parts for checksum in part.hashes}
+def _files(parts: list[Fingerprinted[Any]]) -> set[tuple[str, str]]:
+    """Return name and sha256 of each file."""
+    return {(path.name, checksum) for part in parts for path, checksum in part.files.items()}

@@ -108,7 +108,7 @@ def _entry(
     subset: SubsetStages,
     store: Store,
     settings: Sequence[list[dict[str, Any]]],
-    release: AbstractSet[str],
+    release: AbstractSet[tuple[str, str]],
 ) -> results.Entry:
     """What the artefacts say of a scored subset.
 
@@ -117,7 +117,7 @@ def _entry(
         subset: its stages.
         store: where their artefacts are.
         settings: those of a subset without tuning, and those of one with it.
-        release: sha256 of the files of the suite's release.
+        release: name and sha256 of the files of the suite's release.
     """
     stages = subset.by_name
     scored = store.open(subset.score)

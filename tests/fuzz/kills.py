@@ -8,16 +8,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from tests.fuzz.harness import Case, Draw, Outcome, carried_out, command, ended, scratch, start_child, waited
+from tests.system.conftest import alive
 
 TINY = Path(__file__).parents[1] / "fixtures" / "tiny-beir"
 RUN = ("run", "--offline", "--suite", "beir", "--task", str(TINY), "--device", "cpu", "--set", "compute.threads=1")
@@ -184,15 +182,10 @@ def _killed(call: Callable[[], None], place: Path, at: int, after: float) -> Cal
 
 def _orphans(place: Path, seconds: float = 30.0) -> list[str]:
     """Return the processes of killed commands that do not end by themselves."""
-    deadline, alive = time.monotonic() + seconds, [""]
-    while alive and time.monotonic() < deadline:
-        alive = []
-        for process in psutil.process_iter():
-            with suppress(psutil.Error):
-                if process.environ().get(MARK) == str(place) and process.status() != psutil.STATUS_ZOMBIE:
-                    alive.append(" ".join(process.cmdline()))
-        time.sleep(0.05 if alive else 0)
-    return alive
+    deadline = time.monotonic() + seconds
+    while (orphans := [*alive(MARK, str(place))]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return orphans
 
 
 def case(draw: Draw, folder: Path) -> Case:

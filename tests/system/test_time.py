@@ -568,6 +568,11 @@ def test_official_judgements_that_were_shifted(world: World) -> None:
     for subset in content["tasks"]["tatoeba/swh-eng"].values():
         assert set(subset["passport"]["published"]) == {"queries", "judgements", "corpus"}
     before = world.contents()
+    swapped = ours / "tatoeba" / "v1" / "tatoeba.swh-eng.swh"
+    (ours / "tatoeba" / "v1" / "tatoeba.swh-eng.eng").write_bytes(swapped.read_bytes())
+    (row, *_) = world.run(fresh=True).rows
+    read_otherwise = read_sealed(Path(row["result_file"]))["tasks"]["tatoeba/swh-eng"]
+    assert all(len(subset["passport"]["published"]) < 3 for subset in read_otherwise.values()), "another file's bytes"
     world.request = replace(world.request, data_dir=theirs)
     with pytest.raises(BenchError, match=r"with other (corpus|queries)"):
         world.run()

@@ -24,7 +24,7 @@ OTHER_DATA = "choose another folder by --results, or take the older result away;
 """What a person does about a result of other data under the same name."""
 _READING = ("validate", "read", "score")
 _KEYS = {"validate": "corpus", "read": "queries or judgements"}
-"""What the key of a stage stands for, where there is no passport; a corpus is in both."""
+"""What the key of a stage identifies, where there is no passport; a corpus is in both."""
 
 
 def data_difference(first: Entry, second: Entry) -> str:

@@ -82,7 +82,7 @@ def test_rows_without_passport_are_known_by_keys(
 
 
 def test_the_sentences_name_systems_and_tasks() -> None:
-    """Only tasks that both have are compared; `mini/` is left out of names, and a subset stands behind its task."""
+    """Only tasks that both have are compared; `mini/` is left out of names, and a subset follows its task."""
     ours = {"mini/a/x": {"": entry()}, "a/y": {"": entry(), "de": entry()}}
     theirs = {"a/y": {"de": entry(judgements="1" * 16)}, "a/z": {"": entry(corpus="1" * 16)}}
     assert (
