@@ -290,10 +290,7 @@ def _size(output: IO[bytes]) -> int:
 def _put_back(changes: dict[str, None]) -> Iterator[None]:
     """Put back what code removes from this process or replaces in it, and name it in `changes`; additions stay."""
     tables = (("sys.modules ", sys.modules, {**sys.modules}), ("builtins.", vars(builtins), {**vars(builtins)}))
-    lists: tuple[tuple[str, list[Any], list[Any]], ...] = (
-        ("sys.path", sys.path, [*sys.path]),
-        ("sys.meta_path", sys.meta_path, [*sys.meta_path]),
-    )
+    lists = [(name, getattr(sys, name), [*getattr(sys, name)]) for name in ("path", "meta_path")]
     variables, filters, depth = {**os.environ}, [*warnings.filters], sys.getrecursionlimit()
     conventions, folder = locale.setlocale(locale.LC_ALL), _cwd()
     try:
@@ -307,10 +304,15 @@ def _put_back(changes: dict[str, None]) -> Iterator[None]:
                 names = [name for name in start if table.get(name) is not start[name]]
                 table.update((name, start[name]) for name in names)
                 changes.update((f"{prefix}{name}", None) for name in names)
-        for name, live, first in lists:
-            if any(item not in live for item in first):
-                live[:] = [*first, *(item for item in live if item not in first)]
-                changes[name] = None
+        for name, original, first in lists:
+            live = getattr(sys, name, None)  # code may have put another list in its place, or none
+            items = live if isinstance(live, list) else []
+            if any(item not in items for item in first):
+                items = [*first, *(item for item in items if item not in first)]
+                changes[f"sys.{name}"] = None
+            if live is not original or items != original:
+                original[:] = items
+                setattr(sys, name, original)
         if (after := {**os.environ}) != variables:
             names = [name for name in variables if after.get(name) != variables[name]]
             os.environ.update((name, variables[name]) for name in names)

@@ -28,8 +28,8 @@ def safe_name(name: str) -> str:
     the name is a device's, six digits of the digest of the whole name follow, so that unequal names stay unequal.
 
     Example:
-        >>> [safe_name(name) for name in ("日本語", "a-b", "a b", "a;b")]
-        ['日本語', 'a-b', 'a-b-c8687a', 'a-b-5719af']
+        >>> " ".join(map(safe_name, ("日本語", "a-b", "a b", "a;b")))
+        '日本語 a-b a-b-c8687a a-b-5719af'
     """
     composed = unicodedata.normalize("NFC", name)
     readable = "".join("".join(run) if kept else "-" for kept, run in groupby(composed, key=is_name_character))

@@ -260,15 +260,22 @@ CHANGES: dict[str, Callable[[], object]] = {
     "sys.modules json": lambda: sys.modules.pop("json"),
     "builtins.len": lambda: setattr(builtins, "len", None),
     "builtins.len, builtins.print": _replace_builtins,
-    "sys.path": sys.path.clear,
-    "sys.meta_path": sys.meta_path.clear,
+    "sys.path": lambda: sys.path.clear(),  # noqa: PLW0108 (whichever list it is by then)
+    "sys.meta_path": lambda: sys.meta_path.clear(),  # noqa: PLW0108
     "the recursion limit": lambda: sys.setrecursionlimit(200),
     "warnings into errors": lambda: warnings.simplefilter("error", UnicodeWarning),
     "the locale": lambda: locale.setlocale(locale.LC_ALL, "C"),
 }
 
 
-@pytest.mark.parametrize(("name", "change"), CHANGES.items(), ids=CHANGES)
+REPLACED: dict[str, Callable[[], object]] = {
+    "sys.path": lambda: setattr(sys, "path", []),
+    "sys.meta_path": lambda: delattr(sys, "meta_path"),
+}
+"""Lists that are not emptied but replaced or deleted."""
+
+
+@pytest.mark.parametrize(("name", "change"), [*CHANGES.items(), *REPLACED.items()])
 def test_what_is_taken_away_is_put_back(
     name: str, change: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,6 +313,11 @@ def test_what_is_added_stays(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert contained("adds", work).remarks == ()
     assert (os.environ.pop("THEIR_LIBRARY"), sys.path[0]) == ("1", "/nonexistent")
+
+    paths = sys.path
+    assert contained("adds", lambda: setattr(sys, "path", ["/first", *sys.path, "/last"])).remarks == ()
+    assert sys.path is paths, "who kept the list sees what is added"
+    assert paths[:2] + paths[-1:] == ["/first", "/nonexistent", "/last"]
 
 
 def test_beside_the_main_thread() -> None:
