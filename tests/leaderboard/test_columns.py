@@ -146,3 +146,10 @@ def test_heads_in_print_are_small(built: Callable[..., dict[str, bytes]]) -> Non
     assert heads[0] == "system"
     assert {"a", "b"} <= {*heads}
     assert "95 % interval" in heads or "interval" in heads
+
+
+def test_a_number_is_read_from_the_csv_where_the_column_holds_numbers() -> None:
+    """A name of digits stays as it is written; a count gets its comma."""
+    assert BoardColumn("count", number=True).by_csv({"count": "1200"}) == "1,200"
+    assert BoardColumn("version", number=False).by_csv({"version": "007"}) == "007"
+    assert BoardColumn("count").by_csv({}) is None

@@ -6,6 +6,7 @@ import io
 import json
 import re
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from pydantic import BaseModel
 
 from bench.cli import bench
 from bench.core.errors import UsageError
+from bench.core.files import read_sealed, write_sealed
 from bench.core.publications import Reported
 from bench.evaluation.eval_results import MTEB, measure_name
 from bench.evaluation.results import results as read_results
@@ -24,9 +26,10 @@ from bench.evaluation.tables import Table, as_csv, as_parquet, plain_columns
 from bench.types import Macro
 from leaderboard.site.boards import boards
 from leaderboard.site.columns import file_table
-from leaderboard.site.export import export
+from leaderboard.site.export import export, paper_print
 from leaderboard.site.hub import without_mteb_task
 from leaderboard.site.languages import languages
+from leaderboard.site.printed import paper_tables
 from suites import beir, tatoeba
 from tests.conftest import cases
 from tests.leaderboard.conftest import Publisher
@@ -222,6 +225,7 @@ def test_every_eval_ever(three: Path) -> None:
     (place,) = [path for path in records if "crop" in path]
     record, row = records[place], board["rows"][0]
     assert {"evaluation_id", "retrieved_timestamp", "source_metadata", "model_info", "eval_library"} <= record.keys()
+    assert record["eval_library"] == {"name": "retrieval-bench", "version": version("retrieval-bench")}
     evaluations = {evaluation["evaluation_name"]: evaluation for evaluation in record["evaluation_results"]}
     assert all(evaluation["metric_config"]["max_score"] == 1.0 for evaluation in evaluations.values())
     interval = evaluations["made: Avg. (2)"]["score_details"]["uncertainty"]["confidence_interval"]
@@ -284,3 +288,26 @@ def test_the_command(three: Path, tmp_path: Path) -> None:
     assert (result.exit_code, "mteb has no task for made/ar and made/sw:" in result.stderr) == (0, True)
     assert len(list((tmp_path / "mteb").rglob("*.json"))) == 2
     assert "CCP,Table 4," in call("reported/ccp/table-4").stdout
+
+
+def test_notes_and_data_sets_of_a_table_of_a_paper() -> None:
+    """A note is printed once; under two measures the head says which suite, measure and data set a column is."""
+    noted = replace(ROW, note="copied by hand")
+    (sheet,) = paper_tables([noted, replace(noted, dataset="SW", key="sw")])
+    assert sheet.notes == ("copied by hand",)
+    assert next(iter(paper_print([ROW]))).columns[-1].key == "AR"
+    two = [ROW, replace(ROW, measure="R@100", printed="0.80", value=0.8)]
+    assert [column.key for column in next(iter(paper_print(two))).columns[2:]] == ["made RR@100 AR", "made R@100 AR"]
+
+
+def test_a_measure_that_one_part_of_a_task_lacks_is_no_number_of_the_task(
+    publish_result: Publisher, results: Path
+) -> None:
+    """In the long form, as on pages: a mean over other parts is another number."""
+    publish_result("crop", {"made/ar": {"one": [0.5, 0.7], "two": [0.1, 0.3]}})
+    for path in results.rglob("result.json"):
+        content = read_sealed(path)
+        content["tasks"]["made/ar"]["one"]["measures"]["nDCG@10"] = 0.5
+        write_sealed(path, content)
+    rows = csv.DictReader(io.StringIO(text("all", "csv", results)))
+    assert "nDCG@10" not in {row["measure"] for row in rows}

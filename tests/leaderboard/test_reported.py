@@ -296,7 +296,7 @@ XLMR = method_of("pretrained", {"xlm-r-base": Preset({"model": "org/xlm-r-base@a
 MSM = method_of(
     "msm", {"paper": Preset({"k": 1}, "MSM (arXiv 1), section 4; 200k steps", "MSM for XLM-R base on wiki")}
 )
-DENSE = {"backbone": "org/xlm-r-base", "corpus": {"name": "wiki:20"}, "budget": 1000}
+DENSE = {"backbone": "org/xlm-r-base", "corpus": {"name": "wiki:17"}, "budget": 1000}
 
 
 def test_what_was_trained_here_needs_all_four(publish_result: Publisher, results: Path) -> None:
@@ -367,3 +367,11 @@ def test_units_and_file_names() -> None:
     file_names = stems(["A b", "a-b", "C"])
     assert file_names["C"] == "c"
     assert len(set(file_names.values())) == 3
+
+
+def test_steps_of_a_paper_may_be_millions(publish_result: Publisher, results: Path) -> None:
+    """1.5M steps are a million and a half."""
+    method = method_of("msm", {"paper": Preset({"k": 1}, "MSM (arXiv 1), section 4; 1.5M steps", "MSM on wiki")})
+    publish_result("msm", {"made/a": {"": values(0.5)}}, system={"method": "msm", **DENSE})
+    chips = one_pair(results, replace(ROW, paper="MSM", model="MSM", task="made/a"), methods=[XLMR, method]).chips
+    assert {chip.name: chip.detail for chip in chips}["steps"] == "ours unknown; the paper's 1500000.0"

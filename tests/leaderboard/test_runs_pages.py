@@ -6,6 +6,7 @@ import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import pytest
 
 from leaderboard.build import files
 from leaderboard.pages import methods, runs
+from leaderboard.site import perquery
+from leaderboard.site.perquery import QueryTable
 from leaderboard.site.render import Renderer
 from tests.leaderboard.conftest import Build, Publisher, site_of
 
@@ -149,3 +152,12 @@ def test_an_incomplete_row_has_a_page_without_rank(publish_result: Publisher, re
     texts = [content.decode() for _, content in runs.files(shown, Renderer(shown)) if b"<html" in content]
     assert sum("part has results on 1 of 2 tasks, so it is not ranked." in text for text in texts) == 1
     assert sum(f"<dt>results folder</dt><dd>{path.parent.parent.name}</dd>" in text for text in texts) == 1
+
+
+def test_values_of_very_many_questions_have_no_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would be larger than a page may be is left to the CSV: questions times measures times six characters."""
+    entry: Any = SimpleNamespace(inside="", id="x")
+    table = QueryTable(entry, "made/a", "", ("q1", "q2", "q3"), dict.fromkeys(("R@1", "R@2"), np.zeros((3, 1))))
+    for largest, path in ((3 * 2 * 6 + 1, f"data/q/x-{table.name}.js"), (3 * 2 * 6, None)):
+        monkeypatch.setattr(perquery, "LARGEST", largest)
+        assert table.script_path == path

@@ -10,9 +10,12 @@ import pytest
 
 from bench.cli import bench
 from bench.config.layers import parse_set
+from bench.core.errors import StoreError
 from bench.evaluation.results import results as read_results
 from bench.evaluation.results.read import Result
-from leaderboard.site.systems import Cost, System, command_line, total_cost
+from bench.testing import fields
+from leaderboard.records import Basis, Verification
+from leaderboard.site.systems import Cost, System, command_line, refuse_unlike, total_cost
 from tests.conftest import cases
 from tests.leaderboard.conftest import Publisher
 
@@ -161,3 +164,14 @@ def test_trainings_have_a_name_where_every_seed_says_which(result: Result) -> No
     untrained = updated(result, {task: {"keys": {}} for task in ("made/a", "made/b")})
     assert System("x", (trained, trained)).trainings == System("y", (trained, trained)).trainings == "[['k'], ['k']]"
     assert System("x", (trained, untrained)).trainings == "x"
+
+
+def test_a_verified_system_stays_where_two_were_not_asked_alike(publish_result: Publisher, results: Path) -> None:
+    """Whichever comes first: the error says of the unverified one that it does not fit."""
+    for label, keys in (("a", {"validate": "1"}), ("b", {"validate": "2"})):
+        publish_result(label, {"made/a": {"": [0.5]}}, subset={"keys": keys, "passport": None})
+    first, second = read_results(results)
+    systems = [System("a", (first,), Verification(Basis.SUBMITTED)), System("b", (second,), Verification())]
+    for order in (systems, systems[::-1]):
+        with pytest.raises(StoreError, check=fields(where=f"{second.path} and {first.path}")):
+            refuse_unlike(order)

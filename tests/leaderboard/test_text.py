@@ -45,6 +45,8 @@ def test_a_file_name_cannot_leave_its_folder(name: str) -> None:
     assert re.search(r"-[0-9a-f]{8}$", file_name)
     assert slug("mrtydi-unsupervised") == "mrtydi-unsupervised"
     assert len({slug(name) for name in ("a-b", "a_b", "A-b", "a--b", "a b")}) == 5
+    assert slug("x" * 80) == "x" * 80, "a plain name of 80 characters is its own file name"
+    assert re.fullmatch(r"x{80}-[0-9a-f]{8}", slug("x" * 81)), "a longer one is cut and told apart"
 
 
 def test_markdown_of_a_card() -> None:

@@ -41,7 +41,16 @@ PLACES = (
     "leaderboard/site",
     "leaderboard/submissions",
 )
-TESTS = ("bench/config", "bench/pipeline", "bench/evaluation", "bench/studies", "bench/cli", "leaderboard", "system")
+TESTS = (
+    "bench/config",
+    "bench/pipeline",
+    "bench/evaluation",
+    "bench/studies",
+    "bench/cli",
+    "leaderboard",
+    "suites",
+    "system",
+)
 """The folders of `tests` that try them: those of the places, and of what is built on them."""
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
 """At most five mutations that no test can notice, each with its reason."""

@@ -163,3 +163,30 @@ def test_a_faulty_space_is_told(key: str, space: Any, fault: str) -> None:
     """Every end of a range, and every value of a choice, must be a value that the config takes."""
     faults = method_faults(replace(METHOD, space={key: space}))
     assert any(fault in sentence for sentence in faults), faults
+
+
+class Batches(Config):
+    """The config of a method with the batch of a paper."""
+
+    accumulate: int = setting(1, ge=1, **OURS)
+    pairs: int = setting(8, ge=1, **OURS)
+
+
+@pytest.mark.parametrize(
+    ("preset", "sets", "expected"),
+    [
+        ("paper", (), (1, 16)),  # 4 processes: 2 accumulated batches first, then half of the pairs
+        ("paper", ("method.pairs=32",), (1, 32)),  # what the user says of a process stays
+        (None, (), (1, 8)),  # the default is a process's own
+    ],
+)
+def test_the_batch_of_a_paper_is_shared_out_among_processes(
+    preset: str | None, sets: tuple[str, ...], expected: tuple[int, int]
+) -> None:
+    """Under a profile of a paper's own size, so that the whole batch is the paper's."""
+    method = Method("m", "1", "", "", Batches, lambda _: pytest.fail("built"))
+    method = replace(method, presets={"paper": Preset({"accumulate": 2, "pairs": 32}, "a paper", "")})
+    request = Request(methods=("m",), suites=("s",), sets=("compute.processes=4", *sets))
+    (variant,) = variants(request, [method], preset, replace(profile(), own=True))
+    config: Any = variant.resolved.method
+    assert (config.accumulate, config.pairs) == expected

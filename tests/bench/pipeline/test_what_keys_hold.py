@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from bench.config.layers import identity
 from bench.core.encoder_config import EncoderConfig
 from bench.core.errors import UsageError
 from bench.evaluation.measures.specs import parse
+from bench.pipeline.graph import SubsetStages
 from bench.pipeline.plan import Plan, plan
 from bench.pipeline.stages import init
 from bench.pipeline.stages.score import Protocol
@@ -191,3 +193,19 @@ def test_cells_share_what_they_rest_on(tmp_path: Path) -> None:
     counts = Counter(stage.name for stage in {stage.key: stage for stage in stages}.values())
     assert (counts["validate"], counts["read"], counts["prepare"]) == (2, 2, 1)
     assert (counts["init"], counts["train"]) == (2, 2)  # one for each seed
+
+
+def test_a_suite_that_is_named_is_run_whatever_a_grid_says(tmp_path: Path) -> None:
+    """A grid says where the paper looked; who types --suite looks there."""
+    request = bench.Request(methods=("ccp",), preset="table5", profile="mini", seeds=(0,))
+    own = planned(tmp_path, replace(request, suites=("mrtydi",), tasks=("sw",)))
+    assert {cell.suite.name for cell in own.cells} == {"mrtydi"}
+
+
+def test_further_stages_of_a_verb_are_numbered() -> None:
+    """In the order in which they run, whatever numbers the others have."""
+    names = ["init", "encode", "encode", "search", "init", "encode", "search", "score"]
+    score: Any = SimpleNamespace(chain=lambda: [SimpleNamespace(name=name) for name in names])
+    task: Any = None
+    by_name = SubsetStages(task, task, score).by_name
+    assert list(by_name) == ["init", "encode", "encode-2", "search", "init-2", "encode-3", "search-2", "score"]

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import json
 import shutil
 import tarfile
 import zipfile
@@ -16,7 +17,8 @@ from bench.core.files import read_sealed, sha256_file, write_sealed
 from bench.evaluation.results import results as read_results
 from bench.testing import fields
 from leaderboard.submissions import add as adding
-from leaderboard.submissions.add import Added, add, check_place
+from leaderboard.submissions.add import Added, add, check_place, existing
+from leaderboard.submissions.bundle import Candidate, ValidationErrors, read_candidate
 from leaderboard.submissions.pack import pack, submissions
 from leaderboard.submissions.validate import validate
 from tests.conftest import tree
@@ -238,3 +240,28 @@ def test_only_runs_may_lie_elsewhere(bundle: Bundle, tmp_path: Path) -> None:
         pack(bundle.folder, tmp_path / "packed")
     with pytest.raises(UsageError, check=fields(found="no result.json")):
         pack(tmp_path, tmp_path / "packed")
+
+
+def candidate_of(bundle: Bundle) -> Candidate:
+    """The bundle as it is handed in."""
+    candidate = read_candidate(bundle.folder, ValidationErrors("it"))
+    assert candidate is not None
+    return candidate
+
+
+def test_a_damaged_result_of_its_kind_keeps_a_result_out(take: Take, bundle: Bundle, board: Path) -> None:
+    """It is taken for the same system, and shown where it lies, rather than hidden behind a second one."""
+    (first,) = take(bundle.folder)
+    first.path.write_text("no JSON")
+    assert existing(candidate_of(bundle), board) == [first.path]
+    first.path.rename(first.path.with_name("other.json"))
+    assert existing(candidate_of(bundle), board) == []
+
+
+def test_another_system_at_the_place_of_a_result_is_found(take: Take, bundle: Bundle, board: Path) -> None:
+    """Eight digits of a hash may be those of another system."""
+    (first,) = take(bundle.folder)
+    content = json.loads(first.path.read_text(encoding="utf-8"))
+    content["system"]["hash"] = content["system"]["hash"][:8] + "0" * 56
+    write_sealed(first.path, {key: value for key, value in content.items() if key != "seal"})
+    assert existing(candidate_of(bundle), board) == [first.path]

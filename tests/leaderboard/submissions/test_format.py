@@ -141,3 +141,17 @@ def test_many_elements_are_refused_before_memory_is_spent() -> None:
     assert message == "elements"
     assert int(megabytes) < 200
     assert float(seconds) < 20
+
+
+def test_a_document_may_have_as_many_parts_as_the_limit_says() -> None:
+    """Texts, commas and brackets are counted, outside texts alone; one more is refused."""
+    raw = b'["a, [b]", 1, 2]'  # two brackets, a text, two commas
+    assert parse(raw, most=5) == ["a, [b]", 1, 2]
+    with pytest.raises(ValueError, match="more than 4 texts, commas and brackets"):
+        parse(raw, most=4)
+
+
+def test_the_key_that_is_there_twice_is_named() -> None:
+    """Not one of the others."""
+    with pytest.raises(ValueError, match="the key 'twice' twice in one object"):
+        parse(b'{"first": 1, "twice": 2, "between": 3, "twice": 4, "last": 5}')

@@ -152,3 +152,36 @@ def test_a_spoilt_result_is_refused(
         reasons
     )
     assert all(place.startswith("it") and actual and wish for place, actual, wish in reasons)
+
+
+def test_values_of_questions_lie_in_the_bundle(bundle: Bundle, look: Look) -> None:
+    """Pages are built from them, so that only runs may lie elsewhere."""
+    name = bundle.run_name.replace("runs/", "per-query/").replace(".trec.gz", ".json.gz")
+
+    def move(content: dict[str, Any]) -> None:
+        seal = content["files"].pop(name)
+        content["remote"] = {name: {"url": "https://x.org/q.gz", "sha256": seal, "bytes": 1000}}
+
+    bundle.rewrite(move)
+    (bundle.folder / name).unlink()
+    message = reasons_of(look(bundle))
+    assert f"found a `remote` file '{name}', expected runs of the result's own tasks alone" in message
+
+
+def test_an_average_lacks_no_measure_and_has_none_of_its_own(mini: Bundle) -> None:
+    """Each is the mean of the members in that measure; one that they lack cannot be computed again."""
+    judges = NoData(replace(mrtydi.SUITE, macros=(Macro("Avg. (1)", ("mrtydi/en",)),)))
+    right = dict(mini.subset["measures"])
+    mini.rewrite(lambda content: content["macro"].append({"name": "Avg. (1)", "measures": dict(right)}))
+    assert "of the average" not in reasons_of(validate(mini.folder, "it", judges))
+    mini.rewrite(lambda content: content["macro"][0]["measures"].pop("RR@100"))
+    assert "found 'RR@100' of the average 'Avg. (1)' = None" in reasons_of(validate(mini.folder, "it", judges))
+
+
+def test_a_passport_names_the_data_that_are_here(bundle: Bundle, look: Look) -> None:
+    """Another digest of the queries is refused, whatever the numbers are; a result without passport is not asked."""
+    assert look(bundle).accepted
+    for entry in ({"passport": {**bundle.subset["passport"], "queries": "0" * 16}}, {"passport": None}):
+        bundle.rewrite(lambda content, entry=entry: content["tasks"][bundle.task][""].update(entry))  # type: ignore[misc]
+        message = reasons_of(look(bundle))
+        assert ("found a passport with other queries" in message) == (entry["passport"] is not None)

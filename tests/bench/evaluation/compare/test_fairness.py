@@ -272,3 +272,10 @@ def test_systems_without_passport_are_named() -> None:
     ]
     sentence = warnings([system(name, **unsigned) for name in "abcde"])[0]
     assert sentence == "no passport: what a, b, c and 2 more read is known by the keys of stages alone"
+
+
+def test_as_many_names_as_are_shown_are_not_counted() -> None:
+    """Three are listed without a word on more."""
+    unsigned = {f"{SUBSET}|passport": None}
+    sentence = warnings([system(name, **unsigned) for name in "abc"])[0]
+    assert sentence == "no passport: what a, b, c read is known by the keys of stages alone"
