@@ -9,8 +9,8 @@ from bench.core.messages import bare
 from bench.core.publications import tabled, tokens_note
 from bench.evaluation.compare.comparison import Compared
 from bench.evaluation.results import task_value
-from bench.evaluation.significance.estimates import TRAININGS
 from bench.evaluation.significance.families import LEVEL, Comparison
+from bench.evaluation.significance.trainings import TRAININGS
 from bench.evaluation.tables import (
     Column,
     Table,
@@ -19,6 +19,7 @@ from bench.evaluation.tables import (
     as_markdown,
     chance_text,
     duration,
+    interval_text,
     latex_comment,
     markdown_text,
     percent,
@@ -37,29 +38,22 @@ class _TestRow(NamedTuple):
 
 _PAIR = Column("pair", value=lambda row: row.pair)
 _TASK = Column("task", value=lambda row: bare(row.task))
-_SHARE = "{:.0%}".format
-_OTHER_TASKS = (
-    Column("system", value=lambda row: row[0]),
-    Column("mean rank", "", True, "{:.1f}".format, value=lambda row: row[1].rank),
-    Column("win rate", "", True, _SHARE, value=lambda row: row[1].wins),
-    Column("place kept", "", True, _SHARE, value=lambda row: row[1].kept),
-    Column("first", "", True, _SHARE, value=lambda row: row[1].first),
-    Column("places, one task left out", number=False, value=lambda row: _places(row[1].places)),
-)
 
 
 def tables(compared: Compared, *, by_task: bool) -> list[Table]:
-    """Lay a comparison out: systems, pairs, pairs on each task with `by_task`, settings that differ."""
-    rows = [_TestRow(test.pair, "", test.comparison) for test in compared.tests]
-    laid_out = [_systems(compared), _tests(f"pairs, {compared.value_name}", compared.measure, rows, _PAIR)]
-    if by_task:
-        rows = [_TestRow(test.pair, task, tested) for test in compared.tests for task, tested in test.by_task.items()]
-        caption = f"pairs on each task (corrected over all {len(rows)} tests)"
-        laid_out.append(_tests(caption, compared.measure, rows, _PAIR, _TASK))
-    if compared.other_tasks:
-        count = f"{len(compared.tasks)} tasks resampled with replacement; descriptive, decides no rank"
-        caption = f"would the order hold for other tasks? ({count})"
-        laid_out.append(Table.from_items(caption, _OTHER_TASKS, compared.other_tasks.items()))
+    """Lay a comparison out: systems, gains, pairs (both on each task with `by_task`), pairs over tasks, settings."""
+    laid_out = [_systems(compared)]
+    for name, tests in (("gains over the own start", compared.gains), ("pairs", compared.tests)):
+        rows = [_TestRow(test.pair, "", test.comparison) for test in tests]
+        caption = f"{name}, {compared.value_name} (corrected over {len(rows)})"
+        if rows:
+            laid_out.append(_tests(caption, compared.measure, rows, _PAIR))
+        rows = [_TestRow(test.pair, task, tested) for test in tests for task, tested in test.by_task.items()]
+        if by_task and rows:
+            caption = f"{name} on each task (corrected over all {len(rows)} tests)"
+            laid_out.append(_tests(caption, compared.measure, rows, _PAIR, _TASK))
+    if any(pair.low is not None for pair in compared.over_tasks.values()):
+        laid_out.append(_over_tasks(compared))
     if relevant := [difference for difference in compared.setting_differences if difference.is_relevant]:
         labels = [system.label for system in compared.systems]
         columns = tuple(Column(name, number=False) for name in ("setting", *labels))
@@ -121,15 +115,38 @@ def _tests(caption: str, measure: str, rows: Sequence[_TestRow], *lead: Column) 
             "difference", f"{measure} points", True, partial(points, sign=True), value=lambda row: row.test.difference
         ),
         Column("interval", "95 %", value=lambda row: row.test.interval),
+        Column("interval_all", "95 % of all", value=lambda row: interval_text(row.test.simultaneous)),
         Column("p", "alone", False, chance_text, value=lambda row: row.test.p),
-        Column("p_adjusted", "corrected", False, chance_text, value=lambda row: row.test.adjusted),
+        Column("p_adjusted", "corrected", False, value=lambda row: row.test.chance_text),
         Column("about", value=lambda row: "checkpoints" if row.test.checkpoints else "methods"),
-        Column("effect", "", False, lambda value: f"{value:.2f}".replace("-", "−"), value=lambda row: row.test.effect),
+        Column("better again", "", True, "{:.0%}".format, value=lambda row: row.test.superiority),
         Column("wins/ties/losses", value=lambda row: f"{row.test.wins:,}/{row.test.ties:,}/{row.test.losses:,}"),
         Column("detectable", "", True, points, value=lambda row: row.test.detectable),
         Column("queries", "", True, "{:,}".format, value=lambda row: row.test.n),
     )
     return Table.from_items(caption, (*lead, *columns), rows)
+
+
+def _over_tasks(compared: Compared) -> Table:
+    """Lay the pairs out over tasks, which are a sample here."""
+    tested = any(pair.better_in is not None for pair in compared.over_tasks.values())
+    columns = (
+        Column("pair", value=lambda row: " − ".join(row[0])),
+        Column(
+            "difference",
+            f"{compared.measure} points",
+            True,
+            partial(points, sign=True),
+            value=lambda row: row[1].difference,
+        ),
+        Column("interval", "95 % over tasks", value=lambda row: row[1].interval),
+        Column("p", "", False, chance_text, value=lambda row: row[1].p),
+        Column("wins", value=lambda row: f"{row[1].wins} of {row[1].tasks}"),
+        *([Column("better in at least", value=lambda row: f"{row[1].better_in} of {row[1].tasks}")] if tested else []),
+    )
+    count = next(pair.tasks for pair in compared.over_tasks.values())
+    caption = f"pairs over tasks: the {count} tasks as a sample (each pair alone; decides no rank)"
+    return Table.from_items(caption, columns, compared.over_tasks.items())
 
 
 def _cost(name: str, value: float) -> str:
@@ -145,8 +162,9 @@ def _cost(name: str, value: float) -> str:
 def explained(compared: Compared) -> list[str]:
     """Say what the columns rest on: what is random, what tests ask, what could have been detected at all."""
     randomness = (
-        "intervals and tests: Student's t over questions within tasks; for methods also over training runs, with "
-        f"pooled variance; for checkpoints (fewer than {TRAININGS} training runs) over questions alone"
+        "intervals and tests: Student's t over questions within tasks; for methods also over training runs, with one "
+        "variance where they scatter alike, and seed by seed where they began at the same artefact; for checkpoints "
+        f"(fewer than {TRAININGS} training runs) over questions alone"
     )
     sentences = [randomness]
     paired = [test.pair for test in compared.tests if test.same_trainings and max(test.comparison.seeds) > 1]
@@ -155,10 +173,27 @@ def explained(compared: Compared) -> list[str]:
     if count := sum(not difference.is_relevant for difference in compared.setting_differences):
         sentences.append(f"{count} more settings exist for some of the methods only; --json lists them")
     sentences.append(
-        "corrected: jointly for all pairs of the table (Westfall and Young's step-down procedure); tied: systems that "
-        f"share a letter do not differ significantly at {LEVEL}; detectable: the true difference that is detected with "
-        "80 % power"
+        "corrected: jointly for all rows of that table (Westfall and Young's step-down procedure), as is the interval "
+        f"of all; tied: systems that share a letter do not differ significantly at {LEVEL}; better again: how often a "
+        "new training of the first would beat a new one of the second; detectable: the true difference that is "
+        "detected with 80 % power"
     )
+    if any(pair.low is not None for pair in compared.over_tasks.values()):
+        sentences.append(
+            "the tests take these tasks (languages) as fixed; the interval over tasks takes them as a sample of those "
+            "that could have been chosen, and the training runs as they are: Student's t, one value a task, not "
+            "corrected for the number of pairs"
+        )
+    if any(pair.better_in is not None for pair in compared.over_tasks.values()):
+        sentences.append(
+            "better in at least: so many tasks with 95 % confidence, whichever they are (partial conjunction of the "
+            "tasks' one-sided tests, Bonferroni over tasks and pairs)"
+        )
+    if compared.reliability:
+        sentences.append(
+            f"reliability of the order over tasks (Eρ²): {compared.reliability}; systems that no training changes, "
+            "such as BM25, are left out"
+        )
     return sentences
 
 

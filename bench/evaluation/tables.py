@@ -10,6 +10,7 @@ import csv
 import html
 import io
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -292,9 +293,20 @@ def duration(seconds: float | None) -> str:
     return f"{rounded:,.0f} {unit}" if rounded >= 10 or rounded == int(rounded) else f"{rounded:g} {unit}"
 
 
-def chance_text(chance: float) -> str:
-    """Print a p value with two significant digits, or `p < 0.001`."""
-    return "p < 0.001" if chance < 0.001 else f"p = {chance:.2g}"
+def interval_text(interval: tuple[float, float] | None) -> str | None:
+    """Print both ends of an interval of fractions in points, `[39.0, 43.4]`."""
+    return None if interval is None else f"[{points(interval[0])}, {points(interval[1])}]"
+
+
+def chance_text(chance: float, error: float = 0.0) -> str:
+    """Print a p value with two significant digits, or as many as its Monte-Carlo error bears, or `p < 0.001`."""
+    if chance < 0.001:
+        return "p < 0.001"
+    digits = f"{chance:.2g}"
+    if error > 0:
+        decimals = max(1, math.floor(-math.log10(error)))
+        digits = min(digits, f"{chance:.{decimals}f}", key=len)
+    return f"p = {digits}"
 
 
 @lru_cache(1 << 14)  # tables repeat the same names

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bench.evaluation.compare.fairness import pair_warnings
-from bench.evaluation.significance.families import LEVEL, Family
+from bench.evaluation.significance.families import Family
 from bench.evaluation.tables import DIGITS, Table, chance_text, encoded, plain_columns
 from leaderboard.site import captions, text
 from leaderboard.site.boards import Board
@@ -158,8 +158,8 @@ def _numbers(tests: Family, estimand: str) -> Numbers:
         micros(tests.column(name, estimand)) for name in ("difference", "low", "high", "detectable")
     )
     adjusted = tests.column("adjusted", estimand)
-    chances = map(chance_text, np.nan_to_num(adjusted).tolist())
-    clear = ((adjusted <= LEVEL) & (tests.column("difference", estimand) != 0)).astype(int).tolist()
+    chances = map(chance_text, np.nan_to_num(adjusted).tolist(), tests.column("chance", estimand).tolist())
+    clear = tests.column_decided(estimand).astype(int).tolist()
     counts = [_cells(tests, name, estimand) for name in _COUNTS] if estimand == HEADLINE else []
     columns = (difference, low, high, chances, clear, detectable, *counts)
     return {pair: list(values) for pair, *values in zip(tests.pairs(estimand), *columns, strict=True)}

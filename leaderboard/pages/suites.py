@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
 from bench.core.messages import visible
+from bench.evaluation.significance.families import LEVEL
 from bench.evaluation.svg import Axis, axis, interval_bar
 from bench.evaluation.tables import encoded
 from bench.types import REGIMES
@@ -105,7 +107,7 @@ def _page(
 
     Returns:
         The page. Its data for the script are in millionths: values, the limits of the map's colours, and of every two
-        ranked rows the difference, its interval and its corrected p.
+        ranked rows the difference, its interval, its corrected p and the detectable difference.
     """
     # The script knows the rows of its page alone.
     base = next((row for row in (heat.baseline(board), *part.rows) if row in part.rows), None)
@@ -117,9 +119,12 @@ def _page(
     switches = [board.measure, *sorted(measures)]
     bases = list(part.rows if complete else part.rows[:BASES]) if base else []
     bases += [base] if base and base not in bases else []
-    least = board.tests.ranks.detectable
-    # Of every two ranked rows the difference of the headline, both its ends, and the corrected p.
-    columns = [micros(board.tests.ranks.table[name]) for name in ("difference", "low", "high", "adjusted")]
+    # Of every two ranked rows the difference of the headline, both its ends, the corrected p, and what is detectable.
+    ranks = board.tests.ranks
+    # A p that draws do not settle is no more significant than one above the level.
+    adjusted = np.where(ranks.decided, ranks.table["adjusted"], np.maximum(ranks.table["adjusted"], LEVEL + 1e-6))
+    numbers = {**ranks.table, "adjusted": adjusted}
+    columns = [micros(numbers[name]) for name in ("difference", "low", "high", "adjusted", "detectable")]
     pairs = [list(values) for values in zip(*columns, strict=True)]
     return renderer.page(
         "suite.html",
@@ -134,6 +139,7 @@ def _page(
         caption=captions.caption(board),
         scope=captions.scope(board),
         methodology=captions.methodology(board),
+        gains=[(*pair, board.tests.gains.comparison(*pair)) for pair in board.tests.gains.pairs()],
         measures=sorted({name for row in board.rows for name in row.measures}),
         lines=lines[: len(part.rows)],
         unranked=lines[len(part.rows) :],
@@ -155,7 +161,6 @@ def _page(
                 "base": text.slug(base.name) if base else None,
                 "clear": {text.slug(row.name): heat.bits(board, row, part.all_rows) for row in bases},
                 "pairs": pairs if complete else None,
-                "least": None if least is None else micro(least),
             }
         ),
         **languages.by_group(board, part.all_rows),
@@ -180,11 +185,12 @@ def _lines(
         less than 80 % power.
     """
     significant = heat.significant(board, base) if base else frozenset()
-    least, best = board.tests.ranks.detectable, board.rows[0].score if board.rows else None
-    band = None if least is None or best is None else (best - least, best + least)
+    best = board.rows[0].score if board.rows else None
     lines = []
     for row in part.all_rows:
-        bar = Markup()
+        bar, against = Markup(), board.best_against.get(row.name)
+        reach = None if against is None else against.detectable
+        band = None if reach is None or best is None else (best - reach, best + reach)
         if drawn_on is not None and row.low is not None and row.high is not None and row.score is not None:
             bar = Markup(interval_bar(drawn_on, row.low, row.score, row.high, row.seed_scores, band))  # noqa: S704 (numbers of ours)
         reported = matched(site, board, row)

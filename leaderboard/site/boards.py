@@ -4,6 +4,7 @@ A row is a system; its seeds are inside it, averaged per query before anything i
 from one matrix of paired tests, corrected together, so that its columns cannot contradict each other.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from bench.evaluation.results.format import About
 from bench.evaluation.results.read import Result
 from bench.evaluation.significance.families import LEVEL, Comparison
 from bench.evaluation.significance.ranks import ordered
-from bench.evaluation.significance.tasks import AcrossTasks, across_tasks
+from bench.evaluation.significance.tasks import FEWEST, OverTasks, Reliability, over_tasks, reliability
 from leaderboard.records import NEAR, Records, Verification
 from leaderboard.site.statistics import Statistics, statistics
 from leaderboard.site.systems import (
@@ -160,7 +161,9 @@ class Board:
         card: protocol card, Markdown.
         proxy_for: the benchmark that the suite is a proxy for, empty for a benchmark itself.
         tests: of every two systems, on the headline and on each task.
-        across: of ranked rows, what resampled tasks would do to their place.
+        over_tasks: the best row minus each other, by its name, with tasks as a sample; empty for very few tasks.
+        reliability: of the order over tasks, but for systems that no training changes (BM25); None for very few systems
+            or tasks.
         systems: the results of each row, by its name.
     """
 
@@ -183,7 +186,8 @@ class Board:
     card: str
     proxy_for: str = ""
     tests: Statistics = field(default_factory=Statistics)
-    across: Mapping[str, AcrossTasks] = field(default_factory=dict)
+    over_tasks: Mapping[str, OverTasks] = field(default_factory=dict)
+    reliability: Reliability | None = None
     systems: Mapping[str, System] = field(default_factory=dict)
 
     @property
@@ -314,9 +318,31 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records) -> B
         card=(by_name[names[0]] if names else deciding[0]).first.card,
         proxy_for=max(result.content.suite.proxy_for for system in deciding for result in system.results),
         tests=tests,
-        across=across_tasks(subset_values, weights),
+        over_tasks=_over_tasks(names, subset_values, weights, tests),
+        reliability=reliability({name: subset_values[name] for name in names if not by_name[name].fixed}, weights),
         systems=by_name,
     )
+
+
+def _over_tasks(
+    names: Sequence[str],
+    subset_values: Mapping[str, Mapping[Stratum, float]],
+    weights: Mapping[Stratum, float],
+    tests: Statistics,
+) -> dict[str, OverTasks]:
+    """Compare the first of the names with each other over tasks; nothing for too few tasks to be a sample."""
+    tasks = {task for task, _ in weights}
+    if len(tasks) < FEWEST:
+        return {}
+    best, *others = names
+    pairs = math.comb(len(names), 2)  # the best is chosen by its values, so every pair could be in the table
+    by_name = {}
+    for name in others:
+        by_task = {
+            task: tests.cells.comparison(best, name, task) for task in tasks if tests.cells.has(best, name, task)
+        }
+        by_name[name] = over_tasks(subset_values[best], subset_values[name], weights, by_task, pairs)
+    return by_name
 
 
 def _measure_and_columns(systems: Sequence[System]) -> tuple[str, tuple[TaskColumn, ...]]:

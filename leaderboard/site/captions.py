@@ -3,8 +3,8 @@
 import math
 
 from bench.core.publications import mark
-from bench.evaluation.significance.estimates import TRAININGS
 from bench.evaluation.significance.families import COVERAGE, LEVEL
+from bench.evaluation.significance.trainings import ALIKE, TRAININGS
 from bench.evaluation.tables import chance_text
 from leaderboard.records import ONLY_RECOMPUTED, UNVERIFIED, Basis
 from leaderboard.site import text
@@ -43,7 +43,7 @@ def verdict(board: Board) -> list[str]:
     else:
         lead = board.best_against[second]
         bounds = "" if lead.low is None or lead.high is None else f"95 % {text.bounds(lead.low, lead.high)}, "
-        gap = f"{text.number(lead.difference)} points ({bounds}{chance_text(lead.adjusted)})"
+        gap = f"{text.number(lead.difference)} points ({bounds}{lead.chance_text})"
         sentences = [f"{first} is significantly better than every other system; it leads {second} by {gap}."]
     if len(board.columns) > 1:  # who has the highest score on how many tasks, which tests nothing
         highest = {column.task: max(row.tasks.get(column.task, 0.0) for row in board.rows) for column in board.columns}
@@ -58,17 +58,19 @@ def verdict(board: Board) -> list[str]:
 
 def detectable(board: Board) -> str:
     """Return how large a difference the tests detect, and whether they are about methods or these checkpoints."""
-    least = board.tests.ranks.detectable
     unrepeated = [row.name for row in board.rows if len(row.seeds) < TRAININGS]
     checkpoints = [name for name in unrepeated if not board.systems[name].fixed]
-    power = f"A true difference of {text.number(least or 0)} points is detected with 80 % power."
+    reaches = [pair.detectable for pair in board.best_against.values() if pair.detectable is not None]
+    shown = list(dict.fromkeys(text.number(reach) for reach in (min(reaches), max(reaches)))) if reaches else []
+    power = f"A true difference from {board.rows[0].name} of {' to '.join(shown)} points is detected with 80 % power"
+    power += ", depending on the system." if len(shown) > 1 else "."
     names = text.listed(checkpoints)
     if len(checkpoints) > _LISTED_BEST:
         names = f"{len(checkpoints)} of {text.plural(len(board.rows), 'system')}"
     scope_note = (
         f"With fewer than {TRAININGS} training runs, results for {names} are about these checkpoints, not methods."
     )
-    return " ".join([*([power] if least is not None else []), *([scope_note] if checkpoints else [])])
+    return " ".join([*([power] if shown else []), *([scope_note] if checkpoints else [])])
 
 
 def caption(board: Board) -> str:
@@ -101,16 +103,19 @@ def methodology(board: Board) -> list[str]:
             "is a single seed, whose interval excludes variation between training runs. With fewer than 100 queries, "
             "intervals can be too short. Overlapping intervals do not imply a tie, because the tests are paired."
         )
-    if board.tests.ranks.detectable is not None:
+    if any(pair.detectable is not None for pair in board.best_against.values()):
         sentences.append(
-            "Grey band: true differences from the best system that are detected with less than 80 % power."
+            "Grey band: where the best system would have to be for its difference from the row to be detected with "
+            "less than 80 % power."
         )
     if board.pairs:
         lettered = any(row.letters for row in board.rows)
         sentences.append(
             f"{'Rank, ● and letters' if lettered else 'Rank and ●'}: two-sided paired tests over questions and "
             f"training runs, corrected jointly over {text.plural(board.pairs, 'pair')} (Westfall and Young's step-down "
-            f"procedure) at level {LEVEL}. Tests of single tasks are corrected over all pairs and tasks. ● marks "
+            f"procedure) at level {LEVEL}; draws go on until no decision hangs on them. Systems that began at the same "
+            "artefact with the same seed are compared seed by seed. Tests of single tasks are corrected over all pairs "
+            "and tasks, gains over the own start over all gains. ● marks "
             "systems that are not significantly worse than the best."
             + (" Systems that share a letter do not differ significantly." if lettered else "")
         )
@@ -132,13 +137,16 @@ def _scatter(board: Board) -> list[str]:
         return []
     deviation = (
         f"Training runs of one system have a standard deviation of {text.number(scatter.deviation)} points (pooled "
-        f"over systems, {scatter.freedom} degrees of freedom)"
+        f"over systems, {scatter.freedom:.3g} degrees of freedom)"
     )
+    if not math.isnan(scatter.shared):
+        deviation += f", of whose variance systems of the same seed share {scatter.shared:.0%}"
     if math.isnan(scatter.equal):
         return [f"{deviation}; whether it is the same for all systems cannot be tested."]
-    unequal = scatter.equal < LEVEL
     outcome = (
-        "it differs between systems, so the larger value is used" if unequal else "no evidence that systems differ"
+        "scatter unequal: a system that scatters more counts with its own value"
+        if scatter.equal < ALIKE
+        else "so alike that one value serves all, which with few seeds is little evidence"
     )
     return [f"{deviation}; {outcome} (Bartlett's test, {chance_text(scatter.equal)})."]
 

@@ -9,13 +9,14 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Flag, auto
 from typing import Any
 
 from markupsafe import Markup
 
 from bench.core.publications import mark
+from bench.evaluation.significance.tasks import OverTasks
 from bench.evaluation.tables import DIGITS, MISSING, Column, Table, Value, duration, plain
 from bench.types import Method
 from leaderboard.records import Basis
@@ -65,10 +66,10 @@ class TableRow:
     method: Method | None = None
 
     @property
-    def across(self) -> dict[str, Any]:
-        """What resampled tasks would do to its place, as files hold it; empty where none were resampled."""
-        resampled = self.board.across.get(self.row.name)
-        return {name: _rounded(value) for name, value in vars(resampled).items()} if resampled else {}
+    def over_tasks(self) -> dict[str, Any]:
+        """The best row minus this one over tasks, as files hold it; empty for the best, and for very few tasks."""
+        compared = self.board.over_tasks.get(self.row.name)
+        return {name: _rounded(value) for name, value in vars(compared).items()} if compared else {}
 
     @property
     def reference(self) -> str:
@@ -235,24 +236,13 @@ COLUMNS: tuple[BoardColumn, ...] = (
     ),
     *(
         BoardColumn(
-            key,
-            head,
-            value=lambda line, name=name: line.across.get(name),  # type: ignore[misc]
-            views=View.CSV | View.PAGE,
-            place=place,
-            abbr=f"{abbr}; not tested",
-            missing="not resampled",
-            optional=True,
-            show=show,
-            css="across",
+            f"over_tasks_{name}",
+            value=lambda line, name=name: line.over_tasks.get(name),  # type: ignore[misc]
+            views=View.CSV,
         )
-        for key, name, head, place, show, abbr in (
-            ("keeps_place", "kept", "Place kept", 12, "{:.0%}".format, "Share of resampled sets of tasks that give it"),
-            ("mean_rank", "rank", "Mean rank", 32, "{:.1f}".format, "Mean of its ranks on single tasks"),
-            ("win_rate", "wins", "Win rate", 33, "{:.0%}".format, "Share of other systems it beats, mean over tasks"),
-        )
+        for name in (column.name for column in fields(OverTasks))
     ),
-    BoardColumn("other_tasks", value=lambda line: line.across or None, views=View.JSON),
+    BoardColumn("over_tasks", value=lambda line: line.over_tasks or None, views=View.JSON),
     BoardColumn("tied", value=_of(lambda row: row.tied), views=View.CSV),
     BoardColumn("tied_with_best", value=_of(lambda row: row.tied), views=View.JSON),
     BoardColumn(
@@ -410,6 +400,7 @@ def board_json(board: Board) -> bytes:
         "tasks": [{"task": column.task, "queries": column.queries} for column in board.columns],
         "sentence": " ".join(verdict(board)),
         "pairs_tested": board.pairs,
+        "reliability": board.reliability and {name: _rounded(value) for name, value in vars(board.reliability).items()},
         "rows": rows,
         "best_against": [
             {

@@ -22,8 +22,8 @@ from typing import Any
 from bench.core.publications import Reported
 from bench.evaluation.results.format import About
 from bench.evaluation.results.read import Result
-from bench.evaluation.significance.estimates import TRAININGS
 from bench.evaluation.significance.families import COVERAGE
+from bench.evaluation.significance.trainings import TRAININGS
 from leaderboard.site.boards import FIRST, Board, Row
 from leaderboard.site.site import Site
 

@@ -53,12 +53,6 @@ class System:
         """Whether every training would give its numbers."""
         return self.first.deterministic and not self.first.came_trained
 
-    @property
-    def trainings(self) -> str:
-        """Name of its trainings, shared by systems that come from the same ones, seed by seed; else its own."""
-        keys = [result.trainings for result in self.results]
-        return repr(keys) if all(keys) else self.name
-
     @cached_property
     def side(self) -> ComparedSystem:
         """It for the fairness checks: validated parts of its results, and free ones of the expected types."""

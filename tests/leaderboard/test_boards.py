@@ -1,10 +1,13 @@
 """Boards: who is ranked, on what, and what the tests leave open."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import ttest_rel
 
 from bench.core.errors import StoreError
 from bench.evaluation.measures.aggregate import mean
@@ -15,7 +18,7 @@ from bench.evaluation.significance.families import intervals, stratified
 from bench.testing import fields
 from bench.types import Macro
 from leaderboard.site.boards import Board, boards
-from leaderboard.site.columns import TableRow, View, columns
+from leaderboard.site.columns import TableRow, View, board_json, columns
 from leaderboard.site.systems import System
 from tests.conftest import cases
 from tests.leaderboard.conftest import Bundle, Publisher, values
@@ -114,23 +117,66 @@ def test_subsets_count_alike_within_their_task(publish_result: Publisher, result
     assert [row.score for row in board.rows] == pytest.approx([0.65, 0.325])
     assert board.best_against["y"].difference == pytest.approx(0.325)
     assert board.queries == 20
-    assert not board.across, "two tasks are too few to be drawn from"
+    assert (board.over_tasks, board.reliability) == ({}, None), "two tasks are too few to be a sample"
 
 
-def test_other_tasks_are_drawn_apart_from_the_tests(publish_result: Publisher, results: Path) -> None:
-    """From three tasks on: the best on each of them keeps its place in every draw; subsets weigh as in the score."""
-    for label, level in (("x", 0.8), ("y", 0.4)):
-        tasks = {f"made/{task}": {"": [level, level / 2]} for task in "ab"} | {"made/c": {"p": [level], "q": [0.0]}}
-        publish_result(label, tasks)
+def test_the_best_row_is_compared_over_tasks(publish_result: Publisher, results: Path) -> None:
+    """From three tasks on, by Student's t over them; subsets weigh as in the score; files have the row's numbers."""
+    noise = [0.01 * at for at in range(-10, 10)]
+    gains = {"a": 0.3, "b": 0.2, "c": 0.4}
+    for label, share in (("x", 1.0), ("y", 0.0)):
+        tasks = {
+            f"made/{task}": {
+                subset: [0.4 + share * gain + value for value in (noise if label == "x" else reversed(noise))]
+                for subset in (("p", "q") if task == "c" else ("",))
+            }
+            for task, gain in gains.items()
+        }
+        publish_result(label, tasks, system={"deterministic": True})
     board = only(results)
-    names = ("kept", "first", "rank", "wins", "places")
-    shown = {name: tuple(getattr(across, field) for field in names) for name, across in board.across.items()}
-    assert shown == {"x": (1.0, 1.0, 1.0, 1.0, (1, 1)), "y": (1.0, 0.0, 2.0, 0.0, (2, 2))}
-    last = TableRow(board, board.rows[1])
-    cells = [column.cell(last) for column in columns(board, View.PAGE) if column.css == "across"]
-    assert cells == ["100%", "2.0", "0%"]
-    in_file = {column.key: column.cell(last) for column in columns(board, View.CSV) if column.css == "across"}
-    assert list(in_file) == ["keeps_place", "mean_rank", "win_rate"]
+    expected = ttest_rel(list(gains.values()), [0.0] * 3)
+    interval = expected.confidence_interval()
+    assert list(board.over_tasks) == ["y"]
+    compared = board.over_tasks["y"]
+    assert compared.difference == pytest.approx(0.3) == pytest.approx(board.best_against["y"].difference)
+    assert (compared.low, compared.high, compared.p) == pytest.approx((interval.low, interval.high, expected.pvalue))
+    assert (compared.wins, compared.ties, compared.tasks, compared.better_in) == (3, 0, 3, 3)
+    for view in (View.CSV, View.JSON):
+        keys = [column.key for column in columns(board, view) if column.key.startswith("over_tasks")]
+        assert keys == (["over_tasks"] if view is View.JSON else [f"over_tasks_{name}" for name in vars(compared)])
+        cells = [
+            column.take(TableRow(board, row))
+            for row in board.rows
+            for column in columns(board, view)
+            if column.key in keys
+        ]
+        numbers = {
+            name: round(value, 6) if isinstance(value, float) else value for name, value in vars(compared).items()
+        }
+        assert cells == ([None, numbers] if view is View.JSON else [None] * len(keys) + [*numbers.values()])
+
+
+def test_reliability_leaves_out_what_no_training_changes(publish_result: Publisher, results: Path) -> None:
+    """By the values of the rows; a fixed system far above does not raise it."""
+    levels = {"x": (0.5, 0.6, 0.7), "y": (0.4, 0.4, 0.7), "z": (0.3, 0.5, 0.4), "bm25": (0.9, 0.9, 0.9)}
+    for label, row in levels.items():
+        tasks = {f"made/{task}": {"": [level, level]} for task, level in zip("abc", row, strict=True)}
+        publish_result(label, tasks, system={"deterministic": label == "bm25"})
+    table = np.array([levels[name] for name in "xyz"])
+    residual = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
+    within = (residual**2).sum() / 4
+    between = 0.01 - within / 3
+    measured = only(results).reliability
+    assert measured is not None
+    assert measured.coefficient == pytest.approx(between / 0.01)
+    assert (measured.systems, measured.tasks) == (3, 3)
+    assert measured.tasks_needed == math.ceil(19 * within / between)
+    assert json.loads(board_json(only(results)))["reliability"] == {
+        "coefficient": round(measured.coefficient, 6),
+        "tasks_needed": measured.tasks_needed,
+        "systems": 3,
+        "tasks": 3,
+    }
 
 
 @pytest.mark.parametrize(

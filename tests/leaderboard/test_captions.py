@@ -9,7 +9,7 @@ import pytest
 from leaderboard.records import Basis
 from leaderboard.site import captions
 
-CLAIM = "A true difference of 2.0 points is detected with 80 % power."
+CLAIM = "A true difference from x of 2.0 points is detected with 80 % power."
 
 
 def row(name: str, score: float | None = 0.5, seeds: int = 1, **more: Any) -> Any:
@@ -20,15 +20,16 @@ def row(name: str, score: float | None = 0.5, seeds: int = 1, **more: Any) -> An
 
 def board(*rows: Any, unranked: tuple[Any, ...] = (), tasks: str = "a", **more: Any) -> Any:
     """A board of some rows, its tests and the rest as a board of official data has them."""
-    scatter = SimpleNamespace(freedom=0, deviation=0.0, equal=math.nan)
-    ranks = SimpleNamespace(detectable=more.pop("detectable", None), scatter={"": more.pop("scatter", scatter)})
+    scatter = SimpleNamespace(freedom=0, deviation=0.0, equal=math.nan, shared=math.nan)
+    ranks = SimpleNamespace(scatter={"": more.pop("scatter", scatter)})
+    reach = more.pop("detectable", None)
     systems = {each.name: SimpleNamespace(fixed=each.name in more.get("fixed", ())) for each in rows}
     values: dict[str, Any] = {
         "columns": [SimpleNamespace(task=task, queries=1000) for task in tasks],
         "headline": "Mean",
         "untested": "",
         "best": [each.name for each in rows if each.tied],
-        "best_against": {},
+        "best_against": {"y": SimpleNamespace(detectable=reach)} if reach else {},
         "pairs": 0,
         "whole_suite": True,
         "notes": ("A note.",),
@@ -64,7 +65,7 @@ def test_the_finding_of_a_board() -> None:
     shared = captions.verdict(board(first, second, detectable=0.02, fixed=("x",)))
     sentence = "x and y share first place: none is significantly worse than x."
     assert shared == [sentence, "1–2 seeds per system.", f"{CLAIM} {note('y')}"]
-    lead: Any = SimpleNamespace(difference=0.1, low=0.05, high=0.15, adjusted=0.004)
+    lead: Any = SimpleNamespace(difference=0.1, low=0.05, high=0.15, chance_text="p = 0.004", detectable=None)
     rows = row("x", tied=True, tasks={"a": 0.5, "b": 0.2, "c": 0.5}), row("y", tasks={"a": 0.4, "b": 0.3, "c": 0.5})
     sentences = captions.verdict(board(*rows, tasks="abc", best_against={"y": lead}, fixed=("x", "y")))
     assert sentences == [
@@ -132,16 +133,30 @@ def test_how_numbers_were_computed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("equal", "outcome"),
+    ("equal", "shared", "outcome"),
     [
-        (math.nan, "; whether it is the same for all systems cannot be tested."),
-        (0.04, "; it differs between systems, so the larger value is used (Bartlett's test, p = 0.04)."),
-        (0.05, "; no evidence that systems differ (Bartlett's test, p = 0.05)."),
+        (math.nan, math.nan, "; whether it is the same for all systems cannot be tested."),
+        (
+            0.24,
+            0.4,
+            (
+                ", of whose variance systems of the same seed share 40%; scatter unequal: a system that scatters more "
+                "counts with its own value (Bartlett's test, p = 0.24)."
+            ),
+        ),
+        (
+            0.25,
+            math.nan,
+            (
+                "; so alike that one value serves all, which with few seeds is little evidence (Bartlett's test, "
+                "p = 0.25)."
+            ),
+        ),
     ],
 )
-def test_the_scatter_of_training_runs(equal: float, outcome: str) -> None:
-    """What Bartlett's test says at the level of all tests, and what is done then."""
-    scatter = SimpleNamespace(freedom=8, deviation=0.012, equal=equal)
+def test_the_scatter_of_training_runs(equal: float, shared: float, outcome: str) -> None:
+    """What Bartlett's test says at the level of pooling, what is done then, and what seeds have in common."""
+    scatter = SimpleNamespace(freedom=8, deviation=0.012, equal=equal, shared=shared)
     sentences = captions.methodology(board(row("x"), pairs=1, scatter=scatter))
     start = "Training runs of one system have a standard deviation of 1.2 points (pooled over systems, 8 degrees of "
     assert sentences[-2] == f"{start}freedom){outcome}"

@@ -91,25 +91,21 @@ def test_every_key_is_declared_once_a_view() -> None:
 
 
 def test_there_is_room_for_columns_between() -> None:
-    """Places for people are multiples of five, but for the columns of resampled tasks and those that describe a row."""
-    others = {"keeps_place": 12, "mean_rank": 32, "win_rate": 33}
-    others |= dict.fromkeys(("backbone", "parameters", "dimensions", "corpus", "budget"), 92)
+    """Places for people are multiples of five, but for those that describe a row."""
+    others = dict.fromkeys(("backbone", "parameters", "dimensions", "corpus", "budget"), 92)
     others |= dict.fromkeys(("date", "licence", "reference", "code"), 92)
     places = {column.key: column.place for column in columns.COLUMNS if View.PEOPLE & column.views}
     assert {key: place for key, place in places.items() if place % 5} == others
     assert BoardColumn("own").place == places["checked"] == 90, "before what describes a row"
-    order = "system data rank keeps_place score bar interval mean_rank win_rate tied seeds cost paper checked backbone"
+    order = "system data rank score bar interval tied seeds cost paper checked backbone"
     assert sorted(places, key=lambda key: places[key])[: len(order.split())] == order.split()
 
 
 HEADS = {
     "rank": "Rank",
-    "keeps_place": "Place kept",
     "score": "{headline}",
     "bar": "",
     "interval": "95 % interval",
-    "mean_rank": "Mean rank",
-    "win_rate": "Win rate",
     "tied": "Tied",
     "seeds": "Seeds",
     "cost": "Training",

@@ -54,7 +54,7 @@ def test_all_pairs_stand_in_the_page_and_in_the_csv(three: dict[str, Any], site:
         assert expected.p <= float(row["adjusted"]) + 1e-6 <= 6 * expected.p + 2e-6, (
             "corrected over three pairs on two tasks"
         )
-    assert "2 of 3 pairs of systems differ significantly. A true difference of" in page
+    assert "2 of 3 pairs of systems differ significantly. A true difference from" in page
 
 
 def _rows(pages: dict[str, bytes]) -> list[dict[str, str]]:

@@ -19,8 +19,8 @@ from click.testing import CliRunner
 
 from bench.cli.compare import command
 from bench.evaluation.results import results as read_results
-from bench.evaluation.significance.estimates import FloatArray
 from bench.evaluation.significance.families import Family
+from bench.evaluation.significance.trainings import FloatArray
 from bench.types import Macro
 from leaderboard.build import files
 from leaderboard.pages import suites
@@ -268,13 +268,46 @@ def test_the_first_sentence(publish_result: Publisher, site: Build) -> None:
     first = lead().split(" ")[0]
     assert re.fullmatch(
         f"[ab] and [ab] share first place: none is significantly worse than {first}. 1 seed per system. A true "
-        r"difference of [\d.]+ points is detected with 80 % power. With fewer than 3 training runs, results for "
-        "[ab] and [ab] are about these checkpoints, not methods.",
+        r"difference from [ab] of [\d.]+ points is detected with 80 % power. With fewer than 3 training runs, results "
+        "for [ab] and [ab] are about these checkpoints, not methods.",
         lead(),
     )
     publish_result("a", {"s/y": {"": values(0.5, 1, 20)}}, suite="s")
     publish_result("b", {"s/z": {"": values(0.5, 1, 20)}}, suite="s")
     assert lead() == "No system has run all 3 tasks of this table yet, so none is ranked."
+
+
+def test_a_page_says_what_other_tasks_would_do(
+    publish_result: Publisher, site: Build, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The best minus each other, tasks won and borne out by tests, reliability; a longer page names a file."""
+    levels = {"good": (0.8, 0.7, 0.6), "near": (0.79, 0.72, 0.58), "poor": (0.2, 0.3, 0.1), "poorer": (0.1, 0.1, 0.1)}
+    for at, (label, row) in enumerate(levels.items()):
+        publish_result(label, {f"made/{name}": {"": values(level, at)} for name, level in zip("abc", row, strict=True)})
+    name = "suites/made/unsupervised.html"
+    (board,) = boards(read_results(results))
+    sheet = sheets(site())[name]
+    assert "over-tasks" in sheet.ids
+    start = next(at for at, row in enumerate(sheet.rows) if "95 % interval over tasks" in row)
+    shown = {row[0]: row[1:] for row in sheet.rows[start + 1 : start + 4]}
+    best, second, *poor = (row.name for row in board.rows)
+    for other in (second, *poor):
+        low, high = (
+            value for value in (board.over_tasks[other].low, board.over_tasks[other].high) if value is not None
+        )
+        ends = ", ".join(f"{100 * value:.1f}".replace("-", "−") for value in (low, high))
+        assert shown[other][1] == f"[{ends}]"
+    assert [shown[other][2:] for other in poor] == [["3 of 3 tasks", "3 of 3 tasks"]] * 2
+    assert shown[second][3] == "— no task is certain"
+    text = " ".join("".join(sheet.text).split())
+    assert f"Reliability of the order over tasks: {board.reliability}. Systems that no training changes" in text
+    assert best in {"good", "near"}
+    monkeypatch.setattr(suites, "SWITCHED", 3)
+    sheet = sheets(site())[name]
+    assert not [row for row in sheet.rows if "95 % interval over tasks" in row]
+    text = " ".join("".join(sheet.text).split())
+    assert f"The difference of {best} from every system over tasks is in unsupervised.csv" in text
+    assert "Reliability of the order" in text
 
 
 def test_a_large_board_keeps_its_budget(publish_result: Publisher, results: Path) -> None:

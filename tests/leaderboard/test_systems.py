@@ -158,14 +158,6 @@ def test_a_hostile_label_stays_one_word(publish_result: Publisher, results: Path
     assert len(shlex.split(line)) == 16
 
 
-def test_trainings_have_a_name_where_every_seed_says_which(result: Result) -> None:
-    """Systems of the same trainings share it; a seed that came from none leaves the system's own."""
-    trained = updated(result, {task: {"keys": {"train": "k"}} for task in ("made/a", "made/b")})
-    untrained = updated(result, {task: {"keys": {}} for task in ("made/a", "made/b")})
-    assert System("x", (trained, trained)).trainings == System("y", (trained, trained)).trainings == "[['k'], ['k']]"
-    assert System("x", (trained, untrained)).trainings == "x"
-
-
 def test_a_verified_system_stays_where_two_were_not_asked_alike(publish_result: Publisher, results: Path) -> None:
     """Whichever comes first: the error says of the unverified one that it does not fit."""
     for label, keys in (("a", {"validate": "1"}), ("b", {"validate": "2"})):

@@ -13,15 +13,15 @@ from typing import Any
 from bench.core.errors import UsageError
 from bench.core.messages import canonical, unknown
 from bench.evaluation.compare.fairness import ComparedSystem, SettingDifference, setting_differences, warnings
-from bench.evaluation.compare.paired_tests import PairedTest, SeedResults, paired_tests, stratum
+from bench.evaluation.compare.paired_tests import PairedTest, SeedResults, all_tests, stratum
 from bench.evaluation.compare.query_differences import QueryDifference, query_differences
 from bench.evaluation.results import Result, headline, read, shares
 from bench.evaluation.results.identity import same_system_error
 from bench.evaluation.results.passports import comparison_error, one_system_error
-from bench.evaluation.significance.estimates import TRAININGS
 from bench.evaluation.significance.families import summary
 from bench.evaluation.significance.ranks import ordered
-from bench.evaluation.significance.tasks import AcrossTasks, across_tasks
+from bench.evaluation.significance.tasks import OverTasks, Reliability, over_tasks, reliability
+from bench.evaluation.significance.trainings import TRAININGS
 from bench.types import REGIMES, Suite
 
 
@@ -58,14 +58,17 @@ class Compared:
         values: by label, a fraction, the mean over seeds.
         systems: in the order given.
         regimes: by label.
-        tests: of every pair, corrected for their number.
+        tests: of every pair, corrected together.
+        gains: of every system over its own start, where that is compared, corrected together.
         ranks: first and last place that the corrected tests leave open, by label.
         letters: by label, shared by systems that do not differ significantly; empty for very many systems.
         setting_differences: settings that are not the same in all systems.
         warnings: why the comparison may be unfair or unsure.
         query_differences: queries with the largest gains and losses of every pair.
         notes: why texts of queries are missing.
-        other_tasks: by label, were other tasks sampled; empty for very few tasks.
+        over_tasks: of every pair of `tests`, by its labels: tasks as a sample of those that could have been chosen.
+        reliability: of the order of systems over tasks, but for those that no training changes (BM25); None for very
+            few systems or tasks.
     """
 
     metadata: Mapping[str, str]
@@ -82,7 +85,9 @@ class Compared:
     warnings: tuple[str, ...]
     query_differences: tuple[QueryDifference, ...] = field(default=())
     notes: tuple[str, ...] = field(default=())
-    other_tasks: Mapping[str, AcrossTasks] = field(default_factory=dict)
+    over_tasks: Mapping[tuple[str, str], OverTasks] = field(default_factory=dict)
+    reliability: Reliability | None = None
+    gains: tuple[PairedTest, ...] = ()
 
     def __repr__(self) -> str:
         """Say every pair in a line, and every warning."""
@@ -101,7 +106,6 @@ class Compared:
                 "value": self.values[system.label],
                 "ranks": list(self.ranks[system.label]) if system.label in self.ranks else None,
                 "group": self.letters.get(system.label),
-                "other_tasks": asdict(self.other_tasks[system.label]) if self.other_tasks else None,
                 "costs": system.costs(),
             }
             for system in self.systems
@@ -112,7 +116,12 @@ class Compared:
             "where": self.value_name,
             "tasks": list(self.tasks),
             "systems": systems,
-            "tests": [test.as_json() for test in self.tests],
+            "tests": [
+                {**test.as_json(), "over_tasks": asdict(self.over_tasks[test.first, test.second])}
+                for test in self.tests
+            ],
+            "gains": [test.as_json() for test in self.gains],
+            "reliability": self.reliability and asdict(self.reliability),
             "differences": [difference.as_json() for difference in self.setting_differences],
             "warnings": list(self.warnings),
             "queries": queries,
@@ -177,7 +186,8 @@ def _compared(group: ComparisonGroup, suite: Suite, options: CompareOptions) -> 
         for system in systems
     }
     stratum_shares = {stratum(*subset): share for subset, share in weights.items()}
-    tests = tuple(paired_tests(rows, measure, tasks, shares=stratum_shares, by_task=options.by_task))
+    families = all_tests(rows, measure, tasks, shares=stratum_shares, by_task=options.by_task)
+    tests = tuple(families.pairs)
     queries, notes = query_differences(rows, tests, tasks, options.queries, suite, options.data_dir)
     order = ordered(
         sorted(values, key=lambda label: -values[label]),
@@ -199,7 +209,18 @@ def _compared(group: ComparisonGroup, suite: Suite, options: CompareOptions) -> 
         warnings=tuple(_warnings(regimes, systems, tasks, measure, rows, on_all_seeds)),
         query_differences=tuple(queries),
         notes=tuple(notes),
-        other_tasks=across_tasks(subset_values, weights),
+        over_tasks={
+            (test.first, test.second): over_tasks(
+                subset_values[test.first],
+                subset_values[test.second],
+                weights,
+                test.by_task if options.by_task else None,
+                len(tests),
+            )
+            for test in tests
+        },
+        reliability=reliability({row.label: subset_values[row.label] for row in _trained(rows)}, weights),
+        gains=tuple(families.gains),
     )
 
 
@@ -250,12 +271,18 @@ def _warnings(
     if missing := sorted(all_tasks - set(tasks)):
         yield f"compared on {len(tasks)} of {len(all_tasks)} tasks; some systems lack {', '.join(missing)}"
     yield from warnings(on_all_seeds)
-    trained = [row for row in rows if not row.deterministic or row.any.came_trained]
-    if listed := ", ".join(f"{row.label} ({len(row.results)})" for row in trained if len(row.results) < TRAININGS):
+    if listed := ", ".join(
+        f"{row.label} ({len(row.results)})" for row in _trained(rows) if len(row.results) < TRAININGS
+    ):
         yield (
             f"fewer than {TRAININGS} training runs: {listed}; findings about them hold for these checkpoints, not "
             "for their methods"
         )
+
+
+def _trained(rows: Iterable[SeedResults]) -> list[SeedResults]:
+    """Return the systems that another training would change, here or where the encoder comes from."""
+    return [row for row in rows if not row.deterministic or row.any.came_trained]
 
 
 def _tasks(content: Mapping[str, Any], measure: str) -> set[str]:

@@ -4,15 +4,18 @@ Everything that compares results of this harness goes through here: the tests pr
 ablations. The site compares whole boards by the same `bench.evaluation.significance.families.family`.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from bench.core.errors import UsageError
+from bench.evaluation.compare.lineage import lineages
 from bench.evaluation.results import Result
 from bench.evaluation.significance.estimates import Sample, Weights
 from bench.evaluation.significance.families import Comparison, Family, family
@@ -28,12 +31,14 @@ class PairedTest:
 
     Args:
         metadata: `suite`, `regime`, `data` and `seed` of both, or their `seeds`.
-        first: label of the system that is better on average.
-        second: label of the other.
+        first: label of the system that is better on average; of a gain and a contrast, that of the first.
+        second: label of the other; of a gain, that of the start.
         measure: canonical name.
-        comparison: first minus second, over all tasks that all systems have, corrected for all pairs (`ranks`).
-        by_task: the same of every task, corrected for all pairs and tasks (`cells`); empty where not asked for.
+        comparison: first minus second, over all tasks that all systems have, corrected for its family.
+        by_task: the same of every task, corrected for all pairs and tasks; empty where not asked for.
         same_trainings: both come from the same training runs, seed by seed.
+        family: what `comparison` was corrected with: `pairs` (every two systems), `gains` (every system over its own
+            start) or `contrasts` (those that a file registers).
     """
 
     metadata: Mapping[str, Any]
@@ -43,15 +48,22 @@ class PairedTest:
     comparison: Comparison
     by_task: Mapping[str, Comparison] = field(default_factory=dict)
     same_trainings: bool = False
+    family: str = "pairs"
 
     @property
     def pair(self) -> str:
         """Both labels: `crop − crop@init`."""
         return f"{self.first} − {self.second}"
 
+    def turned(self) -> PairedTest:
+        """Return the same as second minus first."""
+        by_task = {task: comparison.turned() for task, comparison in self.by_task.items()}
+        return replace(self, first=self.second, second=self.first, comparison=self.comparison.turned(), by_task=by_task)
+
     def row(self) -> dict[str, Any]:
         """Return what `bench run --json` prints."""
         pair = {**self.metadata, "system": self.first, "other": self.second, "measure": self.measure}
+        pair |= {"family": self.family}
         return pair | self.comparison.as_json()
 
     def as_json(self) -> dict[str, Any]:
@@ -76,12 +88,6 @@ class SeedResults:
     def any(self) -> Result:
         """One of the results."""
         return next(iter(self.results.values()))
-
-    @cached_property
-    def trainings(self) -> str:
-        """Name of its trainings: what stages' keys are the same seed by seed comes from the same ones."""
-        keys = [result.trainings for result in self.results.values()]
-        return repr(keys) if all(keys) else self.label
 
 
 def compare_run(results: Sequence[Result], primary: Mapping[str, str]) -> list[PairedTest]:
@@ -118,7 +124,8 @@ def compare_run(results: Sequence[Result], primary: Mapping[str, str]) -> list[P
                 if shared.strata:
                     comparison = shared.family({"": dict.fromkeys(shared.strata, 1.0)}).comparison("0", "1")
                     metadata = {"suite": suite, "regime": regime, "data": data, "seed": max(seeds, default=0)}
-                    tests.append(_better_first(metadata, first, second, measure, comparison, {}))
+                    test = shared.test(metadata, ("0", "1"), measure, comparison, {}, "pairs")
+                    tests.append(test if comparison.difference >= 0 else test.turned())
     return tests
 
 
@@ -146,23 +153,89 @@ def paired_tests(
     Raises:
         StoreError: a bundle that is not as it was written.
     """
+    return all_tests(rows, measure, tasks, shares=shares, by_task=by_task).pairs
+
+
+@dataclass(frozen=True)
+class Tests:
+    """The tests of a table: three families, each corrected by itself.
+
+    Args:
+        pairs: of every two systems, the better one first.
+        gains: of every system over its own start.
+        contrasts: those that were registered, in their order.
+    """
+
+    pairs: list[PairedTest] = field(default_factory=list)
+    gains: list[PairedTest] = field(default_factory=list)
+    contrasts: list[PairedTest] = field(default_factory=list)
+
+
+def all_tests(
+    rows: Sequence[SeedResults],
+    measure: str,
+    tasks: Collection[str] | None = None,
+    *,
+    shares: Mapping[str, float] | None = None,
+    by_task: bool = False,
+    contrasts: Sequence[tuple[str, str]] = (),
+) -> Tests:
+    """Test every two systems, every gain over a start of the table, and contrasts.
+
+    Args:
+        rows: as for `paired_tests`.
+        measure: as there.
+        tasks: as there.
+        shares: as there.
+        by_task: as there.
+        contrasts: labels of the first and the second system of each.
+
+    Raises:
+        UsageError: a contrast that names a row that is not there.
+        StoreError: a bundle that is not as it was written.
+    """
     values = _QueryTables(rows, [[values_of(result, measure) for result in row.results.values()] for row in rows])
     strata = {name: task for name, task in values.strata.items() if tasks is None or task in tasks}
     weights = {name: 1.0 if shares is None else shares[name] for name in strata if shares is None or name in shares}
     if len(rows) < 2 or not weights:
-        return []
-    ranks = values.family({"": weights})
+        return Tests()
     task_weights: dict[str, dict[str, float]] = defaultdict(dict)
     for name, task in strata.items() if by_task else ():
         task_weights[task][name] = 1.0
-    cells = values.family(task_weights) if task_weights else Family()
+    every_two = list(combinations(map(str, range(len(rows))), 2))
+    gains = [(label, line.start) for label, line in values.lineages.items() if line.start]
+    numbers = {row.label: str(at) for at, row in enumerate(rows)}
+    for label in (label for pair in contrasts for label in pair if label not in numbers):
+        raise UsageError(where="the contrasts", found=label, expected=f"one of {', '.join(numbers)}")
+    registered = [(numbers[first], numbers[second]) for first, second in contrasts]
+    pairs = _tests(values, measure, every_two, "pairs", weights, task_weights)
+    return Tests(
+        [test if test.comparison.difference >= 0 else test.turned() for test in pairs],
+        _tests(values, measure, gains, "gains", weights, task_weights),
+        _tests(values, measure, registered, "contrasts", weights, task_weights),
+    )
+
+
+def _tests(
+    values: _QueryTables,
+    measure: str,
+    pairs: Sequence[tuple[str, str]],
+    name: str,
+    weights: Weights,
+    task_weights: Mapping[str, Weights],
+) -> list[PairedTest]:
+    """Test a family of pairs, which are numbers of rows, on the headline and on each task."""
+    if not pairs:
+        return []
+    headline = values.family({"": weights}, pairs)
+    cells = values.family(task_weights, pairs) if task_weights else Family()
     tests = []
-    for (first_index, first), (second_index, second) in combinations(enumerate(rows), 2):
-        pair = (str(first_index), str(second_index))
+    for pair in pairs:
+        first, second = (values.rows[int(number)] for number in pair)
         seeds = {seed for row in (first, second) if not row.deterministic for seed in row.results}
+        by_task = {task: cells.comparison(*pair, task) for task in task_weights}
         metadata = {"seeds": sorted(seeds or {*first.results, *second.results})}
-        by_task_tests = {task: cells.comparison(*pair, task) for task in task_weights}
-        tests.append(_better_first(metadata, first, second, measure, ranks.comparison(*pair), by_task_tests))
+        tests.append(values.test(metadata, pair, measure, headline.comparison(*pair), by_task, name))
     return tests
 
 
@@ -171,6 +244,7 @@ class _QueryTables:
 
     def __init__(self, rows: Sequence[SeedResults], tables: Sequence[Sequence[QueryValues]]) -> None:
         self.rows, self.tables = rows, tables
+        self.lineages = lineages({str(at): [*row.results.values()] for at, row in enumerate(rows)})
         first, *further = (table for row_tables in tables for table in row_tables)
         content = rows[0].any.content
         self.strata = {
@@ -182,8 +256,8 @@ class _QueryTables:
         self.order = {name: sorted(first[name]) for name in self.strata}
         self.parallel = max((row.any.content.suite.parallel for row in rows), key=ORDER.index)
 
-    def family(self, estimand_weights: Mapping[str, Weights]) -> Family:
-        """Compare every two rows."""
+    def family(self, estimand_weights: Mapping[str, Weights], pairs: Sequence[tuple[str, str]] | None = None) -> Family:
+        """Compare every two rows, or pairs of them."""
         strata = {name for weights in estimand_weights.values() for name in weights}
         samples = {
             str(at): Sample(
@@ -192,28 +266,29 @@ class _QueryTables:
                     for name in strata
                 },
                 row.deterministic and not row.any.came_trained,
-                row.trainings,
+                self.lineages[str(at)].trainings,
+                self.lineages[str(at)].seeds,
+                self.lineages[str(at)].start,
             )
             for at, (row, row_tables) in enumerate(zip(self.rows, self.tables, strict=True))
         }
         question_ids = {name: questions(self.parallel, self.strata[name], self.order[name]) for name in strata}
-        return family(samples, estimand_weights, {name: ids for name, ids in question_ids.items() if ids is not None})
+        shared = {name: ids for name, ids in question_ids.items() if ids is not None}
+        return family(samples, estimand_weights, shared, pairs)
 
-
-def _better_first(
-    metadata: Mapping[str, Any],
-    first: SeedResults,
-    second: SeedResults,
-    measure: str,
-    comparison: Comparison,
-    by_task: Mapping[str, Comparison],
-) -> PairedTest:
-    """Make a test, the better system first."""
-    same_trainings = first.trainings == second.trainings
-    if comparison.difference < 0:
-        first, second, comparison = second, first, comparison.turned()
-        by_task = {task: test.turned() for task, test in by_task.items()}
-    return PairedTest(metadata, first.label, second.label, measure, comparison, by_task, same_trainings)
+    def test(
+        self,
+        metadata: Mapping[str, Any],
+        pair: tuple[str, str],
+        measure: str,
+        comparison: Comparison,
+        by_task: Mapping[str, Comparison],
+        family_name: str,
+    ) -> PairedTest:
+        """Make a test of two rows."""
+        first, second = (self.rows[int(number)].label for number in pair)
+        same = self.lineages[pair[0]].trainings == self.lineages[pair[1]].trainings
+        return PairedTest(metadata, first, second, measure, comparison, by_task, same, family_name)
 
 
 def values_of(result: Result, measure: str) -> dict[str, dict[str, float]]:

@@ -77,14 +77,6 @@ class Result:
         """Whether its encoder was trained elsewhere: one training, of which no other is at hand."""
         return came_trained(self.whole["system"])
 
-    @property
-    def trainings(self) -> list[str]:
-        """Keys of the trainings that its system comes from; empty where it comes from none."""
-        return sorted(
-            {subset.keys.get("train", "") for subsets in self.content.tasks.values() for subset in subsets.values()}
-            - {""}
-        )
-
     @cached_property
     def card(self) -> str:
         """The suite's protocol card, Markdown. Raises `StoreError` for a bundle that is not as it was written."""

@@ -8,39 +8,35 @@ is the weighted sum of its queries' deviations from their strata's means; strata
 the variance is the sum over blocks of n / (n − 1) times the sum of squared contributions (with one query a question and
 one stratum that is the variance of the paired t-test; with several strata that of Welch).
 
-Trainings: the headline of a method scatters with its seed. The variance of one training is pooled over all systems with
-several; what questions add to the scatter of trainings is taken off it (two-way analysis of variance), for the first
-part holds that already. That the variances are equal is tested (Bartlett 1937); where it is rejected, a system whose
-own variance is larger counts with its own. Two systems from the same trainings (an encoder, and the same encoder tuned)
-are compared training by training. Below `TRAININGS` trainings a system counts as it is: what is found of it holds for
-these checkpoints and not for its method.
+Trainings: the headline of a method scatters with its seed, and systems of one seed that began at one artefact share its
+luck (`bench.evaluation.significance.trainings`). A system and the start that its trainings began with are compared as
+one sample of gains, training by training; so are two systems from the same trainings (an encoder, and the same encoder
+tuned). Starts are not trainings, so their scatter is not pooled with that of methods. Below `TRAININGS` trainings a
+system counts as it is: what is found of it holds for these checkpoints and not for its method.
 
 Degrees of freedom are Welch's and Satterthwaite's over all parts.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from bench.core.errors import UsageError
+from bench.evaluation.significance.luck import Luck
+from bench.evaluation.significance.trainings import TRAININGS, FloatArray, IntArray, Variance
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Values = Sequence[float] | Sequence[Sequence[float]] | FloatArray
 """Of a stratum: `[queries]`, or `[trainings, queries]`."""
 Weights = Mapping[str, float]
 """Of strata in an estimand, positive."""
 
-TRAININGS = 3
-"""From so many on, a result is about a method; below, about these checkpoints."""
 CELLS = 1 << 22
 """Entries of a matrix that are held at a time (32 MiB)."""
 ROUNDING = 1e-10
 """Errors below this part of the largest contribution are none."""
-_EQUAL = 0.05
 
 
 @dataclass(frozen=True)
@@ -52,27 +48,16 @@ class Sample:
         deterministic: every training would give these values.
         trainings: name of its trainings, shared by systems that come from the same ones, seed by seed; empty for
             trainings of its own.
+        seeds: of each training the name of what it shares with those of other systems, the artefact that it began at
+            and the seed; empty where it shares nothing.
+        start: name of the system that its trainings began as; empty where there is none.
     """
 
     values: Mapping[str, Values]
     deterministic: bool = False
     trainings: str = ""
-
-
-@dataclass(frozen=True)
-class Scatter:
-    """The scatter of trainings, pooled over systems.
-
-    Args:
-        deviation: standard deviation of one training's value, without what questions add; NaN where no system has
-            several trainings.
-        freedom: degrees of freedom.
-        equal: p of the hypothesis that all systems scatter alike; NaN for fewer than two that can say.
-    """
-
-    deviation: float
-    freedom: int
-    equal: float
+    seeds: tuple[str, ...] = ()
+    start: str = ""
 
 
 @dataclass
@@ -92,11 +77,7 @@ class Estimand:
         runs: number of trainings `[systems]`.
         random: whether a system's trainings count as drawn `[systems]`.
         deterministic: whether every training would give the same values `[systems]`.
-        residuals: deviation of each training's value from their mean, by system; empty where there is one.
-        groups: name of the trainings by system.
-        added: what questions add to the variance of one training's value `[systems]`.
-        scatter: of all trainings.
-        variance: of one training that each system counts with `[systems]`.
+        luck: what trainings add to each system's mean.
     """
 
     names: tuple[str, ...]
@@ -110,35 +91,13 @@ class Estimand:
     runs: IntArray
     random: npt.NDArray[np.bool_]
     deterministic: npt.NDArray[np.bool_]
-    residuals: list[FloatArray]
-    groups: list[str]
-    added: FloatArray
-    scatter: Scatter = field(default_factory=lambda: Scatter(math.nan, 0, math.nan))
-    variance: FloatArray = field(default_factory=lambda: np.empty(0))
-
-    @property
-    def share(self) -> FloatArray:
-        """Variance of each system's mean over trainings, in variances of one training `[systems]`."""
-        return self.random / self.runs
+    luck: Luck
 
     @property
     def pairs(self) -> tuple[IntArray, IntArray]:
         """The first and the second system of every pair, in the order of `itertools.combinations`."""
         first, second = np.triu_indices(len(self.names), 1)
         return first.astype(np.int64), second.astype(np.int64)
-
-    def together(self, first: IntArray, second: IntArray) -> Iterator[int]:
-        """Yield the places of the pairs of systems that come from the same trainings."""
-        if len(set(self.groups)) < len(self.groups):
-            for at in np.flatnonzero(self.random[first] & self.random[second]):
-                if self.groups[first[at]] == self.groups[second[at]]:
-                    yield int(at)
-
-    def loading(self, at: int) -> FloatArray:
-        """Return how each training of a system moves its mean, in multiples of a standard normal `[trainings]`."""
-        residuals = self.residuals[at]
-        loadings: FloatArray = residuals * math.sqrt(self.variance[at] / self.runs[at] / float(residuals @ residuals))
-        return loadings
 
 
 def estimands(
@@ -166,6 +125,10 @@ def estimands(
                 where=f"{first_name} and {name}",
                 found=f"{expected} and {count} seeds",
                 expected="the same for the same trainings",
+            )
+        if len(systems[name].seeds) not in {0, count}:
+            raise UsageError(
+                where=name, found=f"{len(systems[name].seeds)} names of seeds", expected=f"one for each of {count}"
             )
         for stratum, array in strata.items():
             first_name, size = sizes.setdefault(stratum, (name, array.shape[1]))
@@ -224,22 +187,23 @@ def _estimand(
         contributions *= scale[:, None]
         return contributions
 
-    runs, residuals, added, columns = [], [], [], []
-    for tasks in arrays.values():
-        runs_by_query = np.concatenate([tasks[stratum] for stratum in strata], axis=1)
-        columns.append(runs_by_query.mean(axis=0))
-        runs.append(len(runs_by_query))
-        single = runs_by_query @ per_query[:, 0]
-        residuals.append(single - single.mean() if len(runs_by_query) > 1 else np.empty(0))
-        between = parts(runs_by_query.T) if len(runs_by_query) > 1 else np.zeros((0, 1))
-        added.append(
-            float(np.sum((between - between.mean(axis=1, keepdims=True)) ** 2)) / max(1, len(runs_by_query) - 1)
-        )
-    queries = np.stack(columns, axis=1) if columns else np.zeros((begins[-1], 0))
-    varies = [len(deviations) > 0 and bool(np.ptp(deviations) > ROUNDING) for deviations in residuals]
+    by_query = [np.concatenate([tasks[stratum] for stratum in strata], axis=1) for tasks in arrays.values()]
+    queries = np.stack([runs.mean(axis=0) for runs in by_query], axis=1) if by_query else np.zeros((begins[-1], 0))
+    values = [runs @ per_query[:, 0] for runs in by_query]
+    residuals = [runs - runs.mean() if np.ptp(runs) > ROUNDING else np.zeros(len(runs)) for runs in values]
     fixed = np.array([systems[name].deterministic for name in arrays], bool)
-    enough = np.array(runs, np.int64) >= TRAININGS
-    estimand = Estimand(
+    runs = np.array([len(values) for values in by_query], np.int64)
+    random = (runs >= TRAININGS) & np.array([row.any() for row in residuals], bool) & ~fixed
+    numbers = {name: at for at, name in enumerate(arrays)}
+    luck = Luck(
+        residuals,
+        lambda at: parts(by_query[at].T).T,
+        random,
+        [systems[name].seeds for name in arrays],
+        np.array([numbers.get(systems[name].start, -1) for name in arrays], np.int64),
+        [systems[name].trainings or name for name in arrays],
+    )
+    return Estimand(
         names=tuple(arrays),
         means=per_query[:, 0] @ queries,
         parts=parts(queries),
@@ -248,15 +212,11 @@ def _estimand(
         queries=queries,
         strata=begins[:-1],
         shares=shares,
-        runs=np.array(runs, np.int64),
-        random=enough & np.array(varies, bool) & ~fixed,
+        runs=runs,
+        random=random,
         deterministic=fixed,
-        residuals=[row if scatters else np.empty(0) for row, scatters in zip(residuals, varies, strict=True)],
-        groups=[systems[name].trainings or name for name in arrays],
-        added=np.array(added),
+        luck=luck,
     )
-    _pool(estimand)
-    return estimand
 
 
 def _blocks(codes: Sequence[IntArray]) -> list[int]:
@@ -270,52 +230,39 @@ def _blocks(codes: Sequence[IntArray]) -> list[int]:
     return block
 
 
-def _pool(estimand: Estimand) -> None:
-    """Pool the scatter of trainings, and set what every system counts with."""
-    several = [at for at, deviations in enumerate(estimand.residuals) if len(deviations)]
-    free = np.array([len(estimand.residuals[at]) - 1 for at in several])
-    estimand.variance = np.zeros(len(estimand.names))
-    if not several:
-        return
-    from scipy import stats  # which takes half a second to load
-
-    squares = np.array([float(estimand.residuals[at] @ estimand.residuals[at]) for at in several])
-    added = float(free @ estimand.added[several]) / free.sum()
-    pooled = max(0.0, float(squares.sum() / free.sum()) - added)
-    judges = [estimand.residuals[at] for at in several if len(estimand.residuals[at]) >= TRAININGS]
-    equal = float(stats.bartlett(*judges).pvalue) if len(judges) > 1 else math.nan
-    estimand.scatter = Scatter(math.sqrt(pooled), int(free.sum()), equal)
-    estimand.variance[:] = pooled
-    if equal < _EQUAL:
-        estimand.variance[several] = np.maximum(pooled, squares / free - estimand.added[several])
-
-
 @dataclass(frozen=True)
 class Differences:
-    """Every pair of an estimand `[pairs]`: first minus second.
+    """Pairs of an estimand `[pairs]`: first minus second.
 
     Args:
+        first: place of each pair's first system.
+        second: place of its second.
         difference: of the means.
         error: standard error; NaN where a block has one question.
         freedom: degrees of freedom of the error.
-        effect: difference in standard deviations of the per-query differences within strata (Cohen's d_z).
+        superiority: probability that a new training of the first is better than one of the second; NaN where neither
+            has trainings that count as drawn.
         wins: queries on which the first is better.
         losses: queries on which the second is.
     """
 
+    first: IntArray
+    second: IntArray
     difference: FloatArray
     error: FloatArray
     freedom: FloatArray
-    effect: FloatArray
+    superiority: FloatArray
     wins: FloatArray
     losses: FloatArray
 
 
-def differences(estimand: Estimand) -> Differences:
-    """Compare every two systems of an estimand."""
-    first, second = estimand.pairs
+def differences(estimand: Estimand, first: IntArray, second: IntArray) -> Differences:
+    """Compare systems of an estimand by their places."""
+    from scipy.special import ndtr
+
     count = len(first)
-    pairs = Differences(estimand.means[first] - estimand.means[second], *(np.full(count, np.nan) for _ in range(5)))
+    difference = estimand.means[first] - estimand.means[second]
+    pairs = Differences(first, second, difference, *(np.full(count, np.nan) for _ in range(5)))
     size = max(1, CELLS // max(1, len(estimand.queries)))
     for start in range(0, count, size):
         chunk = slice(start, min(count, start + size))
@@ -323,60 +270,31 @@ def differences(estimand: Estimand) -> Differences:
         values = estimand.queries[:, a] - estimand.queries[:, b]
         pairs.wins[chunk] = np.count_nonzero(values > 0, axis=0)
         pairs.losses[chunk] = np.count_nonzero(values < 0, axis=0)
-        pairs.effect[chunk] = pairs.difference[chunk] / _deviation(estimand, values)
-        error, freedom = _errors(estimand, estimand.parts[:, a] - estimand.parts[:, b], _trained(estimand, a, b))
-        pairs.error[chunk], pairs.freedom[chunk] = error, freedom
+        luck = estimand.luck.of_pairs(a, b)
+        pairs.error[chunk], pairs.freedom[chunk] = _errors(estimand, estimand.parts[:, a] - estimand.parts[:, b], luck)
+        variance = estimand.luck.of_one(a, b)
+        deviation = np.sqrt(np.where(variance > 0, variance, np.nan))
+        pairs.superiority[chunk] = ndtr(pairs.difference[chunk] / deviation)
     return pairs
 
 
-def _deviation(estimand: Estimand, values: FloatArray) -> FloatArray:
-    """Deviation within strata of per-query differences `[queries, pairs]`; NaN where there is none."""
-    lengths = np.diff(np.append(estimand.strata, len(values)))[:, None]
-    sums = np.add.reduceat(values, estimand.strata)
-    squares = np.add.reduceat(values**2, estimand.strata)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        within = estimand.shares @ (np.maximum(squares - sums**2 / lengths, 0) / (lengths - 1))
-        return np.where(within > ROUNDING**2, np.sqrt(within), np.nan)
-
-
-def _trained(estimand: Estimand, first: IntArray, second: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return what trainings add to pairs: variance, the same with what questions add to it, degrees of freedom."""
-    share = estimand.share
-    variance = estimand.variance[first] * share[first] + estimand.variance[second] * share[second]
-    with_questions = variance + estimand.added.mean() * (share[first] + share[second])
-    freedom = np.full(len(first), max(1.0, float(estimand.scatter.freedom)))
-    for at in estimand.together(first, second):
-        gaps = estimand.residuals[first[at]] - estimand.residuals[second[at]]
-        freedom[at] = len(gaps) - 1
-        variance[at] = with_questions[at] = float(gaps @ gaps) / freedom[at] / len(gaps)
-    return variance, with_questions, freedom
-
-
-def _errors(
-    estimand: Estimand, parts: FloatArray, trained: tuple[FloatArray, FloatArray, FloatArray]
-) -> tuple[FloatArray, FloatArray]:
-    """Return standard errors and degrees of freedom of contributions `[questions, columns]` and `_trained`."""
+def _errors(estimand: Estimand, parts: FloatArray, luck: Variance) -> tuple[FloatArray, FloatArray]:
+    """Return standard errors and degrees of freedom of contributions `[questions, columns]` and the luck in them."""
     parts = np.where(np.abs(parts) > ROUNDING * np.abs(estimand.parts).max(initial=0.0), parts, 0 * parts)
     largest = np.abs(parts).max(axis=0, initial=0.0)
     unit = np.where(largest > 0, largest, 1.0)  # so that no square of a tiny number vanishes
     squares = np.add.reduceat((parts / unit) ** 2, estimand.blocks)
-    variance, with_questions, freedom = trained[0] / unit / unit, trained[1] / unit / unit, trained[2]
+    variance, with_questions = luck.net / unit / unit, luck.total / unit / unit
     sizes = np.diff(np.append(estimand.blocks, len(parts)))[:, None]
     total = squares.sum(axis=0) + variance
     with np.errstate(invalid="ignore", divide="ignore"):
-        spread = (squares**2 / (sizes - 1)).sum(axis=0) + with_questions**2 / freedom
+        spread = (squares**2 / (sizes - 1)).sum(axis=0) + with_questions**2 / luck.freedom
         return np.sqrt(total) * unit, total**2 / spread
 
 
 def errors(estimand: Estimand) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return of every system the standard error of its mean, its degrees of freedom, its skewness over questions."""
-    share = estimand.share
-    free = np.full(len(share), max(1.0, float(estimand.scatter.freedom)))
-    error, freedom = _errors(
-        estimand,
-        estimand.parts,
-        (estimand.variance * share, (estimand.variance + estimand.added.mean()) * share if len(share) else share, free),
-    )
+    error, freedom = _errors(estimand, estimand.parts, estimand.luck.of_means)
     with np.errstate(invalid="ignore", divide="ignore"):
         return error, freedom, np.where(error > 0, (estimand.parts**3).sum(axis=0) / error**3, 0.0)
 

@@ -1,15 +1,20 @@
 """Who is better than whom among many systems, decided together.
 
 A family is a set of differences that one reader looks at, so that one error anywhere in it is an error: all pairs of
-systems on the headline (`ranks`), or all pairs on every task (`cells`). Its p values are corrected by the step-down
+systems on the headline or on every task, the gains of all methods over their own starts, or the contrasts that somebody
+registered. Its p values are corrected by the step-down
 minP method of Westfall and Young (1993; Romano and Wolf 2005 for the studentised form): a difference is as surprising
 as the most surprising one of all that are not clearer than it would be if no two systems differed.
 
 Each difference over its standard error (`bench.evaluation.significance.estimates`) is judged by Student's distribution
 with its own degrees of freedom. How differences depend on each other is simulated: every question gets one random
-multiplier, the same for all systems and tasks, and every training one (multiplier bootstrap, Chernozhukov, Chetverikov
-and Kato 2013). Multipliers are random signs of Gaussian size. Signs alone have too light tails where differences are
-skewed: of 30 questions of which one in ten loses .9 and the others gain .1, they reject 18 % at the level 5 %.
+multiplier, the same for all systems and tasks, and every seed and training one (multiplier bootstrap, Chernozhukov,
+Chetverikov and Kato 2013). Multipliers are random signs of Gaussian size. Signs alone have too light tails where
+differences are skewed: of 30 questions of which one in ten loses .9 and the others gain .1, they reject 18 % at the
+level 5 %.
+
+No decision hangs on the generator: while a corrected p is within `MARGIN` of its Monte-Carlo errors of the level, draws
+go on, up to a limit (Gandy 2009); what is still that close then is not decided, and says so.
 
 Simulated p values end at 1 / (1 + draws). Below, and wherever it is smaller, Holm's bound (1979) on the same Student p
 values holds, so that there is no floor: with any number of systems a difference that is large enough is decided.
@@ -17,7 +22,6 @@ values holds, so that there is no floor: with any number of systems a difference
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -29,29 +33,31 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.evaluation.significance.estimates import (
-    CELLS,
-    TRAININGS,
     Differences,
     Estimand,
-    FloatArray,
     Sample,
-    Scatter,
     Values,
     Weights,
     differences,
     errors,
     estimands,
 )
-from bench.evaluation.tables import chance_text, points
+from bench.evaluation.significance.luck import Scatter
+from bench.evaluation.significance.simulation import Simulation
+from bench.evaluation.significance.trainings import TRAININGS, FloatArray, IntArray
+from bench.evaluation.tables import chance_text, interval_text, points
 
 LEVEL, POWER, COVERAGE = 0.05, 0.8, 0.95
 SEED = 0
 """Of all draws: the same values always give the same numbers."""
-_DRAWS = 10_000
+MARGIN = 4.0
+"""Monte-Carlo errors between a corrected p and the level from which a decision stands."""
+_DRAWS, _MOST = 10_000, 300_000
 _FEWEST = 1_000
 _WORK = 1 << 29
 """Pairs times draws: a large family is drawn less often, and its small p values rest on Holm's bound."""
-_CHUNK = 64  # draws, at least: rows of fewer are slow
+_LARGE = 60 * 59 // 2
+"""Pairs above which draws end at `_DRAWS`."""
 _LEAST = 1e-300
 
 
@@ -66,8 +72,11 @@ class Comparison:
         high: its upper end.
         p: two-sided, of this pair alone.
         adjusted: p corrected for the family that it was tested in.
+        chance: Monte-Carlo error of `adjusted`; 0 where nothing was drawn for it.
+        reach: half of its interval in a set that holds the truth of all pairs of the family with 95 %; None as `low`.
         detectable: the true difference that would be decided in this family with a probability of 80 %; None as `low`.
-        effect: difference in standard deviations of the per-query differences within strata (Cohen's d_z).
+        superiority: probability that a new training of the first system beats a new one of the second; None where
+            neither was trained several times.
         n: queries.
         wins: queries on which the first system is better.
         losses: queries on which the second is.
@@ -82,13 +91,15 @@ class Comparison:
     p: float
     adjusted: float
     detectable: float | None
-    effect: float | None
+    superiority: float | None
     n: int
     wins: int
     losses: int
     seeds: tuple[int, int] = (1, 1)
     checkpoints: bool = False
     holm: float = 1.0
+    chance: float = 0.0
+    reach: float | None = None
 
     @property
     def ties(self) -> int:
@@ -98,12 +109,27 @@ class Comparison:
     @property
     def interval(self) -> str | None:
         """Both ends of the interval in points, `[39.0, 43.4]`; None where there is none."""
-        return None if self.low is None or self.high is None else f"[{points(self.low)}, {points(self.high)}]"
+        return interval_text(None if self.low is None or self.high is None else (self.low, self.high))
+
+    @property
+    def simultaneous(self) -> tuple[float, float] | None:
+        """Both ends of its interval in a set that holds the truth of all pairs of its family with 95 %."""
+        return None if self.reach is None else (self.difference - self.reach, self.difference + self.reach)
+
+    @property
+    def settled(self) -> bool:
+        """Whether more draws would not turn the decision."""
+        return abs(self.adjusted - LEVEL) >= MARGIN * self.chance
 
     @property
     def decided(self) -> bool:
         """Whether it is significant in its family."""
-        return self.adjusted <= LEVEL and self.difference != 0
+        return self.adjusted <= LEVEL and self.settled and self.difference != 0
+
+    @property
+    def chance_text(self) -> str:
+        """The corrected p in words, with no more digits than its error bears."""
+        return chance_text(self.adjusted, self.chance) + ("" if self.settled else ", not decided")
 
     def turned(self) -> Comparison:
         """Return the same as second minus first."""
@@ -112,7 +138,7 @@ class Comparison:
             difference=0.0 - self.difference,
             low=None if self.high is None else 0.0 - self.high,
             high=None if self.low is None else 0.0 - self.low,
-            effect=None if self.effect is None else 0.0 - self.effect,
+            superiority=None if self.superiority is None else 1.0 - self.superiority,
             wins=self.losses,
             losses=self.wins,
             seeds=self.seeds[::-1],
@@ -125,11 +151,13 @@ class Comparison:
             "low": self.low,
             "high": self.high,
             "p": self.p,
-            "p_t": None if self.effect is None else self.p,
             "p_adjusted": self.adjusted,
+            "p_error": self.chance,
             "p_holm": self.holm,
+            "decided": self.decided,
+            "simultaneous": None if self.simultaneous is None else list(self.simultaneous),
             "checkpoints": self.checkpoints,
-            "effect": self.effect,
+            "superiority": self.superiority,
             "detectable": self.detectable,
             "wins": self.wins,
             "ties": self.ties,
@@ -147,21 +175,29 @@ class Family:
     """Comparisons that were corrected together.
 
     Args:
-        members: systems by estimand; every two of them were compared.
-        table: by field of `Comparison`, a value a pair, pairs in the order of `itertools.combinations`, estimand by
-            estimand; NaN where a field is None.
+        members: systems by estimand.
+        table: by field of `Comparison`, a value a pair, estimand by estimand; NaN where a field is None.
         runs: number of trainings by system.
         scatter: of trainings, by estimand.
+        listed: by estimand the pairs of the table; default: every two of its members, in the order of
+            `itertools.combinations`.
     """
 
     members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     table: Mapping[str, FloatArray] = field(default_factory=lambda: dict.fromkeys(FIELDS, np.empty(0)))
     runs: Mapping[str, int] = field(default_factory=dict)
     scatter: Mapping[str, Scatter] = field(default_factory=dict)
+    listed: Mapping[str, tuple[tuple[str, str], ...]] | None = None
 
     def pairs(self, estimand: str = "") -> Iterator[tuple[str, str]]:
         """Yield the pairs of an estimand in the order of the table."""
+        if self.listed is not None:
+            return iter(self.listed.get(estimand, ()))
         return combinations(self.members.get(estimand, ()), 2)
+
+    def _length(self, estimand: str) -> int:
+        """Number of pairs of an estimand."""
+        return math.comb(len(self.members[estimand]), 2) if self.listed is None else len(self.listed[estimand])
 
     @cached_property
     def _places(self) -> dict[str, tuple[int, dict[str, int]]]:
@@ -169,32 +205,54 @@ class Family:
         start, places = 0, {}
         for estimand, names in self.members.items():
             places[estimand] = (start, {name: at for at, name in enumerate(names)})
-            start += math.comb(len(names), 2)
+            start += self._length(estimand)
         return places
+
+    @cached_property
+    def _rows(self) -> dict[tuple[str, str, str], int]:
+        """Row of every pair that is listed, by estimand, first and second."""
+        return {
+            (estimand, *pair): self._places[estimand][0] + at
+            for estimand, pairs in (self.listed or {}).items()
+            for at, pair in enumerate(pairs)
+        }
 
     def has(self, first: str, second: str, estimand: str = "") -> bool:
         """Whether two systems were compared."""
+        if self.listed is not None:
+            return (estimand, first, second) in self._rows or (estimand, second, first) in self._rows
         names = self.members.get(estimand, ())
         return first != second and first in names and second in names
 
     def decided_against(self, system: str, estimand: str = "") -> frozenset[str]:
         """Return the systems that differ significantly from one; empty where it was not compared."""
+        if self.listed is not None:
+            rivals = {name: name for pair in self.pairs(estimand) if system in pair for name in pair if name != system}
+            return frozenset(name for name in rivals if self.comparison(system, name, estimand).decided)
         start, places = self._places.get(estimand, (0, {}))
         if system not in places:
             return frozenset()
         names, at = tuple(places), places[system]
-        rivals = np.delete(np.arange(len(names)), at)
-        low, high = np.minimum(rivals, at), np.maximum(rivals, at)
+        others = np.delete(np.arange(len(names)), at)
+        low, high = np.minimum(others, at), np.maximum(others, at)
         rows = start + low * len(names) - low * (low + 1) // 2 + high - low - 1
-        return frozenset(names[rival] for rival in rivals[self.decided[rows]].tolist())
+        return frozenset(names[rival] for rival in others[self.decided[rows]].tolist())
 
     def comparison(self, first: str, second: str, estimand: str = "") -> Comparison:
         """Return first minus second. Raises `KeyError` where they were not compared."""
         start, places = self._places[estimand]
+        if self.listed is not None:
+            if (estimand, first, second) not in self._rows:
+                return self._comparison(self._rows[estimand, second, first], second, first).turned()
+            return self._comparison(self._rows[estimand, first, second], first, second)
         row_index, column_index = places[first], places[second]
         if row_index > column_index:
             return self.comparison(second, first, estimand).turned()
         at = start + row_index * len(places) - row_index * (row_index + 1) // 2 + column_index - row_index - 1
+        return self._comparison(at, first, second)
+
+    def _comparison(self, at: int, first: str, second: str) -> Comparison:
+        """Return a row of the table."""
         row: dict[str, Any] = {name: float(column[at]) for name, column in self.table.items()}
         row = {name: None if math.isnan(value) else value for name, value in row.items()}
         row |= {name: int(row[name]) for name in ("n", "wins", "losses")}
@@ -205,34 +263,40 @@ class Family:
         """Return a field for every pair of an estimand."""
         if estimand not in self.members:
             return np.empty(0)
-        start, places = self._places[estimand]
-        return self.table[name][start : start + math.comb(len(places), 2)]
+        start, _ = self._places[estimand]
+        return self.table[name][start : start + self._length(estimand)]
+
+    def column_decided(self, estimand: str = "") -> npt.NDArray[np.bool_]:
+        """Return whether each pair of an estimand is significant in the family."""
+        if estimand not in self.members:
+            return np.zeros(0, bool)
+        start, _ = self._places[estimand]
+        return self.decided[start : start + self._length(estimand)]
 
     @cached_property
     def decided(self) -> npt.NDArray[np.bool_]:
         """Whether each pair is significant in the family."""
-        decided: npt.NDArray[np.bool_] = (self.table["adjusted"] <= LEVEL) & (self.table["difference"] != 0)
+        adjusted = self.table["adjusted"]
+        settled = np.abs(adjusted - LEVEL) >= MARGIN * self.table["chance"]
+        decided: npt.NDArray[np.bool_] = (adjusted <= LEVEL) & settled & (self.table["difference"] != 0)
         return decided
-
-    @property
-    def detectable(self) -> float | None:
-        """The true difference that is decided with a probability of 80 %: the median over pairs."""
-        finite = self.table["detectable"][np.isfinite(self.table["detectable"])]
-        return float(np.median(finite)) if len(finite) else None
 
 
 def family(
     systems: Mapping[str, Sample],
     weights_by_estimand: Mapping[str, Weights],
     questions: Mapping[str, Sequence[str]] | None = None,
+    pairs: Sequence[tuple[str, str]] | None = None,
     seed: int = SEED,
 ) -> Family:
-    """Compare every two systems on every estimand that both have, and correct all p values together.
+    """Compare systems on every estimand that both have, and correct all p values together.
 
     Args:
-        systems: values by name; on one stratum all have the same queries in the same order.
+        systems: values by name; on one stratum all have the same queries in the same order. The scatter of trainings is
+            estimated from all of them, whichever are compared.
         weights_by_estimand: positive weights of strata, by estimand.
         questions: name of the question that each query asks, by stratum; default: each query asks its own.
+        pairs: first and second of each comparison; default: every two systems.
         seed: of the simulated draws.
 
     Raises:
@@ -241,30 +305,47 @@ def family(
     from scipy.special import stdtrit
 
     prepared = estimands(systems, weights_by_estimand, questions or {})
-    judged = [_judge(estimand, differences(estimand)) for estimand in prepared.values()]
+    listed = None
+    if pairs is not None:
+        listed = {
+            name: tuple(pair for pair in pairs if {*pair} <= {*estimand.names}) for name, estimand in prepared.items()
+        }
+    judged = [
+        _judge(estimand, *_sides(estimand, None if listed is None else listed[name]))
+        for name, estimand in prepared.items()
+    ]
     runs = {
         name: int(count)
         for estimand in prepared.values()
         for name, count in zip(estimand.names, estimand.runs, strict=True)
     }
     members = {name: estimand.names for name, estimand in prepared.items()}
-    scatter = {name: estimand.scatter for name, estimand in prepared.items()}
-    if not sum(len(pairs.p) for pairs in judged):
-        return Family(members, runs=runs, scatter=scatter)
-    adjusted, level = _adjusted(list(prepared.values()), judged, seed)
+    scatter = {name: estimand.luck.scatter for name, estimand in prepared.items()}
+    if not sum(len(estimand_pairs.p) for estimand_pairs in judged):
+        return Family(members, runs=runs, scatter=scatter, listed=listed)
+    adjusted, chance, level = _adjusted(list(prepared.values()), judged, seed)
     columns: dict[str, FloatArray] = {
-        name: np.concatenate([getattr(pairs, name) for pairs in judged])
+        name: np.concatenate([getattr(estimand_pairs, name) for estimand_pairs in judged])
         for name in (*FIELDS, "error", "freedom")
-        if name not in {"adjusted", "detectable", "holm"}
+        if name not in {"adjusted", "chance", "detectable", "holm", "reach"}
     }
-    columns |= {"adjusted": adjusted, "holm": holm(columns["p"])}
+    columns |= {"adjusted": adjusted, "chance": chance, "holm": holm(columns["p"])}
     error, freedom = columns.pop("error"), columns.pop("freedom")
-    with np.errstate(
-        invalid="ignore"
-    ):  # a true difference of as many errors as both quantiles are is found with `POWER`
-        reach = error * (stdtrit(freedom, 1 - level / 2) + stdtrit(freedom, POWER))
-    columns["detectable"] = np.where(error > 0, reach, np.nan)
-    return Family(members, {name: columns[name] for name in FIELDS}, runs, scatter)
+    with np.errstate(invalid="ignore"):
+        reach = error * stdtrit(freedom, 1 - level / 2)
+        # A true difference of as many errors as both quantiles are is found with `POWER`.
+        columns["detectable"] = np.where(error > 0, reach + error * stdtrit(freedom, POWER), np.nan)
+    columns["reach"] = np.where(error == 0, 0.0, reach)
+    return Family(members, {name: columns[name] for name in FIELDS}, runs, scatter, listed)
+
+
+def _sides(estimand: Estimand, listed: Sequence[tuple[str, str]] | None) -> tuple[IntArray, IntArray]:
+    """Return the places of both systems of every pair."""
+    if listed is None:
+        return estimand.pairs
+    places = {name: at for at, name in enumerate(estimand.names)}
+    first, second = (np.array([places[pair[side]] for pair in listed], np.int64) for side in (0, 1))
+    return first, second
 
 
 def stratified(
@@ -317,46 +398,36 @@ def summary(first: str, second: str, measure: str, comparison: Comparison) -> st
 
 @dataclass(frozen=True)
 class _Judged(Differences):
-    """The pairs of an estimand, each by itself; `unit` is the deviation of its simulated difference."""
+    """Pairs of an estimand, each by itself."""
 
     low: FloatArray
     high: FloatArray
     p: FloatArray
     n: FloatArray
     checkpoints: FloatArray
-    unit: FloatArray
 
 
-def _judge(estimand: Estimand, pairs: Differences) -> _Judged:
-    """Judge every pair by Student's distribution; without any scatter by the sign test, of which it is a tie."""
+def _judge(estimand: Estimand, first: IntArray, second: IntArray) -> _Judged:
+    """Judge pairs by Student's distribution; without any scatter by the sign test, of which it is a tie."""
     from scipy.special import stdtr, stdtrit
 
-    first, second = estimand.pairs
+    pairs = differences(estimand, first, second)
     with np.errstate(invalid="ignore", divide="ignore"):
         p = 2 * stdtr(pairs.freedom, -np.abs(pairs.difference / pairs.error))
         reach = np.where(pairs.error > 0, stdtrit(pairs.freedom, (1 + COVERAGE) / 2), 0.0) * pairs.error
     constant = np.where(pairs.difference == 0, 1.0, 2.0 ** max(-1000, 1 - len(estimand.parts)))
     p = np.where(pairs.error > 0, p, np.where(pairs.error == 0, constant, 1.0))
     too_few = ~estimand.random & (estimand.runs < TRAININGS) & ~estimand.deterministic
+    checkpoints = too_few[first] | too_few[second]
+    pairs.superiority[checkpoints] = np.nan
     return _Judged(
         **vars(pairs),
         low=pairs.difference - reach,
         high=pairs.difference + reach,
         p=p,
         n=np.full(len(p), float(len(estimand.queries))),
-        checkpoints=(too_few[first] | too_few[second]).astype(np.float64),
-        unit=_units(estimand, pairs.error),
+        checkpoints=checkpoints.astype(np.float64),
     )
-
-
-def _units(estimand: Estimand, error: FloatArray) -> FloatArray:
-    """Deviation of every simulated difference: its error, but for systems from the same trainings."""
-    unit, (first, second) = np.nan_to_num(error), estimand.pairs
-    for at in estimand.together(first, second):
-        a, b = first[at], second[at]
-        between = estimand.loading(a) - estimand.loading(b)
-        unit[at] = math.sqrt(float(((estimand.parts[:, a] - estimand.parts[:, b]) ** 2).sum() + between @ between))
-    return unit
 
 
 def holm(chances: FloatArray) -> FloatArray:
@@ -367,50 +438,41 @@ def holm(chances: FloatArray) -> FloatArray:
     return corrected
 
 
-def _adjusted(prepared: Sequence[Estimand], judged: Sequence[_Judged], seed: int) -> tuple[FloatArray, float]:
-    """Return the p values of a family, corrected, and the level at which its clearest difference is judged."""
+def _adjusted(
+    prepared: Sequence[Estimand], judged: Sequence[_Judged], seed: int
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return corrected p values, their Monte-Carlo errors, and the level at which the clearest difference is judged."""
     from scipy.special import ndtr, ndtri
 
     p = np.concatenate([pairs.p for pairs in judged])
     if len(p) == 1:
-        return p, LEVEL
-    observed, bound, draws = -ndtri(np.maximum(p, _LEAST) / 2), holm(p), min(_DRAWS, max(_FEWEST, _WORK // len(p)))
+        return p, np.zeros(1), LEVEL
+    observed, bound = -ndtri(np.maximum(p, _LEAST) / 2), holm(p)
+    first, most = _draws(len(p))
     order = np.argsort(observed, kind="stable")
-    order = order[bound[order] > 1 / (1 + draws)]  # of clearer differences, draws can say no more than the bound does
+    order = order[bound[order] > 1 / (1 + first)]  # of clearer differences, draws can say no more than the bound does
     limits, above, highest = observed[order, None].astype(np.float32), np.zeros(len(order)), []
-    for simulated in _simulated(prepared, judged, seed, draws):
-        above += np.count_nonzero(np.maximum.accumulate(simulated[order], axis=0) >= limits, axis=1)
-        highest.append(simulated.max(axis=0))
-    corrected = np.ones(len(p))
-    corrected[order[::-1]] = np.maximum.accumulate((1 + above[::-1]) / (1 + draws))
+    simulation, draws, target = Simulation(prepared, judged, seed), 0, first
+    while True:
+        while draws < target:
+            simulated = simulation.draw(target - draws)
+            above += np.count_nonzero(np.maximum.accumulate(simulated[order], axis=0) >= limits, axis=1)
+            draws += simulated.shape[1]
+            if target == first:
+                highest.append(simulated.max(axis=0))
+        drawn = np.zeros(len(p))
+        drawn[order[::-1]] = np.maximum.accumulate((1 + above[::-1]) / (1 + draws))
+        drawn[bound <= 1 / (1 + first)] = 1.0
+        corrected = np.maximum(p, np.minimum(drawn, bound))
+        chance = np.where(corrected == drawn, np.sqrt(drawn * (1 - drawn) / draws), 0.0)
+        if draws == most or (np.abs(corrected - LEVEL) >= MARGIN * chance).all():
+            break
+        target = min(most, 2 * draws)
     level = 2 * float(ndtr(-np.quantile(np.concatenate(highest), 1 - LEVEL)))
-    return np.maximum(p, np.minimum(corrected, bound)), min(LEVEL, max(level, LEVEL / len(p)))
+    return corrected, chance, min(LEVEL, max(level, LEVEL / len(p)))
 
 
-def _simulated(
-    prepared: Sequence[Estimand], judged: Sequence[_Judged], seed: int, draws: int
-) -> Iterator[npt.NDArray[np.float32]]:
-    """Yield what chance makes of every pair `[pairs, draws]`, in units of its deviation, some draws at a time."""
-    chance = np.random.default_rng(seed)
-    questions = 1 + max(int(estimand.ids.max(initial=0)) for estimand in prepared)
-    width = max(questions, sum(len(pairs.p) for pairs in judged))
-    numbers = {name: hashlib.sha256(name.encode()).digest()[:8] for estimand in prepared for name in estimand.groups}
-    trainings = {name: np.random.default_rng([seed, int.from_bytes(number)]) for name, number in numbers.items()}
-    size = max(_CHUNK, CELLS // width)
-    scales = [np.divide(1.0, pairs.unit, out=np.zeros_like(pairs.unit), where=pairs.unit > 0) for pairs in judged]
-    for start in range(0, draws, size):
-        count = min(size, draws - start)
-        multipliers = chance.standard_normal((questions, count))
-        training_multipliers: dict[str, FloatArray] = {}
-        parts = []
-        for estimand, scale in zip(prepared, scales, strict=True):
-            values = np.nan_to_num(estimand.parts).T @ multipliers[estimand.ids]
-            for at in np.flatnonzero(estimand.random).tolist():
-                group, loading = estimand.groups[at], estimand.loading(at)
-                if group not in training_multipliers:
-                    training_multipliers[group] = trainings[group].standard_normal((len(loading), count))
-                values[at] += loading @ training_multipliers[group]
-            first, second = estimand.pairs
-            single = values.astype(np.float32)
-            parts.append(np.abs(single[first] - single[second]) * scale[:, None].astype(np.float32))
-        yield np.concatenate(parts)
+def _draws(pairs: int) -> tuple[int, int]:
+    """Return how many draws a family of so many pairs begins with and ends at."""
+    first = min(_DRAWS, max(_FEWEST, _WORK // pairs))
+    return first, max(first, _MOST) if pairs <= _LARGE else first

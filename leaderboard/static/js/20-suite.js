@@ -19,12 +19,12 @@
   let state = usual;
   const pinned = (row) => state.pin.includes(row.id);
 
-  // Difference, both ends and corrected p of a row and another; null where they are not on this page.
+  // Difference, both ends, corrected p and what is detectable; null where a row is not on this page.
   function pair(one, other) {
     if (!held.pairs || one === other) return null;
     const [a, b] = [one, other].sort((i, j) => i - j);
     const found = held.pairs[a * held.ranked - (a * (a + 1)) / 2 + b - a - 1];
-    return a === one ? found : [-found[0], -found[2], -found[1], found[3]];
+    return a === one ? found : [-found[0], -found[2], -found[1], found[3], found[4]];
   }
 
   function scores() {
@@ -38,7 +38,7 @@
       score.textContent = same && !ground ? row.built[0] : value === null ? MISSING : points(value, !!ground);
       score.dataset.v = same && !ground ? row.built[2] : value === null ? "" : value / 1e6;
       interval.textContent = same && !ground ? row.built[1] : found ? `[${points(found[1])}, ${points(found[2])}]${found[3] > 50000 ? " n.s." : ""}` : MISSING;
-      score.classList.toggle("within", !!found && Math.abs(value) < held.least);
+      score.classList.toggle("within", Math.abs(value) < found?.[4]);
     }
     $("button", heads(board)[scoreAt]).textContent = ground ? `Difference from ${ground.name}, points` : same ? scoreName : `${held.headline}, ${state.measure}, %`;
   }

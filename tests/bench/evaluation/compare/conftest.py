@@ -13,6 +13,7 @@ from tests.published import SyntheticResult
 
 MEASURE = "RR@100"
 LANGUAGES = ("en", "sw")
+MORE_LANGUAGES = ("ar", "bn")
 
 Write = Callable[..., Path]
 
@@ -27,7 +28,7 @@ def questions(suite: Suite) -> Mapping[str, Sequence[str]]:
     """Ids of the mini world's questions by language."""
     request = DataRequest("mini", None, offline=True)
     ids_by_language = {}
-    for language in LANGUAGES:
+    for language in (*LANGUAGES, *MORE_LANGUAGES):
         (subset,) = suite.load(language, request).subsets
         assert subset.qrels is not None
         ids_by_language[language] = sorted({row.query for row in subset.qrels.read()})
@@ -71,13 +72,15 @@ def write(tmp_path: Path, suite: Suite, questions: Mapping[str, Sequence[str]]) 
 
 @pytest.fixture
 def column(questions: Mapping[str, Sequence[str]]) -> Callable[..., dict[str, list[float]]]:
-    """Values of both languages round a level."""
+    """Values of both languages round a level, or of others."""
 
-    def draw(level: float, seed: int, shift: float = 0.0) -> dict[str, list[float]]:
+    def draw(
+        level: float, seed: int, shift: float = 0.0, languages: Sequence[str] = LANGUAGES
+    ) -> dict[str, list[float]]:
         chance = np.random.default_rng(seed)
         return {
-            language: [*np.clip(chance.normal(level + shift, 0.1, len(queries)), 0, 1)]
-            for language, queries in questions.items()
+            language: [*np.clip(chance.normal(level + shift, 0.1, len(questions[language])), 0, 1)]
+            for language in languages
         }
 
     return draw

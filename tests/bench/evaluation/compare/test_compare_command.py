@@ -76,7 +76,7 @@ def test_the_screen_shows_all(two: dict[str, Any], say: Say) -> None:
     assert "pairs on each task (corrected over all 2 tests)" in output
     assert "mrtydi/sw" in output
     assert re.search(r"plain +0 +\d+\.\d +1 +a", output)
-    assert re.search(r"p < 0\.001 +p < 0\.001 +checkpoints +\d\.\d\d +\d+/\d+/\d+ +\d+\.\d +120", output)
+    assert re.search(r"p < 0\.001 +p < 0\.001 +checkpoints +— +\d+/\d+/\d+ +\d+\.\d +120", output)
     assert "for checkpoints (fewer than 3 training runs) over questions alone" in output
     assert "warning: fewer than 3 training runs: plain (1)" in output
     assert "mrtydi/sw" not in say("plain", HOSTILE)

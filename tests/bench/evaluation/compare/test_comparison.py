@@ -6,16 +6,19 @@ from statistics import fmean
 from typing import Any
 
 import pytest
+from scipy.stats import ttest_rel
 
-from bench.cli.compare_formats import tables
+from bench.cli.compare_formats import explained, tables
 from bench.core.errors import UsageError
 from bench.evaluation.compare.comparison import Compared, CompareOptions, compare
-from bench.evaluation.significance import tasks
 from bench.evaluation.significance.families import stratified
+from bench.evaluation.significance.tasks import better_in_at_least
 from bench.types import Suite
 
 Write = Callable[..., Path]
 Column = Callable[..., dict[str, list[float]]]
+FOUR = ("ar", "bn", "en", "sw")
+NO_INTERVAL = {"low": None, "high": None, "p": None}
 
 
 def setting(key: str, value: Any) -> dict[str, Any]:
@@ -114,7 +117,7 @@ def test_ranks_and_letters_come_from_the_corrected_tests(write: Write, column: C
     assert compared.letters == {"good": "a", "same": "a", "bad": "b"}
     identity = {"system": "bad", "regime": "unsupervised", "hash": compared.systems[1].system["hash"]}
     scored = {"seeds": [0], "costs": {}, "value": compared.values["bad"], "ranks": [3, 3], "group": "b"}
-    assert compared.as_json()["systems"][1] == {**identity, **scored, "other_tasks": None}
+    assert compared.as_json()["systems"][1] == {**identity, **scored}
     write("a", column(0.6, 1))
     write("b", {"sw": column(0.3, 2)["sw"]})
     compared = compare_all("a", "b")
@@ -123,18 +126,66 @@ def test_ranks_and_letters_come_from_the_corrected_tests(write: Write, column: C
     assert "compared on 1 of 2 tasks; some systems lack mini/mrtydi/en" in compared.warnings
 
 
-def test_other_tasks_are_a_table_of_their_own(
-    write: Write, column: Column, compare_all: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Best on both tasks, so first in every draw; two tasks are taken for enough here."""
-    monkeypatch.setattr(tasks, "FEWEST", 2)
+def test_two_tasks_are_no_sample_of_tasks(write: Write, column: Column, compare_all: Any) -> None:
+    """Who wins where is said, without an interval; there is no table and no sentence."""
     write("good", column(0.6, 1))
     write("bad", column(0.2, 2))
-    compared = compare_all("good", "bad")
-    first = {"kept": 1.0, "first": 1.0, "rank": 1.0, "wins": 1.0, "places": (1, 1)}
-    assert compared.as_json()["systems"][0]["other_tasks"] == first
-    (cells,) = (table.shown() for table in tables(compared, by_task=False) if "other tasks" in table.caption)
-    assert cells == [["good", "1.0", "100%", "100%", "100%", "1"], ["bad", "2.0", "0%", "100%", "0%", "2"]]
+    compared = compare_all("bad", "good")
+    (test,) = compared.as_json()["tests"]
+    counts = {"wins": 2, "ties": 0, "tasks": 2, "better_in": None}
+    assert test["over_tasks"] == {"difference": pytest.approx(test["difference"]), **NO_INTERVAL, **counts}
+    assert compared.as_json()["reliability"] is None
+    assert not [table for table in tables(compared, by_task=False) if "over tasks" in table.caption]
+    assert not [sentence for sentence in explained(compared) if "over tasks" in sentence]
+
+
+def test_pairs_over_tasks_are_a_table_of_their_own(write: Write, column: Column, compare_all: Any) -> None:
+    """Four languages: each pair as scipy's t test over their means says; tests of tasks only where they are made."""
+    levels = {"good": (0.6, 0.6, 0.7, 0.5), "fair": (0.5, 0.45, 0.65, 0.45), "bad": (0.2, 0.3, 0.3, 0.0)}
+    values = {
+        label: {
+            language: column(level, draw + 10 * at, languages=(language,))[language]
+            for at, (language, level) in enumerate(zip(FOUR, row, strict=True))
+        }
+        for draw, (label, row) in enumerate(levels.items())
+    }
+    for label, columns in values.items():
+        write(label, columns, deterministic=label == "bad")
+    means = {label: [fmean(columns[language]) for language in FOUR] for label, columns in values.items()}
+    compared = compare_all("bad", "good", "fair")
+    assert list(compared.over_tasks) == [("good", "bad"), ("fair", "bad"), ("good", "fair")]
+    for (first, second), pair in compared.over_tasks.items():
+        expected = ttest_rel(means[first], means[second])
+        interval = expected.confidence_interval()
+        assert (pair.low, pair.high, pair.p) == pytest.approx((interval.low, interval.high, expected.pvalue))
+        assert (pair.wins, pair.tasks, pair.better_in) == (4, 4, None)
+    (table,) = (table for table in tables(compared, by_task=False) if "pairs over tasks" in table.caption)
+    assert [column.key for column in table.columns][-1] == "wins"
+    assert table.shown()[0][0] == "good − bad"
+    assert table.shown()[0][-1] == "4 of 4"
+    by_task = compare_all("bad", "good", "fair", by_task=True)
+    (table,) = (table for table in tables(by_task, by_task=True) if "pairs over tasks" in table.caption)
+    assert [column.key for column in table.columns][-1] == "better in at least"
+    for pair_values, test in zip(by_task.over_tasks.values(), by_task.tests, strict=True):
+        one_sided = [single.p / 2 if single.difference > 0 else 1 - single.p / 2 for single in test.by_task.values()]
+        assert pair_values.better_in == better_in_at_least(one_sided, pairs=3)
+    assert by_task.over_tasks["good", "bad"].better_in == 4
+    assert table.shown()[0][-1] == "4 of 4"
+
+
+def test_reliability_is_that_of_systems_with_trainings(write: Write, column: Column, compare_all: Any) -> None:
+    """A fixed system far from all others would raise it; of two systems without it there is none."""
+    for at, level in enumerate((0.5, 0.4, 0.45)):
+        write(f"m{at}", column(level, at, languages=FOUR))
+    write("fixed", column(0.9, 3, languages=FOUR), deterministic=True)
+    trained = compare_all("m0", "m1", "m2")
+    with_reference = compare_all("m0", "fixed", "m1", "m2")
+    assert with_reference.reliability == trained.reliability
+    assert trained.reliability.systems == 3
+    assert with_reference.as_json()["reliability"] == vars(trained.reliability)
+    (sentence,) = (sentence for sentence in explained(trained) if sentence.startswith("reliability"))
+    assert str(trained.reliability) in sentence
+    assert compare_all("m0", "fixed", "m1").reliability is None
 
 
 def test_systems_are_compared_on_the_seeds_that_all_have(write: Write, column: Column, compare_all: Any) -> None:

@@ -22,7 +22,12 @@ MEASURE = "RR@100"
 
 
 def bundle(
-    folder: Path, tasks: Mapping[str, Sequence[float]], seed: int = 0, parallel: str = "", **system: Any
+    folder: Path,
+    tasks: Mapping[str, Sequence[float]],
+    seed: int = 0,
+    parallel: str = "",
+    keys: Mapping[str, str] | None = None,
+    **system: Any,
 ) -> Result:
     metadata = {"regime": "unsupervised", "data": "official", "profile": "mini", "seed": seed}
     empty: dict[str, Any] = {"macro": [], "tasks": {}, "files": {}}
@@ -36,7 +41,7 @@ def bundle(
     for name, values in tasks.items():
         task, _, subset = name.partition(":")
         names = [f"q{number}" for number in range(len(values))]
-        scored = {"measures": {MEASURE: float(np.mean(values))}, "queries": len(values)}
+        scored = {"measures": {MEASURE: float(np.mean(values))}, "queries": len(values), "keys": dict(keys or {})}
         content["tasks"].setdefault(task, {})[subset] = scored
         table = {"queries": names, "measures": {MEASURE: [float(value) for value in values]}}
         content["files"][place("per-query", task, subset)] = put(folder, place("per-query", task, subset), table)

@@ -1,0 +1,75 @@
+"""Which trainings of different systems belong together: the same trainings, the same seed of one start, a start itself.
+
+All of it is read from the keys of the stages that results rest on, so that names and settings decide nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.evaluation.results import Result
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """Where the trainings of a system come from.
+
+    Args:
+        trainings: the same text for systems that come from the same trainings, seed by seed.
+        seeds: of each training the artefact that it began at and its seed; empty where a result does not say.
+        start: label of the system that its trainings began as; empty where no row of the table is.
+    """
+
+    trainings: str
+    seeds: tuple[str, ...] = ()
+    start: str = ""
+
+
+def lineages(rows: Mapping[str, Sequence[Result]]) -> dict[str, Lineage]:
+    """Return the lineage of each row of a table.
+
+    Args:
+        rows: results by label, one a seed, of one suite, regime and kind of data.
+    """
+    keys = {label: [_keys(result) for result in results] for label, results in rows.items()}
+    lines = {}
+    for label, results in rows.items():
+        begun, trained = [by_stage.get("init", "") for by_stage in keys[label]], _trained(keys[label])
+        origin = [by_stage.get("train", "") for by_stage in keys[label]]
+        trainings = origin if trained else begun
+        lines[label] = Lineage(
+            repr(trainings) if all(trainings) else label,
+            tuple(f"{start}:{result.content.seed}" for start, result in zip(begun, results, strict=True))
+            if all(begun)
+            else (),
+            next((other for other in rows if trained and _begins(keys[label], keys[other])), ""),
+        )
+    return lines
+
+
+def _keys(result: Result) -> dict[str, str]:
+    """Return the keys of the stages before a system's tests, by stage; several keys of a stage are one text."""
+    keys: dict[str, set[str]] = {}
+    for subsets in result.content.tasks.values():
+        for subset in subsets.values():
+            for stage, key in subset.keys.items():
+                keys.setdefault(stage, set()).add(key)
+    return {stage: "\t".join(sorted(by_stage)) for stage, by_stage in keys.items()}
+
+
+def _trained(keys: Sequence[Mapping[str, str]]) -> bool:
+    return all("train" in by_stage for by_stage in keys)
+
+
+def _begins(keys: Sequence[Mapping[str, str]], start_keys: Sequence[Mapping[str, str]]) -> bool:
+    """Whether a trained system began as another one: untrained, at the same artefact seed by seed, read alike since."""
+    if any("train" in by_stage or not by_stage.get("init") for by_stage in start_keys):
+        return False
+    begun, starts = ([by_stage.get("init") for by_stage in side] for side in (keys, start_keys))
+    same = begun == starts or (len(starts) == 1 and {*begun} == {*starts})
+    return same and _later(keys) == _later(start_keys)
+
+
+def _later(keys: Sequence[Mapping[str, str]]) -> set[str]:
+    """The names of the stages after pretraining."""
+    early = {"init", "prepare", "train", "validate"}
+    return {stage for by_stage in keys for stage in by_stage if stage.partition("-")[0] not in early}

@@ -1,0 +1,124 @@
+"""Which trainings belong together, from the keys of their stages; gains and contrasts of rows in results folders."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.core.errors import UsageError
+from bench.evaluation.compare.lineage import Lineage, lineages
+from bench.evaluation.compare.paired_tests import SeedResults, all_tests, paired_tests
+from bench.evaluation.results import Result
+from bench.evaluation.significance.estimates import Sample
+from bench.evaluation.significance.families import family
+from bench.testing import fields
+from tests.bench.evaluation.compare.test_paired_tests import MEASURE, bundle
+
+VALUES = np.random.default_rng(3).random((4, 3, 30))
+
+
+def rows(folder: Path, keys_by_label: Mapping[str, Mapping[int, Mapping[str, str]]]) -> dict[str, list[Result]]:
+    """Results by label, one a seed, with the keys of their stages."""
+    return {
+        label: [
+            bundle(folder / f"{at}-{seed}", {"t": VALUES[at, seed].tolist()}, seed, keys=keys, label=label)
+            for seed, keys in keys_by_seed.items()
+        ]
+        for at, (label, keys_by_seed) in enumerate(keys_by_label.items())
+    }
+
+
+def seeds(**keys: str) -> dict[int, dict[str, str]]:
+    """Keys of three seeds, each seed with its own."""
+    return {seed: {stage: f"{key}{seed}" for stage, key in keys.items()} for seed in range(3)}
+
+
+def test_a_start_is_known_by_the_artefact_that_trainings_began_at(tmp_path: Path) -> None:
+    """Whatever it is called; a start that was read through other stages since is not the start."""
+    table = rows(
+        tmp_path,
+        {
+            "ours": seeds(init="i", train="a", encode="x"),
+            "theirs@init": seeds(init="i", encode="y"),
+            "other@init": seeds(init="j", encode="z"),
+            "bm25": {0: {"index": "b"}},
+        },
+    )
+    found = lineages(table)
+    assert found["ours"] == Lineage("['a0', 'a1', 'a2']", ("i0:0", "i1:1", "i2:2"), "theirs@init")
+    assert found["theirs@init"] == Lineage("['i0', 'i1', 'i2']", ("i0:0", "i1:1", "i2:2"))
+    assert found["bm25"] == Lineage("bm25")
+    reread = rows(tmp_path / "tuned", {"ours": seeds(init="i", train="a"), "start": seeds(init="i", tune="t")})
+    assert lineages(reread)["ours"].start == "", "a tuned start is compared with tuned rows"
+
+
+def test_one_released_start_serves_all_seeds(tmp_path: Path) -> None:
+    """Trainings from a released model share its artefact; each seed is told from the next by its number."""
+    table = rows(
+        tmp_path, {"ours": {s: {"init": "r", "train": f"a{s}"} for s in range(3)}, "released": {0: {"init": "r"}}}
+    )
+    assert lineages(table)["ours"] == Lineage("['a0', 'a1', 'a2']", ("r:0", "r:1", "r:2"), "released")
+
+
+def test_trainings_have_a_name_where_every_seed_says_which(tmp_path: Path) -> None:
+    """Systems of the same trainings share it; a seed that came from none leaves the system's own."""
+    keys = {"x": seeds(train="k"), "y": seeds(train="k"), "z": {0: {"train": "k0"}, 1: {}, 2: {"train": "k2"}}}
+    found = lineages(rows(tmp_path, keys))
+    assert found["x"].trainings == found["y"].trainings == "['k0', 'k1', 'k2']"
+    assert found["z"].trainings == "z"
+
+
+def table(folder: Path) -> list[SeedResults]:
+    """Two methods over one start, and a system without trainings."""
+    results = rows(
+        folder,
+        {
+            "a": seeds(init="i", train="a"),
+            "b": seeds(init="i", train="b"),
+            "start": seeds(init="i"),
+            "bm25": {0: {"index": "b"}},
+        },
+    )
+    return [SeedResults(label, dict(enumerate(of)), len(of) == 1) for label, of in results.items()]
+
+
+def test_gains_pairs_and_contrasts_are_three_families(tmp_path: Path) -> None:
+    """A gain has one p alone in both, and pays for two methods among gains, for six pairs among pairs."""
+    tests = all_tests(table(tmp_path), MEASURE, contrasts=[("b", "a")])
+    assert [(test.first, test.second, test.family) for test in tests.gains] == [
+        ("a", "start", "gains"),
+        ("b", "start", "gains"),
+    ]
+    assert len(tests.pairs) == 6
+    assert all(test.comparison.difference >= 0 for test in tests.pairs), "the better one first"
+    (contrast,) = tests.contrasts
+    assert (contrast.pair, contrast.family, contrast.comparison.adjusted) == (
+        "b − a",
+        "contrasts",
+        contrast.comparison.p,
+    )
+    names = ("i0:0", "i1:1", "i2:2")
+    samples = {
+        name: Sample({"t": VALUES[at]}, trainings=name, seeds=names, start=start)
+        for at, (name, start) in enumerate((("a", "start"), ("b", "start"), ("start", "")))
+    }
+    samples["bm25"] = Sample({"t": VALUES[3][0]}, deterministic=True)
+    expected = family(samples, {"": {"t": 1.0}}, pairs=[("a", "start"), ("b", "start")])
+    for test in tests.gains:
+        judge = expected.comparison(test.first, test.second)
+        assert (test.comparison.p, test.comparison.adjusted) == pytest.approx((judge.p, judge.adjusted), rel=1e-6)
+        (pair,) = (pair for pair in tests.pairs if {pair.first, pair.second} == {test.first, test.second})
+        assert pair.comparison.p == pytest.approx(test.comparison.p, rel=1e-9)
+    assert [test.row()["family"] for test in (tests.pairs[0], tests.gains[0], contrast)] == [
+        "pairs",
+        "gains",
+        "contrasts",
+    ]
+    assert paired_tests(table(tmp_path), MEASURE) == tests.pairs
+
+
+def test_a_contrast_of_an_absent_row_is_refused(tmp_path: Path) -> None:
+    """With the rows that there are."""
+    with pytest.raises(UsageError, check=fields(found="mlm", expected="a, b, start, bm25")):
+        all_tests(table(tmp_path), MEASURE, contrasts=[("a", "mlm")])
