@@ -11,9 +11,13 @@ from typing import Any
 
 import pytest
 
+from bench.evaluation.compare.comparison import CompareOptions, compare
+from bench.evaluation.tables import points
+from bench.plugins import load
 from experiments import rows as bundles
 
 ROOT = Path(__file__).parents[2]
+SYSTEMS = ("bm25", "contriever", "ict", "ccp", "simcse", "mlm@init", "crop", "mlm", "auto-mlm", "msm")
 HEADINGS = {"Tatoeba": "tatoeba", "SciFact": "beir", "Mr. TyDi GoldP": "mrtydi-goldp", "LAReQA": "lareqa"}
 
 
@@ -96,6 +100,27 @@ def test_findings_have_the_numbers_of_the_results(rows: Path, heading: str, arm:
     table = re.findall(r"^\| (?:`([\w-]+)`|start) \| ([\d.]+) \|", section, re.MULTILINE)
     scores = published(rows / arm, suite)
     assert dict(table) == {re.sub(".*@init", "", label): f"{100 * value:.1f}" for label, (_, value) in scores.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("heading", "suite"), HEADINGS.items())
+def test_findings_have_the_gains_that_compare_prints(rows: Path, heading: str, suite: str) -> None:
+    """Gain, interval, corrected p and letters of each method with three seeds, as `bench compare` says them."""
+    page = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+    section = re.split(r"^## ", page.partition(f"\n## {heading}")[2], maxsplit=1, flags=re.MULTILINE)[0]
+    table = re.findall(
+        r"^\| (?:`([\w-]+)`|start) \|(?:[^|]+\|){2} ([^|]+) \| ([^|]+) \| (\w+) \|$", section, re.MULTILINE
+    )
+    start = "mlm@init"
+    assert {name or start for name, *_ in table} == {*SYSTEMS}
+    (compared,) = compare(SYSTEMS, rows / "arm-s", load().suite(suite), CompareOptions())
+    gains = {test.first: test.comparison for test in compared.gains}
+    assert gains.keys() == {*SYSTEMS} - {start, "bm25"}
+    for name, gain, chance, letters in table:
+        assert letters == compared.letters[name or start]
+        if name in gains:
+            assert gain == f"{points(gains[name].difference, sign=True)} {gains[name].interval}"
+            assert chance in {gains[name].chance_text.removeprefix("p = "), gains[name].chance_text.removeprefix("p ")}
 
 
 def test_findings_have_the_reference_lines(rows: Path) -> None:
