@@ -143,11 +143,12 @@ def _scatter(board: Board) -> list[str]:
         deviation += f", of whose variance systems of the same seed share {scatter.shared:.0%}"
     if math.isnan(scatter.equal):
         return [f"{deviation}; whether it is the same for all systems cannot be tested."]
-    outcome = (
-        "scatter unequal: a system that scatters more counts with its own value"
-        if scatter.equal < ALIKE
-        else "so alike that one value serves all, which with few seeds is little evidence"
-    )
+    if scatter.equal < ALIKE:
+        outcome = "scatter unequal: a system that scatters more counts with its own value"
+    elif scatter.pooled:
+        outcome = "so alike that one value serves all, which with few seeds is little evidence"
+    else:
+        outcome = "too few seeds to tell, so a system that scatters more counts with its own value"
     return [f"{deviation}; {outcome} (Bartlett's test, {chance_text(scatter.equal)})."]
 
 

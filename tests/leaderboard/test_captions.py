@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bench.evaluation.significance.luck import Scatter
 from leaderboard.records import Basis
 from leaderboard.site import captions
 
@@ -152,11 +153,20 @@ def test_how_numbers_were_computed() -> None:
                 "p = 0.25)."
             ),
         ),
+        (
+            0.7,
+            0.0,
+            (
+                ", of whose variance systems of the same seed share 0%; too few seeds to tell, so a system that "
+                "scatters more counts with its own value (Bartlett's test, p = 0.7)."
+            ),
+        ),
     ],
 )
 def test_the_scatter_of_training_runs(equal: float, shared: float, outcome: str) -> None:
     """What Bartlett's test says at the level of pooling, what is done then, and what seeds have in common."""
-    scatter = SimpleNamespace(freedom=8, deviation=0.012, equal=equal, shared=shared)
+    pooled = math.isnan(equal) or equal == 0.25
+    scatter = Scatter(freedom=8, deviation=0.012, equal=equal, shared=shared, pooled=pooled)
     sentences = captions.methodology(board(row("x"), pairs=1, scatter=scatter))
     start = "Training runs of one system have a standard deviation of 1.2 points (pooled over systems, 8 degrees of "
     assert sentences[-2] == f"{start}freedom){outcome}"

@@ -28,12 +28,14 @@ class Scatter:
         freedom: degrees of freedom; fewer than trainings less systems where seeds move all systems alike.
         equal: p of the hypothesis that all systems scatter alike; NaN for fewer than two that can say.
         shared: part of the variance that systems of one seed have in common; NaN where no two share seeds.
+        pooled: whether one variance serves all systems.
     """
 
     deviation: float = math.nan
     freedom: float = 0.0
     equal: float = math.nan
     shared: float = math.nan
+    pooled: bool = True
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,8 @@ class Luck:
         shared = math.nan
         if methods.rest is not None and total:
             shared = max(0.0, 1 - methods.rest.pooled[1] / total)
-        return Scatter(math.sqrt(net), freedom, methods.whole.alike, shared)
+        pooled = not methods.whole.sources.any()
+        return Scatter(math.sqrt(net), freedom, methods.whole.alike, shared, pooled)
 
     def _of_means(self) -> Variance:
         """Return what trainings add to the variance of each system's mean `[systems]`."""

@@ -20,16 +20,17 @@ Components are not cut off at 0 and fitted again: where A < B, which REML answer
 and B stay what they are, so that no rule changes at the boundary.
 
 Systems that scatter alike share one variance. That they do is a pretest's word (Bartlett 1937), so it needs more than
-the lack of proof: from p = `ALIKE` on (Bancroft 1964) all are pooled; below it a system counts with the larger of the
-pooled variance and its own, which brings its own degrees of freedom. Own parts of B are Grubbs's (1948). Where numbers
-of seeds differ the pool is the unweighted mean over systems, lest those with many seeds speak for the rest, and a
-system counts at least with the pool of those that have as many seeds.
+the lack of proof: all are pooled from p = `ALIKE` on (Bancroft 1964), and only with more than `BLIND` degrees of
+freedom, since two or three methods with three seeds look alike whatever they do. Otherwise a system counts with the
+larger of the pooled variance and its own, which brings its own degrees of freedom. Own parts of B are Grubbs's (1948).
+Where numbers of seeds differ the pool is the unweighted mean over systems, lest those with many seeds speak for the
+rest; and where those with as many seeds scatter unlike the rest by the same pretest, they are pooled by themselves.
 
 Questions scatter trainings, too. What they add is computed by the same sums of squares of each question's contributions
 and taken off, since the variance over questions holds it already; degrees of freedom are of what was measured.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -44,6 +45,8 @@ TRAININGS = 3
 """From so many on, a result is about a method; below, about these checkpoints."""
 ALIKE = 0.25
 """P of Bartlett's test from which scatter is pooled."""
+BLIND = 7
+"""Degrees of freedom of systems' own variances up to which scatter is not pooled, whatever Bartlett's test says."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,8 @@ class Pool:
         net: without what questions add `[systems]`.
         total: as measured `[systems]`.
         freedom: degrees of freedom of `total` `[systems]`.
-        sources: which estimate each rests on: 0 for the pool of all, further ones for those with as many seeds,
-            negative ones for a system's own `[systems]`.
+        sources: which estimate each rests on: 0 for the pool of all, further ones for the pools of those with as many
+            seeds, negative ones for a system's own `[systems]`.
         pooled: the pooled variance: net, total, degrees of freedom.
         alike: p of the hypothesis that all have the same; NaN for fewer than two that can say.
     """
@@ -205,14 +208,28 @@ class Trainings:
         ]
 
 
-def bartlett(variances: FloatArray, freedom: FloatArray) -> float:
-    """Return p of the hypothesis that variances with these degrees of freedom are equal (Bartlett 1937)."""
+def bartlett(variances: FloatArray, freedom: FloatArray, groups: Sequence[BoolArray] | None = None) -> float:
+    """Return p of the hypothesis that variances with these degrees of freedom are equal (Bartlett 1937).
+
+    Args:
+        variances: `[systems]`, positive.
+        freedom: of each.
+        groups: systems within which they are to be equal; statistics of several add up. Default: all are one.
+
+    Returns:
+        NaN where no group has two.
+    """
     from scipy import stats  # which takes half a second to load
 
-    whole, groups = float(freedom.sum()), len(variances)
-    statistic = whole * np.log(freedom @ variances / whole) - freedom @ np.log(variances)
-    correction = 1 + (float((1 / freedom).sum()) - 1 / whole) / (3 * (groups - 1))
-    return float(stats.chi2.sf(statistic / correction, groups - 1))
+    statistic, compared = 0.0, 0
+    for members in groups or [np.ones(len(variances), bool)]:
+        of_group, free = variances[members], freedom[members]
+        if len(free) > 1:
+            whole = float(free.sum())
+            likelihood = float(whole * np.log(free @ of_group / whole) - free @ np.log(of_group))
+            statistic += likelihood / (1 + (float((1 / free).sum()) - 1 / whole) / (3 * (len(free) - 1)))
+            compared += len(free) - 1
+    return float(stats.chi2.sf(statistic, compared)) if compared else float("nan")
 
 
 def _pool(
@@ -236,7 +253,8 @@ def _pool(
         pooled_freedom: of the pooled variance.
     """
     judges = (own_freedom > TRAININGS - 1 - 1e-9) & (squares > 0)
-    alike = bartlett(squares[judges] / own_freedom[judges], own_freedom[judges]) if judges.sum() > 1 else np.nan
+    observed, judging = squares[judges] / own_freedom[judges], own_freedom[judges]
+    alike = like_pools = bartlett(observed, judging)
     # Systems with as many seeds are pooled by their squares, and each system counts the same in the mean over them.
     groups = [members for count in np.unique(runs) if freedom[members := runs == count].sum() > 1e-9]
     weights = np.array([members.sum() for members in groups]) / sum(members.sum() for members in groups)
@@ -246,16 +264,18 @@ def _pool(
     if total > 0:
         pooled_freedom *= total**2 / float(((weights * means[:, 0]) ** 2 / free).sum()) / free.sum()
     net = max(0.0, total - by_questions)
-    variances = np.linalg.lstsq(mixing, np.stack([squares, questions], axis=1), rcond=1e-9)[0]
     totals, nets = np.full(len(runs), total), np.full(len(runs), net)
     sources, free_of = np.zeros(len(runs), np.int64), np.full(len(runs), pooled_freedom)
-    for number, (members, mean, group_free) in enumerate(zip(groups, means, free, strict=True), 1):
-        if mean[0] > total * (1 + 1e-9):
+    if (means[:, 0] > 0).all() and bartlett(means[:, 0], free) < ALIKE:
+        like_pools = bartlett(observed, judging, [members[judges] for members in groups])
+        for number, (members, mean, group_free) in enumerate(zip(groups, means, free, strict=True), 1):
             totals[members], nets[members] = mean[0], max(0.0, mean[0] - mean[1])
             sources[members], free_of[members] = number, group_free
-    own = (variances[:, 0] > totals * (1 + 1e-9)) & bool(alike < ALIKE)
-    totals[own], nets[own] = variances[own, 0], np.maximum(nets, variances[:, 0] - variances[:, 1])[own]
-    sources[own], free_of[own] = -1 - np.flatnonzero(own), np.maximum(1.0, own_freedom[own])
+    if like_pools < ALIKE or (judges.sum() > 1 and judging.sum() < BLIND + 0.5):
+        variances = np.linalg.lstsq(mixing, np.stack([squares, questions], axis=1), rcond=1e-9)[0]
+        own = variances[:, 0] > totals * (1 + 1e-9)
+        totals[own], nets[own] = variances[own, 0], np.maximum(nets, variances[:, 0] - variances[:, 1])[own]
+        sources[own], free_of[own] = -1 - np.flatnonzero(own), np.maximum(1.0, own_freedom[own])
     return Pool(nets, totals, free_of, sources, (net, total, pooled_freedom), float(alike))
 
 

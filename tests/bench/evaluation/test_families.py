@@ -133,10 +133,10 @@ def test_scatter_is_pooled_unless_bartletts_test_rejects_at_one_in_four(ratio: f
 
 
 def test_trainings_and_questions_have_satterthwaites_degrees_of_freedom() -> None:
-    """Of 12 questions and three trainings a system, by hand: both parts are estimates, each with its own freedom."""
+    """Of 12 questions and five trainings a system, by hand: both parts are estimates, each with its own freedom."""
     draw = np.random.default_rng(11)
     values = {
-        name: 0.5 + gain + draw.normal(0, 0.1, 12) + draw.normal(0, 0.1, (3, 12)) + draw.normal(0, 0.09, (3, 1))
+        name: 0.5 + gain + draw.normal(0, 0.1, 12) + draw.normal(0, 0.1, (5, 12)) + draw.normal(0, 0.09, (5, 1))
         for name, gain in (("a", 0.1), ("b", 0.0))
     }
     between = np.mean([np.var(runs.mean(axis=1), ddof=1) for runs in values.values()])
@@ -145,8 +145,8 @@ def test_trainings_and_questions_have_satterthwaites_degrees_of_freedom() -> Non
     assert between > 2 * by_chance
     means = values["a"].mean(axis=0) - values["b"].mean(axis=0)
     of_questions = np.var(means, ddof=1) / 12
-    variance = of_questions + (between - by_chance) * 2 / 3
-    freedom = variance**2 / (of_questions**2 / 11 + (between * 2 / 3) ** 2 / 4)
+    variance = of_questions + (between - by_chance) * 2 / 5
+    freedom = variance**2 / (of_questions**2 / 11 + (between * 2 / 5) ** 2 / 8)
     comparison = family({name: Sample({"": runs}) for name, runs in values.items()}, {"": {"": 1.0}}).comparison(
         "a", "b"
     )

@@ -1,6 +1,7 @@
 """Trainings crossed with seeds: statsmodels' mixed model, textbook formulas and least squares as judges."""
 
 import math
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def half(comparison: Comparison) -> float:
     return (comparison.high - comparison.low) / 2
 
 
-@pytest.mark.parametrize(("systems", "seeds"), [(3, 3), (5, 3), (9, 3), (4, 10)])
+@pytest.mark.parametrize(("systems", "seeds"), [(4, 3), (5, 3), (9, 3), (4, 10)])
 def test_whole_tables_are_the_two_way_analysis_of_variance_and_reml(systems: int, seeds: int) -> None:
     """Components and errors are MixedLM's `y ~ system + (1 | seed)` where both components are positive."""
     values = table(systems, seeds, seed=systems)
@@ -112,18 +113,18 @@ def test_tables_with_holes_are_solved_by_least_squares() -> None:
 
 def test_seeds_that_two_systems_do_not_share_are_two_samples() -> None:
     """Without a seed in common the pooled t-test; with all, seed by seed; with some, between the two."""
-    first, second = np.array([0.50, 0.55, 0.48]), np.array([0.47, 0.53, 0.44])
+    first, second = np.array([0.50, 0.55, 0.48, 0.52, 0.51]), np.array([0.47, 0.53, 0.44, 0.49, 0.45])
     judge = stats.ttest_ind(first, second)
-    apart = compared({"a": sample(first, "xyz"), "b": sample(second, "uvw")}).comparison("a", "b")
+    apart = compared({"a": sample(first, "abcde"), "b": sample(second, "fghij")}).comparison("a", "b")
     assert (apart.p, apart.low) == pytest.approx((judge.pvalue, judge.confidence_interval().low))
     unnamed = compared({"a": sample(first), "b": sample(second)}).comparison("a", "b")
     assert unnamed.p == pytest.approx(judge.pvalue)
-    together = compared({"a": sample(first, "xyz"), "b": sample(second, "xyz")}).comparison("a", "b")
+    together = compared({"a": sample(first, "abcde"), "b": sample(second, "abcde")}).comparison("a", "b")
     assert together.p == pytest.approx(stats.ttest_rel(first, second).pvalue)
     third, fourth = np.array([0.47, 0.40, 0.44]), np.array([0.45, 0.37, 0.43])
     rows = {
-        "a": sample(first, "xyz"),
-        "b": sample(second, "xyz"),
+        "a": sample(first[:3], "xyz"),
+        "b": sample(second[:3], "xyz"),
         "c": sample(third, "yzu"),
         "d": sample(fourth, "yzu"),
     }
@@ -181,6 +182,42 @@ def test_unlike_scatter_is_found_in_what_trainings_do_by_themselves() -> None:
     assert trainings.rest.freedom[0] == pytest.approx(seeds - 1)
 
 
+def test_so_few_trainings_that_no_pretest_sees_them_are_never_pooled() -> None:
+    """Three methods with three seeds count with the larger variance, though Bartlett's test finds nothing."""
+    values = {"a": [0.50, 0.53, 0.48], "b": [0.44, 0.47, 0.45], "c": [0.61, 0.63, 0.58]}
+    assert stats.bartlett(*values.values()).pvalue > 0.5
+    variances = [float(np.var(runs, ddof=1)) for runs in values.values()]
+    pooled = fmean(variances)
+    counted, freedom = [max(pooled, variance) for variance in variances], [2 if v > pooled else 6 for v in variances]
+    assert freedom == [2, 6, 2]
+    family = compared({name: sample(runs) for name, runs in values.items()})
+    spread = sum((variance / 3) ** 2 / free for variance, free in zip(counted[:2], freedom[:2], strict=True))
+    satterthwaite = (sum(counted[:2]) / 3) ** 2 / spread
+    expected = stats.t.ppf(0.975, satterthwaite) * math.sqrt(sum(counted[:2]) / 3)
+    assert half(family.comparison("a", "b")) == pytest.approx(expected)
+    assert not family.scatter[""].pooled
+
+
+@pytest.mark.parametrize(("times", "apart"), [(1.2, False), (4.0, True)])
+def test_systems_with_as_many_seeds_are_pooled_apart_where_they_scatter_unlike_the_rest(
+    times: float, apart: bool
+) -> None:
+    """Two methods with eight seeds each, two with four: one pool of all, or one each with its own freedom."""
+    draw, deviations = np.random.default_rng(12), {"a": 1.0, "b": 1.1, "c": times, "d": 1.1 * times}
+    runs = {}
+    for name, deviation in deviations.items():
+        values = draw.normal(size=8 if name in "ab" else 4)
+        runs[name] = deviation * (values - values.mean()) / values.std(ddof=1)
+    groups = np.array([1 + 1.1**2, times**2 * (1 + 1.1**2)]) / 2
+    assert (bartlett(groups, np.array([14.0, 6.0])) < 0.25) is apart
+    family = compared({name: sample(values) for name, values in runs.items()})
+    freedom = [14, 6] if apart else [groups.sum() ** 2 / (groups[0] ** 2 / 14 + groups[1] ** 2 / 6)] * 2
+    variances = groups if apart else [groups.mean()] * 2
+    for pair, seeds, variance, free in zip(("ab", "cd"), (8, 4), variances, freedom, strict=True):
+        expected = stats.t.ppf(0.975, free) * math.sqrt(2 * variance / seeds)
+        assert half(family.comparison(*pair)) == pytest.approx(expected)
+
+
 def test_where_numbers_of_seeds_differ_each_method_counts_the_same() -> None:
     """Two methods with many seeds do not outvote the one with few: the mean of variances, not of squares."""
     draw = np.random.default_rng(6)
@@ -200,6 +237,9 @@ def test_bartletts_test_is_scipys() -> None:
     variances = np.array([np.var(values, ddof=1) for values in samples])
     freedom = np.array([len(values) - 1.0 for values in samples])
     assert bartlett(variances, freedom) == pytest.approx(stats.bartlett(*samples).pvalue)
+    halves = [np.array([True, True, False]), np.array([False, False, True])]
+    assert bartlett(variances, freedom, halves) == pytest.approx(stats.bartlett(*samples[:2]).pvalue)
+    assert math.isnan(bartlett(variances[:1], freedom[:1]))
 
 
 def test_what_trainings_have_in_common_is_said() -> None:
@@ -214,7 +254,7 @@ def test_what_trainings_have_in_common_is_said() -> None:
 
 def test_a_new_training_beats_a_new_one_as_often_as_they_scatter() -> None:
     """Whatever the number of seeds that showed it; none is said where nothing scatters, or of checkpoints."""
-    values = np.array([[0.50, 0.54, 0.49, 0.53], [0.45, 0.47, 0.44, 0.48]])
+    values = np.array([[0.50, 0.54, 0.49, 0.53, 0.51], [0.45, 0.47, 0.44, 0.48, 0.46]])
     rows = {name: sample(row) for name, row in zip("ab", values, strict=True)}
     variance = float(np.mean([np.var(row, ddof=1) for row in values]))
     expected = stats.norm.cdf((values[0].mean() - values[1].mean()) / math.sqrt(2 * variance))
