@@ -1,5 +1,6 @@
 """`bench compare`: which of several systems is better, how sure that is, and whether the comparison is fair."""
 
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -7,14 +8,23 @@ from typing import Any
 import click
 
 from bench.cli import examples
-from bench.cli.compare_formats import comparisons_csv, explained, latex, markdown, tables
+from bench.cli.compare_formats import (
+    comparisons_csv,
+    contrast_table,
+    contrasts_csv,
+    explained,
+    latex,
+    markdown,
+    tables,
+)
 from bench.cli.options import data_dir_option, results_option
 from bench.cli.output import json_option, notice, print_json, print_table
 from bench.core.errors import UsageError
 from bench.core.messages import bare, visible
 from bench.core.publications import mark
 from bench.evaluation.compare.comparison import Compared, CompareOptions, compare
-from bench.evaluation.tables import percent, points
+from bench.evaluation.compare.contrasts import Registered, compare_contrasts
+from bench.evaluation.tables import as_latex, as_markdown, percent, points
 from bench.plugins import load
 
 _WIDTH = 160  # characters of a text that are shown
@@ -28,10 +38,18 @@ _WIDTH = 160  # characters of a text that are shown
         "bench compare bm25 crop --suite mrtydi --queries 5",
         "bench compare bm25 crop --suite mrtydi --format latex",
         "bench compare crop results/mini/mrtydi/unsupervised/bm25-c04f5266/seed-0 --suite mrtydi --json",
+        "bench compare --contrasts registered.toml",
     ),
 )
-@click.argument("systems", nargs=-1, required=True, metavar="SYSTEM SYSTEM...")
-@click.option("--suite", required=True, metavar="NAME", help="The suite whose results are compared.")
+@click.argument("systems", nargs=-1, metavar="SYSTEM SYSTEM...")
+@click.option("--suite", metavar="NAME", help="The suite whose results are compared.")
+@click.option(
+    "--contrasts",
+    "contrasts_path",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Compare what a TOML file registers, in place of systems and a suite, corrected over all its suites.",
+)
 @click.option("--data", metavar="NAME", help="Only results on official, mini or local data; default: all.")
 @click.option("--regime", "regime", metavar="NAME", help="Only results in this regime; default: all.")
 @click.option("--measure", metavar="NAME", help="Default: the suite's headline measure.")
@@ -58,7 +76,8 @@ _WIDTH = 160  # characters of a text that are shown
 @json_option
 def command(
     systems: tuple[str, ...],
-    suite: str,
+    suite: str | None,
+    contrasts_path: Path | None,
     by_task: bool,
     queries: int,
     form: str,
@@ -76,6 +95,9 @@ def command(
     ranks that are left open and the letters of systems that are tied.
     Differences in what the systems were given (budget, corpus, backbone, trials of tuning, seeds, precision, readout)
     are warnings; settings that differ are listed.
+
+    A file of contrasts names the differences that a study is about before anybody looks, and only these are tested and
+    corrected, over all its suites: [[contrast]] tables with first, second, suites = ["NAME", ...] and name.
     """
     if as_json and form != "table":
         raise UsageError(found=f"--json and --format {form}", expected="one of them")
@@ -83,8 +105,33 @@ def command(
         raise UsageError(
             found=f"--queries with --format {form}", expected="a table or --json: texts are for this screen"
         )
+    if contrasts_path is not None:
+        refused = {
+            "systems": systems,
+            "--suite": suite,
+            "--measure": selection["measure"],
+            "--per-task": by_task,
+            "--queries": queries,
+        }
+        if typed := next((name for name, value in refused.items() if value), None):
+            raise UsageError(
+                found=f"{typed} next to --contrasts",
+                expected="the file alone: it says which systems are compared on which suites, by their headlines",
+            )
+        kinds = {name: selection[name] for name in ("data", "regime")}
+        _print_contrasts(compare_contrasts(contrasts_path, results, load().suite, **kinds), form, as_json)
+        return
+    if suite is None:
+        raise UsageError(
+            found="no --suite",
+            expected="bench compare SYSTEM SYSTEM --suite NAME, or bench compare --contrasts FILE",
+        )
     options = CompareOptions(by_task=by_task or as_json or form == "csv", queries=queries, **selection)
-    comparisons = compare(systems, results, load().suite(suite), options)
+    _print_comparisons(compare(systems, results, load().suite(suite), options), form, as_json=as_json, by_task=by_task)
+
+
+def _print_comparisons(comparisons: Sequence[Compared], form: str, *, as_json: bool, by_task: bool) -> None:
+    """Print comparisons in a form of `--format`, or as JSON."""
     if as_json:
         print_json({"comparisons": [compared.as_json() for compared in comparisons]})
     elif form == "table":
@@ -103,6 +150,21 @@ def command(
         click.echo(comparisons_csv(comparisons), nl=False)
     else:
         click.echo((markdown if form == "markdown" else latex)(comparisons, by_task=by_task))
+
+
+def _print_contrasts(registered: Registered, form: str, as_json: bool) -> None:
+    """Print registered contrasts in a form of `--format`, or as JSON."""
+    if as_json:
+        print_json(registered.as_json())
+    elif form == "table":
+        print_table(contrast_table(registered))
+    elif form == "csv":
+        for warning in registered.warnings:
+            notice(f"warning: {warning}")
+        click.echo(contrasts_csv(registered), nl=False)
+    else:
+        table = contrast_table(registered)
+        click.echo(as_markdown(table, 2) if form == "markdown" else as_latex(table))
 
 
 def _print_queries(compared: Compared) -> None:

@@ -1,13 +1,15 @@
 """How `bench compare` lays its findings out: as tables for people, and as Markdown, LaTeX and CSV."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from bench.core.messages import bare
-from bench.core.publications import tabled, tokens_note
+from bench.core.publications import mark, tabled, tokens_note
 from bench.evaluation.compare.comparison import Compared
+from bench.evaluation.compare.contrasts import Registered
 from bench.evaluation.results import task_value
 from bench.evaluation.significance.families import LEVEL, Comparison
 from bench.evaluation.significance.trainings import TRAININGS
@@ -32,12 +34,13 @@ class _TestRow(NamedTuple):
     """A row of a table of tests."""
 
     pair: str
-    task: str  # empty for all tasks
+    scope: str  # a task, or suite and regime of a contrast; empty for all tasks
     test: Comparison
+    name: str = ""  # of a contrast
 
 
 _PAIR = Column("pair", value=lambda row: row.pair)
-_TASK = Column("task", value=lambda row: bare(row.task))
+_TASK = Column("task", value=lambda row: bare(row.scope))
 
 
 def tables(compared: Compared, *, by_task: bool) -> list[Table]:
@@ -60,6 +63,37 @@ def tables(compared: Compared, *, by_task: bool) -> list[Table]:
         cells = tuple((row.key, *(row.values[label] for label in labels)) for row in relevant)
         laid_out.append(Table("settings that differ", columns, cells))
     return laid_out
+
+
+def contrast_table(registered: Registered) -> Table:
+    """Lay registered contrasts out, those of all suites in one table."""
+    rows = []
+    for named in registered.tests:
+        metadata = named.test.metadata
+        kind = [] if metadata["data"] == "official" else [f"{metadata['data']} data"]
+        scope = " · ".join([metadata["suite"], metadata["regime"], named.test.measure, *kind])
+        rows.append(_TestRow(named.test.pair, scope, named.test.comparison, named.contrast.name))
+    suites = len({named.test.metadata["suite"] for named in registered.tests})
+    caption = f"registered contrasts (corrected over all {len(rows)}, on {suites} suite{'s'[: suites != 1]})"
+    about = (
+        "corrected: jointly for all contrasts of the file, on all its suites (Westfall and Young's step-down "
+        "procedure); the scatter of training runs is that of the systems that the file names"
+    )
+    substitutes = (f"{suite}: {mark(proxy_for)}" for suite, proxy_for in registered.proxies.items() if proxy_for)
+    notes = (about, *substitutes, *(f"warning: {warning}" for warning in registered.warnings))
+    columns = [Column("contrast", value=lambda row: row.name)] if any(row.name for row in rows) else []
+    table = _tests(caption, "", rows, *columns, _PAIR, Column("suite", value=lambda row: row.scope))
+    return replace(table, notes=notes)
+
+
+def contrasts_csv(registered: Registered) -> str:
+    """Write registered contrasts as CSV, fractions in full, a row each."""
+    rows = [
+        {key: " ".join(map(str, value)) if isinstance(value, list) else value for key, value in row.items()}
+        | {"runs": row["runs"]["system"], "other_runs": row["runs"]["other"]}
+        for row in (test.as_json() for test in registered.tests)
+    ]
+    return as_csv(Table("", plain_columns(*rows[0]), tuple(tuple(row.values()) for row in rows)))
 
 
 def _places(interval: Sequence[int]) -> str:
@@ -112,7 +146,11 @@ def _tests(caption: str, measure: str, rows: Sequence[_TestRow], *lead: Column) 
     """Lay tests out behind the columns that say of what they are."""
     columns = (
         Column(
-            "difference", f"{measure} points", True, partial(points, sign=True), value=lambda row: row.test.difference
+            "difference",
+            f"{measure} points".strip(),
+            True,
+            partial(points, sign=True),
+            value=lambda row: row.test.difference,
         ),
         Column("interval", "95 %", value=lambda row: row.test.interval),
         Column("interval_all", "95 % of all", value=lambda row: interval_text(row.test.simultaneous)),

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from bench.evaluation.compare.comparison import CompareOptions, compare
+from bench.evaluation.compare.contrasts import compare_contrasts
 from bench.evaluation.tables import points
 from bench.plugins import load
 from experiments import rows as bundles
@@ -133,3 +134,27 @@ def test_findings_have_the_reference_lines(rows: Path) -> None:
         assert {label: cells[at] for label, cells in columns.items()} == {
             label: round(100 * value, 1) for label, (_, value) in scores.items()
         }
+
+
+@pytest.mark.slow
+def test_findings_have_the_registered_contrasts(rows: Path) -> None:
+    """Difference, interval, corrected p of each, as `bench compare --contrasts` says them; those with BM25 in words."""
+    page = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+    section = page.partition("\n## The registered contrasts")[2].partition("\n## ")[0]
+    table = re.findall(
+        r"^\| \d \| `([\w-]+)` − (?:`([\w-]+)`|start) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", section, re.M
+    )
+    names = {heading.partition(":")[0]: suite for heading, suite in HEADINGS.items()}
+    printed = {(first, second or "mlm@init", names[suite]): cells for first, second, suite, *cells in table}
+    registered = compare_contrasts(ROOT / "experiments" / "contrasts.toml", rows / "arm-s", load().suite)
+    assert len(registered.tests) == 36
+    for test in (named.test for named in registered.tests):
+        comparison = test.comparison
+        if test.second == "bm25":
+            assert comparison.adjusted < 0.001
+            assert comparison.difference < 0
+        else:
+            difference = f"{points(comparison.difference, sign=True)} {comparison.interval}"
+            chance = comparison.chance_text.removeprefix("p = ").removeprefix("p ")
+            assert printed.pop((test.first, test.second, test.metadata["suite"])) == [difference, chance]
+    assert not printed

@@ -150,14 +150,50 @@ def compare(names: Sequence[str], root: Path, suite: Suite, options: CompareOpti
     return [_compared(group, suite, options) for group in groups]
 
 
-def _compared(group: ComparisonGroup, suite: Suite, options: CompareOptions) -> Compared:
-    measure = options.measure or suite.primary
+@dataclass(frozen=True)
+class Lineup:
+    """The systems of a group on what all of them have.
+
+    Args:
+        labels: by name as typed.
+        regimes: by label.
+        rows: systems on the seeds that all have.
+        systems: the same with what they cost and were given.
+        tasks: those that all systems have with the measure.
+        measure: canonical name.
+        value_name: what headlines are: the suite's average or the mean of the tasks.
+        weights: of each task and subset in the headline.
+        warnings: why comparing them may be unfair or unsure.
+    """
+
+    labels: Mapping[str, str]
+    regimes: Mapping[str, str]
+    rows: tuple[SeedResults, ...]
+    systems: tuple[ComparedSystem, ...]
+    tasks: tuple[str, ...]
+    measure: str
+    value_name: str
+    weights: Mapping[tuple[str, str], float]
+    warnings: tuple[str, ...]
+
+    @property
+    def stratum_shares(self) -> dict[str, float]:
+        """Weight of each stratum in the headline."""
+        return {stratum(*subset): share for subset, share in self.weights.items()}
+
+
+def lineup(group: ComparisonGroup, suite: Suite, measure: str | None = None) -> Lineup:
+    """Line the systems of a group up on the seeds and tasks that all of them have, by the suite's headline measure.
+
+    Raises `UsageError` where no task is common to all.
+    """
+    measure = measure or suite.primary
     labels, regimes = _labels(group)
     results_by_name = _on_common_seeds(group.results)
-    rows = [
+    rows = tuple(
         SeedResults(labels[name], {result.content.seed: result for result in results}, results[0].deterministic)
         for name, results in results_by_name.items()
-    ]
+    )
     systems, on_all_seeds = (
         tuple(ComparedSystem(labels[name], [result.whole for result in results]) for name, results in by_name.items())
         for by_name in (results_by_name, group.results)
@@ -169,44 +205,60 @@ def _compared(group: ComparisonGroup, suite: Suite, options: CompareOptions) -> 
         raise UsageError(
             f"found no task with {measure} that all systems have; run them on the same tasks of {suite.name}"
         )
-    value_name, values = "", {}
-    for system in systems:
-        headlines = [
-            headline({task: content["tasks"][task] for task in tasks}, suite.macros, measure)
+    content = systems[0].contents[0]["tasks"]
+    value_name, _ = headline({task: content[task] for task in tasks}, suite.macros, measure)
+    average = next((average for average in suite.macros if average.name == value_name), None)
+    return Lineup(
+        labels=labels,
+        regimes=regimes,
+        rows=rows,
+        systems=systems,
+        tasks=tasks,
+        measure=measure,
+        value_name=value_name,
+        weights=shares({task: tuple(content[task]) for task in tasks}, average),
+        warnings=tuple(_warnings(regimes, systems, tasks, measure, rows, on_all_seeds)),
+    )
+
+
+def _compared(group: ComparisonGroup, suite: Suite, options: CompareOptions) -> Compared:
+    aligned = lineup(group, suite, options.measure)
+    rows, tasks, measure, weights = aligned.rows, aligned.tasks, aligned.measure, aligned.weights
+    values = {
+        system.label: fmean(
+            headline({task: content["tasks"][task] for task in tasks}, suite.macros, measure)[1]
             for content in system.contents
-        ]
-        value_name, values[system.label] = headlines[0][0], sum(value for _, value in headlines) / len(headlines)
-    subsets = {task: tuple(systems[0].contents[0]["tasks"][task]) for task in tasks}
-    weights = shares(subsets, next((average for average in suite.macros if average.name == value_name), None))
+        )
+        for system in aligned.systems
+    }
     subset_values = {
         system.label: {
             (task, subset): fmean(content["tasks"][task][subset]["measures"][measure] for content in system.contents)
             for task, subset in weights
         }
-        for system in systems
+        for system in aligned.systems
     }
-    stratum_shares = {stratum(*subset): share for subset, share in weights.items()}
-    families = all_tests(rows, measure, tasks, shares=stratum_shares, by_task=options.by_task)
+    families = all_tests(rows, measure, tasks, shares=aligned.stratum_shares, by_task=options.by_task)
     tests = tuple(families.pairs)
     queries, notes = query_differences(rows, tests, tasks, options.queries, suite, options.data_dir)
     order = ordered(
         sorted(values, key=lambda label: -values[label]),
         {(test.first, test.second) for test in tests if test.comparison.decided},
     )
-    regime = ", ".join(dict.fromkeys(regimes.values()))
+    regime = ", ".join(dict.fromkeys(aligned.regimes.values()))
     return Compared(
         metadata={"suite": suite.name, "proxy_for": suite.proxy_for, "regime": regime, "data": group.data},
         measure=measure,
-        value_name=value_name,
+        value_name=aligned.value_name,
         tasks=tasks,
         values=values,
-        systems=systems,
-        regimes=regimes,
+        systems=aligned.systems,
+        regimes=aligned.regimes,
         tests=tests,
         ranks=order.ranks,
         letters=order.letters,
-        setting_differences=tuple(setting_differences(systems)),
-        warnings=tuple(_warnings(regimes, systems, tasks, measure, rows, on_all_seeds)),
+        setting_differences=tuple(setting_differences(aligned.systems)),
+        warnings=aligned.warnings,
         query_differences=tuple(queries),
         notes=tuple(notes),
         over_tasks={

@@ -231,11 +231,72 @@ def _tests(
     cells = values.family(task_weights, pairs) if task_weights else Family()
     tests = []
     for pair in pairs:
-        first, second = (values.rows[int(number)] for number in pair)
-        seeds = {seed for row in (first, second) if not row.deterministic for seed in row.results}
         by_task = {task: cells.comparison(*pair, task) for task in task_weights}
-        metadata = {"seeds": sorted(seeds or {*first.results, *second.results})}
-        tests.append(values.test(metadata, pair, measure, headline.comparison(*pair), by_task, name))
+        tests.append(values.test(values.seeds(*pair), pair, measure, headline.comparison(*pair), by_task, name))
+    return tests
+
+
+@dataclass(frozen=True)
+class ContrastTable:
+    """Registered contrasts of systems on one suite, regime and kind of data.
+
+    Args:
+        metadata: `suite`, `regime` and `data`.
+        rows: as for `paired_tests`.
+        measure: canonical name.
+        shares: weight of each stratum in the mean tested.
+        contrasts: labels of the first and the second system of each.
+    """
+
+    metadata: Mapping[str, Any]
+    rows: Sequence[SeedResults]
+    measure: str
+    shares: Mapping[str, float]
+    contrasts: Sequence[tuple[str, str]]
+
+
+def contrast_tests(tables: Sequence[ContrastTable]) -> list[PairedTest]:
+    """Test contrasts on the headlines of several suites, corrected together.
+
+    What trainings do to several suites is taken as it is: the same training is one source of luck in all.
+
+    Returns:
+        A test for each contrast, table by table.
+
+    Raises:
+        UsageError: a table whose rows have no stratum with the same queries.
+        StoreError: a bundle that is not as it was written.
+    """
+    samples: dict[str, Sample] = {}
+    weights: dict[str, dict[str, float]] = {}
+    question_ids: dict[str, list[str]] = {}
+    values, pairs = [], []
+    for at, table in enumerate(tables):
+        of_rows = [[values_of(result, table.measure) for result in row.results.values()] for row in table.rows]
+        values.append(_QueryTables(table.rows, of_rows))
+        strata = [name for name in values[at].strata if name in table.shares]
+        if not strata:
+            labels = ", ".join(row.label for row in table.rows)
+            raise UsageError(
+                where=table.metadata["suite"],
+                found=f"no task on which {labels} have the same queries",
+                expected="at least one",
+                hint="run them again on the same data",
+            )
+        prefix = f"{at}\t"
+        samples |= values[at].samples(strata, prefix)
+        question_ids |= values[at].questions(strata, prefix)
+        weights[str(at)] = {prefix + name: table.shares[name] for name in strata}
+        numbers = {row.label: prefix + str(number) for number, row in enumerate(table.rows)}
+        pairs.append([(numbers[first], numbers[second]) for first, second in table.contrasts])
+    corrected = family(samples, weights, question_ids, [pair for of_table in pairs for pair in of_table])
+    tests = []
+    for at, (table, of_table) in enumerate(zip(tables, pairs, strict=True)):
+        for pair in of_table:
+            comparison = corrected.comparison(*pair, str(at))
+            first, second = (number.removeprefix(f"{at}\t") for number in pair)
+            metadata = {**table.metadata, **values[at].seeds(first, second)}
+            tests.append(values[at].test(metadata, (first, second), table.measure, comparison, {}, "contrasts"))
     return tests
 
 
@@ -256,25 +317,44 @@ class _QueryTables:
         self.order = {name: sorted(first[name]) for name in self.strata}
         self.parallel = max((row.any.content.suite.parallel for row in rows), key=ORDER.index)
 
-    def family(self, estimand_weights: Mapping[str, Weights], pairs: Sequence[tuple[str, str]] | None = None) -> Family:
-        """Compare every two rows, or pairs of them."""
-        strata = {name for weights in estimand_weights.values() for name in weights}
-        samples = {
-            str(at): Sample(
+    def samples(self, strata: Collection[str], prefix: str = "") -> dict[str, Sample]:
+        """Return the rows by number, as the tests take them; the prefix is put before their names and those of strata.
+
+        What names the same trainings and seeds stays as it is, so that tables can be tested together.
+        """
+        return {
+            f"{prefix}{at}": Sample(
                 {
-                    name: np.array([[table[name][query] for query in self.order[name]] for table in row_tables])
+                    prefix + name: np.array(
+                        [[table[name][query] for query in self.order[name]] for table in row_tables]
+                    )
                     for name in strata
                 },
                 row.deterministic and not row.any.came_trained,
-                self.lineages[str(at)].trainings,
-                self.lineages[str(at)].seeds,
-                self.lineages[str(at)].start,
+                (line := self.lineages[str(at)]).trainings,
+                line.seeds,
+                line.start and prefix + line.start,
             )
             for at, (row, row_tables) in enumerate(zip(self.rows, self.tables, strict=True))
         }
-        question_ids = {name: questions(self.parallel, self.strata[name], self.order[name]) for name in strata}
-        shared = {name: ids for name, ids in question_ids.items() if ids is not None}
-        return family(samples, estimand_weights, shared, pairs)
+
+    def questions(self, strata: Collection[str], prefix: str = "") -> dict[str, list[str]]:
+        """Return by stratum the question that each query asks, where several ask one."""
+        ids = {name: questions(self.parallel, self.strata[name], self.order[name]) for name in strata}
+        return {
+            prefix + name: [prefix + question for question in named] for name, named in ids.items() if named is not None
+        }
+
+    def family(self, estimand_weights: Mapping[str, Weights], pairs: Sequence[tuple[str, str]] | None = None) -> Family:
+        """Compare every two rows, or pairs of them."""
+        strata = {name for weights in estimand_weights.values() for name in weights}
+        return family(self.samples(strata), estimand_weights, self.questions(strata), pairs)
+
+    def seeds(self, *numbers: str) -> dict[str, list[int]]:
+        """Return the seeds that two rows have between them, which a deterministic one adds nothing to."""
+        rows = [self.rows[int(number)] for number in numbers]
+        seeds = {seed for row in rows if not row.deterministic for seed in row.results}
+        return {"seeds": sorted(seeds or {seed for row in rows for seed in row.results})}
 
     def test(
         self,
