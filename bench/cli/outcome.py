@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -9,22 +10,26 @@ import click
 from bench.cli.output import print_table
 from bench.core.messages import bare
 from bench.core.publications import tabled, tokens_note
+from bench.evaluation.compare.conclusions import Conclusion, Group
+from bench.evaluation.compare.lineage import equal_starts
 from bench.evaluation.compare.paired_tests import PairedTest
+from bench.evaluation.results import Result
 from bench.evaluation.results.scores import laid_out
-from bench.evaluation.significance.families import summary
-from bench.evaluation.tables import duration
+from bench.evaluation.tables import Column, Table, duration, points
 from bench.pipeline.run import Outcome
 from bench.studies.ablation import Ablation
 
-_MAX_TESTS = 6  # tests between trained systems that are all printed: those of four
-_START = "@init"
+_TESTS = 5
+"""Tests of a group that are printed."""
 _POOLED = {"mean": "the mean", "cls": "the first token", "pooler": "the pooler", "mean-but-first": "the mean but first"}
 
 Row = Mapping[str, Any]
 
 
-def print_outcome(outcome: Outcome, ran: Sequence[Row], tests: Sequence[PairedTest], grids: Sequence[Ablation]) -> None:
-    """Print a run: one table a suite, regime and data; then the grids, the tests and where the files are."""
+def print_outcome(
+    outcome: Outcome, ran: Sequence[Row], conclusions: Mapping[Group, Conclusion], grids: Sequence[Ablation]
+) -> None:
+    """Print a run: a table a suite, regime and data, and what it shows; then the grids and where the files are."""
     suites = {cell.suite.name: cell.suite for cell in outcome.plan.cells}
     contents = [result.content for result in outcome.published]
     for group, (rows, averages) in outcome.groups().items():
@@ -38,7 +43,9 @@ def print_outcome(outcome: Outcome, ran: Sequence[Row], tests: Sequence[PairedTe
         ]  # R@Nkt may have been counted in other than the official tokens
         note = next(filter(None, (tokens_note(subset["measures"], subset["libraries"]) for subset in subsets)), "")
         title = tabled(suite, regime, data=data, proxy_for=suites[suite].proxy_for, note=note)
-        print_table(laid_out(title, suites[suite].primary, rows, averages))
+        hidden = _equal_starts(outcome, group)
+        distinct = ([row for row in part if row["hash"] not in hidden] for part in (rows, averages))
+        print_table(laid_out(title, suites[suite].primary, *distinct))
         of_group = [
             content for content in contents if (content["suite"]["name"], content["regime"], content["data"]) == group
         ]
@@ -47,16 +54,10 @@ def print_outcome(outcome: Outcome, ran: Sequence[Row], tests: Sequence[PairedTe
             click.echo(f"averages are over {before} more {'tasks' if before > 1 else 'task'}, which were run before")
         for sentence in readouts(of_group):
             click.echo(sentence)
+        if group in conclusions:
+            _print_conclusion(conclusions[group])
     for grid in grids:
         print_table(grid.table())
-    shown = informative_pairs(tests)
-    seeds = {contrast.metadata["seed"] for contrast in shown}
-    for contrast in shown:
-        of = f" (seed {contrast.metadata['seed']})" if len(seeds) > 1 else ""
-        click.echo(summary(contrast.first, contrast.second, contrast.measure, contrast.comparison) + of)
-    more = len(tests) - len(shown)
-    if more:
-        click.echo(f"{more} further pair{'s' if more > 1 else ''}: --json has all, `bench compare` tests what you name")
     for cell in outcome.plan.refused:
         click.echo(f"not applicable: {cell.system} on {cell.suite}: {cell.reason}")
     for failure in outcome.failed:
@@ -109,33 +110,43 @@ def audited(outcome: Outcome) -> list[str]:
     return sentences
 
 
-def informative_pairs(tests: Sequence[PairedTest]) -> list[PairedTest]:
-    """Choose what to print of the tests of a run: a few pairs as they are, of many those that say most.
-
-    An untrained start is compared with its own method alone. Beyond that, where more than so many pairs are left in a
-    group (suite, regime, data, seed), the best system is compared with each other one.
-    """
-    groups: dict[str, list[PairedTest]] = defaultdict(list)
-    for contrast in tests:
-        groups[repr(sorted(contrast.metadata.items()))].append(contrast)
-    selection = []
-    for group in groups.values():
-        starts = [test for test in group if _START in test.first + test.second]
-        own_starts = [
-            test for test in starts if _method(test.first) == _method(test.second) or len({*_labels(group)}) <= 2
-        ]
-        trained = [test for test in group if test not in starts]
-        if len(trained) > _MAX_TESTS:
-            wins = {label: sum(test.first == label for test in trained) for label in _labels(trained)}
-            best = max(wins, key=lambda label: wins[label])
-            trained = [test for test in trained if best in (test.first, test.second)]
-        selection += [test for test in group if test in own_starts or test in trained]
-    return selection
+def _equal_starts(outcome: Outcome, group: Group) -> set[str]:
+    """Return the hashes of starts that are another one of a group under another name."""
+    systems: dict[str, list[Result]] = defaultdict(list)
+    for published in outcome.published:
+        content = published.result.content
+        if (content.suite.name, content.regime, content.data) == group:
+            systems[content.system.hash].append(published.result)
+    return {*equal_starts(systems)}
 
 
-def _method(label: str) -> str:
-    return label.partition("@")[0]
+def _print_conclusion(conclusion: Conclusion) -> None:
+    """Print at most eight lines: gains, or pairs where nothing was trained; what they decide, and what to type next."""
+    tests = conclusion.tests
+    names = [Column("system", value=lambda test: test.first), Column("start", value=lambda test: test.second)]
+    columns = (
+        *(names if conclusion.gains else [Column("pair", value=lambda test: test.pair)]),
+        Column("difference", f"{tests[0].measure} points", True, partial(points, sign=True), value=_difference),
+        Column("interval", "95 %", value=_interval),
+        Column("seeds", number=True, value=lambda test: len(test.metadata["seeds"])),
+        Column("p", "p, corrected", value=_chance),
+    )
+    print_table(Table.from_items("", columns, tests[:_TESTS]))
+    more = [f"{len(tests) - _TESTS} more: bench compare"] if len(tests) > _TESTS else []
+    for sentence in (*conclusion.sentences(), *more):
+        click.echo(sentence)
 
 
-def _labels(group: Sequence[PairedTest]) -> list[str]:
-    return list(dict.fromkeys(label for test in group for label in (test.first, test.second)))
+def _difference(test: PairedTest) -> float:
+    return test.comparison.difference
+
+
+def _interval(test: PairedTest) -> str | None:
+    """The interval; of a single training there is none, since its luck is not in it."""
+    single = test.comparison.checkpoints and len(test.metadata["seeds"]) == 1
+    return None if single else test.comparison.interval
+
+
+def _chance(test: PairedTest) -> str | None:
+    """The corrected p, of methods alone."""
+    return None if test.comparison.checkpoints else test.comparison.chance_text.removeprefix("p = ").removeprefix("p ")

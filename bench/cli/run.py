@@ -1,6 +1,7 @@
 """`bench run`: the main job."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from bench.cli.options import FILE, plan_options
 from bench.cli.outcome import print_outcome
 from bench.cli.output import Lines, json_option, notice, print_json, warn_of_faiss
 from bench.config.request import Request
-from bench.evaluation.compare.paired_tests import PairedTest, compare_run
+from bench.evaluation.compare.conclusions import Conclusion, Group, conclude
 from bench.evaluation.tables import duration
 from bench.pipeline.run import Outcome, plan_for_run, run
 from bench.plugins import Plugins, load
@@ -39,13 +40,13 @@ def command(request: Request, quiet: bool, log: Path | None, as_json: bool) -> N
     task where no suite is named, and prints our numbers next to the paper's.
     """
     outcome, ran = run_with_progress(request, load(), Store(request.store, notice), quiet=quiet, log=log)
-    primary = {cell.suite.name: cell.suite.primary for cell in outcome.plan.cells}
-    tests = compare_run([result.result for result in outcome.published], primary)
+    suites = {cell.suite.name: cell.suite for cell in outcome.plan.cells}
+    conclusions = conclude([result.result for result in outcome.published], suites)
     grids = ablations(outcome)
     if as_json:
-        print_json(_json(outcome, ran, tests, grids))
+        print_json(_json(outcome, ran, conclusions, grids))
     else:
-        print_outcome(outcome, ran, tests, grids)
+        print_outcome(outcome, ran, conclusions, grids)
 
 
 def run_with_progress(
@@ -65,7 +66,7 @@ def run_with_progress(
 
 
 def _json(
-    outcome: Outcome, ran: list[dict[str, Any]], tests: list[PairedTest], grids: list[Ablation]
+    outcome: Outcome, ran: list[dict[str, Any]], conclusions: Mapping[Group, Conclusion], grids: list[Ablation]
 ) -> dict[str, Any]:
     """Return the machine's view; `stages` lists every stage that this run touched or found ready."""
     by_key = {stage["key"]: stage for stage in ran}
@@ -83,7 +84,8 @@ def _json(
     return {
         "results": list(outcome.rows),
         "macro": list(outcome.macro),
-        "comparisons": [test.row() for test in tests],
+        "gains": [test.row() for conclusion in conclusions.values() for test in conclusion.gains],
+        "comparisons": [test.row() for conclusion in conclusions.values() for test in conclusion.pairs],
         "ablations": [grid.as_json() for grid in grids],
         "failed": [
             {

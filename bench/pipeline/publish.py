@@ -203,10 +203,11 @@ def _reranker_tunings(cell: ExperimentCell, tunings: Sequence[Tuning]) -> list[d
     return [{**record, "config": config, "model": "re-ranker"} for record in records]
 
 
-def heading_row(cell: ExperimentCell, size: Profile) -> dict[str, Any]:
+def heading_row(cell: ExperimentCell, size: Profile, published: results.Published) -> dict[str, Any]:
     """What every row of a cell begins with."""
     return {
         "system": cell.system.label,
+        "hash": published.content["system"]["hash"],
         "method": cell.system.method.name,
         "suite": cell.suite.name,
         "regime": cell.regime,

@@ -102,7 +102,7 @@ def _published(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -
         result = publish(results, cell, subsets, store, size)
         published.append(result)
         plugins.notify("bench_scored", result=result.content)
-        heading = heading_row(cell, size)
+        heading = heading_row(cell, size, result)
         rows += [row(heading, subset, store, result) for subset in subsets]
         averages += [{**heading, **average} for average in result.content["macro"]]
     primary = {cell.suite.name: cell.suite.primary for cell in todo.cells}

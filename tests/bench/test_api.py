@@ -73,7 +73,7 @@ def test_errors_are_those_of_the_command(
 
 def test_the_headline_is_the_average_else_the_mean_of_the_tasks() -> None:
     """A task of two subsets counts once; the mean of its subsets is no average of the suite."""
-    heading = {"suite": "s", "regime": "unsupervised", "data": "mini", "seed": 0, "system": "a"}
+    heading = {"suite": "s", "regime": "unsupervised", "data": "mini", "seed": 0, "system": "a", "hash": "1" * 64}
     subsets = [("s/a", "x", 0.2), ("s/a", "y", 0.4), ("s/b", None, 0.9)]
     rows = tuple(
         {**heading, "task": task, "subset": subset, "queries": 1, "measures": {"m": value}}

@@ -1,44 +1,116 @@
-"""What a run prints besides its tables: tests, all of a few and the telling ones of many; and readouts."""
+"""What a run prints besides its tables: gains or pairs with what they decide, in eight lines; and readouts."""
 
-from itertools import combinations
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from bench.cli.outcome import informative_pairs, readouts
-from bench.evaluation.compare.paired_tests import PairedTest
-from bench.evaluation.significance.estimates import Sample
-from bench.evaluation.significance.families import family
+import numpy as np
+import pytest
+
+from bench.cli.outcome import _print_conclusion, readouts
+from bench.evaluation.compare.conclusions import Conclusion, conclude
+from bench.evaluation.results import Result
+from bench.plugins import load
+from tests.bench.evaluation.compare.test_paired_tests import MEASURE, bundle
+
+SUITE = {"s": replace(load().suite("mrtydi"), name="s", macros=(), primary=MEASURE)}
 
 
-def held_for(*labels: str, seed: int = 0) -> list[PairedTest]:
-    """Every pair of systems, each better than those named after it."""
-    values = {label: Sample({"t": [1.0 - at / 10, 0.5 - at / 20, 0.4]}) for at, label in enumerate(labels)}
-    decisions = family(values, {"": {"t": 1.0}})
-    heading = {"suite": "s", "regime": "unsupervised", "data": "mini", "seed": seed}
-    return [
-        PairedTest(heading, first, second, "RR@100", decisions.comparison(first, second))
-        for first, second in combinations(labels, 2)
+def trained(folder: Path, label: str, gains: list[float], noise: float = 0.0) -> list[Result]:
+    """A trained system and its start, a seed a gain in points; both answer every question alike but for noise."""
+    draw, results = np.random.default_rng(len(label)), []
+    for seed, gain in enumerate(gains):
+        start = np.clip(0.4 + noise * draw.normal(size=40), 0, 1)
+        systems = {f"{label}@init": (start, {"encode": f"start{seed}"})}
+        systems[label] = np.clip(start + gain / 100, 0, 1), {"encode": f"{label}{seed}", "train": f"{label}{seed}"}
+        for name, (values, keys) in systems.items():
+            keys |= {"init": f"i{seed}", "score": f"{name}{seed}"}
+            results.append(bundle(folder / f"{name}-{seed}", {"s/x": values.tolist()}, seed, keys=keys, label=name))
+    return results
+
+
+def concluded(results: list[Result]) -> Conclusion:
+    """What results of one group show."""
+    (conclusion,) = conclude(results, SUITE).values()
+    return conclusion
+
+
+def printed(conclusion: Conclusion, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """The lines of a run's conclusion."""
+    _print_conclusion(conclusion)
+    return capsys.readouterr().out.splitlines()
+
+
+def test_seeds_that_disagree_in_sign_are_one_gain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As each seed alone would be certain of the opposite: one difference, its interval over seeds, its corrected p."""
+    results = [*trained(tmp_path, "up", [3.6, -2.3, -1.4]), *trained(tmp_path, "down", [-9, -10, -9.5])]
+    conclusion = concluded(results)
+    gains = {test.first: test.comparison for test in conclusion.gains}
+    assert {name: comparison.difference for name, comparison in gains.items()} == pytest.approx(
+        {"up": -0.0003333, "down": -0.095}, abs=1e-6
+    )
+    head, down_or_up, other, sentence = printed(conclusion, capsys)
+    assert head.split() == ["system", "start", MEASURE, "points", "95", "%", "seeds", "p,", "corrected"]
+    assert down_or_up.split()[:3] == ["up", "up@init", "0.0"], "the largest gain first"
+    assert other.split()[-2:] == ["3", gains["down"].chance_text.removeprefix("p = ")]
+    assert sentence == "worse: down; not decided: up"
+
+
+@pytest.mark.parametrize(
+    ("gains", "interval", "sentence"),
+    [
+        ([3.0], False, "one training says how good a checkpoint is, not its method: --seed 0,1,2 tests the method"),
+        ([3.0, 4.0], True, "two trainings say how good a checkpoint is, not its method: --seed 0,1,2 tests the method"),
+    ],
+)
+def test_few_trainings_have_no_p(
+    gains: list[float], interval: bool, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One has no interval either, two have that of these checkpoints; a sentence says what to type."""
+    _, row, last = printed(concluded(trained(tmp_path, "ours", gains, noise=0.1)), capsys)
+    assert ("[" in row) is interval
+    assert row.endswith("—")
+    assert "p " not in row
+    assert last == sentence
+
+
+def test_starts_of_one_artefact_are_one_row(tmp_path: Path) -> None:
+    """Three methods begin at it, each with a start of its own name: the first is the start of all, no pair is a tie."""
+    results = [result for label in ("a", "bb", "ccc") for result in trained(tmp_path, label, [1.0, 2.0, 1.5])]
+    conclusion = concluded(results)
+    assert {(test.first, test.second) for test in conclusion.gains} == {(name, "a@init") for name in ("a", "bb", "ccc")}
+    assert len(conclusion.pairs) == 6, "of four rows"
+
+
+def test_five_rows_and_eight_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of seven trained systems the five that gained most, and where the others are found."""
+    results = [result for at in range(7) for result in trained(tmp_path, "m" * (at + 1), [at, at + 1, at])]
+    lines = printed(concluded(results), capsys)
+    assert len(lines) <= 8
+    assert [line.split()[0] for line in lines[1:6]] == ["m" * at for at in (7, 6, 5, 4, 3)]
+    assert lines[-1] == "2 more: bench compare"
+
+
+def test_what_is_not_trained_is_compared_in_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Over questions, corrected for their number; cells of a grid are left to the ablation, which has its own table."""
+    draw = np.random.default_rng(1)
+    values = {
+        name: np.clip(level + 0.1 * draw.normal(size=60), 0, 1)
+        for name, level in zip("abcd", (0.7, 0.3, 0.3, 0.5), strict=True)
+    }
+    grid = {"d": {"preset": "m/t", "cell": "x"}}
+    results = [
+        bundle(tmp_path / name, {"s/x": column.tolist()}, label=name, deterministic=True, grid=grid.get(name))
+        for name, column in values.items()
     ]
-
-
-def pairs(tests: list[PairedTest]) -> list[tuple[str, str]]:
-    return [(test.first, test.second) for test in informative_pairs(tests)]
-
-
-def test_few_pairs_are_printed_in_full() -> None:
-    """A start with its own method alone, or with the only other system; four systems have six pairs."""
-    printed = pairs(held_for("bm25", "msm", "crop", "msm@init", "crop@init"))
-    assert printed == [("bm25", "msm"), ("bm25", "crop"), ("msm", "crop"), ("msm", "msm@init"), ("crop", "crop@init")]
-    assert len(pairs(held_for("a", "b", "c", "d"))) == 6
-    assert pairs(held_for("bm25", "msm@init")) == [("bm25", "msm@init")]
-
-
-def test_of_many_the_best_is_compared_with_each() -> None:
-    """Five systems have ten pairs, four of them with the best; seeds are groups of their own."""
-    for tests in (held_for("a", "b", "c", "d", "e"), held_for("a", "b", "c", "d", "e", seed=1)):
-        assert pairs(tests) == [("a", "b"), ("a", "c"), ("a", "d"), ("a", "e")]
-    both = held_for("a", "b", "c", "d", "e") + held_for("a", "b", seed=1)
-    assert pairs(both)[-1] == ("a", "b")
-    assert len(pairs(both)) == 5
+    conclusion = concluded(results)
+    assert not conclusion.gains
+    assert {frozenset((test.first, test.second)) for test in conclusion.pairs} == {*map(frozenset, ("ab", "ac", "bc"))}
+    assert {test.row()["suite"] for test in conclusion.pairs} == {"s"}
+    *_, sentence = printed(conclusion, capsys)
+    (open_pair,) = (test.pair for test in conclusion.pairs if not test.comparison.decided)
+    assert sentence == f"not decided: {open_pair}"
+    assert conclude(results[:1], SUITE) == {}, "one system is compared with nothing"
 
 
 def test_tables_name_the_readouts_where_they_differ() -> None:

@@ -38,9 +38,9 @@ def test_a_dense_run_and_what_it_reuses(tmp_path: Path, corpus: Path, run_json: 
     first = run_json(*_options(tmp_path, corpus))
     assert [row["system"] for row in first["results"]] == ["crop", "crop@init"]
     assert _ran(first) == {"validate", "read", "prepare", "init", "train", "encode", "search", "score"}
-    (contrast,) = first["comparisons"]
-    assert {contrast["system"], contrast["other"]} == {"crop", "crop@init"}
-    assert contrast["queries"] == first["results"][0]["queries"]
+    (gain,) = first["gains"]
+    assert (gain["system"], gain["other"]) == ("crop", "crop@init")
+    assert gain["queries"] == first["results"][0]["queries"]
     (encoder,) = (tmp_path / "store" / "artefacts" / "train").glob("*/encoder")
     model, tokenizer = (
         AutoModel.from_pretrained(encoder, add_pooling_layer=False),

@@ -1,12 +1,19 @@
-"""Which trainings of different systems belong together: the same trainings, the same seed of one start, a start itself.
+"""What a row is in a comparison, and which trainings of different rows belong together.
+
+A contestant was trained here, a start is what a contestant's training began with, and everything else is a reference:
+BM25, and encoders that were trained elsewhere. Trainings belong together that are the same, or began at one artefact
+with the same seed.
 
 All of it is read from the keys of the stages that results rest on, so that names and settings decide nothing.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from bench.evaluation.results import Result
+
+Role: TypeAlias = Literal["contestant", "start", "reference"]
 
 
 @dataclass(frozen=True)
@@ -17,11 +24,15 @@ class Lineage:
         trainings: the same text for systems that come from the same trainings, seed by seed.
         seeds: of each training the artefact that it began at and its seed; empty where a result does not say.
         start: label of the system that its trainings began as; empty where no row of the table is.
+        role: of the row.
+        arm: the backbone at which a contestant or a start began; empty for references.
     """
 
     trainings: str
     seeds: tuple[str, ...] = ()
     start: str = ""
+    role: Role = "reference"
+    arm: str = ""
 
 
 def lineages(rows: Mapping[str, Sequence[Result]]) -> dict[str, Lineage]:
@@ -42,8 +53,40 @@ def lineages(rows: Mapping[str, Sequence[Result]]) -> dict[str, Lineage]:
             if all(begun)
             else (),
             next((other for other in rows if trained and _begins(keys[label], keys[other])), ""),
+            role := role_of(results),
+            "" if role == "reference" else results[0].content.system.backbone or "",
         )
     return lines
+
+
+def role_of(results: Sequence[Result]) -> Role:
+    """Return what a system is, from its results."""
+    keys = [_keys(result) for result in results]
+    if _trained(keys):
+        return "contestant"
+    begun = all(by_stage.get("init") for by_stage in keys)
+    return "start" if begun and not any(result.came_trained for result in results) else "reference"
+
+
+def equal_starts(rows: Mapping[str, Sequence[Result]]) -> dict[str, str]:
+    """Return the starts that are an earlier one under another name, each with the label of that one.
+
+    Every method names its start after itself (`crop@init`), and methods that begin at one artefact and read it alike
+    have the same.
+    """
+    first: dict[str, str] = {}
+    equal = {}
+    for label, results in rows.items():
+        if role_of(results) == "start":
+            vectors = repr([sorted(_vectors(_keys(result)).items()) for result in results])
+            if (earlier := first.setdefault(vectors, label)) != label:
+                equal[label] = earlier
+    return equal
+
+
+def _vectors(keys: Mapping[str, str]) -> dict[str, str]:
+    """Return the keys of the stages up to vectors; those of searching and scoring have the system's name in them."""
+    return {stage: key for stage, key in keys.items() if stage.partition("-")[0] not in {"search", "score"}}
 
 
 def _keys(result: Result) -> dict[str, str]:

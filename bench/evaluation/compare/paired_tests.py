@@ -30,7 +30,7 @@ class PairedTest:
     """Two systems on the same queries.
 
     Args:
-        metadata: `suite`, `regime`, `data` and `seed` of both, or their `seeds`.
+        metadata: `seeds` of both, and where it is known `suite`, `regime` and `data`.
         first: label of the system that is better on average; of a gain and a contrast, that of the first.
         second: label of the other; of a gain, that of the start.
         measure: canonical name.
@@ -88,45 +88,6 @@ class SeedResults:
     def any(self) -> Result:
         """One of the results."""
         return next(iter(self.results.values()))
-
-
-def compare_run(results: Sequence[Result], primary: Mapping[str, str]) -> list[PairedTest]:
-    """Compare every two systems that share suite, regime, data and seed (a deterministic one is paired with all).
-
-    Cells of a grid are left to `bench.studies.ablation`. Each pair is a family of its own.
-
-    Args:
-        results: checked results, each next to its bundle.
-        primary: headline measure by suite.
-
-    Returns:
-        One test for each pair with a task in common, the better system first.
-
-    Raises:
-        StoreError: a bundle that is not as it was written.
-    """
-    groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
-    for result in results:
-        if result.content.system.grid is None:
-            groups[result.content.suite.name, result.content.regime, result.content.data].append(result)
-    tests = []
-    for (suite, regime, data), group in groups.items():
-        measure = primary[suite]
-        query_values = {result.path: [values_of(result, measure)] for result in group}
-        for pair in combinations(group, 2):
-            seeds = {result.content.seed for result in pair if not result.deterministic}
-            if len(seeds) < 2:
-                first, second = (
-                    SeedResults(result.content.system.label, {result.content.seed: result}, result.deterministic)
-                    for result in pair
-                )
-                shared = _QueryTables([first, second], [query_values[result.path] for result in pair])
-                if shared.strata:
-                    comparison = shared.family({"": dict.fromkeys(shared.strata, 1.0)}).comparison("0", "1")
-                    metadata = {"suite": suite, "regime": regime, "data": data, "seed": max(seeds, default=0)}
-                    test = shared.test(metadata, ("0", "1"), measure, comparison, {}, "pairs")
-                    tests.append(test if comparison.difference >= 0 else test.turned())
-    return tests
 
 
 def paired_tests(

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 from bench.core.errors import UsageError
@@ -32,7 +32,7 @@ Group = tuple[str, str, str]
 class Scores:
     """Values of systems on tasks, fractions."""
 
-    rows: tuple[Row, ...]  # one a scored subset: what it is of, and its `measures`
+    rows: tuple[Row, ...]  # one a scored subset and seed: what it is of, its system's `hash`, and its `measures`
     macro: tuple[Row, ...]  # one an average of a suite, called `name`
     primary: Mapping[str, str]  # headline measure by suite
 
@@ -68,8 +68,8 @@ class Scores:
         if not any(measure in row["measures"] for row in rows):
             raise UsageError(unknown("measure", measure, sorted({name for row in rows for name in row["measures"]})))
         lines = {
-            system: [100 * row["measures"][measure] for row in rows if system == _row_name(row, rows)]
-            for system in _systems(rows)
+            system: [100 * fmean(values) for task in by_task.values() if (values := _values(task, measure))]
+            for system, by_task in _by_system(rows).items()
         }
         heads = {name: 100 * value for name, value in headlines(rows, averages, measure).items()}
         return Drawing(dot_chart(f"{_title(group, rows)} · {measure}, percent", lines, heads))
@@ -105,7 +105,7 @@ class Results(Scores):
     def subsets(self) -> list[dict[str, Any]]:
         """Return one row a scored subset, each measure a column; the averages of a result follow its tasks."""
         merged = sorted((*self.rows, *self.macro), key=lambda row: row["result"])  # keeps the order within a result
-        hidden = ("measures", "name", "result")
+        hidden = ("measures", "name", "result", "hash")
         rows = [{"task": row.get("name"), "subset": None, "queries": None, **row} for row in merged]
         return [{key: row[key] for key in row if key not in hidden} | row["measures"] for row in rows]
 
@@ -117,7 +117,8 @@ def load_results(folder: Path | str = "results", system: str | None = None) -> R
     for at, result_of_file in enumerate(files):
         content = result_of_file.whole
         suite = content["suite"]
-        common = {"system": content["system"]["label"], "suite": suite["name"]}
+        common = {key: content["system"][name] for key, name in (("system", "label"), ("hash", "hash"))}
+        common |= {"suite": suite["name"]}
         common |= {key: content[key] for key in ("regime", "data", "seed")}
         common |= {"note": mark(suite.get("proxy_for", "")) or None, "result": at}
         for task, parts in content["tasks"].items():
@@ -130,19 +131,19 @@ def load_results(folder: Path | str = "results", system: str | None = None) -> R
 
 
 def headlines(rows: Sequence[Row], averages: Sequence[Row], measure: str) -> dict[str, float]:
-    """Return by system the first average of a measure, else the mean of the tasks that have it."""
+    """Return by system the first average of a measure, else the mean of the tasks that have it; means over seeds."""
+    heads = _by_system(averages, rows)
     by_system = {}
-    for system in _systems(rows):
-        subsets: dict[str, list[float]] = defaultdict(list)
-        for row in rows:
-            if _row_name(row, rows) == system and measure in row["measures"]:
-                subsets[row["task"]].append(row["measures"][measure])
+    for system, by_task in _by_system(rows).items():
+        tasks: dict[str, list[Row]] = defaultdict(list)
+        for (task, _), seeds in by_task.items():
+            tasks[task] += seeds
         means = [
-            average["measures"][measure]
-            for average in averages
-            if _row_name(average, rows) == system and average["name"] not in subsets and measure in average["measures"]
+            fmean(values)
+            for (name, _), seeds in heads.get(system, {}).items()
+            if name not in tasks and (values := _values(seeds, measure))
         ]
-        if values := means[:1] or [*map(fmean, subsets.values())]:
+        if values := means[:1] or [fmean(of_task) for seeds in tasks.values() if (of_task := _values(seeds, measure))]:
             by_system[system] = fmean(values)
     return by_system
 
@@ -155,11 +156,33 @@ def _title(group: Group, rows: Sequence[Row]) -> str:
 
 
 def laid_out(title: str, primary: str, rows: Sequence[Row], averages: Sequence[Row]) -> Table:
-    """Lay out one suite: a row a system and task with every measure, or of many tasks the headline measure alone."""
+    """Lay out one suite: a row a system and task with every measure, or of many tasks the headline measure alone.
+
+    Seeds of a system are one row, the mean and its standard deviation. Without an average of the suite's, several tasks
+    have their mean.
+    """
     tasks = list(dict.fromkeys(str(row["task"]) for row in rows))
+    if len(tasks) > 1 and not averages:
+        averages = _means(rows, len(tasks))
     if len(tasks) < _WIDE:
         return _long(f"{title} · percent", rows, averages)
     return _wide(f"{title} · {primary}, percent", primary, tasks, rows, averages)
+
+
+def _means(rows: Sequence[Row], tasks: int) -> list[Row]:
+    """Return the mean over tasks of each system and seed that has all of them."""
+    runs: dict[tuple[str, str, int], list[Row]] = defaultdict(list)
+    for row in rows:
+        runs[row["system"], row["hash"], row["seed"]].append(row)
+    means: list[Row] = []
+    for (system, system_hash, seed), of_run in runs.items():
+        by_task = [[row for row in of_run if row["task"] == task] for task in dict.fromkeys(r["task"] for r in of_run)]
+        shared = [name for name in of_run[0]["measures"] if all(name in row["measures"] for row in of_run)]
+        measures = {name: fmean(fmean(_values(of_task, name)) for of_task in by_task) for name in shared}
+        if len(by_task) == tasks and measures:
+            heading = {"system": system, "hash": system_hash, "seed": seed}
+            means.append({**heading, "name": f"mean of {tasks} tasks", "measures": measures})
+    return means
 
 
 def _long(title: str, rows: Sequence[Row], averages: Sequence[Row]) -> Table:
@@ -167,25 +190,38 @@ def _long(title: str, rows: Sequence[Row], averages: Sequence[Row]) -> Table:
     measures = list(dict.fromkeys(name for row in (*rows, *averages) for name in row["measures"]))
     lines = [
         (
-            _row_name(row, rows),
-            " ".join(filter(None, (row.get("name") or row["task"], row.get("subset")))),
-            f"{row['queries']:,}" if "task" in row else "",
-            *(_value(row, name) for name in measures),
+            system,
+            " ".join(filter(None, place)),
+            f"{seeds[0]['queries']:,}" if "task" in seeds[0] else "",
+            *([str(len(seeds))] if _repeated(rows) else []),
+            *(_shown(seeds, name) for name in measures),
         )
-        for row in (*rows, *averages)
+        for part in (rows, averages)
+        for system, by_task in _by_system(part, rows).items()
+        for place, seeds in by_task.items()
     ]
-    return _table(title, ("system", "task"), ("queries", *measures), lines)
+    return _table(title, ("system", "task"), ("queries", *(["seeds"] if _repeated(rows) else []), *measures), lines)
 
 
 def _wide(title: str, measure: str, tasks: Sequence[str], rows: Sequence[Row], averages: Sequence[Row]) -> Table:
     """A row a system, a column a task (the mean of its subsets), for one measure; averages are the last columns."""
     names = [name for name in dict.fromkeys(average["name"] for average in averages) if name not in tasks]
-    cells = {(_row_name(row, rows), row["task"]): _value(row, measure) for row in rows}
-    cells |= {(_row_name(average, rows), average["name"]): _value(average, measure) for average in averages}
+    cells: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for part in (rows, averages):
+        for system, by_task in _by_system(part, rows).items():
+            for (task, _), seeds in by_task.items():
+                cells[system][task] += seeds
     columns = [*tasks, *names]
     short = [name.rpartition("/")[2] if name in tasks else name for name in columns]
-    lines = [(system, *(cells.get((system, name), "—") for name in columns)) for system in _systems(rows)]
-    return _table(title, ("system",), short, lines)
+    lines = [
+        (
+            system,
+            *([str(len({row["seed"] for seeds in by_task.values() for row in seeds}))] if _repeated(rows) else []),
+            *(_shown(by_task.get(name, ()), measure) for name in columns),
+        )
+        for system, by_task in cells.items()
+    ]
+    return _table(title, ("system",), [*(["seeds"] if _repeated(rows) else []), *short], lines)
 
 
 def _table(title: str, texts: Sequence[str], numbers: Sequence[str], lines: Sequence[tuple[str, ...]]) -> Table:
@@ -193,14 +229,37 @@ def _table(title: str, texts: Sequence[str], numbers: Sequence[str], lines: Sequ
     return Table(title, tuple(Column(name, number=number) for name, number in heads), tuple(lines))
 
 
-def _systems(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(_row_name(row, rows) for row in rows))
+def _by_system(rows: Sequence[Row], named: Sequence[Row] | None = None) -> dict[str, dict[tuple[str, str], list[Row]]]:
+    """Return the rows of each system by task (or average) and subset, one a seed.
+
+    Systems that share a label have the beginning of their hash behind it. `named` are the rows that decide on names.
+    """
+    hashes: dict[str, set[str]] = defaultdict(set)
+    for row in named or rows:
+        hashes[row["system"]].add(row["hash"])
+    systems: dict[str, dict[tuple[str, str], list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        name = row["system"] if len(hashes[row["system"]]) < 2 else f"{row['system']}-{row['hash'][:8]}"
+        systems[name][str(row.get("name") or row["task"]), str(row.get("subset") or "")].append(row)
+    return systems
 
 
-def _row_name(row: Row, rows: Sequence[Row]) -> str:
-    several = len({item["seed"] for item in rows if item["system"] == row["system"]}) > 1
-    return f"{row['system']} (seed {row['seed']})" if several else str(row["system"])
+def _repeated(rows: Sequence[Row]) -> bool:
+    """Whether a system has several seeds."""
+    return any(len(seeds) > 1 for by_task in _by_system(rows).values() for seeds in by_task.values())
 
 
-def _value(row: Row, measure: str) -> str:
-    return percent(row["measures"][measure]) if measure in row["measures"] else "—"
+def _values(rows: Sequence[Row], measure: str) -> list[float]:
+    """Return the value of each seed, the mean over the rows that it has (the subsets of a task)."""
+    seeds: dict[int, list[float]] = defaultdict(list)
+    for row in rows:
+        if measure in row["measures"]:
+            seeds[row["seed"]].append(row["measures"][measure])
+    return [*map(fmean, seeds.values())]
+
+
+def _shown(rows: Sequence[Row], measure: str) -> str:
+    """Print the mean over seeds, and their standard deviation where there are several."""
+    values = _values(rows, measure)
+    spread = f" ± {percent(stdev(values))}" if len(values) > 1 else ""
+    return percent(fmean(values)) + spread if values else "—"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bench.core.errors import UsageError
-from bench.evaluation.compare.lineage import Lineage, lineages
+from bench.evaluation.compare.lineage import Lineage, equal_starts, lineages
 from bench.evaluation.compare.paired_tests import SeedResults, all_tests, paired_tests
 from bench.evaluation.results import Result
 from bench.evaluation.significance.estimates import Sample
@@ -46,11 +46,34 @@ def test_a_start_is_known_by_the_artefact_that_trainings_began_at(tmp_path: Path
         },
     )
     found = lineages(table)
-    assert found["ours"] == Lineage("['a0', 'a1', 'a2']", ("i0:0", "i1:1", "i2:2"), "theirs@init")
-    assert found["theirs@init"] == Lineage("['i0', 'i1', 'i2']", ("i0:0", "i1:1", "i2:2"))
+    assert found["ours"] == Lineage("['a0', 'a1', 'a2']", ("i0:0", "i1:1", "i2:2"), "theirs@init", "contestant")
+    assert found["theirs@init"] == Lineage("['i0', 'i1', 'i2']", ("i0:0", "i1:1", "i2:2"), role="start")
     assert found["bm25"] == Lineage("bm25")
     reread = rows(tmp_path / "tuned", {"ours": seeds(init="i", train="a"), "start": seeds(init="i", tune="t")})
     assert lineages(reread)["ours"].start == "", "a tuned start is compared with tuned rows"
+
+
+def test_roles_arms_and_starts_under_several_names(tmp_path: Path) -> None:
+    """A released encoder is a reference; a start that is read alike under another name is the first one again."""
+    weights = {"encoder_config": {"pooling": "mean"}, "deterministic": True}
+    results = {
+        label: [bundle(tmp_path / f"{label}-{seed}", {"t": [0.5]}, seed, keys=keys, label=label, **system)]
+        for label, keys, system in (
+            ("ours", {"init": "i", "train": "a", "encode": "x"}, {"backbone": "scratch:2x128"}),
+            ("ours@init", {"init": "i", "encode": "y", "search": "1"}, {"backbone": "scratch:2x128"}),
+            ("theirs@init", {"init": "i", "encode": "y", "search": "2"}, {"backbone": "scratch:2x128"}),
+            ("read@init", {"init": "i", "encode": "z"}, {"backbone": "scratch:2x128"}),
+            ("released", {"encode": "w"}, weights),
+            ("bm25", {"index": "b"}, {"deterministic": True}),
+        )
+        for seed in [0]
+    }
+    roles = {label: (line.role, line.arm) for label, line in lineages(results).items()}
+    arm = "scratch:2x128"
+    assert roles["ours"] == ("contestant", arm)
+    assert {roles[label] for label in ("ours@init", "theirs@init", "read@init")} == {("start", arm)}
+    assert {roles[label] for label in ("released", "bm25")} == {("reference", "")}
+    assert equal_starts(results) == {"theirs@init": "ours@init"}
 
 
 def test_one_released_start_serves_all_seeds(tmp_path: Path) -> None:
@@ -58,7 +81,7 @@ def test_one_released_start_serves_all_seeds(tmp_path: Path) -> None:
     table = rows(
         tmp_path, {"ours": {s: {"init": "r", "train": f"a{s}"} for s in range(3)}, "released": {0: {"init": "r"}}}
     )
-    assert lineages(table)["ours"] == Lineage("['a0', 'a1', 'a2']", ("r:0", "r:1", "r:2"), "released")
+    assert lineages(table)["ours"] == Lineage("['a0', 'a1', 'a2']", ("r:0", "r:1", "r:2"), "released", "contestant")
 
 
 def test_trainings_have_a_name_where_every_seed_says_which(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bench.core.files import sha256_file, write_sealed
-from bench.evaluation.compare.paired_tests import SeedResults, compare_run, paired_tests
+from bench.evaluation.compare.paired_tests import SeedResults, paired_tests
 from bench.evaluation.results import RESULT, SCHEMA, Result
 from bench.evaluation.results.format import place
 from bench.evaluation.results.read import result
@@ -136,14 +136,3 @@ def test_systems_need_no_seed_in_common(tmp_path: Path, values: dict[str, Any]) 
     assert pairs[frozenset({"b", "c"})].comparison.checkpoints
     expected = float(np.mean(values["b"] - values["a"]))
     assert pairs[frozenset({"bm25", "b"})].comparison.difference == pytest.approx(abs(expected))
-
-
-def test_cells_of_a_grid_are_left_to_the_ablation(tmp_path: Path, values: dict[str, Any]) -> None:
-    """A grid of 24 cells would print 276 lines; systems outside grids are paired as ever."""
-    grids = {"a": None, "b": None, "c": {"preset": "m/t", "cell": "x"}}
-    contents = [
-        bundle(tmp_path / label, {"s/x": values[label]}, label=label, grid=grid) for label, grid in grids.items()
-    ]
-    (test,) = compare_run(contents, {"s": MEASURE})
-    assert {test.first, test.second} == {"a", "b"}
-    assert test.row()["seed"] == 0

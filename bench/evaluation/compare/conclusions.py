@@ -1,0 +1,98 @@
+"""What the results of a run show: how much each trained system gained over its start; without any, who is better."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from bench.evaluation.compare.comparison import ComparisonGroup, lineup
+from bench.evaluation.compare.lineage import equal_starts
+from bench.evaluation.compare.paired_tests import PairedTest, all_tests
+from bench.evaluation.results import Result
+from bench.evaluation.significance.trainings import TRAININGS
+from bench.types import Suite
+
+Group: TypeAlias = tuple[str, str, str]
+"""Suite, regime and data."""
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """The tests of the systems of a run on one suite, regime and kind of data; all seeds of a system are one sample.
+
+    Args:
+        gains: of every trained system over its own start, corrected together.
+        pairs: of every two systems, corrected together, the better one first.
+    """
+
+    gains: tuple[PairedTest, ...]
+    pairs: tuple[PairedTest, ...]
+
+    @property
+    def tests(self) -> tuple[PairedTest, ...]:
+        """What the run is about, the largest difference first: gains, or pairs where nothing was trained."""
+        return tuple(sorted(self.gains or self.pairs, key=lambda test: -test.comparison.difference))
+
+    def sentences(self) -> list[str]:
+        """Say what the tests decide, and what to type where trainings are too few to decide anything of methods."""
+        about_methods = [test for test in self.tests if not test.comparison.checkpoints]
+        groups: dict[str, list[str]] = {
+            name: [] for name in (("better than its start", "worse", "not decided") if self.gains else ("not decided",))
+        }
+        for test in about_methods:
+            verdict = "not decided"
+            if test.comparison.decided:
+                verdict = "better than its start" if test.comparison.difference > 0 else "worse"
+            if verdict in groups:
+                groups[verdict].append(test.first if self.gains else test.pair)
+        sentences = [f"{verdict}: {', '.join(names)}" for verdict, names in groups.items() if names]
+        if self.pairs and not self.gains and not sentences and about_methods:
+            sentences = ["all pairs decided"]
+        sentences = ["; ".join(sentences)] if sentences else []
+        trainings = {len(test.metadata["seeds"]) for test in self.tests if test.comparison.checkpoints}
+        if trainings:
+            few = "one training says" if min(trainings) == 1 else "two trainings say"
+            seeds = ",".join(map(str, range(TRAININGS)))
+            sentences.append(f"{few} how good a checkpoint is, not its method: --seed {seeds} tests the method")
+        return sentences
+
+
+def conclude(results: Sequence[Result], suites: Mapping[str, Suite]) -> dict[Group, Conclusion]:
+    """Test the systems of a run, as `bench compare` tests those that it is given.
+
+    Cells of a grid are left to `bench.studies.ablation`. Starts that are one artefact under several names are one row.
+
+    Args:
+        results: checked results, each next to its bundle.
+        suites: by name.
+
+    Returns:
+        By suite, regime and data, for two systems or more.
+
+    Raises:
+        StoreError: a bundle that is not as it was written.
+    """
+    groups: dict[Group, dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
+    for result in results:
+        content = result.content
+        if content.system.grid is None:
+            name = f"{content.system.label}-{content.system.hash}"
+            groups[content.suite.name, content.regime, content.data][name].append(result)
+    conclusions = {}
+    for group, systems in groups.items():
+        suite, regime, data = group
+        equal = equal_starts(systems)
+        distinct = {name: of_system for name, of_system in systems.items() if name not in equal}
+        if len(distinct) > 1:
+            aligned = lineup(ComparisonGroup(data, regime, distinct), suites[suite])
+            tests = all_tests(aligned.rows, aligned.measure, aligned.tasks, shares=aligned.stratum_shares)
+            metadata = {"suite": suite, "regime": regime, "data": data}
+            conclusions[group] = Conclusion(
+                *(
+                    tuple(replace(test, metadata={**metadata, **test.metadata}) for test in family)
+                    for family in (tests.gains, tests.pairs)
+                )
+            )
+    return conclusions
