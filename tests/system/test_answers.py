@@ -147,7 +147,7 @@ def test_other_tokens_than_the_official_ones_are_marked(
     name = f"nltk-3:word_tokenize:{model}"
     monkeypatch.setattr(kilotokens, "tokeniser", lambda: kilotokens.Tokeniser(name, str.split))
     outcome = _run(tmp_path, _plugins())
-    print_outcome(outcome, (), (), ())
+    print_outcome(outcome, (), {}, ())
     head, *_ = capsys.readouterr().out.splitlines()
     scored_run = scored("q1 Q0 a 1 2.0 x\nq2 Q0 b 1 2.0 x\n")
     notices = [] if model == "punkt_tab" else [f"R@Nkt without NLTK's punkt_tab ({name}): not the official tokens"]
