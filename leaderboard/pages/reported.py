@@ -1,11 +1,13 @@
 """Reported against reproduced: the papers' tables as printed, and ours where the conditions are the same."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from bench.core.publications import Reported
+from bench.evaluation.significance.agreement import MARGIN, RECOMPUTED
 from bench.evaluation.svg import Axis
 from bench.evaluation.tables import MISSING, encoded
 from leaderboard.pages.protocols import stem
@@ -123,8 +125,12 @@ def sentence(sources: Sequence[Paper]) -> str:
     )
     if not matched:
         return f"{start}. None of our numbers was obtained under the same conditions."
-    agreeing = sum(pair.agrees is True for pair in matched)
-    return f"{start}. We have a number under the same conditions for {len(matched):,} of them; {agreeing:,} agree."
+    verdicts = Counter(pair.agreement.verdict for pair in matched if pair.agreement)
+    differ = f"{verdicts['differs']:,} {'differs' if verdicts['differs'] == 1 else 'differ'}"
+    return (
+        f"{start}. We have a number under the same conditions for {len(matched):,} of them: {verdicts['agrees']:,} "
+        f"agree, {differ}; for {verdicts['cannot tell']:,} we cannot tell."
+    )
 
 
 def dumbbells(sources: Sequence[Paper]) -> list[tuple[Paper, Pair, list[str]]]:
@@ -149,12 +155,15 @@ def dumbbells(sources: Sequence[Paper]) -> list[tuple[Paper, Pair, list[str]]]:
 def _ends(pair: Pair) -> list[float]:
     """Both ends of our interval, the paper's number and ours, as fractions."""
     theirs = (pair.right or 0.0) / pair.scaled(1.0)
-    ends = [pair.ours.value if end is None else end for end in (pair.ours.low, pair.ours.high)]
-    return [*ends, theirs, pair.ours.value]
+    reach = pair.ours.reach or 0.0
+    return [pair.ours.value - reach, pair.ours.value + reach, theirs, pair.ours.value]
 
 
 class Words:
     """Formats of papers' numbers; templates know it as `say`."""
+
+    margin = f"{100 * MARGIN:g}"
+    recomputed = f"{100 * RECOMPUTED:g}"
 
     @staticmethod
     def right(row: Reported) -> str:
@@ -175,19 +184,17 @@ class Words:
 
     @staticmethod
     def bounds(pair: Pair) -> str:
-        """Our interval, likewise; a dash where there is none."""
-        low, high = pair.ours.low, pair.ours.high
-        if low is None or high is None:
+        """The interval of the difference, likewise; a dash where there is none."""
+        judged = pair.agreement
+        if judged is None or judged.low is None or judged.high is None:
             return MISSING
-        return f"[{', '.join(_rounded(pair.scaled(end), pair.reported.printed) for end in (low, high))}]"
+        ends = (pair.scaled(end) for end in (judged.low, judged.high))
+        return f"[{', '.join(_signed(end, pair.reported.printed) for end in ends)}]"
 
     @staticmethod
     def difference(pair: Pair) -> str:
         """Ours minus the paper's, with its sign; a dash for a pair that is not matched."""
-        if pair.difference is None:
-            return MISSING
-        shown = _rounded(abs(pair.difference), pair.reported.printed)
-        return f"{'+' if pair.difference > 0 else '−'}{shown}" if float(shown) else shown
+        return MISSING if pair.difference is None else _signed(pair.difference, pair.reported.printed)
 
     @staticmethod
     def hint(cell: PrintedCell) -> str:
@@ -207,3 +214,9 @@ class Words:
 
 def _rounded(value: float, printed: str) -> str:
     return f"{value:.{max(0, -int(Decimal(printed).as_tuple().exponent))}f}"
+
+
+def _signed(value: float, printed: str) -> str:
+    """Print a difference with its sign and the printed decimals; zero without a sign."""
+    shown = _rounded(abs(value), printed)
+    return f"{'+' if value > 0 else '−'}{shown}" if float(shown) else shown

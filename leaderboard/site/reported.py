@@ -10,20 +10,22 @@ An unknown condition is no match. A method without an encoder has none of the fo
 backbone, data and steps with it.
 """
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from bench.core.publications import Reported
+from bench.evaluation.compare.lineage import role_of
 from bench.evaluation.results.format import About
 from bench.evaluation.results.read import Result
-from bench.evaluation.significance.families import COVERAGE
-from bench.evaluation.significance.trainings import TRAININGS
+from bench.evaluation.significance.agreement import RECOMPUTED, Agreement, agreement, trained_reach
+from bench.evaluation.significance.trainings import Trainings
 from leaderboard.site.boards import FIRST, Board, Row
 from leaderboard.site.site import Site
 
@@ -69,17 +71,15 @@ class Ours:
         system: what its results say of it.
         regime: of its board.
         value: a fraction, the mean over seeds.
-        low: lower end of where another training of the method lies with 95 %, and of a deterministic one the value;
-            None with too few trainings to say.
-        high: the upper end.
+        reach: how far another training of the method lies from it with 95 %, and of a deterministic one another
+            machine's value; None where nothing is known of the scatter, or the pair is not matched.
     """
 
     name: str
     system: About
     regime: str
     value: float
-    low: float | None = None
-    high: float | None = None
+    reach: float | None = None
 
 
 @dataclass(frozen=True)
@@ -110,13 +110,12 @@ class Pair:
         return self.scaled(self.ours.value) - self.right if self.matched and self.right is not None else None
 
     @cached_property
-    def agrees(self) -> bool | None:
-        """Whether the paper's number could be ours: equal in print, or where another training lies; None as `low`."""
-        low, high = self.ours.low, self.ours.high
-        if self.difference is None or self.right is None or low is None or high is None:
+    def agreement(self) -> Agreement | None:
+        """Whether the two agree, in fractions; None for a pair that is not matched."""
+        if self.difference is None:
             return None
-        half = printed_unit(self.reported.printed) / 2 * (1 + 1e-9)
-        return self.scaled(low) - half <= self.right <= self.scaled(high) + half
+        scale = self.scaled(1.0)
+        return agreement(self.difference / scale, self.ours.reach, printed_unit(self.reported.printed) / scale)
 
 
 def printed_unit(printed: str) -> float:
@@ -232,9 +231,9 @@ def _system_pairs(site: Site, board: Board, row: Row, reported: Sequence[Reporte
         name, size, _ = model_of(number)
         if name and {name, name + size} & names and (values := _values(results, number)):
             metadata = metadata or _tuning_metadata(results)
-            low, high = _prediction_interval(values, deterministic=results[0].deterministic)
-            ours = Ours(row.name, row.system, board.regime, fmean(values), low, high)
-            yield Pair(number, ours, _chips(site, number, row, board, metadata))
+            chips = _chips(site, number, row, board, metadata)
+            reach = _reach(board, row.name, number) if all(chip.same for chip in chips) else None
+            yield Pair(number, Ours(row.name, row.system, board.regime, fmean(values), reach), chips)
 
 
 def _values(results: Sequence[Result], reported: Reported) -> list[float]:
@@ -253,19 +252,32 @@ def _values(results: Sequence[Result], reported: Reported) -> list[float]:
     return seed_values
 
 
-def _prediction_interval(values: Sequence[float], *, deterministic: bool) -> tuple[float | None, float | None]:
-    """Return where 95 % of further trainings lie (Student's prediction interval); None for too few to say.
+def _reach(board: Board, name: str, number: Reported) -> float | None:
+    """Return how far another training of a system may lie from its mean; None where no system has two seeds.
 
-    A paper and we answer the same queries, so the error over queries is no reason to differ.
+    The scatter is that of all systems of the board that are what this one is (trained, or the starts of trainings), in
+    this very number, by the rule of the board's tests.
     """
-    if deterministic:
-        return values[0], values[0]
-    if len(values) < TRAININGS:
-        return None, None
-    from scipy.special import stdtrit
-
-    reach = float(stdtrit(len(values) - 1, (1 + COVERAGE) / 2)) * stdev(values) * math.sqrt(1 + 1 / len(values))
-    return fmean(values) - reach, fmean(values) + reach
+    results = board.systems[name].results
+    if results[0].deterministic:
+        return RECOMPUTED
+    role = role_of(results)
+    seeds = {other: _values(system.results, number) for other, system in board.systems.items()}
+    repeated = {
+        other: values
+        for other, values in seeds.items()
+        if len(values) > 1 and not board.systems[other].fixed and role_of(board.systems[other].results) == role
+    }
+    if not repeated:
+        return None
+    values = np.concatenate([np.array(values) for values in repeated.values()])
+    systems = np.repeat(np.arange(len(repeated)), [len(values) for values in repeated.values()])
+    pool = Trainings(values, np.zeros((len(values), 1)), systems, np.arange(len(values))).whole
+    _, variance, freedom = pool.pooled
+    if name in repeated:
+        at = [*repeated].index(name)
+        variance, freedom = float(pool.total[at]), float(pool.freedom[at])
+    return trained_reach(variance, freedom, len(seeds[name]))
 
 
 def _tuning_metadata(results: Sequence[Result]) -> dict[str, Any]:
