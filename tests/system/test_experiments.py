@@ -5,14 +5,17 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import pytest
 
+from bench.evaluation.compare import paired_tests
 from bench.evaluation.compare.comparison import CompareOptions, compare
 from bench.evaluation.compare.contrasts import compare_contrasts
+from bench.evaluation.significance.families import family
 from bench.evaluation.tables import points
 from bench.plugins import load
 from experiments import rows as bundles
@@ -158,3 +161,24 @@ def test_findings_have_the_registered_contrasts(rows: Path) -> None:
             chance = comparison.chance_text.removeprefix("p = ").removeprefix("p ")
             assert printed.pop((test.first, test.second, test.metadata["suite"])) == [difference, chance]
     assert not printed
+
+
+@pytest.mark.slow
+def test_no_decision_of_the_findings_hangs_on_the_generator(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pairs and gains on Mr. TyDi GoldP, the ablation and the registered contrasts, with four seeds of the draws.
+
+    All committed rows with twelve are in docs/calibration.md.
+    """
+    ablation = sorted({path.parent.parent.name for path in (rows / "ablations").rglob("result.json")})
+    decisions = []
+    for seed in range(4):
+        monkeypatch.setattr(paired_tests, "family", partial(family, seed=seed))
+        tests = []
+        for systems, folder in ((SYSTEMS, "arm-s"), (ablation, "ablations")):
+            (compared,) = compare(systems, rows / folder, load().suite("mrtydi-goldp"), CompareOptions())
+            tests += [*compared.tests, *compared.gains]
+        registered = compare_contrasts(ROOT / "experiments" / "contrasts.toml", rows / "arm-s", load().suite)
+        tests += [named.test for named in registered.tests]
+        decisions.append({(test.family, str(test.metadata), test.pair): test.comparison.decided for test in tests})
+    assert decisions[0] == decisions[1] == decisions[2] == decisions[3]
+    assert decisions[0]["pairs", "{'seeds': [1, 2, 3]}", "ccp − ccp-mixed-bank"]

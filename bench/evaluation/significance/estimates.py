@@ -240,6 +240,9 @@ class Differences:
         difference: of the means.
         error: standard error; NaN where a block has one question.
         freedom: degrees of freedom of the error.
+        luck: what trainings add to the variance of the difference, without what questions do.
+        luck_total: the same as measured, with it.
+        luck_freedom: degrees of freedom of `luck_total`.
         superiority: probability that a new training of the first is better than one of the second; NaN where neither
             has trainings that count as drawn.
         wins: queries on which the first is better.
@@ -251,6 +254,9 @@ class Differences:
     difference: FloatArray
     error: FloatArray
     freedom: FloatArray
+    luck: FloatArray
+    luck_total: FloatArray
+    luck_freedom: FloatArray
     superiority: FloatArray
     wins: FloatArray
     losses: FloatArray
@@ -262,7 +268,7 @@ def differences(estimand: Estimand, first: IntArray, second: IntArray) -> Differ
 
     count = len(first)
     difference = estimand.means[first] - estimand.means[second]
-    pairs = Differences(first, second, difference, *(np.full(count, np.nan) for _ in range(5)))
+    pairs = Differences(first, second, difference, *(np.full(count, np.nan) for _ in range(8)))
     size = max(1, CELLS // max(1, len(estimand.queries)))
     for start in range(0, count, size):
         chunk = slice(start, min(count, start + size))
@@ -272,6 +278,7 @@ def differences(estimand: Estimand, first: IntArray, second: IntArray) -> Differ
         pairs.losses[chunk] = np.count_nonzero(values < 0, axis=0)
         luck = estimand.luck.of_pairs(a, b)
         pairs.error[chunk], pairs.freedom[chunk] = _errors(estimand, estimand.parts[:, a] - estimand.parts[:, b], luck)
+        pairs.luck[chunk], pairs.luck_total[chunk], pairs.luck_freedom[chunk] = luck.net, luck.total, luck.freedom
         variance = estimand.luck.of_one(a, b)
         deviation = np.sqrt(np.where(variance > 0, variance, np.nan))
         pairs.superiority[chunk] = ndtr(pairs.difference[chunk] / deviation)

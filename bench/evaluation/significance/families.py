@@ -83,6 +83,11 @@ class Comparison:
         seeds: trainings of both.
         checkpoints: it holds for these checkpoints only, for a method has fewer than `TRAININGS` trainings.
         holm: p corrected by Holm's bound alone, which earlier releases reported.
+        error: standard error of the difference; None as `low`.
+        freedom: degrees of freedom of the error.
+        luck: what trainings add to its square, without what questions do.
+        luck_total: the same as measured, with it.
+        luck_freedom: degrees of freedom of `luck_total`.
     """
 
     difference: float
@@ -100,6 +105,11 @@ class Comparison:
     holm: float = 1.0
     chance: float = 0.0
     reach: float | None = None
+    error: float | None = None
+    freedom: float | None = None
+    luck: float | None = None
+    luck_total: float | None = None
+    luck_freedom: float | None = None
 
     @property
     def ties(self) -> int:
@@ -326,11 +336,11 @@ def family(
     adjusted, chance, level = _adjusted(list(prepared.values()), judged, seed)
     columns: dict[str, FloatArray] = {
         name: np.concatenate([getattr(estimand_pairs, name) for estimand_pairs in judged])
-        for name in (*FIELDS, "error", "freedom")
+        for name in FIELDS
         if name not in {"adjusted", "chance", "detectable", "holm", "reach"}
     }
     columns |= {"adjusted": adjusted, "chance": chance, "holm": holm(columns["p"])}
-    error, freedom = columns.pop("error"), columns.pop("freedom")
+    error, freedom = columns["error"], columns["freedom"]
     with np.errstate(invalid="ignore"):
         reach = error * stdtrit(freedom, 1 - level / 2)
         # A true difference of as many errors as both quantiles are is found with `POWER`.

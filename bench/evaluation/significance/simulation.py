@@ -65,12 +65,27 @@ class _Student:
         chance = np.maximum(stdtr(freedom, -np.exp(self._log_sizes / 2)), 1e-300)
         self._deviates = -ndtri(chance)
 
-    def deviates(self, sizes: FloatArray, normals: FloatArray) -> FloatArray:
-        """Return normal deviates as rare as `sizes` over errors that are drawn by `normals`."""
+    def log_ratios(self, normals: FloatArray) -> FloatArray:
+        """Return logarithms of drawn variances over their expectation, which are as rare as standard normals."""
+        return _interpolated(normals, self._normals, self._log_ratios)
+
+    def deviates(self, sizes: FloatArray, log_ratios: FloatArray) -> FloatArray:
+        """Return normal deviates as rare as `sizes` over errors whose squares are drawn by `log_ratios`."""
         with np.errstate(divide="ignore"):
-            squares = 2 * np.log(sizes) - np.interp(normals, self._normals, self._log_ratios)
-        deviates: FloatArray = np.interp(squares, self._log_sizes, self._deviates)
-        return deviates
+            squares = 2 * np.log(sizes) - log_ratios
+        return _interpolated(squares, self._log_sizes, self._deviates)
+
+
+def _interpolated(values: FloatArray, grid: FloatArray, table: FloatArray) -> FloatArray:
+    """Interpolate linearly on an even grid, as `numpy.interp` does, which looks for every place."""
+    places = (values - grid[0]) * ((len(grid) - 1) / (grid[-1] - grid[0]))
+    np.clip(places, 0.0, len(grid) - 1.0, out=places)
+    below = np.minimum(places.astype(np.int32), len(grid) - 2)
+    places -= below
+    interpolated: FloatArray = np.diff(table)[below]
+    interpolated *= places
+    interpolated += table[below]
+    return interpolated
 
 
 class Simulation:
@@ -129,6 +144,6 @@ class Simulation:
             deviates = np.abs(values[part.first] - values[part.second]) * part.scale[:, None]
             errors = self._generator.standard_normal((1 + int(part.errors.max(initial=0)), count))
             for rows, student in part.students:
-                deviates[rows] = student.deviates(deviates[rows], errors[part.errors[rows]])
+                deviates[rows] = student.deviates(deviates[rows], student.log_ratios(errors)[part.errors[rows]])
             sizes.append(deviates)
         return np.concatenate(sizes)

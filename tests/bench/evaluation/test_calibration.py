@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from bench.evaluation.significance import families
+from bench.evaluation.significance.simulation import _interpolated
 from experiments import calibration
 from experiments.calibration import World, bounds, coverage, keeps, power, ranks, skewed, speed, tally
 
@@ -160,3 +161,11 @@ def test_intervals_hold_the_truth(queries: int) -> None:
 def test_a_board_of_250_systems_takes_a_minute() -> None:
     """Both families, seconds of a processor."""
     assert sum(speed()) <= 60
+
+
+def test_tables_are_read_as_numpy_interpolates_them() -> None:
+    """On an even grid, at its ends and beyond, and for infinite values."""
+    grid = np.linspace(-12, 40, 2081)
+    table = np.sin(grid)
+    values = np.concatenate([np.random.default_rng(1).uniform(-15, 45, 10_000), [-np.inf, np.inf, -12, 40, grid[7]]])
+    assert _interpolated(values, grid, table) == pytest.approx(np.interp(values, grid, table), abs=1e-12)
