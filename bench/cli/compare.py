@@ -39,6 +39,7 @@ _WIDTH = 160  # characters of a text that are shown
         "bench compare bm25 crop --suite mrtydi --format latex",
         "bench compare crop results/mini/mrtydi/unsupervised/bm25-c04f5266/seed-0 --suite mrtydi --json",
         "bench compare --contrasts registered.toml",
+        "bench compare crop crop@init ict ict@init --suite mrtydi --next",
     ),
 )
 @click.argument("systems", nargs=-1, metavar="SYSTEM SYSTEM...")
@@ -55,6 +56,12 @@ _WIDTH = 160  # characters of a text that are shown
 @click.option("--measure", metavar="NAME", help="Default: the suite's headline measure.")
 @click.option(
     "--per-task", "by_task", is_flag=True, help="Test each task (language) by itself, too; --json always does."
+)
+@click.option(
+    "--next",
+    "next_purchase",
+    is_flag=True,
+    help="Say what would decide the open differences: seeds, tasks or questions, with the time that they take.",
 )
 @click.option(
     "--queries",
@@ -80,6 +87,7 @@ def command(
     contrasts_path: Path | None,
     by_task: bool,
     queries: int,
+    next_purchase: bool,
     form: str,
     results: Path,
     as_json: bool,
@@ -105,6 +113,8 @@ def command(
         raise UsageError(
             found=f"--queries with --format {form}", expected="a table or --json: texts are for this screen"
         )
+    if next_purchase and form == "csv":
+        raise UsageError(found="--next with --format csv", expected="a table, markdown, latex or --json")
     if contrasts_path is not None:
         refused = {
             "systems": systems,
@@ -112,6 +122,7 @@ def command(
             "--measure": selection["measure"],
             "--per-task": by_task,
             "--queries": queries,
+            "--next": next_purchase,
         }
         if typed := next((name for name, value in refused.items() if value), None):
             raise UsageError(
@@ -126,7 +137,9 @@ def command(
             found="no --suite",
             expected="bench compare SYSTEM SYSTEM --suite NAME, or bench compare --contrasts FILE",
         )
-    options = CompareOptions(by_task=by_task or as_json or form == "csv", queries=queries, **selection)
+    options = CompareOptions(
+        by_task=by_task or as_json or form == "csv", queries=queries, next=next_purchase, **selection
+    )
     _print_comparisons(compare(systems, results, load().suite(suite), options), form, as_json=as_json, by_task=by_task)
 
 

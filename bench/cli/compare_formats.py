@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from bench.core.messages import bare
 from bench.core.publications import mark, tabled, tokens_note
+from bench.evaluation.compare.advice import Advice
 from bench.evaluation.compare.comparison import Compared
 from bench.evaluation.compare.contrasts import Registered
 from bench.evaluation.results import task_value
@@ -57,6 +58,8 @@ def tables(compared: Compared, *, by_task: bool) -> list[Table]:
             laid_out.append(_tests(caption, compared.measure, rows, _PAIR, _TASK))
     if any(pair.low is not None for pair in compared.over_tasks.values()):
         laid_out.append(_over_tasks(compared))
+    if compared.advice is not None:
+        laid_out.append(_next(compared.advice))
     if relevant := [difference for difference in compared.setting_differences if difference.is_relevant]:
         labels = [system.label for system in compared.systems]
         columns = tuple(Column(name, number=False) for name in ("setting", *labels))
@@ -185,6 +188,34 @@ def _over_tasks(compared: Compared) -> Table:
     count = next(pair.tasks for pair in compared.over_tasks.values())
     caption = f"pairs over tasks: the {count} tasks as a sample (each pair alone; decides no rank)"
     return Table.from_items(caption, columns, compared.over_tasks.items())
+
+
+def _next(advice: Sequence[Advice]) -> Table:
+    """Lay out what would decide the open differences, gains before pairs."""
+
+    def amount(name: str) -> Column:
+        return Column(name, number=True, value=lambda row: row.needs and getattr(row.needs, name), show="{:,}".format)
+
+    def seconds(name: str, title: str) -> Column:
+        return Column(name, title, True, duration, value=lambda row: getattr(row, name))
+
+    columns = (
+        Column("pair", value=lambda row: row.test.pair),
+        Column(
+            "difference", "points", True, partial(points, sign=True), value=lambda row: row.test.comparison.difference
+        ),
+        *(amount("seeds"), seconds("seeds_seconds", "more time")),
+        *(amount("tasks"), seconds("tasks_seconds", "more time")),
+        amount("questions"),
+    )
+    sentences = [sentence for row in advice if (sentence := row.sentence())]
+    about = (
+        "in all, the rest as it is, for 80 % power if the true difference is the one seen; — where no number is enough "
+        "(up to 100 seeds, 200 tasks, 100 times the questions); time as recorded, judgements not counted"
+    )
+    notes = (about, *(["cheapest: " + "; ".join(sentences)] if sentences else []))
+    caption = "what to buy next for the open differences" if advice else "what to buy next: nothing, all is decided"
+    return Table.from_items(caption, columns, advice, notes)
 
 
 def _cost(name: str, value: float) -> str:

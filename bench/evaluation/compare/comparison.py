@@ -12,6 +12,7 @@ from typing import Any
 
 from bench.core.errors import UsageError
 from bench.core.messages import canonical, unknown
+from bench.evaluation.compare.advice import Advice, advise
 from bench.evaluation.compare.fairness import ComparedSystem, SettingDifference, setting_differences, warnings
 from bench.evaluation.compare.paired_tests import PairedTest, SeedResults, all_tests, stratum
 from bench.evaluation.compare.query_differences import QueryDifference, query_differences
@@ -36,6 +37,7 @@ class CompareOptions:
         by_task: also test every task by itself.
         queries: number of largest gains and losses to list for each pair.
         data_dir: folder with the official layouts, from which the texts of queries are read.
+        next: say what would decide open differences; tests every task, too.
     """
 
     data: str | None = None
@@ -44,6 +46,7 @@ class CompareOptions:
     by_task: bool = False
     queries: int = 0
     data_dir: Path | None = None
+    next: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,6 +72,7 @@ class Compared:
         over_tasks: of every pair of `tests`, by its labels: tasks as a sample of those that could have been chosen.
         reliability: of the order of systems over tasks, but for those that no training changes (BM25); None for very
             few systems or tasks.
+        advice: what would decide the open gains and pairs; None where nobody asked.
     """
 
     metadata: Mapping[str, str]
@@ -88,6 +92,7 @@ class Compared:
     over_tasks: Mapping[tuple[str, str], OverTasks] = field(default_factory=dict)
     reliability: Reliability | None = None
     gains: tuple[PairedTest, ...] = ()
+    advice: tuple[Advice, ...] | None = None
 
     def __repr__(self) -> str:
         """Say every pair in a line, and every warning."""
@@ -126,6 +131,7 @@ class Compared:
             "warnings": list(self.warnings),
             "queries": queries,
             "notes": list(self.notes),
+            **({} if self.advice is None else {"next": [advice.as_json() for advice in self.advice]}),
         }
 
 
@@ -238,7 +244,8 @@ def _compared(group: ComparisonGroup, suite: Suite, options: CompareOptions) -> 
         }
         for system in aligned.systems
     }
-    families = all_tests(rows, measure, tasks, shares=aligned.stratum_shares, by_task=options.by_task)
+    by_task = options.by_task or options.next
+    families = all_tests(rows, measure, tasks, shares=aligned.stratum_shares, by_task=by_task)
     tests = tuple(families.pairs)
     queries, notes = query_differences(rows, tests, tasks, options.queries, suite, options.data_dir)
     order = ordered(
@@ -266,13 +273,14 @@ def _compared(group: ComparisonGroup, suite: Suite, options: CompareOptions) -> 
                 subset_values[test.first],
                 subset_values[test.second],
                 weights,
-                test.by_task if options.by_task else None,
+                test.by_task if by_task else None,
                 len(tests),
             )
             for test in tests
         },
         reliability=reliability({row.label: subset_values[row.label] for row in _trained(rows)}, weights),
         gains=tuple(families.gains),
+        advice=tuple(advise((*families.gains, *tests), aligned.systems, len(tasks))) if options.next else None,
     )
 
 
