@@ -9,9 +9,10 @@ import numpy as np
 from markupsafe import Markup
 
 from bench.core.messages import visible
+from bench.evaluation.significance.allocation import common_luck, needs
 from bench.evaluation.significance.families import LEVEL
 from bench.evaluation.svg import Axis, axis, interval_bar
-from bench.evaluation.tables import encoded
+from bench.evaluation.tables import MISSING, encoded
 from bench.types import REGIMES
 from leaderboard.site import captions, heat, languages, text
 from leaderboard.site.boards import Board, Row
@@ -139,7 +140,7 @@ def _page(
         caption=captions.caption(board),
         scope=captions.scope(board),
         methodology=captions.methodology(board),
-        gains=[(*pair, board.tests.gains.comparison(*pair)) for pair in board.tests.gains.pairs()],
+        gains=[(*pair, board.tests.gains.comparison(*pair), _buys(board, *pair)) for pair in board.tests.gains.pairs()],
         measures=sorted({name for row in board.rows for name in row.measures}),
         lines=lines[: len(part.rows)],
         unranked=lines[len(part.rows) :],
@@ -241,3 +242,15 @@ def _table_data(
         "whole": len(board.all_rows),
         "values": values,
     }
+
+
+def _buys(board: Board, name: str, start: str) -> str:
+    """Say with how many seeds, or tasks like these, an open gain would be decided; a dash where nobody can say."""
+    gain, cells = board.tests.gains.comparison(name, start), board.tests.cells
+    tasks = [column.task for column in board.columns if cells.has(name, start, column.task)]
+    single = [cells.comparison(name, start, task) for task in tasks]
+    needed = None if gain.decided else needs(gain, len(board.columns), common_luck(gain, single))
+    if needed is None:
+        return MISSING
+    amounts = ((needed.seeds, "seeds"), (needed.tasks, "tasks"))
+    return " or ".join(f"{count} {thing}" for count, thing in amounts if count is not None) or MISSING

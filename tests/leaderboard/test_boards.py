@@ -13,10 +13,12 @@ from bench.core.errors import StoreError
 from bench.evaluation.measures.aggregate import mean
 from bench.evaluation.results import results as read_results
 from bench.evaluation.results.format import Average
+from bench.evaluation.significance.allocation import common_luck, needs
 from bench.evaluation.significance.estimates import Sample
 from bench.evaluation.significance.families import intervals, stratified
 from bench.testing import fields
 from bench.types import Macro
+from leaderboard.pages.suites import _buys
 from leaderboard.site.boards import Board, boards
 from leaderboard.site.columns import TableRow, View, board_json, columns
 from leaderboard.site.systems import System
@@ -292,3 +294,30 @@ def test_order_of_names_decides_no_rank(publish_result: Publisher, results: Path
         "z-strong": ((1, 1), True),
         "a-weak": ((2, 2), False),
     }
+
+
+def test_an_open_gain_says_what_would_decide_it(publish_result: Publisher, results: Path) -> None:
+    """As `bench compare --next` does; a dash for one that is decided, and where trainings are too few to say."""
+    draw = np.random.default_rng(8)
+    gains: dict[str, tuple[float, ...]] = {
+        "open": (0.02, -0.005, 0.03),
+        "clear": (0.30, 0.31, 0.29),
+        "few": (0.02, 0.01),
+    }
+    for label, by_seed in gains.items():
+        for seed, gain in enumerate(by_seed):
+            start = 0.3 + 0.1 * draw.random(200)
+            trained = {"train": f"{label}{seed}"}
+            for name, level, keys in ((f"{label}@init", 0.0, dict[str, str]()), (label, gain, trained)):
+                tasks = {f"made/{task}": {"": list(start + level + 0.02 * draw.random(200))} for task in "abc"}
+                subset = {"keys": {"init": f"{label}{seed}", **keys}}
+                publish_result(name, tasks, seed=seed, system={"deterministic": False}, subset=subset)
+    board = only(results)
+    bought = {name: _buys(board, name, start) for name, start in board.tests.gains.pairs()}
+    comparison = board.tests.gains.comparison("open", "open@init")
+    single = [board.tests.cells.comparison("open", "open@init", f"made/{task}") for task in "abc"]
+    needed = needs(comparison, 3, common_luck(comparison, single))
+    assert needed is not None
+    assert needed.seeds is not None
+    assert bought["open"].startswith(f"{needed.seeds} seeds")
+    assert (bought["clear"], bought["few"]) == ("—", "—")
