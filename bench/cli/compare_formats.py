@@ -71,12 +71,12 @@ def tables(compared: Compared, *, by_task: bool) -> list[Table]:
 def contrast_table(registered: Registered) -> Table:
     """Lay registered contrasts out, those of all suites in one table."""
     rows = []
-    for named in registered.tests:
-        metadata = named.test.metadata
+    for registered_test in registered.tests:
+        test, metadata = registered_test.test, registered_test.test.metadata
         kind = [] if metadata["data"] == "official" else [f"{metadata['data']} data"]
-        scope = " · ".join([metadata["suite"], metadata["regime"], named.test.measure, *kind])
-        rows.append(_TestRow(named.test.pair, scope, named.test.comparison, named.contrast.name))
-    suites = len({named.test.metadata["suite"] for named in registered.tests})
+        scope = " · ".join([metadata["suite"], metadata["regime"], test.measure, *kind])
+        rows.append(_TestRow(test.pair, scope, test.comparison, registered_test.contrast.name))
+    suites = len({registered_test.test.metadata["suite"] for registered_test in registered.tests})
     caption = f"registered contrasts (corrected over all {len(rows)}, on {suites} suite{'s'[: suites != 1]})"
     about = (
         "corrected: jointly for all contrasts of the file, on all its suites (Westfall and Young's step-down "

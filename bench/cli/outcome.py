@@ -127,9 +127,9 @@ def _print_conclusion(conclusion: Conclusion) -> None:
     columns = (
         *(names if conclusion.gains else [Column("pair", value=lambda test: test.pair)]),
         Column("difference", f"{tests[0].measure} points", True, partial(points, sign=True), value=_difference),
-        Column("interval", "95 %", value=_interval),
-        Column("seeds", number=True, value=lambda test: len(test.metadata["seeds"])),
-        Column("p", "p, corrected", value=_chance),
+        Column("interval", "95 %", value=partial(_interval, conclusion)),
+        Column("seeds", number=True, value=lambda test: conclusion.fewest(test) or 1),
+        Column("p", "p, corrected", value=partial(_chance, conclusion)),
     )
     print_table(Table.from_items("", columns, tests[:_TESTS]))
     more = [f"{len(tests) - _TESTS} more: bench compare"] if len(tests) > _TESTS else []
@@ -141,12 +141,12 @@ def _difference(test: PairedTest) -> float:
     return test.comparison.difference
 
 
-def _interval(test: PairedTest) -> str | None:
-    """The interval; of a single training there is none, since its luck is not in it."""
-    single = test.comparison.checkpoints and len(test.metadata["seeds"]) == 1
-    return None if single else test.comparison.interval
+def _interval(conclusion: Conclusion, test: PairedTest) -> str | None:
+    """Return the interval; of a single training there is none, since its luck is not in it."""
+    return None if conclusion.fewest(test) == 1 else test.comparison.interval
 
 
-def _chance(test: PairedTest) -> str | None:
-    """The corrected p, of methods alone."""
-    return None if test.comparison.checkpoints else test.comparison.chance_text.removeprefix("p = ").removeprefix("p ")
+def _chance(conclusion: Conclusion, test: PairedTest) -> str | None:
+    """Return the corrected p; None for fewer trainings than say anything of a method."""
+    text = test.comparison.chance_text.removeprefix("p = ").removeprefix("p ")
+    return text if conclusion.about_methods(test) else None

@@ -262,11 +262,11 @@ def _reach(board: Board, name: str, number: Reported) -> float | None:
     if results[0].deterministic:
         return RECOMPUTED
     role = role_of(results)
-    seeds = {other: _values(system.results, number) for other, system in board.systems.items()}
+    seeds = {label: _values(system.results, number) for label, system in board.systems.items()}
     repeated = {
-        other: values
-        for other, values in seeds.items()
-        if len(values) > 1 and not board.systems[other].fixed and role_of(board.systems[other].results) == role
+        label: values
+        for label, values in seeds.items()
+        if len(values) > 1 and not board.systems[label].fixed and role_of(board.systems[label].results) == role
     }
     if not repeated:
         return None

@@ -49,10 +49,10 @@ def test_seeds_that_disagree_in_sign_are_one_gain(tmp_path: Path, capsys: pytest
     assert {name: comparison.difference for name, comparison in gains.items()} == pytest.approx(
         {"up": -0.0003333, "down": -0.095}, abs=1e-6
     )
-    head, down_or_up, other, sentence = printed(conclusion, capsys)
+    head, first_row, last_row, sentence = printed(conclusion, capsys)
     assert head.split() == ["system", "start", MEASURE, "points", "95", "%", "seeds", "p,", "corrected"]
-    assert down_or_up.split()[:3] == ["up", "up@init", "0.0"], "the largest gain first"
-    assert other.split()[-2:] == ["3", gains["down"].chance_text.removeprefix("p = ")]
+    assert first_row.split()[:3] == ["up", "up@init", "0.0"], "the largest gain first"
+    assert last_row.split()[-2:] == ["3", gains["down"].chance_text.removeprefix("p = ")]
     assert sentence == "worse: down; not decided: up"
 
 
@@ -80,6 +80,31 @@ def test_starts_of_one_artefact_are_one_row(tmp_path: Path) -> None:
     conclusion = concluded(results)
     assert {(test.first, test.second) for test in conclusion.gains} == {(name, "a@init") for name in ("a", "bb", "ccc")}
     assert len(conclusion.pairs) == 6, "of four rows"
+
+
+def test_a_released_encoder_keeps_its_paired_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No seed would change it, so its p is there, and nobody is asked for seeds."""
+    draw = np.random.default_rng(2)
+    systems: dict[str, dict[str, Any]] = {"bm25": {}, "released": {"encoder_config": {"pooling": "mean"}}}
+    results = [
+        bundle(
+            tmp_path / name, {"s/x": draw.uniform(low, low + 0.3, 60).tolist()}, label=name, deterministic=True, **more
+        )
+        for (name, more), low in zip(systems.items(), (0.6, 0.1), strict=True)
+    ]
+    _, row, sentence = printed(concluded(results), capsys)
+    assert row.startswith("bm25 − released")
+    assert row.endswith("< 0.001")
+    assert sentence == "all pairs decided"
+
+
+def test_systems_without_a_query_in_common_are_compared_with_nothing(tmp_path: Path) -> None:
+    """The results are there, and nothing is said of their difference."""
+    results = [
+        bundle(tmp_path / name, {"s/x": [0.5] * queries}, label=name, deterministic=True)
+        for name, queries in (("a", 3), ("b", 4))
+    ]
+    assert conclude(results, SUITE) == {}
 
 
 def test_five_rows_and_eight_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

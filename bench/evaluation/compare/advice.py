@@ -98,7 +98,13 @@ def advise(tests: Sequence[PairedTest], systems: Sequence[ComparedSystem], tasks
 def _advice(test: PairedTest, pair: Sequence[ComparedSystem], tasks: int) -> Advice:
     comparison = test.comparison
     if comparison.checkpoints:
-        return Advice(test, None, f"fewer than {TRAININGS} seeds; how trainings scatter is known from {TRAININGS} on")
+        released = [system.label for system in pair if system.system.get("deterministic")]
+        few = [system for system in pair if not system.system.get("deterministic") and len(system.seeds) < TRAININGS]
+        if few:
+            reason = f"fewer than {TRAININGS} seeds; how trainings scatter is known from {TRAININGS} on"
+        else:
+            reason = f"{' and '.join(released)} came trained, and nobody has another training of it"
+        return Advice(test, None, reason)
     if not comparison.difference:
         return Advice(test, None, "no difference was seen, so that no amount decides it")
     needed = needs(comparison, tasks, common_luck(comparison, list(test.by_task.values())))

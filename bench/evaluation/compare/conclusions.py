@@ -25,19 +25,32 @@ class Conclusion:
     Args:
         gains: of every trained system over its own start, corrected together.
         pairs: of every two systems, corrected together, the better one first.
+        trainings: number of seeds of each system that another seed would change; BM25 and released encoders are none.
     """
 
     gains: tuple[PairedTest, ...]
     pairs: tuple[PairedTest, ...]
+    trainings: Mapping[str, int]
 
     @property
     def tests(self) -> tuple[PairedTest, ...]:
         """What the run is about, the largest difference first: gains, or pairs where nothing was trained."""
         return tuple(sorted(self.gains or self.pairs, key=lambda test: -test.comparison.difference))
 
+    def fewest(self, test: PairedTest) -> int | None:
+        """Return the smaller number of trainings of a test's two systems; None where no seed would change either."""
+        return min(
+            (self.trainings[label] for label in (test.first, test.second) if label in self.trainings), default=None
+        )
+
+    def about_methods(self, test: PairedTest) -> bool:
+        """Whether a test says something of methods, or of systems that no seed would change."""
+        fewest = self.fewest(test)
+        return fewest is None or fewest >= TRAININGS
+
     def sentences(self) -> list[str]:
         """Say what the tests decide, and what to type where trainings are too few to decide anything of methods."""
-        about_methods = [test for test in self.tests if not test.comparison.checkpoints]
+        about_methods = [test for test in self.tests if self.about_methods(test)]
         groups: dict[str, list[str]] = {
             name: [] for name in (("better than its start", "worse", "not decided") if self.gains else ("not decided",))
         }
@@ -51,9 +64,8 @@ class Conclusion:
         if self.pairs and not self.gains and not sentences and about_methods:
             sentences = ["all pairs decided"]
         sentences = ["; ".join(sentences)] if sentences else []
-        trainings = {len(test.metadata["seeds"]) for test in self.tests if test.comparison.checkpoints}
-        if trainings:
-            few = "one training says" if min(trainings) == 1 else "two trainings say"
+        if too_few := [self.fewest(test) for test in self.tests if not self.about_methods(test)]:
+            few = "one training says" if 1 in too_few else "two trainings say"
             seeds = ",".join(map(str, range(TRAININGS)))
             sentences.append(f"{few} how good a checkpoint is, not its method: --seed {seeds} tests the method")
         return sentences
@@ -69,7 +81,7 @@ def conclude(results: Sequence[Result], suites: Mapping[str, Suite]) -> dict[Gro
         suites: by name.
 
     Returns:
-        By suite, regime and data, for two systems or more.
+        By suite, regime and data, for two systems or more with the same queries on a task.
 
     Raises:
         StoreError: a bundle that is not as it was written.
@@ -89,10 +101,11 @@ def conclude(results: Sequence[Result], suites: Mapping[str, Suite]) -> dict[Gro
             aligned = lineup(ComparisonGroup(data, regime, distinct), suites[suite])
             tests = all_tests(aligned.rows, aligned.measure, aligned.tasks, shares=aligned.stratum_shares)
             metadata = {"suite": suite, "regime": regime, "data": data}
-            conclusions[group] = Conclusion(
-                *(
-                    tuple(replace(test, metadata={**metadata, **test.metadata}) for test in family)
-                    for family in (tests.gains, tests.pairs)
-                )
+            gains, pairs = (
+                tuple(replace(test, metadata={**metadata, **test.metadata}) for test in family)
+                for family in (tests.gains, tests.pairs)
             )
+            if pairs:
+                trainings = {row.label: len(row.results) for row in aligned.rows if not row.deterministic}
+                conclusions[group] = Conclusion(gains, pairs, trainings)
     return conclusions

@@ -136,7 +136,7 @@ def compare_contrasts(
     """
     document = read_contrasts(path)
     contrasts = document.contrast
-    tables, named, proxies, warnings = [], [], {}, []
+    tables, tested, proxies, warnings = [], [], {}, []
     data, regime = (name and canonical(name) for name in (data, regime))
     for name in dict.fromkeys(suite for contrast in contrasts for suite in contrast.suites):
         of_suite = [contrast for contrast in contrasts if name in contrast.suites]
@@ -155,9 +155,9 @@ def compare_contrasts(
             regimes = ", ".join(dict.fromkeys(aligned.regimes.values()))
             metadata = {"suite": name, "regime": regimes, "data": group.data}
             tables.append(ContrastTable(metadata, aligned.rows, aligned.measure, aligned.stratum_shares, pairs))
-            named += of_suite
+            tested += of_suite
             proxies[name] = suite.proxy_for
             warnings += [f"{name}: {warning}" for warning in aligned.warnings]
-    tests = [RegisteredTest(*pair) for pair in zip(named, contrast_tests(tables), strict=True)]
+    tests = [RegisteredTest(*pair) for pair in zip(tested, contrast_tests(tables), strict=True)]
     tests.sort(key=lambda registered: contrasts.index(registered.contrast))
     return Registered(tuple(tests), proxies, tuple(dict.fromkeys(warnings)))

@@ -24,15 +24,11 @@ class Lineage:
         trainings: the same text for systems that come from the same trainings, seed by seed.
         seeds: of each training the artefact that it began at and its seed; empty where a result does not say.
         start: label of the system that its trainings began as; empty where no row of the table is.
-        role: of the row.
-        arm: the backbone at which a contestant or a start began; empty for references.
     """
 
     trainings: str
     seeds: tuple[str, ...] = ()
     start: str = ""
-    role: Role = "reference"
-    arm: str = ""
 
 
 def lineages(rows: Mapping[str, Sequence[Result]]) -> dict[str, Lineage]:
@@ -53,8 +49,6 @@ def lineages(rows: Mapping[str, Sequence[Result]]) -> dict[str, Lineage]:
             if all(begun)
             else (),
             next((other for other in rows if trained and _begins(keys[label], keys[other])), ""),
-            role := role_of(results),
-            "" if role == "reference" else results[0].content.system.backbone or "",
         )
     return lines
 

@@ -119,17 +119,15 @@ def paired_tests(
 
 @dataclass(frozen=True)
 class Tests:
-    """The tests of a table: three families, each corrected by itself.
+    """The tests of a table: two families, each corrected by itself.
 
     Args:
         pairs: of every two systems, the better one first.
         gains: of every system over its own start.
-        contrasts: those that were registered, in their order.
     """
 
     pairs: list[PairedTest] = field(default_factory=list)
     gains: list[PairedTest] = field(default_factory=list)
-    contrasts: list[PairedTest] = field(default_factory=list)
 
 
 def all_tests(
@@ -139,9 +137,8 @@ def all_tests(
     *,
     shares: Mapping[str, float] | None = None,
     by_task: bool = False,
-    contrasts: Sequence[tuple[str, str]] = (),
 ) -> Tests:
-    """Test every two systems, every gain over a start of the table, and contrasts.
+    """Test every two systems, and every gain over a start of the table.
 
     Args:
         rows: as for `paired_tests`.
@@ -149,10 +146,8 @@ def all_tests(
         tasks: as there.
         shares: as there.
         by_task: as there.
-        contrasts: labels of the first and the second system of each.
 
     Raises:
-        UsageError: a contrast that names a row that is not there.
         StoreError: a bundle that is not as it was written.
     """
     values = _QueryTables(rows, [[values_of(result, measure) for result in row.results.values()] for row in rows])
@@ -165,15 +160,10 @@ def all_tests(
         task_weights[task][name] = 1.0
     every_two = list(combinations(map(str, range(len(rows))), 2))
     gains = [(label, line.start) for label, line in values.lineages.items() if line.start]
-    numbers = {row.label: str(at) for at, row in enumerate(rows)}
-    for label in (label for pair in contrasts for label in pair if label not in numbers):
-        raise UsageError(where="the contrasts", found=label, expected=f"one of {', '.join(numbers)}")
-    registered = [(numbers[first], numbers[second]) for first, second in contrasts]
     pairs = _tests(values, measure, every_two, "pairs", weights, task_weights)
     return Tests(
         [test if test.comparison.difference >= 0 else test.turned() for test in pairs],
         _tests(values, measure, gains, "gains", weights, task_weights),
-        _tests(values, measure, registered, "contrasts", weights, task_weights),
     )
 
 
@@ -303,7 +293,9 @@ class _QueryTables:
         """Return by stratum the question that each query asks, where several ask one."""
         ids = {name: questions(self.parallel, self.strata[name], self.order[name]) for name in strata}
         return {
-            prefix + name: [prefix + question for question in named] for name, named in ids.items() if named is not None
+            prefix + name: [prefix + question for question in of_queries]
+            for name, of_queries in ids.items()
+            if of_queries is not None
         }
 
     def family(self, estimand_weights: Mapping[str, Weights], pairs: Sequence[tuple[str, str]] | None = None) -> Family:

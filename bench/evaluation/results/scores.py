@@ -229,13 +229,13 @@ def _table(title: str, texts: Sequence[str], numbers: Sequence[str], lines: Sequ
     return Table(title, tuple(Column(name, number=number) for name, number in heads), tuple(lines))
 
 
-def _by_system(rows: Sequence[Row], named: Sequence[Row] | None = None) -> dict[str, dict[tuple[str, str], list[Row]]]:
+def _by_system(rows: Sequence[Row], naming: Sequence[Row] | None = None) -> dict[str, dict[tuple[str, str], list[Row]]]:
     """Return the rows of each system by task (or average) and subset, one a seed.
 
-    Systems that share a label have the beginning of their hash behind it. `named` are the rows that decide on names.
+    Systems that share a label have the beginning of their hash behind it. `naming` are the rows that decide on names.
     """
     hashes: dict[str, set[str]] = defaultdict(set)
-    for row in named or rows:
+    for row in naming or rows:
         hashes[row["system"]].add(row["hash"])
     systems: dict[str, dict[tuple[str, str], list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:

@@ -11,7 +11,7 @@ Urbano, Marrero and Martín 2013; for trainings Bouthillier et al. 2021):
 - seeds: L / (S′ / S), and its degrees of freedom grow as S − 1 does; Q stays;
 - questions: Q / (N′ / N), and with it what questions add to the scatter of trainings; L stays;
 - tasks that are like those at hand: Q / (T′ / T), and of L the part that is each task's own. What a training does to
-  all tasks alike stays; it is told apart by the scatter of trainings on single tasks.
+  all tasks alike stays; it is estimated from the scatter of trainings on single tasks.
 
 What stays is a floor: where it is above the difference, no amount is enough. A difference that was seen is an estimate
 itself, and of many that are open the largest are overestimated; what is bought decides with 80 % only if it is true.
@@ -128,8 +128,8 @@ def common_luck(headline: Comparison, tasks: Sequence[Comparison]) -> float:
     if not headline.luck or len(tasks) < 2:
         return 1.0
     single = math.fsum(task.luck or 0.0 for task in tasks) / len(tasks)
-    own = max(0.0, (single - headline.luck) / (1 - 1 / len(tasks)))
-    return max(0.0, 1 - own / len(tasks) / headline.luck)
+    specific = max(0.0, (single - headline.luck) / (1 - 1 / len(tasks)))
+    return max(0.0, 1 - specific / len(tasks) / headline.luck)
 
 
 def needs(comparison: Comparison, tasks: int, common: float = 1.0) -> Needs | None:

@@ -75,7 +75,7 @@ def test_seeds_and_questions_by_hand() -> None:
 
 
 def test_what_a_training_does_to_all_tasks_alike_stays() -> None:
-    """Scatter of each task's own falls with tasks; the common part is told by single tasks against the mean."""
+    """Scatter of each task's own falls with tasks; the common part is estimated from single tasks and the mean."""
     headline = compared(2, 8, 0.02).comparison("0", "1")
     assert common_luck(replace(headline, luck=4e-5), [replace(headline, luck=4e-5)] * 3) == 1.0
     assert common_luck(replace(headline, luck=4e-5), [replace(headline, luck=12e-5)] * 3) == pytest.approx(0.0)

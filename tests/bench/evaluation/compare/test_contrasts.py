@@ -71,10 +71,10 @@ def test_contrasts_of_two_suites_are_one_family(
         for label, column in zip("ab", np.clip(values, 0, 1), strict=True):
             publish(suite, label, column, **deterministic)
     registered = tested(contrast("a", "b", "one", "two", name="H"))
-    first, second = (named.test.comparison for named in registered.tests)
-    assert [named.test.metadata["suite"] for named in registered.tests] == ["one", "two"]
-    assert {named.contrast.name for named in registered.tests} == {"H"}
-    assert {named.test.family for named in registered.tests} == {"contrasts"}
+    first, second = (registered_test.test.comparison for registered_test in registered.tests)
+    assert [registered_test.test.metadata["suite"] for registered_test in registered.tests] == ["one", "two"]
+    assert {registered_test.contrast.name for registered_test in registered.tests} == {"H"}
+    assert {registered_test.test.family for registered_test in registered.tests} == {"contrasts"}
     assert [first.p, second.p] == pytest.approx(single, rel=0.02), "some values were clipped"
     clear, dull = sorted((first, second), key=lambda comparison: comparison.p)
     assert clear.adjusted == pytest.approx(1 - (1 - clear.p) ** 2, abs=4 * clear.chance + 0.01)
@@ -95,8 +95,8 @@ def test_one_training_is_one_luck_on_all_suites(
                 publish(suite, label, [skill] * 30, seed, system={"deterministic": False}, subset={"keys": keys})
     judge = stats.ttest_rel(*skills.values()).pvalue
     for suites, expected in ((("one", "two"), judge), (("one", "three"), 1 - (1 - judge) ** 2)):
-        for named in tested(contrast("a", "b", *suites)).tests:
-            comparison = named.test.comparison
+        for registered_test in tested(contrast("a", "b", *suites)).tests:
+            comparison = registered_test.test.comparison
             assert comparison.p == pytest.approx(judge)
             assert comparison.adjusted == pytest.approx(expected, abs=4 * comparison.chance + 0.003), suites
 

@@ -6,13 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.core.errors import UsageError
-from bench.evaluation.compare.lineage import Lineage, equal_starts, lineages
+from bench.evaluation.compare.lineage import Lineage, equal_starts, lineages, role_of
 from bench.evaluation.compare.paired_tests import SeedResults, all_tests, paired_tests
 from bench.evaluation.results import Result
 from bench.evaluation.significance.estimates import Sample
 from bench.evaluation.significance.families import family
-from bench.testing import fields
 from tests.bench.evaluation.compare.test_paired_tests import MEASURE, bundle
 
 VALUES = np.random.default_rng(3).random((4, 3, 30))
@@ -46,14 +44,14 @@ def test_a_start_is_known_by_the_artefact_that_trainings_began_at(tmp_path: Path
         },
     )
     found = lineages(table)
-    assert found["ours"] == Lineage("['a0', 'a1', 'a2']", ("i0:0", "i1:1", "i2:2"), "theirs@init", "contestant")
-    assert found["theirs@init"] == Lineage("['i0', 'i1', 'i2']", ("i0:0", "i1:1", "i2:2"), role="start")
+    assert found["ours"] == Lineage("['a0', 'a1', 'a2']", ("i0:0", "i1:1", "i2:2"), "theirs@init")
+    assert found["theirs@init"] == Lineage("['i0', 'i1', 'i2']", ("i0:0", "i1:1", "i2:2"))
     assert found["bm25"] == Lineage("bm25")
     reread = rows(tmp_path / "tuned", {"ours": seeds(init="i", train="a"), "start": seeds(init="i", tune="t")})
     assert lineages(reread)["ours"].start == "", "a tuned start is compared with tuned rows"
 
 
-def test_roles_arms_and_starts_under_several_names(tmp_path: Path) -> None:
+def test_roles_and_starts_under_several_names(tmp_path: Path) -> None:
     """A released encoder is a reference; a start that is read alike under another name is the first one again."""
     weights = {"encoder_config": {"pooling": "mean"}, "deterministic": True}
     results = {
@@ -68,11 +66,10 @@ def test_roles_arms_and_starts_under_several_names(tmp_path: Path) -> None:
         )
         for seed in [0]
     }
-    roles = {label: (line.role, line.arm) for label, line in lineages(results).items()}
-    arm = "scratch:2x128"
-    assert roles["ours"] == ("contestant", arm)
-    assert {roles[label] for label in ("ours@init", "theirs@init", "read@init")} == {("start", arm)}
-    assert {roles[label] for label in ("released", "bm25")} == {("reference", "")}
+    roles = {label: role_of(of_system) for label, of_system in results.items()}
+    assert roles.pop("ours") == "contestant"
+    assert {label for label, role in roles.items() if role == "reference"} == {"released", "bm25"}
+    assert {label for label, role in roles.items() if role == "start"} == {"ours@init", "theirs@init", "read@init"}
     assert equal_starts(results) == {"theirs@init": "ours@init"}
 
 
@@ -81,7 +78,7 @@ def test_one_released_start_serves_all_seeds(tmp_path: Path) -> None:
     table = rows(
         tmp_path, {"ours": {s: {"init": "r", "train": f"a{s}"} for s in range(3)}, "released": {0: {"init": "r"}}}
     )
-    assert lineages(table)["ours"] == Lineage("['a0', 'a1', 'a2']", ("r:0", "r:1", "r:2"), "released", "contestant")
+    assert lineages(table)["ours"] == Lineage("['a0', 'a1', 'a2']", ("r:0", "r:1", "r:2"), "released")
 
 
 def test_trainings_have_a_name_where_every_seed_says_which(tmp_path: Path) -> None:
@@ -106,21 +103,15 @@ def table(folder: Path) -> list[SeedResults]:
     return [SeedResults(label, dict(enumerate(of)), len(of) == 1) for label, of in results.items()]
 
 
-def test_gains_pairs_and_contrasts_are_three_families(tmp_path: Path) -> None:
+def test_gains_and_pairs_are_two_families(tmp_path: Path) -> None:
     """A gain has one p alone in both, and pays for two methods among gains, for six pairs among pairs."""
-    tests = all_tests(table(tmp_path), MEASURE, contrasts=[("b", "a")])
+    tests = all_tests(table(tmp_path), MEASURE)
     assert [(test.first, test.second, test.family) for test in tests.gains] == [
         ("a", "start", "gains"),
         ("b", "start", "gains"),
     ]
     assert len(tests.pairs) == 6
     assert all(test.comparison.difference >= 0 for test in tests.pairs), "the better one first"
-    (contrast,) = tests.contrasts
-    assert (contrast.pair, contrast.family, contrast.comparison.adjusted) == (
-        "b − a",
-        "contrasts",
-        contrast.comparison.p,
-    )
     names = ("i0:0", "i1:1", "i2:2")
     samples = {
         name: Sample({"t": VALUES[at]}, trainings=name, seeds=names, start=start)
@@ -133,15 +124,5 @@ def test_gains_pairs_and_contrasts_are_three_families(tmp_path: Path) -> None:
         assert (test.comparison.p, test.comparison.adjusted) == pytest.approx((judge.p, judge.adjusted), rel=1e-6)
         (pair,) = (pair for pair in tests.pairs if {pair.first, pair.second} == {test.first, test.second})
         assert pair.comparison.p == pytest.approx(test.comparison.p, rel=1e-9)
-    assert [test.row()["family"] for test in (tests.pairs[0], tests.gains[0], contrast)] == [
-        "pairs",
-        "gains",
-        "contrasts",
-    ]
+    assert (tests.pairs[0].row()["family"], tests.gains[0].row()["family"]) == ("pairs", "gains")
     assert paired_tests(table(tmp_path), MEASURE) == tests.pairs
-
-
-def test_a_contrast_of_an_absent_row_is_refused(tmp_path: Path) -> None:
-    """With the rows that there are."""
-    with pytest.raises(UsageError, check=fields(found="mlm", expected="a, b, start, bm25")):
-        all_tests(table(tmp_path), MEASURE, contrasts=[("a", "mlm")])

@@ -26,7 +26,7 @@ SECONDS = {
 
 
 def publish(
-    folder: Path, label: str, levels: list[float], seconds: dict[str, float] | None, noise: float = 0.1
+    folder: Path, label: str, levels: list[float], seconds: dict[str, float] | None, noise: float = 0.1, **system: Any
 ) -> None:
     """Write the seeds of a system on two languages."""
     draw = np.random.default_rng(len(label))
@@ -40,7 +40,7 @@ def publish(
             tasks,
             suite="mrtydi",
             seed=seed,
-            system={"deterministic": len(levels) == 1},
+            system={"deterministic": len(levels) == 1, **system},
             subset={"keys": {"train": f"{label}{seed}"}, **({"seconds": seconds} if seconds else {})},
             identity=label,
         ).publish(folder / "scratch", folder / "results")
@@ -87,6 +87,9 @@ def test_what_nobody_can_say(tmp_path: Path) -> None:
     publish(tmp_path, "ddddd", [0.46, 0.50, 0.45], None)
     (row,) = advice(tmp_path, "cccc", "ddddd")
     assert (row["seeds_seconds"], row["tasks_seconds"]) == (None, None)
+    publish(tmp_path, "released", [0.53], SECONDS, encoder_config={"pooling": "mean"})
+    (row,) = advice(tmp_path, "cccc", "released")
+    assert row["reason"] == "released came trained, and nobody has another training of it"
     publish(tmp_path, "far", [0.1], None)
     publish(tmp_path, "farther", [0.9], None)
     assert advice(tmp_path, "far", "farther") == []
