@@ -375,17 +375,20 @@ def _kernel(device: torch.device, dtype: torch.dtype, shape: tuple[int, int, int
     if device.type not in _DEVICES or (windowed and dtype not in _HALF):
         return False
     heads, of_keys, width = shape
-    packed, window = pack([[0] * 3, [0] * 5], 0).to(device), 2 if windowed else None
-    rng = torch.Generator().manual_seed(0)
-    inputs = [torch.randn(1, count, 8, width, generator=rng).to(device, dtype) for count in (heads, of_keys, of_keys)]
+    window = 2 if windowed else None
 
     def tried(attend: Callable[..., torch.Tensor], dropout: float) -> list[torch.Tensor]:
-        query, key, value = (tensor.clone().requires_grad_() for tensor in inputs)
+        packed, rng = pack([[0] * 3, [0] * 5], 0).to(device), torch.Generator().manual_seed(0)
+        query, key, value = (
+            torch.randn(1, count, 8, width, generator=rng).to(device, dtype).requires_grad_()
+            for count in (heads, of_keys, of_keys)
+        )
         attended = attend(query, key, value, packed, None, dropout, window)
         attended.float().square().sum().backward()
         return [attended, *(present.grad for present in (query, key, value) if present.grad is not None)]
 
-    with torch.enable_grad(), torch.random.fork_rng([device] if device.type == "cuda" else []):
+    gradients = torch.inference_mode(False), torch.enable_grad()  # an encoder that is not trained calls in neither
+    with gradients[0], gradients[1], torch.random.fork_rng([device] if device.type == "cuda" else []):
         try:
             tried(_varlen, 0.5)
             results = tried(_varlen, 0.0)

@@ -341,9 +341,9 @@ def _torch(queries: Matrix, passages: Matrix, k: int, device: str) -> Top:
     import torch
 
     size = max(k, 1 << 14 if device == "cpu" else 1 << 18)
-    left, merged = torch.from_numpy(queries).to(device), None
+    left, merged = torch.tensor(queries, device=device), None
     for start in range(0, len(passages), size):
-        right = torch.from_numpy(passages[start : start + size]).to(device)
+        right = torch.tensor(passages[start : start + size], device=device)  # a copy: mapped files cannot be written
         top = torch.topk(left @ right.T, min(k, len(right)), sorted=False)
         block_top = Top(top.values.numpy(force=True), top.indices.numpy(force=True) + start)
         merged = block_top if merged is None else _merge(merged, block_top, k)

@@ -159,6 +159,14 @@ def test_attention_of_all_lengths_is_one_call(dtype: torch.dtype, window: int | 
     torch.testing.assert_close(draws.mean(0), attended(packed._by_runs).float(), atol=0.15, rtol=0)
 
 
+def test_encoding_before_any_training_is_one_call_too() -> None:
+    """The kernel is tried with gradients although encoding keeps none."""
+    packed._kernel.cache_clear()
+    with torch.inference_mode():
+        device = torch.zeros(1, device=DEVICE).device
+        assert packed._kernel(device, torch.bfloat16, (4, 4, 32), False) == (DEVICE == "cuda")
+
+
 @pytest.mark.parametrize(("precision", "bound"), [("float32", 1e-4), ("bfloat16", 0.05)])
 def test_vectors_are_those_of_the_processor(start: Path, precision: Any, bound: float) -> None:
     """Encoding texts of many lengths, in float32 and half precision."""

@@ -65,7 +65,7 @@ class Kernel:
     def efficient(self, *given: Any, compute_log_sumexp: bool, scale: float | None) -> tuple[Tensor]:
         """Attend to each sequence alone in any precision, `[1, T, heads, width]`."""
         q, k, v, _, cuts, _, _, _, dropout, _ = given
-        assert compute_log_sumexp  # without it there is no gradient
+        assert compute_log_sumexp == torch.is_grad_enabled()  # without it there is no gradient
         return (self.attend(q[0], k[0], v[0], cuts, dropout, scale, -1)[None],)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, cuts: Tensor, dropout: float, scale: Any, reach: int) -> Tensor:
@@ -152,6 +152,16 @@ def test_a_kernel_must_have_values_and_gradients_of_calls_for_each_length(
     assert kernel.calls == calls  # two tries, then the call
     for value, reference in zip(actual, expected, strict=True):
         torch.testing.assert_close(value, reference, atol=0.05, rtol=0)
+
+
+def test_a_kernel_is_used_by_an_encoder_that_is_not_trained(kernels: Callable[[Kernel], None]) -> None:
+    """Where the first to ask for it is encoding, which keeps no gradients, it is tried with gradients all the same."""
+    kernel = Kernel()
+    kernels(kernel)
+    with torch.inference_mode():
+        q, k, v = (torch.randn(1, 2, 5, 16) for _ in range(3))
+        packed_execution._attention(torch.nn.Identity(), q, k, v, None, bench_packed=pack([[5, 6, 7], [8, 9]], 0))
+    assert kernel.calls == 3  # two tries, then the call
 
 
 def test_copies_to_a_gpu_do_not_wait(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

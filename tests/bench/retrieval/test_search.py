@@ -1,6 +1,7 @@
 """Exact search of vectors, over all passages or given candidates: one order, ties and cuts included."""
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,15 @@ def test_both_backends_agree(data: st.DataObject) -> None:
     by_faiss, by_torch = (list(search(queries, passages, k, tie, "dot", backend)) for backend in BACKENDS)
     assert by_faiss == by_torch
     assert pairs(by_faiss) == by_hand(queries, passages, k, tie, "dot")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_vectors_in_a_mapped_file_are_searched_without_a_warning(backend: Backend, tmp_path: Path) -> None:
+    """As stages read them: numpy maps them read-only, and warnings are errors here."""
+    np.save(tmp_path / "vectors.npy", np.eye(5, dtype=np.float32))
+    mapped = rows(np.load(tmp_path / "vectors.npy", mmap_mode="r"))
+    (ranking,) = search(VectorBlock([mapped.ids[3]], mapped.matrix[3:4]), mapped, 1, "trec", "dot", backend)
+    assert list(ranking.documents) == [mapped.ids[3]]
 
 
 def test_a_backend_that_rounds_otherwise_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
