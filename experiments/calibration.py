@@ -220,7 +220,11 @@ def skewed(draws: int, queries: int = 30, seed: int = 1) -> float:
     """Return how often two equal systems differ: one loses .9 on a tenth of the questions and gains .1 on the rest."""
     draw = np.random.default_rng(seed)
     lost = draw.random((draws, queries)) < 0.1
-    return float(np.mean([stratified({"": (np.where(row, -0.9, 0.1), np.zeros(queries))}).p <= LEVEL for row in lost]))
+    return float(
+        np.mean(
+            [stratified({"": (np.where(row, -0.9, 0.1), np.zeros(queries))}).p_uncorrected <= LEVEL for row in lost]
+        )
+    )
 
 
 def coverage(
@@ -339,7 +343,7 @@ def main() -> None:
         low, high = comparison.low, comparison.high
         interval = "" if low is None or high is None else f"[{low:.4f}, {high:.4f}]"
         decided = ("yes" if comparison.decided else "no") + ", of these checkpoints" * comparison.checkpoints
-        ours = f"{comparison.p:.4g} | {interval} | {decided}"
+        ours = f"{comparison.p_uncorrected:.4g} | {interval} | {decided}"
         lines.append(f"| {case['name']} | {case['judge']} | {case['p']:.4g} | {ours} |")
     write_bytes(page, (before + head + "\n".join(lines) + "\n").encode())
     if missed:

@@ -9,6 +9,7 @@ import click
 
 from bench.cli import examples
 from bench.cli.compare_formats import (
+    brief,
     comparisons_csv,
     contrast_table,
     contrasts_csv,
@@ -18,7 +19,7 @@ from bench.cli.compare_formats import (
     tables,
 )
 from bench.cli.options import data_dir_option, results_option
-from bench.cli.output import json_option, notice, print_json, print_table
+from bench.cli.output import json_option, notice, print_json, print_table, print_text
 from bench.core.errors import UsageError
 from bench.core.messages import bare, visible
 from bench.core.publications import mark
@@ -57,6 +58,8 @@ _WIDTH = 160  # characters of a text that are shown
 @click.option(
     "--per-task", "by_task", is_flag=True, help="Test each task (language) by itself, too; --json always does."
 )
+@click.option("--pairs", is_flag=True, help="List all pairs, and all that is known of them and of gains.")
+@click.option("--costs", is_flag=True, help="Show what trainings cost, and the settings that differ.")
 @click.option(
     "--next",
     "next_purchase",
@@ -86,6 +89,8 @@ def command(
     suite: str | None,
     contrasts_path: Path | None,
     by_task: bool,
+    pairs: bool,
+    costs: bool,
     queries: int,
     next_purchase: bool,
     form: str,
@@ -121,6 +126,8 @@ def command(
             "--suite": suite,
             "--measure": selection["measure"],
             "--per-task": by_task,
+            "--pairs": pairs,
+            "--costs": costs,
             "--queries": queries,
             "--next": next_purchase,
         }
@@ -140,29 +147,39 @@ def command(
     options = CompareOptions(
         by_task=by_task or as_json or form == "csv", queries=queries, next=next_purchase, **selection
     )
-    _print_comparisons(compare(systems, results, load().suite(suite), options), form, as_json=as_json, by_task=by_task)
+    _print_comparisons(
+        compare(systems, results, load().suite(suite), options),
+        form,
+        as_json,
+        by_task=by_task,
+        pairs=pairs,
+        costs=costs,
+    )
 
 
-def _print_comparisons(comparisons: Sequence[Compared], form: str, *, as_json: bool, by_task: bool) -> None:
-    """Print comparisons in a form of `--format`, or as JSON."""
+def _print_comparisons(comparisons: Sequence[Compared], form: str, as_json: bool, **shown: bool) -> None:
+    """Print comparisons in a form of `--format`, or as JSON; `shown` as `compare_formats.tables` takes it."""
     if as_json:
         print_json({"comparisons": [compared.as_json() for compared in comparisons]})
     elif form == "table":
         for compared in comparisons:
-            for table in tables(compared, by_task=by_task):
+            laid_out = tables(compared, **shown)
+            for table in laid_out:
                 print_table(table)
                 click.echo()
             _print_queries(compared)
             warnings = [f"warning: {sentence}" for sentence in compared.warnings]
             warnings = warnings or ["no difference in what the systems were given"]
-            click.echo("\n".join((*explained(compared), *compared.notes, *warnings, "")))
+            about = explained(compared) if shown["pairs"] else brief(compared, laid_out)
+            for sentence in (*about, *compared.notes, *warnings):
+                print_text(sentence)
     elif form == "csv":
         for compared in comparisons:  # what a reader must know, and CSV cannot hold
             for sentence in filter(None, (mark(compared.metadata["proxy_for"]), *compared.warnings)):
                 notice(f"warning: {sentence}")
         click.echo(comparisons_csv(comparisons), nl=False)
     else:
-        click.echo((markdown if form == "markdown" else latex)(comparisons, by_task=by_task))
+        click.echo((markdown if form == "markdown" else latex)(comparisons, **shown))
 
 
 def _print_contrasts(registered: Registered, form: str, as_json: bool) -> None:

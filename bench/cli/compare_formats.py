@@ -13,6 +13,7 @@ from bench.evaluation.compare.comparison import Compared
 from bench.evaluation.compare.contrasts import Registered
 from bench.evaluation.results import task_value
 from bench.evaluation.significance.families import LEVEL, Comparison
+from bench.evaluation.significance.tasks import RELIABLE
 from bench.evaluation.significance.trainings import TRAININGS
 from bench.evaluation.tables import (
     Column,
@@ -20,7 +21,6 @@ from bench.evaluation.tables import (
     as_csv,
     as_latex,
     as_markdown,
-    chance_text,
     duration,
     interval_text,
     latex_comment,
@@ -37,35 +37,49 @@ class _TestRow(NamedTuple):
     pair: str
     scope: str  # a task, or suite and regime of a contrast; empty for all tasks
     test: Comparison
+    chance: str | None  # its corrected p in words
     name: str = ""  # of a contrast
 
 
 _PAIR = Column("pair", value=lambda row: row.pair)
 _TASK = Column("task", value=lambda row: bare(row.scope))
+_MOST_PAIRS = 6
+"""Pairs that are listed although nobody asked for them: those of four systems."""
+_MOST_SETTINGS = 3
+"""Settings that are named where they are not listed."""
 
 
-def tables(compared: Compared, *, by_task: bool) -> list[Table]:
-    """Lay a comparison out: systems, gains, pairs (both on each task with `by_task`), pairs over tasks, settings."""
+def tables(compared: Compared, *, by_task: bool, pairs: bool = False, costs: bool = False) -> list[Table]:
+    """Lay a comparison out: systems and gains, which fit 80 columns, and what was asked for besides.
+
+    Args:
+        compared: the comparison.
+        by_task: gains and pairs on each task, too.
+        pairs: list all pairs, and show all that is known of them; without, few pairs are listed in short.
+        costs: show what trainings cost, and the settings that differ.
+    """
+    listed = pairs or by_task or len(compared.tests) <= _MOST_PAIRS
     laid_out = [_systems(compared)]
     for name, tests in (("gains over the own start", compared.gains), ("pairs", compared.tests)):
-        rows = [_TestRow(test.pair, "", test.comparison) for test in tests]
-        caption = f"{name}, {compared.value_name} (corrected over {len(rows)})"
+        if name == "pairs" and not listed:
+            continue
+        rows = [_TestRow(test.pair, "", test.comparison, test.chance_text(test.comparison)) for test in tests]
+        caption = f"{name}, {compared.measure} points, {compared.value_name} (corrected over {len(rows)})"
         if rows:
-            laid_out.append(_tests(caption, compared.measure, rows, _PAIR))
-        rows = [_TestRow(test.pair, task, tested) for test in tests for task, tested in test.by_task.items()]
+            laid_out.append(_tests(caption, rows, _PAIR, whole=pairs))
+        rows = [
+            _TestRow(test.pair, task, tested, test.chance_text(tested))
+            for test in tests
+            for task, tested in test.by_task.items()
+        ]
         if by_task and rows:
-            caption = f"{name} on each task (corrected over all {len(rows)} tests)"
-            laid_out.append(_tests(caption, compared.measure, rows, _PAIR, _TASK))
-    if any(pair.low is not None for pair in compared.over_tasks.values()):
+            caption = f"{name} on each task, {compared.measure} points (corrected over all {len(rows)} tests)"
+            laid_out.append(_tests(caption, rows, _PAIR, _TASK, whole=pairs))
+    if listed and any(pair.low is not None for pair in compared.over_tasks.values()):
         laid_out.append(_over_tasks(compared))
     if compared.advice is not None:
         laid_out.append(_next(compared.advice))
-    if relevant := [difference for difference in compared.setting_differences if difference.is_relevant]:
-        labels = [system.label for system in compared.systems]
-        columns = tuple(Column(name, number=False) for name in ("setting", *labels))
-        cells = tuple((row.key, *(row.values[label] for label in labels)) for row in relevant)
-        laid_out.append(Table("settings that differ", columns, cells))
-    return laid_out
+    return [*laid_out, *(_costs(compared) if costs else ())]
 
 
 def contrast_table(registered: Registered) -> Table:
@@ -75,7 +89,11 @@ def contrast_table(registered: Registered) -> Table:
         test, metadata = registered_test.test, registered_test.test.metadata
         kind = [] if metadata["data"] == "official" else [f"{metadata['data']} data"]
         scope = " · ".join([metadata["suite"], metadata["regime"], test.measure, *kind])
-        rows.append(_TestRow(test.pair, scope, test.comparison, registered_test.contrast.name))
+        rows.append(
+            _TestRow(
+                test.pair, scope, test.comparison, test.chance_text(test.comparison), registered_test.contrast.name
+            )
+        )
     suites = len({registered_test.test.metadata["suite"] for registered_test in registered.tests})
     caption = f"registered contrasts (corrected over all {len(rows)}, on {suites} suite{'s'[: suites != 1]})"
     about = (
@@ -85,7 +103,7 @@ def contrast_table(registered: Registered) -> Table:
     substitutes = (f"{suite}: {mark(proxy_for)}" for suite, proxy_for in registered.proxies.items() if proxy_for)
     notes = (about, *substitutes, *(f"warning: {warning}" for warning in registered.warnings))
     columns = [Column("contrast", value=lambda row: row.name)] if any(row.name for row in rows) else []
-    table = _tests(caption, "", rows, *columns, _PAIR, Column("suite", value=lambda row: row.scope))
+    table = _tests(caption, rows, *columns, _PAIR, Column("suite", value=lambda row: row.scope), whole=True)
     return replace(table, notes=notes)
 
 
@@ -106,7 +124,6 @@ def _places(interval: Sequence[int]) -> str:
 
 def _systems(compared: Compared) -> Table:
     metadata = compared.metadata
-    costs = {name: None for system in compared.systems for name in system.costs()}
     ranks = {label: _places(interval) for label, interval in compared.ranks.items()}
     mixed = len(set(compared.regimes.values())) > 1
     columns = (
@@ -122,16 +139,6 @@ def _systems(compared: Compared) -> Table:
         ),
         Column("rank", number=False, value=lambda system: ranks.get(system.label)),
         Column("tied", value=lambda system: compared.letters.get(system.label)),
-        *(
-            Column(
-                name,
-                name.replace("_", " "),
-                number=True,
-                show=partial(_cost, name),
-                value=lambda system, name=name: system.costs().get(name),  # type: ignore[misc]
-            )
-            for name in costs
-        ),
     )
     count = len(compared.tasks)
     parts = (metadata["suite"], metadata["regime"], f"{count} task{'s' if count > 1 else ''}")
@@ -145,27 +152,47 @@ def _systems(compared: Compared) -> Table:
     return Table.from_items(title, columns, compared.systems)
 
 
-def _tests(caption: str, measure: str, rows: Sequence[_TestRow], *lead: Column) -> Table:
-    """Lay tests out behind the columns that say of what they are."""
+def _costs(compared: Compared) -> list[Table]:
+    """Lay out what trainings cost, the mean over seeds, and the settings that differ; a column a system."""
+    costs = {system.label: system.costs() for system in compared.systems}
+    names = dict.fromkeys(name for of_system in costs.values() for name in of_system)
+    trained = [system.label for system in compared.systems if costs[system.label]]
+    labels = [system.label for system in compared.systems]
+    laid_out = []
+    if trained:
+        columns = (Column("cost", number=False), *(Column(label, number=True) for label in trained))
+        cells = tuple(
+            (
+                name.replace("_", " "),
+                *(None if (cost := costs[label].get(name)) is None else _cost(name, cost) for label in trained),
+            )
+            for name in names
+        )
+        laid_out.append(Table("costs of training, the mean over seeds", columns, cells))
+    if relevant := [difference for difference in compared.setting_differences if difference.is_relevant]:
+        columns = tuple(Column(name, number=False) for name in ("setting", *labels))
+        rows = tuple((row.key, *(row.values[label] for label in labels)) for row in relevant)
+        rest = len(compared.setting_differences) - len(relevant)
+        notes = (f"{rest} more settings exist for some of the methods only; --json lists them",) if rest else ()
+        laid_out.append(Table("settings that differ", columns, rows, notes))
+    return laid_out
+
+
+def _tests(caption: str, rows: Sequence[_TestRow], *lead: Column, whole: bool) -> Table:
+    """Lay tests out behind the columns that say of what they are: what they decide, and the whole of them if asked."""
     columns = (
-        Column(
-            "difference",
-            f"{measure} points".strip(),
-            True,
-            partial(points, sign=True),
-            value=lambda row: row.test.difference,
-        ),
+        Column("difference", "", True, partial(points, sign=True), value=lambda row: row.test.difference),
         Column("interval", "95 %", value=lambda row: row.test.interval),
+        Column("p_adjusted", "p, corrected", False, value=lambda row: row.chance),
+    )
+    rest = (
         Column("interval_all", "95 % of all", value=lambda row: interval_text(row.test.simultaneous)),
-        Column("p", "alone", False, chance_text, value=lambda row: row.test.p),
-        Column("p_adjusted", "corrected", False, value=lambda row: row.test.chance_text),
-        Column("about", value=lambda row: "checkpoints" if row.test.checkpoints else "methods"),
         Column("better again", "", True, "{:.0%}".format, value=lambda row: row.test.superiority),
         Column("wins/ties/losses", value=lambda row: f"{row.test.wins:,}/{row.test.ties:,}/{row.test.losses:,}"),
         Column("detectable", "", True, points, value=lambda row: row.test.detectable),
         Column("queries", "", True, "{:,}".format, value=lambda row: row.test.n),
     )
-    return Table.from_items(caption, (*lead, *columns), rows)
+    return Table.from_items(caption, (*lead, *columns, *(rest if whole else ())), rows)
 
 
 def _over_tasks(compared: Compared) -> Table:
@@ -181,12 +208,11 @@ def _over_tasks(compared: Compared) -> Table:
             value=lambda row: row[1].difference,
         ),
         Column("interval", "95 % over tasks", value=lambda row: row[1].interval),
-        Column("p", "", False, chance_text, value=lambda row: row[1].p),
         Column("wins", value=lambda row: f"{row[1].wins} of {row[1].tasks}"),
         *([Column("better in at least", value=lambda row: f"{row[1].better_in} of {row[1].tasks}")] if tested else []),
     )
     count = next(pair.tasks for pair in compared.over_tasks.values())
-    caption = f"pairs over tasks: the {count} tasks as a sample (each pair alone; decides no rank)"
+    caption = f"pairs over tasks: the {count} tasks as a sample (intervals of each pair alone; decide no rank)"
     return Table.from_items(caption, columns, compared.over_tasks.items())
 
 
@@ -228,6 +254,38 @@ def _cost(name: str, value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 or value.is_integer() else f"{value:.4g}"
 
 
+def _not_shown(compared: Compared, shown: Sequence[Table]) -> list[str]:
+    """Say what the tables that are shown leave out, and how to see it."""
+    captions = [table.caption for table in shown]
+    decided = sum(test.comparison.decided for test in compared.tests)
+    sentences = []
+    if not any(caption.startswith("pairs,") for caption in captions):
+        sentences.append(f"{len(compared.tests)} pairs, {decided} decided (ranks and letters): --pairs lists them")
+    keys = [difference.key for difference in compared.setting_differences if difference.is_relevant]
+    relevant = [key for key in keys if key not in ("method", "version")]  # labels tell these apart
+    if relevant and "settings that differ" not in captions:
+        more = len(relevant) - _MOST_SETTINGS
+        named = ", ".join(relevant[:_MOST_SETTINGS]) + (f" and {more} more" if more > 0 else "")
+        sentences.append(f"settings differ (--costs): {named}")
+    return sentences
+
+
+def brief(compared: Compared, shown: Sequence[Table]) -> list[str]:
+    """Say in short lines how to read the tables that are shown, and how to see those that are not."""
+    sentences = _not_shown(compared, shown)
+    sentences.append(f"tied: systems that share a letter do not differ significantly at {LEVEL}")
+    if not all(test.about_methods for test in (*compared.tests, *compared.gains)):
+        seeds = ",".join(map(str, range(TRAININGS)))
+        sentences.append(f"no p: fewer than {TRAININGS} trainings tell of checkpoints, not of methods (--seed {seeds})")
+    if compared.reliability:
+        of = compared.reliability
+        needed = "no number of tasks" if of.tasks_needed is None else f"{of.tasks_needed:,}"
+        sentences.append(
+            f"reliability of the order over {of.tasks} tasks: {of.coefficient:.2f}; {needed} would give {RELIABLE}"
+        )
+    return sentences
+
+
 def explained(compared: Compared) -> list[str]:
     """Say what the columns rest on: what is random, what tests ask, what could have been detected at all."""
     randomness = (
@@ -239,8 +297,6 @@ def explained(compared: Compared) -> list[str]:
     paired = [test.pair for test in compared.tests if test.same_trainings and max(test.comparison.seeds) > 1]
     if paired:
         sentences.append(f"from the same training runs, so compared run by run: {', '.join(paired)}")
-    if count := sum(not difference.is_relevant for difference in compared.setting_differences):
-        sentences.append(f"{count} more settings exist for some of the methods only; --json lists them")
     sentences.append(
         "corrected: jointly for all rows of that table (Westfall and Young's step-down procedure), as is the interval "
         f"of all; tied: systems that share a letter do not differ significantly at {LEVEL}; better again: how often a "
@@ -266,27 +322,30 @@ def explained(compared: Compared) -> list[str]:
     return sentences
 
 
-def markdown(comparisons: Sequence[Compared], *, by_task: bool) -> str:
-    """Write comparisons as Markdown: a heading and a table each, warnings as a list; all text is escaped."""
+def markdown(comparisons: Sequence[Compared], **shown: bool) -> str:
+    """Write comparisons as Markdown: a heading and a table each, warnings as a list; `shown` as in `tables`."""
     lines: list[str] = []
     for compared in comparisons:
-        lines += (as_markdown(table, min(at, 1) + 2) for at, table in enumerate(tables(compared, by_task=by_task)))
-        lines += (f"- {markdown_text(sentence)}" for sentence in _remarks(compared))
+        laid_out = tables(compared, **shown)
+        lines += (as_markdown(table, min(at, 1) + 2) for at, table in enumerate(laid_out))
+        lines += (f"- {markdown_text(sentence)}" for sentence in _remarks(compared, laid_out))
         lines.append("")
     return "\n".join(lines)
 
 
-def latex(comparisons: Sequence[Compared], *, by_task: bool) -> str:
-    """Write comparisons as LaTeX tables with booktabs, warnings as comments; all text is escaped."""
+def latex(comparisons: Sequence[Compared], **shown: bool) -> str:
+    """Write comparisons as LaTeX tables with booktabs, warnings as comments; `shown` as in `tables`."""
     lines: list[str] = []
     for compared in comparisons:
-        lines += map(latex_comment, _remarks(compared))
-        lines += map(as_latex, tables(compared, by_task=by_task))
+        laid_out = tables(compared, **shown)
+        lines += map(latex_comment, _remarks(compared, laid_out))
+        lines += map(as_latex, laid_out)
     return "\n".join(lines)
 
 
-def _remarks(compared: Compared) -> list[str]:
-    return [*explained(compared), *(f"warning: {sentence}" for sentence in compared.warnings)]
+def _remarks(compared: Compared, shown: Sequence[Table]) -> list[str]:
+    warnings = (f"warning: {sentence}" for sentence in compared.warnings)
+    return [*explained(compared), *_not_shown(compared, shown), *warnings]
 
 
 def comparisons_csv(comparisons: Sequence[Compared]) -> str:
@@ -316,5 +375,5 @@ def records(compared: Compared) -> Iterator[dict[str, Any]]:
             ]
             scopes.append((task, values, comparison))
         for scope, (value, other_value), comparison in scopes:
-            columns = {"value": value, "other_value": other_value, **comparison.as_json()}
+            columns = {"value": value, "other_value": other_value, **test.numbers(comparison)}
             yield {**metadata, "scope": scope, **pair, **columns, **ends}

@@ -129,7 +129,7 @@ def _print_conclusion(conclusion: Conclusion) -> None:
         Column("difference", f"{tests[0].measure} points", True, partial(points, sign=True), value=_difference),
         Column("interval", "95 %", value=partial(_interval, conclusion)),
         Column("seeds", number=True, value=lambda test: conclusion.fewest(test) or 1),
-        Column("p", "p, corrected", value=partial(_chance, conclusion)),
+        Column("p", "p, corrected", value=_chance),
     )
     print_table(Table.from_items("", columns, tests[:_TESTS]))
     more = [f"{len(tests) - _TESTS} more: bench compare"] if len(tests) > _TESTS else []
@@ -146,7 +146,7 @@ def _interval(conclusion: Conclusion, test: PairedTest) -> str | None:
     return None if conclusion.fewest(test) == 1 else test.comparison.interval
 
 
-def _chance(conclusion: Conclusion, test: PairedTest) -> str | None:
+def _chance(test: PairedTest) -> str | None:
     """Return the corrected p; None for fewer trainings than say anything of a method."""
-    text = test.comparison.chance_text.removeprefix("p = ").removeprefix("p ")
-    return text if conclusion.about_methods(test) else None
+    text = test.chance_text(test.comparison)
+    return text and text.removeprefix("p = ").removeprefix("p ")

@@ -177,7 +177,7 @@ def _task(numbers: Numbers, first: str, second: str) -> list[int | str | None] |
 
 def _csv(board: Board) -> bytes:
     """Write all pairs of a board as CSV, fractions; of a board with very many those of the headline alone."""
-    numbers = ("difference", "low", "high", "p", "adjusted", "detectable", *_COUNTS)
+    numbers = ("difference", "low", "high", "p_uncorrected", "adjusted", "detectable", *_COUNTS)
     heads = plain_columns("data", "suite", "regime", "measure", "task", "system", "other", *numbers)
     identity = (board.data, board.suite, board.regime, board.measure)
     families = [board.tests.ranks, *([board.tests.cells] if len(board.tests.cells.decided) <= _LISTED else [])]

@@ -440,7 +440,7 @@ def _ranked(rows: Sequence[Row], tests: Statistics) -> list[Row]:
         if row.name in tests.intervals:
             low, high = tests.intervals[row.name]
             row = replace(row, low=max(0.0, low), high=min(1.0, high))  # noqa: PLW2901 (with its interval)
-        if len(ranks.table["p"]):
+        if len(ranks.table["p_uncorrected"]):
             letters = order.letters.get(row.name, "")
             row = replace(row, ranks=order.ranks[row.name], letters=letters, tied=row.name in order.best)  # noqa: PLW2901
         ranked.append(row)

@@ -405,7 +405,10 @@ def board_json(board: Board) -> bytes:
         "best_against": [
             {
                 "system": name,
-                **{key: _rounded(getattr(test, key)) for key in ("difference", "low", "high", "p", "adjusted")},
+                **{
+                    key: _rounded(getattr(test, key))
+                    for key in ("difference", "low", "high", "p_uncorrected", "adjusted")
+                },
                 **{key: getattr(test, key) for key in ("n", "wins", "ties", "losses")},
             }
             for name, test in board.best_against.items()

@@ -1,11 +1,13 @@
 """What a run prints besides its tables: gains or pairs with what they decide, in eight lines; and readouts."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from bench.cli.outcome import _print_conclusion, readouts
 from bench.evaluation.compare.conclusions import Conclusion, conclude
@@ -53,7 +55,23 @@ def test_seeds_that_disagree_in_sign_are_one_gain(tmp_path: Path, capsys: pytest
     assert head.split() == ["system", "start", MEASURE, "points", "95", "%", "seeds", "p,", "corrected"]
     assert first_row.split()[:3] == ["up", "up@init", "0.0"], "the largest gain first"
     assert last_row.split()[-2:] == ["3", gains["down"].chance_text.removeprefix("p = ")]
-    assert sentence == "worse: down; not decided: up"
+    assert sentence == "worse: down; not decided: up (not by 100 seeds)"
+
+
+def test_an_open_gain_says_how_many_seeds_would_decide_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As the power of the same test says with so many seeds, and not with one fewer."""
+    conclusion = concluded(trained(tmp_path, "up", [4.0, 0.5, 2.0], noise=0.02))
+    (test,) = conclusion.gains
+    *_, sentence = printed(conclusion, capsys)
+    (more,) = re.fullmatch(r"not decided: up \(about (\d+) seeds more\)", sentence).groups()  # type: ignore[union-attr]
+    scatter, difference = np.std([4.0, 0.5, 2.0], ddof=1) / 100, 0.065 / 3
+
+    def power(seeds: int) -> float:
+        noncentral = difference / (scatter / np.sqrt(seeds))
+        return float(stats.nct.sf(stats.t.isf(0.025, seeds - 1), seeds - 1, noncentral))
+
+    assert not test.comparison.decided
+    assert power(3 + int(more) - 1) < 0.8 < power(3 + int(more) + 1)
 
 
 @pytest.mark.parametrize(

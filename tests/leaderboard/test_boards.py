@@ -58,8 +58,8 @@ def test_numbers_are_those_of_the_results(publish_result: Publisher, results: Pa
     assert (comparison.difference, comparison.low, comparison.wins) == pytest.approx(
         (pair.difference, pair.low, pair.wins)
     )
-    assert comparison.p == pytest.approx(pair.p)
-    assert pair.p <= comparison.adjusted <= 3 * pair.p, "the clearest of three pairs"
+    assert comparison.p_uncorrected == pytest.approx(pair.p_uncorrected)
+    assert pair.p_uncorrected <= comparison.adjusted <= 3 * pair.p_uncorrected, "the clearest of three pairs"
     assert {row.name: (row.ranks, row.tied) for row in board.rows} == {
         "best": ((1, 1), True),
         "mid": ((2, 3), False),
@@ -141,7 +141,9 @@ def test_the_best_row_is_compared_over_tasks(publish_result: Publisher, results:
     assert list(board.over_tasks) == ["y"]
     compared = board.over_tasks["y"]
     assert compared.difference == pytest.approx(0.3) == pytest.approx(board.best_against["y"].difference)
-    assert (compared.low, compared.high, compared.p) == pytest.approx((interval.low, interval.high, expected.pvalue))
+    assert (compared.low, compared.high, compared.p_uncorrected) == pytest.approx(
+        (interval.low, interval.high, expected.pvalue)
+    )
     assert (compared.wins, compared.ties, compared.tasks, compared.better_in) == (3, 0, 3, 3)
     for view in (View.CSV, View.JSON):
         keys = [column.key for column in columns(board, view) if column.key.startswith("over_tasks")]

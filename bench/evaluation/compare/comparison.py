@@ -19,7 +19,6 @@ from bench.evaluation.compare.query_differences import QueryDifference, query_di
 from bench.evaluation.results import Result, headline, read, shares
 from bench.evaluation.results.identity import same_system_error
 from bench.evaluation.results.passports import comparison_error, one_system_error
-from bench.evaluation.significance.families import summary
 from bench.evaluation.significance.ranks import ordered
 from bench.evaluation.significance.tasks import OverTasks, Reliability, over_tasks, reliability
 from bench.evaluation.significance.trainings import TRAININGS
@@ -96,8 +95,7 @@ class Compared:
 
     def __repr__(self) -> str:
         """Say every pair in a line, and every warning."""
-        lines = [summary(test.first, test.second, self.measure, test.comparison) for test in self.tests]
-        return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
+        return "\n".join([*map(str, self.tests), *(f"warning: {warning}" for warning in self.warnings)])
 
     def as_json(self) -> dict[str, Any]:
         """Return what `bench compare --json` prints."""
@@ -332,7 +330,7 @@ def _warnings(
         yield f"compared on {len(tasks)} of {len(all_tasks)} tasks; some systems lack {', '.join(missing)}"
     yield from warnings(on_all_seeds)
     if listed := ", ".join(
-        f"{row.label} ({len(row.results)})" for row in _trained(rows) if len(row.results) < TRAININGS
+        f"{row.label} ({len(row.results)})" for row in rows if not row.deterministic and len(row.results) < TRAININGS
     ):
         yield (
             f"fewer than {TRAININGS} training runs: {listed}; findings about them hold for these checkpoints, not "

@@ -11,6 +11,7 @@ from bench.evaluation.compare.comparison import ComparisonGroup, lineup
 from bench.evaluation.compare.lineage import equal_starts
 from bench.evaluation.compare.paired_tests import PairedTest, all_tests
 from bench.evaluation.results import Result
+from bench.evaluation.significance.allocation import MOST_SEEDS, needs
 from bench.evaluation.significance.trainings import TRAININGS
 from bench.types import Suite
 
@@ -43,14 +44,9 @@ class Conclusion:
             (self.trainings[label] for label in (test.first, test.second) if label in self.trainings), default=None
         )
 
-    def about_methods(self, test: PairedTest) -> bool:
-        """Whether a test says something of methods, or of systems that no seed would change."""
-        fewest = self.fewest(test)
-        return fewest is None or fewest >= TRAININGS
-
     def sentences(self) -> list[str]:
         """Say what the tests decide, and what to type where trainings are too few to decide anything of methods."""
-        about_methods = [test for test in self.tests if self.about_methods(test)]
+        about_methods = [test for test in self.tests if test.about_methods]
         groups: dict[str, list[str]] = {
             name: [] for name in (("better than its start", "worse", "not decided") if self.gains else ("not decided",))
         }
@@ -59,16 +55,26 @@ class Conclusion:
             if test.comparison.decided:
                 verdict = "better than its start" if test.comparison.difference > 0 else "worse"
             if verdict in groups:
-                groups[verdict].append(test.first if self.gains else test.pair)
+                name = test.first if self.gains else test.pair
+                groups[verdict].append(name + (self._more_seeds(test) if verdict == "not decided" else ""))
         sentences = [f"{verdict}: {', '.join(names)}" for verdict, names in groups.items() if names]
         if self.pairs and not self.gains and not sentences and about_methods:
             sentences = ["all pairs decided"]
         sentences = ["; ".join(sentences)] if sentences else []
-        if too_few := [self.fewest(test) for test in self.tests if not self.about_methods(test)]:
+        if too_few := [self.fewest(test) for test in self.tests if not test.about_methods]:
             few = "one training says" if 1 in too_few else "two trainings say"
             seeds = ",".join(map(str, range(TRAININGS)))
             sentences.append(f"{few} how good a checkpoint is, not its method: --seed {seeds} tests the method")
         return sentences
+
+    def _more_seeds(self, test: PairedTest) -> str:
+        """Say how many more seeds of each would decide an open test; empty where no seed changes either."""
+        trained, needed = self.fewest(test), needs(test.comparison, 1)
+        if trained is None or needed is None:
+            return ""
+        return (
+            f" (not by {MOST_SEEDS} seeds)" if needed.seeds is None else f" (about {needed.seeds - trained} seeds more)"
+        )
 
 
 def conclude(results: Sequence[Result], suites: Mapping[str, Suite]) -> dict[Group, Conclusion]:

@@ -1,8 +1,10 @@
 """Is a comparison fair, and what was set differently? Pure functions on what results say of themselves.
 
-Every warning is a sentence with both values.
+Every warning is a sentence on a property, with the values that systems have.
 """
 
+import math
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +27,7 @@ COSTS = (
 _READOUT = ("pooling", "layer", "normalise", "query_prompt", "passage_prompt", "query_length", "passage_length")
 _LONGEST_VALUE, _MOST_PLACES = 60, 3
 """Characters of a value of the environment that a sentence shows, and how many values or places it names."""
+_NUMBER = re.compile(r"[\d,.]+(e[+-]?\d+)?")
 _USUAL = {"question_mark": True, "lowercase": False}  # of an encoder config that does not say
 
 
@@ -84,18 +87,70 @@ class ComparedSystem:
 Pair = tuple[ComparedSystem, ComparedSystem]
 
 
+@dataclass(frozen=True)
+class Difference:
+    """A property of which systems have unlike values.
+
+    Args:
+        subject: the property: `budget of pretraining (tokens)`.
+        values: by label, as they are printed.
+        remark: what a reader must know besides.
+    """
+
+    subject: str
+    values: Mapping[str, str]
+    remark: str = ""
+
+    def __str__(self) -> str:
+        """Name the values of two systems, of more each value with those that have it, or the range of many numbers."""
+        if len(self.values) == 2:
+            listed = ", ".join(f"{label} has {value}" for label, value in self.values.items())
+        else:
+            labels: dict[str, list[str]] = defaultdict(list)
+            for label, value in self.values.items():
+                labels[value].append(label)
+            parts = [f"{value} ({_few(having)})" for value, having in labels.items()]
+            if len(parts) > _MOST_PLACES and all(_NUMBER.fullmatch(value) for value in labels):
+                ordered = sorted(labels, key=lambda value: float(value.replace(",", "")))
+                listed = " to ".join(f"{value} ({_few(labels[value])})" for value in (ordered[0], ordered[-1]))
+            else:
+                listed = ", ".join(parts[:_MOST_PLACES])
+                listed += f" and {len(parts) - _MOST_PLACES} more values" if len(parts) > _MOST_PLACES else ""
+        return f"{self.subject}: {listed}{self.remark}"
+
+
 def warnings(systems: Sequence[ComparedSystem]) -> list[str]:
     """Return what makes a comparison of systems unfair or hard to read.
 
-    First a sentence for each system whose own results were made in unlike environments, then one for each pair and
-    difference.
+    First a sentence for each system whose own results were made in unlike environments, then one for each property of
+    which systems have unlike values.
     """
-    pairs = [sentence for pair in combinations(systems, 2) for sentence in pair_warnings(*pair)]
+    differences: dict[str, Difference] = {}
+    sentences: dict[str, None] = {}
+    for pair in combinations(systems, 2):
+        for finding in _findings(pair):
+            if isinstance(finding, str):
+                sentences[finding] = None
+            else:
+                known = differences.get(finding.subject, finding)
+                values = {**finding.values, **known.values}
+                ordered = {system.label: values[system.label] for system in systems if system.label in values}
+                differences[finding.subject] = Difference(finding.subject, ordered, known.remark or finding.remark)
     return [
         *(sentence for system in systems for sentence in environment_warnings(system)),
         *passport_warnings(systems),
-        *pairs,
+        *map(str, differences.values()),
+        *sentences,
     ]
+
+
+def pair_warnings(first: ComparedSystem, second: ComparedSystem) -> list[str]:
+    """Return every warning about a pair: tuning, seeds, protocol; between trained systems also what they were given.
+
+    Example:
+        `budget of pretraining (tokens): crop has 1,000,000, msm has 2,000,000`
+    """
+    return [str(finding) for finding in _findings((first, second))]
 
 
 def passport_warnings(systems: Sequence[ComparedSystem]) -> Iterator[str]:
@@ -104,10 +159,7 @@ def passport_warnings(systems: Sequence[ComparedSystem]) -> Iterator[str]:
         system.label for system in systems if any(entry.get("passport") is None for _, entry in system.subsets())
     ]
     if without:
-        names = ", ".join(without[:_MOST_PLACES]) + (
-            f" and {len(without) - _MOST_PLACES} more" if len(without) > _MOST_PLACES else ""
-        )
-        yield f"no passport: what {names} read is known by the keys of stages alone"
+        yield f"no passport: what {_few(without)} read is known by the keys of stages alone"
 
 
 def environment_warnings(system: ComparedSystem) -> Iterator[str]:
@@ -156,13 +208,9 @@ def _places_by_value(name: str, places: Mapping[str, Sequence[tuple[int, str]]])
     return f"{name} {' and '.join(parts[:_MOST_PLACES])}{more}"
 
 
-def pair_warnings(first: ComparedSystem, second: ComparedSystem) -> Iterator[str]:
-    """Yield every warning about a pair: tuning, seeds, protocol; between trained systems also what they were given.
-
-    Example:
-        `budget of pretraining (tokens): crop has 1,000,000, msm has 2,000,000`
-    """
-    pair = (first, second)
+def _findings(pair: Pair) -> Iterator[Difference | str]:
+    """Yield every difference of a pair, and sentences on one of its systems."""
+    first, second = pair
     # An encoder that was trained elsewhere is known by its method and model.
     models = [(system.system.get("method"), system.setting("method.model")) for system in pair]
     if first.trained and second.trained:
@@ -172,7 +220,7 @@ def pair_warnings(first: ComparedSystem, second: ComparedSystem) -> Iterator[str
             f"{system.system['budget']:,}" if system.trained else "an unknown one (trained elsewhere)"
             for system in pair
         ]
-        yield _sentence(pair, "budget of pretraining", budgets)
+        yield _difference(pair, "budget of pretraining", budgets)
     yield from _tuning_warnings(pair)
     if not any(system.system["deterministic"] for system in pair):
         yield from _differ(pair, "seeds", [",".join(map(str, system.seeds)) for system in pair])
@@ -180,10 +228,11 @@ def pair_warnings(first: ComparedSystem, second: ComparedSystem) -> Iterator[str
     yield from _protocol_warnings(pair)
 
 
-def _training_warnings(pair: Pair) -> Iterator[str]:
+def _training_warnings(pair: Pair) -> Iterator[Difference]:
     """Yield differences of budget, corpus, backbone, precision and hardware of two trained systems.
 
-    Tokens and operations are compared beyond `SPENT`, and only where both had the same budget.
+    Tokens and operations are compared where both had the same budget, beyond `SPENT` and beyond a step of the larger
+    training: a training ends with the first step that spends its budget.
     """
     budgets = [system.system["budget"] for system in pair]
     yield from _differ(pair, "budget of pretraining (tokens)", budgets)
@@ -191,14 +240,16 @@ def _training_warnings(pair: Pair) -> Iterator[str]:
     yield from _differ(pair, "budget of pretraining (operations)", operations)
     if budgets[0] == budgets[1]:
         for key, subject in (("tokens", "tokens really seen in pretraining"), ("flops", "FLOPs of pretraining")):
-            costs = [system.costs().get(key) for system in pair]
-            if costs[0] and costs[1] and abs(costs[0] - costs[1]) > SPENT * max(costs[0], costs[1]):
-                yield _sentence(pair, subject, [f"{cost:{'.3g' if key == 'flops' else ',.0f'}}" for cost in costs])
+            costs = [system.costs() for system in pair]
+            spent = [cost.get(key, 0.0) for cost in costs]
+            step = max(total / (cost.get("steps") or math.inf) for total, cost in zip(spent, costs, strict=True))
+            if all(spent) and abs(spent[0] - spent[1]) > max(SPENT * max(spent), step):
+                yield _difference(pair, subject, [f"{total:{'.3g' if key == 'flops' else ',.0f'}}" for total in spent])
     corpora = [system.system.get("corpus") or {} for system in pair]
     names = [str(corpus.get("name")) for corpus in corpora]
     if corpora[0] != corpora[1]:
         remark = " (the same name, with other documents)" if names[0] == names[1] else ""
-        yield _sentence(pair, "pretraining corpus", names) + remark
+        yield _difference(pair, "pretraining corpus", names, remark)
     yield from _differ(pair, "backbone", [system.system.get("backbone") for system in pair])
     kinds = [(system.system.get("post") or {}).get("kind", "none") for system in pair]
     yield from _differ(pair, "post-processing", kinds)
@@ -208,14 +259,14 @@ def _training_warnings(pair: Pair) -> Iterator[str]:
         yield from _differ(pair, "hardware of training", machines)
 
 
-def _tuning_warnings(pair: Pair) -> Iterator[str]:
+def _tuning_warnings(pair: Pair) -> Iterator[Difference | str]:
     """Yield how the settings of both were chosen; a start takes no part, for it has none."""
     if any(system.system.get("budget") == 0 for system in pair):
         return
     tunings = [system.system.get("tuning") or {} for system in pair]
     trials = [tuning.get("trials") or 0 for tuning in tunings]
     if trials[0] != trials[1]:
-        yield _sentence(pair, "trials of tuning", [str(count or "none") for count in trials])
+        yield _difference(pair, "trials of tuning", [str(count or "none") for count in trials])
     if all(tunings):
         for key, name in (("rule", "rule of selection"), ("suite", "suite tuned on"), ("data", "data tuned on")):
             yield from _differ(pair, name, [tuning.get(key) for tuning in tunings])
@@ -227,7 +278,7 @@ def _tuning_warnings(pair: Pair) -> Iterator[str]:
             yield f"{system.label} was tuned on {tuned_on} and is compared on {test[0]} ({test[1]} data)"
 
 
-def _readout_warnings(pair: Pair) -> Iterator[str]:
+def _readout_warnings(pair: Pair) -> Iterator[Difference]:
     """Yield how texts become vectors, and how vectors are compared; of several tasks, the first where a key differs."""
     first_subsets, second_subsets = (dict(system.subsets()) for system in pair)
     reported: set[str] = set()
@@ -251,7 +302,7 @@ def _readout_warnings(pair: Pair) -> Iterator[str]:
                 yield from _differ(pair, f"readout ({key})", values)
 
 
-def _protocol_warnings(pair: Pair) -> Iterator[str]:
+def _protocol_warnings(pair: Pair) -> Iterator[Difference]:
     """Yield differences of the suite's version, and of how the tasks that both have were searched."""
     yield from _differ(pair, "version of the suite", [system.contents[0]["suite"]["version"] for system in pair])
     first_subsets, second_subsets = (dict(system.subsets()) for system in pair)
@@ -263,17 +314,17 @@ def _protocol_warnings(pair: Pair) -> Iterator[str]:
             other_value = second_subsets[name].get("protocol", {}).get(key)
             if other_value != value and key not in reported:
                 reported.add(key)
-                yield _sentence(pair, f"protocol on {bare(name)} ({key})", [shown(value), shown(other_value)])
+                yield _difference(pair, f"protocol on {bare(name)} ({key})", [shown(value), shown(other_value)])
         if subset["queries"] != second_subsets[name]["queries"] and "queries" not in reported:
             reported.add("queries")
             counts = [f"{entry['queries']:,}" for entry in (subset, second_subsets[name])]
-            yield _sentence(pair, f"judged queries of {bare(name)}", counts)
+            yield _difference(pair, f"judged queries of {bare(name)}", counts)
 
 
-def _differ(pair: Pair, subject: str, values: Sequence[Any]) -> Iterator[str]:
-    """Yield a sentence where the two values of a pair are not the same."""
+def _differ(pair: Pair, subject: str, values: Sequence[Any]) -> Iterator[Difference]:
+    """Yield a difference where the two values of a pair are not the same."""
     if values[0] != values[1]:
-        yield _sentence(pair, subject, list(map(_text, values)))
+        yield _difference(pair, subject, list(map(_text, values)))
 
 
 def _text(value: Any) -> str:
@@ -282,9 +333,15 @@ def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value) or "empty"
 
 
-def _sentence(pair: Pair, subject: str, values: Sequence[str]) -> str:
-    """Return the common form: what differs, and both values with their owners."""
-    return f"{subject}: {pair[0].label} has {values[0]}, {pair[1].label} has {values[1]}"
+def _difference(pair: Pair, subject: str, values: Sequence[str], remark: str = "") -> Difference:
+    """Return what differs, and both values with their owners."""
+    return Difference(subject, {system.label: value for system, value in zip(pair, values, strict=True)}, remark)
+
+
+def _few(names: Sequence[str]) -> str:
+    """List some names, and count the rest."""
+    more = f" and {len(names) - _MOST_PLACES} more" if len(names) > _MOST_PLACES else ""
+    return ", ".join(names[:_MOST_PLACES]) + more
 
 
 ABSENT = "—"

@@ -20,6 +20,8 @@ from bench.evaluation.results import Result
 from bench.evaluation.significance.estimates import Sample, Weights
 from bench.evaluation.significance.families import Comparison, Family, family
 from bench.evaluation.significance.questions import ORDER, questions
+from bench.evaluation.significance.trainings import TRAININGS
+from bench.evaluation.tables import points
 
 QueryValues = Mapping[str, Mapping[str, float]]
 """A result's values by stratum (`TASK` or `TASK/SUBSET`) and query."""
@@ -39,6 +41,8 @@ class PairedTest:
         same_trainings: both come from the same training runs, seed by seed.
         family: what `comparison` was corrected with: `pairs` (every two systems), `gains` (every system over its own
             start) or `contrasts` (those that a file registers).
+        about_methods: neither system is one that another seed would change and that has fewer than `TRAININGS`; of
+            such checkpoints there is an interval, and no p.
     """
 
     metadata: Mapping[str, Any]
@@ -49,6 +53,24 @@ class PairedTest:
     by_task: Mapping[str, Comparison] = field(default_factory=dict)
     same_trainings: bool = False
     family: str = "pairs"
+    about_methods: bool = True
+
+    def __str__(self) -> str:
+        """Say it: `crop − crop@init: +41.2 RR@100 points, 95 % [39.0, 43.4], p < 0.001, corrected, over …`."""
+        comparison = self.comparison
+        bounds = f", 95 % {comparison.interval}" if comparison.interval else ""
+        chance = self.chance_text(comparison)
+        decided = "of these checkpoints" if chance is None else f"{chance} corrected"
+        change = points(comparison.difference, sign=True)
+        return f"{self.pair}: {change} {self.measure} points{bounds}, {decided}, over {comparison.n:,} queries"
+
+    def chance_text(self, comparison: Comparison) -> str | None:
+        """The corrected p of its comparison or of that of a task, in words; None for checkpoints."""
+        return comparison.chance_text if self.about_methods else None
+
+    def numbers(self, comparison: Comparison) -> dict[str, Any]:
+        """The comparison's JSON; of checkpoints without a corrected p."""
+        return comparison.as_json() | ({} if self.about_methods else {"p_adjusted": None})
 
     @property
     def pair(self) -> str:
@@ -64,7 +86,7 @@ class PairedTest:
         """Return what `bench run --json` prints."""
         pair = {**self.metadata, "system": self.first, "other": self.second, "measure": self.measure}
         pair |= {"family": self.family}
-        return pair | self.comparison.as_json()
+        return pair | self.numbers(self.comparison)
 
     def as_json(self) -> dict[str, Any]:
         """Return what `bench compare --json` prints: the row, the trainings of both, and every task by itself."""
@@ -72,7 +94,7 @@ class PairedTest:
             **self.row(),
             "runs": dict(zip(("system", "other"), self.comparison.seeds, strict=True)),
             "same_trainings": self.same_trainings,
-            "by_task": [{"task": task, **test.as_json()} for task, test in self.by_task.items()],
+            "by_task": [{"task": task, **self.numbers(test)} for task, test in self.by_task.items()],
         }
 
 
@@ -321,7 +343,9 @@ class _QueryTables:
         """Make a test of two rows."""
         first, second = (self.rows[int(number)].label for number in pair)
         same = self.lineages[pair[0]].trainings == self.lineages[pair[1]].trainings
-        return PairedTest(metadata, first, second, measure, comparison, by_task, same, family_name)
+        rows = [self.rows[int(number)] for number in pair]
+        about_methods = all(row.deterministic or len(row.results) >= TRAININGS for row in rows)
+        return PairedTest(metadata, first, second, measure, comparison, by_task, same, family_name, about_methods)
 
 
 def values_of(result: Result, measure: str) -> dict[str, dict[str, float]]:

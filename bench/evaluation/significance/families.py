@@ -45,7 +45,7 @@ from bench.evaluation.significance.estimates import (
 from bench.evaluation.significance.luck import Scatter
 from bench.evaluation.significance.simulation import Simulation
 from bench.evaluation.significance.trainings import TRAININGS, FloatArray, IntArray
-from bench.evaluation.tables import chance_text, interval_text, points
+from bench.evaluation.tables import chance_text, interval_text
 
 LEVEL, POWER, COVERAGE = 0.05, 0.8, 0.95
 SEED = 0
@@ -70,7 +70,7 @@ class Comparison:
         low: lower end of Student's 95 % interval over questions and trainings; equal to `difference` where nothing
             varies, and None where a block of strata has one question.
         high: its upper end.
-        p: two-sided, of this pair alone.
+        p_uncorrected: two-sided, of this pair alone.
         adjusted: p corrected for the family that it was tested in.
         chance: Monte-Carlo error of `adjusted`; 0 where nothing was drawn for it.
         reach: half of its interval in a set that holds the truth of all pairs of the family with 95 %; None as `low`.
@@ -93,7 +93,7 @@ class Comparison:
     difference: float
     low: float | None
     high: float | None
-    p: float
+    p_uncorrected: float
     adjusted: float
     detectable: float | None
     superiority: float | None
@@ -160,7 +160,7 @@ class Comparison:
             "difference": self.difference,
             "low": self.low,
             "high": self.high,
-            "p": self.p,
+            "p_uncorrected": self.p_uncorrected,
             "p_adjusted": self.adjusted,
             "p_error": self.chance,
             "p_holm": self.holm,
@@ -331,7 +331,7 @@ def family(
     }
     members = {name: estimand.names for name, estimand in prepared.items()}
     scatter = {name: estimand.luck.scatter for name, estimand in prepared.items()}
-    if not sum(len(estimand_pairs.p) for estimand_pairs in judged):
+    if not sum(len(estimand_pairs.p_uncorrected) for estimand_pairs in judged):
         return Family(members, runs=runs, scatter=scatter, listed=listed)
     adjusted, chance, level = _adjusted(list(prepared.values()), judged, seed)
     columns: dict[str, FloatArray] = {
@@ -339,7 +339,7 @@ def family(
         for name in FIELDS
         if name not in {"adjusted", "chance", "detectable", "holm", "reach"}
     }
-    columns |= {"adjusted": adjusted, "chance": chance, "holm": holm(columns["p"])}
+    columns |= {"adjusted": adjusted, "chance": chance, "holm": holm(columns["p_uncorrected"])}
     error, freedom = columns["error"], columns["freedom"]
     with np.errstate(invalid="ignore"):
         reach = error * stdtrit(freedom, 1 - level / 2)
@@ -396,23 +396,13 @@ def _unskewed(reach: FloatArray, skewness: FloatArray) -> FloatArray:
     return quantile
 
 
-def summary(first: str, second: str, measure: str, comparison: Comparison) -> str:
-    """Say a comparison of fractions: `crop − crop@init: +41.2 RR@100 points, 95 % [39.0, 43.4], p < 0.001 over …`."""
-    bounds = f", 95 % {comparison.interval}" if comparison.interval else ""
-    return (
-        f"{first} − {second}: {points(comparison.difference, sign=True)} {measure} points{bounds}, "
-        f"{chance_text(comparison.p)} over {comparison.n:,} queries"
-        + (", of these checkpoints" if comparison.checkpoints else "")
-    )
-
-
 @dataclass(frozen=True)
 class _Judged(Differences):
     """Pairs of an estimand, each by itself."""
 
     low: FloatArray
     high: FloatArray
-    p: FloatArray
+    p_uncorrected: FloatArray
     n: FloatArray
     checkpoints: FloatArray
 
@@ -434,7 +424,7 @@ def _judge(estimand: Estimand, first: IntArray, second: IntArray) -> _Judged:
         **vars(pairs),
         low=pairs.difference - reach,
         high=pairs.difference + reach,
-        p=p,
+        p_uncorrected=p,
         n=np.full(len(p), float(len(estimand.queries))),
         checkpoints=checkpoints.astype(np.float64),
     )
@@ -454,7 +444,7 @@ def _adjusted(
     """Return corrected p values, their Monte-Carlo errors, and the level at which the clearest difference is judged."""
     from scipy.special import ndtr, ndtri
 
-    p = np.concatenate([pairs.p for pairs in judged])
+    p = np.concatenate([pairs.p_uncorrected for pairs in judged])
     if len(p) == 1:
         return p, np.zeros(1), LEVEL
     observed, bound = -ndtri(np.maximum(p, _LEAST) / 2), holm(p)

@@ -39,7 +39,7 @@ class OverTasks:
         low: lower end of Student's 95 % interval over tasks, of this pair alone; equal to `difference` where all tasks
             differ alike, and None for fewer than `FEWEST` tasks.
         high: its upper end.
-        p: two-sided, of this pair alone; None as `low`.
+        p_uncorrected: two-sided, of this pair alone; None as `low`.
         wins: tasks in which the first system is better.
         ties: tasks in which both are equal.
         tasks: number of tasks.
@@ -50,7 +50,7 @@ class OverTasks:
     difference: float
     low: float | None
     high: float | None
-    p: float | None
+    p_uncorrected: float | None
     wins: int
     ties: int
     tasks: int
@@ -185,7 +185,7 @@ def reliability(values: Mapping[str, Mapping[Subset, float]], weights: Mapping[S
 
 def _one_sided(test: Comparison) -> float:
     """Return the p value of "the first system is better", of the pair alone."""
-    return test.p / 2 if test.difference > 0 else 1 - test.p / 2
+    return test.p_uncorrected / 2 if test.difference > 0 else 1 - test.p_uncorrected / 2
 
 
 def _by_task(

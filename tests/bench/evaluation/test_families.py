@@ -13,7 +13,7 @@ from statsmodels.stats.power import TTestPower
 from bench.core.errors import UsageError
 from bench.evaluation.significance import simulation
 from bench.evaluation.significance.estimates import Sample
-from bench.evaluation.significance.families import Comparison, Family, family, holm, intervals, stratified, summary
+from bench.evaluation.significance.families import Family, family, holm, intervals, stratified
 from bench.evaluation.significance.questions import questions
 from bench.evaluation.significance.trainings import FloatArray
 from bench.testing import fields
@@ -39,7 +39,7 @@ def test_one_task_is_the_paired_t_test(n: int) -> None:
     """P and interval; what is detectable is what statsmodels' power finds."""
     first, second = noisy(n, 0.03)
     comparison, judge = stratified({"": (first, second)}), stats.ttest_rel(first, second)
-    assert comparison.p == comparison.adjusted == pytest.approx(judge.pvalue, rel=1e-9)
+    assert comparison.p_uncorrected == comparison.adjusted == pytest.approx(judge.pvalue, rel=1e-9)
     assert (comparison.low, comparison.high) == pytest.approx(tuple(judge.confidence_interval()), rel=1e-9)
     deviation = np.std(first - second, ddof=1)
     expected = TTestPower().solve_power(nobs=n, alpha=0.05, power=0.8) * deviation
@@ -50,7 +50,7 @@ def test_one_task_is_the_paired_t_test(n: int) -> None:
 def test_decisions_are_those_of_scipy_statsmodels_and_the_hand(case: dict[str, Any]) -> None:
     """Twelve of them: paired, weighted, clustered, with trainings, corrected; docs/calibration.md lists them."""
     comparison = decision(case)
-    assert comparison.p == pytest.approx(case["p"], rel=1e-9)
+    assert comparison.p_uncorrected == pytest.approx(case["p"], rel=1e-9)
     assert comparison.low == (None if case["low"] is None else pytest.approx(case["low"], rel=1e-9))
     assert comparison.high == (None if case["high"] is None else pytest.approx(case["high"], rel=1e-9))
     assert (comparison.decided, comparison.checkpoints) == (case["decided"], case["checkpoints"])
@@ -85,7 +85,9 @@ def test_trainings_are_two_samples_or_pairs() -> None:
     result = family({name: Sample({"": values}, trainings="t") for name, values in shared.items()}, {"": {"": 1.0}})
     paired = stats.ttest_rel(better, plain)
     comparison = result.comparison("better", "plain")
-    assert (comparison.p, comparison.low) == pytest.approx((paired.pvalue, paired.confidence_interval().low), rel=1e-6)
+    assert (comparison.p_uncorrected, comparison.low) == pytest.approx(
+        (paired.pvalue, paired.confidence_interval().low), rel=1e-6
+    )
     shifted = result.comparison("shifted", "plain")
     assert (shifted.low, shifted.high) == pytest.approx((0.02, 0.02))
 
@@ -150,7 +152,9 @@ def test_trainings_and_questions_have_satterthwaites_degrees_of_freedom() -> Non
     comparison = family({name: Sample({"": runs}) for name, runs in values.items()}, {"": {"": 1.0}}).comparison(
         "a", "b"
     )
-    assert comparison.p == pytest.approx(2 * stats.t.sf(means.mean() / math.sqrt(variance), freedom), rel=1e-9)
+    assert comparison.p_uncorrected == pytest.approx(
+        2 * stats.t.sf(means.mean() / math.sqrt(variance), freedom), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -164,7 +168,7 @@ def test_below_three_trainings_it_is_about_checkpoints(runs: int, deterministic:
     result = family({"a": Sample({"": values}), "b": Sample({"": fixed}, deterministic=True)}, {"": {"": 1.0}})
     comparison, means = result.comparison("a", "b"), stratified({"": (values.mean(axis=0), fixed)})
     assert comparison.checkpoints is of_checkpoints
-    assert (comparison.p == pytest.approx(means.p)) is of_checkpoints
+    assert (comparison.p_uncorrected == pytest.approx(means.p_uncorrected)) is of_checkpoints
 
 
 def test_the_correction_is_tukeys_for_independent_systems() -> None:
@@ -173,12 +177,12 @@ def test_the_correction_is_tukeys_for_independent_systems() -> None:
     values = {str(at): draw.normal(0, 1, 400) for at in range(8)}
     values["0"] += 0.12
     result = family({name: Sample({"": column}) for name, column in values.items()}, {"": {"": 1.0}})
-    best = int(np.argmin(result.table["p"]))
-    quantile = stats.norm.isf(result.table["p"][best] / 2)
+    best = int(np.argmin(result.table["p_uncorrected"]))
+    quantile = stats.norm.isf(result.table["p_uncorrected"][best] / 2)
     expected = stats.studentized_range.sf(math.sqrt(2) * quantile, 8, np.inf)
     assert 0.01 < expected < 0.5
     assert result.table["adjusted"][best] == pytest.approx(expected, rel=0.15)
-    assert result.table["adjusted"][best] < 0.85 * 28 * result.table["p"][best]
+    assert result.table["adjusted"][best] < 0.85 * 28 * result.table["p_uncorrected"][best]
 
 
 def systems_in_steps(count: int, step: float, n: int = 100) -> Family:
@@ -192,7 +196,9 @@ def test_a_family_of_a_few_systems_is_drawn_ten_thousand_times() -> None:
     """A corrected p value that neither bound decides counts draws: it is a multiple of 1 in 10,001, and of no fewer."""
     table = systems_in_steps(4, 0.2).table
     assert (np.abs(table["adjusted"] - 0.05) > 4 * table["chance"]).all(), "so that no further draws are needed"
-    by_draws = table["adjusted"][(table["adjusted"] > table["p"]) & (table["adjusted"] < table["holm"] - 1e-9)]
+    by_draws = table["adjusted"][
+        (table["adjusted"] > table["p_uncorrected"]) & (table["adjusted"] < table["holm"] - 1e-9)
+    ]
     assert len(by_draws) >= 2
     counts = by_draws * 10_001
     assert counts == pytest.approx(np.round(counts), abs=1e-6)
@@ -214,7 +220,7 @@ def test_p_values_have_no_floor_and_keep_their_order() -> None:
     assert result.decided.all()
     assert result.table["adjusted"].max() < 1e-6
     result = systems_in_steps(12, 0.15)
-    p, adjusted = result.table["p"], result.table["adjusted"]
+    p, adjusted = result.table["p_uncorrected"], result.table["adjusted"]
     order = np.argsort(p)
     assert (np.diff(adjusted[order]) >= 0).all()
     assert (p <= adjusted).all()
@@ -243,8 +249,10 @@ def test_cells_are_one_family_over_all_tasks() -> None:
         for first, second in combinations(names, 2):
             expected = stratified({task: (table[first][task], table[second][task])})
             comparison = result.comparison(first, second, task)
-            assert (comparison.difference, comparison.p) == pytest.approx((expected.difference, expected.p))
-            assert comparison.adjusted >= comparison.p
+            assert (comparison.difference, comparison.p_uncorrected) == pytest.approx(
+                (expected.difference, expected.p_uncorrected)
+            )
+            assert comparison.adjusted >= comparison.p_uncorrected
             assert result.comparison(second, first, task) == comparison.turned()
     assert not result.has("a", "c", "y")
     one_query = {name: values | {"z": [0.1 * at]} for at, (name, values) in enumerate(table.items())}
@@ -252,13 +260,13 @@ def test_cells_are_one_family_over_all_tasks() -> None:
     wider = family({name: Sample(values) for name, values in one_query.items()}, strata)
     assert wider.column("adjusted", "z").tolist() == [1.0] * 3, "nothing is known of a task with one query"
     assert (wider.column("adjusted", "x") >= result.column("adjusted", "x") - 0.02).all(), "and it spoils no other"
-    assert result.column("p", "y").tolist() == [result.comparison("a", "b", "y").p]
+    assert result.column("p_uncorrected", "y").tolist() == [result.comparison("a", "b", "y").p_uncorrected]
 
 
 def test_nothing_varies() -> None:
     """Equal systems differ by nothing; a constant gain is sure; one query and copies of a training add nothing."""
     equal = stratified({"": ([0.1, 0.5, 1.0], [0.1, 0.5, 1.0])})
-    assert (equal.difference, equal.low, equal.high, equal.p, equal.superiority, equal.detectable) == (
+    assert (equal.difference, equal.low, equal.high, equal.p_uncorrected, equal.superiority, equal.detectable) == (
         0,
         0,
         0,
@@ -268,15 +276,15 @@ def test_nothing_varies() -> None:
     )
     assert (equal.wins, equal.ties, equal.losses) == (0, 3, 0)
     gain = stratified({"": (np.linspace(0, 1, 9) + 0.3, np.linspace(0, 1, 9))})
-    assert (gain.p, gain.wins) == (2**-8, 9)
+    assert (gain.p_uncorrected, gain.wins) == (2**-8, 9)
     assert gain.low == pytest.approx(0.3)
     single = stratified({"a": ([0.5, 0.7], [0.1, 0.2]), "b": ([1.0], [0.0])})
-    assert (single.p, single.low, single.high, single.detectable) == (1, None, None, None)
+    assert (single.p_uncorrected, single.low, single.high, single.detectable) == (1, None, None, None)
     tiny = stratified({"": ([1e-200, 3e-200, 2e-200], [0, 0, 0])})
-    assert tiny.p == pytest.approx(stats.ttest_1samp([1, 3, 2], 0).pvalue)
+    assert tiny.p_uncorrected == pytest.approx(stats.ttest_1samp([1, 3, 2], 0).pvalue)
     first, second = noisy(50, 0.02)
     result = family({"a": Sample({"": np.tile(first, (5, 1))}), "b": Sample({"": second})}, {"": {"": 1.0}})
-    assert result.comparison("a", "b").p == pytest.approx(stratified({"": (first, second)}).p)
+    assert result.comparison("a", "b").p_uncorrected == pytest.approx(stratified({"": (first, second)}).p_uncorrected)
     # Draws are seeded; a family of one system has no pairs.
     assert systems_in_steps(5, 0.2).table["adjusted"].tolist() == systems_in_steps(5, 0.2).table["adjusted"].tolist()
     single_system = family({"a": Sample({"": [0.1, 0.2]})}, {"": {"": 1.0}})
@@ -323,16 +331,6 @@ def test_skewed_intervals_are_halls(successes: int) -> None:
 def test_which_queries_are_one_question(parallel: Parallel, task: str, queries: list[str], expected: Any) -> None:
     """By id within a task or a suite, without the task's name."""
     assert questions(parallel, task, queries) == expected
-
-
-def test_the_line_for_people() -> None:
-    """Signs, units, two digits of p; a rounded zero has no sign."""
-    shown = Comparison(0.4123, -0.0004, 0.4349, 1e-4, 1e-4, None, None, 6600, 1, 3)
-    assert summary("crop", "crop@init", "RR@100", shown) == (
-        "crop − crop@init: +41.2 RR@100 points, 95 % [0.0, 43.5], p < 0.001 over 6,600 queries"
-    )
-    worse = Comparison(-0.021, None, None, 0.0123, 0.02, None, None, 12, 1, 3, checkpoints=True)
-    assert summary("a", "b", "P@1", worse) == "a − b: −2.1 P@1 points, p = 0.012 over 12 queries, of these checkpoints"
 
 
 @pytest.mark.parametrize(

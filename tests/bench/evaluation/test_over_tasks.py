@@ -27,7 +27,7 @@ def test_equal_shares_are_the_paired_t_test() -> None:
     interval = expected.confidence_interval()
     compared = over_tasks(tasks(FIRST), tasks(SECOND), tasks([0.2] * 5))
     assert (compared.low, compared.high) == pytest.approx((interval.low, interval.high), rel=1e-9)
-    assert (compared.difference, compared.p) == pytest.approx((0.034, expected.pvalue), rel=1e-9)
+    assert (compared.difference, compared.p_uncorrected) == pytest.approx((0.034, expected.pvalue), rel=1e-9)
     assert (compared.wins, compared.ties, compared.tasks, compared.better_in) == (3, 1, 5, None)
 
 
@@ -62,7 +62,7 @@ def test_two_tasks_are_no_sample() -> None:
     """The difference and who wins, without an interval; so for one task."""
     for count in (1, 2):
         compared = over_tasks(tasks(FIRST[:count]), tasks(SECOND[:count]), tasks([1 / count] * count))
-        assert (compared.low, compared.high, compared.p, compared.interval) == (None, None, None, None)
+        assert (compared.low, compared.high, compared.p_uncorrected, compared.interval) == (None, None, None, None)
         assert (compared.wins, compared.ties, compared.tasks) == (count, 0, count)
 
 
@@ -71,7 +71,7 @@ def test_tasks_that_all_differ_alike(gain: float, p: float, wins: int) -> None:
     """An interval without width, judged by the signs of three tasks, 2 · (1/2)³; rounding does not count."""
     start = (0.1, 0.2, 0.7)
     compared = over_tasks(tasks([value + gain for value in start]), tasks(start), tasks([1 / 3] * 3))
-    assert (compared.low, compared.high, compared.p, compared.wins) == (
+    assert (compared.low, compared.high, compared.p_uncorrected, compared.wins) == (
         compared.difference,
         compared.difference,
         p,
@@ -122,7 +122,9 @@ def test_tests_of_tasks_are_read_in_the_direction_of_the_pair() -> None:
     turned = {task: test.turned() for task, test in tests.items()}
     assert over_tasks(second, first, weights, turned).better_in == 1
     assert over_tasks(first, second, weights, {"t0": tests["t0"]}).better_in is None
-    barely = {task: replace(test, p=0.06) for task, test in tests.items()}  # two of three at .03: 3 · .03 is not enough
+    barely = {
+        task: replace(test, p_uncorrected=0.06) for task, test in tests.items()
+    }  # two of three at .03: 3 · .03 is not enough
     assert over_tasks(first, second, weights, barely).better_in == 0
 
 

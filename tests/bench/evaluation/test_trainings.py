@@ -116,11 +116,11 @@ def test_seeds_that_two_systems_do_not_share_are_two_samples() -> None:
     first, second = np.array([0.50, 0.55, 0.48, 0.52, 0.51]), np.array([0.47, 0.53, 0.44, 0.49, 0.45])
     judge = stats.ttest_ind(first, second)
     apart = compared({"a": sample(first, "abcde"), "b": sample(second, "fghij")}).comparison("a", "b")
-    assert (apart.p, apart.low) == pytest.approx((judge.pvalue, judge.confidence_interval().low))
+    assert (apart.p_uncorrected, apart.low) == pytest.approx((judge.pvalue, judge.confidence_interval().low))
     unnamed = compared({"a": sample(first), "b": sample(second)}).comparison("a", "b")
-    assert unnamed.p == pytest.approx(judge.pvalue)
+    assert unnamed.p_uncorrected == pytest.approx(judge.pvalue)
     together = compared({"a": sample(first, "abcde"), "b": sample(second, "abcde")}).comparison("a", "b")
-    assert together.p == pytest.approx(stats.ttest_rel(first, second).pvalue)
+    assert together.p_uncorrected == pytest.approx(stats.ttest_rel(first, second).pvalue)
     third, fourth = np.array([0.47, 0.40, 0.44]), np.array([0.45, 0.37, 0.43])
     rows = {
         "a": sample(first[:3], "xyz"),
@@ -161,7 +161,9 @@ def test_gains_are_paired_with_the_start_of_the_seed(drawn: bool) -> None:
         assert gains.comparison("start", f"m{at}").difference == -gain.difference
     everyone = compared(rows)
     same, mine = everyone.comparison("m0", "start"), gains.comparison("m0", "start")
-    assert (same.p, same.low, same.high) == (mine.p, mine.low, mine.high), "one pair has one test in every family"
+    assert (same.p_uncorrected, same.low, same.high) == (mine.p_uncorrected, mine.low, mine.high), (
+        "one pair has one test in every family"
+    )
     assert same.adjusted >= mine.adjusted, "and pays for the family that it is in"
     assert list(gains.pairs()) == [(f"m{at}", "start") for at in range(3)]
 

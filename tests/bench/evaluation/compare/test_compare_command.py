@@ -73,13 +73,17 @@ def test_seeds_of_unlike_environments_are_not_averaged_silently(write: Write, co
 def test_the_screen_shows_all(two: dict[str, Any], say: Say) -> None:
     """Ranks, letters, wins, what was detectable, each task, what the columns mean; queries with texts and languages."""
     output = say("plain", HOSTILE, "--per-task")
-    assert "pairs on each task (corrected over all 2 tests)" in output
+    assert "pairs on each task, RR@100 points (corrected over all 2 tests)" in output
     assert "mrtydi/sw" in output
     assert re.search(r"plain +0 +\d+\.\d +1 +a", output)
-    assert re.search(r"p < 0\.001 +p < 0\.001 +checkpoints +— +\d+/\d+/\d+ +\d+\.\d +120", output)
-    assert "for checkpoints (fewer than 3 training runs) over questions alone" in output
+    assert re.search(r"plain − .* +\+\d+\.\d +\[\d+\.\d, \d+\.\d\] +—\n", output), "one training has no p"
+    assert "no p: fewer than 3 trainings tell of checkpoints, not of methods (--seed 0,1,2)" in output
     assert "warning: fewer than 3 training runs: plain (1)" in output
     assert "mrtydi/sw" not in say("plain", HOSTILE)
+    output = say("plain", HOSTILE, "--pairs", "--costs")
+    assert re.search(r"— +\[.*\] +— +\d+/\d+/\d+ +\d+\.\d +120\n", output)
+    assert "for checkpoints (fewer than 3 training runs) over questions alone" in output
+    assert "settings that differ" in output
     output = say("plain", HOSTILE, "--queries", "1")
     assert re.search(r"\+\d+\.\d  mrtydi/(en|sw) (en|sw)-q\d+ \[(en|sw)\]: \d+\.\d against \d+\.\d  \w+", output)
     assert "plain: nothing found" in output
@@ -103,7 +107,7 @@ def test_csv_is_read_back(two: dict[str, Any], say: Say) -> None:
 
 def test_markdown_renders_to_the_text_itself(two: dict[str, Any], say: Say) -> None:
     """The hostile name comes out as it went in, in one cell, and no tag or emphasis comes of it."""
-    text = say("plain", HOSTILE, "--format", "markdown", "--per-task")
+    text = say("plain", HOSTILE, "--format", "markdown", "--per-task", "--costs")
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     inline = [token for token in parser.parse(text) if token.type == "inline"]
     cells = ["".join(child.content for child in token.children or ()) for token in inline]
@@ -117,7 +121,7 @@ def test_markdown_renders_to_the_text_itself(two: dict[str, Any], say: Say) -> N
 
 def test_latex_escapes_and_balances(two: dict[str, Any], say: Say) -> None:
     """Every sign with a meaning is taken its meaning; rows have as many cells as their table has columns."""
-    text = say("plain", HOSTILE, "--format", "latex")
+    text = say("plain", HOSTILE, "--format", "latex", "--costs")
     assert r"=cmd\textbar{}'/c calc'!A1\_\textless{}b\textgreater{}{*}x{*}\%\&\textbackslash{}{[}y{]}\$\#\{\}" in text
     assert r"\textasciitilde{}\textasciicircum{}" in text
     tables = re.findall(r"\\begin\{tabular\}\{([lr]+)\}\n\\toprule\n(.*?)\n\\bottomrule", text, re.DOTALL)

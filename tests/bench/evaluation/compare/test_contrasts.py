@@ -75,12 +75,12 @@ def test_contrasts_of_two_suites_are_one_family(
     assert [registered_test.test.metadata["suite"] for registered_test in registered.tests] == ["one", "two"]
     assert {registered_test.contrast.name for registered_test in registered.tests} == {"H"}
     assert {registered_test.test.family for registered_test in registered.tests} == {"contrasts"}
-    assert [first.p, second.p] == pytest.approx(single, rel=0.02), "some values were clipped"
-    clear, dull = sorted((first, second), key=lambda comparison: comparison.p)
-    assert clear.adjusted == pytest.approx(1 - (1 - clear.p) ** 2, abs=4 * clear.chance + 0.01)
-    assert dull.adjusted == pytest.approx(dull.p, abs=4 * dull.chance + 0.01)
+    assert [first.p_uncorrected, second.p_uncorrected] == pytest.approx(single, rel=0.02), "some values were clipped"
+    clear, dull = sorted((first, second), key=lambda comparison: comparison.p_uncorrected)
+    assert clear.adjusted == pytest.approx(1 - (1 - clear.p_uncorrected) ** 2, abs=4 * clear.chance + 0.01)
+    assert dull.adjusted == pytest.approx(dull.p_uncorrected, abs=4 * dull.chance + 0.01)
     alone = tested(contrast("b", "a", "one")).tests[0].test.comparison
-    assert (alone.adjusted, alone.difference) == pytest.approx((first.p, -first.difference))
+    assert (alone.adjusted, alone.difference) == pytest.approx((first.p_uncorrected, -first.difference))
 
 
 def test_one_training_is_one_luck_on_all_suites(
@@ -97,7 +97,7 @@ def test_one_training_is_one_luck_on_all_suites(
     for suites, expected in ((("one", "two"), judge), (("one", "three"), 1 - (1 - judge) ** 2)):
         for registered_test in tested(contrast("a", "b", *suites)).tests:
             comparison = registered_test.test.comparison
-            assert comparison.p == pytest.approx(judge)
+            assert comparison.p_uncorrected == pytest.approx(judge)
             assert comparison.adjusted == pytest.approx(expected, abs=4 * comparison.chance + 0.003), suites
 
 
@@ -114,8 +114,8 @@ def test_systems_that_are_pooled_say_how_trainings_scatter(
     (expected,) = (test.comparison for test in table.tests if {test.first, test.second} == {"a", "b"})
     (pooled,) = tested(f'pooled = ["c", "d", "a"]\n{contrast("a", "b", "one")}').tests
     (lone,) = tested(contrast("a", "b", "one")).tests
-    assert pooled.test.comparison.p == pytest.approx(expected.p)
-    assert lone.test.comparison.p != pytest.approx(expected.p)
+    assert pooled.test.comparison.p_uncorrected == pytest.approx(expected.p_uncorrected)
+    assert lone.test.comparison.p_uncorrected != pytest.approx(expected.p_uncorrected)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,8 @@ def test_the_command(say: Callable[..., Any]) -> None:
     """In each form: the family is named, numbers are those of the JSON, formulas of spreadsheets are defused."""
     (row,) = json.loads(say("--json").stdout)["contrasts"]
     assert (row["family"], row["suite"], row["system"], row["other"]) == ("contrasts", "mrtydi", "a", "b")
-    assert (row["runs"], row["p"]) == ({"system": 3, "other": 1}, row["p_adjusted"])
+    assert row["runs"] == {"system": 3, "other": 1}
+    assert row["p_adjusted"] == row["p_uncorrected"]
     table = say().stdout
     assert table.startswith("registered contrasts (corrected over all 1, on 1 suite)\n")
     assert "a − b" in table

@@ -15,7 +15,7 @@ TUNING = {"trials": 8, "rule": "highest", "split": "dev", "suite": "mrtydi", "da
 
 def result(changes: Mapping[str, Any], seed: int = 0) -> dict[str, Any]:
     """A result file's content; `changes` by dotted path, e.g. `system.budget`."""
-    training = {"tokens": 1000, "flops": 5e9, "steps": 10, "finite": True, "hardware": "EPYC, AVX2"}
+    training = {"tokens": 1000, "flops": 5e9, "steps": 100, "finite": True, "hardware": "EPYC, AVX2"}
     passport: dict[str, Any] = {
         "queries": "0",
         "judgements": "0",
@@ -104,6 +104,16 @@ def test_tunings_are_compared(changes: Mapping[str, Any], sentences: list[str]) 
     assert warnings([first, second]) == sentences
 
 
+def test_of_many_systems_a_property_is_one_sentence() -> None:
+    """With those that have each value, or the range of many numbers; of a released encoder no seeds are asked."""
+    few = [system(label, system__backbone=name) for label, name in zip("abcd", ("x", "y", "x", "x"), strict=True)]
+    assert warnings(few) == ["backbone: x (a, c, d), y (b)"]
+    many = [system(label, system__budget=budget) for label, budget in zip("abcde", (9, 1000, 20, 3, 20), strict=True)]
+    assert warnings(many) == ["budget of pretraining (tokens): 3 (d) to 1,000 (b)"]
+    tuned = [system("a"), *(system(label, system__tuning=TUNING) for label in "bcdef")]
+    assert warnings(tuned) == ["trials of tuning: none (a), 8 (b, c, d and 2 more)"]
+
+
 def test_what_is_no_difference() -> None:
     """The last step overshoots by up to 2 %; `crop@init` has budget 0 by its nature, BM25 has none and one seed."""
     assert not warnings([system("a"), ComparedSystem("b", [result({f"{SUBSET}|metadata|train|hardware": None})])]), (
@@ -112,6 +122,8 @@ def test_what_is_no_difference() -> None:
     for tokens, differs in ((1019, False), (1025, True)):
         changed = ComparedSystem("b", [result({f"{SUBSET}|metadata|train|tokens": tokens})])
         assert bool(warnings([system("a"), changed])) is differs
+    step = [{f"{SUBSET}|metadata|train|steps": 10, f"{SUBSET}|metadata|train|tokens": spent} for spent in (1000, 1080)]
+    assert not warnings([ComparedSystem(label, [result(changes)]) for label, changes in zip("ab", step, strict=True)])
     start = system("crop@init", system__budget=0)
     sparse = ComparedSystem("bm25", [result({"seed": 5})])
     for key in ("budget", "corpus", "backbone", "encoder_config", "readout"):
@@ -195,7 +207,7 @@ def test_costs_are_means_over_seeds_in_the_house_order() -> None:
     """Tokens, FLOPs, steps; what is no number is left out, and so is what a seed lacks."""
     first, second = result({}), result({f"{SUBSET}|metadata|train|steps": 20}, seed=1)
     system = ComparedSystem("a", [first, second])
-    assert system.costs() == {"tokens": 1000, "flops": 5e9, "steps": 15}
+    assert system.costs() == {"tokens": 1000, "flops": 5e9, "steps": 60}
     assert list(system.costs()) == ["tokens", "flops", "steps"]
     del second["tasks"]["mini/mrtydi/sw"][""]["metadata"]["train"]["steps"]
     assert list(system.costs()) == ["tokens", "flops"]

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from bench.core.files import sha256_file, write_sealed
-from bench.evaluation.compare.paired_tests import SeedResults, paired_tests
+from bench.evaluation.compare.paired_tests import PairedTest, SeedResults, paired_tests
 from bench.evaluation.results import RESULT, SCHEMA, Result
 from bench.evaluation.results.format import place
 from bench.evaluation.results.read import result
 from bench.evaluation.significance.estimates import Sample
-from bench.evaluation.significance.families import family
+from bench.evaluation.significance.families import Comparison, family
 from tests.published import identified
 
 MEASURE = "RR@100"
@@ -96,11 +96,13 @@ def test_pairs_are_tested_on_all_seeds(tmp_path: Path, values: dict[str, Any]) -
         assert test.metadata == {"seeds": [0, 1, 2]}
         assert test.comparison.difference >= 0
         reference = headline.comparison(test.first, test.second)
-        assert (test.comparison.p, test.comparison.adjusted) == pytest.approx(
-            (reference.p, reference.adjusted), abs=0.005
+        assert (test.comparison.p_uncorrected, test.comparison.adjusted) == pytest.approx(
+            (reference.p_uncorrected, reference.adjusted), abs=0.005
         )
         cell = expected.comparison(test.first, test.second, "cell")
-        assert (test.by_task["s/x"].difference, test.by_task["s/x"].p) == pytest.approx((cell.difference, cell.p))
+        assert (test.by_task["s/x"].difference, test.by_task["s/x"].p_uncorrected) == pytest.approx(
+            (cell.difference, cell.p_uncorrected)
+        )
     assert "p_adjusted" in tests[0].row()
 
 
@@ -136,3 +138,17 @@ def test_systems_need_no_seed_in_common(tmp_path: Path, values: dict[str, Any]) 
     assert pairs[frozenset({"b", "c"})].comparison.checkpoints
     expected = float(np.mean(values["b"] - values["a"]))
     assert pairs[frozenset({"bm25", "b"})].comparison.difference == pytest.approx(abs(expected))
+
+
+def test_the_line_for_people() -> None:
+    """Signs, units, the corrected p with two digits; a rounded zero has no sign; checkpoints have no p, in JSON too."""
+    shown = Comparison(0.4123, -0.0004, 0.4349, 1e-5, 1e-4, None, None, 6600, 1, 3)
+    test = PairedTest({"seeds": [0]}, "crop", "crop@init", "RR@100", shown)
+    assert (
+        str(test) == "crop − crop@init: +41.2 RR@100 points, 95 % [0.0, 43.5], p < 0.001 corrected, over 6,600 queries"
+    )
+    worse = Comparison(-0.021, None, None, 0.0123, 0.02, None, None, 12, 1, 3, checkpoints=True)
+    few = PairedTest({"seeds": [0]}, "a", "b", "P@1", worse, {"x": worse}, about_methods=False)
+    assert str(few) == "a − b: −2.1 P@1 points, of these checkpoints, over 12 queries"
+    assert (few.as_json()["p_adjusted"], few.as_json()["by_task"][0]["p_adjusted"]) == (None, None)
+    assert (few.as_json()["p_uncorrected"], test.as_json()["p_adjusted"]) == (0.0123, 1e-4)
