@@ -6,16 +6,17 @@ Like the command line they read `$BENCH_DATA` and `$BENCH_STORE`; folders are pa
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from bench.cli.compare_formats import records, tables
+from bench.cli.compare_formats import FRACTIONS, records, tables
 from bench.cli.run import run_with_progress
-from bench.config.request import Names, Request, store_folder
+from bench.config.request import Names, Request, RequestOptions, assignments, store_folder
 from bench.core.network import offline
 from bench.evaluation.compare.comparison import Compared, CompareOptions
 from bench.evaluation.compare.comparison import compare as compare_results
+from bench.evaluation.figures import Bar, intervals
 from bench.evaluation.results.scores import Results, load_results
 from bench.evaluation.tables import as_html
 from bench.pipeline import plan as planning
@@ -27,9 +28,11 @@ from bench.store.graph import NullListener
 from bench.store.store import Store
 from bench.studies.export import Exported, export_found, from_name
 from bench.studies.external import External, score_run
+from bench.types import Tie
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 __all__ = ["Comparisons", "Results", "compare", "export", "load_results", "plan", "run", "score"]
 
@@ -39,7 +42,11 @@ warnings.filterwarnings("ignore", "IProgress not found")  # tqdm's, where librar
 
 
 def plan(
-    methods: Request | Names = None, suites: Names = None, *, plugins: Sequence[object] = (), **options: Any
+    methods: Request | Names = None,
+    suites: Names = None,
+    *,
+    plugins: Sequence[object] = (),
+    **options: Unpack[RequestOptions],
 ) -> Plan:
     """Say what `run` would do; arguments as there. Raises as `bench.pipeline.plan.plan` does."""
     request = _request(methods, suites, options)
@@ -53,18 +60,18 @@ def run(
     *,
     quiet: bool = False,
     plugins: Sequence[object] = (),
-    **options: Any,
+    **options: Unpack[RequestOptions],
 ) -> Outcome:
     """Run methods on suites, with progress unless `quiet`, and return the scored subsets.
 
-    For instance `bench.run("bm25,msm", "mrtydi", tasks=["sw", "fi"], sets={"budget.tokens": 100_000})`.
+    For instance `bench.run("bm25,msm", "mrtydi", task=["sw", "fi"], seed=1, set={"budget.tokens": 100_000})`.
 
     Args:
         methods: names, or a whole `Request`, which takes no options then.
         suites: names.
         quiet: print nothing, notices included.
         plugins: modules or objects with hooks, e.g. a method that is written in a notebook.
-        options: the fields of `Request`, and `readout`, `processes` and `shard_workers` of `bench run`.
+        options: those of `bench run` in Python's spelling, typed by `RequestOptions`; one value or a list.
 
     Raises:
         BenchError: as the command fails; see `bench.pipeline.run.run`.
@@ -77,7 +84,7 @@ def run(
         return run_with_progress(request, loaded, store)[0]
 
 
-def _request(methods: Request | Names, suites: Names, options: dict[str, Any]) -> Request:
+def _request(methods: Request | Names, suites: Names, options: RequestOptions) -> Request:
     return methods if isinstance(methods, Request) else Request.from_options(methods, suites, **options)
 
 
@@ -94,37 +101,116 @@ class Comparisons(tuple[Compared, ...]):
         return "".join(as_html(table) for compared in self for table in tables(compared, by_task=False))
 
     def frame(self) -> pd.DataFrame:
-        """Return a line for each pair over all tasks, then for each task, fractions in full."""
+        """Return a line for each pair over all tasks, then for each task; names of fractions end in `_fraction`."""
         import pandas as pd
 
-        return pd.DataFrame([row for compared in self for row in records(compared)])
+        frame = pd.DataFrame([row for compared in self for row in records(compared)])
+        return frame.rename(columns={name: f"{name}_fraction" for name in FRACTIONS})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the gains over the own start with their intervals, of the first comparison; without gains its pairs.
+
+        Args:
+            ax: matplotlib's axes to draw on; default: new ones.
+
+        Raises:
+            UsageError: matplotlib is not installed.
+        """
+        compared = self[0]
+        tests = sorted(compared.gains or compared.tests, key=lambda test: -test.comparison.difference)
+        bars = [
+            Bar(
+                test.first if compared.gains else test.pair,
+                100 * test.comparison.difference,
+                *(None if end is None else 100 * end for end in (test.comparison.low, test.comparison.high)),
+            )
+            for test in tests
+        ]
+        about = "gain over the own start" if compared.gains else "difference"
+        names = [compared.metadata["suite"], compared.metadata["regime"], f"{about}, {compared.measure} points"]
+        return intervals(" · ".join(names), bars, ax)
 
 
-def compare(*systems: Folder, suite: str, results: Folder = "results", **options: Any) -> Comparisons:
+def compare(
+    *systems: Folder,
+    suite: str,
+    results: Folder = "results",
+    data: str | None = None,
+    regime: str | None = None,
+    measure: str | None = None,
+    by_task: bool = True,
+    queries: int = 0,
+    data_dir: Folder | None = None,
+    next: bool = False,
+) -> Comparisons:
     """Test systems against each other on the results of a folder, as `bench compare` does.
 
     Args:
         systems: labels, `LABEL:REGIME`, or paths to result files.
         suite: whose results are compared.
         results: the folder.
-        options: fields of `CompareOptions`: `data`, `regime`, `measure`, `queries`, `data_dir`.
+        data: kind of data (`official`, `mini`, `local`); default: all.
+        regime: for names that give none; default: all.
+        measure: canonical name; default: the suite's headline.
+        by_task: also test every task by itself.
+        queries: number of largest gains and losses to list for each pair.
+        data_dir: folder with the official layouts, from which the texts of queries are read.
+        next: say what would decide open differences.
+
+    Raises:
+        UsageError: as `bench.evaluation.compare.comparison.compare` does.
     """
-    compare_options = CompareOptions(**{"by_task": True, **options})
+    folder = Path(data_dir) if data_dir else None
+    compare_options = CompareOptions(data, regime, measure, by_task, queries, folder, next)
     return Comparisons(compare_results([*map(str, systems)], Path(results), load().suite(suite), compare_options))
 
 
 def score(
-    run: Folder, qrels: Folder | None = None, *, measures: str | Sequence[str] | None = None, **options: Any
+    run: Folder,
+    qrels: Folder | None = None,
+    *,
+    measures: str | Sequence[str] | None = None,
+    tie: Tie | None = None,
+    suite: str | None = None,
+    task: Folder | None = None,
+    subset: str | None = None,
+    data: str | None = None,
+    data_dir: Folder | None = None,
+    sets: Mapping[str, Any] | Sequence[str] = (),
+    store: Folder | None = None,
 ) -> External:
-    """Score a TREC run file against judgements (`qrels`), or a task (`suite` and `task`), as `bench score` does.
+    """Score a TREC run file against judgements, or against a task, as `bench score` does.
 
-    `options` are those of the command: `tie` with `qrels`; `subset`, `data`, `data_dir`, `sets`, `store` with a task.
+    Args:
+        run: the run file, or `candidates` for the official order of a task that gives them.
+        qrels: judgements: TREC qrels or a BEIR .tsv.
+        measures: names, or one string with blanks between them; default with a task: its own.
+        tie: with `qrels`: order of equal scores, `trec` or `list`; default: `trec`.
+        suite: in place of `qrels`: score against a task of this suite, under its protocol.
+        task: the task, or a folder.
+        subset: of the task, where it has several.
+        data: `official` or `mini`; default: the default profile's.
+        data_dir: folder of official data.
+        sets: settings of the harness.
+        store: folder that keeps what the checks of a task found; default: `$BENCH_STORE`, else `store`.
+
+    Raises:
+        UsageError: as `bench.studies.external.score_run` does.
     """
-    store = Store(Path(options.pop("store", None) or store_folder()))
-    names = measures if isinstance(measures, str) else " ".join(measures or ())
-    files = {name: Path(options[name]) for name in ("data_dir",) if options.get(name)}
-    judged = Path(qrels) if qrels else None
-    return score_run(Path(run), load(), store, qrels=judged, measures=names or None, **{**options, **files})
+    return score_run(
+        Path(run),
+        load(),
+        Store(Path(store or store_folder())),
+        qrels=Path(qrels) if qrels else None,
+        measures=measures if isinstance(measures, str) else " ".join(measures or ()) or None,
+        tie=tie,
+        suite=suite,
+        task=str(task) if task else None,
+        subset=subset,
+        data=data,
+        data_dir=Path(data_dir) if data_dir else None,
+        sets=assignments(sets),
+    )
 
 
 def export(

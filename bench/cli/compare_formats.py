@@ -30,6 +30,9 @@ from bench.evaluation.tables import (
     points,
 )
 
+FRACTIONS = ("value", "other_value", "difference", "low", "high", "detectable")
+"""Fields of `records` that are fractions of a measure."""
+
 
 class _TestRow(NamedTuple):
     """A row of a table of tests."""

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from bench.config.layers import written
 from bench.core.errors import UsageError
@@ -15,6 +15,50 @@ Names = str | Path | Iterable[str | Path] | None
 OPTION_KEYS = {"readout": "encode.readout", "processes": "compute.processes", "shard_workers": "compute.shard_workers"}
 """Options that are settings: of both the command and Python."""
 _LISTS = ("methods", "suites", "tasks", "regimes")
+_SINGULAR = {
+    "method": "methods",
+    "suite": "suites",
+    "task": "tasks",
+    "regime": "regimes",
+    "seed": "seeds",
+    "set": "sets",
+}
+"""Words of the command line, which takes one or several of each."""
+
+
+class RequestOptions(TypedDict, total=False):
+    """The fields of `Request` behind its first two, and the command's options that are settings; None is no value."""
+
+    method: Names
+    suite: Names
+    task: Names
+    tasks: Names
+    regime: Names
+    regimes: Names
+    seed: int | str | Iterable[int] | None
+    seeds: int | str | Iterable[int] | None
+    data: str | None
+    profile: str | None
+    preset: str | None
+    backbone: str | Path | None
+    corpus: str | Path | None
+    rerank: str | Path | None
+    data_dir: str | Path | None
+    store: str | Path | None
+    results: str | Path | None
+    file: str | Path | None
+    set: str | Mapping[str, Any] | Iterable[str] | None
+    sets: str | Mapping[str, Any] | Iterable[str] | None
+    label: str | None
+    executor: str | None
+    workers: int | None
+    device: str | None
+    devices: str | None
+    offline: bool | None
+    again: bool | None
+    readout: str | None
+    processes: int | None
+    shard_workers: int | None
 
 
 def data_folder() -> Path | None:
@@ -72,7 +116,7 @@ class Request:
         seeds = [seeds] if isinstance(seeds, int) else split(seeds) if isinstance(seeds, str) else seeds or ()
         fields: dict[str, Any] = {name: split(getattr(self, name)) for name in _LISTS}
         fields["seeds"] = tuple(map(_seed, seeds))
-        fields["sets"] = _assignments(self.sets)
+        fields["sets"] = assignments(self.sets)
         folders = {name: getattr(self, name) for name in ("data_dir", "store", "results", "file")}
         fields |= {name: Path(folder).expanduser() for name, folder in folders.items() if isinstance(folder, str)}
         fields |= {name: str(getattr(self, name)) for name in ("backbone", "corpus", "rerank") if getattr(self, name)}
@@ -82,13 +126,19 @@ class Request:
     @staticmethod
     def from_options(methods: Names = None, suites: Names = None, **options: Any) -> "Request":
         """Build a request from options in Python's spelling, None as if not given. Raises `UsageError`."""
+        options |= {name: names for name, names in (("methods", methods), ("suites", suites)) if names is not None}
         values = {name: value for name, value in options.items() if value is not None}
-        known_options = {*Request.__dataclass_fields__, *OPTION_KEYS}
+        known_options = {"methods", "suites", *RequestOptions.__annotations__}
         if odd := [name for name in values if name not in known_options]:
             raise UsageError(unknown("option", odd[0], sorted(known_options)))
+        for name, plural in _SINGULAR.items():
+            if name in values and plural in values:
+                raise UsageError(found=f"{name}= and {plural}=", expected="one of them")
+            if name in values:
+                values[plural] = values.pop(name)
         settings = {key: values.pop(name) for name, key in OPTION_KEYS.items() if name in values}
-        sets = (*_assignments(values.pop("sets", ())), *_assignments(settings))
-        return Request(split(methods), split(suites), sets=sets, **values)
+        sets = (*assignments(values.pop("sets", ())), *assignments(settings))
+        return Request(sets=sets, **values)
 
     @property
     def seed(self) -> int:
@@ -127,8 +177,8 @@ class RunPreset:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
 
 
-def _assignments(sets: str | Mapping[str, Any] | Iterable[str]) -> tuple[str, ...]:
-    """Return settings as `--set` takes them: `KEY=VALUE`."""
+def assignments(sets: str | Mapping[str, Any] | Iterable[str]) -> tuple[str, ...]:
+    """Return settings as `--set` takes them: `KEY=VALUE`; a mapping, one string or several."""
     if isinstance(sets, Mapping):
         return tuple(f"{key}={written(value)}" for key, value in sets.items())
     return (sets,) if isinstance(sets, str) else tuple(sets)

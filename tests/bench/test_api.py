@@ -5,12 +5,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import bench
-from bench.config.request import Request
+from bench.config.request import OPTION_KEYS, Request, RequestOptions
+from bench.evaluation.figures import Bar, intervals
 from bench.evaluation.results.scores import Scores, headlines
 from bench.pipeline.run import Outcome
+from bench.testing import fields
 from tests.conftest import cases
 
 BEIR = Path(__file__).parents[1] / "fixtures" / "tiny-beir"
@@ -49,7 +52,7 @@ def test_what_a_run_returns_shows_itself(outcome: Outcome) -> None:
     assert '<td class="number">99.6</td>' in outcome._repr_html_()
     frame = outcome.frame().set_index("measure")
     assert list(frame.index) == ["nDCG@10", "R@100", "Rcap@100", "RR@10"]
-    assert (frame["value"]["R@100"], set(frame["task"])) == (
+    assert (frame["fraction"]["R@100"], set(frame["task"])) == (
         1.0,
         {"local/beir/tiny-beir"} & set(frame["task"]) or {"beir/tiny-beir"},
     )
@@ -98,3 +101,36 @@ def test_progress_in_a_notebook_is_one_line(monkeypatch: pytest.MonkeyPatch, out
     folder = outcome.published[0].path.parents[6]
     bench.run("bm25", "beir", tasks=BEIR, store=folder / "store", results=folder / "results", sets={"method.b": 0.9})
     assert shown[-1].startswith("3 stages run in ")
+
+
+def test_keywords_are_those_of_a_request() -> None:
+    """In the words of the command and in those of the fields, one value or several; both at once are refused."""
+    plural = {*Request.__dataclass_fields__, *OPTION_KEYS} - {"methods", "suites"}
+    assert {*RequestOptions.__annotations__} - {"method", "suite", "task", "regime", "seed", "set"} == plural
+    several = Request.from_options("bm25", "beir", tasks=["x"], seeds=[1], sets={"method.b": 0.5})
+    assert Request.from_options(method="bm25", suite="beir", task="x", seed=1, set="method.b=0.5") == several
+    with pytest.raises(bench.UsageError, check=fields(found="seed= and seeds=", expected="one of them")):
+        Request.from_options("bm25", "beir", seed=1, seeds=[1, 2])
+
+
+def test_figures_are_drawn_on_axes_of_matplotlib(outcome: Outcome) -> None:
+    """A row a system, values in percent; differences as they are in the comparison's frame."""
+    figure = pytest.importorskip("matplotlib.figure", reason="the extra plot").Figure
+    ax = figure().subplots()
+    assert outcome.plot(ax=ax) is ax
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["bm25"]
+    values = outcome.frame().set_index("measure")["fraction"]
+    assert np.asarray(ax.lines[0].get_xdata())[0] == pytest.approx(100 * values["nDCG@10"])
+    compared = bench.compare("bm25", "flat", suite="beir", results=outcome.published[0].path.parents[5])
+    ax = compared.plot()
+    over_all = compared.frame().iloc[0]
+    interval, point = (np.asarray(line.get_xdata()) for line in ax.lines[1:])
+    assert point[0] == pytest.approx(100 * over_all["difference_fraction"])
+    assert list(interval) == pytest.approx([100 * over_all[f"{end}_fraction"] for end in ("low", "high")])
+    assert ax.get_title().startswith("beir · unsupervised · difference, nDCG@10 points")
+
+
+def test_a_figure_without_matplotlib_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(bench.UsageError, check=fields(hint="pip install 'retrieval-bench[plot]'")):
+        intervals("t", [Bar("a", 1.0, None, None)])

@@ -7,17 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from bench.core.errors import UsageError
 from bench.core.messages import unknown
 from bench.core.publications import mark
+from bench.evaluation.figures import dots
 from bench.evaluation.results.read import Result, named, result, results
 from bench.evaluation.svg import Drawing, dot_chart
 from bench.evaluation.tables import Column, Table, as_html, percent
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 _WIDE = 4  # from so many tasks on, tasks are columns and the table shows the headline measure
 _LISTED = 8  # systems that a line names
@@ -51,14 +53,27 @@ class Scores:
         rows = self.macro if averages else self.rows
         lines = [
             {"task": row.get("name"), **{key: row[key] for key in (*_COLUMNS, "note") if key in row}}
-            | {"measure": name, "value": value}
+            | {"measure": name, "fraction": value}
             for row in rows
             for name, value in row["measures"].items()
         ]
-        return pd.DataFrame(lines, columns=[*_COLUMNS, "measure", "value", *([] if averages else ["note"])])
+        return pd.DataFrame(lines, columns=[*_COLUMNS, "measure", "fraction", *([] if averages else ["note"])])
 
-    def plot(self, measure: str | None = None, suite: str | None = None) -> Drawing:
-        """Draw the systems of a suite (else the first): tasks as dots, the average as a bar. Raises `UsageError`."""
+    @overload
+    def plot(self, measure: str | None = None, suite: str | None = None, ax: None = None) -> Drawing: ...
+    @overload
+    def plot(self, measure: str | None = None, suite: str | None = None, *, ax: Axes) -> Axes: ...
+    def plot(self, measure: str | None = None, suite: str | None = None, ax: Axes | None = None) -> Drawing | Axes:
+        """Draw the systems of a suite: tasks as dots, the average as a bar.
+
+        Args:
+            measure: canonical name; default: the suite's headline measure.
+            suite: its name; default: the first.
+            ax: matplotlib's axes to draw on; default: none, but an SVG of its own.
+
+        Raises:
+            UsageError: no such suite or measure.
+        """
         suites = [group[0] for group in self.groups()]
         if not suites or (suite or suites[0]) not in suites:
             raise UsageError(unknown("suite", suite or "", suites))
@@ -72,7 +87,8 @@ class Scores:
             for system, by_task in _by_system(rows).items()
         }
         heads = {name: 100 * value for name, value in headlines(rows, averages, measure).items()}
-        return Drawing(dot_chart(f"{_title(group, rows)} · {measure}, percent", lines, heads))
+        title = f"{_title(group, rows)} · {measure}, percent"
+        return Drawing(dot_chart(title, lines, heads)) if ax is None else dots(title, lines, heads, ax)
 
     def tables(self) -> list[Table]:
         """Lay out every suite, regime and data as a table for people."""

@@ -134,6 +134,42 @@ def test_latex_escapes_and_balances(two: dict[str, Any], say: Say) -> None:
     assert bare.count("{") == bare.count("}")
 
 
+def test_ten_systems_fit_a_terminal(write: Write, column: Column, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    """80 columns, 40 lines as they are broken, warnings by property; costs and pairs are asked for."""
+    monkeypatch.setattr("bench.cli.output.line_width", lambda: 80)
+    for seed in range(3):
+        start = column(0.3, seed)
+        write("mlm@init", start, seed=seed, budget=0, method="mlm")
+        for at in range(8):
+            unlike = {
+                "budget": 10_000 * (1 + at % 3),
+                "backbone": f"scratch:{1 + at % 4}x128",
+                "corpus": {"name": f"c{at}"},
+            }
+            setting = [
+                {
+                    "key": "method.learning_rate",
+                    "value": 0.001 * (1 + at),
+                    "origin": "set",
+                    "default": 0.1,
+                    "source": "",
+                }
+            ]
+            values = column(0.3 + 0.03 * at, 10 * at + seed)
+            tuning = {"trials": 4 * at, "rule": "highest", "suite": "mrtydi", "data": "mini"}
+            write(f"method-{at}", values, seed=seed, settings=setting, tuning=tuning, **unlike)
+    write("bm25", column(0.8, 99), deterministic=True)
+    names = ["bm25", "mlm@init", *(f"method-{at}" for at in range(8))]
+    lines = say(*names).rstrip().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 40
+    warnings = [line for line in lines if line.startswith("warning")]
+    assert 3 <= len(warnings) <= 8
+    assert "45 pairs, " in "\n".join(lines)
+    assert "method-7 − method-6" in say(*names, "--pairs")
+    assert "settings that differ" in say(*names, "--costs")
+
+
 def test_options_that_contradict_each_other(two: dict[str, Any], say: Say) -> None:
     """JSON and another format; texts of queries where there is no place for them."""
     with pytest.raises(UsageError, check=fields(found="--json and --format csv")):
