@@ -114,8 +114,8 @@ class Suite:
     # (task name, request) → Task. Opens nothing but checks that the files are there. Raises `UsageError` for files that
     # cannot be found, naming where it looked
     load: Callable[[str, DataRequest], Task]
-    # a folder of the user's → Task, or None where the suite takes none (`--task path/to/folder`)
-    folder: Callable[[Path], Task] | None
+    # a folder of the user's → its tasks, one or those of the folders in it; None where the suite takes none
+    folder: Callable[[Path], Sequence[Task]] | None
     macros: tuple[Macro, ...]  # its averages; the first is the headline
     primary: str  # the headline measure
     card: Callable[[], str]  # → the protocol card, Markdown

@@ -110,10 +110,11 @@ def subsets(name: str, split: str, request: DataRequest) -> Subset:
     return Subset("", queries, qrels, Corpus(public.id, corpus, ENGLISH, public.documents), ENGLISH, counts)
 
 
-def folder(path: Path) -> Task:
-    """Return a task of a folder in BEIR's layout, with the split named behind a colon where there are several.
+def folder(path: Path) -> tuple[Task, ...]:
+    """Return the task of a folder in BEIR's layout, with the split named behind a colon where there are several.
 
-    It is called by the folder's name (`bench.suites.safe_name`), and by the split, unless that is `test` or the only
+    Of a folder without a corpus, the folders in it that have one are tasks, such as one for each language. A task is
+    called by the folder's name (`bench.suites.safe_name`), and by the split, unless that is `test` or the only
     one. The first records say their languages (`metadata.lang`).
 
     Raises:
@@ -122,14 +123,16 @@ def folder(path: Path) -> Task:
     """
     folder_part, colon, split_part = str(path).rpartition(":")
     root, split = (path, "") if path.is_dir() or not (colon and folder_part) else (Path(folder_part), split_part)
-    name = root.resolve().name
     if not _holds_corpus(root) and (
-        below := [part.name for part in sorted(root.glob("*")) if part.is_dir() and _holds_corpus(part)]
+        below := [part for part in sorted(root.glob("*")) if part.is_dir() and _holds_corpus(part)]
     ):
-        raise UsageError(
-            f"{root}: found no corpus.jsonl, but {len(below)} folders that hold one ({', '.join(below[:12])}); "
-            f"name one of them, e.g. --task {root / below[0]}"
-        )
+        return tuple(_task_of(part, split) for part in below)
+    return (_task_of(root, split),)
+
+
+def _task_of(root: Path, split: str) -> Task:
+    """Return the task of a folder with a corpus and of a split; empty for the only one."""
+    name = root.resolve().name
     says_split = split not in {"", "test"} and len(beir.splits(root)) > 1
     identity, corpus_id = f"beir/{safe_name(f'{name}-{split}' if says_split else name)}", f"beir/{safe_name(name)}"
     items, queries = beir.corpus(root, corpus_id), beir.queries(root, identity)

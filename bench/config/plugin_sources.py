@@ -53,7 +53,7 @@ def with_sources(value: Sourced, module: str) -> Sourced:
         recipes=recipes,
         load=lambda name, request: _marked(load(name, request), sources),
         dev=dev and (lambda name, request: _marked(dev(name, request), sources)),
-        folder=folder and (lambda path: _marked(folder(path), sources)),
+        folder=folder and (lambda path: [_marked(task, sources) for task in folder(path)]),
     )
 
 

@@ -54,10 +54,14 @@ def mark(proxy_for: str) -> str:
     return f"substitute for {proxy_for}: not comparable with published numbers" if proxy_for else ""
 
 
-def tabled(*parts: str, data: str, proxy_for: str, note: str = "") -> str:
-    """Return the heading of a table of results: its subject, the kind of data (unless a note says it) and notes."""
-    kind = "" if proxy_for and data == "official" else f"{data} data"
-    return " · ".join(filter(None, (*parts, kind, mark(proxy_for), note)))
+def tabled(suite: str, *parts: str, data: str, proxy_for: str, note: str = "") -> str:
+    """Return the heading of a table of results: its subject, the kind of data (unless a note says it) and notes.
+
+    Folders of a user's own are no part of the suite in whose layout they are. Empty `data` is not named.
+    """
+    kind = "" if data in ("", "local") or (proxy_for and data == "official") else f"{data} data"
+    subject = f"own data in {suite} layout" if data == "local" else suite
+    return " · ".join(filter(None, (subject, *parts, kind, mark(proxy_for), note)))
 
 
 def tokens_note(measures: Iterable[str], libraries: Mapping[str, str]) -> str:

@@ -35,10 +35,12 @@ def tasks_of(suite: Suite, names: Sequence[str], data_request: DataRequest) -> l
     for name in folders:
         if suite.folder is None:
             raise UsageError(f"suite {suite.name} takes no folder of your own as --task; found {name}")
-        task = suite.folder(Path(name).expanduser())
-        if places.setdefault(task.id, name) != name:
-            raise UsageError(f"found {places[task.id]} and {name}, which would both be called {task.id}; rename one")
-        tasks.append(task)
+        for task in suite.folder(Path(name).expanduser()):
+            if places.setdefault(task.id, name) != name:
+                raise UsageError(
+                    f"found {places[task.id]} and {name}, which would both be called {task.id}; rename one"
+                )
+            tasks.append(task)
     if clash := one_place(places):
         folders_typed = " and ".join(places[identity] for identity in clash)
         raise UsageError(

@@ -47,7 +47,7 @@ def test_the_environment_is_read_as_the_command_reads_it(monkeypatch: pytest.Mon
 
 def test_what_a_run_returns_shows_itself(outcome: Outcome) -> None:
     """A line (it was 690,000 characters), a table, a tidy frame, a drawing; results are found again by label."""
-    assert repr(outcome) == "beir · unsupervised · local data · nDCG@10, percent: bm25 99.6"
+    assert repr(outcome) == "own data in beir layout · unsupervised · nDCG@10, percent: bm25 99.6"
     assert len(repr(outcome.plan)) < 200
     assert '<td class="number">99.6</td>' in outcome._repr_html_()
     frame = outcome.frame().set_index("measure")

@@ -169,7 +169,7 @@ def test_a_set_that_cannot_be_meant(tmp_path: Path) -> None:
 def test_a_folder_of_the_users_and_its_language(tmp_path: Path) -> None:
     """A folder is a task under its own name; no count is asserted."""
     folder = make(tmp_path / "my data: v2")
-    task = beir.folder(folder)
+    (task,) = beir.folder(folder)
     (subset,) = task.subsets
     assert (task.id, task.data, subset.corpus.id) == ("beir/my-data-v2-562a4b", "local", "beir/my-data-v2-562a4b")
     assert (subset.corpus.documents, subset.counts, subset.language, subset.corpus.language) == (None, {}, "en", "en")
@@ -178,10 +178,10 @@ def test_a_folder_of_the_users_and_its_language(tmp_path: Path) -> None:
     # Its language is English where neither the first record of the corpus nor that of the queries says another one.
     folder = make(tmp_path / "set")
     (folder / "corpus.jsonl").write_text('{"_id": "d1", "text": "habari", "metadata": {"lang": "sw"}}\n')
-    (subset,) = beir.folder(folder).subsets
+    (subset,) = beir.folder(folder)[0].subsets
     assert (subset.corpus.language, subset.language) == ("sw", "sw")
     (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "nini", "metadata": {"lang": "yo"}}\n')
-    (subset,) = beir.folder(folder).subsets
+    (subset,) = beir.folder(folder)[0].subsets
     assert (subset.corpus.language, subset.language) == ("sw", "yo")
 
 
@@ -201,7 +201,7 @@ def test_the_split_of_a_folder(
 ) -> None:
     """`test` where there is one, else the only one; a colon chooses, and another data set has another name."""
     make(tmp_path / "set", splits)
-    task = beir.folder(Path(f"{tmp_path / 'set'}{suffix}"))
+    (task,) = beir.folder(Path(f"{tmp_path / 'set'}{suffix}"))
     (subset,) = task.subsets
     assert (task.id, subset.corpus.id) == (identity, "beir/set")
     assert present(subset.qrels).files == (tmp_path / "set" / "qrels" / f"{expected}.tsv",)
@@ -226,8 +226,7 @@ def test_a_folder_that_is_no_task(tmp_path: Path) -> None:
         beir.folder(tmp_path / "nowhere")
     make(tmp_path / "many" / "y")
     make(tmp_path / "many" / "x")
-    with pytest.raises(UsageError, match=r"but 2 folders that hold one \(x, y\); name one .* --task .*many/x$"):
-        beir.folder(tmp_path / "many")
+    assert [task.id for task in beir.folder(tmp_path / "many")] == ["beir/x", "beir/y"]
 
 
 def test_the_papers_average_of_recall(tmp_path: Path) -> None:

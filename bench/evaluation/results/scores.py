@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from bench.core.errors import UsageError
 from bench.core.messages import unknown
-from bench.core.publications import mark
+from bench.core.publications import mark, tabled
 from bench.evaluation.figures import dots
 from bench.evaluation.results.read import Result, named, result, results
 from bench.evaluation.svg import Drawing, dot_chart
@@ -167,8 +167,8 @@ def headlines(rows: Sequence[Row], averages: Sequence[Row], measure: str) -> dic
 def _title(group: Group, rows: Sequence[Row]) -> str:
     """Name a group; a substitute's data are not the official ones of any benchmark, and its note says so."""
     suite, regime, data = group
-    note = rows[0].get("note")
-    return " · ".join(filter(None, (suite, regime, "" if note and data == "official" else f"{data} data", note)))
+    note = rows[0].get("note") or ""
+    return tabled(suite, regime, data="" if note and data == "official" else data, proxy_for="", note=note)
 
 
 def laid_out(title: str, primary: str, rows: Sequence[Row], averages: Sequence[Row]) -> Table:
@@ -177,12 +177,18 @@ def laid_out(title: str, primary: str, rows: Sequence[Row], averages: Sequence[R
     Seeds of a system are one row, the mean and its standard deviation. Without an average of the suite's, several tasks
     have their mean.
     """
+    rows = [{**row, "task": str(row["task"]).removeprefix(_layout(row))} for row in rows]
     tasks = list(dict.fromkeys(str(row["task"]) for row in rows))
     if len(tasks) > 1 and not averages:
         averages = _means(rows, len(tasks))
     if len(tasks) < _WIDE:
         return _long(f"{title} · percent", rows, averages)
     return _wide(f"{title} · {primary}, percent", primary, tasks, rows, averages)
+
+
+def _layout(row: Row) -> str:
+    """Return what stands before the name of a folder of the user's own; of a suite's tasks nothing is left out."""
+    return f"{row['suite']}/" if row.get("data") == "local" else ""
 
 
 def _means(rows: Sequence[Row], tasks: int) -> list[Row]:
