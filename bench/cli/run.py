@@ -47,6 +47,14 @@ def command(request: Request, quiet: bool, log: Path | None, as_json: bool) -> N
         print_json(_json(outcome, ran, conclusions, grids))
     else:
         print_outcome(outcome, ran, conclusions, grids)
+    fail_where_nothing_applied(outcome)
+
+
+def fail_where_nothing_applied(*outcomes: Outcome) -> None:
+    """End with exit status 2 where every system was refused on every suite, so that a script sees that nothing ran."""
+    if not any(outcome.plan.cells for outcome in outcomes):
+        notice("nothing was run: what was asked for does not apply")
+        raise click.exceptions.Exit(2)
 
 
 def run_with_progress(

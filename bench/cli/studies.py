@@ -10,7 +10,7 @@ import click
 from bench.cli import examples
 from bench.cli.options import FOLDER, plan_options
 from bench.cli.output import Lines, json_option, notice, print_json, print_table, warn_of_faiss
-from bench.cli.run import run_with_progress
+from bench.cli.run import fail_where_nothing_applied, run_with_progress
 from bench.config.grids import grids
 from bench.config.request import Request
 from bench.core.errors import StoreError, UsageError
@@ -183,6 +183,7 @@ def ablate(request: Request, presets: tuple[str, ...], as_json: bool) -> None:
     if request.preset:
         raise UsageError(f"found --preset {request.preset}; name it as an argument: bench ablate {request.preset}")
     plugins, store = load(), Store(request.store, notice)
+    outcomes: list[Outcome] = []
     laid_out: list[Ablation] = []
     failed: list[dict[str, Any]] = []
     requests, refused = _plan_grids(presets, request, plugins, store)
@@ -190,6 +191,7 @@ def ablate(request: Request, presets: tuple[str, ...], as_json: bool) -> None:
         notice(f"{name} is passed over: {reason}")
     for name, of_grid in requests.items():
         outcome, _ = run_with_progress(of_grid, plugins, store)
+        outcomes.append(outcome)
         tables = ablations(outcome)
         laid_out += tables
         for cell in outcome.plan.refused:
@@ -206,6 +208,7 @@ def ablate(request: Request, presets: tuple[str, ...], as_json: bool) -> None:
         skipped = [{"preset": name, "reason": reason} for name, reason in refused.items()]
         rows = [table.as_json() for table in laid_out]
         print_json({"ablations": rows, "failed": failed, "not_applicable": skipped})
+    fail_where_nothing_applied(*outcomes)
 
 
 def _plan_grids(

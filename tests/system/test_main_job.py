@@ -109,6 +109,17 @@ def test_what_does_not_apply_is_an_answer(tmp_path: Path, tiny: Path, bench: Any
     assert "no recipe" in refused["reason"]
 
 
+@pytest.mark.parametrize("command", ["run", "ablate"])
+def test_a_run_of_nothing_has_failed(tmp_path: Path, bench: Any, command: str) -> None:
+    """Where no cell applies the exit status is 2, and JSON is what it always is, so that CI does not stay green."""
+    words = (command, "--method", "msm", "--suite", "lareqa", "--regime", "few-shot", "--task", "ar", "--json")
+    completed = bench(*words, *_places(tmp_path), status=2)
+    outcome = json.loads(completed.stdout)
+    assert "error" not in outcome
+    assert not outcome["results" if command == "run" else "ablations"]
+    assert completed.stderr.splitlines()[-1] == "bench: nothing was run: what was asked for does not apply"
+
+
 def test_tasks_merge_into_one_result_file(tmp_path: Path, tiny: Path, folder: Path, run_json: RunJson) -> None:
     """Two runs of one task each make the same result file as one run of both."""
     for task in (tiny, folder):
