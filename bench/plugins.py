@@ -30,7 +30,7 @@ from bench.config.plugin_sources import Sourced, with_sources
 from bench.config.request import RunPreset
 from bench.core.containment import contained, one_line, survived
 from bench.core.errors import PluginError, UsageError
-from bench.core.messages import canonical, did_you_mean, unknown, unknown_name
+from bench.core.messages import bare, canonical, close, did_you_mean, short, unknown, unknown_name
 from bench.types import Measure, Method, PretrainingCorpus, Suite
 
 GROUP = "bench"
@@ -164,7 +164,8 @@ class Plugins:
             if canonical(plugin.name) == key:
                 raise PluginError(f"plugin {plugin.name} of {plugin.distribution} is broken: {plugin.reason}")
         names = sorted([*owned, *(duplicate.name for duplicate in duplicates)])
-        sentences = [unknown(kind, name, names)]
+        instead = self._meant(kind, name)
+        sentences = [unknown(kind, name, names, instead)]
         if self.broken:
             reasons = "; ".join(f"{plugin.name} of {plugin.distribution}: {plugin.reason}" for plugin in self.broken)
             sentences.append(f"It may belong to a plugin that is broken ({reasons}).")
@@ -172,8 +173,37 @@ class Plugins:
             sentences.append(f"{VARIABLE} restricts plugins to: {', '.join(self.restricted) or 'none'}.")
         elif not self.loaded:
             sentences.append(f"No plugin is installed; type pip install {OWN_DISTRIBUTION}.")
-        near = did_you_mean(name, names).strip("; .")
-        raise UsageError(" ".join(sentences), found=f"{kind} {name!r}", expected=", ".join(names), hint=near)
+        hint = instead or did_you_mean(name, names).strip("; .")
+        raise UsageError(" ".join(sentences), found=f"{kind} {name!r}", expected=", ".join(names), hint=hint)
+
+    def _meant(self, kind: str, name: str) -> str:
+        """Say what to type for an unknown method or suite that is the name of something else; nothing if it is none."""
+        key = canonical(name)
+        if kind == "suite" and key in self.methods:
+            return f"it is a method: --method {key}"
+        if kind == "suite" and (tasks := self.tasks_called(name)):
+            suite, task = next(iter(tasks.items()))
+            return f"it is a task of {', '.join(tasks)}: --suite {suite} --task {task}"
+        if kind == "method" and key in self.suites:
+            return f"it is a suite: --suite {key}"
+        readers = self.readers_of_models()
+        if kind == "method" and readers and ("/" in name or not close(name, self.methods)):
+            model = short(name) if "/" in name else "OWNER/NAME"
+            return f"a released model is --method {readers[0]} --set method.model={model}"
+        return ""
+
+    def tasks_called(self, name: str) -> dict[str, str]:
+        """Return the tasks, by their suites, that a name with or without its suite means: `SciFact`, `beir/scifact`."""
+        key, called = canonical(bare(name)), dict[str, str]()
+        for suite, owned in self.suites.items():
+            names = (task for data in owned.value.data for task in owned.value.task_names(data))
+            if same := next((task for task in names if canonical(task) == key.removeprefix(f"{suite}/")), None):
+                called[suite] = same
+        return called
+
+    def readers_of_models(self) -> list[str]:
+        """Return the methods that are told a model by a setting, rather than train one."""
+        return [name for name, owned in self.methods.items() if "model" in owned.value.config.model_fields]
 
 
 def _sourced(owned: Owned[Sourced]) -> Sourced:

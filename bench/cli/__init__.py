@@ -207,6 +207,10 @@ def _status(arguments: list[str]) -> int:
 
         with worker_group() as leads:
             return _run_command(arguments) if leads else 0
+    except click.NoSuchOption as error:
+        from bench.cli.instead import instead_of
+
+        return _fail(arguments, "UsageError", instead_of(error, arguments), error.exit_code, error)
     except click.ClickException as error:
         return _fail(arguments, "UsageError", error.format_message(), error.exit_code, error)
     except BenchError as error:

@@ -23,7 +23,7 @@ from bench.cli.output import json_option, notice, print_json, print_table, print
 from bench.core.errors import UsageError
 from bench.core.messages import bare, visible
 from bench.core.publications import mark
-from bench.evaluation.compare.comparison import Compared, CompareOptions, compare
+from bench.evaluation.compare.comparison import Compared, CompareOptions, common_suite, compare
 from bench.evaluation.compare.contrasts import Registered, compare_contrasts
 from bench.evaluation.tables import as_latex, as_markdown, percent, points
 from bench.plugins import load
@@ -44,7 +44,11 @@ _WIDTH = 160  # characters of a text that are shown
     ),
 )
 @click.argument("systems", nargs=-1, metavar="SYSTEM SYSTEM...")
-@click.option("--suite", metavar="NAME", help="The suite whose results are compared.")
+@click.option(
+    "--suite",
+    metavar="NAME",
+    help="The suite whose results are compared; default: the only one on which all systems have some.",
+)
 @click.option(
     "--contrasts",
     "contrasts_path",
@@ -139,11 +143,7 @@ def command(
         kinds = {name: selection[name] for name in ("data", "regime")}
         _print_contrasts(compare_contrasts(contrasts_path, results, load().suite, **kinds), form, as_json)
         return
-    if suite is None:
-        raise UsageError(
-            found="no --suite",
-            expected="bench compare SYSTEM SYSTEM --suite NAME, or bench compare --contrasts FILE",
-        )
+    suite = suite or common_suite(systems, results)
     options = CompareOptions(
         by_task=by_task or as_json or form == "csv", queries=queries, next=next_purchase, **selection
     )

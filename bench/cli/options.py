@@ -86,7 +86,9 @@ plan_options = all_of(
     click.option(
         "--regime", "regimes", metavar="NAMES", help="unsupervised (default), english, multilingual, few-shot."
     ),
-    click.option("--seed", "seeds", metavar="NUMBERS", help="Seeds, comma-separated: 0,1,2. Default 0."),
+    click.option(
+        "--seed", "seeds", metavar="NUMBERS", help="Seeds, comma-separated or a range: 0,1,2 or 0-2. Default 0."
+    ),
     click.option("--data", metavar="NAME", help="official or mini; default: the profile's."),
     click.option("--profile", metavar="NAME", help="mini (default), small or paper."),
     click.option(

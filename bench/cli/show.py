@@ -104,13 +104,15 @@ def _find(name: str, plugins: Plugins, results: Path, *, result: bool, reported:
     except UsageError:
         pass  # no label either
     names = [*plugins.methods, *plugins.suites, *plugins.corpora, *PROFILES, *plugins.runs]
+    tasks = [f"{suite}/{task}" for suite, task in plugins.tasks_called(name).items()]
+    offer = f"; it is a task: bench show {' or '.join(tasks)}." if tasks else did_you_mean(name, names)
     raise UsageError(
-        f"nothing is called {name!r}{did_you_mean(name, names)} There are the methods "
+        f"nothing is called {name!r}{offer} There are the methods "
         f"{', '.join(sorted(plugins.methods))}, the suites {', '.join(sorted(plugins.suites))}, the profiles "
         f"{', '.join(PROFILES)} and the run presets {', '.join(sorted(plugins.runs))}; a result file ends in .json.",
         found=repr(name),
         expected=", ".join(names),
-        hint=did_you_mean(name, names).strip("; ."),
+        hint=offer.strip("; ."),
     )
 
 

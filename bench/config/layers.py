@@ -444,13 +444,34 @@ def _retirement(row: LayerValue, leaf: FieldInfo) -> str:
     return f"{row.key} ({row.origin}) is {key} since 0.2.0, one for the whole run; expected {assignment}"
 
 
+def namesakes(key: str, keys: Iterable[str]) -> list[str]:
+    """Return the keys, of all sections, that end as one does or in what it is short for, those of methods first.
+
+    >>> namesakes("lr", ["tune.learning_rate", "search.k", "method.learning_rate"])
+    ['method.learning_rate', 'tune.learning_rate']
+    """
+    name = key.rpartition(".")[2]
+    ends = {key: key.rpartition(".")[2] for key in keys}
+    same = [key for key, end in ends.items() if end == name]
+    return sorted(same or [key for key, end in ends.items() if _initials(end) == name], key=_is_shared)
+
+
+def _is_shared(key: str) -> bool:
+    return not key.startswith("method.")
+
+
+def _initials(name: str) -> str:
+    """Return the first letters of the words of a name: `lr` of `learning_rate`, nothing of a single word."""
+    words = name.split("_")
+    return "".join(word[:1] for word in words) if len(words) > 1 else ""
+
+
 def _near(key: str, candidates: Iterable[str]) -> list[str]:
     """Return the keys nearest to an unknown one, of all sections, those of the same name first."""
     keys = list(candidates)
     name = key.rpartition(".")[2]
     names = {candidate.rpartition(".")[2]: candidate for candidate in keys}
-    namesakes = [candidate for candidate in keys if candidate.rpartition(".")[2] == name]
-    return namesakes or close(key, keys)[:1] or [names[similar] for similar in close(name, names)[:1]]
+    return namesakes(key, keys) or close(key, keys)[:1] or [names[similar] for similar in close(name, names)[:1]]
 
 
 def _unknown_key(setting: LayerValue, leaves: Mapping[str, FieldInfo], near: Sequence[str]) -> str:

@@ -1,7 +1,9 @@
 """What a user asks for, as the command line and the API both say it, and presets of it that somebody has named."""
 
 import os
+import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypedDict
@@ -14,6 +16,8 @@ Names = str | Path | Iterable[str | Path] | None
 """One name or path, several as a list, or several in a string with commas between them."""
 OPTION_KEYS = {"readout": "encode.readout", "processes": "compute.processes", "shard_workers": "compute.shard_workers"}
 """Options that are settings: of both the command and Python."""
+_RANGE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})", re.ASCII)
+_LONGEST_RANGE = 1_000
 _LISTS = ("methods", "suites", "tasks", "regimes")
 _SINGULAR = {
     "method": "methods",
@@ -81,8 +85,8 @@ def split(names: Names) -> tuple[str, ...]:
 class Request:
     """What a user asked for; names are not checked yet.
 
-    Fields of names also take `Names`, seeds a number or a comma list, folders a string, and `sets` a mapping. Raises
-    `UsageError` for a seed that is no whole number from 0 up.
+    Fields of names also take `Names`, seeds a number, a comma list or a range (`1-3`), folders a string, and `sets` a
+    mapping. Raises `UsageError` for a seed that is no whole number from 0 up.
     """
 
     methods: tuple[str, ...] = ()  # names; empty only where `preset` names its methods
@@ -112,10 +116,8 @@ class Request:
 
     def __post_init__(self) -> None:
         """Bring what was given into the types of the fields."""
-        seeds: Any = self.seeds
-        seeds = [seeds] if isinstance(seeds, int) else split(seeds) if isinstance(seeds, str) else seeds or ()
         fields: dict[str, Any] = {name: split(getattr(self, name)) for name in _LISTS}
-        fields["seeds"] = tuple(map(_seed, seeds))
+        fields["seeds"] = parse_seeds(self.seeds)
         fields["sets"] = assignments(self.sets)
         folders = {name: getattr(self, name) for name in ("data_dir", "store", "results", "file")}
         fields |= {name: Path(folder).expanduser() for name, folder in folders.items() if isinstance(folder, str)}
@@ -184,16 +186,30 @@ def assignments(sets: str | Mapping[str, Any] | Iterable[str]) -> tuple[str, ...
     return (sets,) if isinstance(sets, str) else tuple(sets)
 
 
-def _seed(seed: object) -> int:
-    try:
-        value = int(str(seed))
-    except ValueError:
-        value = -1
-    if value < 0:
-        raise UsageError(
-            where="--seed",
-            found=repr(seed),
-            expected="whole numbers from 0 up, comma-separated",
-            hint="--seed 0,1,2",
-        )
-    return value
+def parse_seeds(seeds: int | str | Iterable[int | str] | None) -> tuple[int, ...]:
+    """Return seeds, each once, of a number, a comma list, a range or several of them; none for None.
+
+    Raises `UsageError` for what is no whole number from 0 up.
+
+    >>> parse_seeds("0,4-6")
+    (0, 4, 5, 6)
+    """
+    parts = [seeds] if isinstance(seeds, int) else split(seeds) if isinstance(seeds, str) else seeds or ()
+    return tuple(dict.fromkeys(seed for part in parts for seed in _seeds(part)))
+
+
+def _seeds(part: object) -> Iterable[int]:
+    """Return the seeds of a number or a range."""
+    if ends := _RANGE.fullmatch(str(part)):
+        first, last = map(int, ends.groups())
+        if first <= last < first + _LONGEST_RANGE:
+            return range(first, last + 1)
+    with suppress(ValueError):
+        if (value := int(str(part))) >= 0:
+            return (value,)
+    raise UsageError(
+        where="--seed",
+        found=repr(part),
+        expected="whole numbers from 0 up, comma-separated or as a range",
+        hint="--seed 0,1,2 or --seed 0-2",
+    )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from bench.core.errors import BenchError, UsageError
+from bench.core.languages import of_language
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -75,7 +76,8 @@ def close(word: str, names: Iterable[str]) -> list[str]:
     within = sorted(
         name for name in spelt if min(len(spelling), len(name)) > 2 and (spelling in name or name in spelling)
     )
-    return [spelt[name] for name in dict.fromkeys(near + within)][:_MOST]
+    names_near = of_language(word, spelt) or dict.fromkeys(near + within)  # `swahili`, where there is `sw`
+    return [spelt[name] for name in names_near][:_MOST]
 
 
 def did_you_mean(word: str, names: Iterable[str]) -> str:
@@ -84,11 +86,14 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else "."
 
 
-def unknown(kind: str, word: str, names: Iterable[str]) -> str:
-    """Return the sentences about a name of a kind that does not exist: as typed, near names, then all of them."""
+def unknown(kind: str, word: str, names: Iterable[str], instead: str = "") -> str:
+    """Return the sentences about a name of a kind that does not exist: as typed, near names, then all of them.
+
+    Where it is known what was meant, `instead` says so in place of the near names.
+    """
     existing = list(names)
     listing = f"There are: {', '.join(existing)}." if existing else "There are none."
-    return f"no {kind} {short(word)!r}{did_you_mean(word, existing)} {listing}"
+    return f"no {kind} {short(word)!r}{f'; {instead}.' if instead else did_you_mean(word, existing)} {listing}"
 
 
 def unknown_name(kind: str, word: str, names: Iterable[str], where: str = "") -> UsageError:

@@ -71,7 +71,9 @@ def tasks_of(suite: Suite, names: Sequence[str], data_request: DataRequest) -> l
 
 def all_known(names: Sequence[str], suites: Sequence[Suite]) -> None:
     """Refuse a task name that no suite of the run has."""
-    known_names = [name for suite in suites for kind in suite.data for name in suite.task_names(kind)]
+    known_names = list(
+        dict.fromkeys(name for suite in suites for kind in suite.data for name in suite.task_names(kind))
+    )
     for name in names:
         if not any(_names(name, suite) for suite in suites) and not _is_folder(name):
             path = " There is no folder of that name either." if "/" in name else ""

@@ -5,12 +5,18 @@ words joined by line breaks where it has none (`url`, `id`s and markup copies le
 downloaded or opened before a source is read.
 """
 
+import io
 import os
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TextIO, TypeVar
+from urllib.parse import urlsplit
 
 from bench.core.errors import BenchError, DataError
 from bench.core.installed import version
@@ -68,6 +74,7 @@ def _read(dataset: str, part: Part, name: str, form: Format[T]) -> Iterator[T]:
 def _rows(dataset: str, part: Part, name: str) -> Iterator[tuple[Any, str]]:
     """Stream the library's records, each with the part's language; whatever it raises becomes a sentence."""
     import ir_datasets
+    import requests
 
     try:  # the library fetches from the net and parses archives, so that it may raise anything
         try:
@@ -78,19 +85,56 @@ def _rows(dataset: str, part: Part, name: str) -> Iterator[tuple[Any, str]]:
         if not getattr(loaded, f"has_{part}")():
             raise DataError(name, None, f"no {part} in the data set {dataset!r}", "an id that has them")
         language = (getattr(loaded, f"{part}_lang")() or "") if part != "qrels" else ""
-        for row in getattr(loaded, f"{part}_iter")():
+        with _chatter_held():  # whatever has to be fetched is, before the first record comes
+            records = iter(getattr(loaded, f"{part}_iter")())
+            first = list(islice(records, 1))
+        for row in chain(first, records):
             yield row, language
     except BenchError:
         raise
+    except (ConnectionError, requests.ConnectionError, requests.Timeout) as error:
+        host = urlsplit(str(getattr(getattr(error, "request", None), "url", None) or "")).hostname
+        raise DataError(
+            dataset,
+            None,
+            f"no way to {host or 'the place that ir_datasets fetches it from'}",
+            "a network, or the official files at hand",
+            "name the folder that holds them by --data-dir FOLDER or BENCH_DATA",
+        ) from error
     except Exception as error:
         raise DataError(
             name,
             None,
             f"that ir_datasets cannot give it ({type(error).__name__}: {error})",
             f"the data set {dataset!r}, downloaded or at hand",
-            f"without a network, put the file that it names above at {home() / 'downloads'}/<md5>, "
-            "or a folder in the official layout under --data-dir",
+            f"put the file that it names above at {home() / 'downloads'}/<md5>, or a folder in the official layout "
+            "under --data-dir or BENCH_DATA",
         ) from error
+
+
+class _Held(io.TextIOBase):
+    """A stream that keeps what is written to it, and after some seconds hands all of it on."""
+
+    SECONDS = 10.0
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream, self._began, self._kept = stream, time.monotonic(), list[str]()
+
+    def write(self, text: str) -> int:
+        """Keep a text, or hand it on."""
+        self._kept.append(text)
+        if time.monotonic() - self._began > self.SECONDS:
+            self._stream.write("".join(self._kept))
+            self._stream.flush()
+            self._kept.clear()
+        return len(text)
+
+
+@contextmanager
+def _chatter_held() -> Iterator[None]:
+    """Keep the library's progress from a command that ends at once; a download that takes long is seen."""
+    with redirect_stderr(_Held(sys.stderr)):
+        yield
 
 
 def _passage(record: tuple[Any, str]) -> Item:

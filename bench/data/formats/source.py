@@ -58,7 +58,10 @@ def records(path: File, form: Format[T] | Callable[[str], Format[T]]) -> Iterato
             if faults:
                 return
             raise DataError(str(path), None, "no record", "at least one")
-        form = form if isinstance(form, Format) else form(head[1])
+        try:
+            form = form if isinstance(form, Format) else form(head[1])
+        except RecordError as error:  # another kind of file: its other lines need no fault of their own
+            raise error.at(str(path), head[0]) from None
         if form.header is None:
             rows = chain((head,), rows)
         elif tuple(head[1].split("\t")) != form.header:

@@ -67,9 +67,12 @@ def topics_source(path: File, name: str = "") -> FileSource[Item]:
 
 
 def _choose_qrels(first: str) -> Format[Judgement]:
-    """Return BEIR's format or TREC's, by the header."""
-    if first.split(maxsplit=1)[0].lower() == beir.HEADER[0]:
+    """Return BEIR's format or TREC's, by the first line. Raises `RecordError` for a run."""
+    cells = first.split()
+    if cells[0].lower() == beir.HEADER[0]:
         return beir.JUDGEMENTS
+    if len(cells) == 6 and _INTEGER.fullmatch(cells[3]) and _NUMBER.fullmatch(cells[4]):
+        raise RecordError(f"a line of a run, {shown(first)}", QRELS_COLUMNS, "a run is for --run")
     return Format("judgement", _judgement, judgement_label)
 
 
@@ -136,6 +139,9 @@ def _rows(path: Path, faults: Faults) -> dict[str, _RunLines]:
     """Gather the lines of a run by query; a million lines pass here, so a line is looked at closely only if need be."""
     table: dict[str, _RunLines] = {}
     for line, text in run_lines(path, faults):
+        if not table and not faults and _is_judgement(text):
+            hint = "this file is for --qrels; --run takes the ranking of a system"
+            raise DataError(path, line, f"a judgement, {shown(text)}", RUN_COLUMNS, hint)
         try:
             query, _, document, rank, score, _ = text.split()
             position, value = int(rank), float(score)
@@ -151,6 +157,12 @@ def _rows(path: Path, faults: Faults) -> dict[str, _RunLines]:
         rows.scores.append(value)
         rows.ranks.append(position)
     return table
+
+
+def _is_judgement(text: str) -> bool:
+    """Return whether a line is one of qrels: TREC's four columns with a grade, or the header of BEIR's."""
+    cells = text.split()
+    return tuple(cells) == beir.HEADER or (len(cells) == 4 and _INTEGER.fullmatch(cells[3]) is not None)
 
 
 def run_lines(path: Path, faults: Faults | None = None) -> Iterator[tuple[int, str]]:

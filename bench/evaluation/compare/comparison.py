@@ -430,6 +430,29 @@ def comparison_groups(
     return groups
 
 
+def common_suite(names: Sequence[str], root: Path) -> str:
+    """Return the only suite on which all systems have results; names and root as for `comparison_groups`.
+
+    Raises `UsageError` where there are several or none, fewer than two systems, or a name without results.
+    """
+    typed = list(dict.fromkeys(names))
+    if len(typed) < 2:
+        raise UsageError(
+            found=f"{len(typed)} system{'s' * (not typed)}",
+            expected="two or more: bench compare A B --suite NAME, or bench compare --contrasts FILE",
+        )
+    suites = {
+        name: {read.read_result(path)["suite"]["name"] for path in read.named(_split(name)[0], root)} for name in typed
+    }
+    common = sorted(set.intersection(*suites.values()))
+    if len(common) == 1:
+        return common[0]
+    has = "; ".join(f"{name}: {', '.join(sorted(of_name))}" for name, of_name in suites.items())
+    if common:
+        raise UsageError(found="no --suite", expected=f"one of {', '.join(common)}", hint=f"type --suite {common[0]}")
+    raise UsageError(found=f"no suite on which all {len(typed)} have results ({has})", expected="one")
+
+
 def _refuse_unlike(group: ComparisonGroup) -> None:
     """Raise `UsageError` where results are averaged that are not of one system, or compared on unlike data."""
     tasks = {name: [result.whole["tasks"] for result in results] for name, results in group.results.items()}
