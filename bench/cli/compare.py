@@ -18,7 +18,7 @@ from bench.cli.compare_formats import (
     markdown,
     tables,
 )
-from bench.cli.options import data_dir_option, results_option
+from bench.cli.options import data_dir_option, result_seeds_option, results_option
 from bench.cli.output import json_option, notice, print_json, print_table, print_text
 from bench.core.errors import UsageError
 from bench.core.messages import bare, visible
@@ -58,6 +58,7 @@ _WIDTH = 160  # characters of a text that are shown
 )
 @click.option("--data", metavar="NAME", help="Only results on official, mini or local data; default: all.")
 @click.option("--regime", "regime", metavar="NAME", help="Only results in this regime; default: all.")
+@result_seeds_option
 @click.option("--measure", metavar="NAME", help="Default: the suite's headline measure.")
 @click.option(
     "--per-task", "by_task", is_flag=True, help="Test each task (language) by itself, too; --json always does."
@@ -129,6 +130,7 @@ def command(
             "systems": systems,
             "--suite": suite,
             "--measure": selection["measure"],
+            "--seed": selection["seeds"],
             "--per-task": by_task,
             "--pairs": pairs,
             "--costs": costs,

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from bench.cli import examples
-from bench.cli.options import FILE, results_option, store_option
+from bench.cli.options import FILE, result_seeds_option, results_option, store_option
 from bench.cli.output import json_option, notice, print_json
 from bench.core.errors import UsageError
 from bench.plugins import load
@@ -17,7 +17,7 @@ from bench.studies.export import StoredEncoder, export_found, from_key, from_nam
 @click.command(
     name="export",
     epilog=examples(
-        "bench export crop --suite mrtydi --out crop-mini",
+        "bench export crop --suite mrtydi --seed 0 --out crop-mini",
         "bench export --result results/mini/mrtydi/unsupervised/crop-…/seed-0/result.json --out crop-mini",
         "bench export --key 3f9a --out crop-mini",
         "bench export bm25 --suite mrtydi --runs --out runs",
@@ -25,6 +25,7 @@ from bench.studies.export import StoredEncoder, export_found, from_key, from_nam
 )
 @click.argument("system", required=False)
 @click.option("--suite", metavar="NAME", help="Of a label: only its results on this suite.")
+@result_seeds_option
 @click.option("--result", type=FILE, help="Result file whose encoder is wanted.")
 @click.option("--key", metavar="KEY", help="Or the key of the encoder's artefact, or its first digits.")
 @click.option("--runs", is_flag=True, help="TREC runs with headers of ir_metadata, in place of the encoder.")
@@ -35,6 +36,7 @@ from bench.studies.export import StoredEncoder, export_found, from_key, from_nam
 def command(
     system: str | None,
     suite: str | None,
+    seeds: tuple[int, ...],
     result: Path | None,
     key: str | None,
     runs: bool,
@@ -51,12 +53,15 @@ def command(
     if len(origins) != 1:
         problem = "several of SYSTEM, --result FILE and --key KEY" if origins else "no SYSTEM"
         raise UsageError(found=problem, expected="one", hint="`bench list results` helps")
+    if seeds and system is None:
+        typed = "--key" if result is None else "--result"
+        raise UsageError(found=f"--seed with {typed}", expected="a label", hint="`bench list results` helps")
     if runs:
         if key is not None:
             raise UsageError(
                 found="--key with --runs", expected="a label or a result", hint="`bench list results` helps"
             )
-        run_files, notices = export_runs(str(system or result), out, results, suite)
+        run_files, notices = export_runs(str(system or result), out, results, suite, seeds)
         notice(*notices)
         if as_json:
             print_json({"folder": str(out.resolve()), "files": run_files, "notices": notices})
@@ -69,7 +74,7 @@ def command(
     def find() -> StoredEncoder:
         if result is not None:
             return from_result(result, place)
-        return from_key(key, place) if key is not None else from_name(str(system), results, place, suite)
+        return from_key(key, place) if key is not None else from_name(str(system), results, place, suite, seeds)
 
     exported = export_found(find, out, place, load())
     notice(*exported.notices)

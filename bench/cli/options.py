@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bench.config.request import OPTION_KEYS, Request, data_folder, store_folder
+from bench.config.request import OPTION_KEYS, Request, data_folder, parse_seeds, store_folder
 from bench.core.machine import launch
 from bench.core.network import offline
 
@@ -25,6 +25,19 @@ store_option: Decorator = click.option(
 )
 results_option: Decorator = click.option(
     "--results", type=FOLDER, default=Path("results"), show_default=True, help="Folder of results."
+)
+
+
+def _parse_seeds(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, ...]:
+    return parse_seeds(text)
+
+
+result_seeds_option: Decorator = click.option(
+    "--seed",
+    "seeds",
+    metavar="NUMBERS",
+    callback=_parse_seeds,
+    help="Only results of these seeds, comma-separated or a range: 0,1,2 or 0-2. Default: all.",
 )
 records_option: Decorator = click.option(
     "--records",

@@ -11,14 +11,14 @@ from typing import Any
 import click
 
 from bench.cli import examples
-from bench.cli.options import FOLDER, data_dir_option, offline_option
+from bench.cli.options import FOLDER, data_dir_option, offline_option, result_seeds_option, results_option
 from bench.cli.output import Lines, json_option, notice, print_json, table
 from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.core.scratch import scratch_folder
 from bench.evaluation.command import run_command
 from bench.evaluation.results import RESULT, Published
-from bench.evaluation.results.read import result
+from bench.evaluation.results.read import is_path, only, result
 from bench.evaluation.tables import duration, percent
 from bench.plugins import load
 from bench.store.store import Store
@@ -33,12 +33,16 @@ _FAILED = 1
     name="reproduce",
     epilog=examples(
         "bench reproduce results/mini/mrtydi/unsupervised/bm25-c04f5266/seed-0/result.json",
+        "bench reproduce crop --suite mrtydi --seed 0",
         "bench reproduce RESULT_FILE --dry-run",
         "bench reproduce RESULT_FILE --corpus path/to/documents --out again --json",
         "bench reproduce --references beir",
     ),
 )
-@click.argument("names", nargs=-1, metavar="RESULT_FILE | [SUITE|PRESET]...")
+@click.argument("names", nargs=-1, metavar="RESULT_FILE | LABEL | [SUITE|PRESET]...")
+@click.option("--suite", metavar="NAME", help="Of a label: only its results on this suite.")
+@result_seeds_option
+@results_option
 @click.option(
     "--references",
     is_flag=True,
@@ -66,6 +70,9 @@ _FAILED = 1
 @json_option
 def command(
     names: tuple[str, ...],
+    suite: str | None,
+    seeds: tuple[int, ...],
+    results: Path,
     references: bool,
     store: Path | None,
     out: Path | None,
@@ -83,21 +90,15 @@ def command(
     for other machines. What cannot be run here, for want of data or a model, is skipped with the reason.
     """
     if references:
+        if typed := "--suite" if suite else "--seed" if seeds else "":
+            raise UsageError(found=f"{typed} with --references", expected="a label", hint="presets name their own")
         _references(names, store, out, dry_run, as_json, **options)
         return
-    if len(names) != 1 or not Path(names[0]).exists():
-        raise UsageError(
-            where="RESULT_FILE",
-            found=" ".join(names) or "nothing",
-            expected="a result file that is there",
-            hint="or type --references to run presets with expected scores",
-        )
-    file = Path(names[0])
-    path = file / RESULT if file.is_dir() else file
+    path = _path(names, suite, seeds, results)
     content, theirs = _read(path)
-    with _folder(store, "store") as stages, _folder(out, "results") as results:
+    with _folder(store, "store") as stages, _folder(out, "results") as replayed:
         plugins, stage_store = load(), Store(stages, notice)
-        ready = prepared(content, ReplayOptions(stages, results, **options), plugins, stage_store)
+        ready = prepared(content, ReplayOptions(stages, replayed, **options), plugins, stage_store)
         notice(*ready.plan.warnings)
         if dry_run:
             _print_plan(content, ready, as_json)
@@ -111,6 +112,24 @@ def command(
         _print_report(report, counts, path, published if out else None, as_json)
     if report.verdict == "differs":
         raise click.exceptions.Exit(_FAILED)
+
+
+def _path(names: Sequence[str], suite: str | None, seeds: Sequence[int], results: Path) -> Path:
+    """Return the result file that was named by its path or by a label. Raises `UsageError` for none or several."""
+    name, file = names[0] if len(names) == 1 else "", Path(names[0] if names else "")
+    typed_as_path = is_path(name) or "/" in name
+    if not name or (typed_as_path and not file.exists()):
+        raise UsageError(
+            where="RESULT_FILE",
+            found=" ".join(names) or "nothing",
+            expected="a result file that is there, or the label of a row in --results",
+            hint="or type --references to run presets with expected scores",
+        )
+    if not typed_as_path:
+        return only(name, results, suite, seeds)
+    if typed := "--suite" if suite else "--seed" if seeds else "":
+        raise UsageError(found=f"{typed} with a path", expected="a label", hint="the file is one result already")
+    return file / RESULT if file.is_dir() else file
 
 
 @contextmanager

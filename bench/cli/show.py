@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from bench.cli import examples
-from bench.cli.options import results_option
+from bench.cli.options import result_seeds_option, results_option
 from bench.cli.output import json_option, notice, print_json, print_table, print_text, table
 from bench.config.fields import flat
 from bench.config.grids import grids
@@ -29,29 +29,32 @@ from bench.types import Method, Preset, Suite
         "bench show bm25",
         "bench show beir",
         "bench show xor-retrieve --reported",
-        "bench show crop@init",
+        "bench show crop@init --seed 0",
         "bench show results/official/beir/…/result.json",
     ),
 )
 @click.argument("name")
 @click.option("--reported", is_flag=True, help="Of a suite: what papers printed, with known errors.")
 @click.option("--result", is_flag=True, help="The results of a label, also where a method is called so.")
+@result_seeds_option
 @results_option
 @json_option
-def command(name: str, reported: bool, result: bool, results: Path, as_json: bool) -> None:
+def command(name: str, reported: bool, result: bool, seeds: tuple[int, ...], results: Path, as_json: bool) -> None:
     """Show a method, suite, task, corpus, profile, run preset, result file, or the results of a label in full."""
-    content, lines = _find(name, load(), results, result=result, reported=reported)
+    content, lines = _find(name, load(), results, result=result or bool(seeds), reported=reported, seeds=seeds)
     if as_json:
         print_json(content)
     else:
         lines()
 
 
-def _find(name: str, plugins: Plugins, results: Path, *, result: bool, reported: bool) -> tuple[dict[str, Any], Any]:
+def _find(
+    name: str, plugins: Plugins, results: Path, *, result: bool, reported: bool, seeds: tuple[int, ...]
+) -> tuple[dict[str, Any], Any]:
     """Return the thing of a name as JSON, and how to print it."""
     if reported and canonical(name) not in plugins.suites:
         raise UsageError(found=f"--reported with {name}", expected=f"a suite: {', '.join(sorted(plugins.suites))}")
-    if name.endswith(".json"):
+    if name.endswith(".json") and not seeds:
         content = _read_result(Path(name))
 
         def print_result() -> None:
@@ -61,7 +64,7 @@ def _find(name: str, plugins: Plugins, results: Path, *, result: bool, reported:
 
         return content, print_result
     if result:
-        return _results(load_results(results, name))
+        return _results(load_results(results, name, seeds))
     key_name = canonical(name)
     if key_name in plugins.methods:
         method = plugins.method(key_name)
@@ -104,8 +107,8 @@ def _find(name: str, plugins: Plugins, results: Path, *, result: bool, reported:
     except UsageError:
         pass  # no label either
     names = [*plugins.methods, *plugins.suites, *plugins.corpora, *PROFILES, *plugins.runs]
-    tasks = [f"{suite}/{task}" for suite, task in plugins.tasks_called(name).items()]
-    offer = f"; it is a task: bench show {' or '.join(tasks)}." if tasks else did_you_mean(name, names)
+    called = [f"{owner}/{task_called}" for owner, task_called in plugins.tasks_called(name).items()]
+    offer = f"; it is a task: bench show {' or '.join(called)}." if called else did_you_mean(name, names)
     raise UsageError(
         f"nothing is called {name!r}{offer} There are the methods "
         f"{', '.join(sorted(plugins.methods))}, the suites {', '.join(sorted(plugins.suites))}, the profiles "

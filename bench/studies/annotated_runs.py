@@ -6,7 +6,7 @@ and `bench.data.formats.trec` passes over headers.
 """
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,9 @@ from bench.studies.export import whole_folder
 SCHEMA_VERSION = 0.1
 
 
-def export_runs(system: str, out: Path, results: Path, suite: str | None = None) -> tuple[list[str], list[str]]:
+def export_runs(
+    system: str, out: Path, results: Path, suite: str | None = None, seeds: Collection[int] = ()
+) -> tuple[list[str], list[str]]:
     """Write a system's runs as `TASK[/SUBSET].trec` below a folder.
 
     Args:
@@ -31,6 +33,7 @@ def export_runs(system: str, out: Path, results: Path, suite: str | None = None)
         out: a folder that does not exist yet, or is empty.
         results: the folder of results in which a label is looked up.
         suite: of a label, only results on this suite; default: on all.
+        seeds: only results of these seeds; default: of all.
 
     Returns:
         The files below `out`, and notices of runs that lie elsewhere.
@@ -39,7 +42,7 @@ def export_runs(system: str, out: Path, results: Path, suite: str | None = None)
         UsageError: no such result, no run, or a folder in use.
         StoreError: a damaged bundle.
     """
-    paths, notices = named(system, results, suite), list[str]()
+    paths, notices = named(system, results, suite, seeds), list[str]()
     with whole_folder(out) as draft:
         for path in paths:
             notices += _write(path, draft if len(paths) == 1 else draft / path.parent.relative_to(results))

@@ -18,7 +18,7 @@ import re
 import secrets
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -32,7 +32,7 @@ from bench.core.errors import BenchError, StoreError, UsageError
 from bench.core.files import canonical, explain, fsync_folder, read_sealed, write_bytes
 from bench.evaluation.command import run_command
 from bench.evaluation.eval_results import eval_results
-from bench.evaluation.results.read import named, read_result
+from bench.evaluation.results.read import named, read_result, several
 from bench.evaluation.tables import Column, Table, as_html
 from bench.plugins import Plugins
 from bench.store.leases import leased
@@ -135,7 +135,9 @@ def from_result(path: Path, store: Store) -> StoredEncoder:
     return replace(from_key(keys.pop(), store), readout=_readout(path, system, subsets), result=content)
 
 
-def from_name(name: str, results: Path, store: Store, suite: str | None = None) -> StoredEncoder:
+def from_name(
+    name: str, results: Path, store: Store, suite: str | None = None, seeds: Collection[int] = ()
+) -> StoredEncoder:
     """Find an encoder by what a user types.
 
     Args:
@@ -143,21 +145,19 @@ def from_name(name: str, results: Path, store: Store, suite: str | None = None) 
         results: the folder of results in which a label is looked up.
         store: where encoders are kept.
         suite: of a label, only results on this suite; default: on all.
+        seeds: only results of these seeds; default: of all.
 
     Raises:
         UsageError: as `from_result` and `from_key` do, and for a label of several encoders.
     """
-    if _KEY.fullmatch(name) and any(store.root.glob(f"artefacts/*/{name}*")):
+    if not seeds and _KEY.fullmatch(name) and any(store.root.glob(f"artefacts/*/{name}*")):
         return from_key(name, store)
     origins: dict[str, tuple[Path, StoredEncoder]] = {}
-    for path in named(name, results, suite):
+    for path in named(name, results, suite, seeds):
         origin = from_result(path, store)
         origins.setdefault(origin.key, (path, origin))
     if len(origins) > 1:
-        listed = ", ".join(str(path) for path, _ in origins.values())
-        raise UsageError(
-            where=name, found=f"{len(origins)} encoders", expected="one", hint=f"name one result: {listed}"
-        )
+        raise several(name, "encoders", [(path, origin.result or {}) for path, origin in origins.values()])
     return next(iter(origins.values()))[1]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -37,6 +37,7 @@ class CompareOptions:
         queries: number of largest gains and losses to list for each pair.
         data_dir: folder with the official layouts, from which the texts of queries are read.
         next: say what would decide open differences; tests every task, too.
+        seeds: only results of these, and of systems that no seed changes; empty for all.
     """
 
     data: str | None = None
@@ -46,6 +47,7 @@ class CompareOptions:
     queries: int = 0
     data_dir: Path | None = None
     next: bool = False
+    seeds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,7 +152,7 @@ def compare(names: Sequence[str], root: Path, suite: Suite, options: CompareOpti
         StoreError: a damaged result file or bundle.
     """
     data, regime = (name and canonical(name) for name in (options.data, options.regime))
-    groups = comparison_groups(names, root, suite.name, data=data, regime=regime)
+    groups = comparison_groups(names, root, suite.name, data=data, regime=regime, seeds=options.seeds)
     return [_compared(group, suite, options) for group in groups]
 
 
@@ -366,7 +368,13 @@ class ComparisonGroup:
 
 
 def comparison_groups(
-    names: Sequence[str], root: Path, suite: str, *, data: str | None = None, regime: str | None = None
+    names: Sequence[str],
+    root: Path,
+    suite: str,
+    *,
+    data: str | None = None,
+    regime: str | None = None,
+    seeds: Collection[int] = (),
 ) -> list[ComparisonGroup]:
     """Return the kinds of data and regimes in which all systems have results.
 
@@ -381,10 +389,11 @@ def comparison_groups(
         suite: name of the suite.
         data: kind of data; default: all.
         regime: regime of names without one; default: all.
+        seeds: only results of these, and of systems that no seed changes; default: all.
 
     Raises:
-        UsageError: fewer than two systems, a name without results, a label of several systems, no data and regime
-            that all have, a system in several regimes next to one whose regime is named.
+        UsageError: fewer than two systems, a name without results (of these seeds), a label of several systems, no
+            data and regime that all have, a system in several regimes next to one whose regime is named.
         StoreError: a damaged result file.
     """
     typed = {name: _split(name) for name in dict.fromkeys(names)}
@@ -398,6 +407,9 @@ def comparison_groups(
     selected = {}
     for name, (label, named_regime) in typed.items():
         selected[name] = _select(label, named_regime or regime or "", results, f"results on {suite} in {root}")
+        if seeds and not selected[name][0].deterministic:
+            read.require_seeds(name, seeds, {result.content.seed for result in selected[name]})
+            selected[name] = [result for result in selected[name] if result.content.seed in seeds]
         if mixed and len(regimes := _regimes(selected[name])) > 1:
             choices = " or ".join(f"{name}:{choice}" for choice in regimes)
             raise UsageError(f"{name} has results in {len(regimes)} regimes; say which: {choices}")
@@ -442,7 +454,8 @@ def common_suite(names: Sequence[str], root: Path) -> str:
             expected="two or more: bench compare A B --suite NAME, or bench compare --contrasts FILE",
         )
     suites = {
-        name: {read.read_result(path)["suite"]["name"] for path in read.named(_split(name)[0], root)} for name in typed
+        name: {str(read.read_result(path)["suite"]["name"]) for path in read.named(_split(name)[0], root)}
+        for name in typed
     }
     common = sorted(set.intersection(*suites.values()))
     if len(common) == 1:

@@ -10,7 +10,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -234,16 +234,67 @@ def result_file(name: str) -> Path:
     return path
 
 
-def named(name: str, root: Path, suite: str | None = None) -> list[Path]:
-    """Return a system's result files by label, label and hash, or path. Raises `UsageError` where there is none."""
+def named(name: str, root: Path, suite: str | None = None, seeds: Collection[int] = ()) -> list[Path]:
+    """Return the result files of a system.
+
+    Args:
+        name: its label, label and hash, or the path of a result.
+        root: the folder in which a label is looked up.
+        suite: of a label, only results on this suite; default: on all.
+        seeds: only results of these seeds; default: of all.
+
+    Raises:
+        UsageError: there is none.
+    """
     if is_path(name):
-        return [result_file(name)]
-    files = [file for file in _sealed(result_files(root)) if suite in (None, file[1]["suite"]["name"])]
-    paths = [path for path, content in files if name in (content["system"]["label"], path.parent.parent.name)]
-    if not paths:
-        labels = sorted({content["system"]["label"] for _, content in files})
-        raise unknown_name("system", name, labels, f"results in {root}")
-    return paths
+        files = list(_sealed([result_file(name)]))
+    else:
+        of_suite = [file for file in _sealed(result_files(root)) if suite in (None, file[1]["suite"]["name"])]
+        files = [file for file in of_suite if name in (file[1]["system"]["label"], file[0].parent.parent.name)]
+        if not files:
+            labels = sorted({content["system"]["label"] for _, content in of_suite})
+            raise unknown_name("system", name, labels, f"results in {root}")
+    require_seeds(name, seeds, {content["seed"] for _, content in files})
+    return [path for path, content in files if not seeds or content["seed"] in seeds]
+
+
+def require_seeds(name: str, seeds: Collection[int], existing: Collection[int]) -> None:
+    """Raise `UsageError` where a system has results of none of the seeds that were typed."""
+    if seeds and not set(seeds) & set(existing):
+        listed = ",".join(map(str, sorted(existing)))
+        raise UsageError(
+            where=name,
+            found=f"no results of --seed {','.join(map(str, seeds))}",
+            expected=f"those of a seed that it has results of: {listed}",
+            hint=f"type --seed {min(existing)}",
+        )
+
+
+def only(name: str, root: Path, suite: str | None = None, seeds: Collection[int] = ()) -> Path:
+    """Return the only result file of a system; arguments as for `named`. Raises `UsageError` for several, or none."""
+    files = list(_sealed(named(name, root, suite, seeds)))
+    if len(files) == 1:
+        return files[0][0]
+    raise several(name, "results", files)
+
+
+def several(name: str, what: str, files: Sequence[tuple[Path, Mapping[str, Any]]]) -> UsageError:
+    """Return the error for a label that stands for several things where one is wanted, with what tells them apart.
+
+    Args:
+        name: as typed.
+        what: the things, e.g. `encoders`.
+        files: the result file that each comes from, with its content.
+    """
+    suites = sorted({content["suite"]["name"] for _, content in files})
+    seeds = sorted({content["seed"] for _, content in files})
+    if len(seeds) == len(files):
+        found, hint = f"{what} of the seeds {', '.join(map(str, seeds))}", f"type --seed {seeds[0]}"
+    elif len(suites) > 1:
+        found, hint = f"{what} on the suites {', '.join(suites)}", f"type --suite {suites[0]}"
+    else:
+        found, hint = f"{len(files)} {what}", f"name one result: {', '.join(str(path) for path, _ in files)}"
+    return UsageError(where=name, found=found, expected="one", hint=hint)
 
 
 def faults(path: Path) -> list[Fault]:

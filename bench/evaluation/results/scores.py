@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
@@ -126,9 +126,15 @@ class Results(Scores):
         return [{key: row[key] for key in row if key not in hidden} | row["measures"] for row in rows]
 
 
-def load_results(folder: Path | str = "results", system: str | None = None) -> Results:
-    """Return the results of a folder, or of one system in it; errors as for `bench.evaluation.results.read.named`."""
-    files = tuple(map(result, named(system, Path(folder))) if system else results(Path(folder)))
+def load_results(folder: Path | str = "results", system: str | None = None, seeds: Collection[int] = ()) -> Results:
+    """Return the results of a folder, or of one system in it, of some seeds or all.
+
+    Errors as for `bench.evaluation.results.read.named`.
+    """
+    if system:
+        files = tuple(map(result, named(system, Path(folder), seeds=seeds)))
+    else:
+        files = tuple(file for file in results(Path(folder)) if not seeds or file.content.seed in seeds)
     rows, macro, primary = [], [], {}
     for at, result_of_file in enumerate(files):
         content = result_of_file.whole

@@ -13,6 +13,7 @@ from bench.core.errors import UsageError
 from bench.evaluation.compare.comparison import Compared, CompareOptions, compare
 from bench.evaluation.significance.families import stratified
 from bench.evaluation.significance.tasks import better_in_at_least
+from bench.testing import fields
 from bench.types import Suite
 
 Write = Callable[..., Path]
@@ -57,6 +58,22 @@ def test_settings_of_one_system_are_paired_by_their_trainings(write: Write, colu
     assert not unpaired.same_trainings
     assert unpaired.comparison.low < 0 < unpaired.comparison.high
     assert unpaired.comparison.p_uncorrected > 0.5, "apart their runs scatter far more than they differ"
+
+
+def test_seeds_that_were_typed(write: Write, column: Column, compare_all: Any) -> None:
+    """Only these are compared, and what no seed changes with them; one that a system lacks is refused by name."""
+    write("flat", column(0.5, 9), deterministic=True)
+    for seed in (0, 1, 2):
+        write("crop", column(0.4 + 0.1 * seed, 1), seed=seed)
+        write("ict", column(0.3, 2), seed=seed)
+    compared = compare_all("crop", "ict", "flat", seeds=(1, 2))
+    assert {system.label: system.seeds for system in compared.systems} == {"crop": [1, 2], "ict": [1, 2], "flat": [0]}
+    values = [column(0.4 + 0.1 * seed, 1) for seed in (1, 2)]
+    assert compared.values["crop"] == pytest.approx(
+        fmean(fmean(questions) for by_language in values for questions in by_language.values())
+    )
+    with pytest.raises(UsageError, check=fields(where="crop", found="no results of --seed 7", hint="type --seed 0")):
+        compare_all("crop", "ict", seeds=(7,))
 
 
 def test_a_system_in_two_regimes_is_found_in_each(write: Write, column: Column, tmp_path: Path, suite: Suite) -> None:

@@ -206,6 +206,7 @@ def test_the_command(say: Callable[..., Any]) -> None:
         (["--measure", "R@100"], "--measure"),
         (["--per-task"], "--per-task"),
         (["--queries", "3"], "--queries"),
+        (["--seed", "0"], "--seed"),
     ],
 )
 def test_what_the_file_already_says(words: list[str], typed: str, say: Callable[..., Any]) -> None:
@@ -216,5 +217,6 @@ def test_what_the_file_already_says(words: list[str], typed: str, say: Callable[
 
 def test_neither_a_suite_nor_a_file() -> None:
     """The error says both ways to type it."""
-    with pytest.raises(UsageError, check=fields(found="no --suite")):
-        CliRunner().invoke(command, ["a", "b"], catch_exceptions=False, standalone_mode=False)
+    expected = "two or more: bench compare A B --suite NAME, or bench compare --contrasts FILE"
+    with pytest.raises(UsageError, check=fields(found="0 systems", expected=expected)):
+        CliRunner().invoke(command, [], catch_exceptions=False, standalone_mode=False)

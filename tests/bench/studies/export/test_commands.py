@@ -46,6 +46,30 @@ def test_export(
     assert (status, "found no SYSTEM, expected one" in error) == (2, True)
 
 
+def test_seeds_of_a_label(
+    keep: Callable[..., Artefact], store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of several seeds the sentence says which there are, and `--seed` takes one; a seed without results is refused."""
+    keys = {seed: keep(litter={f"seed-{seed}": b""}).folder.name for seed in (0, 4)}
+    for seed, key in keys.items():
+        path = tmp_path / f"results/mini/mrtydi/unsupervised/crop-12345678/seed-{seed}/result.json"
+        path.parent.mkdir(parents=True)
+        write_sealed(path, result_content(key) | {"seed": seed})
+    command = ("export", "crop@window=5", "--results", str(tmp_path / "results"), "--store", str(store.root), "--json")
+    status, _, error = typed(capsys, *command, "--out", str(tmp_path / "none"))
+    assert (status, error) == (
+        2,
+        "bench: crop@window=5: found encoders of the seeds 0, 4, expected one; type --seed 0\n",
+    )
+    status, text, _ = typed(capsys, *command, "--seed", "4", "--out", str(tmp_path / "out"))
+    assert (status, json.loads(text)["key"]) == (0, keys[4])
+    status, text, _ = typed(capsys, *command, "--seed", "1,2", "--out", str(tmp_path / "none"))
+    error_fields = {"found": "no results of --seed 1,2", "hint": "type --seed 0", "where": "crop@window=5"}
+    assert (status, error_fields.items() <= json.loads(text)["error"].items()) == (2, True)
+    status, _, error = typed(capsys, "export", "--key", keys[4], "--seed", "4", "--out", str(tmp_path / "none"))
+    assert (status, "found --seed with --key, expected a label" in error) == (2, True)
+
+
 def test_results_for_the_hub(
     keep: Callable[..., Artefact], store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -90,6 +114,9 @@ def test_runs_say_what_made_them(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert read_run(out / "made/sw.trec", "trec") == read_run(bundled, "trec") != {}
     assert typed(capsys, "export", "crop", "--runs", "--results", str(root), "--out", str(tmp_path / "both"))[0] == 0
     assert len([*(tmp_path / "both/official/made/unsupervised").glob("crop-*/seed-[01]/made/sw.trec")]) == 2
+    command = ("export", "crop", "--runs", "--results", str(root))
+    assert typed(capsys, *command, "--seed", "1", "--out", str(tmp_path / "second"))[0] == 0
+    assert sorted((tmp_path / "second").iterdir()) == [tmp_path / "second/made"]
     bundled.write_bytes(b"")
     status, _, error = typed(capsys, "export", str(path), "--runs", "--out", str(tmp_path / "none"))
     assert (status, (tmp_path / "none").exists(), "sha256" in error) == (1, False, True)

@@ -20,6 +20,7 @@ from bench.store.graph import NullListener
 from bench.store.store import Store
 from bench.studies.reproduce.differences import CLOSE, causes, compare
 from bench.studies.reproduce.replay import ReplayOptions, request_of
+from bench.testing import fields
 from tests.conftest import cases
 
 TASK = "mini/mrtydi/en"
@@ -43,6 +44,26 @@ def copied(row: Path, tmp_path: Path) -> Path:
 
 def reproduce(file: Path, *words: str) -> Result:
     return CliRunner().invoke(command, [str(file), *words])
+
+
+def test_a_row_by_its_label(row: Path, tmp_path: Path) -> None:
+    """A label with `--suite` and `--seed` is its file; of several seeds the sentence says which there are."""
+    results = tmp_path / "results"
+    shutil.copytree(row.parents[4], results)
+    (folder,) = results.glob("*/*/*/bm25*/seed-0")
+    label = read_sealed(folder / "result.json")["system"]["label"]
+    by_label = CliRunner().invoke(command, [label, "--results", str(results), "--dry-run", "--json"])
+    by_path = reproduce(folder, "--dry-run", "--json")
+    assert (by_label.exit_code, by_label.stdout) == (0, by_path.stdout)
+    second = shutil.copytree(folder, folder.with_name("seed-1")) / "result.json"
+    write_sealed(second, {**read_sealed(second), "seed": 1})
+    words = [label, "--results", str(results), "--suite", "mrtydi", "--dry-run", "--json"]
+    refused = CliRunner().invoke(command, words)
+    expected = fields(where=label, found="results of the seeds 0, 1", hint="type --seed 0")
+    assert isinstance(refused.exception, UsageError)
+    assert expected(refused.exception)
+    chosen = CliRunner().invoke(command, [*words, "--seed", "0"])
+    assert (chosen.exit_code, chosen.stdout) == (0, by_path.stdout)
 
 
 def test_the_same_row_again(row: Path, tmp_path: Path) -> None:
