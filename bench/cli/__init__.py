@@ -33,6 +33,7 @@ COMMANDS = {
     "data": "List, fetch, check and audit official data.",
     "plugin": "Begin a plugin of your own, and check what a method or suite promises.",
     "export": "Write an encoder for transformers and sentence-transformers, with a model card.",
+    "publish": "Put an encoder with its card and its results on the Hugging Face hub.",
     "doctor": "Examine this machine: versions, devices, plugins, data, store.",
     "gc": "Remove what no result rests on from the store.",
     "verify": "Re-hash the store and the results; name what is damaged.",

@@ -12,6 +12,7 @@ from bench.plugins import load
 from bench.store.store import Store
 from bench.studies.annotated_runs import export_runs
 from bench.studies.export import StoredEncoder, export_found, from_key, from_name, from_result
+from bench.studies.publication import SCHEME, download
 
 
 @click.command(
@@ -47,7 +48,8 @@ def command(
 ) -> None:
     """Write an encoder for transformers and sentence-transformers, with its encoder config and a model card; or runs.
 
-    SYSTEM is a label (`bench list results`), a result file or its folder, or the key of an encoder's artefact.
+    SYSTEM is a label (`bench list results`), a result file or its folder, the key of an encoder's artefact, or an
+    encoder of the hub: hf:USER/NAME.
     """
     origins = [name for name in (system, result, key) if name is not None]
     if len(origins) != 1:
@@ -57,6 +59,8 @@ def command(
         typed = "--key" if result is None else "--result"
         raise UsageError(found=f"--seed with {typed}", expected="a label", hint="`bench list results` helps")
     if runs:
+        if str(system).startswith(SCHEME):
+            raise UsageError(found=f"{system} with --runs", expected="a label or a result")
         if key is not None:
             raise UsageError(
                 found="--key with --runs", expected="a label or a result", hint="`bench list results` helps"
@@ -68,6 +72,13 @@ def command(
             return
         click.echo(f"runs: {out} ({', '.join(run_files)})")
         click.echo("Each begins with a header of ir_metadata; name yourself under `actor` there before you publish it.")
+        return
+    if system is not None and system.startswith(SCHEME):
+        downloaded = download(system, out)
+        if as_json:
+            print_json({"folder": str(out.resolve()), "files": list(downloaded)})
+        else:
+            click.echo(f"encoder: {out} ({', '.join(downloaded)})")
         return
     place = Store(store, notice)
 

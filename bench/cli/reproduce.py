@@ -18,10 +18,11 @@ from bench.core.errors import UsageError
 from bench.core.scratch import scratch_folder
 from bench.evaluation.command import run_command
 from bench.evaluation.results import RESULT, Published
-from bench.evaluation.results.read import is_path, only, result
+from bench.evaluation.results.read import is_path, one_of, only, result
 from bench.evaluation.tables import duration, percent
 from bench.plugins import load
 from bench.store.store import Store
+from bench.studies.publication import SCHEME, results_on_hub
 from bench.studies.reproduce import references as check
 from bench.studies.reproduce.differences import EXACT, PerQuery, Reproduction, compare
 from bench.studies.reproduce.replay import Replay, ReplayOptions, prepared, replay
@@ -34,12 +35,13 @@ _FAILED = 1
     epilog=examples(
         "bench reproduce results/mini/mrtydi/unsupervised/bm25-c04f5266/seed-0/result.json",
         "bench reproduce crop --suite mrtydi --seed 0",
+        "bench reproduce hf:me/crop-mini",
         "bench reproduce RESULT_FILE --dry-run",
         "bench reproduce RESULT_FILE --corpus path/to/documents --out again --json",
         "bench reproduce --references beir",
     ),
 )
-@click.argument("names", nargs=-1, metavar="RESULT_FILE | LABEL | [SUITE|PRESET]...")
+@click.argument("names", nargs=-1, metavar="RESULT_FILE | LABEL | hf:USER/NAME | [SUITE|PRESET]...")
 @click.option("--suite", metavar="NAME", help="Of a label: only its results on this suite.")
 @result_seeds_option
 @results_option
@@ -117,6 +119,8 @@ def command(
 def _path(names: Sequence[str], suite: str | None, seeds: Sequence[int], results: Path) -> Path:
     """Return the result file that was named by its path or by a label. Raises `UsageError` for none or several."""
     name, file = names[0] if len(names) == 1 else "", Path(names[0] if names else "")
+    if name.startswith(SCHEME):
+        return one_of(name, results_on_hub(name), suite, seeds)
     typed_as_path = is_path(name) or "/" in name
     if not name or (typed_as_path and not file.exists()):
         raise UsageError(

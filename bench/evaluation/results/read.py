@@ -11,6 +11,7 @@ import io
 import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -272,7 +273,14 @@ def require_seeds(name: str, seeds: Collection[int], existing: Collection[int]) 
 
 def only(name: str, root: Path, suite: str | None = None, seeds: Collection[int] = ()) -> Path:
     """Return the only result file of a system; arguments as for `named`. Raises `UsageError` for several, or none."""
-    files = list(_sealed(named(name, root, suite, seeds)))
+    return one_of(name, named(name, root, suite, seeds))
+
+
+def one_of(name: str, paths: Sequence[Path], suite: str | None = None, seeds: Collection[int] = ()) -> Path:
+    """Return the only result file of some, on a suite and of seeds (default: all). Raises `UsageError` for several."""
+    files = [file for file in _sealed(paths) if suite in (None, file[1]["suite"]["name"])]
+    require_seeds(name, seeds, {content["seed"] for _, content in files})
+    files = [file for file in files if not seeds or file[1]["seed"] in seeds]
     if len(files) == 1:
         return files[0][0]
     raise several(name, "results", files)
@@ -321,14 +329,15 @@ def keys(root: Path) -> set[str]:
     """The keys of all artefacts that the results of a folder rest on. Raises `StoreError` for another version's."""
     stage_keys: set[str] = set()
     for path in result_files(root):
-        try:
-            content = read_result(path)
-        except (OSError, ValueError):
-            continue  # `bench verify` names it; a damaged result protects nothing
-        for subsets in content["tasks"].values():
-            for subset in subsets.values():
-                stage_keys.update(subset.get("keys", {}).values())
+        with suppress(OSError, ValueError):  # `bench verify` names it; a damaged result protects nothing
+            stage_keys |= keys_of(path)
     return stage_keys
+
+
+def keys_of(path: Path) -> set[str]:
+    """The keys of all artefacts that a result rests on. Raises as `read_result` does."""
+    subsets = (subset for subsets in read_result(path)["tasks"].values() for subset in subsets.values())
+    return {key for subset in subsets for key in subset.get("keys", {}).values()}
 
 
 def results(folder: Path) -> list[Result]:
