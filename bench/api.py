@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from bench.cli.compare_formats import FRACTIONS, records, tables
 from bench.cli.run import run_with_progress
-from bench.config.request import Names, Request, RequestOptions, assignments, store_folder
+from bench.config.request import Names, Request, RequestOptions, assignments, parse_seeds, store_folder
 from bench.core.network import offline
 from bench.evaluation.compare.comparison import Compared, CompareOptions
 from bench.evaluation.compare.comparison import compare as compare_results
@@ -156,12 +156,13 @@ def compare(
         queries: number of largest gains and losses to list for each pair.
         data_dir: folder with the official layouts, from which the texts of queries are read.
         next: say what would decide open differences.
+        seed: only results of these seeds, and of systems that no seed changes; default: all.
 
     Raises:
         UsageError: as `bench.evaluation.compare.comparison.compare` does.
     """
     folder = Path(data_dir) if data_dir else None
-    compare_options = CompareOptions(data, regime, measure, by_task, queries, folder, next)
+    compare_options = CompareOptions(data, regime, measure, by_task, queries, folder, next, parse_seeds(seed))
     return Comparisons(compare_results([*map(str, systems)], Path(results), load().suite(suite), compare_options))
 
 

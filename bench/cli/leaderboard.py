@@ -133,17 +133,23 @@ def export_command(
     click.echo(f"{len(files)} {'file' if len(files) == 1 else 'files'}: {out}", err=True)
 
 
-@command.command(name="init", epilog=examples("bench leaderboard init my-board"))
+@command.command(
+    name="init",
+    epilog=examples(
+        "bench leaderboard init my-board", "bench leaderboard init my-board --build https://…/retrieval_bench-….whl"
+    ),
+)
 @click.argument("folder", metavar="DIR", type=FOLDER)
+@click.option("--build", default="", metavar="URL|FILE", help="The wheel that its workflows install, by its checksum.")
 @json_option
-def init_command(folder: Path, as_json: bool) -> None:
+def init_command(folder: Path, build: str, as_json: bool) -> None:
     """Write a repository for a leaderboard: results by pull request, checked and published by workflows.
 
     DIR may be a repository already; nothing in it is overwritten.
     """
     from leaderboard.submissions.repository import init
 
-    files = init(folder)
+    files = init(folder, build)
     if as_json:
         print_json({"folder": str(folder.resolve()), "files": list(files)})
         return

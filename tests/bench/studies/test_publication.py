@@ -40,7 +40,12 @@ class Hub:
             elif line["key"] == "deletedFile":
                 del files[value["path"]]
         self.commits.append([line["value"]["path"] for line in lines if line["key"] == "file"])
-        return {"success": True, "commitOid": self.revision(repository), "commitUrl": f"https://huggingface.co/{repository}/commit/{self.revision(repository)}", "hookOutput": ""}
+        return {
+            "success": True,
+            "commitOid": self.revision(repository),
+            "commitUrl": f"https://huggingface.co/{repository}/commit/{self.revision(repository)}",
+            "hookOutput": "",
+        }
 
     def revision(self, repository: str) -> str:
         """The commit that a repository is at."""

@@ -4,17 +4,22 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from functools import partial
+from hashlib import sha256
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from bench.cli import main
 from bench.core.errors import StoreError, UsageError
+from bench.data.fetching.client import AddressError
 from bench.testing import fields
 from leaderboard.build import build
 from leaderboard.submissions import repository as initialising
 from leaderboard.submissions.changes import changes
-from leaderboard.submissions.repository import FILES, init
+from leaderboard.submissions.repository import FILES, build_line, init
 from tests.leaderboard.conftest import Bundle, Publisher
 from tests.leaderboard.submissions.conftest import Ran
 
@@ -120,3 +125,42 @@ def test_a_record_is_written_where_there_is_none(type_in: Type, ran: Ran, tmp_pa
     before = [path.read_bytes() for path in records]
     assert type_in(*arguments)[0] == 0
     assert [path.read_bytes() for path in records] == before
+
+
+def test_the_build_of_a_release_is_filled_in(type_in: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the checksum of what is there; of a file the address is left to complete, and other files are refused."""
+    name = "retrieval_bench-0.2.0-py3-none-any.whl"
+    (tmp_path / name).write_bytes(b"wheel")
+    digest = sha256(b"wheel").hexdigest()
+    assert type_in("init", tmp_path / "board", "--build", tmp_path / name)[0] == 0
+    text = (tmp_path / "board" / "build.txt").read_text()
+    assert text.endswith(f"\nretrieval-bench @ https://…/{name} --hash=sha256:{digest}\n")
+    monkeypatch.setattr(initialising, "_fetched", {f"https://example.org/v0.2.0/{name}": b"wheel"}.__getitem__)
+    address = f"https://example.org/v0.2.0/{name}"
+    assert build_line(address) == f"retrieval-bench @ {address} --hash=sha256:{digest}"
+    for place in (
+        f"http://example.org/{name}",
+        "https://example.org/other-1.0-py3-none-any.whl",
+        tmp_path / "nothing.whl",
+    ):
+        with pytest.raises(UsageError, check=fields(where="--build", found=repr(str(place)))):
+            init(tmp_path / "refused", str(place))
+    with pytest.raises(UsageError, match="No such file"):
+        init(tmp_path / "refused", str(tmp_path / "away" / name))
+    assert not (tmp_path / "refused").exists()
+
+
+def test_a_build_is_fetched_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a server on loopback; what does not answer or is too large says why."""
+    (tmp_path / "a").write_bytes(bytes(1000))
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        place = f"http://127.0.0.1:{server.server_port}"
+        assert initialising._fetched(f"{place}/a") == bytes(1000)
+        with pytest.raises(AddressError, match="404"):
+            initialising._fetched(f"{place}/b")
+        monkeypatch.setattr(initialising, "_LARGEST", 999)
+        with pytest.raises(AddressError, match="more than 999 bytes"):
+            initialising._fetched(f"{place}/a")
+        server.shutdown()
