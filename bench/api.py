@@ -142,6 +142,7 @@ def compare(
     queries: int = 0,
     data_dir: Folder | None = None,
     next: bool = False,
+    seed: int | str | Sequence[int] | None = None,
 ) -> Comparisons:
     """Test systems against each other on the results of a folder, as `bench compare` does.
 

@@ -134,3 +134,11 @@ def test_a_figure_without_matplotlib_says_what_to_install(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(bench.UsageError, check=fields(hint="pip install 'retrieval-bench[plot]'")):
         intervals("t", [Bar("a", 1.0, None, None)])
+
+
+def test_comparisons_of_chosen_seeds(outcome: Outcome) -> None:
+    """A seed that nobody has is refused where a seed would change the system; here none would."""
+    folder = outcome.published[0].path.parents[5]
+    assert repr(bench.compare("bm25", "flat", suite="beir", results=folder, seed=3)) == repr(
+        bench.compare("bm25", "flat", suite="beir", results=folder)
+    )
