@@ -37,11 +37,12 @@ COMMANDS = {
     "doctor": "Examine this machine: versions, devices, plugins, data, store.",
     "gc": "Remove what no result rests on from the store.",
     "verify": "Re-hash the store and the results; name what is damaged.",
+    "skill": "Print what a coding agent must know to use this harness.",
     "completion": "Print the script that completes `bench` in bash, zsh or fish.",
 }
 _MODULES = {
     **dict.fromkeys(("sweep", "few-shot", "ablate"), "studies"),
-    **dict.fromkeys(("doctor", "gc", "verify", "completion"), "maintenance"),
+    **dict.fromkeys(("doctor", "gc", "verify", "completion", "skill"), "maintenance"),
 }
 """Modules that hold several commands, by command."""
 _RENAMED = {"shots": ("few-shot",), "check": ("plugin", "check"), "new": ("plugin", "new")}

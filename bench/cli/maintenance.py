@@ -1,6 +1,7 @@
-"""`bench doctor`, `gc`, `verify` and `completion`: this machine, its store, and the shell."""
+"""`bench doctor`, `gc`, `verify`, `completion` and `skill`: this machine, its store, the shell, and agents."""
 
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import click
@@ -117,3 +118,11 @@ def completion(shell: str) -> None:
     if complete is None:
         raise unknown_name("completion", shell, SHELLS)
     click.echo(complete(bench, {}, "bench", "_BENCH_COMPLETE").source())
+
+
+@click.command(
+    name="skill", epilog=examples("mkdir -p skills/retrieval-bench", "bench skill > skills/retrieval-bench/SKILL.md")
+)
+def skill() -> None:
+    """Print what a coding agent must know to use this harness, in the form of a skill file (SKILL.md)."""
+    click.echo(files("bench.cli").joinpath("skill.md").read_text(encoding="utf-8"), nl=False)

@@ -13,11 +13,13 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from bench.cli import COMMANDS, bench
 
 ROOT = Path(__file__).parents[2]
-GUIDE = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+SKILL = ROOT / "bench" / "cli" / "skill.md"
+GUIDE = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md")), SKILL]
 DOCUMENTS = [*GUIDE, ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md"]
 README = "\n".join(path.read_text(encoding="utf-8") for path in GUIDE)
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
@@ -175,3 +177,10 @@ def test_the_constraints_pin_what_we_ask_for() -> None:
         "torch",
         "retrieval-bench",
     }
+
+
+def test_the_skill_is_printed_as_it_is_in_the_package() -> None:
+    """With the head that agents look for."""
+    printed = CliRunner().invoke(bench, ["skill"], catch_exceptions=False).stdout
+    assert printed == SKILL.read_text(encoding="utf-8")
+    assert re.match(r"---\nname: retrieval-bench\ndescription: .{50,300}\n---\n", printed)
