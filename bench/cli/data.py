@@ -18,7 +18,17 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from bench.cli import CommandGroup, examples
 from bench.cli.data_audit import audit
 from bench.cli.options import data_dir_option, store_option
-from bench.cli.output import Lines, file_count, json_option, notice, print_json, size_text, sizes_text, table
+from bench.cli.output import (
+    Reporter,
+    file_count,
+    json_option,
+    notice,
+    print_json,
+    progress_options,
+    size_text,
+    sizes_text,
+    table,
+)
 from bench.config.request import split
 from bench.core.errors import BenchError, StoreError, UsageError
 from bench.core.messages import canonical
@@ -354,8 +364,9 @@ def _fetch_all(plan: _FetchPlan) -> tuple[dict[str, LocalFile], dict[str, str]]:
 @_LANGUAGES
 @data_dir_option
 @store_option
+@progress_options
 @json_option
-def check(data_dir: Path | None, store: Path, as_json: bool, **selection: Any) -> None:
+def check(data_dir: Path | None, store: Path, progress: Reporter, as_json: bool, **selection: Any) -> None:
     """Compare official files with what was published: sizes and checksums, then counts, by really reading.
 
     Every corpus, question and judgement is read as a run reads it, and what is found is kept in the store for runs.
@@ -370,7 +381,7 @@ def check(data_dir: Path | None, store: Path, as_json: bool, **selection: Any) -
         subsets = read_first_documents(official.corpus) if official.corpus else []
     else:
         prepared = prepare(official.suite, official.task_names, data_dir, load(), stage_store)
-        with Lines(steps([stage for _, stage in prepared if stage], stage_store)) as lines:
+        with progress(steps([stage for _, stage in prepared if stage], stage_store)) as lines:
             subsets = execute(prepared, stage_store, lines)
     faults = sum(_VERDICTS[file.state] != "ok" for file in files) + sum(subset.verdict != "ok" for subset in subsets)
     if as_json:

@@ -9,7 +9,7 @@ import click
 
 from bench.cli import examples as example_lines
 from bench.cli.options import all_of, data_dir_option, offline_option, requesting, store_option
-from bench.cli.output import Lines, json_option, notice, print_json, table
+from bench.cli.output import Reporter, json_option, notice, print_json, progress_options, table
 from bench.config.fields import LayerValue, build
 from bench.config.request import Request
 from bench.core.errors import ConfigError
@@ -68,9 +68,10 @@ _rule_options = all_of(
 @click.option("--examples", type=click.IntRange(min=0), default=5, show_default=True, help="Examples shown per subset.")
 @data_dir_option
 @store_option
+@progress_options
 @json_option
 @requesting
-def audit(request: Request, examples: int, as_json: bool, **rules: Any) -> None:
+def audit(request: Request, examples: int, progress: Reporter, as_json: bool, **rules: Any) -> None:
     """Look for a test's questions, gold passages and answers in training texts.
 
     Texts are compared by letters, marks and digits alone. Exact: the same as a training sentence or document, or whole
@@ -84,7 +85,7 @@ def audit(request: Request, examples: int, as_json: bool, **rules: Any) -> None:
         raise ConfigError("\n".join(errors))
     artefacts = Store(request.store, notice)
     ready = prepare(request, load(), artefacts, config)
-    with Lines(ready.steps(artefacts)) as lines:
+    with progress(ready.steps(artefacts)) as lines:
         audits = execute(ready, artefacts, lines)
     if as_json:
         rows = [

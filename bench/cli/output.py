@@ -6,7 +6,9 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from shutil import get_terminal_size
@@ -163,6 +165,7 @@ class Lines:
         self._total = len(self._waiting)
         self._began: dict[str, float] = {}
         self._reached: dict[str, float] = {}
+        self._sizes: dict[str, float] = {}
         self._printed = time.monotonic()
         self._quiet = quiet
         try:
@@ -174,6 +177,8 @@ class Lines:
         self._cell = None if quiet else _cell()
         self._bar = _bar() if sys.stderr.isatty() and not quiet and not self._cell else None
         self._tasks: dict[str, TaskID] = {}
+        self._whole: TaskID | None = None  # the bar of all stages
+        self._estimated = sum(self._waiting.values())
         self._loss: dict[str, float] = {}
         self._signs: dict[str, str] = {}
         self.outcomes: list[dict[str, Any]] = []
@@ -182,6 +187,9 @@ class Lines:
         """Take the terminal's last lines."""
         if self._bar:
             self._bar.start()
+            if self._total > 1:
+                self._whole = self._bar.add_task("whole run", total=None, rate="")
+                self._show_whole()
         return self
 
     def __exit__(self, *failure: object) -> None:
@@ -197,6 +205,7 @@ class Lines:
     def started(self, item: Stage) -> None:
         """Open a bar."""
         self._began[item.key], self._reached[item.key] = time.monotonic(), 0.0
+        self._sizes[item.key] = item.cost.units
         if self._bar:
             text = self._heading(item).replace("[", r"\[")
             self._tasks[item.key] = self._bar.add_task(text, total=item.cost.units or None, rate="")
@@ -218,6 +227,21 @@ class Lines:
         speed = self._bar.tasks[self._bar.task_ids.index(number)].speed
         loss = f" loss {self._loss[item.key]:.4g}" if item.key in self._loss else ""
         self._bar.update(number, rate=f"{_speed(speed)} {item.unit}/s{loss}" if speed else "")
+        self._show_whole()
+
+    def _show_whole(self) -> None:
+        """Move the bar of all stages; it tells the time that is left as long as no stage to come is guessed."""
+        if self._bar is None or self._whole is None:
+            return
+        left = sum(self._waiting.values())
+        for key, size in self._sizes.items():
+            left -= self._waiting.get(key, 0.0) * min(1.0, self._reached[key] / size) if size else 0.0
+        self._bar.update(
+            self._whole,
+            total=None if self._guessed & self._waiting.keys() else self._estimated,
+            completed=self._estimated - left,
+            rate=f"{self._total - len(self._waiting)} of {self._total} stages",
+        )
 
     def logged(self, item: Stage, line: Mapping[str, Any]) -> None:
         """Remember the loss, to be shown with the progress; say each sign of failure when it is first seen."""
@@ -257,6 +281,7 @@ class Lines:
     def finished(self, item: Stage, state: str, seconds: float, error: BaseException | None = None) -> None:
         """Close the bar and remember how it ended."""
         self._waiting.pop(item.key, None)
+        self._sizes.pop(item.key, None)
         fields = {"stage": item.name, "title": item.title, "key": item.key}
         self.outcomes.append({**fields, "state": state, "seconds": seconds})
         ending = f": {error}" if error and str(error) else f" {duration(seconds)}"
@@ -264,7 +289,46 @@ class Lines:
         self._log_line(line)
         if self._bar:
             self._bar.remove_task(self._tasks.pop(item.key))
+            self._show_whole()
             self._bar.console.print(line, style="dim", markup=False, highlight=False)
+
+
+@dataclass(frozen=True)
+class Reporter:
+    """How a command shows its progress: as `--quiet` and `--log` say. Called with steps, it returns their listener."""
+
+    quiet: bool = False
+    log: Path | None = None
+
+    def __call__(self, plan: Sequence[Step]) -> Lines:
+        """Return what shows the progress of some steps, for a `with`."""
+        return Lines(plan, quiet=self.quiet, log=self.log)
+
+    def announce(self, seconds: float, more: str = "") -> None:
+        """Say on a terminal, before the work, how long it may take."""
+        if seconds > 1 and not self.quiet and sys.stderr.isatty():
+            notice(f"about {duration(seconds)} of work{more}")
+
+
+SHOWN = Reporter()
+"""Progress as it is shown where nobody says anything."""
+
+
+def progress_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command that may run long `--quiet` and `--log`, as its argument `progress`."""
+
+    @wraps(command)
+    def wrapped(quiet: bool, log: Path | None, **options: Any) -> Any:
+        return command(progress=Reporter(quiet, log), **options)
+
+    quiet = click.option("--quiet", is_flag=True, help="No progress; warnings and results are printed all the same.")
+    log = click.option(
+        "--log",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="A file for progress, a line a minute and one a stage; it is appended to.",
+    )
+    return quiet(log(wrapped))
 
 
 def _cell() -> Callable[[str], None] | None:
@@ -278,19 +342,37 @@ def _cell() -> Callable[[str], None] | None:
 
 
 def _bar() -> Progress:
-    """Return a bar on stderr."""
+    """Return bars on stderr, each with the time that it has taken and the time that is left, where that is known."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+    from rich.table import Column as Cells
+    from rich.text import Text
+
+    class Times(ProgressColumn):
+        """`0:25 spent, 0:41 left`."""
+
+        max_refresh = 0.5
+
+        def render(self, task: Task) -> Text:
+            """Return both times, by their names."""
+            spent, left = f"{_clock(task.elapsed or 0)} spent", task.time_remaining
+            return Text(spent if left is None else f"{spent}, {_clock(left)} left", "progress.elapsed")
 
     return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.percentage:>3.0f}% {task.fields[rate]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        TextColumn("{task.description}", table_column=Cells(no_wrap=True, overflow="ellipsis")),
+        BarColumn(bar_width=12),
+        TextColumn("{task.percentage:>3.0f}% {task.fields[rate]}", table_column=Cells(no_wrap=True)),
+        Times(Cells(no_wrap=True)),
         console=Console(stderr=True),
         transient=True,
     )
+
+
+def _clock(seconds: float) -> str:
+    """Return a time as a watch shows it: `0:25`, `1:02:03`."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _speed(rate: float) -> str:

@@ -12,7 +12,7 @@ import click
 
 from bench.cli import examples
 from bench.cli.options import FOLDER, data_dir_option, offline_option, result_seeds_option, results_option
-from bench.cli.output import Lines, json_option, notice, print_json, table
+from bench.cli.output import Reporter, json_option, notice, print_json, progress_options, table
 from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.core.scratch import scratch_folder
@@ -69,6 +69,7 @@ _FAILED = 1
 @data_dir_option
 @offline_option
 @click.option("--dry-run", is_flag=True, help="Say what would run and what differs already; run nothing.")
+@progress_options
 @json_option
 def command(
     names: tuple[str, ...],
@@ -79,6 +80,7 @@ def command(
     store: Path | None,
     out: Path | None,
     dry_run: bool,
+    progress: Reporter,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -94,7 +96,7 @@ def command(
     if references:
         if typed := "--suite" if suite else "--seed" if seeds else "":
             raise UsageError(found=f"{typed} with --references", expected="a label", hint="presets name their own")
-        _references(names, store, out, dry_run, as_json, **options)
+        _references(names, store, out, dry_run, progress, as_json, **options)
         return
     path = _path(names, suite, seeds, results)
     content, theirs = _read(path)
@@ -105,7 +107,7 @@ def command(
         if dry_run:
             _print_plan(content, ready, as_json)
             return
-        with Lines(ready.plan.steps) as lines:
+        with progress(ready.plan.steps) as lines:
             published = replay(ready, plugins, stage_store, lines)
         ran = [outcome for outcome in lines.outcomes if outcome["state"] == "ran"]
         ours, values = _read(published.path)
@@ -213,7 +215,13 @@ def _print_report(
 
 
 def _references(
-    names: Sequence[str], store: Path | None, out: Path | None, dry_run: bool, as_json: bool, **options: Any
+    names: Sequence[str],
+    store: Path | None,
+    out: Path | None,
+    dry_run: bool,
+    progress: Reporter,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Check reference scores. Raises `UsageError` where none could be run."""
     plugins = load()
@@ -231,7 +239,9 @@ def _references(
     with _folder(store, "store") as stages, _folder(out, "results") as results:
         request = Request(store=stages, results=results, **options)
         checks = list(
-            check.check_references(selected, request, plugins, Store(stages, notice), lambda ready: Lines(ready.steps))
+            check.check_references(
+                selected, request, plugins, Store(stages, notice), lambda ready: progress(ready.steps)
+            )
         )
     if as_json:
         print_json({"references": [{**asdict(item), "off": item.off} for item in checks]})

@@ -1,20 +1,17 @@
 """`bench run`: the main job."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import click
 
 from bench.cli import examples
-from bench.cli.options import FILE, plan_options
+from bench.cli.options import plan_options
 from bench.cli.outcome import print_outcome
-from bench.cli.output import Lines, json_option, notice, print_json, warn_of_faiss
+from bench.cli.output import SHOWN, Reporter, json_option, notice, print_json, progress_options, warn_of_faiss
 from bench.config.request import Request
 from bench.evaluation.compare.conclusions import Conclusion, Group, conclude
-from bench.evaluation.tables import duration
 from bench.pipeline.run import Outcome, plan_for_run, run
 from bench.plugins import Plugins, load
 from bench.store.store import Store
@@ -30,16 +27,15 @@ from bench.studies.ablation import Ablation, ablations
     ),
 )
 @plan_options
-@click.option("--quiet", is_flag=True, help="No progress; warnings and results are printed all the same.")
-@click.option("--log", type=FILE, help="A file for progress, a line a minute and one a stage; it is appended to.")
+@progress_options
 @json_option
-def command(request: Request, quiet: bool, log: Path | None, as_json: bool) -> None:
+def command(request: Request, progress: Reporter, as_json: bool) -> None:
     """Run methods on suites: whatever the store lacks of training, search and scoring.
 
     A preset that is a grid (`bench list presets`) runs every cell as a system of its own, on the grid's own suite and
     task where no suite is named, and prints our numbers next to the paper's.
     """
-    outcome, ran = run_with_progress(request, load(), Store(request.store, notice), quiet=quiet, log=log)
+    outcome, ran = run_with_progress(request, load(), Store(request.store, notice), progress)
     suites = {cell.suite.name: cell.suite for cell in outcome.plan.cells}
     conclusions = conclude([result.result for result in outcome.published], suites)
     grids = ablations(outcome)
@@ -58,15 +54,14 @@ def fail_where_nothing_applied(*outcomes: Outcome) -> None:
 
 
 def run_with_progress(
-    request: Request, plugins: Plugins, store: Store, *, quiet: bool = False, log: Path | None = None
+    request: Request, plugins: Plugins, store: Store, progress: Reporter = SHOWN
 ) -> tuple[Outcome, list[dict[str, Any]]]:
     """Plan and run, print all notices, and return the outcome and the stages that were touched."""
     warn_of_faiss()
     ready = plan_for_run(request, plugins, store)
     notice(*ready.warnings)
-    if ready.seconds > 1 and not quiet and sys.stderr.isatty():
-        notice(f"about {duration(ready.seconds)} of work; `bench plan` says what")
-    with Lines(ready.steps, quiet=quiet, log=log) as lines:
+    progress.announce(ready.seconds, "; `bench plan` says what")
+    with progress(ready.steps) as lines:
         outcome = run(request, plugins, store, lines, ready)
     for result in outcome.published:
         notice(*result.notices)

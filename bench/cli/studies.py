@@ -1,6 +1,5 @@
 """`bench sweep`, `few-shot` and `ablate`: grids of settings, and what is read from them."""
 
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import click
 
 from bench.cli import examples
 from bench.cli.options import FOLDER, plan_options
-from bench.cli.output import Lines, json_option, notice, print_json, print_table, warn_of_faiss
+from bench.cli.output import Reporter, json_option, notice, print_json, print_table, progress_options, warn_of_faiss
 from bench.cli.run import fail_where_nothing_applied, run_with_progress
 from bench.config.grids import grids
 from bench.config.request import Request
@@ -17,7 +16,7 @@ from bench.core.errors import StoreError, UsageError
 from bench.core.files import explain, write_bytes
 from bench.core.messages import canonical, unknown
 from bench.evaluation.svg import line_chart
-from bench.evaluation.tables import as_csv, duration
+from bench.evaluation.tables import as_csv
 from bench.pipeline.plan import plan
 from bench.pipeline.run import Outcome
 from bench.plugins import Plugins, load
@@ -50,8 +49,9 @@ from bench.studies.grid import run_requests
     help="Folder of sweeps: SUITE/METHOD.toml for --config, and SUITE/METHOD.json with every trial.",
 )
 @plan_options
+@progress_options
 @json_option
-def sweep(request: Request, trials: int, out: Path, as_json: bool) -> None:
+def sweep(request: Request, trials: int, out: Path, progress: Reporter, as_json: bool) -> None:
     """Choose each method's settings on a suite's dev questions, with as many trials for every method.
 
     Each method is searched over its own space (`bench show METHOD`), uniformly at random, by --seed; what --set or
@@ -62,9 +62,8 @@ def sweep(request: Request, trials: int, out: Path, as_json: bool) -> None:
     plugins, store = load(), Store(request.store, notice)
     ready = sweeps.prepare(request, trials, plugins, store)
     notice(*ready.warnings)
-    if ready.plan.seconds > 1 and sys.stderr.isatty():
-        notice(f"about {duration(ready.plan.seconds)} of work")
-    with Lines(ready.plan.steps) as lines:
+    progress.announce(ready.plan.seconds)
+    with progress(ready.plan.steps) as lines:
         by_method = sweeps.run(ready, plugins, store, lines, out)
     if as_json:
         stages = [{"stage": stage["stage"], "state": stage["state"]} for stage in lines.outcomes]
@@ -111,8 +110,9 @@ def sweep(request: Request, trials: int, out: Path, as_json: bool) -> None:
     help="The plot; the numbers lie next to it as .csv. Default: shots/TASK-REGIME.svg.",
 )
 @plan_options
+@progress_options
 @json_option
-def few_shot(request: Request, shots: str, out: Path | None, as_json: bool) -> None:
+def few_shot(request: Request, shots: str, out: Path | None, progress: Reporter, as_json: bool) -> None:
     """Fine-tune systems on more and more training pairs, and draw the curve.
 
     The regime is few-shot unless --regime names another; with several fine-tunings the last one is cut short. Pairs
@@ -121,7 +121,9 @@ def few_shot(request: Request, shots: str, out: Path | None, as_json: bool) -> N
     results folder, in RESULTS-shots/NUMBER.
     """
     warn_of_faiss()
-    outcomes = _run_shots(curves.requests(request, curves.numbers(shots)), load(), Store(request.store, notice))
+    outcomes = _run_shots(
+        curves.requests(request, curves.numbers(shots)), load(), Store(request.store, notice), progress
+    )
     curve = curves.curve(outcomes)
     plot = out or Path("shots") / f"{curve.stem}.svg"
     csv_file = plot.with_suffix(".csv")
@@ -149,7 +151,7 @@ def few_shot(request: Request, shots: str, out: Path | None, as_json: bool) -> N
     click.echo(f"plot: {plot}\nnumbers: {csv_file}")
 
 
-def _run_shots(requests: dict[str, Request], plugins: Plugins, store: Store) -> dict[str, Outcome]:
+def _run_shots(requests: dict[str, Request], plugins: Plugins, store: Store, progress: Reporter) -> dict[str, Outcome]:
     """Plan every number of pairs before any work, then run them; a notice that several give is printed once."""
     plans = {number: plan(request, plugins, store) for number, request in requests.items()}
     curves.drawable(plans)
@@ -159,7 +161,7 @@ def _run_shots(requests: dict[str, Request], plugins: Plugins, store: Store) -> 
         for item in ready.refused
     }
     notice(*dict.fromkeys(text for ready in plans.values() for text in ready.warnings), *sorted(refused))
-    outcomes = dict(run_requests(requests, plugins, store, lambda ready: Lines(ready.steps)))
+    outcomes = dict(run_requests(requests, plugins, store, lambda ready: progress(ready.steps)))
     published = [result for outcome in outcomes.values() for result in outcome.published]
     notice(*dict.fromkeys(text for result in published for text in result.notices))
     return outcomes
@@ -173,8 +175,9 @@ def _run_shots(requests: dict[str, Request], plugins: Plugins, store: Store) -> 
 )
 @click.argument("presets", nargs=-1, metavar="[METHOD/PRESET]...")
 @plan_options
+@progress_options
 @json_option
-def ablate(request: Request, presets: tuple[str, ...], as_json: bool) -> None:
+def ablate(request: Request, presets: tuple[str, ...], progress: Reporter, as_json: bool) -> None:
     """Run ablation tables (presets that are grids): those named, those of --method, or all.
 
     Each runs on its own suite and task unless --suite is given, and is printed next to the paper's numbers with the
@@ -190,7 +193,7 @@ def ablate(request: Request, presets: tuple[str, ...], as_json: bool) -> None:
     for name, reason in refused.items():
         notice(f"{name} is passed over: {reason}")
     for name, of_grid in requests.items():
-        outcome, _ = run_with_progress(of_grid, plugins, store)
+        outcome, _ = run_with_progress(of_grid, plugins, store, progress)
         outcomes.append(outcome)
         tables = ablations(outcome)
         laid_out += tables

@@ -1,5 +1,6 @@
 """Tables on a terminal: lines break between words, and rows become blocks where no table fits."""
 
+import io
 import json
 import subprocess
 import sys
@@ -7,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
-from bench.cli import bench, current_names
+from bench.cli import bench, current_names, output
 from bench.cli.output import Lines, print_json, table
 from bench.core.workspace import Workspace
 from bench.evaluation.results.read import faults
@@ -101,6 +103,42 @@ def test_a_log_gets_a_line_a_minute(
     assert ending.rstrip().endswith("failed 0 s")  # an interrupt has no message
 
 
+class Screen(io.StringIO):
+    """A terminal that keeps what is printed."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def _progress_in_words(monkeypatch: pytest.MonkeyPatch, *, guessed: bool) -> list[str]:
+    """Return the bars of a run of two stages on a terminal, when the first is half done after 25 s."""
+    now, screen = [0.0], Screen()
+    for name, value in {"COLUMNS": "80", "TERM": "xterm"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stderr", screen)
+    bars = output._bar()
+    bars.get_time, bars.disable = lambda: now[0], True  # nothing is drawn before the end
+    monkeypatch.setattr(output, "_bar", lambda: bars)
+    first, second = Count(number=1), Count(number=2)
+    with Lines([Step(first, "missing", True, 50.0), Step(second, "missing", True, 50.0, guessed)]) as lines:
+        lines.started(first)
+        for _ in range(25):
+            now[0] += 1
+            lines.advanced(first, 2.0)
+        bars.console.print(bars.make_tasks_table(bars.tasks))
+    return [" ".join(line.split()) for line in click.unstyle(screen.getvalue()).splitlines()]
+
+
+@pytest.mark.parametrize(("guessed", "whole_run"), [(False, "0:25 spent, 1:15 left"), (True, "0:25 spent")])
+def test_bars_name_their_times(monkeypatch: pytest.MonkeyPatch, *, guessed: bool, whole_run: str) -> None:
+    """Half of the first of two equal stages in 25 s: 25 s to go for it, 75 s for the run, where nothing is guessed."""
+    whole, stage = _progress_in_words(monkeypatch, guessed=guessed)
+    assert whole.startswith("whole run ")
+    assert whole.endswith(f" 0 of 2 stages {whole_run}")
+    assert stage.startswith("[1/2] count number 1 ")
+    assert stage.endswith(" 50% 2 documents/s 0:25 spent, 0:25 left")
+
+
 def test_what_no_encoding_has_is_printed_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     """Found by a fuzzer: half a surrogate pair, such as a model's config may hold."""
     print_json({"name": "\ud800é"})
@@ -150,6 +188,28 @@ def test_a_mistake_is_named_where_nothing_can_be_printed() -> None:
     assert completed.returncode == 2
     assert "Traceback" not in completed.stderr
     assert "'none'" in completed.stderr
+
+
+@pytest.mark.parametrize("typed", ["run", "sweep", "few-shot", "ablate", "reproduce", "data audit", "data check"])
+def test_all_that_runs_long_takes_quiet_and_log(typed: str) -> None:
+    """The same two options, by their help."""
+    text = " ".join(CliRunner().invoke(bench, [*typed.split(), "--help"]).output.split())
+    assert "--quiet No progress; warnings and results are printed all the same." in text
+    assert "--log FILE A file for progress, a line a minute and one a stage" in text
+
+
+@pytest.mark.parametrize("command", ["sweep --trials 1", "reproduce"])
+def test_progress_goes_where_the_options_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    """Of a sweep and a reproduction as of a run: a line a stage in the log, and none on stderr."""
+    monkeypatch.chdir(tmp_path)
+    task = ["--method", "bm25", "--suite", "mrtydi", "--task", "sw"]
+    if command == "reproduce":
+        CliRunner().invoke(bench, ["run", *task], catch_exceptions=False)
+        task = ["bm25"]
+    outcome = CliRunner().invoke(bench, [*command.split(), *task, "--quiet", "--log", "log"], catch_exceptions=False)
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    logged = (tmp_path / "log").read_text().splitlines()
+    assert {"index", "search", "score"} <= {line.split()[2] for line in logged if " ran " in line}
 
 
 @pytest.mark.parametrize("typed", ["", "data", "leaderboard", "plugin", "plugin new"])
