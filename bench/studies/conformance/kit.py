@@ -1,6 +1,7 @@
 """What a promise is, and how pytest tries it: a trial, and a sentence where it fails."""
 
 import os
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,6 +142,23 @@ def expect(condition: bool, sentence: str, remedy: str = "") -> None:
     """Raise `BrokenPromiseError` with a sentence unless a condition holds; `remedy` in place of the check's."""
     if not condition:
         raise BrokenPromiseError(sentence, hint=remedy)
+
+
+def told(error: BaseException, module: str) -> str:
+    """Return what an error says, behind the file and line of the last frame of a plugin's package, if there is one.
+
+    Errors of ours stand alone: they say what was found and where.
+
+    Args:
+        error: as it was raised.
+        module: of the plugin, e.g. `bench_mine.plugin`.
+    """
+    package, place = module.partition(".")[0], ""
+    for frame, line in traceback.walk_tb(None if isinstance(error, BenchError) else error.__traceback__):
+        if package and str(frame.f_globals.get("__name__", "")).partition(".")[0] == package:
+            file = Path(frame.f_code.co_filename)
+            place = f"{file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file}:{line}: "
+    return f"{place}{type(error).__name__}: {error}"
 
 
 def files(folder: Path) -> dict[str, bytes]:

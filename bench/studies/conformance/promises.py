@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bench.studies.conformance.kit import BrokenPromiseError, Check, NotApplicableError
+from bench.studies.conformance.kit import BrokenPromiseError, Check, NotApplicableError, told
 
 
 def test_promise(check: Check, subject: Any, record_property: Callable[[str, object], None]) -> None:
@@ -23,7 +23,7 @@ def test_promise(check: Check, subject: Any, record_property: Callable[[str, obj
         record_property("reason", str(error))
         pytest.skip(str(error))
     except Exception as error:
-        reason, remedy = f"{type(error).__name__}: {error}", check.remedy
+        reason, remedy = told(error, getattr(subject, "module", "")), check.remedy
         if isinstance(error, BrokenPromiseError):
             reason, remedy = str(error), error.hint or remedy
         record_property("reason", reason)

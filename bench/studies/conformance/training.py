@@ -122,6 +122,8 @@ def learns(subject: DenseSubject) -> None:
     before = share_below(subject, subject.start, subject.start)
     try:
         folders = subject.encoders(subject.long)
+    except NotApplicableError:
+        raise
     except Exception as error:
         raise BrokenPromiseError(f"it did not come to its end: {error}") from error
     after = share_below(subject, folders["query"], folders["passage"])

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.core.encoder_config import Encoder, EncoderConfig, Role, TrainingJob
+from bench.core.errors import BenchError
 from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.pipeline.settings import PrepareConfig
 from bench.studies.conformance import world
-from bench.studies.conformance.kit import BrokenPromiseError, NotApplicableError, expect, files
+from bench.studies.conformance.kit import BrokenPromiseError, NotApplicableError, expect, files, told
 from bench.studies.conformance.light import MethodSubject
 from bench.studies.conformance.watch import changes, global_state, writes
 from bench.training.config import ENCODER, LOG
@@ -69,6 +70,7 @@ class DenseSubject(MethodSubject):
     """A method with an encoder, on trial; `learn_tokens` is the budget of the training that is to learn."""
 
     learn_tokens: int = LEARN_TOKENS
+    failed: bool = False  # whether the short training did, which has been said then
 
     @cached_property
     def encoder_config(self) -> EncoderConfig:
@@ -129,13 +131,35 @@ class DenseSubject(MethodSubject):
         """Tokens of the first step: a budget of one token ends with the step that spends it."""
         tokens = self.one_step.metadata.get("tokens")
         if not isinstance(tokens, int) or tokens < 1:
+            self._refuse_after_failure()
+            self.failed = True
             raise BrokenPromiseError(f"the trainer's metadata holds tokens={tokens!r}, expected how many tokens it saw")
         return tokens
 
     @cached_property
     def one_step(self) -> TrialTraining:
         """The training of one step."""
-        return self.train("one-step", 1, watched=True)
+        with self._first():
+            return self.train("one-step", 1, watched=True)
+
+    def _refuse_after_failure(self) -> None:
+        """Raise `NotApplicableError` where it has been told already that the short training failed."""
+        if self.failed:
+            raise NotApplicableError("the short training failed, on which this rests")
+
+    @contextmanager
+    def _first(self) -> Iterator[None]:
+        """Let the failure of the training on which all others rest be told once, with its place; see `train`."""
+        try:
+            yield
+        except NotApplicableError:
+            raise
+        except Exception as error:
+            self.failed = True
+            if isinstance(error, BenchError):
+                raise
+            remedy = "mend it there; what rests on a training is tried once this one ends"
+            raise BrokenPromiseError(told(error, self.module), hint=remedy) from error
 
     @property
     def budget(self) -> int:
@@ -145,7 +169,9 @@ class DenseSubject(MethodSubject):
     @cached_property
     def short(self) -> TrialTraining:
         """A training of about `STEPS` steps."""
-        return self.train("short", self.budget)
+        budget = self.budget
+        with self._first():
+            return self.train("short", budget)
 
     @cached_property
     def long(self) -> TrialTraining:
@@ -159,10 +185,12 @@ class DenseSubject(MethodSubject):
 
         The output folder below that of its `name` is a fresh one each time. With `watched` global state is compared,
         and files written elsewhere are looked for; `changed` are settings, where the method has them. Raises
-        `NotApplicableError` for a method that trains nothing, `PluginError` for what the stage refuses.
+        `NotApplicableError` for a method that trains nothing or whose short training has failed, `PluginError` for what
+        the stage refuses.
         """
         if self.method.trainer is None:
             raise NotApplicableError("it trains nothing")
+        self._refuse_after_failure()
         import shutil
 
         from bench.pipeline.stages import train
@@ -216,13 +244,10 @@ class DenseSubject(MethodSubject):
 
     @cached_property
     def subjects(self) -> dict[str, Path]:
-        """Role → folder of the encoder on trial. Raises `NotApplicableError` if the short training failed."""
+        """Role → folder of the encoder on trial. Raises as the short training does."""
         if self.method.trainer is None:
             return {"query": self.start, "passage": self.start}
-        try:
-            return self.encoders(self.short)
-        except Exception as error:
-            raise NotApplicableError("there is no encoder, for the short training failed") from error
+        return self.encoders(self.short)
 
 
 @contextmanager

@@ -73,6 +73,8 @@ class ToyTrainer:
         def loss(encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Mapping[str, float]]:
             nonlocal steps
             steps += flaw == "forgetful"
+            if flaw == "misspelt":
+                steps += self.config.noise  # type: ignore[attr-defined]
             first, second = map(head["used"], encode.encode_views(pairs))
             value = info_nce(first, second, temperature=0.1, similarity="cos", symmetric=True)
             return value * (0 if flaw == "idle" else 1 + noise / 8 + steps / 8), {}
@@ -129,8 +131,8 @@ def toy(tmp_path: Path, sound: DenseSubject, monkeypatch: pytest.MonkeyPatch) ->
     precision = torch.get_float32_matmul_precision()
     monkeypatch.delenv("TOY_WAS_HERE", raising=False)
 
-    def make(flaw: str, **fields: Any) -> DenseSubject:
-        subject = DenseSubject(_toy(flaw, tmp_path / "litter", **fields), "bench", tmp_path / "trial")
+    def make(flaw: str, module: str = "bench", **fields: Any) -> DenseSubject:
+        subject = DenseSubject(_toy(flaw, tmp_path / "litter", **fields), module, tmp_path / "trial")
         vars(subject).update(shards=sound.shards, start=sound.start)
         return subject
 

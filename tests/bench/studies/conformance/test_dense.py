@@ -1,7 +1,7 @@
 """The kit on methods with an encoder: a sound one keeps every promise, and each flaw is found by its check."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,23 @@ def test_a_flaw_is_found(toy: Toy, broken: Broken, flaw: str) -> None:
     """Each by its check, with a reason that names it."""
     name, words = FLAWS[flaw]
     assert words in broken(CHECKS, name, toy(flaw))
+
+
+@pytest.mark.parametrize("checks", [(*training.CHECKS, *encoding.CHECKS), encoding.CHECKS[::-1]])
+def test_a_training_that_fails_is_told_once_with_its_place(toy: Toy, checks: Sequence[Check]) -> None:
+    """File, line and cause by the first promise that needs it, whichever that is; those that rest on it are skipped."""
+    verdicts = try_promises(checks, toy("misspelt", module="tests"))
+    (broken,) = (verdict for verdict in verdicts if verdict.state == "broken")
+    source = Path(__file__).with_name("conftest.py").read_text().splitlines()
+    line = next(number for number, text in enumerate(source, 1) if "self.config.noise" in text)
+    place, _, cause = broken.reason.partition(": ")
+    assert (Path(place.rpartition(":")[0]).name, place.rpartition(":")[2]) == ("conftest.py", str(line))
+    assert cause == "AttributeError: 'ToyConfig' object has no attribute 'noise'"
+    assert broken.remedy.startswith("mend it there")
+    rests = {verdict.reason for verdict in verdicts if verdict.state == "not applicable"}
+    assert rests == {"the short training failed, on which this rests"}
+    kept = {verdict.check.name for verdict in verdicts if verdict.state == "kept"}
+    assert not kept & {check.name for check in training.CHECKS}
 
 
 def test_a_method_that_learns_nothing_is_found_unless_it_says_so(toy: Toy, broken: Broken) -> None:
