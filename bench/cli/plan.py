@@ -70,18 +70,27 @@ def command(request: Request, as_json: bool) -> None:
     for cell in ready.refused:
         click.echo(f"not applicable: {cell.system} on {cell.suite}: {cell.reason}")
     notice(*ready.warnings)
-    hours = f" ({size.hours})" if size.data in {cell.data for cell in ready.cells} else ""
     runs = sum(step.runs for step in ready.steps)
-    guessed = sum(step.seconds for step in ready.steps if step.guessed)
-    unknown = f", {duration(guessed)} of them by rough guess: nothing like it has run in this store" if guessed else ""
-    unknown += f", and {n} of unknown length" if (n := sum(step.unknown for step in ready.steps)) else ""
+    unknown = f", and {n} of unknown length" if (n := sum(step.unknown for step in ready.steps)) else ""
     for name, row in missing.items():
         to_fetch = sizes_text(row["bytes_left"], row["files_left_of_unknown_size"])
         count, command_line = file_count(row["files"]), f"bench data fetch {row['asked']}"
         click.echo(f"not here: {count} of {name}, {to_fetch} to fetch; type: {command_line}")
     click.echo(
-        f"profile {size.name}{hours}: {runs} of {len(ready.steps)} stages to run, {duration(ready.seconds)}{unknown}"
+        f"profile {size.name}: {runs} of {len(ready.steps)} stages to run, {duration(ready.seconds)}{unknown}"
+        f"{_guesses(ready)}"
     )
+
+
+def _guesses(ready: Plan) -> str:
+    """Return how much of the time is guessed, for want of anything like it in the store."""
+    guessed = [step for step in ready.steps if step.runs and step.guessed]
+    if not guessed:
+        return ""
+    seconds, stages = sum(step.seconds for step in guessed), sum(step.runs for step in ready.steps)
+    part, whole = duration(seconds), duration(ready.seconds)
+    share = "" if len(guessed) == stages else f"{'nearly all' if part == whole else part} of it "
+    return f"; {share}a rough guess, since nothing like it has run in this store"
 
 
 def _missing_suites(request: Request, ready: Plan) -> dict[str, dict[str, Any]]:

@@ -48,7 +48,7 @@ class ExperimentCell:
                     suite={"name": self.suite.name, "version": self.suite.version},
                     protocol=protocol,
                     tag=system.tag,
-                    system_label=system.method.name,
+                    system_label=system.label,
                     notes=system.notes,
                 )
                 yield SubsetStages(task, subset, score)
