@@ -160,8 +160,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def current_names(arguments: Sequence[str]) -> list[str]:
-    """Return a command line with commands and options of earlier versions under the names that they have now."""
+    """Return a command line with earlier names under those of now, and `help COMMAND` as `COMMAND --help`."""
     command, *options = arguments or ("",)
+    if command in ("help", "-h", "--help") and not any(option.startswith("-") for option in options):
+        return [*current_names(options), "--help"]  # `bench help run`, `bench --help run`
     words = [*_RENAMED.get(command, (command,)), *options] if arguments else []
     renamed = []
     for word in words:

@@ -46,6 +46,7 @@ _WIDTH = 160  # characters of a text that are shown
 @click.argument("systems", nargs=-1, metavar="SYSTEM SYSTEM...")
 @click.option(
     "--suite",
+    "-s",
     metavar="NAME",
     help="The suite whose results are compared; default: the only one on which all systems have some.",
 )

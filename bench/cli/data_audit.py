@@ -59,7 +59,7 @@ _rule_options = all_of(
     help="What is trained on: as `run --corpus`, or a file or folder of pairs (JSON lines or tab-separated, with "
     "`query`), or FOLDER:SPLIT of a folder in BEIR's layout.",
 )
-@click.option("--suite", "suites", required=True, metavar="NAMES", help="Suites, comma-separated.")
+@click.option("--suite", "-s", "suites", required=True, metavar="NAMES", help="Suites, comma-separated.")
 @click.option("--task", "tasks", metavar="NAMES", help="Tasks, comma-separated, or folders; default: the whole suite.")
 @click.option("--data", metavar="NAME", help="official or mini (default).")
 @offline_option

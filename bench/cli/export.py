@@ -25,7 +25,7 @@ from bench.studies.publication import SCHEME, download
     ),
 )
 @click.argument("system", required=False)
-@click.option("--suite", metavar="NAME", help="Of a label: only its results on this suite.")
+@click.option("--suite", "-s", metavar="NAME", help="Of a label: only its results on this suite.")
 @result_seeds_option
 @click.option("--result", type=FILE, help="Result file whose encoder is wanted.")
 @click.option("--key", metavar="KEY", help="Or the key of the encoder's artefact, or its first digits.")

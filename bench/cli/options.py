@@ -91,8 +91,8 @@ def all_of(*options: Decorator) -> Decorator:
 
 
 plan_options = all_of(
-    click.option("--method", "methods", metavar="NAMES", help="Methods, comma-separated: bm25."),
-    click.option("--suite", "suites", metavar="NAMES", help="Suites, comma-separated: beir."),
+    click.option("--method", "-m", "methods", metavar="NAMES", help="Methods, comma-separated: bm25."),
+    click.option("--suite", "-s", "suites", metavar="NAMES", help="Suites, comma-separated: beir."),
     click.option(
         "--task", "tasks", metavar="NAMES", help="Tasks, comma-separated, or folders; default: the whole suite."
     ),

@@ -7,6 +7,7 @@ import click
 
 from bench.cli.options import plan_options
 from bench.cli.output import file_count, json_option, notice, print_json, size_text, sizes_text, table
+from bench.cli.sections import SectionedCommand
 from bench.config.request import Request
 from bench.core.files import unread
 from bench.core.network import offline
@@ -20,7 +21,7 @@ from bench.plugins import load
 from bench.store.store import Store
 
 
-@click.command(name="plan")
+@click.command(name="plan", cls=SectionedCommand)
 @plan_options
 @click.option("--devices", metavar="NxNAME", help="Of a machine that need not be here: 8xA100, rtx3090, 4xcpu.")
 @json_option

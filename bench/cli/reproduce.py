@@ -13,6 +13,7 @@ import click
 from bench.cli import examples
 from bench.cli.options import FOLDER, data_dir_option, offline_option, result_seeds_option, results_option
 from bench.cli.output import Reporter, json_option, notice, print_json, progress_options, table
+from bench.cli.sections import SectionedCommand
 from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.core.scratch import scratch_folder
@@ -32,6 +33,7 @@ _FAILED = 1
 
 @click.command(
     name="reproduce",
+    cls=SectionedCommand,
     epilog=examples(
         "bench reproduce results/mini/mrtydi/unsupervised/bm25-c04f5266/seed-0/result.json",
         "bench reproduce crop --suite mrtydi --seed 0",
@@ -42,7 +44,7 @@ _FAILED = 1
     ),
 )
 @click.argument("names", nargs=-1, metavar="RESULT_FILE | LABEL | hf:USER/NAME | [SUITE|PRESET]...")
-@click.option("--suite", metavar="NAME", help="Of a label: only its results on this suite.")
+@click.option("--suite", "-s", metavar="NAME", help="Of a label: only its results on this suite.")
 @result_seeds_option
 @results_option
 @click.option(

@@ -10,6 +10,7 @@ from bench.cli import examples
 from bench.cli.options import plan_options
 from bench.cli.outcome import print_outcome
 from bench.cli.output import SHOWN, Reporter, json_option, notice, print_json, progress_options, warn_of_faiss
+from bench.cli.sections import SectionedCommand
 from bench.config.request import Request
 from bench.evaluation.compare.conclusions import Conclusion, Group, conclude
 from bench.pipeline.run import Outcome, plan_for_run, run
@@ -20,6 +21,7 @@ from bench.studies.ablation import Ablation, ablations
 
 @click.command(
     name="run",
+    cls=SectionedCommand,
     epilog=examples(
         "bench run --method bm25 --suite beir --task path/to/folder",
         "bench run --method bm25 --suite beir --task scifact,nfcorpus --data official",

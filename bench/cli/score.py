@@ -30,7 +30,7 @@ from bench.studies.external import score_run
 @click.option("--qrels", type=FILE, help="Judgements: TREC qrels or a BEIR .tsv.")
 @click.option("--measures", help='For instance "nDCG@10 R@100 RR@100"; with --suite the default is the task\'s own.')
 @click.option("--tie", type=click.Choice(["trec", "list"]), help="Order of equal scores with --qrels; default trec.")
-@click.option("--suite", metavar="NAME", help="Score against a task of a suite, under its protocol.")
+@click.option("--suite", "-s", metavar="NAME", help="Score against a task of a suite, under its protocol.")
 @click.option("--task", metavar="NAME", help="The task, or a folder.")
 @click.option("--subset", metavar="NAME", help="The subset, where the task has several.")
 @click.option("--data", metavar="NAME", help="official or mini; default: the default profile's.")

@@ -10,6 +10,7 @@ from bench.cli import examples
 from bench.cli.options import FOLDER, plan_options
 from bench.cli.output import Reporter, json_option, notice, print_json, print_table, progress_options, warn_of_faiss
 from bench.cli.run import fail_where_nothing_applied, run_with_progress
+from bench.cli.sections import SectionedCommand
 from bench.config.grids import grids
 from bench.config.request import Request
 from bench.core.errors import StoreError, UsageError
@@ -29,6 +30,7 @@ from bench.studies.grid import run_requests
 
 @click.command(
     name="sweep",
+    cls=SectionedCommand,
     epilog=examples(
         "bench sweep --method bm25,crop --suite mrtydi --trials 8",
         "bench run --method bm25 --suite mrtydi --config sweeps/mrtydi/bm25.toml",
@@ -91,6 +93,7 @@ def sweep(request: Request, trials: int, out: Path, progress: Reporter, as_json:
 
 @click.command(
     name="few-shot",
+    cls=SectionedCommand,
     epilog=examples(
         "bench few-shot --method msm --suite beir --task scifact --data official --shots 0,100,300,all",
         "bench few-shot --method bm25,msm --suite mrtydi --task sw --regime multilingual --shots 0,50,all --seed 0,1,2",
@@ -169,6 +172,7 @@ def _run_shots(requests: dict[str, Request], plugins: Plugins, store: Store, pro
 
 @click.command(
     name="ablate",
+    cls=SectionedCommand,
     epilog=examples(
         "bench ablate", "bench ablate ccp/table5 --set budget.tokens=300000", "bench ablate --method msm --seed 0,1,2"
     ),

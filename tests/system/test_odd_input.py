@@ -153,6 +153,9 @@ ROWS: tuple[Row, ...] = (
     (f"{BM25} --task sw --data official", ("set BENCH_DATA", "`bench data fetch mrtydi`"), 1),
     (f"{BM25} --data offical", ("did you mean official?",), 1),
     # commands
+    ("help run", ("Usage: bench run [OPTIONS]", "From what:"), 0, 0),
+    ("--help run", ("Usage: bench run [OPTIONS]",), 0, 0),
+    ("help rnu", ("did you mean run?",), USAGE),
     ("runs --method bm25", ("no command 'runs'; did you mean run?",), USAGE),
     ("leaderboard biuld", ("did you mean build?",), USAGE),
     ("plugin new methd mine", ("did you mean method?",), USAGE),
