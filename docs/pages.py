@@ -5,8 +5,9 @@
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -41,6 +42,22 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     return "\n".join(
         "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in lines
     )
+
+
+def catalogue(head: Iterable[str], rows: Mapping[str, Iterable[object]]) -> Iterator[str]:
+    """Yield the parts of a list of pages, each with its text at full width and its facts on a line below.
+
+    A table would give the text a column of a few letters on a phone, and not many more on a desk.
+
+    Args:
+        head: what each value of a row is; the first one is the text, which needs no name.
+        rows: values by the name of the page.
+    """
+    for name, (text, *facts) in rows.items():
+        yield f"## [{name}]({name}.md)"
+        yield str(text)
+        named = zip(islice(head, 1, None), facts, strict=True)
+        yield " · ".join(f"{title}: {str(fact).rstrip('.')}" for title, fact in named if fact not in ("", "—", 0))
 
 
 def without_links(text: str) -> str:
@@ -193,8 +210,7 @@ def main() -> None:
         ),
     }
     for kind, (head, rows) in listed.items():
-        linked = ((f"[{name}]({name}.md)", *row) for name, row in rows.items())
-        write(f"{kind}/index.md", f"# {kind.capitalize()}", table(("name", *head), linked))
+        write(f"{kind}/index.md", f"# {kind.capitalize()}", *catalogue(head, rows))
     shutil.copytree(ROOT / "docs" / "pictures", PAGES / "pictures", ignore=shutil.ignore_patterns("*.py"))
     for path in NOTEBOOKS:
         write(f"notebooks/{path.stem}.md", page(path))

@@ -3,6 +3,7 @@
 import errno
 import faulthandler
 import os
+import platform
 import re
 import signal
 import sys
@@ -58,6 +59,11 @@ _FIELDS = ("where", "line", "found", "expected", "hint")
 
 _LONGEST = 1_900
 """Bytes of the longest message; with what follows, below 2 kB."""
+
+
+_NOT_ON_WINDOWS = (
+    "found Windows, expected Linux or macOS; install it under the Windows Subsystem for Linux (wsl --install)"
+)
 
 
 class CommandGroup(click.Group):
@@ -148,6 +154,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Threads that wait by spinning take the cores from each other on a machine that is shared, and training crawls.
     # Must be set before anything loads OpenMP.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if platform.system() == "Windows":  # folders cannot be made durable there, nor children be bounded
+        click.echo(f"bench: {_NOT_ON_WINDOWS}", err=True)
+        sys.exit(2)
     if arguments is None:  # the process is the command's own
         keep_children_out_of_the_folder()
         if _wants_json(sys.argv):

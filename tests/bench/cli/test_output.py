@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bench.cli import bench, current_names, output
+from bench.cli import bench, current_names, main, output
 from bench.cli.output import Lines, print_json, table
 from bench.core.workspace import Workspace
 from bench.evaluation.results.read import faults
@@ -243,3 +243,15 @@ def test_no_help_mentions_earlier_names() -> None:
     words = {line.split()[0] for line in lines if line.strip()}
     assert {"few-shot", "plugin", "--regime"} < words
     assert not {"shots", "check", "new", "--setting"} & words
+
+
+def test_on_windows_the_command_says_where_it_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A sentence and exit status 2, before anything is written."""
+    monkeypatch.setattr("platform.system", lambda: "Windows")
+    with pytest.raises(SystemExit) as ended:
+        main(["list", "methods"])
+    printed = capsys.readouterr()
+    assert (ended.value.code, printed.out) == (2, "")
+    assert printed.err.startswith("bench: found Windows, expected Linux or macOS; ")

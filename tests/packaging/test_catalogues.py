@@ -1,0 +1,32 @@
+"""The lists of methods, suites and corpora on the documentation site."""
+
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+
+@pytest.fixture
+def pages(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The script that writes the pages."""
+    pytest.importorskip("nbclient")
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs"))
+    yield import_module("pages")
+    for name in ("pages", "notebooks", "notebooks.run"):
+        sys.modules.pop(name, None)
+
+
+def test_a_catalogue_is_no_table(pages: ModuleType) -> None:
+    """Text has the whole width, on a phone too: a heading with its link, a sentence, the facts that are known."""
+    rows = {"bm25": ("Words | in common.", 4, "MIT.", "—"), "crop": ("Two spans.", 0, "MIT", "Nobody 2020.")}
+    assert list(pages.catalogue(("what", "presets", "licence", "paper"), rows)) == [
+        "## [bm25](bm25.md)",
+        "Words | in common.",
+        "presets: 4 · licence: MIT",
+        "## [crop](crop.md)",
+        "Two spans.",
+        "licence: MIT · paper: Nobody 2020",
+    ]
