@@ -30,6 +30,26 @@ NOTED = """#!/bin/bash
 out=("$@") && [ "$2" = build ] && mkdir -p "${out[-1]}" || true
 """
 """A stand-in for `bench` that writes down where it was typed, and what; a site that it builds is empty."""
+GH = """
+import json, pathlib, subprocess, sys
+
+words, comments = sys.argv[1:], pathlib.Path("COMMENTS")
+stored = json.loads(comments.read_text()) if comments.exists() else []
+if "--jq" in words:
+    if stored:
+        subprocess.run(["jq", "-r", words[-1]], input=json.dumps(stored), text=True, check=True)
+    raise SystemExit
+method, place = words[words.index("--method") + 1 :][:2]
+body = pathlib.Path(words[-1].removeprefix("body=@")).read_text()
+if method == "POST":
+    assert place == "repos/owner/board/issues/7/comments"
+    stored.append({"id": 40 + len(stored), "user": {"login": "github-actions[bot]"}, "body": body})
+else:
+    (comment,) = (comment for comment in stored if place == f"repos/owner/board/issues/comments/{comment['id']}")
+    comment["body"] = body
+comments.write_text(json.dumps(stored))
+"""
+"""A stand-in for GitHub's command: comments of one pull request in a file, filtered by jq as there."""
 
 
 def typed(folder: Path, *words: str) -> str:
@@ -90,13 +110,22 @@ class Board:
             "AUTHOR": author,
             "GITHUB_WORKSPACE": str(self.workspace),
             "GITHUB_STEP_SUMMARY": str(self.machine / "summary"),
+            "GITHUB_OUTPUT": str(self.machine / "outputs"),
             "RUNNER_TEMP": str(self.machine / "temp"),
+            "REPOSITORY": "owner/board",
+            "NUMBER": "7",
+            "PAGE": "https://example.org/run",
             "NOTES": str(self.machine / "notes"),
             "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
         }
         printed = ""
         status = 0
         for script, more in self._scripts(name):
+            outputs = self.machine / "outputs"
+            if outputs.exists():  # as the job that comes next gets it
+                head, *lines = outputs.read_text().splitlines()
+                assert head == f"changes<<{lines[-1]}"
+                variables["CHANGES"] = "\n".join(lines[:-1])
             process = subprocess.run(
                 ["/bin/bash", "-e", "-c", script],
                 cwd=self.workspace,
@@ -136,7 +165,9 @@ def make_board(tmp_path: Path, results: Path | None = None) -> Board:
     (board.folder / "build.txt").write_text(BUILD)
     (board.folder / "requirements.lock").write_text("")
     python = f'#!/bin/bash\nexec {shlex.quote(sys.executable)} "$@"\n'
-    for name, body in (("bench", NOTED), ("pip", '#!/bin/bash\necho "pip $*"\n'), ("python", python)):
+    gh = f"#!{sys.executable}\n{GH.replace('COMMENTS', str(board.machine / 'comments'))}"
+    programs = {"bench": NOTED, "pip": '#!/bin/bash\necho "pip $*"\n', "python": python, "gh": gh}
+    for name, body in programs.items():
         (board.machine / "bin" / name).write_text(body)
         (board.machine / "bin" / name).chmod(0o755)
     if results:
@@ -181,7 +212,11 @@ def test_what_workflows_may_do(tmp_path: Path) -> None:
     pages, validate = (yaml.safe_load(texts[name]) for name in ("pages.yml", "validate.yml"))
     assert pages["permissions"] == validate["permissions"] == {"contents": "read"}
     every = {**pages["jobs"], **validate["jobs"]}
-    assert [name for name, job in every.items() if "permissions" in job] == ["deploy"]
+    assert {name: job["permissions"] for name, job in every.items() if "permissions" in job} == {
+        "deploy": {"pages": "write", "id-token": "write"},
+        "comment": {"pull-requests": "write"},
+    }
+    assert [[*step] for step in every["comment"]["steps"]] == [["name", "env", "run"]], "it gets text, and no files"
     (deploy,) = every["deploy"]["steps"]
     assert deploy["uses"].startswith("actions/deploy-pages@")
     assert validate[True] == {"pull_request_target": None}, "the workflow is the base's own (YAML reads `on` as true)"
@@ -218,6 +253,27 @@ def test_an_empty_board(board: Board) -> None:
         f"pip install --require-hashes -r {place}/requirements.lock",
     ]
     assert "No results yet" in (board.site / "index.html").read_text()
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="needs jq, which GitHub's command has built in")
+def test_a_pull_request_has_one_comment(board: Board) -> None:
+    """The first push writes it, the next edits it; somebody else's that begins alike is left alone."""
+    mark = "<!-- what this pull request changes -->"
+    theirs = {"id": 3, "user": {"login": "somebody"}, "body": mark}
+    comments = board.machine / "comments"
+    comments.write_text(json.dumps([theirs]))
+    board.submit(lambda folder: (folder / "README.md").write_text("ours"))
+    for _ in range(2):
+        assert board.carry_out("validate.yml", "keeper").status == 0
+        kept, ours = json.loads(comments.read_text())
+        assert kept == theirs
+        assert ours["body"].splitlines() == [
+            mark,
+            "What this pull request changes ([preview of the site](https://example.org/run)):",
+            *("```text", "No rank changes.", "```"),
+        ]
+        (board.machine / "outputs").unlink()
+        comments.write_text(json.dumps([kept, {**ours, "body": f"{mark} of the push before"}]))
 
 
 def test_the_commands_that_are_typed(ran: Ran, tmp_path: Path) -> None:
