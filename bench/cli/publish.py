@@ -23,7 +23,7 @@ from bench.studies.publication import publish
 )
 @click.argument("system")
 @click.option("--to", "target", metavar="hf:USER/NAME", required=True, help="The repository, a new one.")
-@click.option("--suite", metavar="NAME", help="Of a label: only its results on this suite.")
+@click.option("--suite", "-s", metavar="NAME", help="Of a label: only its results on this suite.")
 @result_seeds_option
 @click.option("--private", is_flag=True, help="Let nobody else see a new repository.")
 @click.option("--update", is_flag=True, help="Replace what a repository of that name holds.")
