@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from bench.core.errors import BenchError, StoreError, UsageError
 from bench.core.files import explain
 from bench.evaluation.results.read import Result, require_place, result, result_files
-from leaderboard.pages import ablations, compare, cost, index, methods, protocols, reported, runs, suites
+from leaderboard.pages import ablations, compare, cost, index, methods, protocols, reported, runs, suites, variants
 from leaderboard.records import NEAR, Records
 from leaderboard.site.boards import COPY, Board, boards
 from leaderboard.site.render import Family, Renderer, assets, resolve_links
@@ -36,6 +36,7 @@ FAMILIES: tuple[Family, ...] = (
     reported.files,
     protocols.files,
     ablations.files,
+    variants.files,
     runs.files,
     methods.files,
     compare.files,

@@ -127,9 +127,9 @@ def _print_conclusion(conclusion: Conclusion) -> None:
     columns = (
         *(names if conclusion.gains else [Column("pair", value=lambda test: test.pair)]),
         Column("difference", f"{tests[0].measure} points", True, partial(points, sign=True), value=_difference),
-        Column("interval", "95 %", value=partial(_interval, conclusion)),
+        Column("interval", "95 %", value=conclusion.interval),
         Column("seeds", number=True, value=lambda test: conclusion.fewest(test) or 1),
-        Column("p", "p, corrected", value=_chance),
+        Column("p", "p, corrected", value=conclusion.chance),
     )
     print_table(Table.from_items("", columns, tests[:_TESTS]))
     more = [f"{len(tests) - _TESTS} more: bench compare"] if len(tests) > _TESTS else []
@@ -139,14 +139,3 @@ def _print_conclusion(conclusion: Conclusion) -> None:
 
 def _difference(test: PairedTest) -> float:
     return test.comparison.difference
-
-
-def _interval(conclusion: Conclusion, test: PairedTest) -> str | None:
-    """Return the interval; of a single training there is none, since its luck is not in it."""
-    return None if conclusion.fewest(test) == 1 else test.comparison.interval
-
-
-def _chance(test: PairedTest) -> str | None:
-    """Return the corrected p; None for fewer trainings than say anything of a method."""
-    text = test.chance_text(test.comparison)
-    return text and text.removeprefix("p = ").removeprefix("p ")

@@ -1,5 +1,6 @@
 """`bench sweep`, `few-shot` and `ablate`: grids of settings, and what is read from them."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from bench.plugins import Plugins, load
 from bench.store.store import Store
 from bench.studies import few_shot as curves
 from bench.studies import sweep as sweeps
+from bench.studies import variations as variants
 from bench.studies.ablation import Ablation, ablations
 from bench.studies.grid import run_requests
 
@@ -174,19 +176,82 @@ def _run_shots(requests: dict[str, Request], plugins: Plugins, store: Store, pro
     name="ablate",
     cls=SectionedCommand,
     epilog=examples(
-        "bench ablate", "bench ablate ccp/table5 --set budget.tokens=300000", "bench ablate --method msm --seed 0,1,2"
+        "bench ablate crop --vary method.temperature=0.02,0.1 --vary method.pairs=32,64 --suite mrtydi --seed 0,1,2",
+        "bench ablate",
+        "bench ablate ccp/table5 --set budget.tokens=300000",
+        "bench ablate --method msm --seed 0,1,2",
     ),
 )
-@click.argument("presets", nargs=-1, metavar="[METHOD/PRESET]...")
+@click.argument("names", nargs=-1, metavar="[METHOD | METHOD/PRESET]...")
+@click.option(
+    "--vary",
+    "typed",
+    multiple=True,
+    metavar="KEY=A,B",
+    help="Values of a setting to try next to the method's own, one setting at a time. Repeatable.",
+)
+@click.option("--full", is_flag=True, help="All combinations of what is varied.")
 @plan_options
 @progress_options
 @json_option
-def ablate(request: Request, presets: tuple[str, ...], progress: Reporter, as_json: bool) -> None:
-    """Run ablation tables (presets that are grids): those named, those of --method, or all.
+def ablate(
+    request: Request, names: tuple[str, ...], typed: tuple[str, ...], full: bool, progress: Reporter, as_json: bool
+) -> None:
+    """Vary settings of a method, or run ablation tables (presets that are grids).
 
-    Each runs on its own suite and task unless --suite is given, and is printed next to the paper's numbers with the
-    share of pairs of cells that come in the same order, whatever it says. `bench list presets` lists them.
+    With --vary each value is a system of its own, tested against the method as it is without; p values are corrected
+    for all variants together. KEY is whatever --set takes.
+
+    Without it the tables run that are named, those of --method, or all, each on its own suite and task unless --suite
+    is given, and are printed next to the paper's numbers with the share of pairs of cells that come in the same order,
+    whatever it says. `bench list presets` lists them.
     """
+    if typed:
+        _vary(replace(request, methods=(*request.methods, *names)), typed, full, progress, as_json)
+        return
+    if full:
+        raise UsageError(
+            found="--full without --vary", expected="both", hint="bench ablate METHOD --vary KEY=A,B --full"
+        )
+    _run_tables(request, names, progress, as_json)
+
+
+def _vary(request: Request, typed: Sequence[str], full: bool, progress: Reporter, as_json: bool) -> None:
+    """Run a method with its variants, and print what each gains."""
+    plugins, store = load(), Store(request.store, notice)
+    request = variants.with_variants(request, typed, plugins, full=full)
+    count, seeds = len(request.variants), ",".join(map(str, request.seeds or (0,)))
+    notice(f"{request.methods[0]} and {count} variant{'s'[: count != 1]} of it, seed{'s'[: ',' in seeds]} {seeds}")
+    variants.check(plan(request, plugins, store))
+    outcome, _ = run_with_progress(request, plugins, store, progress)
+    fail_where_nothing_applied(outcome)
+    tables = variants.variations(outcome, request)
+    failed = _failed(outcome)
+    if as_json:
+        objects = [table.as_json() for table in tables]
+        rows = {key: [row for item in objects for row in item[key]] for key in ("variants", "gains")}
+        skipped = [asdict(cell) for cell in outcome.plan.refused]
+        results = {"results": list(outcome.rows), "macro": list(outcome.macro)}
+        print_json({**rows, **results, "failed": failed, "not_applicable": skipped})
+        return
+    for table in tables:
+        print_table(table.table())
+    for cell in outcome.plan.refused:
+        click.echo(f"not applicable: {cell.system} on {cell.suite}: {cell.reason}")
+    for failure in failed:
+        click.echo(f"failed: {failure['system']} (seed {failure['seed']}): {failure['reason']}")
+
+
+def _failed(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return the trainings of a grid that failed, as `--json` has them."""
+    return [
+        {"system": failure.cell.system.label, "seed": failure.cell.seed, "reason": failure.reason}
+        for failure in outcome.failed
+    ]
+
+
+def _run_tables(request: Request, presets: tuple[str, ...], progress: Reporter, as_json: bool) -> None:
+    """Run presets that are grids, and print each next to the paper's numbers."""
     if request.preset:
         raise UsageError(f"found --preset {request.preset}; name it as an argument: bench ablate {request.preset}")
     plugins, store = load(), Store(request.store, notice)
@@ -203,9 +268,7 @@ def ablate(request: Request, presets: tuple[str, ...], progress: Reporter, as_js
         laid_out += tables
         for cell in outcome.plan.refused:
             notice(f"not applicable: {cell.system} on {cell.suite}: {cell.reason}")
-        for failure in outcome.failed:
-            system, seed = failure.cell.system.label, failure.cell.seed
-            failed.append({"preset": name, "system": system, "seed": seed, "reason": failure.reason})
+        failed += [{"preset": name, **failure} for failure in _failed(outcome)]
         if not as_json:
             for table in tables:
                 print_table(table.table())
@@ -233,11 +296,12 @@ def _plan_grids(
     by_name = {canonical(name): name for method in owners for name in grids(method)}
     for name in typed:
         if canonical(name) not in by_name:
-            raise UsageError(unknown("grid", name, [*by_name.values()]))
+            varied = f" {_varying(name)}" if canonical(name) in plugins.methods else ""
+            raise UsageError(unknown("grid", name, [*by_name.values()]) + varied)
     if not by_name:
         raise UsageError(
             f"found no grid among the presets of {', '.join(method.name for method in owners)}; `bench list presets` "
-            "lists all presets"
+            f"lists all presets. {_varying(owners[0].name)}"
         )
     names = list(dict.fromkeys(by_name[canonical(name)] for name in typed)) or [*by_name.values()]
     requests: dict[str, Request] = {}
@@ -255,3 +319,8 @@ def _plan_grids(
     if not requests:
         raise UsageError("\n".join(f"{name}: {reason}" for name, reason in refused.items()))
     return requests, refused
+
+
+def _varying(method: str) -> str:
+    """Return the sentence that says how settings of a method are varied."""
+    return f"To vary its settings: bench ablate {method} --vary KEY=A,B"

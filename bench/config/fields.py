@@ -172,7 +172,8 @@ def _misfit(key: str, value: Any, setting: LayerValue | None, expectation: str) 
     sentence = f"{key} is {shown(value)}{f' ({setting.origin})' if setting else ''}, expected {expectation}"
     if expectation.startswith("text") and isinstance(value, bool | int | float):
         quoted = f'"{shown(value)}"'
-        return f"{sentence}; type " + (f"--set '{key}={quoted}'" if setting and setting.origin == "--set" else quoted)
+        option = setting.origin if setting and setting.origin.startswith("--") else ""
+        return f"{sentence}; type " + (f"{option} '{key}={quoted}'" if option else quoted)
     return sentence
 
 

@@ -13,16 +13,24 @@ from bench.types import Method, Preset
 
 @dataclass(frozen=True)
 class CellReference:
-    """Which cell of which grid a system is."""
+    """Which cell of which grid a system is: a row of a preset's, or a variant of a method as configured."""
 
-    preset: str  # with its method, e.g. `ccp/table5`
-    cell: str
+    preset: str  # with its method, e.g. `ccp/table5`; of a variant the label of what it varies, `mine` or `bm25@lucene`
+    cell: str  # of a variant what is varied: `noise=0.1`
+    default: str = ""  # hash, without fine-tunings, of what a variant varies; empty in grids of presets
 
     @property
     def label(self) -> str:
-        """Name of the system: `ccp@table5=no-bn`."""
+        """Name of the system: `ccp@table5=no-bn`, `mine@noise=0.1`, `bm25@lucene,b=0.0`."""
+        if self.is_variant:
+            return f"{self.preset}{',' if '@' in self.preset else '@'}{self.cell}"
         method, _, preset = self.preset.partition("/")
         return f"{method}@{preset}={self.cell}"
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether it varies a method as configured (`Request.variants`); no label has the slash of a preset."""
+        return "/" not in self.preset
 
 
 def grid_of(method: Method, name: str | None) -> tuple[str, Preset] | None:

@@ -1,7 +1,7 @@
 """Frozen typed configs in which every default names its source, and the layers that fill them.
 
-Layers, each over the one before: defaults ← profile ← preset ← TOML file ← `--set`. Of a method, a profile sets what
-the preset that it names says, unless the user names another, which replaces it (a grid does not).
+Layers, each over the one before: defaults ← profile ← preset ← TOML file ← `--set` ← `--vary`. Of a method, a profile
+sets what the preset that it names says, unless the user names another, which replaces it (a grid does not).
 A key is dotted: a section and a name, `search.k` or `method.k1`. `method` is the config of the method that runs; the
 other sections are the harness's own, whose class is an argument here: this package does not know them.
 """
@@ -52,6 +52,8 @@ _EXACT = 2**53  # up to here a float is the whole number that was typed
 _WIDEST = 1024  # bits of a whole number
 _FAULTS = 10  # that one message lists
 _SWEEP = "tuning"  # the table of a file that `bench sweep` wrote
+VARIED = "--vary"
+"""The layer of what makes a variant (`Request.variants`), above all others; a result calls it `--set`."""
 _CELL = "="  # in the name of a grid's cell, `table5=no-bn`
 
 
@@ -64,7 +66,7 @@ class SettingRow(NamedTuple):
     source: str  # where the default comes from
     help: str  # what it does, with its unit
     allowed: str  # what it takes, in plain words
-    origin: str  # the layer that set it: `default`, `profile NAME`, `preset NAME`, a file's path or `--set`
+    origin: str  # what set it: `default`, `profile NAME`, `preset NAME`, a file's path, `--set` or `--vary`
     effective: bool  # whether it can change a result: some change only speed or a log
 
 
@@ -117,19 +119,20 @@ def resolve(
     preset: str | None = None,
     file: Path | None = None,
     sets: Sequence[str] = (),
+    varied: Sequence[str] = (),
 ) -> dict[str, Resolved[RunT]]:
     """Apply the layers for every method of a run: method name → its settings; all faulty keys are reported at once.
 
     A `method.KEY` holds for those methods that have it, and so does a preset; each must be known to one of them at
     least. Where one layer gives a key twice, the last one holds. Only the value that holds is checked. `sets` are
-    `KEY=VALUE`, as given to `--set`.
+    `KEY=VALUE`, as given to `--set`, and `varied` those over them that make a variant.
 
     Raises:
         ConfigError: an unknown key, a value of the wrong type or out of range, a `--set` that cannot be read.
         UsageError: a preset that none of the methods has.
         DataError: a file that cannot be read as TOML.
     """
-    low, high = _outer_layers(profile, file, sets)
+    low, high = _outer_layers(profile, file, sets, varied)
     sweep, faults = _sweep_record(file)
     if preset is not None and not any(_preset(method, preset) for method in methods):
         raise unknown_name("preset", preset, sorted({name for method in methods for name in method.presets}))
@@ -340,13 +343,14 @@ def _layer(origin: str, values: Mapping[str, Any], prefix: str = "") -> list[Lay
 
 
 def _outer_layers(
-    profile: Profile | None, file: Path | None, sets: Iterable[str]
+    profile: Profile | None, file: Path | None, sets: Iterable[str], varied: Iterable[str] = ()
 ) -> tuple[list[LayerValue], list[LayerValue]]:
-    """Return what a profile sets, which presets lie above, and what a file and `--set` set, which lie above presets."""
+    """Return what a profile sets, and what a file, `--set` and `--vary` set; presets lie between the two."""
     low = _layer(f"profile {profile.name}", profile.values) if profile else []
     tables = {name: values for name, values in read_toml(file).items() if name != _SWEEP} if file else {}
     high = _layer(str(file), tables) if file else []
-    return low, high + [row for key, value in map(parse_set, sets) for row in _layer("--set", {".".join(key): value})]
+    typed = [("--set", *parse_set(text)) for text in sets] + [(VARIED, *parse_set(text)) for text in varied]
+    return low, high + [row for origin, key, value in typed for row in _layer(origin, {".".join(key): value})]
 
 
 def _sweep_record(file: Path | None) -> tuple[SweepRecord, list[str]]:
@@ -440,7 +444,8 @@ def _retirement(row: LayerValue, leaf: FieldInfo) -> str:
     if kind_of(leaf) == "constant":
         return f"{row.key} is fixed at {shown(leaf.default)} since 0.2.0 ({source_of(leaf)})"
     key = harness_key(leaf)
-    assignment = f"--set {key}={written(row.value)}" if row.origin == "--set" else f"{key} = {shown(row.value)}"
+    typed = row.origin in {"--set", VARIED}
+    assignment = f"{row.origin} {key}={written(row.value)}" if typed else f"{key} = {shown(row.value)}"
     return f"{row.key} ({row.origin}) is {key} since 0.2.0, one for the whole run; expected {assignment}"
 
 

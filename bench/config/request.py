@@ -53,6 +53,7 @@ class RequestOptions(TypedDict, total=False):
     file: str | Path | None
     set: str | Mapping[str, Any] | Iterable[str] | None
     sets: str | Mapping[str, Any] | Iterable[str] | None
+    variants: Iterable[Mapping[str, Any] | Iterable[str]] | None
     label: str | None
     executor: str | None
     workers: int | None
@@ -105,6 +106,8 @@ class Request:
     results: Path = Path("results")
     file: Path | None = None  # TOML file of settings
     sets: tuple[str, ...] = ()
+    # settings over `sets`, as `--set` takes them: next to a method as it is, each entry is a system of its own
+    variants: tuple[tuple[str, ...], ...] = ()
     label: str | None = None
     executor: str = "local"  # `local`, `ray` or `slurm`
     workers: int | None = 1  # stages at a time of the local executor; None for as many as fit. More than one are other
@@ -119,6 +122,7 @@ class Request:
         fields: dict[str, Any] = {name: split(getattr(self, name)) for name in _LISTS}
         fields["seeds"] = parse_seeds(self.seeds)
         fields["sets"] = assignments(self.sets)
+        fields["variants"] = tuple(filter(None, map(assignments, self.variants)))
         folders = {name: getattr(self, name) for name in ("data_dir", "store", "results", "file")}
         fields |= {name: Path(folder).expanduser() for name, folder in folders.items() if isinstance(folder, str)}
         fields |= {name: str(getattr(self, name)) for name in ("backbone", "corpus", "rerank") if getattr(self, name)}

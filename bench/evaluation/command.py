@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from bench.config.grids import CellReference
 from bench.config.layers import written
 from bench.config.request import Request
 from bench.core.encoder_config import NO_TITLES
@@ -31,7 +32,7 @@ def reproduction_request(results: Sequence[Mapping[str, Any]], *, whole: bool) -
     names = [bare(name).removeprefix(f"{suite}/") for name in first["tasks"]]
     tasks = () if whole else tuple(f"{ANYWHERE}{name}" if kind == "local" else name for name in names)
     presets = [str(row["origin"]).removeprefix("preset ") for row in _rows(first) if _layer(row) == "preset"]
-    if system.get("grid"):  # a cell may change nothing of the method's, and is to bear its name all the same
+    if system.get("grid") and not _is_variant(system):  # a cell is to bear its name whatever it changes
         presets = [f"{system['grid']['preset'].partition('/')[2]}={system['grid']['cell']}"]
     fitted = (system.get(part) or {} for part in ("post", "rerank"))  # post-processing, or a re-ranker
     corpus = _of_system(system, "corpus") or next((part["corpus"] for part in fitted if part.get("corpus")), None)
@@ -125,7 +126,14 @@ def _label(system: Mapping[str, Any]) -> str | None:
         label = label.removesuffix(f"+{ending}")
     typed = any(_layer(row) in {*_USER_LAYERS, "preset"} for row in system.get("settings", ()))
     is_made_up = label.partition("@")[0] == system["method"] and not (label == system["method"] and typed)
+    is_made_up &= not _is_variant(system)  # which is also called after settings that no label has by itself
     return None if is_made_up else label
+
+
+def _is_variant(system: Mapping[str, Any]) -> bool:
+    """Whether a system is a variant by `bench ablate --vary`, which `--set` makes again."""
+    grid = system.get("grid")
+    return grid is not None and CellReference(grid["preset"], grid["cell"]).is_variant
 
 
 def _layer(row: Mapping[str, Any]) -> str:

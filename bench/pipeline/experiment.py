@@ -32,6 +32,8 @@ from bench.pipeline.systems.system import (
     System,
     default_label,
     distinct_label,
+    variant_label,
+    variant_of,
 )
 from bench.pipeline.tasks import language_warnings, suites_of, tasks_of, with_language
 from bench.plugins import Plugins
@@ -167,8 +169,13 @@ def _systems(
     _applicable(request, methods, harness.run)
     graph = GraphBuilder(store, plugins.measures_by_name, describe(harness.run, harness.origins))
     systems: list[System] = []
-    for variant, label in zip(resolved, labels(resolved, request.label), strict=True):
-        systems += _rows(variant, label, request, size, preset, inputs, plugins)
+    default = ""
+    for variant, label in labelled(resolved, request.label):
+        grid = replace(variant.grid, default=default) if variant.grid and variant.varied else variant.grid
+        rows = _rows(replace(variant, grid=grid), label, request, size, preset, inputs, plugins)
+        if request.variants and not variant.varied:
+            default = hash_of(rows[0], untuned_graph(rows[0], graph))
+        systems += rows
     systems = _distinct_starts(systems, graph)
     systems += [hybrid(name, systems) for name in request.methods if len(parts_of(name)) > 1]
     if request.rerank is None:
@@ -178,6 +185,24 @@ def _systems(
         Reranked(system.ending("rerank"), system.method, system.resolved, system, reranker) for system in systems
     ]
     return [*systems, *reranked], graph
+
+
+def labelled(variants: Sequence[Variant], label: str | None) -> list[tuple[Variant, str]]:
+    """Return methods with their settings and their labels, each variant as one of the label before it.
+
+    Raises as `labels` does.
+    """
+    named: list[tuple[Variant, str]] = []
+    whole = [variant for variant in variants if not variant.varied]
+    plain, base = iter(labels(whole, label)), ""
+    for variant in variants:
+        if variant.varied:
+            reference = variant_of(base, variant)
+            named.append((replace(variant, grid=reference), variant_label(reference)))
+        else:
+            base = next(plain)
+            named.append((variant, base))
+    return named
 
 
 def labels(variants: Sequence[Variant], label: str | None) -> list[str]:

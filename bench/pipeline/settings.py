@@ -212,22 +212,37 @@ resolve_run = partial(layers.resolve_run, RunConfig)
 
 @dataclass(frozen=True)
 class Variant:
-    """A method with its settings, and the cell that it is."""
+    """A method with its settings, and the cell or variant that it is."""
 
     method: Method
     resolved: Settings
     grid: CellReference | None = None
+    varied: tuple[str, ...] = ()  # keys of the settings that make it a variant of the one before it without any
     public_names: Mapping[str, str] = field(default_factory=dict)  # of its model: path → public name
 
 
 def variants(request: Request, methods: Sequence[Method], preset: str | None, size: Profile) -> list[Variant]:
-    """Resolve the settings of every method, or of each cell of a grid; raises as `layers.resolve` does."""
+    """Resolve the settings of every method, or of each cell of a grid, each followed by its variants.
+
+    Raises as `layers.resolve` does.
+    """
     picked = choose_presets(methods, preset)
-    wide, resolved = [expand_grid(method) for method in methods], dict[str | None, dict[str, Settings]]()
+    wide, layered = [expand_grid(method) for method in methods], ((), *request.variants)
+    resolved = dict[tuple[str | None, tuple[str, ...]], dict[str, Settings]]()
     for name in dict.fromkeys(name for _, name, _ in picked):
         holds = name if name is not None else next((preset_name for _, preset_name, _ in picked if preset_name), None)
-        resolved[name] = resolve(wide, profile=size, preset=holds, file=request.file, sets=request.sets)
-    return [Variant(method, _shared(resolved[name][method.name], size), cell) for method, name, cell in picked]
+        for sets in layered:
+            resolved[name, sets] = resolve(
+                wide, profile=size, preset=holds, file=request.file, sets=request.sets, varied=sets
+            )
+    expanded = []
+    for method, name, cell in picked:
+        for sets in layered:
+            settings = _shared(resolved[name, sets][method.name], size)
+            varied = tuple(row.key for row in settings.rows() if settings.origins.get(row.key) == layers.VARIED)
+            if varied or not sets:  # a method without any of the settings has no such variant
+                expanded.append(Variant(method, settings, cell, varied))
+    return expanded
 
 
 def _shared(resolved: Settings, size: Profile) -> Settings:
@@ -245,7 +260,14 @@ def row_json(row: SettingRow) -> dict[str, Any]:
     return {
         "key": row.key,
         "value": row.value,
-        "origin": row.origin if row.origin.partition(" ")[0] in {"default", "profile", "preset", "--set"} else "file",
+        "origin": _public_origin(row.origin),
         "default": row.default,
         "source": row.source,
     }
+
+
+def _public_origin(origin: str) -> str:
+    """Return what a result says of where a value comes from: no path, and of a variant what makes it again."""
+    if origin == layers.VARIED:
+        return "--set"
+    return origin if origin.partition(" ")[0] in {"default", "profile", "preset", "--set"} else "file"

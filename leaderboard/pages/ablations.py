@@ -14,6 +14,7 @@ from bench.evaluation.grid import CellResult, Direction, Grid, GridRun, describe
 from bench.evaluation.results.format import Content
 from bench.evaluation.results.read import Result
 from bench.types import GridCell, Preset
+from leaderboard.pages.variants import variant_tables
 from leaderboard.site.boards import FIRST, Tree
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.site import Site
@@ -187,20 +188,22 @@ def _value(content: Content, preset: Preset, measure: str) -> tuple[str, float] 
 
 
 def files(site: Site, renderer: Renderer) -> Files:
-    """Yield `ablations/index.html`, and for every grid a page of official data and one of each kind that it ran on.
+    """Yield `ablations/index.html`, which lists variants too, and pages of every grid.
 
-    The page of official data is always there, for it has the paper's table.
+    They are one of official data, which is always there, for it has the paper's table, and one of each kind of data
+    that the grid ran on.
     """
     grid_pages = []
     for grid in grids(site):
         for data, proxy_for in dict.fromkeys([(FIRST, ""), *((run.data, run.proxy_for) for run in grid.runs)]):
             runs = tuple(run for run in grid.runs if (run.data, run.proxy_for) == (data, proxy_for))
             grid_pages.append(replace(grid, runs=runs, data=data, proxy_for=proxy_for))
-    if not grid_pages:
+    tables = variant_tables(site)
+    if not grid_pages and not tables:
         return
-    if not any(page.runs for page in grid_pages):
+    if not tables and not any(page.runs for page in grid_pages):
         renderer.empty.add("ablations/index.html")
-    yield renderer.page("ablations.html", "ablations/index", title="Ablations", pages=grid_pages)
+    yield renderer.page("ablations.html", "ablations/index", title="Ablations", pages=grid_pages, tables=tables)
     for grid in grid_pages:
         siblings = [page for page in grid_pages if (page.method, page.name) == (grid.method, grid.name)]
         yield renderer.page(

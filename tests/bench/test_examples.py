@@ -20,10 +20,12 @@ from bench.core.errors import UsageError
 from bench.core.network import offline
 from bench.evaluation.measures.specs import parse
 from bench.pipeline import run as pipeline
+from bench.pipeline.plan import plan
 from bench.plugins import Plugins, load
 from bench.store.graph import NullListener
 from bench.store.store import Store
 from bench.studies.conformance.checks import checks_for, run
+from bench.studies.variations import with_variants
 from bench.types import DataRequest
 
 ROOT = Path(__file__).parents[2]
@@ -122,3 +124,25 @@ def test_what_new_writes_works_at_once(kind: str, tmp_path: Path, monkeypatch: p
         verdicts = [*run(f"my-{kind}", tmp_path / str(at), plugins=plugins, data=request)]
         assert {verdict.state for verdict in verdicts} == {"kept"}, [verdict.reason for verdict in verdicts]
         assert len(verdicts) >= 9
+
+
+def test_what_the_scaffold_of_a_method_has_in_comments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the signs of comments they are a search space and a grid; settings of its own vary without either."""
+    new_plugin("method", "parted", tmp_path / "project", taken=())
+    module = tmp_path / "project" / "bench_parted" / "__init__.py"
+    before, _, after = module.read_text().partition("    # What `bench sweep")
+    commented, _, rest = after.partition("\n)\n")
+    lines = [line.replace("    # ", "    ", 1) for line in commented.splitlines()[1:] if "bench ablate" not in line]
+    module.write_text("\n".join([before, *lines, ")", rest]))
+    plugins = load({}, extra=loaded_modules(tmp_path / "project", monkeypatch))
+    assert not plugins.broken
+    assert [*plugins.method("parted").space] == ["learning_rate", "pooling"]
+
+    def labels(request: Request) -> list[str]:
+        cells = plan(request, plugins, Store(tmp_path / "store")).cells
+        return [cell.system.label for cell in cells if not cell.system.untrained]
+
+    request = Request(("parted",), ("mrtydi",), ("sw",), results=tmp_path / "results")
+    assert labels(Request(preset="parted/parts")) == ["parted@parts=whole", "parted@parts=cls"]
+    varied = with_variants(request, ["method.pooling=mean,cls", "method.temperature=0.1,0.2"], plugins, full=False)
+    assert labels(varied) == ["parted", "parted@pooling=cls", "parted@temperature=0.2"]

@@ -24,14 +24,16 @@ class Conclusion:
     """The tests of the systems of a run on one suite, regime and kind of data; all seeds of a system are one sample.
 
     Args:
-        gains: of every trained system over its own start, corrected together.
+        gains: of every trained system over its own start, or of every variant over its default, corrected together.
         pairs: of every two systems, corrected together, the better one first.
         trainings: number of seeds of each system that another seed would change; BM25 and released encoders are none.
+        base: what gains are over.
     """
 
     gains: tuple[PairedTest, ...]
     pairs: tuple[PairedTest, ...]
     trainings: Mapping[str, int]
+    base: str = "its start"
 
     @property
     def tests(self) -> tuple[PairedTest, ...]:
@@ -44,16 +46,26 @@ class Conclusion:
             (self.trainings[label] for label in (test.first, test.second) if label in self.trainings), default=None
         )
 
+    def interval(self, test: PairedTest) -> str | None:
+        """Return the interval; of a single training there is none, since its luck is not in it."""
+        return None if self.fewest(test) == 1 else test.comparison.interval
+
+    def chance(self, test: PairedTest) -> str | None:
+        """Return the corrected p as a table has it; None for fewer trainings than say anything of a method."""
+        text = test.chance_text(test.comparison)
+        return text and text.removeprefix("p = ").removeprefix("p ")
+
     def sentences(self) -> list[str]:
         """Say what the tests decide, and what to type where trainings are too few to decide anything of methods."""
         about_methods = [test for test in self.tests if test.about_methods]
+        better = f"better than {self.base}"
         groups: dict[str, list[str]] = {
-            name: [] for name in (("better than its start", "worse", "not decided") if self.gains else ("not decided",))
+            name: [] for name in ((better, "worse", "not decided") if self.gains else ("not decided",))
         }
         for test in about_methods:
             verdict = "not decided"
             if test.comparison.decided:
-                verdict = "better than its start" if test.comparison.difference > 0 else "worse"
+                verdict = better if test.comparison.difference > 0 else "worse"
             if verdict in groups:
                 name = test.first if self.gains else test.pair
                 groups[verdict].append(name + (self._more_seeds(test) if verdict == "not decided" else ""))

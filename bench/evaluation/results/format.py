@@ -114,10 +114,11 @@ class Reranking(_Model):
 
 
 class GridReference(_Model):
-    """The cell of an ablation's grid that a system is."""
+    """The cell of an ablation's grid that a system is, or what it varies of the system with the hash `default`."""
 
     preset: Text
     cell: Text
+    default: Hash | None = None
 
 
 class FusedPart(_Model):

@@ -11,7 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any, Self
 
@@ -168,7 +168,7 @@ class System(ABC):
         """What a result file says of it: choices, label, and every setting with its origin and source."""
         description = {
             **self.choices,
-            **({"grid": asdict(self.grid)} if self.grid else {}),
+            **({"grid": {name: text for name, text in asdict(self.grid).items() if text}} if self.grid else {}),
             **({"tuning": self.tuning} if self.tuning else {}),
             "settings": [row_json(row) for row in self.rows()],
         }
@@ -307,13 +307,7 @@ def default_label(variant: Variant) -> str:
     """
     method, resolved, grid = variant.method, variant.resolved, variant.grid
     setting_rows = [row for row in resolved.method_rows() if row.effective]
-
-    def assignment(row: SettingRow) -> str:
-        value = public(str(row.value), variant.public_names).removeprefix(FOLDER_PREFIX)
-        commit = cached_commit(value) if "/" in value else None
-        value = f"{value}@{commit[:_COMMIT_DIGITS]}" if commit else value
-        return f"{row.key.removeprefix('method.').removeprefix('train.')}={value}"
-
+    assignment = partial(setting_text, names=variant.public_names)
     if grid:  # also a value that is the default's, for the cell may have said another
         changed = [assignment(row) for row in setting_rows if not is_default_layer(row)]
         return _fit(",".join([grid.label, *changed]))
@@ -325,6 +319,25 @@ def default_label(variant: Variant) -> str:
     if len(origins) == 1 and (preset := next(iter(origins))).startswith("preset "):
         return f"{method.name}@{preset.removeprefix('preset ')}"
     return _fit(f"{method.name}@{','.join(map(assignment, rows))}")
+
+
+def variant_of(label: str, variant: Variant) -> CellReference:
+    """Return which variant of the system of that label a method with its settings is, called after what is varied."""
+    rows = [row for row in variant.resolved.rows() if row.key in variant.varied]
+    return CellReference(label, ",".join(setting_text(row, variant.public_names) for row in rows))
+
+
+def variant_label(reference: CellReference) -> str:
+    """Return what a variant is called: `mine@noise=0.1`, as the same settings by `--set` are."""
+    return _fit(reference.label)
+
+
+def setting_text(row: SettingRow, names: Mapping[str, str]) -> str:
+    """Return a setting as labels have it: `k1=1.2`; `names` are public ones of the method's models, by path."""
+    value = public(str(row.value), names).removeprefix(FOLDER_PREFIX)
+    commit = cached_commit(value) if "/" in value else None
+    value = f"{value}@{commit[:_COMMIT_DIGITS]}" if commit else value
+    return f"{row.key.removeprefix('method.').removeprefix('train.')}={value}"
 
 
 def _fit(name: str) -> str:
