@@ -119,6 +119,8 @@ class Suite:
     macros: tuple[Macro, ...]  # its averages; the first is the headline
     primary: str  # the headline measure
     card: Callable[[], str]  # → the protocol card, Markdown
+    # by the name of a task how papers print it, where that differs: `scifact` → `SciFact`
+    titles: Mapping[str, str] = field(default_factory=dict)
     # (task name, request) → the task on questions that settings may be chosen by, with an id of its own, e.g.
     # `mrtydi/sw@dev` (which is how `--task` asks for it); raises as `load` does. None where the suite has none
     dev: Callable[[str, DataRequest], Task] | None = None

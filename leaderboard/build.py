@@ -111,14 +111,15 @@ def build(
     _require_replaceable(out)
     days = _listing(out).get("days")
     days = {str(row): str(day) for row, day in days.items()} if isinstance(days, dict) else {}
-    tables = partial(boards, cache=cache, records=records)
+    catalogue = catalogue or Catalogue()
+    tables = partial(boards, cache=cache, records=records, suites=catalogue.suites)
 
     def make(sound_results: Sequence[Result], broken: Mapping[Path, str]) -> tuple[Site, dict[str, bytes]]:
         bundles = {path.parent.relative_to(folder).as_posix(): why for path, why in broken.items()}
         site = Site(
             results=tuple(sound_results),
             boards=tuple(tables(sound_results)),
-            catalogue=catalogue or Catalogue(),
+            catalogue=catalogue,
             built=built,
             days=days,
             runs=runs,

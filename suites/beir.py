@@ -230,6 +230,7 @@ BENCHMARK = Benchmark(
         "webis-touche2020": replace(PROTOCOL, release="v1"),
     },
     tasks=tuple(_BY_NAME),
+    titles={public.name: public.title for public in SETS},
     subsets=subsets,
     mini=MINI,
     mini_subsets=mini_subsets,

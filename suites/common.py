@@ -94,6 +94,7 @@ class Benchmark:
     special: Mapping[str, ScoringProtocol] = field(default_factory=dict)
     dev_scorers: bool = False  # official scorers score dev questions too
     primary: str = ""  # default: the first measure
+    titles: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, str] = field(default_factory=dict)  # mark in the card → the table that replaces it
     releases: tuple[Release, ...] = ()
     recipes: Recipes = field(default_factory=dict)
@@ -120,6 +121,7 @@ class Benchmark:
             macros=self.macros,
             primary=self.primary or self.protocol.measures[0],
             card=self.card,
+            titles=self.titles,
             dev=self.load_dev if self.dev else None,
             dev_names=(lambda data: self.dev.get(data, ())) if self.dev else None,
             proxy_for=self.proxy_for,

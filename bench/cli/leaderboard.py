@@ -112,10 +112,10 @@ def export_command(
     from leaderboard.site.text import listed
 
     reported: tuple[Reported, ...] = ()
+    suites = {name: owned.value for name, owned in load().suites.items()}
     if table.partition("/")[0] == "reported":
-        suites = [owned.value for owned in load().suites.values()]
-        reported = tuple(row for suite in suites if suite.reported for row in suite.reported())
-    files = export(table, kind, results, reported, system=system, records=Records(records))
+        reported = tuple(row for suite in suites.values() if suite.reported for row in suite.reported())
+    files = export(table, kind, results, reported, system=system, records=Records(records), suites=suites)
     if kind == "mteb" and (tasks := without_mteb_task(files.values())):
         notice(f"mteb has no task for {listed(tasks, _LISTED)}: it reads their files, but loads no task for them")
     if out is None:

@@ -4,18 +4,20 @@ A result is a cell's where it is of the grid's method and bears the cell's name 
 kind of data, suite and regime share a table; only the order of the cells is compared with the paper.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from bench.config.fields import flat
 from bench.config.grids import CellReference, reported
 from bench.core.messages import bare
 from bench.evaluation.grid import CellResult, Direction, Grid, GridRun, describe, direction
+from bench.evaluation.results import shares
 from bench.evaluation.results.format import Content
 from bench.evaluation.results.read import Result
 from bench.types import GridCell, Preset
 from leaderboard.pages.variants import variant_tables
 from leaderboard.site.boards import FIRST, Tree
+from leaderboard.site.headings import suite_heading
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.site import Site
 from leaderboard.site.text import slug
@@ -27,7 +29,7 @@ class Run:
 
     Args:
         data: kind of data.
-        suite: canonical name.
+        suite: heading of the suite, which names the tasks behind ours unless it was run whole.
         proxy_for: the benchmark that the suite is a proxy for, empty for a benchmark itself.
         regime: its regime.
         source: what ours is: a task, an average, or the mean of some tasks.
@@ -109,7 +111,7 @@ def grids(site: Site) -> list[PresetGrid]:
     """Return every grid of every method, with what this site has of it; only verified results count."""
     results = [result for result in site.results if site.records.verification(result).verified]
     return [
-        PresetGrid(method.name, name, preset, tuple(_runs(results, method.name, name, preset)))
+        PresetGrid(method.name, name, preset, tuple(_runs(site, results, method.name, name, preset)))
         for _, method in sorted(site.catalogue.methods.items())
         for name, preset in method.presets.items()
         if preset.cells
@@ -130,13 +132,14 @@ def axes(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None
     return None if min(len(rows), len(columns)) == 1 or sparse else (rows, columns)
 
 
-def _runs(results: Sequence[Result], method: str, name: str, preset: Preset) -> list[Run]:
+def _runs(site: Site, results: Sequence[Result], method: str, name: str, preset: Preset) -> list[Run]:
     """Lay out what there is of a grid, one table a kind of data, suite and regime.
 
     Cells that have nothing here are lines without ours. The measure is the grid's own on its own suite, elsewhere the
     suite's primary one; all lines of a table are values of one source, the most frequent.
 
     Args:
+        site: knows the suites of plugins.
         results: verified results.
         method: canonical name of the grid's method.
         name: of the preset.
@@ -155,21 +158,29 @@ def _runs(results: Sequence[Result], method: str, name: str, preset: Preset) -> 
         usual = group[0].suite.primary or next(iter(next(iter(subsets.values())).measures))
         measure = (preset.measure if suite == preset.suite else "") or usual
         runs: dict[tuple[str, int], GridRun] = {}
+        scored: dict[str, Collection[str]] = {}
         for content in group:
             if sourced := _value(content, preset, measure):
                 label, seed = content.system.label, content.seed
                 runs[label, seed] = GridRun(label, labels[label], seed, sourced[1], where=sourced[0])
+                scored[sourced[0]] = sourced[2]
         sources = [run.where for run in runs.values()]
         source = max(dict.fromkeys(sources), key=sources.count, default="")
         grid = Grid(tuple(run for run in runs.values() if run.where == source))
         lines = grid.against(reported(preset), {cell: label for label, cell in labels.items()})
         measured = [line for line in lines if line.ours is not None]
-        tables.append(Run(data, suite, proxy_for, regime, source, measure, lines, direction(measured)))
+        run = {task for content in group for task in content.tasks}
+        plugin = site.catalogue.suites.get(suite)
+        heading = suite_heading(group[0].suite, data, plugin, scored.get(source, run), run)
+        tables.append(Run(data, heading, proxy_for, regime, source, measure, lines, direction(measured)))
     return tables
 
 
-def _value(content: Content, preset: Preset, measure: str) -> tuple[str, float] | None:
-    """Return the source of a cell's value and the value: the grid's task, the headline average, or the tasks' mean."""
+def _value(content: Content, preset: Preset, measure: str) -> tuple[str, float, Collection[str]] | None:
+    """Return the source of a cell's value, the value, and the tasks behind it.
+
+    The source is the grid's task, the headline average, or the mean of all tasks.
+    """
     tasks = {
         task: sum(subset.measures[measure] for subset in subsets.values()) / len(subsets)
         for task, subsets in content.tasks.items()
@@ -177,14 +188,16 @@ def _value(content: Content, preset: Preset, measure: str) -> tuple[str, float] 
     }
     for task, value in tasks.items():
         if preset.task and bare(task) == f"{preset.suite}/{preset.task}":
-            return task, value
+            return task, value, [task]
     for average in content.averages[:1]:
         if measure in average.measures:
-            return average.name, average.measures[measure]
+            subsets = {task: [*by_subset] for task, by_subset in content.tasks.items()}
+            members = {task for task, _ in shares(subsets, average.members)} if average.members else {*subsets}
+            return average.name, average.measures[measure], members
     if not tasks:
         return None
     first, *more = tasks
-    return (f"mean of {len(tasks)} tasks" if more else first), sum(tasks.values()) / len(tasks)
+    return (f"mean of {len(tasks)} tasks" if more else first), sum(tasks.values()) / len(tasks), [*tasks]
 
 
 def files(site: Site, renderer: Renderer) -> Files:

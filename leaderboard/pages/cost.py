@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 from markupsafe import Markup
 
-from bench.evaluation.svg import Axis, Plane, axis, circle, element, figure, short
+from bench.evaluation.svg import Axis, Plane, axis, circle, element, figure, segment, short
 from bench.evaluation.svg import text as svg_text
 from bench.evaluation.tables import duration
 from leaderboard.records import Basis
@@ -25,6 +25,8 @@ MOST_LABELS = 30
 _UNITS = {1: (0.01, 0.1, 1, 3, 10, 30), 60: (1, 3, 10, 30), 3_600: (1, 3, 10, 30, 100, 300, 1_000, 10_000)}
 _TICKS = [math.log10(unit * count) for unit, counts in _UNITS.items() for count in counts]
 _LABEL, _LINE = 40, 13  # characters of a name next to its mark, and the height of a line
+_LETTER, _MARK, _BELOW = 7.5, 5, 3
+"""Pixels of a letter in a wide typeface, of half a mark with its edge, and of a letter below its line."""
 
 
 def files(site: Site, renderer: Renderer) -> Files:
@@ -137,7 +139,7 @@ def draw(points: Sequence[Point], label: str) -> Markup:
     (x, y), *steps_up = (places[point] for point in best)
     labelled = points if len(points) <= MOST_LABELS else best
     steps = "".join(f"H{right:.1f}V{up_:.1f}" for right, up_ in steps_up)
-    free = (_LabelPlacer(_LINE), _LabelPlacer(2 * _LINE))
+    free = (_LabelPlacer(_LINE, places.values()), _LabelPlacer(2 * _LINE))
     body = [
         *plane.levels(short),
         svg_text(MARGIN_LEFT, HEIGHT - 6, "not trained", "aside"),
@@ -169,16 +171,22 @@ class _Times(Axis):
 
 
 class _LabelPlacer:
-    """Finds room for texts of a height: each in its place, or above or below where another one is in the way."""
+    """Finds room for texts of a height: each in its place, or above or below where another one or a mark is."""
 
-    def __init__(self, high: int) -> None:
+    def __init__(self, high: int, marks: Collection[tuple[float, float]] = ()) -> None:
         self._high = high
+        self._marks = marks
         self._placed: list[tuple[float, float, float]] = []  # start, end, baseline
 
     def line(self, start: float, end: float, y: float) -> float:
         """Return the baseline nearest to `y` on which nothing lies between two places."""
-        for baseline in (y + sign * step * self._high for step in range(10) for sign in (1, -1)):
-            if not any(start < x2 and end > x1 and abs(baseline - y2) < self._high for x1, x2, y2 in self._placed):
+        for baseline in (y + sign * step * self._high for step in range(20) for sign in (1, -1)):
+            texts = (start < x2 and end > x1 and abs(baseline - y2) < self._high for x1, x2, y2 in self._placed)
+            marks = (
+                start < x + _MARK and end > x - _MARK and -_MARK - _BELOW < baseline - y < _LINE + _MARK - _BELOW
+                for x, y in self._marks
+            )
+            if not any(texts) and not any(marks):
                 break
         self._placed.append((start, end, baseline))
         return baseline
@@ -203,8 +211,9 @@ def _mark(
     if free is None:
         return element("g", mark, data_k=place)
     name, at_edge = point.name[:_LABEL], x > WIDTH - UNTRAINED
-    wide = 6.5 * len(name)
+    wide = _LETTER * len(name)
     line = free[0].line(*((x - 7 - wide, x - 7) if at_edge else (x + 7, x + 7 + wide)), y - 5)
     words = svg_text(x - 7 if at_edge else x + 7, line, name, "name", "end" if at_edge else None)
+    leader = "" if abs(line - y) < 2 * _LINE else segment(x, y, x - 5 if at_edge else x + 5, line - 4, "grid name")
     number = svg_text(x, free[1].line(x - 12, x + 12, y - 10), str(place + 1), "number", "middle")
-    return element("g", mark, words, number, data_k=place)
+    return element("g", leader, mark, words, number, data_k=place)

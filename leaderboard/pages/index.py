@@ -1,4 +1,7 @@
-"""The first page of every tree: suites and systems in a grid for each regime, the newest rows, and how to cite."""
+"""The first page of every kind of data: the gains over the start, all scores in a grid a regime, and how to cite.
+
+Substitutes stand on it beside benchmarks, with their mark; their own pages are in a tree of their own.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -8,17 +11,19 @@ from typing import Any
 from bench.core.messages import visible
 from bench.evaluation.measures.aggregate import mean
 from bench.types import REGIMES
-from leaderboard.site import captions, text
-from leaderboard.site.boards import FIRST, OFFICIAL, Board, Row, Tree
+from leaderboard.site import captions, gain_figure, text
+from leaderboard.site.boards import FIRST, Board, Row, Tree
+from leaderboard.site.conclusions import conclusions
+from leaderboard.site.gains import gains_of
 from leaderboard.site.render import Files, Page, Renderer
 from leaderboard.site.site import Site
 
 GRID = 40
 """Rows of a grid, those in most best groups first; the suites' own pages show all."""
+PANELS = 8
+"""Panels of the figure; the table under it has the gains of all boards."""
 NEWEST = 10
 """New rows that the page names."""
-_PROXIES = "other benchmarks"
-"""What the suites of a tree of proxies are proxies for, in its banner."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class SystemLine:
 
     Args:
         name: its label.
-        method: its method.
+        method: path of its method's page.
         rows: by the stem of a board; suites where it has no row are not there.
         best: number of suites in whose best group it is.
         complete: number of suites where it has a rank.
@@ -45,56 +50,59 @@ class SystemLine:
 
 
 def files(site: Site, renderer: Renderer) -> Files:
-    """Yield the first page of every tree, and the glossary.
+    """Yield the first page of every kind of data, and the glossary.
 
-    Without official data, the root's first page shows what the next tree's shows, if that is not one of proxies.
+    Without official data, the root's first page shows what the next kind's shows.
     """
     yield renderer.page("glossary.html", "glossary", title="Glossary")
-    by_tree: dict[Tree, list[Board]] = {OFFICIAL: []}
+    by_kind: dict[str, list[Board]] = {FIRST: []}
     for board in site.boards:
-        by_tree.setdefault(Tree(board.data, _PROXIES if board.proxy_for else ""), []).append(board)
-    root = (
-        None
-        if by_tree[OFFICIAL]
-        else next((tree for tree in by_tree if tree.data != FIRST and not tree.proxy_for), None)
-    )
-    for tree, tree_boards in by_tree.items():
-        if tree_boards or not root:
-            for stem in (f"{tree.folder}index", *(["index"] if tree == root else [])):
-                yield _index(renderer, tree, tree_boards, list(by_tree), stem)
+        by_kind.setdefault(board.data, []).append(board)
+    root = None if by_kind[FIRST] else next((data for data in by_kind if data != FIRST), None)
+    for data, kind_boards in by_kind.items():
+        if kind_boards or not root:
+            for stem in (f"{Tree(data).folder}index", *(["index"] if data == root else [])):
+                yield _index(renderer, Tree(data), kind_boards, list(by_kind), stem)
 
 
-def _index(renderer: Renderer, tree: Tree, tree_boards: Sequence[Board], trees: Sequence[Tree], stem: str) -> Page:
-    """Render the first page of a tree.
+def _index(renderer: Renderer, tree: Tree, kind_boards: Sequence[Board], kinds: Sequence[str], stem: str) -> Page:
+    """Render the first page of a kind of data.
 
     Args:
         renderer: fills the template.
-        tree: the tree; the page names it unless it is that of official data.
-        tree_boards: its boards, in the order of the site.
-        trees: all trees of the site, which the page links to.
-        stem: path of the page, without the ending; `index` may show another tree's boards.
+        tree: of the benchmarks; the page names it unless it is that of official data.
+        kind_boards: boards of the kind, those of substitutes as well, in the order of the site.
+        kinds: all kinds of data of the site, which the page links to.
+        stem: path of the page, without the ending; `index` may show another kind's boards.
     """
     catalogue = renderer.site.catalogue.suites
-    kinds = {tree: f"{tree.data} data{', substitutes' if tree.proxy_for else ''}" for tree in trees}
-    regimes = [regime for regime in REGIMES if any(board.regime == regime for board in tree_boards)]
+    regimes = [regime for regime in REGIMES if any(board.regime == regime for board in kind_boards)]
     by_suite: dict[str, dict[str, Board]] = defaultdict(dict)
-    for board in tree_boards:
+    for board in kind_boards:
         by_suite[board.suite][board.regime] = board
-    links = [(kind, f"{sibling.folder}index.html") for sibling, kind in kinds.items()]
+    links = [(f"{kind} data", f"{Tree(kind).folder}index.html") for kind in kinds]
+    gains = gains_of(kind_boards)
     return renderer.page(
         "index.html",
         stem,
         of=tree,
-        title="retrieval-bench" if stem == "index" else f"retrieval-bench · {kinds[tree]}",
-        kind=kinds[tree],
-        inside=tree.folder,
-        grids=[_grid(regime, [board for board in tree_boards if board.regime == regime]) for regime in regimes],
+        title="retrieval-bench" if stem == "index" else f"retrieval-bench · {tree.data} data",
+        kind=f"{tree.data} data",
+        gains=gains,
+        panels=[(board, gain_figure.panel(gains, board)) for board in gains.boards[:PANELS]] if gains else [],
+        keys=[gain_figure.key(number) for number in range(len(gains.arms))] if gains else [],
+        sentences=conclusions(gains) if gains else [],
+        dashed=gains is not None and any(gain.test.checkpoints for board in gains.boards for gain in board.gains),
+        several=len(regimes) > 1,
+        named=captions.short_name,
+        substitutes=next((board.tree.folder for board in kind_boards if board.proxy_for), ""),
+        grids=[_grid(regime, [board for board in kind_boards if board.regime == regime]) for regime in regimes],
         regimes=regimes,
         suites=[
             (next(iter(by_regime.values())), [by_regime.get(regime) for regime in regimes])
             for by_regime in by_suite.values()
         ],
-        news=new_rows(renderer.site, tree_boards)[:NEWEST],
+        news=new_rows(renderer.site, kind_boards)[:NEWEST],
         trees=[(kind, path) for kind, path in links if path not in {f"{stem}.html", f"{tree.folder}index.html"}],
         citations=[
             (catalogue[name].title, catalogue[name].citation)
@@ -104,14 +112,14 @@ def _index(renderer: Renderer, tree: Tree, tree_boards: Sequence[Board], trees: 
     )
 
 
-def new_rows(site: Site, tree_boards: Sequence[Board]) -> list[dict[str, str]]:
+def new_rows(site: Site, kind_boards: Sequence[Board]) -> list[dict[str, str]]:
     """Return day, title and page of the rows of some boards whose first day is known, the newest first."""
     news = []
-    for board in tree_boards:
+    for board in kind_boards:
         for row in board.all_rows:
             if day := site.first_day(board, row):
                 score = f": {text.number(row.score)} {board.measure}" if row.score is not None else ""
-                title = f"{row.name} on {captions.title(board)}, {board.regime}{score}"
+                title = f"{row.name} on {captions.short_name(board)}, {board.regime}{score}"
                 news.append({"day": day, "title": visible(title), "page": f"{board.stem}.html"})
     return sorted(news, key=lambda row: (row["day"], row["title"]), reverse=True)
 
@@ -127,15 +135,17 @@ def _grid(regime: str, regime_boards: Sequence[Board]) -> dict[str, Any]:
         which systems are in most best groups (`sentence`).
     """
     by_system: dict[str, dict[str, Row]] = defaultdict(dict)
+    methods: dict[str, str] = {}
     for board in regime_boards:
         for row in board.all_rows:
             by_system[row.name][board.stem] = row
+            methods.setdefault(row.name, f"{board.tree.folder}methods/{text.slug(row.system.method)}.html")
     lines = []
     for name, rows in by_system.items():
         ranks = [sum(row.ranks) / 2 for row in rows.values() if row.ranks is not None]
         line = SystemLine(
             name=name,
-            method=next(iter(rows.values())).system.method,
+            method=methods[name],
             rows=rows,
             best=sum(row.tied for row in rows.values()),
             complete=len(ranks),
@@ -157,7 +167,7 @@ def winners(regime_boards: Sequence[Board]) -> str:
     counts = Counter(name for board in tested for name in board.best)
     if len(tested) == 1:
         best = text.listed(tested[0].best, 6)
-        return f"{best} {'is best' if len(counts) == 1 else 'share first place'} on {tested[0].title}."
+        return f"{best} {'is best' if len(counts) == 1 else 'share first place'} on {captions.short_name(tested[0])}."
     (first, most), *runners_up = sorted(counts.items(), key=lambda count: (-count[1], count[0]))
     if most == len(tested) and all(board.best == [first] for board in tested):
         return f"{first} is significantly better than every other system on all {most} suites."

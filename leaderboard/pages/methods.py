@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from bench.evaluation.svg import Axis, interval_bar
-from leaderboard.site import captions, curves, text
+from leaderboard.site import curves, text
 from leaderboard.site.boards import Tree
 from leaderboard.site.render import Files, Page, Renderer
 from leaderboard.site.rows import Entry, by_board, by_tree
@@ -64,7 +64,7 @@ def _page(site: Site, renderer: Renderer, tree: Tree, name: str, rows: Sequence[
         row, bar = entry.row, Markup()
         if row.low is not None and row.high is not None and row.score is not None:
             bar = Markup(interval_bar(_AXIS, row.low, row.score, row.high, row.seed_scores))  # noqa: S704 (numbers of ours)
-        lines.append((entry, f"{entry.board.stem}.html", captions.title(entry.board), bar))
+        lines.append((entry, f"{entry.board.stem}.html", entry.board.title, bar))
     # One row of every system, by hash: its training is the same on all suites.
     trained = list({entry.row.system.hash: entry for entry in reversed(rows)}.values())[::-1]
     stages = []

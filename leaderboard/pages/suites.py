@@ -14,10 +14,11 @@ from bench.evaluation.significance.families import LEVEL
 from bench.evaluation.svg import Axis, axis, interval_bar
 from bench.evaluation.tables import MISSING, encoded
 from bench.types import REGIMES
-from leaderboard.site import captions, heat, languages, text
+from leaderboard.site import captions, conclusions, gain_figure, heat, languages, text
 from leaderboard.site.boards import Board, Row
 from leaderboard.site.captions import banner
 from leaderboard.site.columns import METADATA, TableRow, board_json, file_table, people_columns, print_table
+from leaderboard.site.gains import board_gains, gains_of
 from leaderboard.site.render import Files, Page, Renderer
 from leaderboard.site.reported import matched
 from leaderboard.site.site import Site
@@ -110,6 +111,7 @@ def _page(
         The page. Its data for the script are in millionths: values, the limits of the map's colours, and of every two
         ranked rows the difference, its interval, its corrected p and the detectable difference.
     """
+    gains = gains_of([board])
     # The script knows the rows of its page alone.
     base = next((row for row in (heat.baseline(board), *part.rows) if row in part.rows), None)
     values = (value for row in board.rows for value in (row.low, row.score, row.high, *row.seed_scores))
@@ -140,7 +142,10 @@ def _page(
         caption=captions.caption(board),
         scope=captions.scope(board),
         methodology=captions.methodology(board),
-        gains=[(*pair, board.tests.gains.comparison(*pair), _buys(board, *pair)) for pair in board.tests.gains.pairs()],
+        gains=[(gain, _buys(board, gain.row.name, gain.start)) for gain in gains.boards[0].gains] if gains else [],
+        finding=conclusions.finding(gains.boards[0]) if gains else "",
+        drawing=gain_figure.panel(gains, gains.boards[0]) if gains else "",
+        keys=[(gain_figure.key(number), arm) for number, arm in enumerate(gains.arms)] if gains else [],
         measures=sorted({name for row in board.rows for name in row.measures}),
         lines=lines[: len(part.rows)],
         unranked=lines[len(part.rows) :],
@@ -186,6 +191,7 @@ def _lines(
         less than 80 % power.
     """
     significant = heat.significant(board, base) if base else frozenset()
+    gains = {gain.row.name: gain for gain in board_gains(board)}
     best = board.rows[0].score if board.rows else None
     lines = []
     for row in part.all_rows:
@@ -201,6 +207,7 @@ def _lines(
             bar=bar,
             paper=reported.printed if reported else "",
             cells=heat.cells(board, row, base, significant, colours),
+            gain=gains.get(row.name),
             day=site.first_day(board, row),
             method=site.catalogue.methods.get(row.system.method),
         )

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from bench.core.errors import StoreError
 from bench.core.files import digest
@@ -21,7 +22,9 @@ from bench.evaluation.results.read import Result
 from bench.evaluation.significance.families import LEVEL, Comparison
 from bench.evaluation.significance.ranks import ordered
 from bench.evaluation.significance.tasks import FEWEST, OverTasks, Reliability, over_tasks, reliability
+from bench.types import Suite
 from leaderboard.records import NEAR, Records, Verification
+from leaderboard.site.headings import suite_heading
 from leaderboard.site.statistics import Statistics, statistics
 from leaderboard.site.systems import (
     Cost,
@@ -143,7 +146,7 @@ class Board:
 
     Args:
         suite: its canonical name.
-        title: its title.
+        title: what pages call it: its title if it was run whole, else with its tasks (`headings.suite_heading`).
         version: its version.
         regime: how systems were tuned before the test.
         data: `official`, `mini` (`mini-few-names` and the like) or `local`.
@@ -221,13 +224,19 @@ class Board:
         return [row.name for row in self.rows if row.tied]
 
 
-def boards(results: Iterable[Result], cache: Path | None = None, records: Records = NEAR) -> list[Board]:
+def boards(
+    results: Iterable[Result],
+    cache: Path | None = None,
+    records: Records = NEAR,
+    suites: Mapping[str, Suite] = MappingProxyType({}),
+) -> list[Board]:
     """Build a board for every suite, regime and kind of data: official data first, benchmarks before proxies.
 
     Args:
         results: checked results; dev tasks are left out.
         cache: folder that keeps statistical tests from build to build.
         records: which results are verified.
+        suites: of plugins, by name; without its plugin, a suite is never taken for run whole.
 
     Raises:
         StoreError: a bundle is damaged, or results must not share a table (another version of the suite, other
@@ -240,7 +249,7 @@ def boards(results: Iterable[Result], cache: Path | None = None, records: Record
             groups[tested.content.data, tested.content.suite.name, tested.content.regime].append(tested)
     order = {name: position for position, name in enumerate(_KINDS)}
     return sorted(
-        (_board(group, cache, records) for group in groups.values()),
+        (_board(group, cache, records, suites.get(name)) for (_, name, _), group in groups.items()),
         key=lambda board: (
             order[board.data.partition("-")[0]],
             board.data,
@@ -251,8 +260,8 @@ def boards(results: Iterable[Result], cache: Path | None = None, records: Record
     )
 
 
-def _board(results: Sequence[Result], cache: Path | None, records: Records) -> Board:
-    """Build the board of results that share suite, regime and kind of data.
+def _board(results: Sequence[Result], cache: Path | None, records: Records, plugin: Suite | None) -> Board:
+    """Build the board of results that share suite, regime and kind of data; the suite's plugin may be unknown.
 
     Suite, tasks, averages and tests are those of the verified systems, where there are any.
     """
@@ -281,6 +290,7 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records) -> B
     if complete:
         weights = by_name[complete[0].name].headline_weights(tasks, headline if averages else "")
     untested = _untested(complete, by_name, weights, headline, measure)
+    scored = {task for task, _ in weights} if weights and not untested else {*tasks}
     weights = {} if untested else weights
     names = [row.name for row in complete]
     tests = statistics(verified, names, weights, tasks, measure, cache) if verified else Statistics()
@@ -293,7 +303,7 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records) -> B
     }
     return Board(
         suite=suite.name,
-        title=suite.title,
+        title=suite_heading(suite, first.content.data, plugin, scored, tasks),
         version=suite.version,
         regime=first.content.regime,
         data=first.content.data,

@@ -15,14 +15,14 @@ _LISTED_BEST, _LISTED_AHEAD = 6, 3
 """Systems that a verdict names as best, and as ahead on some task."""
 
 
-def title(board: Board) -> str:
-    """Return the title of a page; mini data are part of every title."""
-    return board.title if board.data == "official" else f"{board.data}/{board.suite}"
-
-
 def heading(board: Board) -> str:
-    """Return the title of a board: its suite and its regime."""
-    return f"{title(board)} · {board.regime}"
+    """Return the heading of a board: its suite, or the tasks of it, and its regime."""
+    return f"{board.title} · {board.regime}"
+
+
+def short_name(board: Board, *, regime: bool = False) -> str:
+    """Return what a sentence on a page of several boards calls one; a substitute is marked."""
+    return f"{heading(board) if regime else board.title}{' (substitute)' if board.proxy_for else ''}"
 
 
 def verdict(board: Board) -> list[str]:
@@ -80,7 +80,7 @@ def caption(board: Board) -> str:
 
 def scope(board: Board) -> str:
     """Return the caption without measure and unit."""
-    name = f"{title(board)} ({mark(board.proxy_for)})" if board.proxy_for else title(board)
+    name = f"{board.title} ({mark(board.proxy_for)})" if board.proxy_for else board.title
     kind = "" if board.proxy_for and board.data == FIRST else f" {board.data} data,"
     return (
         f"{name},{kind} {board.regime}; "

@@ -23,6 +23,7 @@ from leaderboard.records import Basis
 from leaderboard.site import text
 from leaderboard.site.boards import FIRST, Board, Row
 from leaderboard.site.captions import banner, caption, notes, verdict
+from leaderboard.site.gains import Gain, board_gains
 from leaderboard.site.heat import HeatCell
 from leaderboard.site.render import link
 
@@ -53,6 +54,7 @@ class TableRow:
         bar: the row's interval, drawn; empty without one.
         paper: what its paper printed under the same conditions, empty if nothing is known.
         cells: of the map by task; None for a task that it lacks.
+        gain: over its own start, where it is a contestant.
         day: the day on which the site first showed it, ISO 8601.
         method: what its plugin says of it.
     """
@@ -62,6 +64,7 @@ class TableRow:
     bar: Markup = field(default_factory=Markup)
     paper: str = ""
     cells: tuple[HeatCell | None, ...] = ()
+    gain: Gain | None = None
     day: str = ""
     method: Method | None = None
 
@@ -106,6 +109,7 @@ class BoardColumn(Column):
         expected: returns what a page must show by its line of the CSV; by default the CSV's own value is printed.
         css: class of its cells.
         group: the JSON object that holds it, for columns named by the data.
+        on_demand: whether a page hides it until all columns are asked for.
 
     Example:
         >>> BoardColumn("count", "Tasks", value=lambda line: len(line.row.tasks)).shown(12)
@@ -123,6 +127,7 @@ class BoardColumn(Column):
     expected: Callable[[Mapping[str, str]], str | None] | None = None
     css: str = ""
     group: str = ""
+    on_demand: bool = False
 
     def take(self, line: TableRow) -> Any:
         """Return the value of a row."""
@@ -148,8 +153,8 @@ class BoardColumn(Column):
 
     @property
     def classes(self) -> str:
-        """Classes of its head."""
-        return "" if self.number is False else "n"
+        """Classes of its head; columns that a page shows on demand have one of their own."""
+        return " ".join(filter(None, ("" if self.number is False else "n", "extra" if self.on_demand else "")))
 
     def by_csv(self, line: Mapping[str, str]) -> str | None:
         """Return what the page must show by a line of the CSV; None for a column that the CSV lacks."""
@@ -208,7 +213,13 @@ COLUMNS: tuple[BoardColumn, ...] = (
         expected=lambda csv: str(len(csv["seeds"].split())),
     ),
     BoardColumn(
-        "score", "{headline}", value=_of(lambda row: row.score), place=20, percent=True, best=True, css="score"
+        "score",
+        "{headline}",
+        value=_of(lambda row: row.score),
+        place=20,
+        percent=True,
+        best=True,
+        css="score",
     ),
     BoardColumn("low", value=_of(lambda row: row.low), views=View.FILES),
     BoardColumn("high", value=_of(lambda row: row.high), views=View.FILES),
@@ -221,7 +232,26 @@ COLUMNS: tuple[BoardColumn, ...] = (
         expected=lambda csv: text.bounds(*(float(csv[end]) if csv[end] else None for end in ("low", "high"))),
     ),
     BoardColumn(
-        "bar", value=lambda line: line.bar, views=View.PAGE, place=25, number=False, show=Markup, optional=True
+        "bar",
+        value=lambda line: line.bar,
+        views=View.PAGE,
+        place=25,
+        number=False,
+        show=Markup,
+        optional=True,
+    ),
+    BoardColumn(
+        "gain",
+        "Gain over start",
+        value=lambda line: line.gain,
+        views=View.PAGE,
+        place=40,
+        abbr="Gain over the own start, points",
+        missing="no contestant with its start",
+        optional=True,
+        sort=lambda line: line.gain.test.difference if line.gain else None,
+        show=lambda gain: gain.points,
+        expected=lambda _: None,  # the JSON file has gains by themselves
     ),
     BoardColumn("ranks", value=_of(lambda row: text.place(row.ranks) if row.ranks else ""), views=View.CSV),
     BoardColumn("ranks", value=_of(lambda row: list(row.ranks) if row.ranks else None), views=View.JSON),
@@ -255,6 +285,7 @@ COLUMNS: tuple[BoardColumn, ...] = (
         abbr="Tied: rows that share a letter do not differ significantly",
         missing="not tested",
         optional=True,
+        on_demand=True,
         expected=lambda _: None,  # files have no letters
     ),
     BoardColumn(
@@ -266,6 +297,7 @@ COLUMNS: tuple[BoardColumn, ...] = (
         abbr="Training and tuning, time on the clock",
         missing="not reported",
         optional=True,
+        on_demand=True,
         show=duration,
         sort=_of(lambda row: row.cost.seconds),
     ),
@@ -278,6 +310,7 @@ COLUMNS: tuple[BoardColumn, ...] = (
         abbr="What the paper printed under the same conditions",
         missing="no matching number",
         optional=True,
+        on_demand=True,
         show=lambda printed: link("reported.html", printed),
     ),
     *(
@@ -289,6 +322,7 @@ COLUMNS: tuple[BoardColumn, ...] = (
             place=METADATA,
             number=count or False,
             optional=True,
+            on_demand=True,
             show=show,
         )
         for key, read, count, show in (
@@ -321,7 +355,9 @@ def columns(board: Board, view: View) -> list[BoardColumn]:
     for index, name in enumerate(board.averages):  # the first is the headline, which people read as the score
         value = _of(lambda row, name=name: row.averages.get(name))  # type: ignore[misc]
         views = View.ALL if index else View.FILES
-        board_columns.append(BoardColumn(name, name, value=value, views=views, place=85, group="averages", **shared))
+        board_columns.append(
+            BoardColumn(name, name, value=value, views=views, place=85, group="averages", on_demand=True, **shared)
+        )
     # Pages show tasks in their map instead; the only task of a board without averages is its headline.
     views = View.FILES if not board.whole_suite and len(board.columns) == 1 else View.FILES | View.PRINT
     for task in board.columns:
@@ -352,7 +388,7 @@ def file_table(board: Board) -> Table:
     csv_columns = columns(board, View.CSV)
     rows = tuple(tuple(column.take(line) for column in csv_columns) for line in _lines(board))
     warning = banner(board.data, board.proxy_for)
-    name = f"{board.suite} · {board.regime} · {board.data} data" + (f". {warning}" if warning else "")
+    name = f"{board.title} · {board.regime} · {board.data} data" + (f". {warning}" if warning else "")
     return Table(name, tuple(csv_columns), rows, notes(board.data, board.proxy_for), digits=DIGITS)
 
 
@@ -402,6 +438,19 @@ def board_json(board: Board) -> bytes:
         "pairs_tested": board.pairs,
         "reliability": board.reliability and {name: _rounded(value) for name, value in vars(board.reliability).items()},
         "rows": rows,
+        "gains": [
+            {
+                "system": gain.row.name,
+                "start": gain.start,
+                **{key: _rounded(getattr(gain.test, key)) for key in ("difference", "low", "high")},
+                # of one training or two there is no p
+                "adjusted": None if gain.test.checkpoints else _rounded(gain.test.adjusted),
+                "decided": gain.test.decided,
+                "seeds": len(gain.row.seeds),
+                "checkpoints": gain.test.checkpoints,
+            }
+            for gain in board_gains(board)
+        ],
         "best_against": [
             {
                 "system": name,

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from bench.core.errors import UsageError
 from bench.core.messages import canonical, unknown
@@ -16,6 +17,7 @@ from bench.core.publications import Reported
 from bench.evaluation.results import results as read_results
 from bench.evaluation.results.read import Result
 from bench.evaluation.tables import DIGITS, FOR_PEOPLE, FORMATS, Table, Value, encoded, plain_columns
+from bench.types import Suite
 from leaderboard.records import NEAR, UNVERIFIED, Records
 from leaderboard.site import text
 from leaderboard.site.boards import FIRST, PROXIES, boards
@@ -41,6 +43,7 @@ def export(
     *,
     system: str | None = None,
     records: Records = NEAR,
+    suites: Mapping[str, Suite] = MappingProxyType({}),
 ) -> Files:
     """Return the files of a table.
 
@@ -51,6 +54,7 @@ def export(
         reported: numbers of papers.
         system: label of the only system to write, with `mteb` and `model-index`.
         records: which results are verified.
+        suites: of plugins, by name; they know how many tasks a suite has.
 
     Raises:
         UsageError: no such table or system, or a format that the table does not have.
@@ -82,7 +86,7 @@ def export(
         if kind in _SYSTEM_FORMATS:
             return _systems(marked, kind, system)
         return {"table": encoded(long_table(marked), kind)}
-    (board,) = boards(results, records=records)
+    (board,) = boards(results, records=records, suites=suites)
     if kind == EVERY_EVAL_EVER:
         return dict(every_eval_ever(json.loads(board_json(board)), int(time.time())))
     if kind == "json":

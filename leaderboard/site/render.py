@@ -84,7 +84,8 @@ class Renderer:
         Returns:
             The path of the page, and the page; its links are marks that `resolve_links` resolves.
         """
-        up = "../" * stem.count("/")
+        up, first = "../" * stem.count("/"), Tree(of.data).folder
+        folders = dict.fromkeys(_SHARED, "") | {"Suites": first}  # substitutes are on the first page of their data
         common = {
             "title": title,
             "stem": stem,
@@ -95,8 +96,8 @@ class Renderer:
             "style": STYLE,
             "script": SCRIPT,
             "theme": THEME,
-            "home": f"{up}{of.folder}index.html",
-            "nav": [(name, f"{'' if name in _SHARED else of.folder}{path}") for name, path in NAV],
+            "home": f"{up}{first}index.html",
+            "nav": [(name, f"{folders.get(name, of.folder)}{path}") for name, path in NAV],
             "banner": banner(of.data, of.proxy_for),
         }
         return f"{stem}.html", self._environment.get_template(template).render(**common, **values).encode()

@@ -243,7 +243,7 @@ def test_copy_view(board: Page, kind: str) -> None:
     board.locator(f"[data-copy={kind}][data-of=board]").click()
     wait_until(board, "text => document.querySelector('[role=status]').textContent === text", arg=f"copied as {kind}")
     text = board.evaluate("navigator.clipboard.readText()")
-    assert "RR@100, percent; Made-up, official data" in text.replace("\\_", "_")
+    assert "RR@100, percent; Made-up (11 tasks), official data" in text.replace("\\_", "_")
     shown = dict(zip(names(board), column(board, "score"), strict=False))
     places = [text.index(name) for name in shown]
     assert places == sorted(places)
@@ -342,3 +342,14 @@ def test_the_head_of_a_low_table_hides_no_row(board: Page) -> None:
             tables += 1
             assert clear >= 0
     assert tables >= 10
+
+
+def test_further_columns_come_on_demand(visit: Any) -> None:
+    """Few are there at first; all are when the box is ticked, without the script as well."""
+    for script in (True, False):
+        page = visit(f"{SUITE}.html", script=script).page
+        shown = page.locator("#board thead th:visible")
+        few = shown.count()
+        assert page.locator("#board thead th.extra").count() > 2
+        page.locator(".few .all").last.check()
+        assert shown.count() == few + page.locator("#board thead th.extra").count()

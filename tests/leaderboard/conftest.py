@@ -47,13 +47,14 @@ def suite_of(name: str, title: str, *, card: str = "", **shown: Any) -> Suite:
         "folder": None,
         "macros": (),
     }
-    return Suite(name=name, version="1", title=title, card=lambda: card, **nothing, **about)
+    return Suite(name=name, version="1", title=title, card=lambda: card, **(nothing | about))
 
 
 def site_of(results: Path, shown: Catalogue | None = None) -> Site:
     """The site of a results folder, which may be absent."""
     checked_results = tuple(read_results(results)) if results.exists() else ()
-    return Site(checked_results, tuple(boards(checked_results)), shown or Catalogue())
+    shown = shown or Catalogue()
+    return Site(checked_results, tuple(boards(checked_results, suites=shown.suites)), shown)
 
 
 @dataclass(frozen=True)

@@ -108,11 +108,11 @@ def test_many_names_are_cut_short() -> None:
                 "2,000 queries in 2 tasks, 1 system."
             ),
         ),
-        ("mini", "", "mini/made, mini data, unsupervised; 2,000 queries in 2 tasks, 1 system."),
+        ("mini", "", "Made, mini data, unsupervised; 2,000 queries in 2 tasks, 1 system."),
     ],
 )
 def test_captions(data: str, proxy: str, expected: str) -> None:
-    """Data that are not official are part of every title; a substitute is no official data."""
+    """Captions name the kind of data; a substitute is no official data."""
     shown = board(row("x"), tasks="ab", data=data, proxy_for=proxy)
     assert captions.caption(shown) == f"RR@100, percent; {expected}"
     assert captions.heading(shown) == f"{expected.partition(',')[0].partition(' (')[0]} · unsupervised"

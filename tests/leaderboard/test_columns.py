@@ -78,7 +78,7 @@ def test_a_row_says_whose_it_is_and_the_filter_knows(
         site = replace(site_of(results, Catalogue({"crop": replace(card, code=code)})), built="2026-11-23")
         page = build.files(site)[f"{STEM}.html"].decode()
         cells = ["2026-11-23", "MIT", '<a href="https://arxiv.org/abs/2302.01626">arxiv.org/abs/2302.01626</a>', shown]
-        assert "".join(f"<td>{cell}</td>" for cell in cells) in page
+        assert "".join(f'<td class="extra">{cell}</td>' for cell in cells) in page
         page_data = json.loads(page.partition('id="board-data">')[2].partition("</script>")[0])
         assert page_data["about"] == [f"crop crop 2026-11-23 mit https://arxiv.org/abs/2302.01626 {code}"]
 
@@ -97,7 +97,7 @@ def test_there_is_room_for_columns_between() -> None:
     places = {column.key: column.place for column in columns.COLUMNS if View.PEOPLE & column.views}
     assert {key: place for key, place in places.items() if place % 5} == others
     assert BoardColumn("own").place == places["checked"] == 90, "before what describes a row"
-    order = "system data rank score bar interval tied seeds cost paper checked backbone"
+    order = "system data rank score bar interval gain tied seeds cost paper checked backbone"
     assert sorted(places, key=lambda key: places[key])[: len(order.split())] == order.split()
 
 
@@ -106,6 +106,7 @@ HEADS = {
     "score": "{headline}",
     "bar": "",
     "interval": "95 % interval",
+    "gain": "Gain over start",
     "tied": "Tied",
     "seeds": "Seeds",
     "cost": "Training",

@@ -74,9 +74,9 @@ def text(table: str, kind: str, results: Path, reported: tuple[Reported, ...] = 
 def test_a_file_says_in_its_caption_what_its_numbers_are_not(three: Path) -> None:
     """Of the embedded world and of a proxy; official numbers of a benchmark have none."""
     captions = {(board.data, board.suite): file_table(board).caption for board in boards(read_results(three))}
-    assert captions["official", "made"] == "made · unsupervised · official data"
-    assert captions["mini", "made"].startswith("made · unsupervised · mini data. Mini data: ")
-    assert captions["official", "like"].startswith("like · unsupervised · official data. ")
+    assert captions["official", "made"] == "Made: ar and sw · unsupervised · official data"
+    assert captions["mini", "made"].startswith("mini/made: ar · unsupervised · mini data. Mini data: ")
+    assert captions["official", "like"].startswith("Like: ar · unsupervised · official data. ")
     assert "made" in captions["official", "like"]
 
 

@@ -143,13 +143,13 @@ def test_another_world_has_a_tree_of_its_own(publish_result: Publisher, site: Bu
     publish_result("crop", {"mini-few-names/made/a": {"": [0.5, 0.7]}}, data="mini-few-names")
     built = site()
     page = built["mini-few-names/suites/made/unsupervised.html"].decode()
-    assert "<title>mini-few-names/made · unsupervised</title>" in page
+    assert "<title>mini-few-names/made: a · unsupervised</title>" in page
     assert BANNERS["mini"] in page
     assert '<body class="mini">' in page
     for first, up in (("index.html", ""), ("mini-few-names/index.html", "../")):
         shown = built[first].decode()
         assert BANNERS["mini"] in shown
-        assert f'<a href="{up}mini-few-names/suites/made/unsupervised.html">Made</a>' in shown
+        assert f'<a href="{up}mini-few-names/suites/made/unsupervised.html">mini-few-names/made: a</a>' in shown
         assert ("There are no results on official data yet" in shown) == (first == "index.html")
     assert not [name for name in built if name.startswith("mini/")]
 
@@ -242,13 +242,13 @@ def test_mini_and_local_data_say_so_everywhere(built: dict[str, bytes]) -> None:
         assert lines[0] == f"# {kind} data: not comparable with official numbers"
         assert {row["data"] for row in csv.DictReader(lines[1:])} == {kind}
         assert json.loads(built[f"{path}.json"])["note"].startswith(f"{kind.capitalize()} data")
-    assert "<title>mini/made · unsupervised</title>" in built["mini/suites/made/unsupervised.html"].decode()
+    assert "<title>mini/made: a and b · unsupervised</title>" in built["mini/suites/made/unsupervised.html"].decode()
     official = built["suites/made/unsupervised.html"].decode()
     assert "banner" not in official
     assert "mini/made" not in official
     assert b"evil" not in built["index.html"]
     page = built["suites/made/unsupervised.html"].decode()
-    assert "RR@100, percent; Made, official data, unsupervised; 70 queries in 2 tasks, 3 systems." in page
+    assert "RR@100, percent; Made: a and b, official data, unsupervised; 70 queries in 2 tasks, 3 systems." in page
     assert '<span class="hidden"> best or tied with best</span>' in page
     assert '<span class="hidden"> not run</span>' in page
     for row in page.split("<th ")[1:]:
@@ -400,17 +400,20 @@ def test_a_substitute_says_so_wherever_it_shows(publish_result: Publisher, site:
     mark = "substitute for zoo: not comparable with published numbers"
     page = built["substitutes/suites/apes/unsupervised.html"].decode()
     assert f'<p class="banner" role="note">{mark.capitalize()}.</p>' in page
-    assert f"RR@100, percent; Apes ({mark}), unsupervised" in page
+    assert f"RR@100, percent; Apes: a ({mark}), unsupervised" in page
     assert "official data" not in page
     lines = built["substitutes/suites/apes/unsupervised.csv"].decode().splitlines()
     assert lines[0] == f"# {mark}"
     assert [row["proxy_for"] for row in csv.DictReader(lines[1:])] == ["zoo", "zoo"]
     content = json.loads(built["substitutes/suites/apes/unsupervised.json"])
     assert (content["note"], content["suite"]["proxy_for"]) == (f"{mark.capitalize()}.", "zoo")
-    assert "Apes" not in built["index.html"].decode(), "a benchmark's page never lists it"
-    assert "Zoo" in built["index.html"].decode()
-    assert mark in built["substitutes/index.html"].decode()
-    assert '<p class="banner" role="note">Substitute for other benchmarks' in built["substitutes/index.html"].decode()
+    first = built["index.html"].decode()
+    assert first.index("Zoo: a</a>") < first.index("Apes: a</a>")
+    assert '<br><span class="why">RR@100, substitute</span>' in first
+    assert f'<span class="why">{mark}</span>' in first
+    assert "banner" not in first
+    assert '<a class="brand" href="../../../index.html">' in page
+    assert "substitutes/index.html" not in built
     assert "ubstitute" not in built["suites/zoo/unsupervised.html"].decode()
     assert built["suites/zoo/unsupervised.csv"].decode().startswith("system,")
     assert json.loads(built["suites/zoo/unsupervised.json"])["suite"]["proxy_for"] is None

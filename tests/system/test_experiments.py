@@ -1,6 +1,7 @@
 """The published experiments: a board is built from the committed results; the page of findings has their numbers."""
 
 import csv
+import html
 import json
 import re
 import shutil
@@ -13,10 +14,15 @@ import pytest
 
 from bench.evaluation.compare.comparison import CompareOptions, compare
 from bench.evaluation.compare.contrasts import compare_contrasts
+from bench.evaluation.results import results as read_results
 from bench.evaluation.tables import points
 from bench.plugins import load
 from experiments import rows as bundles
 from experiments.decisions import decisions
+from leaderboard.pages import index
+from leaderboard.site.boards import boards
+from leaderboard.site.render import Renderer, resolve_links
+from leaderboard.site.site import Catalogue, Site
 
 ROOT = Path(__file__).parents[2]
 SYSTEMS = ("bm25", "contriever", "ict", "ccp", "simcse", "mlm@init", "crop", "mlm", "auto-mlm", "msm")
@@ -102,6 +108,27 @@ def test_findings_have_the_numbers_of_the_results(rows: Path, heading: str, arm:
     table = re.findall(r"^\| (?:`([\w-]+)`|start) \| ([\d.]+) \|", section, re.MULTILINE)
     scores = published(rows / arm, suite)
     assert dict(table) == {re.sub(".*@init", "", label): f"{100 * value:.1f}" for label, (_, value) in scores.items()}
+
+
+@pytest.mark.slow
+def test_the_first_page_answers_five_questions(rows: Path) -> None:
+    """Who beats the start on Mr. TyDi, by how much, on which suite nobody does, what it is, how many seeds; as text."""
+    suites = ("mrtydi-goldp", "beir")
+    results = tuple(result for result in read_results(rows / "arm-s") if result.content.suite.name in suites)
+    plugins = {name: owned.value for name, owned in load().suites.items()}
+    site = Site(results, tuple(boards(results, suites=plugins)), Catalogue(suites=plugins))
+    renderer = Renderer(site)
+    page = dict(index.files(site, renderer))["index.html"]
+    screen = resolve_links("index.html", page, ()).decode().partition("<h2")[0].partition('<div class="verdict">')[2]
+    answers = html.unescape(re.sub(r"<[^>]+>", "", screen.partition("</div>")[0]))
+    means = {label: value for label, (_, value) in published(rows / "arm-s", "mrtydi-goldp").items()}
+    gains = {label: points(value - means["mlm@init"], sign=True) for label, value in means.items()}
+    better = re.findall(r"(\w+) (\+[\d.]+) \[[\d., ]+\]", answers)
+    assert dict(better) == {label: gains[label] for label in ("contriever", "ict", "ccp", "simcse")}
+    assert "4 of 8 objectives beat their start on Mr. TyDi GoldP (substitute): contriever +10.5 [" in answers
+    assert "On BEIR: SciFact none does, and 4 of 8 are worse." in answers
+    assert "Training starts from random weights 2×128, shared by 8 objectives." in answers
+    assert "Every system has 3 seeds." in answers
 
 
 @pytest.mark.slow

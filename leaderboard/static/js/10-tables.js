@@ -99,7 +99,7 @@ const writers = {
 
 // The table as it is seen now: visible rows, its columns without drawings.
 function written(table, kind, about) {
-  const columns = heads(table).map((head, place) => [head, place]).filter(([head]) => !$(".scale", head));
+  const columns = heads(table).map((head, place) => [head, place]).filter(([head]) => head.offsetWidth && !$(".scale", head));
   const rows = $$("tbody tr[data-id]", table).filter((row) => !row.hidden);
   const body = rows.map((row) => ({
     cells: columns.map(([, place]) => { const cell = below(row, place); return cell ? shown(cell).replace(/ ●$/, "") : MISSING; }),
@@ -113,17 +113,18 @@ const copy = (text, done) => navigator.clipboard.writeText(text).then(() => say(
 // Say how many columns are out of sight to the right.
 for (const box of $$(".scroll")) {
   const table = $("table", box);
-  if (!table || !table.tHead) continue;
+  if (!table?.tHead) continue;
   const more = make("p", { class: "more", hidden: true });
   box.after(more);
   const look = () => {
     const end = box.getBoundingClientRect().right + 1;
     const left = heads(table).filter((head) => head.getBoundingClientRect().right > end).length;
     more.hidden = !left;
-    more.textContent = left + (left === 1 ? " more column →" : " more columns →");
+    more.textContent = `${left} more column${left > 1 ? "s" : ""} →`;
   };
-  box.addEventListener("scroll", look, { passive: true });
+  box.onscroll = look;
   addEventListener("resize", look);
+  addEventListener("change", look);
   look();
 }
 
