@@ -286,7 +286,11 @@ def differences(estimand: Estimand, first: IntArray, second: IntArray) -> Differ
 
 
 def _errors(estimand: Estimand, parts: FloatArray, luck: Variance) -> tuple[FloatArray, FloatArray]:
-    """Return standard errors and degrees of freedom of contributions `[questions, columns]` and the luck in them."""
+    """Return standard errors and degrees of freedom of contributions `[questions, columns]` and the luck in them.
+
+    Freedom is one at least: where luck comes out at hardly more than what questions add to it, Satterthwaite's is less,
+    and Student's distribution has quantiles that mean nothing.
+    """
     parts = np.where(np.abs(parts) > ROUNDING * np.abs(estimand.parts).max(initial=0.0), parts, 0 * parts)
     largest = np.abs(parts).max(axis=0, initial=0.0)
     unit = np.where(largest > 0, largest, 1.0)  # so that no square of a tiny number vanishes
@@ -296,7 +300,7 @@ def _errors(estimand: Estimand, parts: FloatArray, luck: Variance) -> tuple[Floa
     total = squares.sum(axis=0) + variance
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = (squares**2 / (sizes - 1)).sum(axis=0) + with_questions**2 / luck.freedom
-        return np.sqrt(total) * unit, total**2 / spread
+        return np.sqrt(total) * unit, np.maximum(1.0, total**2 / spread)
 
 
 def errors(estimand: Estimand) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -315,3 +315,21 @@ def test_a_decision_that_draws_do_not_settle_is_none() -> None:
     assert comparison.chance_text == "p = 0.05, not decided"
     sure = Comparison(0.1, 0.0, 0.2, 0.004, 0.0412, None, None, 100, 60, 40, chance=0.0004)
     assert (sure.settled, sure.decided, sure.chance_text) == (True, True, "p = 0.041")
+
+
+def test_freedom_is_one_at_least() -> None:
+    """Where trainings scatter no more than their questions make them, on few questions: an interval that can be read.
+
+    Satterthwaite's freedom is the square of the variance over its spread; what questions add to the scatter of trainings
+    is in the spread, and was taken off the variance.
+    """
+    draw = np.random.default_rng(6)
+    for _ in range(40):
+        first, second = (0.5 + 0.2 * draw.normal(size=(3, 12)) for _ in range(2))
+        samples = {name: Sample({"": np.clip(values, 0, 1)}) for name, values in (("a", first), ("b", second))}
+        comparison = family(samples, {"": {"": 1.0}}).comparison("a", "b")
+        assert comparison.freedom is not None
+        assert comparison.freedom >= 1
+        assert comparison.low is not None
+        assert comparison.error is not None
+        assert comparison.difference - comparison.low <= stats.t.ppf(0.975, 1) * comparison.error * (1 + 1e-9)
