@@ -74,7 +74,7 @@ def _values_set() -> Iterator[tuple[str, str]]:
         yield from ((key, f"run preset {name}") for key, _ in flat(run.value.values))
     text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "experiments").glob("*.*"))
     sections = "|".join(("method", *RunConfig.model_fields))
-    yield from ((key, "experiments") for key in re.findall(rf"\b((?:{sections})(?:\.[a-z_0-9]+)+)=", text))
+    yield from ((key, "experiments") for key in re.findall(rf"\b((?:{sections})(?:\.[a-z_0-9]+)+)\s*=", text))
 
 
 def methods() -> list[Method]:

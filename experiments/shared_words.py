@@ -7,11 +7,14 @@ import gzip
 import json
 import re
 import sys
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 
 from bench.types import DataRequest
 from suites import tatoeba
+
+ARM = Path(__file__).with_name("arm-l.toml")
 
 
 def shared(name: str, data: Path) -> dict[str, dict[str, int]]:
@@ -29,7 +32,10 @@ def shared(name: str, data: Path) -> dict[str, dict[str, int]]:
 
 def main(data: Path, results: Path) -> None:
     """Print a line a system: percent and number of questions that share no word, one, and more."""
-    words = {name: shared(name, data) for name in Path("experiments/tasks/tatoeba").read_text().strip().split(",")}
+    suite, tasks = "tatoeba/", tomllib.loads(ARM.read_text(encoding="utf-8"))["task"]
+    words = {
+        name: shared(name, data) for name in (task.removeprefix(suite) for task in tasks if task.startswith(suite))
+    }
     for folder in sorted(results.glob("official/tatoeba/unsupervised/*/seed-0")):
         values: dict[int, list[float]] = defaultdict(list)
         for name, subsets in words.items():

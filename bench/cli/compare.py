@@ -20,6 +20,7 @@ from bench.cli.compare_formats import (
 )
 from bench.cli.options import data_dir_option, result_seeds_option, results_option
 from bench.cli.output import json_option, notice, print_json, print_table, print_text
+from bench.cli.run_file import SUFFIX, read_run_file
 from bench.core.errors import UsageError
 from bench.core.messages import bare, visible
 from bench.core.publications import mark
@@ -27,6 +28,8 @@ from bench.evaluation.compare.comparison import Compared, CompareOptions, common
 from bench.evaluation.compare.contrasts import Registered, compare_contrasts
 from bench.evaluation.tables import as_latex, as_markdown, percent, points
 from bench.plugins import load
+from bench.store.store import Store
+from bench.studies.made_rows import compare_made
 
 _WIDTH = 160  # characters of a text that are shown
 
@@ -41,6 +44,7 @@ _WIDTH = 160  # characters of a text that are shown
         "bench compare crop results/mini/mrtydi/unsupervised/bm25-c04f5266/seed-0 --suite mrtydi --json",
         "bench compare --contrasts registered.toml",
         "bench compare crop crop@init ict ict@init --suite mrtydi --next",
+        "bench compare experiment.toml",
     ),
 )
 @click.argument("systems", nargs=-1, metavar="SYSTEM SYSTEM...")
@@ -117,6 +121,8 @@ def command(
 
     A file of contrasts names the differences that a study is about before anybody looks, and only these are tested and
     corrected, over all its suites: [[contrast]] tables with first, second, suites = ["NAME", ...] and name.
+
+    FILE.toml of `bench run` in place of systems compares the rows that it makes, on each of its suites.
     """
     if as_json and form != "table":
         raise UsageError(found=f"--json and --format {form}", expected="one of them")
@@ -146,18 +152,24 @@ def command(
         kinds = {name: selection[name] for name in ("data", "regime")}
         _print_contrasts(compare_contrasts(contrasts_path, results, load().suite, **kinds), form, as_json)
         return
-    suite = suite or common_suite(systems, results)
     options = CompareOptions(
         by_task=by_task or as_json or form == "csv", queries=queries, next=next_purchase, **selection
     )
-    _print_comparisons(
-        compare(systems, results, load().suite(suite), options),
-        form,
-        as_json,
-        by_task=by_task,
-        pairs=pairs,
-        costs=costs,
-    )
+    run_file = next((name for name in systems if name.endswith(SUFFIX)), None)
+    if run_file is None:
+        comparisons = compare(systems, results, load().suite(suite or common_suite(systems, results)), options)
+    else:
+        refused = {"another system": systems[1:], "--suite": suite, "--data": options.data}
+        refused |= {"--regime": options.regime, "--seed": options.seeds}
+        if typed := next((name for name, value in refused.items() if value), None):
+            raise UsageError(
+                where=run_file,
+                found=f"{typed} next to it",
+                expected="the file alone: it says which systems are compared on what",
+            )
+        request = read_run_file(Path(run_file)).request(click.get_current_context())
+        comparisons = compare_made(request, load(), Store(request.store, notice), options)
+    _print_comparisons(comparisons, form, as_json, by_task=by_task, pairs=pairs, costs=costs)
 
 
 def _print_comparisons(comparisons: Sequence[Compared], form: str, as_json: bool, **shown: bool) -> None:

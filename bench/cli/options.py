@@ -14,17 +14,23 @@ from bench.core.network import offline
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
+
+class FreeOption(click.Option):
+    """An option that says where, how fast and how loudly something runs, and makes no row another one."""
+
+
 FILE = click.Path(path_type=Path)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 store_option: Decorator = click.option(
     "--store",
+    cls=FreeOption,
     type=FOLDER,
     default=store_folder,
     show_default="$BENCH_STORE or ./store",
     help="Folder of stage outputs, safe to share between runs.",
 )
 results_option: Decorator = click.option(
-    "--results", type=FOLDER, default=Path("results"), show_default=True, help="Folder of results."
+    "--results", cls=FreeOption, type=FOLDER, default=Path("results"), show_default=True, help="Folder of results."
 )
 
 
@@ -47,6 +53,7 @@ records_option: Decorator = click.option(
 )
 data_dir_option: Decorator = click.option(
     "--data-dir",
+    cls=FreeOption,
     type=FOLDER,
     default=data_folder,
     show_default="$BENCH_DATA",
@@ -61,7 +68,11 @@ def _go_offline(context: click.Context, _: click.Parameter, is_offline: bool) ->
 
 
 offline_option: Decorator = click.option(
-    "--offline", is_flag=True, callback=_go_offline, help="Never download; say which file is missing."
+    "--offline",
+    cls=FreeOption,
+    is_flag=True,
+    callback=_go_offline,
+    help="Never download; say which file is missing.",
 )
 
 
@@ -127,14 +138,24 @@ plan_options = all_of(
     click.option("--config", "file", type=FILE, help="TOML file of settings."),
     click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="One setting: method.k1=1.2. Repeatable."),
     click.option("--label", metavar="TEXT", help="Name of the system in tables."),
-    click.option("--executor", default="local", show_default=True, metavar="NAME", help="local, ray or slurm."),
+    click.option(
+        "--executor", cls=FreeOption, default="local", show_default=True, metavar="NAME", help="local, ray or slurm."
+    ),
     click.option(
         "--workers",
+        cls=FreeOption,
         type=click.IntRange(1),
         metavar="N",
         help="Stages that run at a time here; default: as many as cores, memory and GPUs allow.",
     ),
-    click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto, cpu, cuda, cuda:N or mps."),
+    click.option(
+        "--device",
+        cls=FreeOption,
+        default="auto",
+        show_default=True,
+        metavar="NAME",
+        help="auto, cpu, cuda, cuda:N or mps.",
+    ),
     click.option(
         "--processes",
         type=click.IntRange(1),
@@ -143,12 +164,15 @@ plan_options = all_of(
     ),
     click.option(
         "--shard-workers",
+        cls=FreeOption,
         type=click.IntRange(1),
         metavar="N",
         help="Shares of a corpus that are encoded at a time, and shards searched; default: a share a GPU.",
     ),
     offline_option,
-    click.option("--again", is_flag=True, help="Train again what the store holds with a log of other settings."),
+    click.option(
+        "--again", cls=FreeOption, is_flag=True, help="Train again what the store holds with a log of other settings."
+    ),
     requesting,
 )
 """Give a command the options of `run`, as a `Request`."""

@@ -7,8 +7,10 @@ import click
 
 from bench.cli.options import plan_options
 from bench.cli.output import file_count, json_option, notice, print_json, size_text, sizes_text, table
+from bench.cli.run_file import Save, takes_file
 from bench.cli.sections import SectionedCommand
 from bench.config.request import Request
+from bench.core.errors import UsageError
 from bench.core.files import unread
 from bench.core.network import offline
 from bench.data.fetching.local_files import bytes_to_fetch, local_files
@@ -24,17 +26,22 @@ from bench.store.store import Store
 @click.command(name="plan", cls=SectionedCommand)
 @plan_options
 @click.option("--devices", metavar="NxNAME", help="Of a machine that need not be here: 8xA100, rtx3090, 4xcpu.")
+@takes_file
 @json_option
-def command(request: Request, as_json: bool) -> None:
+def command(request: Request, as_json: bool, save: Save | None) -> None:
     """Say what `bench run` with the same options would do: what is cached, what would run, how long it takes.
 
     Nothing is run; only checksums of input files are remembered in the store. With --devices, say what
     pretraining (with --suite also tuning, encoding, search, re-ranking) takes there, before anything is fetched.
     """
     if request.devices is not None:
+        if save:
+            raise UsageError(found="--save next to --devices", expected="one of them")
         _elsewhere(request, as_json)
         return
     ready = plan(request, load(), Store(request.store, notice))
+    if save:
+        save.write([cell.suite for cell in ready.cells])
     size, missing = ready.profile, _missing_suites(request, ready)
     if as_json:
         estimates = ("state", "runs", "seconds", "guessed", "unknown")
@@ -122,7 +129,8 @@ def _elsewhere(request: Request, as_json: bool) -> None:
             planned = plan(request, plugins, store)
             size, stages = planned.profile, [step.stage for step in planned.steps]
         else:
-            size, stages = pretrainings(request, plugins, store)
+            parts = [pretrainings(part, plugins, store) for part in request.each().values()]
+            size, stages = parts[0][0], [*{stage.key: stage for _, part in parts for stage in part}.values()]
     resources = list(needs(stages, on))
     if as_json:
         print_json({"profile": size.name, "devices": asdict(on), "stages": [asdict(stage) for stage in resources]})

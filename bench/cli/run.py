@@ -10,9 +10,11 @@ from bench.cli import examples
 from bench.cli.options import plan_options
 from bench.cli.outcome import print_outcome
 from bench.cli.output import SHOWN, Reporter, json_option, notice, print_json, progress_options, warn_of_faiss
+from bench.cli.run_file import Save, takes_file
 from bench.cli.sections import SectionedCommand
 from bench.config.request import Request
 from bench.evaluation.compare.conclusions import Conclusion, Group, conclude
+from bench.pipeline.plan import Plan
 from bench.pipeline.run import Outcome, plan_for_run, run
 from bench.plugins import Plugins, load
 from bench.store.store import Store
@@ -26,18 +28,30 @@ from bench.studies.ablation import Ablation, ablations
         "bench run --method bm25 --suite beir --task path/to/folder",
         "bench run --method bm25 --suite beir --task scifact,nfcorpus --data official",
         "bench run --preset ccp/table5",
+        "bench run --method bm25,crop --suite mrtydi --seed 0,1,2 --save experiment.toml",
+        "bench run experiment.toml",
     ),
 )
 @plan_options
 @progress_options
+@takes_file
 @json_option
-def command(request: Request, progress: Reporter, as_json: bool) -> None:
+def command(request: Request, progress: Reporter, as_json: bool, save: Save | None) -> None:
     """Run methods on suites: whatever the store lacks of training, search and scoring.
 
     A preset that is a grid (`bench list presets`) runs every cell as a system of its own, on the grid's own suite and
     task where no suite is named, and prints our numbers next to the paper's.
+
+    FILE.toml has these options as keys (method = ["bm25", "crop"]; set is a table), and tables [variants.NAME] of
+    options that differ: each is run, with its settings besides. Paths are relative to the file's folder. Next to a file
+    only options may be typed that make no other rows: where, how fast, how loudly.
     """
-    outcome, ran = run_with_progress(request, load(), Store(request.store, notice), progress)
+    warn_of_faiss()
+    plugins, store = load(), Store(request.store, notice)
+    ready = plan_for_run(request, plugins, store)
+    if save:
+        save.write([cell.suite for cell in ready.cells])
+    outcome, ran = _carried_out(request, ready, plugins, store, progress)
     suites = {cell.suite.name: cell.suite for cell in outcome.plan.cells}
     conclusions = conclude([result.result for result in outcome.published], suites)
     grids = ablations(outcome)
@@ -61,6 +75,13 @@ def run_with_progress(
     """Plan and run, print all notices, and return the outcome and the stages that were touched."""
     warn_of_faiss()
     ready = plan_for_run(request, plugins, store)
+    return _carried_out(request, ready, plugins, store, progress)
+
+
+def _carried_out(
+    request: Request, ready: Plan, plugins: Plugins, store: Store, progress: Reporter
+) -> tuple[Outcome, list[dict[str, Any]]]:
+    """Do what `run_with_progress` does with a plan."""
     notice(*ready.warnings)
     progress.announce(ready.seconds, "; `bench plan` says what")
     with progress(ready.steps) as lines:

@@ -220,7 +220,7 @@ def _vary(request: Request, typed: Sequence[str], full: bool, progress: Reporter
     """Run a method with its variants, and print what each gains."""
     plugins, store = load(), Store(request.store, notice)
     request = variants.with_variants(request, typed, plugins, full=full)
-    count, seeds = len(request.variants), ",".join(map(str, request.seeds or (0,)))
+    count, seeds = len(request.varied), ",".join(map(str, request.seeds or (0,)))
     notice(f"{request.methods[0]} and {count} variant{'s'[: count != 1]} of it, seed{'s'[: ',' in seeds]} {seeds}")
     variants.check(plan(request, plugins, store))
     outcome, _ = run_with_progress(request, plugins, store, progress)

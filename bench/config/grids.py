@@ -29,7 +29,7 @@ class CellReference:
 
     @property
     def is_variant(self) -> bool:
-        """Whether it varies a method as configured (`Request.variants`); no label has the slash of a preset."""
+        """Whether it varies a method as configured (`Request.varied`); no label has the slash of a preset."""
         return "/" not in self.preset
 
 

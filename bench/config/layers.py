@@ -50,10 +50,11 @@ RunT = TypeVar("RunT", bound=Config)
 _DEEPEST = 32  # levels of values within values
 _EXACT = 2**53  # up to here a float is the whole number that was typed
 _WIDEST = 1024  # bits of a whole number
+_LARGEST = 1_000_000  # bytes of a file
 _FAULTS = 10  # that one message lists
 _SWEEP = "tuning"  # the table of a file that `bench sweep` wrote
 VARIED = "--vary"
-"""The layer of what makes a variant (`Request.variants`), above all others; a result calls it `--set`."""
+"""The layer of what makes a variant (`Request.varied`), above all others; a result calls it `--set`."""
 _CELL = "="  # in the name of a grid's cell, `table5=no-bn`
 
 
@@ -206,7 +207,12 @@ def written(value: Any) -> str:
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file into nested mappings. Raises `DataError` naming file and line where it is not one."""
     try:
-        return _bounded(tomllib.loads(path.read_text(encoding="utf-8"), parse_float=_number))
+        with path.open("rb") as stream:
+            data = stream.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
+            raise DataError(path, None, f"more than {_LARGEST:,} bytes", "a TOML file that a person has written")
+        text = data.decode().replace("\r\n", "\n").replace("\r", "\n")
+        return _bounded(tomllib.loads(text, parse_float=_number))
     except tomllib.TOMLDecodeError as error:
         fault, _, position = str(error).partition(" (at ")
         line = re.match(r"line (\d+)", position)  # only Python 3.14 has it as a number

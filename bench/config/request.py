@@ -53,7 +53,7 @@ class RequestOptions(TypedDict, total=False):
     file: str | Path | None
     set: str | Mapping[str, Any] | Iterable[str] | None
     sets: str | Mapping[str, Any] | Iterable[str] | None
-    variants: Iterable[Mapping[str, Any] | Iterable[str]] | None
+    varied: Iterable[Mapping[str, Any] | Iterable[str]] | None
     label: str | None
     executor: str | None
     workers: int | None
@@ -83,6 +83,14 @@ def split(names: Names) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
+class RequestVariant:
+    """A request again with other options: these take the place of its own, and settings come after its settings."""
+
+    where: str  # that it was asked for, as errors say it
+    options: Mapping[str, Any]  # in Python's spelling, as `Request.from_options` takes them
+
+
+@dataclass(frozen=True)
 class Request:
     """What a user asked for; names are not checked yet.
 
@@ -107,7 +115,7 @@ class Request:
     file: Path | None = None  # TOML file of settings
     sets: tuple[str, ...] = ()
     # settings over `sets`, as `--set` takes them: next to a method as it is, each entry is a system of its own
-    variants: tuple[tuple[str, ...], ...] = ()
+    varied: tuple[tuple[str, ...], ...] = ()
     label: str | None = None
     executor: str = "local"  # `local`, `ray` or `slurm`
     workers: int | None = 1  # stages at a time of the local executor; None for as many as fit. More than one are other
@@ -116,13 +124,14 @@ class Request:
     devices: str | None = None  # of a plan: the machine that it is for, e.g. `8xA100`; None: this one
     offline: bool = False
     again: bool = False  # train again what is stored with another log
+    variants: tuple[RequestVariant, ...] = ()  # that are run in place of the request itself
 
     def __post_init__(self) -> None:
         """Bring what was given into the types of the fields."""
         fields: dict[str, Any] = {name: split(getattr(self, name)) for name in _LISTS}
         fields["seeds"] = parse_seeds(self.seeds)
         fields["sets"] = assignments(self.sets)
-        fields["variants"] = tuple(filter(None, map(assignments, self.variants)))
+        fields["varied"] = tuple(filter(None, map(assignments, self.varied)))
         folders = {name: getattr(self, name) for name in ("data_dir", "store", "results", "file")}
         fields |= {name: Path(folder).expanduser() for name, folder in folders.items() if isinstance(folder, str)}
         fields |= {name: str(getattr(self, name)) for name in ("backbone", "corpus", "rerank") if getattr(self, name)}
@@ -142,9 +151,17 @@ class Request:
                 raise UsageError(found=f"{name}= and {plural}=", expected="one of them")
             if name in values:
                 values[plural] = values.pop(name)
-        settings = {key: values.pop(name) for name, key in OPTION_KEYS.items() if name in values}
-        sets = (*assignments(values.pop("sets", ())), *assignments(settings))
+        sets = _pop_sets(values)
         return Request(sets=sets, **values)
+
+    def each(self) -> dict[str, "Request"]:
+        """Return what is to be run, by where it was asked for: the request itself, or its variants."""
+        return {variant.where: self._as(variant) for variant in self.variants} or {"": self}
+
+    def _as(self, variant: RequestVariant) -> "Request":
+        values = {name: value for name, value in variant.options.items() if value is not None}
+        sets = (*self.sets, *_pop_sets(values))
+        return replace(self, variants=(), sets=sets, **values)
 
     @property
     def seed(self) -> int:
@@ -217,3 +234,9 @@ def _seeds(part: object) -> Iterable[int]:
         expected="whole numbers from 0 up, comma-separated or as a range",
         hint="--seed 0,1,2 or --seed 0-2",
     )
+
+
+def _pop_sets(values: dict[str, Any]) -> tuple[str, ...]:
+    """Take the settings out of options in Python's spelling, those last that have an option of their own."""
+    settings = {key: values.pop(name) for name, key in OPTION_KEYS.items() if name in values}
+    return (*assignments(values.pop("sets", ())), *assignments(settings))

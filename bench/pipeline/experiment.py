@@ -173,7 +173,7 @@ def _systems(
     for variant, label in labelled(resolved, request.label):
         grid = replace(variant.grid, default=default) if variant.grid and variant.varied else variant.grid
         rows = _rows(replace(variant, grid=grid), label, request, size, preset, inputs, plugins)
-        if request.variants and not variant.varied:
+        if request.varied and not variant.varied:
             default = hash_of(rows[0], untuned_graph(rows[0], graph))
         systems += rows
     systems = _distinct_starts(systems, graph)

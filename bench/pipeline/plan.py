@@ -14,6 +14,7 @@ from bench.pipeline.experiment import Experiment
 from bench.pipeline.graph import SubsetStages
 from bench.pipeline.stages.prepare import Prepare
 from bench.pipeline.stages.train import Train
+from bench.pipeline.variants import joined, resolve_each
 from bench.plugins import Plugins
 from bench.store.graph import Step, closure, steps
 from bench.store.stage import Stage
@@ -58,9 +59,10 @@ class Plan:
 
 
 def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
-    """Return the plan of a request; raises as `Experiment.resolve` does, and where an input file cannot be read."""
-    experiment = Experiment.resolve(request, plugins, store)
-    subsets = tuple(tuple(cell.subsets(experiment.graph)) for cell in experiment.cells)
+    """Return the plan of a request; raises as `resolve_each` does, and where an input file cannot be read."""
+    experiments = resolve_each(request, plugins, store)
+    experiment = joined(experiments)
+    subsets = tuple(tuple(cell.subsets(part.graph)) for part in experiments for cell in part.cells)
     targets = [subset.score for cell in subsets for subset in cell]
     unlike = _logged_otherwise(targets, store)
     again = tuple(stage for stage, _ in unlike) if experiment.again else ()

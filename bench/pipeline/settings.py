@@ -227,7 +227,7 @@ def variants(request: Request, methods: Sequence[Method], preset: str | None, si
     Raises as `layers.resolve` does.
     """
     picked = choose_presets(methods, preset)
-    wide, layered = [expand_grid(method) for method in methods], ((), *request.variants)
+    wide, layered = [expand_grid(method) for method in methods], ((), *request.varied)
     resolved = dict[tuple[str | None, tuple[str, ...]], dict[str, Settings]]()
     for name in dict.fromkeys(name for _, name, _ in picked):
         holds = name if name is not None else next((preset_name for _, preset_name, _ in picked if preset_name), None)

@@ -82,6 +82,11 @@ def all_known(names: Sequence[str], suites: Sequence[Suite]) -> None:
             )
 
 
+def is_own_folder(name: str, suites: Sequence[Suite]) -> bool:
+    """Return whether the name of a task means a folder of the user's: no suite of the run has a task of that name."""
+    return not any(_names(name, suite) for suite in suites) and _is_folder(name)
+
+
 def dev_tasks(suite: Suite, tasks: Sequence[Task], data_request: DataRequest) -> dict[str, Task]:
     """Return the dev questions of tasks by the ids of these, as far as the suite has some."""
     if suite.dev is None:

@@ -92,7 +92,7 @@ def with_variants(request: Request, typed: Sequence[str], plugins: Plugins, *, f
                 hint=f"run each by itself: bench run … --set {key}=VALUE",
             )
     factors = [_factor(key, values, request, method, preset) for key, values in texts.items()]
-    return replace(request, methods=(method.name,), variants=tuple(_combined(factors) if full else _singly(factors)))
+    return replace(request, methods=(method.name,), varied=tuple(_combined(factors) if full else _singly(factors)))
 
 
 def _method(request: Request, plugins: Plugins) -> tuple[Method, str | None]:
@@ -186,7 +186,7 @@ def _pieces(key: str, listed: str) -> list[str]:
 def _factor(key: str, texts: Sequence[str], request: Request, method: Method, preset: str | None) -> Factor:
     """Resolve the values of a setting. Raises as `with_variants` does."""
     size = profile(request.profile or DEFAULT)
-    wanted = replace(request, variants=tuple((f"{key}={text}",) for text in texts))
+    wanted = replace(request, varied=tuple((f"{key}={text}",) for text in texts))
     configured, *varied = variants(wanted, [method], preset, size)
     if key not in {row.key for row in configured.resolved.rows()}:
         raise UsageError(
@@ -380,7 +380,7 @@ def variations(outcome: Outcome, request: Request) -> list[Variations]:
 
     Raises `StoreError` for a bundle that is not as it was written.
     """
-    by_length = sorted(request.variants, key=len, reverse=True)  # of all combinations, one with all keys comes first
+    by_length = sorted(request.varied, key=len, reverse=True)  # of all combinations, one with all keys comes first
     keys = list(dict.fromkeys(".".join(parse_set(text)[0]) for sets in by_length for text in sets))
     groups: dict[Group, dict[str, list[tuple[ExperimentCell, Result | None]]]] = defaultdict(lambda: defaultdict(list))
     for cell, published, _ in finished(outcome):

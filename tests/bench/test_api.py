@@ -105,7 +105,7 @@ def test_progress_in_a_notebook_is_one_line(monkeypatch: pytest.MonkeyPatch, out
 
 def test_keywords_are_those_of_a_request() -> None:
     """In the words of the command and in those of the fields, one value or several; both at once are refused."""
-    plural = {*Request.__dataclass_fields__, *OPTION_KEYS} - {"methods", "suites"}
+    plural = {*Request.__dataclass_fields__, *OPTION_KEYS} - {"methods", "suites", "variants"}  # those are of a file
     assert {*RequestOptions.__annotations__} - {"method", "suite", "task", "regime", "seed", "set"} == plural
     several = Request.from_options("bm25", "beir", tasks=["x"], seeds=[1], sets={"method.b": 0.5})
     assert Request.from_options(method="bm25", suite="beir", task="x", seed=1, set="method.b=0.5") == several

@@ -5,24 +5,32 @@ import html
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import click
 import pytest
 
+from bench.cli.run import command as run_command
+from bench.cli.run_file import read_run_file
+from bench.config.request import Request
 from bench.evaluation.compare.comparison import CompareOptions, compare
 from bench.evaluation.compare.contrasts import compare_contrasts
 from bench.evaluation.results import results as read_results
 from bench.evaluation.tables import points
+from bench.pipeline.plan import plan
+from bench.pipeline.publish import heading_of
 from bench.plugins import load
+from bench.store.store import Store
 from experiments import rows as bundles
 from experiments.decisions import decisions
 from leaderboard.pages import index
 from leaderboard.site.boards import boards
 from leaderboard.site.render import Renderer, resolve_links
 from leaderboard.site.site import Catalogue, Site
+from tests.conftest import released
 
 ROOT = Path(__file__).parents[2]
 SYSTEMS = ("bm25", "contriever", "ict", "ccp", "simcse", "mlm@init", "crop", "mlm", "auto-mlm", "msm")
@@ -48,6 +56,47 @@ def published(results: Path, suite: str) -> dict[str, tuple[str, float]]:
         scores.setdefault(result["system"]["label"], {})[result["seed"]] = value
     assert scores
     return {label: (" ".join(map(str, sorted(seeds))), fmean(seeds.values())) for label, seeds in scores.items()}
+
+
+def of_file(name: str, data: Path) -> Request:
+    """Return what a file of `bench run` asks for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BENCH_DATA", str(data))
+        return read_run_file(ROOT / "experiments" / f"{name}.toml").request(click.Context(run_command))
+
+
+def places(rows: Path, arm: str) -> set[str]:
+    """Return the folders of an arm's committed rows, but for those of starts, of which one method's is kept."""
+    paths = (path.parent.relative_to(rows / arm).as_posix() for path in (rows / arm).rglob("result.json"))
+    return {place for place in paths if "@init" not in place}
+
+
+def test_every_file_of_a_run_says_what_its_rows_are_called(rows: Path) -> None:
+    """Those of arms that need a model or a plugin, too: labels, suites and seeds of the committed rows."""
+    files = {path.stem for path in (ROOT / "experiments").glob("*.toml")} - {"contrasts"}
+    assert files == {"arm-s", "bm25", "arm-l", "supervised", "ablations", "first-start"}
+    for name in ("arm-s", "arm-l", "supervised", "ablations"):
+        made = {
+            (part.label, f"seed-{seed}")
+            for part in of_file(name, Path("/data")).each().values()
+            for seed in part.seeds
+            if part.data == "official"
+            and part.results.name == name
+            and (ROOT / "build" / "rows") in part.results.parents
+        }
+        committed = {(place.split("/")[3].rpartition("-")[0], place.split("/")[4]) for place in places(rows, name)}
+        assert made == committed - {("bm25", "seed-0")}
+
+
+@pytest.mark.parametrize(("names", "arm"), [(("arm-s", "bm25"), "arm-s"), (("ablations",), "ablations")])
+def test_files_of_runs_make_the_committed_rows(rows: Path, tmp_path: Path, names: Sequence[str], arm: str) -> None:
+    """Suite, label, hash and seed of each row."""
+    data = released("pretrain-nonsoftware")
+    made = set()
+    for name in names:
+        ready = plan(of_file(name, data), load(), Store(tmp_path / "store"))
+        made |= {heading_of(cell, ready.profile).folder.as_posix() for cell in ready.cells if not cell.system.untrained}
+    assert made == places(rows, arm)
 
 
 def test_bundles_depend_on_their_rows_alone(rows: Path) -> None:

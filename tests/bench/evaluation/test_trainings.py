@@ -320,8 +320,8 @@ def test_a_decision_that_draws_do_not_settle_is_none() -> None:
 def test_freedom_is_one_at_least() -> None:
     """Where trainings scatter no more than their questions make them, on few questions: an interval that can be read.
 
-    Satterthwaite's freedom is the square of the variance over its spread; what questions add to the scatter of trainings
-    is in the spread, and was taken off the variance.
+    Satterthwaite's freedom is the square of the variance over its spread; what questions add to the scatter of
+    trainings is in the spread, and was taken off the variance.
     """
     draw = np.random.default_rng(6)
     for _ in range(40):

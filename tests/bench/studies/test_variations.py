@@ -63,7 +63,7 @@ def prepared(tmp_path: Path, tiny: Path, with_methods: Callable[..., Plugins]) -
 
 
 def sets_of(typed: Typed, method: Method, plugins: Plugins, *, full: bool = False) -> list[tuple[str, ...]]:
-    return [*with_variants(Request((method.name,)), typed, plugins, full=full).variants]
+    return [*with_variants(Request((method.name,)), typed, plugins, full=full).varied]
 
 
 def test_one_setting_at_a_time_or_all_combinations(with_methods: Callable[..., Plugins]) -> None:
@@ -130,7 +130,7 @@ def test_a_variant_is_what_set_makes(prepared: Callable[..., tuple[Request, Plan
 def test_variants_from_python(tmp_path: Path, tiny: Path) -> None:
     """Settings as `set` takes them; of several methods, those that have one vary."""
     variants = [{"method.k1": 1.2}, ("search.k=5",), {}]
-    options: Any = {"variants": variants, "results": tmp_path / "results"}
+    options: Any = {"varied": variants, "results": tmp_path / "results"}
     request = Request.from_options(("bm25", "lists"), "beir", task=str(tiny), **options)
     plugins = load({}, extra=[plugin("bench_methods", LISTS)])
     cells = plan(request, plugins, Store(tmp_path / "store")).cells

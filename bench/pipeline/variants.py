@@ -1,0 +1,107 @@
+"""The variants of a request, resolved side by side: what several have in common is run once, equal ones are refused."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TypeAlias
+
+from bench.config.request import Request
+from bench.core.errors import UsageError
+from bench.pipeline.cells import ExperimentCell
+from bench.pipeline.experiment import Experiment
+from bench.plugins import Plugins
+from bench.store.store import Store
+
+_Row: TypeAlias = tuple[str, str, str, str, int, str]
+"""What a number stands for: hash of the system, suite, regime, data, seed, task."""
+_Owner: TypeAlias = tuple[str, str]
+"""Which variant has a number, and what it calls the system."""
+
+
+def resolve_each(request: Request, plugins: Plugins, store: Store) -> list[Experiment]:
+    """Resolve a request, or each of its variants; cells that a later one has, too, are left to that one.
+
+    So a result file is the one that the last of them would have left, typed one after the other.
+
+    Raises:
+        UsageError: as `Experiment.resolve` does, with the variant's name; a variant that makes no system of its own, or
+            makes one of another variant under a second label; variants of several profiles.
+    """
+    experiments: list[Experiment] = []
+    first: dict[_Row, _Owner] = {}
+    for where, part in request.each().items():
+        with _named(where):
+            experiment = Experiment.resolve(part, plugins, store)
+        if experiments and experiment.profile.name != experiments[0].profile.name:
+            raise UsageError(
+                where=where,
+                found=f"profile {experiment.profile.name} next to {experiments[0].profile.name}",
+                expected="one profile for all variants",
+                hint="write a file for each profile",
+            )
+        _refuse_equal(where, experiment.cells, first)
+        first = _labels(where, experiment) | first
+        experiments.append(experiment)
+    later: dict[_Row, _Owner] = {}
+    for place, experiment in reversed([*enumerate(experiments)]):
+        cells = tuple(cell for cell in experiment.cells if not _is_known(cell, later))
+        later |= _labels("", experiment)
+        experiments[place] = replace(experiment, cells=cells)
+    return experiments
+
+
+def joined(experiments: Sequence[Experiment]) -> Experiment:
+    """Return experiments of one profile as one: their cells, what does not apply and warnings, in their order."""
+    return replace(
+        experiments[0],
+        cells=tuple(cell for experiment in experiments for cell in experiment.cells),
+        refused=tuple(dict.fromkeys(refusal for experiment in experiments for refusal in experiment.refused)),
+        warnings=tuple(dict.fromkeys(warning for experiment in experiments for warning in experiment.warnings)),
+    )
+
+
+@contextmanager
+def _named(where: str) -> Iterator[None]:
+    """Say of an error in which variant it is."""
+    try:
+        yield
+    except UsageError as error:
+        if not where:
+            raise
+        fields = {name: getattr(error, name) for name in ("found", "expected", "hint")}
+        raise type(error)(f"{where}: {error}", where=where, **fields) from error
+
+
+def _rows(cell: ExperimentCell) -> list[_Row]:
+    address = cell.identity.hash, cell.suite.name, cell.regime, cell.data, cell.seed
+    return [(*address, task.id) for task in cell.tasks]
+
+
+def _labels(where: str, experiment: Experiment) -> dict[_Row, _Owner]:
+    return {row: (where, cell.system.label) for cell in experiment.cells for row in _rows(cell)}
+
+
+def _is_known(cell: ExperimentCell, others: Mapping[_Row, _Owner]) -> bool:
+    """Whether other variants have all numbers of a cell, under the same label."""
+    return all(others.get(row, ("", ""))[1] == cell.system.label for row in _rows(cell))
+
+
+def _refuse_equal(where: str, cells: Sequence[ExperimentCell], first: Mapping[_Row, _Owner]) -> None:
+    """Refuse a variant that makes nothing new, or a system under a second label; starts may be those of another one."""
+    own = [cell for cell in cells if not cell.system.untrained]
+    for cell in own:
+        other, label = next((first[row] for row in _rows(cell) if row in first), ("", cell.system.label))
+        if label != cell.system.label:
+            raise UsageError(
+                where=where,
+                found=f"{cell.system.label}, which is {label} of {other}",
+                expected="systems that differ in more than their label",
+                hint="leave it out of one of the two by a method key in the variant",
+            )
+    if own and all(_is_known(cell, first) for cell in own):
+        raise UsageError(
+            where=where,
+            found=f"no system that is not one of {first[_rows(own[0])[0]][0]}",
+            expected="settings that make another system",
+            hint="leave the variant out",
+        )
