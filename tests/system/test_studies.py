@@ -98,7 +98,7 @@ def test_two_systems_are_found_by_label_and_by_path(
     assert [system["value"] for system in comparison["systems"]] == pytest.approx(values)
     (test,) = comparison["tests"]
     assert test["difference"] == pytest.approx(abs(values[0] - values[1]))
-    assert test["p_adjusted"] == test["p"]
+    assert test["p_adjusted"] == test["p_uncorrected"]
     assert test["queries"] == first["queries"]
     assert comparison["warnings"] == ["protocol on beir/made (k): bm25 has 1000, bm25@k1=0.0 has 20"]
     stdout = bench(*compare).stdout
