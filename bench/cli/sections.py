@@ -21,7 +21,7 @@ class SectionedCommand(click.Command):
         heading_of = {f"--{name}": heading for heading, names in SECTIONS.items() for name in names}
         by_heading: dict[str, list[tuple[str, str]]] = {"Options": [], **{heading: [] for heading in SECTIONS}}
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
             if record is not None:
                 headings = (heading_of[option] for option in parameter.opts if option in heading_of)
                 by_heading[next(headings, "Options")].append(record)

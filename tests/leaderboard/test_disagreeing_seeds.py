@@ -46,7 +46,12 @@ def results(tmp_path: Path) -> Path:
                 (f"{label}@init", start, {}),
                 (label, trained, {"train": f"t{label}{seed}", "encode": f"t{label}{seed}"}),
             ):
-                system = {"deterministic": False, "budget": 1000 if more else 0, "encoder_config": {"pooling": "mean"}}
+                system = {
+                    "backbone": "scratch:2x128",
+                    "deterministic": False,
+                    "budget": 1000 if more else 0,
+                    "encoder_config": {"pooling": "mean"},
+                }
                 of_seed = {"keys": keys | more | {"score": f"{name}{seed}"}}
                 tasks = {
                     f"mini/mrtydi/{language}": {"": list(map(float, values))} for language, values in columns.items()
@@ -97,6 +102,14 @@ def of_json(key: str, value: Any) -> Iterator[tuple[str, float]]:
             yield from of_json(key, part)
     elif isinstance(value, float):
         yield key, value
+
+
+def test_roles_and_arms_are_fields(results: Path) -> None:
+    """By the stages that results rest on: what was trained here, what it began as, and with what."""
+    (compared,) = bench.compare("up", "up@init", "down", suite="mrtydi", results=results)
+    roles = {row["system"]: (row["role"], row["arm"]) for row in compared.as_json()["systems"]}
+    arm = "scratch:2x128"
+    assert roles == {"up": ("contestant", arm), "up@init": ("start", arm), "down": ("contestant", arm)}
 
 
 def test_no_output_prints_another_p_than_the_corrected_one(

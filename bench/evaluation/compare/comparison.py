@@ -14,6 +14,7 @@ from bench.core.errors import UsageError
 from bench.core.messages import canonical, unknown
 from bench.evaluation.compare.advice import Advice, advise
 from bench.evaluation.compare.fairness import ComparedSystem, SettingDifference, setting_differences, warnings
+from bench.evaluation.compare.lineage import Role, role_of
 from bench.evaluation.compare.paired_tests import PairedTest, SeedResults, all_tests, stratum
 from bench.evaluation.compare.query_differences import QueryDifference, query_differences
 from bench.evaluation.results import Result, headline, read, shares
@@ -74,6 +75,8 @@ class Compared:
         reliability: of the order of systems over tasks, but for those that no training changes (BM25); None for very
             few systems or tasks.
         advice: what would decide the open gains and pairs; None where nobody asked.
+        roles: by label: a contestant was trained here, a start is what a training began with, all else is a reference.
+        arms: by label of contestants and starts, the backbone that they began with.
     """
 
     metadata: Mapping[str, str]
@@ -94,6 +97,8 @@ class Compared:
     reliability: Reliability | None = None
     gains: tuple[PairedTest, ...] = ()
     advice: tuple[Advice, ...] | None = None
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    arms: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Say every pair in a line, and every warning."""
@@ -107,6 +112,8 @@ class Compared:
                 "system": system.label,
                 "regime": self.regimes[system.label],
                 "hash": system.system["hash"],
+                "role": self.roles.get(system.label),
+                "arm": self.arms.get(system.label),
                 "seeds": system.seeds,
                 "value": self.values[system.label],
                 "ranks": list(self.ranks[system.label]) if system.label in self.ranks else None,
@@ -170,6 +177,7 @@ class Lineup:
         value_name: what headlines are: the suite's average or the mean of the tasks.
         weights: of each task and subset in the headline.
         warnings: why comparing them may be unfair or unsure.
+        roles: by label.
     """
 
     labels: Mapping[str, str]
@@ -181,6 +189,7 @@ class Lineup:
     value_name: str
     weights: Mapping[tuple[str, str], float]
     warnings: tuple[str, ...]
+    roles: Mapping[str, Role]
 
     @property
     def stratum_shares(self) -> dict[str, float]:
@@ -224,6 +233,7 @@ def lineup(group: ComparisonGroup, suite: Suite, measure: str | None = None) -> 
         value_name=value_name,
         weights=shares({task: tuple(content[task]) for task in tasks}, average),
         warnings=tuple(_warnings(regimes, systems, tasks, measure, rows, on_all_seeds)),
+        roles={labels[name]: role_of(results) for name, results in results_by_name.items()},
     )
 
 
@@ -280,6 +290,12 @@ def _compared(group: ComparisonGroup, suite: Suite, options: CompareOptions) -> 
         },
         reliability=reliability({row.label: subset_values[row.label] for row in _trained(rows)}, weights),
         gains=tuple(families.gains),
+        roles=aligned.roles,
+        arms={
+            system.label: backbone
+            for system in aligned.systems
+            if aligned.roles[system.label] != "reference" and (backbone := system.system.get("backbone"))
+        },
         advice=tuple(advise((*families.gains, *tests), aligned.systems, len(tasks))) if options.next else None,
     )
 

@@ -75,3 +75,10 @@ def test_short_forms_are_read(tmp_path: Path) -> None:
 def test_ways_to_ask_for_help(typed: str, read: str) -> None:
     """Before a command or behind it."""
     assert current_names(typed.split()) == read.split()
+
+
+def test_arguments_stand_in_the_usage_alone() -> None:
+    """Not as an option without a heading."""
+    printed = CliRunner().invoke(bench, ["run", "--help"], catch_exceptions=False).stdout
+    assert "\nOptions:\n" not in printed
+    assert "Usage: bench run [OPTIONS] [FILE.toml]" in printed

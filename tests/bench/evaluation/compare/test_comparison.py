@@ -135,6 +135,7 @@ def test_ranks_and_letters_come_from_the_corrected_tests(write: Write, column: C
     assert compared.ranks == {"good": (1, 2), "same": (1, 2), "bad": (3, 3)}
     assert compared.letters == {"good": "a", "same": "a", "bad": "b"}
     identity = {"system": "bad", "regime": "unsupervised", "hash": compared.systems[1].system["hash"]}
+    identity |= {"role": "reference", "arm": None}
     scored = {"seeds": [0], "costs": {}, "value": compared.values["bad"], "ranks": [3, 3], "group": "b"}
     assert compared.as_json()["systems"][1] == {**identity, **scored}
     write("a", column(0.6, 1))
