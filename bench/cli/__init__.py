@@ -57,6 +57,8 @@ _FIELDS = ("where", "line", "found", "expected", "hint")
 """Of a `BenchError`: what a machine reads of a failure."""
 
 
+_AGAIN = 0.05
+"""Seconds after which a signal that was swallowed comes again."""
 _LONGEST = 1_900
 """Bytes of the longest message; with what follows, below 2 kB."""
 
@@ -191,11 +193,22 @@ class _EndedBySignalError(KeyboardInterrupt):
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end a command as an interrupt does, unless somebody has them ignored (`nohup`)."""
+    """Let SIGTERM and SIGHUP end a command as an interrupt does, unless somebody has them ignored (`nohup`).
+
+    A signal that came while a finalizer ran, where Python swallows what is raised, comes again shortly after.
+    """
 
     def end(number: int, _: object) -> None:
         raise _EndedBySignalError(number)
 
+    def again(unraisable: "sys.UnraisableHookArgs") -> None:
+        if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+            before(unraisable)
+            return
+        number = getattr(unraisable.exc_value, "number", signal.SIGINT)
+        threading.Timer(_AGAIN, os.kill, (os.getpid(), number)).start()
+
+    before, sys.unraisablehook = sys.unraisablehook, again
     handlers = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
@@ -204,6 +217,7 @@ def _ended_by_signals() -> Iterator[None]:
     try:
         yield
     finally:
+        sys.unraisablehook = before
         for number, handler in handlers.items():
             signal.signal(number, handler)
 
