@@ -60,9 +60,15 @@ def catalogue(head: Iterable[str], rows: Mapping[str, Iterable[object]]) -> Iter
         yield " · ".join(f"{title}: {str(fact).rstrip('.')}" for title, fact in named if fact not in ("", "—", 0))
 
 
-def without_links(text: str) -> str:
-    """Return a text whose links into the repository are plain words; those to the web stay."""
-    return re.sub(r"(?<!!)\[([^]]+)\]\((?!https?:)[^)]+\)", r"\1", text)
+def without_links(text: str, *, beside: bool = False) -> str:
+    """Return a text whose links into the repository are plain words; those to the web stay.
+
+    Args:
+        text: Markdown.
+        beside: keep links to the pages of its own folder, too.
+    """
+    kept = r"https?:|[\w-]+\.md[)#]" if beside else "https?:"
+    return re.sub(rf"(?<!!)\[([^]]+)\]\((?!{kept})[^)]+\)", r"\1", text)
 
 
 def settings(config: Config, prefix: str) -> str:
@@ -175,7 +181,7 @@ def main() -> None:
     """Write all pages."""
     shutil.rmtree(PAGES, ignore_errors=True)
     for path in sorted((ROOT / "docs").glob("*.md")):
-        write(path.name, without_links(path.read_text(encoding="utf-8")))
+        write(path.name, without_links(path.read_text(encoding="utf-8"), beside=True))
     for path in sorted((ROOT / "docs" / "guide").glob("*.md")):
         text = path.read_text(encoding="utf-8")
         write(f"guide/{path.name}", re.sub(r"\[([^]]+)\]\(\.\./\.\./[^)]+\)", r"`\1`", text))

@@ -30,3 +30,10 @@ def test_a_catalogue_is_no_table(pages: ModuleType) -> None:
         "Two spans.",
         "licence: MIT · paper: Nobody 2020",
     ]
+
+
+def test_pages_keep_links_to_those_beside_them(pages: ModuleType) -> None:
+    """Where they are written to one folder; links elsewhere in the repository are words, pictures and the web stay."""
+    text = "[a](b.md#c), [d](e.md), [f](../g.md), [h](i.md/j), [k](https://l.md), ![m](n.svg)"
+    assert pages.without_links(text, beside=True) == "[a](b.md#c), [d](e.md), f, h, [k](https://l.md), ![m](n.svg)"
+    assert pages.without_links(text) == "a, d, f, h, [k](https://l.md), ![m](n.svg)"

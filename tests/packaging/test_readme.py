@@ -20,7 +20,8 @@ from bench.cli import COMMANDS, bench
 ROOT = Path(__file__).parents[2]
 SKILL = ROOT / "bench" / "cli" / "skill.md"
 GUIDE = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md")), SKILL]
-DOCUMENTS = [*GUIDE, ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md"]
+FINDINGS = [ROOT / "docs" / "findings.md", ROOT / "docs" / "findings-appendix.md", ROOT / "experiments" / "README.md"]
+DOCUMENTS = [*GUIDE, *FINDINGS, ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md"]
 README = "\n".join(path.read_text(encoding="utf-8") for path in GUIDE)
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -1,4 +1,4 @@
-"""The published experiments: a board is built from the committed results; the page of findings has their numbers."""
+"""The published experiments: a board is built from the committed results; the findings have their numbers."""
 
 import csv
 import html
@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+from xml.etree import ElementTree
 
 import click
 import pytest
@@ -24,6 +25,7 @@ from bench.pipeline.plan import plan
 from bench.pipeline.publish import heading_of
 from bench.plugins import load
 from bench.store.store import Store
+from experiments import findings
 from experiments import rows as bundles
 from experiments.decisions import decisions
 from leaderboard.pages import index
@@ -33,6 +35,7 @@ from leaderboard.site.site import Catalogue, Site
 from tests.conftest import released
 
 ROOT = Path(__file__).parents[2]
+FINDINGS, APPENDIX = ROOT / "docs" / "findings.md", ROOT / "docs" / "findings-appendix.md"
 SYSTEMS = ("bm25", "contriever", "ict", "ccp", "simcse", "mlm@init", "crop", "mlm", "auto-mlm", "msm")
 HEADINGS = {"Tatoeba": "tatoeba", "SciFact": "beir", "Mr. TyDi GoldP": "mrtydi-goldp", "LAReQA": "lareqa"}
 
@@ -152,7 +155,7 @@ def test_the_board(rows: Path, tmp_path: Path, bench: Callable[..., Any]) -> Non
 )
 def test_findings_have_the_numbers_of_the_results(rows: Path, heading: str, arm: str, suite: str) -> None:
     """The first column of numbers of each section's first table, in percent."""
-    page = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+    page = APPENDIX.read_text(encoding="utf-8")
     section = re.split(r"^## ", page.partition(f"\n## {heading}")[2], maxsplit=1, flags=re.MULTILINE)[0]
     table = re.findall(r"^\| (?:`([\w-]+)`|start) \| ([\d.]+) \|", section, re.MULTILINE)
     scores = published(rows / arm, suite)
@@ -184,7 +187,7 @@ def test_the_first_page_answers_five_questions(rows: Path) -> None:
 @pytest.mark.parametrize(("heading", "suite"), HEADINGS.items())
 def test_findings_have_the_gains_that_compare_prints(rows: Path, heading: str, suite: str) -> None:
     """Gain, interval, corrected p and letters of each method with three seeds, as `bench compare` says them."""
-    page = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+    page = APPENDIX.read_text(encoding="utf-8")
     section = re.split(r"^## ", page.partition(f"\n## {heading}")[2], maxsplit=1, flags=re.MULTILINE)[0]
     table = re.findall(
         r"^\| (?:`([\w-]+)`|start) \|(?:[^|]+\|){2} ([^|]+) \| ([^|]+) \| (\w+) \|$", section, re.MULTILINE
@@ -203,7 +206,7 @@ def test_findings_have_the_gains_that_compare_prints(rows: Path, heading: str, s
 
 def test_findings_have_the_reference_lines(rows: Path) -> None:
     """Each suite's column of their table, in percent."""
-    page = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8").partition("\n## Supervised reference lines")[2]
+    page = APPENDIX.read_text(encoding="utf-8").partition("\n## Supervised reference lines")[2]
     table = re.findall(r"^\| `([\w-]+-supervised)` \|(.+)\|$", page, re.MULTILINE)
     columns = {label: [float(cell) for cell in cells.split("|")] for label, cells in table}
     for at, suite in enumerate(("tatoeba", "lareqa", "beir", "mrtydi-goldp")):
@@ -216,7 +219,7 @@ def test_findings_have_the_reference_lines(rows: Path) -> None:
 @pytest.mark.slow
 def test_findings_have_the_registered_contrasts(rows: Path) -> None:
     """Difference, interval, corrected p of each, as `bench compare --contrasts` says them; those with BM25 in words."""
-    page = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+    page = APPENDIX.read_text(encoding="utf-8")
     section = page.partition("\n## The registered contrasts")[2].partition("\n## ")[0]
     table = re.findall(
         r"^\| \d \| `([\w-]+)` − (?:`([\w-]+)`|start) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", section, re.M
@@ -235,6 +238,67 @@ def test_findings_have_the_registered_contrasts(rows: Path) -> None:
             chance = comparison.chance_text.removeprefix("p = ").removeprefix("p ")
             assert printed.pop((test.first, test.second, test.metadata["suite"])) == [difference, chance]
     assert not printed
+
+
+def test_the_findings_are_a_short_paper() -> None:
+    """Question, a figure of 300 kB at most for light and dark ground, five findings with a table and a claim each."""
+    page = FINDINGS.read_text(encoding="utf-8")
+    assert len(page.split()) <= 1_800
+    assert re.findall(r"^## (.*)$", page, re.M) == [
+        "Question",
+        "What was compared",
+        "Five findings",
+        "Limits",
+        "Made again",
+    ]
+    parts = re.split(r"^### \d\. ", page.partition("\n## Limits")[0], flags=re.M)[1:]
+    assert len(parts) == 5
+    for part in parts:
+        assert "<!-- contrasts: " in part
+        assert re.search(r"^\*Claims?\*", part, re.M)
+    picture = findings.PICTURE.read_text(encoding="utf-8")
+    assert f"({findings.PICTURE.relative_to(ROOT / 'docs')})" in page
+    assert len(picture) < 300_000
+    assert "prefers-color-scheme: dark" in picture
+    drawn = ElementTree.fromstring(picture)  # noqa: S314 (our own file)
+    titles = [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text") if each.get("class") == "title"]
+    assert titles[:4] == ["Mr. TyDi GoldP", "LAReQA (XQuAD-R)", "BEIR: SciFact", "Tatoeba (14 of 112 tasks)"]
+
+
+def test_numbers_in_the_text_of_the_findings_are_those_of_their_tables() -> None:
+    """A number that no table between markers has is named."""
+    page = FINDINGS.read_text(encoding="utf-8")
+    assert findings.strays(page) == []
+    assert findings.strays(f"{page}\n`contriever` gains 10.5 points, or 99.9.\n") == ["99.9"]
+
+
+def test_the_findings_say_of_a_gain_what_the_appendix_says() -> None:
+    """Difference, interval and p of each objective on Mr. TyDi GoldP; the appendix is held to `bench compare`."""
+    tables = [
+        dict(re.findall(pattern, path.read_text(encoding="utf-8").partition(heading)[2].partition("\n#")[0], re.M))
+        for path, heading, pattern in (
+            (FINDINGS, "\n### 1.", r"^\| `([\w-]+)` [\d.]+ − start [\d.]+ \|[^|]*\| ([^|]+ \| [\d.]+) \|"),
+            (APPENDIX, "\n## Mr. TyDi GoldP\n", r"^\| `([\w-]+)` \|(?:[^|]+\|){2} ([^|]+ \| [\d.]+) \|"),
+        )
+    ]
+    assert {*tables[0]} == {"contriever", "ict", "ccp", "simcse", "crop"}
+    assert tables[0] == {name: tables[1][name] for name in tables[0]}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_findings_are_what_the_rows_say(rows: Path, tmp_path: Path) -> None:
+    """Figure and tables; a digit that is changed in either is seen, and a pair that no row has is refused."""
+    tested = findings.Rows(rows)
+    written = findings.written(tested)
+    assert {*written} == {FINDINGS, APPENDIX, findings.PICTURE}
+    assert findings.stale(written) == []
+    changed = {tmp_path / path.name: text for path, text in written.items()}
+    for path, text in changed.items():
+        path.write_text(text.replace("0.5", "0.6", 1), encoding="utf-8")
+    assert [line.partition(" ")[0] for line in findings.stale(changed)] == [path.name for path in changed]
+    with pytest.raises(ValueError, match="found no test of crop − dpr"):
+        findings.filled("<!-- contrasts: arm-s beir crop−dpr -->\n<!-- end of contrasts -->", tested)
 
 
 @pytest.mark.slow

@@ -1,0 +1,306 @@
+"""What the findings take from the committed rows: their figure, and the tables between markers, which nobody types.
+
+    python -m experiments.findings            write docs/pictures/gains.svg, and the tables into both pages
+    python -m experiments.findings --check    name what is not as the rows have it; exit code 1 if anything is
+
+`<!-- gains -->` opens the figure as a table. `<!-- contrasts: ARM SUITE FIRST−SECOND FIRST−SECOND …; … -->` opens a
+table of differences, each with both scores, the interval, the p that `bench compare` corrects within the suite, the p
+among the registered contrasts, and the seeds; `start` is that of the arm. `<!-- end of KIND -->` closes both. The
+figure is that of the boards, whose tests take a minute or two. Decimal numbers in the text of docs/findings.md have to
+be in one of its tables.
+"""
+
+import re
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from bench.core.files import write_bytes
+from bench.evaluation.compare.comparison import Compared, CompareOptions, compare
+from bench.evaluation.compare.contrasts import Registered, compare_contrasts
+from bench.evaluation.compare.paired_tests import PairedTest
+from bench.evaluation.results import results
+from bench.evaluation.significance.trainings import TRAININGS
+from bench.evaluation.svg import element
+from bench.evaluation.svg import text as svg_text
+from bench.evaluation.tables import MISSING, percent, points
+from bench.plugins import load
+from experiments import rows as bundles
+from leaderboard.site import captions
+from leaderboard.site.boards import Board, boards
+from leaderboard.site.gain_figure import WIDTH, key, panel
+from leaderboard.site.gains import Arm, BoardGains, Gains, gains_of
+
+ROOT = Path(__file__).parents[1]
+PAGE, APPENDIX = ROOT / "docs" / "findings.md", ROOT / "docs" / "findings-appendix.md"
+PICTURE = ROOT / "docs" / "pictures" / "gains.svg"
+CONTRASTS = Path(__file__).with_name("contrasts.toml")
+REGISTERED = "arm-s"
+"""The arm whose rows the registered contrasts are of."""
+STARTS = {"arm-s": "random weights 2×128", "arm-l": "six layers of Gemma 3 270M"}
+"""The arms of the figure, and what their trainings began with, in words."""
+ABLATIONS = "ablations"
+ORDER = "mrtydi-goldp"
+"""The suite of every arm; systems are compared in the order of its board, on which the last digit of a p hangs."""
+_BLOCK = re.compile(r"(<!-- (gains|contrasts)(?::\s*([^>]*?))?\s*-->\n).*?(<!-- end of \2 -->)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The unpacked rows, tested when they are first needed.
+
+    Args:
+        folder: a results folder for each arm.
+    """
+
+    folder: Path
+    _compared: dict[tuple[str, str], Compared] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def boards(self) -> dict[str, dict[str, Board]]:
+        """The board of every suite, by arm and suite."""
+        suites = {name: owned.value for name, owned in load().suites.items()}
+        return {
+            arm: {board.suite: board for board in boards(results(self.folder / arm), suites=suites)}
+            for arm in (*STARTS, ABLATIONS)
+        }
+
+    @cached_property
+    def gains(self) -> Gains:
+        """The gains of all arms; suites of which two arms ran the same tasks have them side by side."""
+        merged: dict[str, BoardGains] = {}
+        arms: list[Arm] = []
+        for arm, start in STARTS.items():
+            gains = gains_of([*self.boards[arm].values()])
+            if gains is None:
+                raise ValueError(f"no system of {arm} was tested against its start")
+            for board in gains.boards:
+                earlier = merged.get(board.board.title, BoardGains(board.board, (), {}))
+                merged[board.board.title] = _side_by_side(earlier, board, len(arms))
+            arms += [replace(began, start=start) for began in gains.arms]
+        return Gains(tuple(merged.values()), tuple(arms))
+
+    @cached_property
+    def registered(self) -> Registered:
+        """The registered contrasts."""
+        return compare_contrasts(CONTRASTS, self.folder / REGISTERED, load().suite)
+
+    def compared(self, arm: str, suite: str) -> Compared:
+        """Return what `bench compare` says of all systems of an arm on a suite."""
+        if (arm, suite) not in self._compared:
+            names = [row.name for row in self.boards[arm][ORDER].rows]
+            (compared,) = compare(names, self.folder / arm, load().suite(suite), CompareOptions())
+            self._compared[arm, suite] = compared
+        return self._compared[arm, suite]
+
+
+def _side_by_side(earlier: BoardGains, board: BoardGains, before: int) -> BoardGains:
+    """Return the gains of earlier arms with those of a board of the same title, whose arms follow `before` others."""
+    references = {name: dict(distances) for name, distances in earlier.references.items()}
+    for name, distances in board.references.items():
+        references.setdefault(name, {}).update({arm + before: distance for arm, distance in distances.items()})
+    moved = (replace(gain, arm=gain.arm + before) for gain in board.gains)
+    return BoardGains(earlier.board, (*earlier.gains, *moved), references)
+
+
+def filled(page: str, rows: Rows) -> str:
+    """Return the page with its tables written anew."""
+
+    def block(match: re.Match[str]) -> str:
+        opening, kind, named, closing = match.groups()
+        lines = gains_table(rows.gains) if kind == "gains" else contrasts_table(named, rows)
+        return "\n".join([opening, *lines, "", closing])
+
+    return _BLOCK.sub(block, page)
+
+
+def strays(page: str) -> list[str]:
+    """Return the decimal numbers of the text that no table between markers has."""
+    tables = {number for match in _BLOCK.finditer(page) for number in re.findall(r"\d+\.\d+", match[0])}
+    text = re.sub(r"```.*?```", "", _BLOCK.sub("", page), flags=re.DOTALL)
+    return [number for number in re.findall(r"\d+\.\d+", text) if number not in tables]
+
+
+def gains_table(gains: Gains) -> Iterator[str]:
+    """Yield the lines of the figure's table: an objective a line, a column for each panel and arm."""
+    columns = [
+        (board, number)
+        for board in gains.boards
+        for number in range(len(gains.arms))
+        if any(gain.arm == number for gain in board.gains)
+    ]
+    heads = [
+        f"{captions.short_name(board.board)}, {board.board.measure}; {gains.arms[number].start}"
+        for board, number in columns
+    ]
+    yield _line("objective", *heads)
+    yield f"|---{'|---:' * len(columns)}|"
+    for name, by_arm in gains.lines:
+        cells = []
+        for board, number in columns:
+            gain = next((gain for gain in board.gains if gain.row.name == by_arm.get(number)), None)
+            text = gain.points if gain else MISSING
+            cells.append(f"**{text}**" if gain and gain.test.decided and not gain.test.checkpoints else text)
+        yield _line(f"`{name}`", *cells)
+
+
+def contrasts_table(named: str, rows: Rows) -> Iterator[str]:
+    """Yield the lines of a table of differences, without columns that none of them fills; a suite is named once."""
+    head = ("difference, with scores", "on", "points [95 %]", "p, of the suite", "p, registered", "seeds")
+    lines: list[tuple[str, ...]] = []
+    for group in named.split(";"):
+        arm, suite, *pairs = group.split()
+        compared = rows.compared(arm, suite)
+        begun = next((label for label, role in compared.roles.items() if role == "start"), "")
+        on = f"{captions.short_name(rows.boards[arm][suite])}, {compared.measure}"
+        for pair in pairs:
+            first, second = (begun if label == "start" else label for label in pair.split("−"))
+            test = _test(compared, first, second)
+            scores = (f"{_name(label, begun)} {percent(compared.values[label])}" for label in (first, second))
+            registered = _registered(rows.registered, test, suite) if arm == REGISTERED else None
+            trained = (
+                seeds
+                for label, seeds in zip((first, second), test.comparison.seeds, strict=True)
+                if compared.roles[label] != "reference"
+            )
+            difference = f"{points(test.comparison.difference, sign=True)} {test.comparison.interval}"
+            lines.append((" − ".join(scores), on, difference, _chance(test), _chance(registered), str(min(trained))))
+            on = ""
+    kept = [at for at in range(len(head)) if any(line[at] not in ("", MISSING) for line in lines)]
+    yield _line(*(head[at] for at in kept))
+    yield f"|{''.join('---|' if at < 2 else '---:|' for at in kept)}"
+    for line in lines:
+        yield _line(*(line[at] for at in kept))
+
+
+def _name(label: str, start: str) -> str:
+    return "start" if label == start else f"`{label}`"
+
+
+def _test(compared: Compared, first: str, second: str) -> PairedTest:
+    """Return the test of a difference: that of the gain where it is one, else that of the pair."""
+    for test in (*compared.gains, *compared.tests, *(test.turned() for test in compared.tests)):
+        if (test.first, test.second) == (first, second):
+            return test
+    raise ValueError(f"found no test of {first} − {second}, expected two of {', '.join(compared.values)}")
+
+
+def _registered(registered: Registered, test: PairedTest, suite: str) -> PairedTest | None:
+    """Return a difference's test among the registered contrasts; None for one that was not registered."""
+    tests = (each.test for each in registered.tests if each.test.metadata["suite"] == suite)
+    return next((each for each in tests if (each.first, each.second) == (test.first, test.second)), None)
+
+
+def _chance(test: PairedTest | None) -> str:
+    """Return a corrected p without its name; a dash where there is none, as of one training."""
+    chance = test and test.chance_text(test.comparison)
+    return chance.removeprefix("p = ").removeprefix("p ") if chance else MISSING
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |".replace("|  |", "| |")
+
+
+_COLUMNS, _GAP, _HEAD, _NOTE, _CHARACTERS = 3, 16, 20, 16, 46
+_STYLE = """
+  svg { overflow: visible } .ground { fill: #ffffff } .gain .hollow { fill: #ffffff }
+  text { fill: #1b1f24; font: 12px system-ui, sans-serif } .title { font-size: 14px; font-weight: 600 }
+  .note, .aside { fill: #57606a } .aside { font-size: 11px }
+  .l0 { color: #0072b2 } .l1 { color: #b85300 }
+  .gain line, .gain path { stroke: currentColor; stroke-width: 2 } .gain path:not(.hollow) { fill: currentColor }
+  .gain .few { stroke-dasharray: 3 2 } .gain .tick { stroke-width: 3 }
+  .gain .grid { stroke: #d0d6dd; stroke-width: 1 } .gain .zero { stroke: #78828c; stroke-width: 1.5 }
+  @media (prefers-color-scheme: dark) {
+    .ground, .gain .hollow { fill: #12161b } text { fill: #e6eaef } .note, .aside { fill: #a3adb8 }
+    .l0 { color: #5ab4f0 } .l1 { color: #f2a25c }
+    .gain .grid { stroke: #38414c } .gain .zero { stroke: #7a8591 }
+  }
+"""
+
+
+def drawing(gains: Gains) -> str:
+    """Draw the panels of the site's first page as an SVG document, readable on light and dark ground."""
+    width = _GAP + _COLUMNS * (WIDTH + _GAP)
+    body, bottom = [], 0.0
+    for at in range(0, len(gains.boards), _COLUMNS):
+        top, row = bottom + _GAP, gains.boards[at : at + _COLUMNS]
+        notes = [[board.board.measure, *textwrap.wrap(board.marked, _CHARACTERS)] for board in row]
+        below = top + _HEAD + _NOTE * max(map(len, notes))  # so that lines lie side by side
+        for column, (board, lines) in enumerate(zip(row, notes, strict=True)):
+            left, drawn = _GAP + column * (WIDTH + _GAP), str(panel(gains, board))
+            body.append(svg_text(left, top + 12, board.board.title, "title"))
+            body += [svg_text(left, top + _HEAD + 10 + _NOTE * place, line, "note") for place, line in enumerate(lines)]
+            body.append(element("g", drawn, transform=f"translate({left} {below:g})"))
+            bottom = max(bottom, below + _height(drawn))
+    for mark, words in _legend(gains):
+        bottom += _HEAD
+        body += [element("g", mark, transform=f"translate({_GAP} {bottom - 7:g})")] if mark else []
+        body.append(svg_text(_GAP + (20 if mark else 0), bottom + 4, words))
+    height = round(bottom + _GAP)
+    parts = [
+        element("title", "Gain of each objective over its own start, by suite"),
+        element("style", _STYLE),
+        element("rect", kind="ground", width=width, height=height),
+        *body,
+    ]
+    head = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {width} {height}", "role": "img"}
+    return element("svg", *(f"\n{part}" for part in parts), "\n", width=width, height=height, **head) + "\n"
+
+
+def _legend(gains: Gains) -> Iterator[tuple[str, str]]:
+    """Yield the mark of each arm with what it began with, and what else the figure shows, without a mark."""
+    for number, arm in enumerate(gains.arms):
+        note = ": dashed, of these checkpoints" if arm.seeds[1] < TRAININGS else ""
+        yield str(key(number)), f"from {arm.start}, {arm.trainings}{note}"
+    yield "", "Gain over the own start in points, with its 95 % interval; filled: significant after correction"
+    yield "", "Below the line: how far a reference is from the start"
+
+
+def _height(drawn: str) -> float:
+    """Return the height that a drawing states.
+
+    Raises `ValueError`: a panel without a drawing.
+    """
+    stated = re.search(r' height="(\d+)"', drawn)
+    if stated is None:
+        raise ValueError("a panel without gains")
+    return float(stated[1])
+
+
+def written(rows: Rows) -> dict[Path, str]:
+    """Return the pages with their tables written anew, and the figure."""
+    pages = {page: filled(page.read_text(encoding="utf-8"), rows) for page in (PAGE, APPENDIX)}
+    return {**pages, PICTURE: drawing(rows.gains)}
+
+
+def stale(contents: Mapping[Path, str]) -> list[str]:
+    """Return a sentence for each file that does not have its content."""
+    return [
+        f"{path.name} is not what the rows say; python -m experiments.findings writes it"
+        for path, content in contents.items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != content
+    ]
+
+
+def main(*, check: bool) -> int:
+    """Write figure and tables, or name what is not as the rows have it; return the exit code."""
+    with tempfile.TemporaryDirectory() as name:
+        bundles.unpack(Path(name))
+        contents = written(Rows(Path(name)))
+    if not check:
+        for path, content in contents.items():
+            write_bytes(path, content.encode())
+    wrong = [
+        *stale(contents),
+        *(f"{PAGE.name}: {number} is in none of its tables" for number in strays(contents[PAGE])),
+    ]
+    sys.stdout.write("".join(f"{line}\n" for line in wrong))
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main(check="--check" in sys.argv))
