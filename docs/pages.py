@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 import click
+from llms import llms_txt
 from notebooks.run import NOTEBOOKS, page
 
 from bench import plugins
@@ -201,28 +202,34 @@ def main() -> None:
     known = found.corpora_by_name
     for name, named in known.items():
         write(f"corpora/{name}.md", *corpus(named, known))
-    listed: dict[str, tuple[tuple[str, ...], dict[str, tuple[object, ...]]]] = {
+    listed: dict[str, tuple[str, tuple[str, ...], dict[str, tuple[object, ...]]]] = {
         "methods": (
+            "Ways to make a retriever, each with its card, settings and presets.",
             ("what", "presets", "licence", "authors' code", "paper"),
             {name: method_row(one) for name, one in methods.items()},
         ),
         "suites": (
+            "Benchmarks, each with its protocol card and its tasks.",
             ("what is asked", "languages", "official tasks", "to fetch", "licence", "papers with numbers"),
             {name: suite_row(one) for name, one in suites.items()},
         ),
         "corpora": (
+            "Texts to pretrain on by name, each with its languages and sizes.",
             ("what", "languages", "to fetch", "licence", "papers that used it"),
             {name: corpus_row(one, known) for name, one in sorted(known.items())},
         ),
     }
-    for kind, (head, rows) in listed.items():
-        write(f"{kind}/index.md", f"# {kind.capitalize()}", *catalogue(head, rows))
+    for kind, (lead, head, rows) in listed.items():
+        write(f"{kind}/index.md", f"# {kind.capitalize()}", lead, *catalogue(head, rows))
     shutil.copytree(ROOT / "docs" / "pictures", PAGES / "pictures", ignore=shutil.ignore_patterns("*.py"))
     for path in NOTEBOOKS:
         write(f"notebooks/{path.stem}.md", page(path))
-    write("reference/commands.md", "# The command line", *commands(bench, "bench"))
-    write("reference/settings.md", "# Settings of the harness", settings(RunConfig(), ""))
-    write("reference/api.md", "# Python API", *(part for face in FACES for part in names(face)))
+    write("reference/commands.md", "# The command line", "The help of every command.", *commands(bench, "bench"))
+    lead = "What `--set KEY=VALUE` takes, whatever the method."
+    write("reference/settings.md", "# Settings of the harness", lead, settings(RunConfig(), ""))
+    lead = "The public names, for scripts, notebooks and plugins."
+    write("reference/api.md", "# Python API", lead, *(part for face in FACES for part in names(face)))
+    (PAGES / "llms.txt").write_text(llms_txt(ROOT / "mkdocs.yml", PAGES), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from bench.evaluation.results.format import place
 from bench.evaluation.results.passports import DATA
 from leaderboard.records import Basis
 from leaderboard.site import captions, perquery, text
+from leaderboard.site.bibtex import bibtex
 from leaderboard.site.render import Files, Page, Renderer
 from leaderboard.site.rows import Entry, by_tree
 from leaderboard.site.site import Site
@@ -87,6 +88,7 @@ def _page(renderer: Renderer, entry: Entry, tables: Sequence[perquery.QueryTable
         board=board,
         row=row,
         sentence=sentence(entry),
+        bibtex=bibtex(entry, renderer.site),
         suite=f"{board.stem}.html",
         compare=f"{board.compare_stem}.html#a={text.slug(row.name)}",
         measures=sorted(row.by_measure),

@@ -27,7 +27,7 @@ function sheet(caption, columns, rows) {
 for (const block of $$("pre.copy")) {
   const button = make("button", { type: "button", on: { click: () => {
     navigator.clipboard.writeText(block.textContent).then(() => say("Copied"), () => say("The browser refuses to copy; select the text"));
-  } } }, "Copy the command");
+  } } }, `Copy the ${block.dataset.name ?? "command"}`);
   block.after(button);
 }
 
