@@ -21,7 +21,13 @@ from bench.studies.ablation import Ablation
 
 _TESTS = 5
 """Tests of a group that are printed."""
-_POOLED = {"mean": "the mean", "cls": "the first token", "pooler": "the pooler", "mean-but-first": "the mean but first"}
+_POOLED = {
+    "mean": "the mean",
+    "cls": "the first token",
+    "pooler": "the pooler",
+    "mean-but-first": "the mean but first",
+    "last": "the last token",
+}
 
 Row = Mapping[str, Any]
 
@@ -72,18 +78,18 @@ def print_outcome(
 
 
 def readouts(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return how the systems' texts became vectors, a line a readout; nothing where all are read alike."""
+    """Return how systems' texts became vectors, a line a readout; nothing where all are read alike, none by a guess."""
     labels_of: dict[str, list[str]] = {}
     for content in results:
         for subset in (subset for subsets in content["tasks"].values() for subset in subsets.values()):
             read = subset.get("resolved") or {}
             if "pooling" in read:
                 words = f"{_POOLED[read['pooling']]}, {'dot product' if read['similarity'] == 'dot' else 'cosine'}"
+                words += f" (our guess: {read['guess']})" if "guess" in read else ""
                 labels = labels_of.setdefault(words, [])
                 labels += [content["system"]["label"]] * (content["system"]["label"] not in labels)
-    return (
-        [f"read by {words}: {', '.join(labels)}" for words, labels in labels_of.items()] if len(labels_of) > 1 else []
-    )
+    telling = len(labels_of) > 1 or any("(our guess: " in words for words in labels_of)
+    return [f"read by {words}: {', '.join(labels)}" for words, labels in labels_of.items()] if telling else []
 
 
 def audited(outcome: Outcome) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -43,8 +43,8 @@ class EncoderConfig:
     """How texts become vectors; saved with the encoder, hashed wherever vectors are made."""
 
     # `cls` (first token), `mean` (over all tokens, special ones included), `mean-but-first` (over all others: decoders
-    # attend to the first whatever it is, and its state is far larger), or `pooler` (the first token through BERT's
-    # pooler, a dense layer and tanh, whose weights are then part of the encoder)
+    # attend to the first whatever it is, and its state is far larger), `pooler` (the first token through BERT's
+    # pooler, a dense layer and tanh, whose weights are then part of the encoder), or `last` (token, special ones too)
     pooling: Pooling = "mean"
     layer: int = -1  # hidden layer that is read, −1 for the last; 0 is the embedding output
     normalise: bool = False  # vectors are scaled to unit length
@@ -59,10 +59,16 @@ class EncoderConfig:
     dtype: Literal["float32", "bfloat16"] = "float32"
     question_mark: bool = True  # a query keeps the question mark at its end; false drops one (`?`), as DPR's code does
     lowercase: bool = False  # texts and titles are lower-cased first, prompts are not
+    # dense layers behind the pooling, each by its activation; their weights are in the encoder's folder
+    # (`bench.retrieval.dense_layers`)
+    dense: tuple[str, ...] = ()
+    # why the pooling is a guess, where nothing says how the model is read; no vector depends on it, so no key has it
+    guess: str = field(default="", compare=False)
 
     def dump(self) -> dict[str, Any]:
-        """Return the encoder config as JSON."""
-        return dict(vars(self))
+        """Return the encoder config as JSON, without dense layers where there are none."""
+        fields = {name: value for name, value in vars(self).items() if name not in ("dense", "guess")}
+        return fields | ({"dense": list(self.dense)} if self.dense else {})
 
     @staticmethod
     def load(folder: Path) -> EncoderConfig:
@@ -72,8 +78,8 @@ class EncoderConfig:
         path = folder / ENCODER_CONFIG
         try:
             fields = json.loads(path.read_text(encoding="utf-8"))
-            encoder_config = EncoderConfig(**fields)
-            TypeAdapter(EncoderConfig).validate_json(json.dumps(fields), strict=True)
+            EncoderConfig(**fields)  # `TypeError` for a field that there is not
+            encoder_config = TypeAdapter(EncoderConfig).validate_json(json.dumps(fields), strict=True)
         except (OSError, ValueError, TypeError, RecursionError) as error:
             found_fault = invalid(error) if isinstance(error, ValidationError) else first_line(error)
             raise UsageError(where=path, found=found_fault, expected="the config of an encoder") from error

@@ -9,7 +9,7 @@ Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 """What canonical JSON can hold; every part of a key is of this type."""
 
 Tie = Literal["trec", "list"]
-Pooling = Literal["cls", "mean", "mean-but-first", "pooler"]
+Pooling = Literal["cls", "mean", "mean-but-first", "pooler", "last"]
 """Order of equal scores (specs: one module decides, `bench.core.order`).
 
 `trec`: float32 score descending, then document id descending in byte order. `list`: score descending, then corpus

@@ -227,6 +227,20 @@ def prompt_warnings(cells: Sequence[ExperimentCell], methods: Sequence[Method]) 
     return [*sentences]
 
 
+def guess_warnings(cells: Sequence[ExperimentCell]) -> list[str]:
+    """Return a sentence for each system whose model does not say how it is read, and neither does a setting."""
+    sentences: dict[str, None] = {}
+    for cell in cells:
+        for system in (leaf for leaf in cell.system.leaves if isinstance(leaf, Dense)):
+            for config in (system.encoder_config(task) for task in cell.tasks):
+                if config.guess:
+                    read = f"{config.pooling}, {config.similarity}, {config.passage_length} tokens"
+                    name = Path(system.backbone).name
+                    sentence = f"{system.label}: how {name} is read is our guess ({config.guess}): {read}"
+                    sentences[f"{sentence}; type --set method.pooling={config.pooling} to make it yours"] = None
+    return [*sentences]
+
+
 def _sentence(system: Dense, prompts: WantedPrompts, roles: Sequence[str]) -> str:
     texts = {role: getattr(prompts, role) for role in roles}
     described = " and ".join(f"{text!r} before a {role}" for role, text in texts.items())

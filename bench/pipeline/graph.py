@@ -115,7 +115,10 @@ class SubsetStages:
 
     @property
     def resolved(self) -> Json:
-        """What the language or the task decided: an analyzer, or how texts became vectors, the whole encoder config."""
+        """What the language or the task decided: an analyzer, or how texts became vectors, the whole encoder config.
+
+        Where no file and no setting says how a model pools, `guess` says why it is one.
+        """
         index = next((stage for stage in self.stages if isinstance(stage, Index)), None)
         if index is not None:
             return {**(index.encoder_config.dump() if isinstance(index, EncoderIndex) else {}), **index.resolved}
@@ -127,4 +130,6 @@ class SubsetStages:
             encoding = side.vectors if isinstance(side, PostProcess) else side
             encoder_config = encoding.choices().get("encoder_config")
             choices |= dict(encoder_config) if isinstance(encoder_config, Mapping) else {}
+            guess = getattr(getattr(encoding, "encoder_config", None), "guess", "")
+            choices |= {"guess": guess} if guess else {}
         return {**choices, "similarity": search.similarity}

@@ -9,7 +9,7 @@ from bench.config.profiles import Profile
 from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.evaluation.tables import duration
-from bench.pipeline.cells import ExperimentCell, NotApplicable, prompt_warnings
+from bench.pipeline.cells import ExperimentCell, NotApplicable, guess_warnings, prompt_warnings
 from bench.pipeline.experiment import Experiment
 from bench.pipeline.graph import SubsetStages
 from bench.pipeline.stages.prepare import Prepare
@@ -78,6 +78,7 @@ def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
         *experiment.warnings,
         *sorted(shallow),
         *prompt_warnings(experiment.cells, [owned.value for owned in plugins.methods.values()]),
+        *guess_warnings(experiment.cells),
         *([] if again else [sentence for _, sentence in unlike]),
         *edited_plugins(experiment.cells, store),
         *(f"{error}; without them `bench run` does not begin" for error in missing_files(todo)),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bench.core.errors import UsageError
 from bench.core.messages import foreign
-from bench.retrieval import poolers
+from bench.retrieval import families, poolers
 from bench.retrieval.hub import HubError, fetch
 from bench.retrieval.model_files import model_json, weight_files
 
@@ -36,7 +36,7 @@ _HEAD = 32  # dimensions a head
 _FORM = re.compile(r"scratch:([1-9][0-9]*)x([1-9][0-9]*)")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _ID = re.compile(r"[\w.-]+(/[\w.-]+)?(@[\w./-]+)?")
-_PATTERNS = ("*.json", "*.txt", "*.model", "*.safetensors", "*_Dense/*.bin")
+_PATTERNS = ("*.json", "*.txt", "*.model", "*.safetensors", "*_Dense/*.bin", families.COLBERT)
 _IGNORED = ("onnx/*", "openvino/*", "coreml/*", "tf_model*", "flax_*", "*.msgpack")
 # What an encoder does without: the pooler and what was on top of it.
 _TOP = re.compile(r"(^|\.)(pooler|cls|lm_head|classifier|predictions|head|decoder)\.")
@@ -180,18 +180,24 @@ def load_encoder(folder: Path, pooler: Literal["none", "own", "new"] = "none", s
         seed: of the weights that are made.
 
     Raises:
-        UsageError: it cannot be loaded without code of its own, has a decoder, or lacks weights of the encoder or the
-            pooler.
+        UsageError: it is of another family than dense (`families`), cannot be loaded without code of its own, has a
+            decoder, or lacks weights of the encoder or the pooler.
     """
     from transformers import AutoModel
 
+    with_decoder = UsageError(where=folder, found="a model of encoder and decoder", expected="an encoder")
+
     def arguments(config: PreTrainedConfig) -> dict[str, bool]:
         if config.is_encoder_decoder:
-            raise UsageError(f"{folder}: found a model of encoder and decoder, expected an encoder")
+            raise with_decoder
         return without_pooler(config) if pooler == "none" else {}
 
+    families.refuse_others(folder, str(folder))
     expected = "config.json of an architecture that transformers knows, and model.safetensors"
-    model, missing = load_weights(AutoModel, folder, seed, arguments, expected)
+    model, missing, unexpected = load_weights(AutoModel, folder, seed, arguments, expected)
+    families.refuse_tensors(folder, unexpected)
+    if {"encoder", "decoder"} <= dict(model.named_children()).keys():  # T5's encoder alone is loaded with a decoder
+        raise with_decoder
     refuse_missing(folder, [key for key in missing if not _TOP.search(key)], "those of the whole encoder")
     if pooler != "none":
         trained = not any("pooler." in key for key in missing)
@@ -201,7 +207,7 @@ def load_encoder(folder: Path, pooler: Literal["none", "own", "new"] = "none", s
 
 def load_weights(
     kind: Any, folder: Path, seed: int, arguments: Callable[[PreTrainedConfig], Mapping[str, Any]], expected: str
-) -> tuple[PreTrainedModel, list[str]]:
+) -> tuple[PreTrainedModel, list[str], list[str]]:
     """Load a model of a Hugging Face folder in float32 on the CPU; code of its own and pickled objects are never run.
 
     Args:
@@ -212,7 +218,7 @@ def load_weights(
         expected: what messages say that they expect.
 
     Returns:
-        The model, and the names of the weights that the folder does not have.
+        The model, the names of the weights that the folder does not have, and of those that the model does not.
 
     Raises:
         UsageError: it cannot be loaded so.
@@ -240,7 +246,7 @@ def load_weights(
                 f"{folder}: found pickled objects among the weights, expected tensors alone, best as "
                 "model.safetensors; do not load the file by other means unless you trust its maker"
             ) from error
-    return model, sorted(report["missing_keys"])
+    return model, sorted(report["missing_keys"]), sorted(report["unexpected_keys"])
 
 
 def refuse_missing(folder: Path, keys: Sequence[str], expected: str) -> None:

@@ -123,7 +123,7 @@ def load_classifier(folder: Path, new_head: int | None = None) -> PreTrainedMode
         return {}
 
     expected = "a sequence classifier (cross-encoder) of an architecture that transformers knows, with its weights"
-    model, missing = load_weights(AutoModelForSequenceClassification, folder, new_head or 0, arguments, expected)
+    model, missing, _ = load_weights(AutoModelForSequenceClassification, folder, new_head or 0, arguments, expected)
     expected = "a cross-encoder, with the head that it was trained with"
     if new_head is not None:  # but for the head, which is to be made
         inner, expected = f"{model.base_model_prefix}.", "those of an encoder"

@@ -16,7 +16,8 @@ from bench.core.encoder_config import SEPARATOR, EncoderConfig, Role
 from bench.core.errors import BenchError, UsageError
 from bench.core.workspace import Advance, noop
 from bench.data.corpora import tokenizer
-from bench.retrieval.packed import budget, first_position, forward, load_model, longest, on_threads, pack, pool
+from bench.retrieval import dense_layers
+from bench.retrieval.packed import budget, first_position, forward, load_model, longest, on_threads, pack, pool, wide
 from bench.retrieval.settings import CPU_TOKENS, DEVICE_TOKENS
 from bench.types import Item
 
@@ -72,6 +73,7 @@ class TorchEncoder:
         encoder_config: how texts are read and vectors made.
         batch_tokens: of a batch; default: what suits the device.
         threads: of torch while encoding; default: as they are.
+        dense: the layers behind the pooling, on the model's device; default: none.
 
     Raises:
         UsageError: the encoder config asks for positions or a layer that the model lacks.
@@ -88,11 +90,12 @@ class TorchEncoder:
         encoder_config: EncoderConfig,
         batch_tokens: int | None = None,
         threads: int | None = None,
+        dense: torch.nn.Sequential | None = None,
     ) -> None:
         _fits(model, encoder_config)
         self._model, self._encoder_config, self._reader = model, encoder_config, Reader(words, encoder_config)
         self._batch_tokens = batch_tokens or (CPU_TOKENS if model.device.type == "cpu" else DEVICE_TOKENS)
-        self._threads = threads
+        self._threads, self._dense = threads, dense
         self._tokenising, self._computing = Lock(), Lock()  # one call's texts each, while another's are at the other
         self.notice: Callable[[str], None] = noop  # gets a sentence where the memory is short
         self.advance: Advance = noop  # hears of items as their batch is done
@@ -114,7 +117,7 @@ class TorchEncoder:
         with self._tokenising:
             sequences = self._reader.tokens([self.text(item, role) for item in items], role)
         self._check_ids(sequences)
-        vectors = np.empty((len(items), self._model.config.hidden_size), np.float32)
+        vectors = np.empty((len(items), self._width), np.float32)
         encoder_config, device = self._encoder_config, self._model.device.type
         precision = torch.autocast(device, torch.bfloat16, enabled=encoder_config.dtype == "bfloat16")
         with self._computing, torch.inference_mode(), on_threads(self._threads), precision:
@@ -144,6 +147,8 @@ class TorchEncoder:
             packed = pack(sequences, first_position(self._model)).to(self._model.device)
             hidden = forward(self._model, packed, self._encoder_config.layer)
             pooled = pool(hidden, packed, self._encoder_config.pooling, getattr(self._model, "pooler", None))
+            if self._dense is not None:
+                pooled = wide(self._dense(pooled))
             vectors: npt.NDArray[np.float32] = pooled.numpy(force=True)
         except RuntimeError as error:  # of CUDA, MPS and processors alike
             if "out of memory" not in str(error):
@@ -156,6 +161,11 @@ class TorchEncoder:
         self._batch_tokens = tokens // 2
         self.notice(f"out of memory with {tokens} tokens a batch; encoding goes on with {self._batch_tokens}")
         return None
+
+    @property
+    def _width(self) -> int:
+        layers = [layer for layer in self._dense or () if isinstance(layer, torch.nn.Linear)]
+        return int(layers[-1].out_features if layers else self._model.config.hidden_size)
 
     def _check_ids(self, sequences: Sequence[Sequence[int]]) -> None:
         """Raise `UsageError` where the tokenizer has ids for which the model has no embedding."""
@@ -196,7 +206,8 @@ def load(
     if not (folder / "tokenizer.json").is_file():  # transformers would make an empty one up
         raise UsageError(f"{folder}: found no tokenizer.json, expected a folder with the tokenizer's files")
     model = load_model(folder, device, pooler=encoder_config.pooling == "pooler")
-    return TorchEncoder(model, tokenizer.load(folder), encoder_config, batch_tokens, threads)
+    dense = dense_layers.load(folder, encoder_config.dense, device)
+    return TorchEncoder(model, tokenizer.load(folder), encoder_config, batch_tokens, threads, dense)
 
 
 def unit(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

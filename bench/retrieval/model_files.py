@@ -40,7 +40,12 @@ class Sizes(BaseModel):
     """What `sentence_bert_config.json` says of texts."""
 
     max_seq_length: Annotated[int, Field(ge=3)] | None = None
+    query_length: Annotated[int, Field(ge=3)] | None = None  # in place of it for queries, and so on
+    document_length: Annotated[int, Field(ge=3)] | None = None
     do_lower_case: bool = False
+    transformer_task: str = "feature-extraction"
+    query_expansion: Any = None  # tokens that ColBERT adds to queries
+    processing_kwargs: dict[str, Any] | None = None
 
 
 class _Index(BaseModel):

@@ -178,7 +178,8 @@ def pool(hidden: torch.Tensor, packed: Packed, pooling: Pooling, pooler: torch.n
         hidden: states of all tokens, `[T, d]`, rows as in `packed`.
         packed: the sequences.
         pooling: `cls` takes the first token's state, `mean` the mean of all tokens' (special ones too),
-            `mean-but-first` that of all others' (of a single token its own), `pooler` the first one's through `pooler`.
+            `mean-but-first` that of all others' (of a single token its own), `pooler` the first one's through `pooler`,
+            `last` the last token's state.
         pooler: the model's own, for that pooling.
 
     Returns:
@@ -189,11 +190,13 @@ def pool(hidden: torch.Tensor, packed: Packed, pooling: Pooling, pooler: torch.n
     """
     if pooling == "cls":
         return wide(hidden[packed.starts])
+    if pooling == "last":
+        return wide(hidden[packed.cuts[1:].long() - 1])[packed.places]
     if pooling == "pooler" and pooler is not None:
         pooled: torch.Tensor = pooler(hidden[packed.starts][:, None])  # a pooler reads the first of a row of states
         return wide(pooled)
     if pooling not in ("mean", "mean-but-first"):
-        raise ValueError(f"found pooling {pooling!r}, expected cls or mean, or pooler with the model's pooler")
+        raise ValueError(f"found pooling {pooling!r}, expected cls, mean or last, or pooler with the model's pooler")
     if hidden.device.type in _DEVICES and pooling == "mean":  # where a call for each length costs more than its sums
         lengths = packed.cuts.diff().long()
         return torch.segment_reduce(wide(hidden), "mean", lengths=lengths, unsafe=True)[packed.places]

@@ -8,6 +8,7 @@ own pooler from then on. Importing this module imports no torch.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,13 @@ def dense_module(folder: Path) -> Path | None:
             "one like BERT's pooler: as many dimensions out as in, a bias, Tanh"
         )
     return dense[0]
+
+
+def is_pooler(folder: Path) -> bool:
+    """Return whether a folder of sentence-transformers has one dense layer that is BERT's pooler, and no other."""
+    with suppress(UsageError):
+        return dense_module(folder) is not None
+    return False
 
 
 def complete(model: PreTrainedModel, folder: Path, *, trained: bool, new: bool) -> None:

@@ -300,6 +300,13 @@ def _write(source: Path, folder: Path, encoder_config: EncoderConfig, role: str)
     """Write one encoder's folder; return sentences for people."""
     from bench.retrieval.backbones import extra_weights
 
+    if encoder_config.dense:
+        raise UsageError(
+            where=source,
+            found="dense layers behind the pooling, of a model that is read as it comes",
+            expected="an encoder without",
+            hint="sentence-transformers reads the model's own folder",
+        )
     weights = sorted(source.glob("model*.safetensors"))
     unknown = extra_weights(source, weights, pooler=encoder_config.pooling == "pooler")
     if unknown:
@@ -386,8 +393,9 @@ def _sentence_transformers(folder: Path, encoder_config: EncoderConfig, role: st
         },
         "1_Pooling/config.json": {
             "word_embedding_dimension": width,
-            "pooling_mode_cls_token": encoder_config.pooling != "mean",
+            "pooling_mode_cls_token": encoder_config.pooling in ("cls", "pooler"),
             "pooling_mode_mean_tokens": encoder_config.pooling == "mean",
+            **({"pooling_mode_lasttoken": True} if encoder_config.pooling == "last" else {}),
             "include_prompt": True,
         },
     }

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from bench.core.encoder_config import TrainingJob as TrainingJob
     from bench.core.records import Pooling as Pooling
     from bench.data.corpora.shards import Shards as Shards
+    from bench.retrieval import dense_layers as dense_layers
+    from bench.retrieval.families import COLBERT as COLBERT
+    from bench.retrieval.families import refuse_guess as refuse_guess
+    from bench.retrieval.families import refuse_others as refuse_others
     from bench.retrieval.hub import HubError as HubError
     from bench.retrieval.hub import fetch as fetch
     from bench.retrieval.model_files import Sizes as Sizes
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
     from bench.retrieval.packed import Ids as Ids
     from bench.retrieval.packed import Packed as Packed
     from bench.retrieval.packed import pool as pool
-    from bench.retrieval.poolers import dense_module as dense_module
+    from bench.retrieval.poolers import is_pooler as is_pooler
     from bench.retrieval.prompts import PROMPTS_FILE as PROMPTS_FILE
     from bench.retrieval.prompts import declared_prompts as declared_prompts
     from bench.training.banks import Ring as Ring

@@ -133,6 +133,16 @@ class TrainableEncoder:
     vocabulary: Vocabulary | None = None  # ids that still have embeddings; None: all
     chunk_tokens: int | None = None  # tokens whose activations are kept at once when vectors are made; None: all
 
+    def __post_init__(self) -> None:
+        """Raise `UsageError` for dense layers behind the pooling, which are read but not trained."""
+        if self.encoder_config.dense:
+            raise UsageError(
+                where=self.start,
+                found=f"{len(self.encoder_config.dense)} dense layers behind the pooling",
+                expected="an encoder without, for such layers are read but not trained yet",
+                hint=f"type --set method.pooling=… other than {self.encoder_config.pooling} to leave them out",
+            )
+
     @staticmethod
     def load(start: Path, device: str, precision: Literal["float32", "bfloat16"] = "float32") -> TrainableEncoder:
         """Load an encoder in training mode (dropout on), with its whole vocabulary; `UsageError` if it is none."""

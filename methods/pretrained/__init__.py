@@ -22,8 +22,8 @@ class PretrainedConfig(Config):
     pooling: Pooling | None = setting(
         None,
         source=_BY_MODEL_FILES,
-        help="the vector of a text: the first token's, the mean over all tokens, or the first token's through BERT's "
-        "pooler; nothing: what the model says",
+        help="the vector of a text: the first token's, the last one's, the mean over all tokens or all but the first, "
+        "or the first token's through BERT's pooler; nothing: what the model says",
     )
     layer: int = setting(
         -1, ge=-1, source="ours: the last layer, as sentence-transformers reads", help="hidden layer read, −1 the last"
@@ -74,9 +74,12 @@ def _encoder_config(config: PretrainedConfig) -> EncoderConfig:
     if len(set_fields) < len(overrides):
         from methods.pretrained import described
 
-        base = described.encoder_config(config.model)
+        base = described.encoder_config(config.model, guessed=config.pooling is None)
     title = " " if config.title else None
-    return replace(base, layer=config.layer, title=title, dtype=config.precision, **set_fields)
+    if config.pooling not in (None, base.pooling):  # dense layers are made for their own pooling
+        base = replace(base, dense=())
+    guess = "" if config.pooling else base.guess
+    return replace(base, layer=config.layer, title=title, dtype=config.precision, guess=guess, **set_fields)
 
 
 PRETRAINED = Method(

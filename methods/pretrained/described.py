@@ -7,22 +7,30 @@ from typing import Any, Literal
 
 from bench import UsageError
 from bench.training import (
+    COLBERT,
     ENCODER_CONFIG,
     PROMPTS_FILE,
     EncoderConfig,
     HubError,
     Sizes,
     declared_prompts,
-    dense_module,
+    dense_layers,
     fetch,
+    is_pooler,
     listed_modules,
     model_json,
+    refuse_guess,
+    refuse_others,
 )
 
-_FILES = (ENCODER_CONFIG, "config.json", "modules.json", "sentence_bert_config.json", PROMPTS_FILE, "*/config.json")
+_TOKENIZER = "tokenizer_config.json"
+_FILES = (
+    *(ENCODER_CONFIG, "config.json", "modules.json", "sentence_bert_config.json", _TOKENIZER, PROMPTS_FILE, COLBERT),
+    "*/config.json",
+)
 # Families whose positions begin behind the padding id, so that fewer are left than the config says.
 _OFFSET = ("camembert", "roberta", "xlm-roberta", "xlm-roberta-xl")
-_MODES: Mapping[str, Literal["cls", "mean"]] = {"cls": "cls", "mean": "mean"}
+_MODES: Mapping[str, Literal["cls", "mean", "last"]] = {"cls": "cls", "mean": "mean", "lasttoken": "last"}
 _ALWAYS, _PERHAPS = ["Transformer", "Pooling"], ["Dense", "Normalize"]
 _ORDER = [*_ALWAYS, *_PERHAPS]
 _SIMILARITIES: Mapping[str | None, Literal["cos", "dot"]] = {
@@ -32,23 +40,39 @@ _SIMILARITIES: Mapping[str | None, Literal["cos", "dot"]] = {
     "dot_product": "dot",
 }
 _LONGEST = 512  # tokens kept where the files say nothing: what such models are trained on at most
+# What `sentence_bert_config.json` may say that nothing here does, and what it says where it says nothing.
+_UNREAD = {"transformer_task": "feature-extraction", "query_expansion": None, "processing_kwargs": None}
+_UNBOUNDED = 10**9  # `model_max_length` from here on is the tokenizers' way to say nothing
 
 
 @cache
-def encoder_config(model: str) -> EncoderConfig:
+def encoder_config(model: str, *, guessed: bool = True) -> EncoderConfig:
     """Read how a model wants to be read; fetches a few small files if it is given by its id.
 
-    That is as its `encoder_config.json` or its modules of sentence-transformers say, else: mean over the last layer,
-    cosine, no prompts, 512 tokens or its positions. Raises `UsageError` if it cannot be found, or cannot be expressed.
+    That is as its `encoder_config.json` or its modules of sentence-transformers say, else a guess that is called one:
+    mean over the last layer, cosine, no prompts. Of a text are kept as many tokens as `sentence_bert_config.json`
+    says, else as the tokenizer and the model's positions allow, else 512.
+
+    Args:
+        model: a folder, or an id.
+        guessed: the pooling of a plain folder is to be guessed, since no setting says it.
+
+    Raises:
+        UsageError: it cannot be found, is of another family (`bench.retrieval.families`), or cannot be expressed.
     """
     folder = _folder(model)
     if (folder / ENCODER_CONFIG).is_file():
         return EncoderConfig.load(folder)
     config = model_json(folder / "config.json")
+    refuse_others(folder, model)
     modules = listed_modules(folder)
-    tokens = min(_LONGEST, _positions(config) or _LONGEST)
     if not modules:
-        return EncoderConfig(similarity="cos", query_length=tokens, passage_length=tokens)
+        if guessed:
+            refuse_guess(folder, model)
+        tokens = _length(folder, config)
+        return EncoderConfig(
+            similarity="cos", query_length=tokens, passage_length=tokens, guess="it has no modules.json"
+        )
     kinds = [module.type.rpartition(".")[2] for module in modules]
     if [kind for kind in kinds if kind not in _PERHAPS] != _ALWAYS or kinds != sorted(kinds, key=_ORDER.index):
         raise UsageError(
@@ -60,40 +84,55 @@ def encoder_config(model: str) -> EncoderConfig:
     sizes = model_json(sizes_file, Sizes) if sizes_file.is_file() else Sizes()
     if sizes.do_lower_case:
         raise UsageError(f"model {model}: found do_lower_case, expected a tokenizer that lowers the case itself")
+    others = {name: value for name in _UNREAD if (value := getattr(sizes, name)) and value != _UNREAD[name]}
+    if others:
+        fault = ", ".join(f"{name} {value!s:.80}" for name, value in others.items())
+        raise UsageError(where=sizes_file, found=fault, expected="texts to hidden states, read as they are")
     prompts = model_json(folder / PROMPTS_FILE) if (folder / PROMPTS_FILE).is_file() else {}
     query, passage = declared_prompts(prompts)
     pooling = _pooling(model, model_json(folder / modules[1].path / "config.json"), prompted=bool(query or passage))
     similarity = prompts.get("similarity_fn_name")  # sentence-transformers compares by cosine by default
     if not isinstance(similarity, str | None) or similarity not in _SIMILARITIES:
         raise UsageError(f"model {model}: found similarity {similarity!s:.80}, expected cosine or dot")
-    length = sizes.max_seq_length or tokens
-    dense = dense_module(folder) is not None
-    if dense and pooling != "cls":
-        raise UsageError(f"model {model}: found a dense layer over the mean, expected one over the first token (cls)")
+    length = sizes.max_seq_length or _length(transformer, config)
+    pooler = pooling == "cls" and is_pooler(folder)
     return EncoderConfig(
-        pooling="pooler" if dense else pooling,
+        pooling="pooler" if pooler else pooling,
+        dense=() if pooler else dense_layers.declared(folder),
         normalise="Normalize" in kinds,
         similarity=_SIMILARITIES[similarity],
         query_prompt=query,
         passage_prompt=passage,
-        query_length=length,
-        passage_length=length,
+        query_length=sizes.query_length or length,
+        passage_length=sizes.document_length or length,
     )
 
 
-def _pooling(model: str, config: Mapping[str, Any], *, prompted: bool) -> Literal["cls", "mean"]:
+def _pooling(model: str, config: Mapping[str, Any], *, prompted: bool) -> Literal["cls", "mean", "last"]:
     """Read `1_Pooling/config.json`, in its older form (a switch a mode) or its newer one (the mode's name)."""
     if "pooling_mode" in config:
         mode = config["pooling_mode"]
         modes = [mode] if isinstance(mode, str) else [*map(str, mode if isinstance(mode, list) else [mode])]
     else:
-        marks = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
+        marks = {
+            "pooling_mode_cls_token": "cls",
+            "pooling_mode_mean_tokens": "mean",
+            "pooling_mode_lasttoken": "lasttoken",
+        }
         modes = [marks.get(key, key) for key, on in config.items() if key.startswith("pooling_mode_") and on]
     if len(modes) != 1 or modes[0] not in _MODES:
-        raise UsageError(f"model {model}: found pooling {', '.join(modes) or 'of no kind'}, expected cls or mean")
-    if prompted and config.get("include_prompt") is False and modes[0] == "mean":
-        raise UsageError(f"model {model}: found a mean that leaves the prompt out, expected one over all tokens")
+        raise UsageError(f"model {model}: found pooling {', '.join(modes) or 'of no kind'}, expected cls, mean or last")
+    if prompted and config.get("include_prompt") is False and modes[0] != "lasttoken":
+        raise UsageError(f"model {model}: found a {modes[0]} that leaves the prompt out, expected one over all tokens")
     return _MODES[modes[0]]
+
+
+def _length(folder: Path, config: Mapping[str, Any]) -> int:
+    """Return how many tokens of a text are kept by tokenizer and positions, the fewer, else 512."""
+    path = folder / _TOKENIZER
+    most = model_json(path).get("model_max_length") if path.is_file() else None
+    bounds = [most] if isinstance(most, int | float) and 3 <= most < _UNBOUNDED else []
+    return min([int(bound) for bound in (*bounds, _positions(config)) if bound], default=_LONGEST)
 
 
 def _positions(config: Mapping[str, Any]) -> int | None:

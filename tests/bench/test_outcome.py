@@ -169,3 +169,5 @@ def test_tables_name_the_readouts_where_they_differ() -> None:
         "read by the first token, dot product: contriever, contriever@init",
     ]
     assert readouts([result("bm25"), *crop]) == []
+    bare = result("bare", pooling="mean", similarity="cos", guess="it has no modules.json")
+    assert readouts([bare]) == ["read by the mean, cosine (our guess: it has no modules.json): bare"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,11 +126,21 @@ def load(folder: Path) -> PreTrainedTokenizerBase:
     """Load the fast tokenizer of a Hugging Face folder, none of its own code; `UsageError` without one that pads."""
     from transformers import AutoTokenizer
 
+    if not (folder / "tokenizer.json").is_file() and any(folder.glob("*.model")) and not find_spec("sentencepiece"):
+        raise UsageError(  # the library's own sentence names another package, which would not do
+            where=folder,
+            found="a tokenizer of sentencepiece alone",
+            expected="tokenizer.json, or the packages that make one of it",
+            hint="type pip install sentencepiece protobuf",
+        )
     with foreign(folder, "no tokenizer that can be loaded", _EXPECTED):
         tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
             folder, trust_remote_code=False, local_files_only=True
         )
         tokenizer("a \U000e0fff")  # a tokenizer whose unknown token is not in its vocabulary fails here, not in a run
+    names = tokenizer.vocab_files_names.values()
+    if not any((folder / name).is_file() for name in names):  # transformers makes one up that knows no word
+        raise UsageError(where=folder, found=f"none of the files {', '.join(names)}", expected=_EXPECTED)
     if not tokenizer.is_fast:
         raise UsageError(where=folder, found="a tokenizer without tokenizer.json", expected=_EXPECTED)
     if tokenizer.pad_token_id is None:

@@ -28,13 +28,13 @@ from bench.data.corpora.shards import Shards
 from bench.pipeline.compute import LIBRARIES, Compute
 from bench.pipeline.sizes import average, constants, core_rate, reading
 from bench.pipeline.stages import read
-from bench.pipeline.stages.init import EncoderStage, begun_size
+from bench.pipeline.stages.init import EncoderStage, Init, begun_size
 from bench.pipeline.stages.pool import BuildPool, corpus
 from bench.pipeline.stages.prepare import Prepare
 from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.validate import Validate
 from bench.retrieval.post_processing import without
-from bench.retrieval.vectors import write_ids, write_matrix
+from bench.retrieval.vectors import Vectors, write_ids, write_matrix
 from bench.store.fingerprinted import Fingerprinted
 from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, Cost, Stage, named
 from bench.types import Item, Json, Source
@@ -46,6 +46,7 @@ _SHARD = 4096  # items a part; batches are cut within a shard, so this number is
 _AT_ONCE = {"cpu": 1}  # shards at work; 3 for other devices: one is computed, the next tokenised, the last written
 _RATE = 500.0  # texts a second
 _LOADING = 2.0  # seconds that libraries and an encoder take, once a run
+_DIFFERENT = 8  # texts: fewer may well be cut to the same tokens
 _LANGUAGES = 14  # of a corpus whose languages nobody knows yet
 Items = Source[Item] | Sequence[Item]
 Load = Callable[[Advance], Encoder]
@@ -90,12 +91,16 @@ class Encode(Stage):
         changes no vector beyond 1e-5.
 
         Raises:
-            UsageError: the encoder cannot be read, or does not go with the encoder config.
+            UsageError: the encoder cannot be read, does not go with the encoder config, or is a start that makes one
+                vector of different texts.
             BenchError: there is no item, or a vector is not finite. And whatever the reader of the items raises.
         """
         encoder = RoleEncoder(self.encoder, folders["encoder"], self.encoder_config, self.compute, self.batch_tokens)
         load = partial(encoder.loaded, self.role, space.notice)
-        return write_vectors(space, self.items(folders), self.role, load, _AT_ONCE.get(self.compute.device, 3))
+        written = write_vectors(space, self.items(folders), self.role, load, _AT_ONCE.get(self.compute.device, 3))
+        if isinstance(self.encoder, Init):  # what a training of ours has made of it is a finding
+            refuse_one_vector(space.out, self.items(folders), self.encoder.place)
+        return written
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,6 +294,26 @@ def write_vectors(work: Workspace, items: Items, role: Role, load: Load, at_once
         raise BenchError(f"there is no {role} to encode, expected at least one")
     rows, width = write_matrix(work.out, (np.load(part, allow_pickle=False) for part in parts))
     return {"vectors": rows, "dimensions": width, "shards": len(parts)}
+
+
+def refuse_one_vector(folder: Path, items: Items, encoder: str) -> None:
+    """Raise `UsageError` where all rows of a matrix are one vector, though at least eight of the texts differ.
+
+    It is read until a row differs from the first, which is the second one but for a misread encoder.
+    """
+    matrix = Vectors(folder).matrix
+    tolerance = 1e-6 * float(np.abs(matrix[0]).max())
+    if any(float(np.abs(row - matrix[0]).max()) > tolerance for row in matrix):
+        return
+    texts = {item.text for item in (items.read() if isinstance(items, Source) else items)}
+    if len(texts) >= _DIFFERENT:
+        raise UsageError(
+            where=f"encoder {encoder}",
+            found=f"one vector for all of {len(texts):,} different texts",
+            expected="vectors that tell texts apart",
+            hint="the pooling sees nothing of a text, or the tokenizer knows none of its words; "
+            "try another --set method.pooling=…",
+        )
 
 
 def encoded(

@@ -12,7 +12,7 @@ from bench.core.workspace import Workspace
 from bench.data.corpora import tokenizer
 from bench.pipeline.compute import LIBRARIES
 from bench.pipeline.sizes import EncoderSize, encoder_size
-from bench.retrieval import backbones, lm_heads
+from bench.retrieval import backbones, dense_layers, families, lm_heads
 from bench.store.input_hashes import InputHashes
 from bench.store.stage import NOT_IN_KEY, OPTIONAL, Cost, Stage
 from bench.types import Json
@@ -109,8 +109,9 @@ def run(
     `revision` the commit that was taken of a Hugging Face id.
 
     Raises:
-        UsageError: the backbone cannot be found or loaded, no tokenizer is given for `scratch:LxH`, or the tokenizer
-            has ids that the backbone does not know.
+        UsageError: the backbone cannot be found or loaded, no tokenizer is given for `scratch:LxH`, the tokenizer has
+            ids that the backbone does not know, the backbone is of another family than dense, or it is causal and its
+            pooling a guess or the first token.
     """
     sizes, pooled, head, revision = backbones.scratch(backbone), encoder_config.pooling == "pooler", None, None
     if sizes is not None:
@@ -124,6 +125,9 @@ def run(
         words = tokenizer.load(tokenizer_folder or folder)
         lacking: Literal["own", "new"] = "new" if new_pooler else "own"
         model = backbones.load_encoder(folder, lacking if pooled else "none", seed)
+        families.refuse_causal(model, backbone, encoder_config)
+        if encoder_config.dense:
+            dense_layers.copy(folder, work.out)
         head = lm_heads.find(folder)
         revision = folder.name if folder.parent.name == _SNAPSHOTS else None
     if len(words) > model.config.vocab_size:  # what the encoder config asks is checked on encoding

@@ -127,6 +127,8 @@ class Dense(System):
             overrides |= {"query_length": task.lengths[0], "passage_length": task.lengths[1]}
         overrides |= self.readout
         encoder_config = replace(encoder_config, **overrides)
+        if "pooling" in overrides:
+            encoder_config = replace(encoder_config, guess="", dense=())  # such layers are made for their own pooling
         if processed and "similarity" not in overrides:
             encoder_config = replace(encoder_config, similarity=self.resolved.run.post.similarity)
         fixed_by_task = "cos" if task.similarity == "l2" else task.similarity

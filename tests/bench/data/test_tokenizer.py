@@ -102,6 +102,34 @@ def test_folders_that_hold_none_are_refused(trained: Tokenizer, tmp_path: Path) 
         tokenizer.load(tmp_path / "bare")
 
 
+def test_a_folder_without_its_tokenizer_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library would make one up that knows no word, or, of sentencepiece alone, ask for another package."""
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "XLMRobertaTokenizer"}')
+    (tmp_path / "config.json").write_text('{"model_type": "xlm-roberta"}')
+    with pytest.raises(UsageError, check=fields(found="none of the files", expected="tokenizer.json")):
+        tokenizer.load(tmp_path)
+    (tmp_path / "sentencepiece.bpe.model").write_bytes(b"")
+    monkeypatch.setattr(tokenizer, "find_spec", lambda _name: None)
+    with pytest.raises(UsageError, check=fields(hint="pip install sentencepiece protobuf")):
+        tokenizer.load(tmp_path)
+
+
+def test_a_tokenizer_of_sentencepiece_alone(tmp_path: Path) -> None:
+    """It is read where the packages are there: words have the ids of sentencepiece, one further on, as XLM-R has it."""
+    library = pytest.importorskip("sentencepiece", reason="sentencepiece is not installed")
+    texts = ["the quick brown fox jumps over the lazy dog", "who is this and what does it want"] * 20
+    model = tmp_path / "sentencepiece.bpe.model"
+    with model.open("wb") as stream:
+        library.SentencePieceTrainer.train(
+            sentence_iterator=iter(texts), model_writer=stream, vocab_size=34, minloglevel=2
+        )
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "XLMRobertaTokenizer"}')
+    (tmp_path / "config.json").write_text('{"model_type": "xlm-roberta"}')
+    words = tokenizer.load(tmp_path)
+    pieces = library.SentencePieceProcessor(model_file=str(model)).encode("who is this")
+    assert words("who is this")["input_ids"] == [0, *(piece + 1 for piece in pieces), 2]
+
+
 @pytest.mark.parametrize(
     ("template", "expected"),
     [("$A", {}), ("[CLS] $A", {"cls": 2}), ("[CLS] $A [SEP]", {"cls": 2, "sep": 3}), ("$A [SEP]", {"sep": 3})],

@@ -1,11 +1,11 @@
-"""Who is warned of a forgotten prompt, and what is said of it."""
+"""Who is warned of a forgotten prompt or of a guess, and what is said of it."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from bench.pipeline.cells import ExperimentCell, prompt_warnings
+from bench.pipeline.cells import ExperimentCell, guess_warnings, prompt_warnings
 from bench.pipeline.compute import Compute
 from bench.pipeline.identity import SystemIdentity
 from bench.pipeline.settings import resolve
@@ -27,14 +27,28 @@ def model(tmp_path: Path) -> Path:
     return folder
 
 
-def warnings(plugins: Plugins, model: Path, *sets: str) -> list[str]:
-    """Return the warnings of a run on two tasks that are read alike."""
+def cells(plugins: Plugins, model: Path, *sets: str) -> list[ExperimentCell]:
+    """Return the cells of a run on two tasks that are read alike."""
     method = plugins.method("pretrained")
     resolved = resolve([method], sets=(f"method.model={model}", *sets))["pretrained"]
     rows = Dense("ours", method, resolved, Compute("cpu", 1)).variants()
     identity, suite = SystemIdentity("", "", {}), plugins.suite("mrtydi")
-    cells = [ExperimentCell(row, identity, suite, "unsupervised", "official", 0, (TASK, TASK)) for row in rows]
-    return prompt_warnings(cells, [owned.value for owned in plugins.methods.values()])
+    return [ExperimentCell(row, identity, suite, "unsupervised", "official", 0, (TASK, TASK)) for row in rows]
+
+
+def warnings(plugins: Plugins, model: Path, *sets: str) -> list[str]:
+    """Return what is said of prompts."""
+    return prompt_warnings(cells(plugins, model, *sets), [owned.value for owned in plugins.methods.values()])
+
+
+def test_a_guess_is_called_one(plugins: Plugins, model: Path) -> None:
+    """Once, with what was guessed; who says how the model pools, by setting or by protocol, hears nothing."""
+    read = "how model is read is our guess (it has no modules.json): mean, cos, 512 tokens"
+    expected = f"ours: {read}; type --set method.pooling=mean to make it yours"
+    assert guess_warnings(cells(plugins, model)) == [expected]
+    assert guess_warnings(cells(plugins, model, "encode.readout=both")) == [expected]
+    assert guess_warnings(cells(plugins, model, "method.pooling=mean")) == []
+    assert guess_warnings(cells(plugins, model, "encode.pooling=cls")) == []
 
 
 def test_each_reading_is_warned_of_once(plugins: Plugins, model: Path) -> None:

@@ -168,7 +168,8 @@ def test_models_with_code_of_their_own_or_a_decoder_are_refused(tmp_path: Path) 
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "strange", "auto_map": names}))
     (tmp_path / "code.py").write_text(f"import os\nos.mkdir({str(tmp_path / 'sprung')!r})\n")
     with pytest.raises(
-        UsageError, match=r"cannot be loaded .*, expected config.json of an architecture that transforme"
+        UsageError,
+        match=r"an architecture by code of its own \(auto_map: code.Config\), expected an architecture that tr",
     ):
         load_encoder(tmp_path)
     assert not (tmp_path / "sprung").exists()

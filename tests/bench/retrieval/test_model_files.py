@@ -52,6 +52,7 @@ def test_nothing_is_read_outside_of_the_folder(folder: Path, path: str) -> None:
     for read in (poolers.modules, poolers.dense_module):
         with pytest.raises(UsageError, check=fields(where="modules.json", found="leads out of the folder")):
             read(folder)
+    (folder / "modules.json").unlink()
     (folder / "model.safetensors").unlink()
     index = folder / "model.safetensors.index.json"
     index.write_text(json.dumps({"weight_map": {"a": path}}))

@@ -298,6 +298,7 @@ def test_packing_by_hand(build: Build) -> None:
     assert pool(hidden, packed, "cls").tolist() == [[2.0], [0.0], [5.0], [1.0]]
     assert pool(hidden, packed, "mean").tolist() == [[3.0], [0.0], [6.0], [1.0]]
     assert pool(hidden, packed, "mean-but-first").tolist() == [[3.5], [0.0], [6.5], [1.0]]
+    assert pool(hidden, packed, "last").tolist() == [[4.0], [0.0], [7.0], [1.0]]
     assert [(first_position(build(name)), longest(build(name))) for name in FAMILIES] == [(0, 80), (2, 78), (0, 80)]
 
 

@@ -44,7 +44,7 @@ def test_nothing_to_pool_with(tmp_path: Path, build: Build) -> None:
     with pytest.raises(UsageError, match=r"found ModernBertModel, which has no pooler like BERT's .* cls or mean"):
         load_encoder(tmp_path, "own")
     packed = pack([[1, 2]], 0)
-    with pytest.raises(ValueError, match="expected cls or mean, or pooler with the model's pooler"):
+    with pytest.raises(ValueError, match="expected cls, mean or last, or pooler with the model's pooler"):
         pool(torch.zeros(2, 3), packed, "pooler")
 
 

@@ -18,7 +18,10 @@ from bench.core.files import canonical
 from bench.core.workspace import Parts, Workspace
 from bench.pipeline.settings import resolve
 from bench.pipeline.stages import init
+from bench.retrieval import dense_layers
 from bench.retrieval.encoder import load
+from bench.testing import fields
+from bench.training.encoder import TrainableEncoder
 from bench.types import Item
 from methods.pretrained import PRETRAINED, PretrainedConfig
 from tests.conftest import cases, present
@@ -130,7 +133,12 @@ Q_AND_P, BOTH = {"query": "q: ", "passage": "p: "}, {"query": "q: ", "document":
     [
         (PLAIN_MODULES, MEAN, {}, {"pooling": "mean"}),
         ([*PLAIN_MODULES, NORMALIZE], CLS, {}, {"pooling": "cls", "normalise": True}),
+        ([*PLAIN_MODULES, DENSE], MEAN, {}, {"pooling": "mean", "dense": ("tanh",)}),
+        ([*PLAIN_MODULES, DENSE, DENSE], CLS, {}, {"pooling": "cls", "dense": ("tanh", "tanh")}),
+        ([*PLAIN_MODULES, DENSE], CLS, {}, {"pooling": "pooler"}),
         (PLAIN_MODULES, {"pooling_mode": "cls"}, {}, {"pooling": "cls"}),
+        (PLAIN_MODULES, {"pooling_mode": "lasttoken"}, {}, {"pooling": "last"}),
+        (PLAIN_MODULES, {**dict.fromkeys(MEAN, False), "pooling_mode_lasttoken": True}, {}, {"pooling": "last"}),
         (PLAIN_MODULES, MEAN, {"similarity_fn_name": "dot"}, {"similarity": "dot"}),
         (PLAIN_MODULES, MEAN, {"similarity_fn_name": None}, {"similarity": "cos"}),
         (PLAIN_MODULES, MEAN, {"prompts": Q_AND_P}, prompted("q: ", "p: ")),
@@ -143,6 +151,7 @@ def test_a_folder_of_sentence_transformers(
 ) -> None:
     """Modules, prompts, similarity and length are read."""
     as_sentence_transformer(model, modules, pooling, declared)
+    write_json(model / "2_Dense" / "config.json", TANH)
     usual = EncoderConfig(similarity="cos", query_length=30, passage_length=30)
     assert encoder_config(model) == EncoderConfig(**{**usual.dump(), **expected})
 
@@ -151,11 +160,9 @@ def test_a_folder_of_sentence_transformers(
     ("modules", "pooling", "declared", "sizes", "message"),
     [
         ([*LABSE[:2], NORMALIZE, DENSE], CLS, {}, None, "modules Transformer, Pooling, Normalize, Dense, exp"),
-        ([TRANSFORMER, POOLING, DENSE, DENSE], CLS, {}, None, "a dense layer of 8 to 8 .*and 1 more"),
-        ([*PLAIN_MODULES, DENSE], MEAN, {}, None, "a dense layer over the mean"),
         ([POOLING], CLS, {}, None, "modules Pooling, expected"),
         ([TRANSFORMER, POOLING], {**MEAN, "pooling_mode_cls_token": True}, {}, None, "pooling cls, mean, expected"),
-        ([TRANSFORMER, POOLING], {"pooling_mode_lasttoken": True}, {}, None, "pooling pooling_mode_lasttoken"),
+        ([TRANSFORMER, POOLING], {"pooling_mode_max_tokens": True}, {}, None, "pooling pooling_mode_max_tokens"),
         ([TRANSFORMER, POOLING], {}, {}, None, "pooling of no kind"),
         ([TRANSFORMER, POOLING], MEAN, {"similarity_fn_name": "euclidean"}, None, "similarity euclidean"),
         ([TRANSFORMER, POOLING], MEAN, {}, {"do_lower_case": True}, "do_lower_case"),
@@ -173,12 +180,49 @@ def test_what_a_encoder_config_cannot_hold(
 
 
 @pytest.mark.parametrize(("change", "message"), cases("other-dense-layers"))
-def test_other_dense_layers(model: Path, change: dict[str, Any], message: str) -> None:
-    """What is not BERT's pooler is refused, and the message says how it differs."""
+def test_other_dense_layers(model: Path, tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    """What is not BERT's pooler is a dense layer behind the first token; asked for as the pooler, it is refused."""
     as_sentence_transformer(model, [TRANSFORMER, POOLING, DENSE], CLS)
     write_json(model / "2_Dense" / "config.json", {**TANH, **change})
+    read = encoder_config(model)
+    assert (read.pooling, len(read.dense)) == ("cls", 1)
+    assert not encoder_config(model, pooling="mean").dense  # made for another pooling
     with pytest.raises(UsageError, match=message):
+        vectors(model, tmp_path / "encoder", [], "query", pooling="pooler")
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"activation_function": "own.Swish"}, "activation own.Swish"),
+        ({"use_residual": True}, "a residual around it"),
+        ({"module_input_name": "token_embeddings"}, "input token_embeddings"),
+    ],
+)
+def test_dense_layers_that_no_encoder_has(model: Path, change: dict[str, Any], fault: str) -> None:
+    """Each is refused by what it is."""
+    as_sentence_transformer(model, [TRANSFORMER, POOLING, DENSE], MEAN)
+    write_json(model / "2_Dense" / "config.json", {**TANH, **change})
+    with pytest.raises(UsageError, check=fields(found=f"a dense layer with {fault}", expected="one over the pooled")):
         encoder_config(model)
+
+
+def test_dense_layers_are_read_and_not_trained(model: Path, tmp_path: Path) -> None:
+    """Their weights are beside the encoder's; a training says so before it begins, and none is lost without a word."""
+    as_labse(model)
+    as_sentence_transformer(model, LABSE, MEAN)
+    made = tmp_path / "encoder"
+    vectors(model, made, [Item("q", "who")], "query")
+    assert EncoderConfig.load(made).dense == ("tanh",)
+    assert {name: tuple(tensor.shape) for name, tensor in load_file(made / dense_layers.FILE).items()} == {
+        "0.weight": (8, 8),
+        "0.bias": (8,),
+    }
+    with pytest.raises(UsageError, check=fields(found="1 dense layers", hint="other than mean")):
+        TrainableEncoder.load(made, "cpu")
+    (made / dense_layers.FILE).unlink()
+    with pytest.raises(UsageError, check=fields(where=dense_layers.FILE)):
+        load(made)
 
 
 def test_no_model_and_no_such_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 from bench.core.encoder_config import EncoderConfig, Role
-from bench.core.errors import BenchError, StoreError
+from bench.core.errors import BenchError, StoreError, UsageError
 from bench.core.workspace import Parts, Workspace
 from bench.data.formats.trec import read_run
 from bench.pipeline.compute import Compute
@@ -38,6 +38,7 @@ from bench.store.executors import executor
 from bench.store.fingerprinted import Fingerprinted
 from bench.store.graph import NullListener, closure
 from bench.store.store import Store
+from bench.testing import fields
 from bench.types import Corpus, Item, Json, Source
 from tests.bench.pipeline.stages.conftest import INPUT
 
@@ -97,6 +98,22 @@ def test_vectors_are_the_encoders(encoder: Path, make_work: Space, monkeypatch: 
     assert progress == [5, 5, 5, 5, 3]
     _encoded(make_work("b", progress.append), encoder, batch_tokens=1)
     assert progress[5:] == [1] * 23
+
+
+def test_one_vector_for_different_texts(encoder: Path, make_work: Space, tmp_path: Path) -> None:
+    """A start that hears nothing of a text is refused, by its name; too few texts, or alike ones, may be one vector."""
+    deaf = shutil.copytree(encoder, tmp_path / "deaf")
+    weights = load_file(deaf / "model.safetensors")
+    silent = {name: tensor * ("word_embeddings" not in name) for name, tensor in weights.items()}
+    save_file(silent, deaf / "model.safetensors", {"format": "pt"})
+    texts = [Item(f"d{at}", letter * 4) for at, letter in enumerate("abcdefgh")]
+    with pytest.raises(
+        UsageError, check=fields(found="one vector for all of 8 different texts", hint="method.pooling")
+    ):
+        _encoded(make_work("a"), deaf, items=texts)
+    for name, some in (("b", texts[:7]), ("c", [Item(f"d{at}", "aaaa") for at in range(20)])):
+        assert _encoded(make_work(name), deaf, items=some)["vectors"] == len(some)
+    assert _encoded(make_work("d"), encoder, items=texts)["vectors"] == 8
 
 
 @pytest.mark.parametrize("at_once", [1, 3])

@@ -27,7 +27,7 @@ from bench.types import Item
 
 TEXTS = ["red fox", "a", "", "the hen sleeps at noon and the blue sea rings in the old green town far", "日本 🙂 ٣"]
 DOT: dict[str, Any] = {"pooling": "cls", "normalise": False, "similarity": "dot"}
-ENCODER_CONFIGS: list[dict[str, Any]] = [{}, DOT, {"pooling": "pooler"}]
+ENCODER_CONFIGS: list[dict[str, Any]] = [{}, DOT, {"pooling": "pooler"}, {"pooling": "last"}]
 Keep = Callable[..., Artefact]
 Write = Callable[..., Path]
 ITEMS = [Item(str(at), text) for at, text in enumerate(TEXTS)]
@@ -65,12 +65,12 @@ def test_transformers_reads_the_same_vectors(
         expected = mine.encode(ITEMS, role)
         np.testing.assert_allclose(read[name].numpy(), expected, atol=1e-5)
         np.testing.assert_array_equal(load(exported.folder).encode(ITEMS, role), expected)
-    last = {"mean": {"2_Normalize"}, "cls": set(), "pooler": {"2_Dense", "3_Normalize"}}[encoder_config.pooling]
+    behind = {"cls": set[str](), "pooler": {"2_Dense", "3_Normalize"}}.get(encoder_config.pooling, {"2_Normalize"})
     assert {name for name in exported.files if "/" not in name} == {
         *("README.md", "config.json", "config_sentence_transformers.json", "encoder_config.json", "model.safetensors"),
         *("modules.json", "sentence_bert_config.json", "tokenizer.json", "tokenizer_config.json"),
     }
-    assert {path.name for path in exported.folder.iterdir() if path.is_dir()} == {"1_Pooling", *last}
+    assert {path.name for path in exported.folder.iterdir() if path.is_dir()} == {"1_Pooling", *behind}
     assert [path.name for path in exported.folder.parent.iterdir() if path.name.endswith(".part")] == []
 
 
@@ -88,6 +88,14 @@ def test_sentence_transformers_reads_the_same_vectors(
     np.testing.assert_allclose(model.encode_query(TEXTS), mine.encode(ITEMS, "query"), atol=1e-5)
     np.testing.assert_allclose(model.encode_document(TEXTS), mine.encode(ITEMS, "passage"), atol=1e-5)
     assert model.similarity_fn_name == ("cosine" if encoder_config.similarity == "cos" else "dot")
+
+
+def test_dense_layers_are_not_exported(keep: Keep, store: Store, tmp_path: Path, first: Path) -> None:
+    """They would be lost without a word; the model's own folder is what the library reads."""
+    artefact = keep(replace(EncoderConfig.load(first), dense=("tanh",)), encoder=first)
+    with pytest.raises(UsageError, check=fields(found="dense layers behind the pooling", hint="own folder")):
+        export(from_key(artefact.folder.name, store), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_pair_is_two_folders(keep: Keep, store: Store, tmp_path: Path, second: Path) -> None:
