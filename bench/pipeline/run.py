@@ -18,7 +18,7 @@ from bench.pipeline.passports import source_of
 from bench.pipeline.plan import Plan, foreign_versions, missing_files, plan
 from bench.pipeline.publish import heading_row, publish, refuse_unlike, row
 from bench.plugins import Plugins
-from bench.retrieval.backbones import fetch_reference
+from bench.retrieval.backbones import cached_references, fetch_reference
 from bench.store.executors import executor
 from bench.store.graph import Listener, closure, steps
 from bench.store.housekeeping import tidy
@@ -51,13 +51,15 @@ def plan_for_run(request: Request, plugins: Plugins, store: Store) -> Plan:
     """Return the plan of a request that is about to run: models of the hub are known by their commits.
 
     Of one that is not in the cache the smallest file is fetched beforehand, so that no weights are keyed by a name
-    alone. Raises as `plan` does.
+    alone. Planning may have fetched some files of a model itself, to learn how it is read: what was named before that
+    is named again. Raises as `plan` does.
     """
+    before = cached_references()
     ready = plan(request, plugins, store)
     sources = [source_of(step.stage) for step in ready.steps if step.runs]
     unknown = dict.fromkeys(source.place for source in sources if source and source.revision is None)
     known = [model for model in unknown if fetch_reference(model)]
-    return plan(request, plugins, store) if known else ready
+    return plan(request, plugins, store) if known or cached_references() != before else ready
 
 
 def run(request: Request, plugins: Plugins, store: Store, listener: Listener, ready: Plan | None = None) -> Outcome:

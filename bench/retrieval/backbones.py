@@ -130,6 +130,14 @@ def cached_commit(backbone: str) -> str | None:
     return ref.read_text(encoding="utf-8").strip() if ref.is_file() else None
 
 
+def cached_references() -> dict[str, str]:
+    """Return the commits of all branches and tags of models in the local cache, by their paths."""
+    from huggingface_hub import constants
+
+    paths = Path(constants.HF_HUB_CACHE).glob("models--*/refs/*")
+    return {str(path): path.read_text(encoding="utf-8").strip() for path in sorted(paths) if path.is_file()}
+
+
 def at_commit(backbone: str, commit: str | None) -> str:
     """Return an id with the commit that is meant, in place of a branch; as it is where none is known."""
     return f"{backbone.partition('@')[0]}@{commit}" if commit else backbone

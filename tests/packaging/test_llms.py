@@ -83,7 +83,7 @@ def test_of_the_real_pages(llms: ModuleType, tmp_path: Path, monkeypatch: pytest
     pages.main()
     text = (tmp_path / "llms.txt").read_text(encoding="utf-8")
     nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
-    named = {name.removesuffix(".md") for name in re.findall(r"[\w/]+\.md", str(nav))}
-    assert set(re.findall(r"^- \[[^]]+\]\(([\w/]+)\.html\): \S.{20,}[.:?]$", text, flags=re.MULTILINE)) == named
+    named = {name.removesuffix(".md") for name in re.findall(r"[\w/-]+\.md", str(nav))}
+    assert set(re.findall(r"^- \[[^]]+\]\(([\w/-]+)\.html\): \S.{20,}[.:?]$", text, flags=re.MULTILINE)) == named
     for name in ("pages", "notebooks", "notebooks.run"):
         sys.modules.pop(name, None)

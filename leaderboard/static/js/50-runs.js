@@ -26,8 +26,8 @@ function sheet(caption, columns, rows) {
 
 for (const block of $$("pre.copy")) {
   const button = make("button", { type: "button", on: { click: () => {
-    navigator.clipboard.writeText(block.textContent).then(() => say("Copied"), () => say("The browser refuses to copy; select the text"));
-  } } }, `Copy the ${block.dataset.name ?? "command"}`);
+    navigator.clipboard.writeText(block.textContent).then(() => say("Copied"), () => say("Copying failed; select the text"));
+  } } }, `Copy the ${block.title || "command"}`);
   block.after(button);
 }
 
