@@ -59,8 +59,11 @@ def test_the_command_can_be_copied(visit: Any, html: list[str]) -> None:
     page.get_by_role("button", name="Copy the command").click()
     wait_until(page, "document.querySelector('[role=status]').textContent === 'Copied'")
     command = page.evaluate("navigator.clipboard.readText()").strip()
-    assert command == page.locator("pre.copy").inner_text().strip()
+    assert command == page.get_by_role("region", name="Command").inner_text().strip()
     assert command.startswith("bench run --method crop --suite mrtydi --task ar,sw,th --regime english --data mini")
+    page.get_by_text("This row, its method and its benchmark, as BibTeX").click()
+    page.get_by_role("button", name="Copy the entries").click()
+    wait_until(page, "navigator.clipboard.readText().then((text) => text.startsWith('@misc{'))")
 
 
 def test_a_pair_as_its_address_says(visit: Any, site: Path) -> None:
