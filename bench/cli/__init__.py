@@ -57,7 +57,7 @@ _FIELDS = ("where", "line", "found", "expected", "hint")
 """Of a `BenchError`: what a machine reads of a failure."""
 
 
-_AGAIN = 0.05
+_RESEND_DELAY = 0.05
 """Seconds after which a signal that was swallowed comes again."""
 _LONGEST = 1_900
 """Bytes of the longest message; with what follows, below 2 kB."""
@@ -201,14 +201,14 @@ def _ended_by_signals() -> Iterator[None]:
     def end(number: int, _: object) -> None:
         raise _EndedBySignalError(number)
 
-    def again(unraisable: "sys.UnraisableHookArgs") -> None:
+    def resend(unraisable: "sys.UnraisableHookArgs") -> None:
         if not isinstance(unraisable.exc_value, KeyboardInterrupt):
             before(unraisable)
             return
         number = getattr(unraisable.exc_value, "number", signal.SIGINT)
-        threading.Timer(_AGAIN, os.kill, (os.getpid(), number)).start()
+        threading.Timer(_RESEND_DELAY, os.kill, (os.getpid(), number)).start()
 
-    before, sys.unraisablehook = sys.unraisablehook, again
+    before, sys.unraisablehook = sys.unraisablehook, resend
     handlers = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):

@@ -192,17 +192,17 @@ def labelled(variants: Sequence[Variant], label: str | None) -> list[tuple[Varia
 
     Raises as `labels` does.
     """
-    named: list[tuple[Variant, str]] = []
+    labelled_variants: list[tuple[Variant, str]] = []
     whole = [variant for variant in variants if not variant.varied]
     plain, base = iter(labels(whole, label)), ""
     for variant in variants:
         if variant.varied:
             reference = variant_of(base, variant)
-            named.append((replace(variant, grid=reference), variant_label(reference)))
+            labelled_variants.append((replace(variant, grid=reference), variant_label(reference)))
         else:
             base = next(plain)
-            named.append((variant, base))
-    return named
+            labelled_variants.append((variant, base))
+    return labelled_variants
 
 
 def labels(variants: Sequence[Variant], label: str | None) -> list[str]:

@@ -88,8 +88,8 @@ def _is_known(cell: ExperimentCell, others: Mapping[_Row, _Owner]) -> bool:
 
 def _refuse_equal(where: str, cells: Sequence[ExperimentCell], first: Mapping[_Row, _Owner]) -> None:
     """Refuse a variant that makes nothing new, or a system under a second label; starts may be those of another one."""
-    own = [cell for cell in cells if not cell.system.untrained]
-    for cell in own:
+    trained = [cell for cell in cells if not cell.system.untrained]
+    for cell in trained:
         other, label = next((first[row] for row in _rows(cell) if row in first), ("", cell.system.label))
         if label != cell.system.label:
             raise UsageError(
@@ -98,10 +98,10 @@ def _refuse_equal(where: str, cells: Sequence[ExperimentCell], first: Mapping[_R
                 expected="systems that differ in more than their label",
                 hint="leave it out of one of the two by a method key in the variant",
             )
-    if own and all(_is_known(cell, first) for cell in own):
+    if trained and all(_is_known(cell, first) for cell in trained):
         raise UsageError(
             where=where,
-            found=f"no system that is not one of {first[_rows(own[0])[0]][0]}",
+            found=f"no system that is not one of {first[_rows(trained[0])[0]][0]}",
             expected="settings that make another system",
             hint="leave the variant out",
         )

@@ -49,7 +49,7 @@ _IS: Mapping[Kind, str] = {
     "masked": "a masked language model (as SPLADE's encoders are, too)",
     "unknown": "an architecture that does not say what it makes of a text",
 }
-_NO_READER = "these vectors cannot be read yet; a method of its own can search by them (`bench new retriever`)"
+_NO_READER = "these vectors cannot be read yet; a method of its own can search by them (`bench plugin new retriever`)"
 _HINTS: Mapping[Kind, str] = {
     "sparse": _NO_READER,
     "tokens": _NO_READER,
@@ -93,15 +93,15 @@ def refuse_others(folder: Path, name: str) -> None:
         folder: of the model, or of its small files.
         name: what messages call it.
     """
-    found = family(folder)
-    if found.kind in _HINTS:
-        raise _refusal(name, found, "a dense encoder, one vector a text", _HINTS[found.kind])
+    detected = family(folder)
+    if detected.kind in _HINTS:
+        raise _refusal(name, detected, "a dense encoder, one vector a text", _HINTS[detected.kind])
     config = model_json(folder / "config.json") if (folder / "config.json").is_file() else {}
-    own = config.get("auto_map")
-    if isinstance(own, Mapping) and any(str(key).startswith(("AutoModel", "AutoConfig")) for key in own):
+    auto_map = config.get("auto_map")
+    if isinstance(auto_map, Mapping) and any(str(key).startswith(("AutoModel", "AutoConfig")) for key in auto_map):
         raise UsageError(
             where=f"model {name}",
-            found=f"an architecture by code of its own (auto_map: {next(iter(own.values()))!s:.80})",
+            found=f"an architecture by code of its own (auto_map: {next(iter(auto_map.values()))!s:.80})",
             expected="an architecture that transformers brings",
             hint="code of a model is never run; take a model without, or one that transformers has taken in",
         )
@@ -112,17 +112,17 @@ def refuse_guess(folder: Path, name: str) -> None:
 
     A language model has hidden states, but nothing says which of them make a vector of a text.
     """
-    found = family(folder)
-    if found.kind != "dense":
-        hint = _CHOICES[found.kind == "causal"]
-        raise _refusal(name, found, "a folder that says how a text becomes one vector (modules.json)", hint)
+    detected = family(folder)
+    if detected.kind != "dense":
+        hint = _CHOICES[detected.kind == "causal"]
+        raise _refusal(name, detected, "a folder that says how a text becomes one vector (modules.json)", hint)
 
 
 def refuse_tensors(folder: Path, names: Iterable[str]) -> None:
     """Raise `UsageError` where weights beyond the encoder's are those of a family that is not dense."""
     if "linear.weight" in names:
-        found = Family("tokens", "a layer linear.weight behind the encoder")
-        raise _refusal(str(folder), found, "a dense encoder, one vector a text", _NO_READER)
+        detected = Family("tokens", "a layer linear.weight behind the encoder")
+        raise _refusal(str(folder), detected, "a dense encoder, one vector a text", _NO_READER)
 
 
 def refuse_causal(model: PreTrainedModel, name: str, encoder_config: EncoderConfig) -> None:
@@ -178,7 +178,7 @@ def _by_architecture(config: Mapping[str, Any]) -> Family:
     return Family(next((kind for ending, kind in _ENDINGS if name.endswith(ending)), "unknown"), evidence)
 
 
-def _refusal(name: str, found: Family, expected: str, hint: str) -> UsageError:
+def _refusal(name: str, detected: Family, expected: str, hint: str) -> UsageError:
     return UsageError(
-        where=f"model {name}", found=f"{_IS[found.kind]}, by {found.evidence}", expected=expected, hint=hint
+        where=f"model {name}", found=f"{_IS[detected.kind]}, by {detected.evidence}", expected=expected, hint=hint
     )

@@ -31,7 +31,7 @@ SCHEME = "hf:"
 RESULTS = "bench-results"
 """Folder of the bundles in a repository."""
 _NAME = re.compile(r"hf:(?P<id>[\w-][\w.-]{0,95}/[\w-][\w.-]{0,95})(@(?P<revision>[\w./-]{1,100}))?", re.ASCII)
-_AGAIN = "type the same command to try again"
+_RETRY = "type the same command to try again"
 _OF_THE_HUB = {".gitattributes"}
 """What a repository holds before anybody has put anything into it."""
 _READ = ("*.json", "*.safetensors", "*.txt", "*.model", "*.md", "*.yaml", "*.gz", "*.empty")
@@ -97,11 +97,11 @@ def publish(
         )
     api = HfApi()
     with _hub_errors(name):
-        held = _held(api, repository)
-    if held and not update:
+        existing = _held(api, repository)
+    if existing and not update:
         raise UsageError(
             where=name,
-            found=f"a repository with {len(held)} files",
+            found=f"a repository with {len(existing)} files",
             expected="a new or empty one",
             hint="choose another name, or type --update to replace what it holds",
         )
@@ -112,13 +112,13 @@ def publish(
             _copy_bundle(path, folder / RESULTS / path.parent.relative_to(results))
         files = tuple(sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()))
         with _hub_errors(name):
-            if held is None:
+            if existing is None:
                 api.create_repo(repository, private=private, exist_ok=True)
             commit = api.upload_folder(
                 repo_id=repository,
                 folder_path=folder,
                 commit_message="Publish an encoder and its results by retrieval-bench",
-                delete_patterns="*" if held else None,
+                delete_patterns="*" if existing else None,
             )
     return Publication(f"{api.endpoint}/{repository}", commit.oid, files, exported.notices)
 
@@ -206,6 +206,6 @@ def _hub_errors(name: str) -> Iterator[None]:
                 expected="one that may, of an account that owns the name",
                 hint="hf auth login, or set HF_TOKEN",
             ) from error
-        raise BenchError(where=name, found=first_line(error), hint=_AGAIN) from error
+        raise BenchError(where=name, found=first_line(error), hint=_RETRY) from error
     except Exception as error:  # the errors of connections belong to a library that the hub's hides
-        raise BenchError(where=name, found=f"no answer of the hub: {first_line(error)}", hint=_AGAIN) from error
+        raise BenchError(where=name, found=f"no answer of the hub: {first_line(error)}", hint=_RETRY) from error
