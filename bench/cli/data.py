@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from click.core import ParameterSource
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from bench.cli import CommandGroup, examples
+from bench.cli.byte_bars import ByteBar, ByteBars
 from bench.cli.data_audit import audit
 from bench.cli.options import data_dir_option, store_option
 from bench.cli.output import (
@@ -30,10 +30,11 @@ from bench.cli.output import (
     table,
 )
 from bench.config.request import split
-from bench.core.errors import BenchError, StoreError, UsageError
+from bench.core.errors import StoreError, UsageError
 from bench.core.messages import canonical
 from bench.data.corpora.named import NamedCorpus, is_named, parse
 from bench.data.fetching.local_files import (
+    BY_HUB,
     LocalFile,
     asked_tasks,
     bytes_to_fetch,
@@ -293,8 +294,9 @@ def _plan_fetch(official: _OfficialFiles, files: Sequence[LocalFile], offline: b
         from bench.data.fetching.client import Client, RetryPolicy
 
         with Client(RetryPolicy(connect=5, read=10)) as client:
-            answers = {release.path: client.size(release.urls[0]) for release in unsized}
-        sizes |= {path: size for path, size in answers.items() if size is not None}
+            answers = {release.path: map(client.size, release.urls) for release in unsized}  # each until one says it
+            first = {path: next((size for size in told if size is not None), None) for path, told in answers.items()}
+        sizes |= {path: size for path, size in first.items() if size is not None}
     return _FetchPlan(official, files, todo, sizes, offline)
 
 
@@ -328,26 +330,23 @@ def _confirm() -> None:
 
 
 def _fetch_all(plan: _FetchPlan) -> tuple[dict[str, LocalFile], dict[str, str]]:
-    """Fetch and unpack files one by one; return what is there now and what failed, by path. Raises `StoreError`."""
-    from bench.data.fetching.client import Client
-    from bench.data.fetching.fetch import ensure
+    """Fetch and unpack files; return what is there now and what failed, by path. Raises `StoreError`."""
+    from bench.data.fetching.side_by_side import ensure_all
 
-    fetched: dict[str, LocalFile] = {}
-    failed: dict[str, str] = {}
-    with Client() as client:
-        for number, file in enumerate(plan.todo, 1):
+    with ByteBars() as bars:
+
+        @contextmanager
+        def watch(number: int, file: LocalFile) -> Iterator[ByteBar]:
             path = file.release.path
-            with _ByteBar(f"[{number}/{len(plan.todo)}] {path}", plan.sizes.get(path)) as bar:
-                try:
-                    fetched[path] = ensure(file, None if plan.offline else client, bar)
-                except StoreError:
-                    raise
-                except BenchError as error:
-                    failed[path] = str(error)
-                    bar.notice(f"{path} failed")
-                else:
-                    bar.notice(f"{path} ({size_text(fetched[path].size)}) is there")
-    return fetched, failed
+            with bars.bar(f"[{number}/{len(plan.todo)}] {path}", plan.sizes.get(path)) as bar:
+                yield bar
+
+        def ended(file: LocalFile, reason: str) -> None:
+            bars.notice(
+                f"{file.release.path} failed" if reason else f"{file.release.path} ({size_text(file.size)}) is there"
+            )
+
+        return ensure_all(plan.todo, watch, ended, offline=plan.offline)
 
 
 @command.command(
@@ -396,7 +395,7 @@ def check(data_dir: Path | None, store: Path, progress: Reporter, as_json: bool,
             else f"{len(subsets)} languages"
         )
         click.echo(f"{official.name}: {file_count(len(files))} and {read} checked, {faults} faults")
-        unpublished = [file.release for file in files if not file.release.sha256]
+        unpublished = [file.release for file in files if not file.release.sha256 and file.basis != BY_HUB]
         if unpublished:  # what was fetched first is trusted
             names = ", ".join(release.path + " (md5 alone)" * bool(release.md5) for release in unpublished)
             count = f"{file_count(len(unpublished))} without a published sha256"
@@ -442,7 +441,8 @@ command.add_command(audit)
 def _examined(files: Sequence[LocalFile], *, reread: bool) -> list[LocalFile]:
     """Compare checksums with those published, with a bar; files fetched and untouched since only with `reread`."""
     selection = [(file, is_worth_reading(file, reread=reread)) for file in files]
-    with _ByteBar("checking", sum(unread(file) for file, selected in selection if selected)) as bar:
+    total = sum(unread(file) for file, selected in selection if selected)
+    with ByteBars() as bars, bars.bar("checking", total) as bar:
         return [examine(file, bar.read) if selected else file for file, selected in selection]
 
 
@@ -501,35 +501,3 @@ def _print_instructions(files: Iterable[LocalFile], say: Callable[[str], None]) 
             say(f"  {release.path} ({facts}): put it at {file.path}")
         if any(file.release.unpack for file in members):
             say("  as it is; `bench data fetch` unpacks it")
-
-
-class _ByteBar(Progress):
-    """A bar of bytes on stderr with rate and time left; silent without a terminal."""
-
-    def __init__(self, text: str, total: int | None) -> None:
-        super().__init__(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            transient=True,
-            disable=not sys.stderr.isatty(),
-        )
-        self._bytes = self.add_task(text, total=total)
-
-    def read(self, count: float) -> None:
-        """Add `count` bytes."""
-        self.advance(self._bytes, count)
-
-    def at(self, count: int, total: int | None) -> None:
-        """Set the bar to `count` bytes of `total`; None: the total is unknown."""
-        self.update(self._bytes, completed=count, total=total)
-
-    def notice(self, sentence: str) -> None:
-        """Print a sentence above the bar."""
-        if sys.stderr.isatty():
-            self.console.print(f"bench: {sentence}", markup=False, highlight=False)
-        else:
-            notice(sentence)

@@ -1,4 +1,4 @@
-"""The one switch that keeps a process from asking a network: `--offline` holds for every look-up, whoever makes it."""
+"""What holds for every look-up, whoever makes it: `--offline` asks no network, and certificates are trusted alike."""
 
 import errno
 import ipaddress
@@ -8,7 +8,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
+
+from bench.core.errors import UsageError
+
+CERTIFICATES = "set REQUESTS_CA_BUNDLE or SSL_CERT_FILE to the file of the certificates to trust (a company's)"
+"""What to do about a certificate that nobody here trusts."""
 
 _OFFLINE: ContextVar[bool] = ContextVar("offline", default=False)
 _LOOKUPS = ("socket.getaddrinfo", "socket.gethostbyname")
@@ -87,3 +93,25 @@ def offline(wanted: bool = True) -> Iterator[None]:
                 os.environ[name] = value
         _OFFLINE.reset(token)
         _GUARD.depth -= 1
+
+
+def share_certificates() -> None:
+    """Let the libraries of this process and of those that it starts trust what one of the two variables names.
+
+    requests, which fetches files, knows `REQUESTS_CA_BUNDLE` (and `CURL_CA_BUNDLE`); the hub's libraries know
+    `SSL_CERT_FILE`, or `SSL_CERT_DIR` where it is a folder. A variable that is set already stays as it is. Raises
+    `UsageError` for a file or folder that is not there, which either library would say less well.
+    """
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"):
+        value = os.environ.get(name)
+        if value and not Path(value).exists():
+            raise UsageError(
+                where=name, found=f"no such file: {value}", expected="the file of the certificates to trust"
+            )
+    ours = [os.environ.get(name, "") for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")]
+    theirs = [os.environ.get(name, "") for name in ("SSL_CERT_FILE", "SSL_CERT_DIR")]
+    if any(ours) and not any(theirs):
+        bundle = next(filter(None, ours))
+        os.environ["SSL_CERT_DIR" if Path(bundle).is_dir() else "SSL_CERT_FILE"] = bundle
+    elif any(theirs) and not any(ours):
+        os.environ["REQUESTS_CA_BUNDLE"] = next(filter(None, theirs))

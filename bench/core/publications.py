@@ -12,8 +12,9 @@ class Release:
     """One file of an official release, and where it goes."""
 
     path: str  # its place under the folder of data, with forward slashes, e.g. `mrtydi/mrtydi-v1.1-swahili.tar.gz`
-    # where it can be had, the official place first, then mirrors; empty where no source is left or the licence forbids
-    # fetching, and then `instructions` says what to do
+    # where it can be had, the official place first, then mirrors; a file of the Hugging Face hub as
+    # `hf://datasets/OWNER/NAME@REVISION/PATH`, so that mirrors, tokens and its checksums hold. Empty where no source is
+    # left or the licence forbids fetching, and then `instructions` says what to do
     urls: tuple[str, ...]
     licence: str
     size: int | None = None  # bytes, None where it was not published

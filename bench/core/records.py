@@ -90,7 +90,7 @@ class Source(Generic[T_co]):
     name: str  # what messages call it, e.g. `beir/scifact corpus`
     reader: str  # name and version of the reading code, e.g. `beir-corpus/1`; part of every key that depends on it
     # the files whose bytes decide what is read (their hashes enter the key). Empty for a source that a library fetches;
-    # then `reader` names the library, its version and the data set's id
+    # then `reader` names the library, its version and the data set's id and commit
     files: tuple[Path, ...]
     # opens the stream; records come in a fixed order. Raises `DataError` or `DataFaultsError` on a malformed record
     read: Callable[[], Iterator[T_co]]

@@ -85,7 +85,7 @@ def pretraining(
     else:
         from bench.data.corpora.documents import documents as read_documents
 
-        documents = read_documents(name, run.data.language)
+        documents = inputs.source((name, run.data.language), lambda: read_documents(name, run.data.language))
     digest: dict[str, Json] = {"reader": documents.reader, "files": [inputs.hash(path) for path in documents.files]}
     short = Path(name).name or name  # without its place on this machine
     return PretrainingInputs(backbone, short, documents, digest, 0, names, of_world)

@@ -9,7 +9,6 @@ unpickled as objects.
 from __future__ import annotations
 
 import inspect
-import os
 import pickle
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bench.core.errors import UsageError
 from bench.core.messages import foreign
+from bench.data.fetching import hub
 from bench.retrieval import families, poolers
-from bench.retrieval.hub import HubError, fetch
+from bench.retrieval.hub import fetch, repository
 from bench.retrieval.model_files import model_json, weight_files
 
 if TYPE_CHECKING:
@@ -123,11 +123,7 @@ def cached_commit(backbone: str) -> str | None:
     """Return the commit of an id in the local cache; None where there is none, no id, or it names one itself."""
     if backbone.startswith((SCRATCH, ".", "~", "/")) or not _ID.fullmatch(backbone) or Path(backbone).is_dir():
         return None
-    from huggingface_hub import constants
-
-    name, _, revision = backbone.partition("@")
-    ref = Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}" / "refs" / (revision or "main")
-    return ref.read_text(encoding="utf-8").strip() if ref.is_file() else None
+    return hub.cached_commit(repository(backbone))
 
 
 def cached_references() -> dict[str, str]:
@@ -152,7 +148,7 @@ def fetch_reference(backbone: str) -> bool:
         return False
     if backbone.startswith((SCRATCH, ".", "~", "/")) or cached_commit(backbone) is not None:
         return False
-    with suppress(HubError):
+    with suppress(hub.HubError):
         fetch(backbone, ("config.json",))
     return cached_commit(backbone) is not None
 
@@ -167,14 +163,12 @@ def _fetched(backbone: str) -> Path:
         if any(folder.rglob("*.safetensors")):
             return folder
         return fetch(backbone, (*_PATTERNS, "pytorch_model*.bin"), _IGNORED)
-    except HubError as error:
-        from huggingface_hub import constants
-
-        name, cache = backbone.partition("@")[0], os.environ.get("HF_HOME") or constants.HF_HOME
+    except hub.HubError as error:
         raise UsageError(
-            f"backbone {backbone!r}: found no such folder, it is not in the cache {cache} and cannot be fetched"
-            f" ({error}); expected {_KINDS}. Fetch it where there is a network (hf download {name}) and set HF_HOME to"
-            f" that cache, or type --backbone FOLDER with a folder that holds {', '.join(_CONTENT)}"
+            where=f"backbone {backbone!r}",
+            found=f"no such folder, and {error.found}",
+            expected=_KINDS,
+            hint=f"{error.hint}; or type --backbone FOLDER with a folder that holds {', '.join(_CONTENT)}",
         ) from error
 
 

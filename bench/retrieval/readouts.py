@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.core.errors import UsageError
+from bench.data.fetching.hub import HubError
 from bench.retrieval.backbones import scratch
-from bench.retrieval.hub import HubError, fetch
+from bench.retrieval.hub import fetch
 from bench.retrieval.model_files import model_json
 from bench.types import Readout
 
@@ -65,8 +66,10 @@ def depth_of(backbone: str) -> int:
             folder = fetch(backbone, ["config.json"])
         except HubError as error:
             raise UsageError(
-                f"backbone {backbone!r}: found neither a folder of that name nor its config in the cache or on the hub "
-                f"({error}); the protocol's readout goes by the number of layers"
+                where=f"backbone {backbone!r}",
+                found=f"no such folder, and {error.found}",
+                expected="the config of an encoder: the protocol's readout goes by the number of layers",
+                hint=error.hint,
             ) from error
     path = folder / "config.json"
     config = model_json(path, expected="the config of an encoder")

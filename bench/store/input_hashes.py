@@ -1,6 +1,6 @@
 """Checksums of what the user brings, asked of the store once a plan."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +19,13 @@ class InputHashes:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._hashes: dict[Path, str] = {}
+        self._sources: dict[Hashable, Source[Any]] = {}
+
+    def source(self, name: Hashable, find: Callable[[], Source[T]]) -> Source[T]:
+        """Return a source by its name, looked for once a plan: of a data set of the hub, its host is asked."""
+        if name not in self._sources:
+            self._sources[name] = find()
+        return self._sources[name]
 
     def take(self, source: Source[T]) -> Fingerprinted[T]:
         """Return a source with its checksums. Raises `UsageError` if a file cannot be read."""

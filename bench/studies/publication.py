@@ -19,6 +19,7 @@ from bench.core.files import copy_file
 from bench.core.messages import first_line
 from bench.core.network import is_offline
 from bench.core.scratch import scratch_folder
+from bench.data.fetching.hub import HubError
 from bench.evaluation.results import RESULT
 from bench.evaluation.results.read import faults, read_result, result_files
 from bench.plugins import Plugins
@@ -168,8 +169,10 @@ def _fetched(name: str, patterns: Sequence[str]) -> Path:
     repository, revision = _parsed(name)
     try:
         return hub.fetch(f"{repository}@{revision}" if revision else repository, patterns)
-    except hub.HubError as error:
-        raise UsageError(where=name, found=str(error), expected="a repository of the hub that can be read") from error
+    except HubError as error:
+        raise UsageError(
+            where=name, found=error.found, expected="a repository of the hub that can be read", hint=error.hint
+        ) from error
 
 
 def _held(api: Any, repository: str) -> set[str] | None:

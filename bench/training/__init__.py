@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from bench.core.encoder_config import TrainingJob as TrainingJob
     from bench.core.records import Pooling as Pooling
     from bench.data.corpora.shards import Shards as Shards
+    from bench.data.fetching.hub import HubError as HubError
     from bench.retrieval import dense_layers as dense_layers
     from bench.retrieval.families import COLBERT as COLBERT
     from bench.retrieval.families import refuse_guess as refuse_guess
     from bench.retrieval.families import refuse_others as refuse_others
-    from bench.retrieval.hub import HubError as HubError
     from bench.retrieval.hub import fetch as fetch
     from bench.retrieval.model_files import Sizes as Sizes
     from bench.retrieval.model_files import listed_modules as listed_modules

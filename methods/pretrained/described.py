@@ -159,7 +159,8 @@ def _folder(model: str) -> Path:
         return fetch(model, _FILES)
     except HubError as error:
         raise UsageError(
-            f"model {model}: found no such folder, and it can be neither fetched nor found in the cache ({error}); "
-            f"fetch it where there is a network (hf download {model.partition('@')[0]}) and set HF_HOME to that cache, "
-            "or give a folder"
+            where=f"model {model}",
+            found=f"no such folder, and {error.found}",
+            expected="a folder or a Hugging Face id",
+            hint=f"{error.hint}; or type --set method.model=FOLDER",
         ) from error

@@ -1,10 +1,12 @@
 """`bench data` as a user types it, on a stranger's suite whose official files a real local HTTP server has."""
 
+import contextlib
 import hashlib
 import json
 import os
 import pty
 import random
+import re
 import resource
 import shutil
 import signal
@@ -204,6 +206,55 @@ def test_somebody_to_ask(toy: Toy, answer: str, state: str) -> None:
     assert "licence of toy: CC BY 4.0 of toys." in completed.stdout
     assert (completed.returncode, toy.states()["toy/one.zip"]) == (int(state == "missing"), state)
     assert ("nothing was fetched" in completed.stderr) == (state == "missing")
+
+
+def test_bars_of_files_side_by_side(toy: Toy) -> None:
+    """On a terminal each file has its bar while it comes, and one sentence; nothing of the bars is left at the end."""
+    names = ["a", "b", "c", "d", "e"]
+    for name in names:
+        (toy.site / name).write_bytes(name.encode() * 3_000_000)
+    toy.describe(*({"path": f"toy/{name}", "urls": [f"{toy.url}/{name}"], "size": 3_000_000} for name in names))
+    ours, theirs = pty.openpty()
+    heard: list[bytes] = []
+
+    def hear() -> None:
+        with contextlib.suppress(OSError):
+            while block := os.read(ours, 1 << 16):
+                heard.append(block)
+
+    listener = threading.Thread(target=hear)
+    listener.start()
+    try:
+        ended = toy.run_in_process(
+            "data", "fetch", "toy", "--yes", capture_output=False, stdout=subprocess.DEVNULL, stderr=theirs
+        )
+    finally:
+        os.close(theirs)
+        listener.join()
+        os.close(ours)
+    screen = b"".join(heard).decode()
+    assert ended.returncode == 0
+    for number, name in enumerate(names, 1):
+        assert f"[{number}/5] toy/{name}" in screen
+        assert screen.count(f"bench: toy/{name} (3.0 MB) is there") == 1
+    left = [line for line in displayed(screen) if line and not line.startswith("bench: toy/")]
+    assert left == []
+
+
+def displayed(text: str) -> list[str]:
+    """Return the lines that a terminal shows in the end: it goes up, erases lines, and writes over what was there."""
+    lines, row = [""], 0
+    for control, plain in re.findall(r"(\x1b\[[0-9;?]*[A-Za-z]|[\r\n])|([^\x1b\r\n]+)", text):
+        if control == "\n":
+            row += 1
+            lines += [""] * (row + 1 - len(lines))
+        elif control.endswith("A"):
+            row -= int(control[2:-1] or 1)
+        elif control.endswith("K") or control == "\r":
+            lines[row] = lines[row] if control == "\r" else ""
+        elif plain:
+            lines[row] = plain if not lines[row] or plain.startswith("bench:") else lines[row] + plain
+    return [line.strip() for line in lines]
 
 
 def test_offline(toy: Toy) -> None:

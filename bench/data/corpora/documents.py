@@ -25,9 +25,10 @@ from typing import Any
 
 from bench.core.encoder_config import Document
 from bench.core.errors import DataError, UsageError
-from bench.core.files import digest
-from bench.core.messages import first_line
+from bench.core.files import digest, is_unread
 from bench.data.corpora import sentences, wikitext
+from bench.data.fetching.hub import HubError, Repository, cached_commit, prepare_library, refusal_of
+from bench.data.fetching.hub import commit as current_commit
 from bench.data.formats.faults import Faults, RecordError, shown
 from bench.data.formats.jsonl import encodable, json_object, optional, present, text
 from bench.data.formats.source import Format, checked
@@ -364,8 +365,9 @@ def saved(folder: Path, language: str) -> Source[Document]:
 def hub(name: str, language: str) -> Source[Document]:
     """Return the documents of a data set of the hub, split `train`; fetched when it is read.
 
-    A config that ends in a language (`20231101.sw`) names it; `language` may be empty. Raises `UsageError` for a name
-    other than `NAME[:CONFIG][@REVISION]`, or where the library is not installed.
+    Its commit is asked for now and decides what is read: it is part of every key. A config that ends in a language
+    (`20231101.sw`) names it; `language` may be empty. Raises `UsageError` for a name other than
+    `NAME[:CONFIG][@REVISION]`, a commit that is not known, or where the library is not installed.
     """
     match = _HUB.fullmatch(name)
     if not match:
@@ -375,8 +377,21 @@ def hub(name: str, language: str) -> Source[Document]:
     library = require_library("datasets", "data sets of the Hugging Face hub")
     ending = re.search(r"(?:^|[._-])([a-z]{2,3})$", match["config"] or "")
     spoken = ending[1] if ending else language
-    read = partial(_read_hub, match["name"], match["config"], match["revision"], spoken)
-    return Source(f"hf:{name}", f"{reader()}:datasets-{library}:hf:{name}:{spoken}", (), read)
+    repository = Repository("dataset", match["name"], match["revision"] or "")
+    try:
+        # a plan of another machine asks nobody
+        commit = cached_commit(repository) or "" if is_unread() else current_commit(repository)
+    except HubError as error:
+        raise UsageError(
+            where=f"corpus hf:{name}",
+            found=error.found,
+            expected="a data set of the hub whose commit is known",
+            hint=error.hint,
+        ) from error
+    pinned = replace(repository, revision=commit)
+    called = HUB + match["name"] + (f":{match['config']}" if match["config"] else "")
+    read = partial(_read_hub, pinned, match["config"], called, spoken)
+    return Source(f"hf:{name}", f"{reader()}:datasets-{library}:{called}@{commit}:{spoken}", (), read)
 
 
 def _read_saved(folder: Path, language: str) -> Iterator[Document]:
@@ -396,21 +411,33 @@ def _read_saved(folder: Path, language: str) -> Iterator[Document]:
     yield from _rows(Place(str(folder), folder.name, language), dataset)
 
 
-def _read_hub(name: str, config: str | None, revision: str | None, language: str) -> Iterator[Document]:
-    """Fetch a data set, or find it in the cache, and stream it."""
-    from datasets import load_dataset
+def _read_hub(pinned: Repository, config: str | None, called: str, language: str) -> Iterator[Document]:
+    """Fetch a data set at its commit, or find it in the cache, and stream it."""
+    from datasets import load_dataset_builder
 
-    called = HUB + name + (f":{config}" if config else "")
+    prepare_library()
     try:
-        dataset = load_dataset(name, config, split=_SPLIT, revision=revision)
-    except (OSError, ValueError, RuntimeError) as error:
+        builder = load_dataset_builder(pinned.name, config, revision=pinned.revision)
+        if builder.hash == pinned.revision:  # where nobody answers, the library takes what it has, of any commit
+            builder.download_and_prepare()
+            dataset = builder.as_dataset(split=_SPLIT)
+    except Exception as error:  # the library raises whatever it meets
+        reason = refusal_of(error, pinned)
+        copy = f"{pinned.download_command()} --local-dir FOLDER"
+        raise UsageError(
+            where=f"corpus {called}@{pinned.revision}",
+            found=reason.found if reason.fault != "other" else f"that it cannot be read ({reason.found})",
+            expected="a data set of the hub that the library datasets reads, or one in the cache (HF_HOME)",
+            hint=f"{reason.hint}; or type {copy} where there is a network, and --corpus FOLDER",
+        ) from error
+    if builder.hash != pinned.revision:
         raise UsageError(
             where=f"corpus {called}",
-            found=f"that it cannot be fetched ({first_line(error)})",
-            expected="a data set of the hub, or one in the cache (HF_HOME)",
-            hint="save it with save_to_disk where there is a network, and type --corpus FOLDER",
-        ) from error
-    yield from _rows(Place(called, name, language), dataset)
+            found=f"another commit in the cache ({builder.hash})",
+            expected=pinned.revision,
+            hint=f"type the same command where there is a network, or --corpus {called}@{builder.hash}",
+        )
+    yield from _rows(Place(called, pinned.name, language), dataset)
 
 
 def _rows(place: Place, rows: Any) -> Iterator[Document]:

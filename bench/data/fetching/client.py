@@ -2,7 +2,10 @@
 
 requests follows redirects and knows proxies, certificates and passwords; urllib3 counts attempts. Never shown: user,
 password and query of an address. Never followed: a redirect to anything but http and https, from https to http, or
-from a public address into a private network.
+from a public address into a private network. Addresses of the hub are those of its endpoint, which alone gets the token
+(`bench.data.fetching.hub`).
+
+A client is for one thread. Several that fetch side by side share what they know of `Hosts`.
 """
 
 from __future__ import annotations
@@ -10,10 +13,11 @@ from __future__ import annotations
 import ipaddress
 import logging
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any
@@ -21,6 +25,7 @@ from urllib.parse import urljoin, urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
+from requests.auth import AuthBase
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import (
@@ -36,6 +41,8 @@ from urllib3.exceptions import (
 from urllib3.util import Retry
 
 from bench.core.installed import DISTRIBUTION, version_of
+from bench.core.network import CERTIFICATES, share_certificates
+from bench.data.fetching import hub
 from bench.data.fetching.records import public_url
 
 _BLOCK = 1 << 18
@@ -70,18 +77,60 @@ class AddressError(Exception):
         self.reason, self.retry = reason, retry
 
 
+@dataclass
+class Hosts:
+    """What clients side by side know of hosts: which were given up, and which want to be left alone until when."""
+
+    unreachable: set[str] = field(default_factory=set)
+    _pauses: dict[str, float] = field(default_factory=dict)  # by the clock that only goes forward
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def paused(self, host: str, seconds: float) -> Iterator[None]:
+        """Let no client begin to ask a host for so long, or for as long as the block lasts if that is shorter."""
+        until = time.monotonic() + seconds
+        with self._lock:
+            self._pauses[host] = max(until, self._pauses.get(host, 0.0))
+        try:
+            yield
+        finally:
+            with self._lock:
+                if self._pauses.get(host) == until:
+                    del self._pauses[host]
+
+    def await_turn(self, host: str, sleep: Callable[[float], None]) -> None:
+        """Wait as long as a host wants to be left alone."""
+        while (left := self._pauses.get(host, 0.0) - time.monotonic()) > 0:
+            sleep(left)
+
+
+class _Bearer(AuthBase):
+    """The token of the hub; requests takes it off again where a redirect leads to another host."""
+
+    def __init__(self, header: str) -> None:
+        self._header = header
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Add it to a request."""
+        request.headers["Authorization"] = self._header
+        return request
+
+
 class _Session(requests.Session):
     """A session that refuses redirects that are not to be followed, and hosts that were given up."""
 
-    def __init__(self) -> None:
+    def __init__(self, hosts: Hosts, sleep: Callable[[float], None]) -> None:
         super().__init__()
-        self.unreachable: set[str] = set()
+        self.hosts, self.sleep = hosts, sleep
+        self.host = ""  # that was asked last
         self.guarded = False  # the address at hand is where a public one redirected to
 
     def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
         """Send one request, and those that redirects ask for. Raises `AddressError` for a host given up before."""
-        if _host(request) in self.unreachable:
+        self.host = _host(request)
+        if self.host in self.hosts.unreachable:
             raise AddressError("could not be reached before")
+        self.hosts.await_turn(self.host, self.sleep)
         return super().send(request, **kwargs)
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
@@ -108,9 +157,10 @@ class _Session(requests.Session):
 class Client:
     """Sends requests. A host that could not be reached in all attempts is not asked again."""
 
-    def __init__(self, policy: RetryPolicy | None = None) -> None:
+    def __init__(self, policy: RetryPolicy | None = None, hosts: Hosts | None = None) -> None:
+        share_certificates()
         self.policy = policy or RetryPolicy()
-        self._session, self._adapter = _Session(), HTTPAdapter()
+        self._session, self._adapter = _Session(hosts or Hosts(), self.policy.sleep), HTTPAdapter()
         self._adapter.poolmanager.pool_classes_by_scheme = _pools(self._session)
         self._session.max_redirects = self.policy.redirects
         self._session.headers.update(_HEADERS)
@@ -128,7 +178,7 @@ class Client:
 
     def begin(self, url: str, notice: Callable[[str], None]) -> None:
         """Count attempts at an address from one again; `notice` gets a sentence before every wait."""
-        self._adapter.max_retries = _attempts(self.policy, public_url(url), notice)
+        self._adapter.max_retries = _attempts(self.policy, public_url(url), notice, self._session)
 
     def wait(self, error: AddressError) -> None:
         """Wait for another attempt, after a body that did not come whole. Raises `AddressError` if none is left."""
@@ -143,7 +193,8 @@ class Client:
         self._adapter.max_retries = Retry(0)
         try:
             with self._answer("HEAD", url, {}) as answer:
-                return length(answer) if answer.status_code == HTTPStatus.OK else None
+                stated = offer(url, answer).size  # the hub tells it before it redirects to where the bytes are
+                return stated if stated is not None else length(answer) if answer.status_code == HTTPStatus.OK else None
         except AddressError:
             return None
 
@@ -158,7 +209,7 @@ class Client:
             status = answer.status_code
             if status not in _ACCEPTED:
                 number = _number(self.policy) if status in _RETRIED else ""
-                raise AddressError(f"answered {_status(status)}{number}")
+                raise AddressError(f"answered {_status(status)}{number}{_meaning(url, answer)}")
             yield answer
 
     def blocks(self, answer: requests.Response) -> Iterator[bytes]:
@@ -187,10 +238,16 @@ class Client:
     def _answer(self, verb: str, url: str, headers: Mapping[str, str]) -> Iterator[requests.Response]:
         """Yield the answer at the end of all redirects; close it at the end of the block."""
         timeout = (self.policy.connect, self.policy.read)
-        self._session.guarded = False
+        self._session.guarded, auth = False, None
+        if url.startswith(hub.SCHEME):
+            file = hub.hub_file(url)
+            if file is None:
+                raise AddressError(f"is no address of the hub, which are of the form {hub.FORM}")
+            url, header = file.url, hub.authorization()
+            auth = _Bearer(header) if header else None
         try:
             answer = self._session.request(
-                verb, url, headers=dict(headers), stream=True, allow_redirects=True, timeout=timeout
+                verb, url, headers=dict(headers), auth=auth, stream=True, allow_redirects=True, timeout=timeout
             )
         except requests.RequestException as error:
             raise self._failure(error) from error
@@ -211,7 +268,7 @@ class Client:
         if isinstance(cause, SSLError):
             return AddressError(_reason(cause, self.policy))
         if isinstance(error.request, requests.PreparedRequest):
-            self._session.unreachable.add(_host(error.request))
+            self._session.hosts.unreachable.add(_host(error.request))
         return AddressError(_reason(cause, self.policy) + (_number(self.policy) if exhausted else ""))
 
 
@@ -219,6 +276,14 @@ def length(answer: requests.Response) -> int | None:
     """Return the length of a body as its header says, None where it says none."""
     text = answer.headers.get("Content-Length", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
+
+
+def offer(url: str, answer: requests.Response) -> hub.Offer:
+    """Return what the hub says of a file in the answers to a request for it; nothing of other addresses."""
+    file = hub.hub_file(url)
+    if file is None:
+        return hub.Offer()
+    return hub.offer(((response.url, response.headers) for response in (*answer.history, answer)), file)
 
 
 def followed(url: str, target: str) -> str:
@@ -268,8 +333,8 @@ def _pools(session: _Session) -> dict[str, type[HTTPConnectionPool]]:
     return {"http": PlainPool, "https": SecurePool}
 
 
-def _attempts(policy: RetryPolicy, address: str, notice: Callable[[str], None]) -> Retry:
-    """Return urllib3's count of attempts with our waits, each of which is announced."""
+def _attempts(policy: RetryPolicy, address: str, notice: Callable[[str], None], session: _Session) -> Retry:
+    """Return urllib3's count of attempts with our waits, each announced; what a host asks for holds for all clients."""
 
     class Attempts(Retry):
         def increment(
@@ -297,7 +362,8 @@ def _attempts(policy: RetryPolicy, address: str, notice: Callable[[str], None]) 
             wait = policy.first * 2.0 ** (len(self.history) - 1)
             seconds = min(policy.longest, max(retry_after or 0.0, wait))
             notice(f"{address} {reason}; trying again in {seconds:g} s")
-            policy.sleep(seconds)
+            with session.hosts.paused(session.host, seconds) if retry_after else nullcontext():
+                policy.sleep(seconds)
 
     return Attempts(policy.attempts - 1, allowed_methods=None, status_forcelist=_RETRIED, raise_on_status=False)
 
@@ -306,13 +372,23 @@ def _reason(error: Exception | None, policy: RetryPolicy) -> str:
     if isinstance(error, AddressError):
         return error.reason
     kinds: tuple[tuple[type[Exception], str], ...] = (
-        (SSLError, "has no certificate that is trusted here"),
+        (SSLError, f"has no certificate that is trusted here; {CERTIFICATES}"),
         (ProxyError, "could not be reached through the proxy"),
         (NewConnectionError, "could not be reached"),
         (ConnectTimeoutError, f"could not be reached in {policy.connect:g} s"),
         (ReadTimeoutError, f"did not answer in {policy.read:g} s"),
     )
     return next((words for kind, words in kinds if isinstance(error, kind)), "broke the connection off")
+
+
+def _meaning(url: str, answer: requests.Response) -> str:
+    """Return what a refusal of the hub means and what to type; empty of other hosts."""
+    file = hub.hub_file(url)
+    fault = hub.fault_of_answer(answer.status_code, answer.headers) if file else None
+    if file is None or fault is None:
+        return ""
+    reason = hub.refusal(fault, file.repository)
+    return f": {reason.found}; {reason.hint}"
 
 
 def _status(status: int) -> str:

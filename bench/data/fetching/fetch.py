@@ -2,8 +2,9 @@
 
 A file comes from the first of its addresses that gives it, in as many pieces as it takes, and gets its name only when
 it is whole and its checksums hold. A partial file `.NAME.part` next to it survives a kill. It is continued only from a
-version that is provably the same (ETag or Last-Modified), or where a published checksum decides at the end. Where no
-sha256 was published, that of the first fetch is recorded, and whatever comes later is compared with it.
+version that is provably the same (ETag or Last-Modified), or where a published checksum decides at the end. The hub
+says size and sha256 of a file before its bytes: these count as published where nothing else was. Where no sha256 was
+published, that of the first fetch is recorded, and whatever comes later is compared with it.
 """
 
 import hashlib
@@ -24,7 +25,8 @@ from bench.core.errors import BenchError, StoreError
 from bench.core.files import explain, fsync_folder, read_sealed, utc_now, write_sealed
 from bench.core.publications import Release
 from bench.data.fetching import records
-from bench.data.fetching.client import AddressError, Client, length
+from bench.data.fetching.client import AddressError, Client, length, offer
+from bench.data.fetching.hub import Offer, hub_file
 from bench.data.fetching.local_files import LocalFile, look
 from bench.data.fetching.records import Digests, Record, public_url
 from bench.data.fetching.unpack import unpack
@@ -189,10 +191,22 @@ def fetch(release: Release, root: Path, client: Client, watch: ProgressCallback 
                 reasons.append(f"{public_url(url)} {error.reason}")
                 if url != release.urls[-1]:
                     watch.notice(f"{reasons[-1]}; trying the next address")
+    found = "; ".join(reasons) or "it has no address"
+    hint = f"type the same command to try again, or put the file at {target} by hand"
     raise FetchError(
-        f"{release.path} was not fetched: {'; '.join(reasons) or 'it has no address'}; type the "
-        f"same command to try again, or put the file at {target} by hand"
+        f"{release.path} was not fetched: {found}; {hint}",
+        where=target,
+        found=found,
+        expected=_expected(release),
+        hint=hint,
     )
+
+
+def _expected(release: Release) -> str:
+    """Return what was published of a file, in words."""
+    facts = [f"{release.size:,} bytes"] if release.size is not None else []
+    facts += [f"{name} {value}" for name, value in (("sha256", release.sha256), ("md5", release.md5)) if value]
+    return ", ".join(facts) or "a file"
 
 
 @contextmanager
@@ -211,8 +225,8 @@ def _fetch(release: Release, root: Path, url: str, client: Client, watch: Progre
     client.begin(url, watch.notice)
     while True:
         try:
-            pieces = _continue(release, part, url, client, watch)
-            return _keep(release, part, url, pieces)
+            pieces, expected = _continue(release, part, url, client, watch)
+            return _keep(release, expected, part, url, pieces)
         except AddressError as error:
             if not error.retry:
                 raise
@@ -222,30 +236,43 @@ def _fetch(release: Release, root: Path, url: str, client: Client, watch: Progre
             client.wait(error)
 
 
-def _continue(release: Release, part: _Partial, url: str, client: Client, watch: ProgressCallback) -> bool:
-    """Fetch the rest of a partial file; return whether its bytes came in several pieces. Raises `AddressError`."""
+def _continue(
+    release: Release, part: _Partial, url: str, client: Client, watch: ProgressCallback
+) -> tuple[bool, Release]:
+    """Fetch the rest of a partial file; return whether it came in several pieces, and what is known of it by now.
+
+    Raises `AddressError`.
+    """
     offset, noted = part.size, part.facts()
     validator = str(noted.get("validator", "")) if noted.get("url") == _name(url) else ""
-    if offset and not (validator or release.sha256 or release.md5):
+    known = release
+    if noted.get("url") in [_name(address) for address in release.urls]:
+        known = _supplemented(release, str(noted.get("sha256", "")), noted.get("size"))
+    if offset and not (validator or known.sha256 or known.md5):
         offset = 0
-    if offset and offset == (release.size or noted.get("total")):
-        return True
+    if offset and offset == (known.size or noted.get("total")):
+        return True, known
     headers = {"Range": f"bytes={offset}-"} if offset else {}
     if offset and validator:
         headers["If-Range"] = validator
     with client.get(url, headers) as answer:
+        offered = offer(url, answer)
+        _refuse_others(release, url, offered, watch)
         if answer.status_code == HTTPStatus.OK:
-            offset, total = 0, length(answer)
+            offset, total, known = 0, length(answer), release
         else:
             content_range = _RANGE.fullmatch(answer.headers.get("Content-Range", "").strip())
             total = int(content_range["total"]) if content_range and int(content_range["first"]) == offset else None
-            if total is None or (validator and _validator(answer) not in ("", validator)):
+            changed = offered.sha256 and known.sha256.lower() not in ("", offered.sha256)
+            if total is None or changed or (validator and _validator(answer) not in ("", validator)):
                 part.drop()
                 raise AddressError("has another version than the one begun", retry=True)
-        _plausible(release, answer, total)
+        known = _supplemented(known, offered.sha256, offered.size)
+        _plausible(known, answer, total)
         if not offset:
-            part.begin({"url": _name(url), "validator": _validator(answer), "total": total})
-        total = release.size or total
+            facts = {"url": _name(url), "validator": _validator(answer), "total": total}
+            part.begin({**facts, "sha256": offered.sha256, "size": offered.size})
+        total = known.size or total
         size, free = (total or 0) - offset, shutil.disk_usage(part.file.parent).free
         if size > free:
             raise StoreError(
@@ -254,9 +281,25 @@ def _continue(release: Release, part: _Partial, url: str, client: Client, watch:
             )
         _write(part, offset, total, client.blocks(answer), watch)
         ends = total is not None or "chunked" in answer.headers.get("Transfer-Encoding", "")
-    if not (ends or release.sha256 or release.md5):
+    if not (ends or known.sha256 or known.md5):
         watch.notice(f"{part.path}: the server does not give its length, so it may have been cut")
-    return offset > 0
+    return offset > 0, known
+
+
+def _supplemented(release: Release, sha256: str, size: int | None) -> Release:
+    """Return a release with what its host says of it where nothing was published."""
+    return replace(release, sha256=release.sha256 or sha256, size=size if release.size is None else release.size)
+
+
+def _refuse_others(release: Release, url: str, offered: Offer, watch: ProgressCallback) -> None:
+    """Raise `AddressError` where the hub offers another file or commit; give notice of another name."""
+    if offered.sha256 and release.sha256 and offered.sha256 != release.sha256.lower():
+        raise AddressError(f"offers another file: sha256 {offered.sha256}, expected {release.sha256.lower()}")
+    file = hub_file(url)
+    if file and offered.commit and file.repository.is_pinned and offered.commit != file.repository.revision:
+        raise AddressError(f"offers another revision: {offered.commit}, expected {file.repository.revision}")
+    if file and offered.name:
+        watch.notice(f"the data set {file.repository.name} is called {offered.name} now; it is fetched all the same")
 
 
 def _validator(answer: requests.Response) -> str:
@@ -296,32 +339,42 @@ def _write(part: _Partial, have: int, total: int | None, blocks: Iterator[bytes]
         raise AddressError(f"broke off after {have:,} of {total:,} bytes", retry=True)
 
 
-def _keep(release: Release, part: _Partial, url: str, pieces: bool) -> Record:
-    """Check a whole file, give it its name, and record it. Raises `AddressError`."""
+def _keep(release: Release, expected: Release, part: _Partial, url: str, pieces: bool) -> Record:
+    """Check a whole file, name and record it; `expected` also has what the hub says. Raises `AddressError`."""
     digests, target = records.digests(part.file), part.root / release.path
     previous = records.recall(part.root, release.path)
-    difference = difference_from(release, digests)
+    difference = difference_from(expected, digests)
     if not (difference or release.sha256) and previous and previous.sha256 != digests.sha256:
         place = records.record_file(part.root, release.path)
-        expected = f"{previous.sha256} as on {previous.time}; remove {place} to take the new one"
-        difference = f"sha256 {digests.sha256}, expected {expected}"
+        first = f"{previous.sha256} as on {previous.time}; remove {place} to take the new one"
+        difference = f"sha256 {digests.sha256}, expected {first}"
     if difference:
+        page = "; it is a web page, such as that of a login" * _is_page(part.file)
         part.drop()
         # Pieces may be of two versions, or of two servers; what came in one go is what this address gives.
-        raise AddressError(f"gave another file: {difference}", retry=pieces)
+        raise AddressError(f"gave another file: {difference}{page}", retry=pieces)
     part.file.replace(target)
     fsync_folder(target.parent)
     part.drop()
     stamp = records.stamp(target)
     record = Record(release.path, digests.size, digests.sha256, digests.md5, public_url(url), utc_now(), stamp)
+    record = replace(record, by_hub=bool(expected.sha256 and not release.sha256))
     records.remember(part.root, record)
     return record
+
+
+def _is_page(path: Path) -> bool:
+    """Return whether a file begins as a web page does."""
+    with path.open("rb") as stream:
+        return stream.read(512).lstrip().lower().startswith((b"<!doctype html", b"<html"))
 
 
 def difference_from(release: Release, digests: Digests) -> str:
     """Return how a file differs from what was published of it, empty where it does not."""
     if release.size is not None and digests.size != release.size:
         return f"{digests.size:,} bytes, expected {release.size:,}"
+    if not (digests.size or release.size == 0 or release.sha256 or release.md5):
+        return "0 bytes, expected a file with content"
     for name, expected, value in (("sha256", release.sha256, digests.sha256), ("md5", release.md5, digests.md5)):
         if expected and expected.lower() != value:
             return f"{name} {value}, expected {expected.lower()}"

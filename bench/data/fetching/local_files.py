@@ -12,6 +12,7 @@ from bench.core.messages import bare, unknown
 from bench.core.publications import Release
 from bench.core.workspace import Advance, noop
 from bench.data.fetching import official, records
+from bench.data.fetching.hub import FORM, SCHEME, hub_file
 from bench.data.fetching.records import Record
 from bench.types import DataRequest, Suite, Task
 
@@ -19,6 +20,9 @@ State = Literal["present", "packed", "partial", "damaged", "missing"]
 """`packed`: the archive is there and was not unpacked. `damaged`: there, but not as it was published or fetched."""
 
 DEV = "@dev"
+BY_HUB = "sha256 by the hub"
+"""A file was compared with what the hub said of it before it came."""
+
 _ARCHIVE = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 _COMPRESSED = (".gz", ".bz2", ".xz")
 _DIGITS = {"sha256": 64, "md5": 32}
@@ -33,7 +37,8 @@ class LocalFile:
     state: State
     size: int = 0  # bytes that are there, of an unpacked archive those of its files
     reason: str = ""  # what is wrong, or why nothing is there; else empty
-    basis: str = ""  # compared with `sha256`, `md5`, `sha256 when fetched` or `size`; empty where nothing is known
+    # compared with `sha256`, `md5`, `sha256 by the hub`, `sha256 when fetched` or `size`; empty where nothing is known
+    basis: str = ""
     local: bool = False  # incomplete, and unpacking what is here is all that is left to do
 
     @property
@@ -150,7 +155,8 @@ def examine(file: LocalFile, advance: Advance = noop) -> LocalFile:
             if value != expected:
                 reason = f"{name} {value}, expected {expected}"
                 return replace(file, state="damaged", reason=reason, basis=name, local=False)
-        basis = next(iter(published), "sha256 when fetched" if record else basis)
+        recorded = BY_HUB if record and record.by_hub else "sha256 when fetched" if record else basis
+        basis = next(iter(published), recorded)
     if release.unpack and record and record.files is not None:
         for name, (_, expected, _) in record.files.items():
             path = root / record.folder / name
@@ -261,6 +267,8 @@ def _fault(release: Release) -> str:
         value = getattr(release, name)
         if value and not re.fullmatch(rf"[0-9a-fA-F]{{{digits}}}", value):
             return f"the {name} {value!r}"
+    if malformed := next((url for url in release.urls if url.startswith(SCHEME) and not hub_file(url)), None):
+        return f"the address {malformed!r}, which is not of the form {FORM}"
     if release.size is not None and release.size < 0:
         return f"a size of {release.size}"
     return "" if release.urls or release.instructions else "neither addresses nor instructions"

@@ -48,6 +48,7 @@ class Record:
     folder: str = ""  # where it was unpacked, under the folder of data; empty for a file that is read as it is
     # what came out of it: name under `folder` → size, sha256 and modification time (nanoseconds)
     files: Mapping[str, tuple[int, str, int]] | None = None
+    by_hub: bool = False  # the hub stated the sha256 before the bytes came
 
 
 def record_file(root: Path, path: str) -> Path:
@@ -70,7 +71,10 @@ def recall(root: Path, path: str) -> Record | None:
 
 def remember(root: Path, record: Record) -> None:
     """Write a record; raises `OSError`."""
-    write_sealed(record_file(root, record.path), {"format": 1, **asdict(record)})
+    content = {"format": 1, **asdict(record)}
+    if not record.by_hub:
+        del content["by_hub"]  # as records were before there was that field, so that older versions read them
+    write_sealed(record_file(root, record.path), content)
 
 
 def partial_file(root: Path, path: str) -> Path:

@@ -17,6 +17,8 @@ import pytest
 
 from bench.core.encoder_config import Document
 from bench.core.errors import UsageError
+from bench.core.files import unread
+from bench.core.network import offline
 from bench.data.corpora import documents as module
 from bench.data.corpora import documents as tables
 from bench.data.corpora.documents import documents
@@ -235,22 +237,44 @@ def test_what_to_install(tmp_path: Path, library: str, monkeypatch: pytest.Monke
         documents(place)
 
 
-def test_data_set_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Name, config and revision are taken apart, the config's end gives the language; errors say what to do offline."""
-    load = Mock(return_value=ROWS)
-    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load))
+def test_data_set_of_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Name, config and revision are taken apart, the config's end gives the language; the commit is in the reader."""
+    commit, cached = "a" * 40, "b" * 40
+    builder = Mock(hash=commit, as_dataset=Mock(return_value=ROWS))
+    load = Mock(return_value=builder)
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset_builder=load))
     monkeypatch.setattr(tables, "version", lambda _: "5.0")
-    source = documents("hf:wikimedia/wikipedia:20231101.en@abc")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    reference = tmp_path / "datasets--x--y" / "refs" / "main"
+    reference.parent.mkdir(parents=True)
+    reference.write_text(cached)
+    source = documents(f"hf:wikimedia/wikipedia:20231101.en@{commit}")
     load.assert_not_called()
     assert list(source.read()) == expected_documents("wikimedia/wikipedia")
-    load.assert_called_once_with("wikimedia/wikipedia", "20231101.en", split="train", revision="abc")
-    assert source.reader.endswith(":datasets-5.0:hf:wikimedia/wikipedia:20231101.en@abc:en")
-    assert [document.language for document in documents("hf:x/y", "fr").read()] == ["de", "fr"]
+    load.assert_called_once_with("wikimedia/wikipedia", "20231101.en", revision=commit)
+    builder.as_dataset.assert_called_once_with(split="train")
+    assert source.reader.endswith(f":datasets-5.0:hf:wikimedia/wikipedia:20231101.en@{commit}:en")
+    with offline():
+        source = documents("hf:x/y", "fr")
+        assert source.reader.endswith(f":hf:x/y@{cached}:fr")
+        # what the library has cached is of another commit: it is not read for this one
+        with pytest.raises(UsageError, check=fields(found=f"another commit in the cache ({commit})", expected=cached)):
+            list(source.read())
+        builder.hash = cached
+        assert [document.language for document in source.read()] == ["de", "fr"]
+        check = fields(
+            where="corpus hf:x/z", found="no data set x/z whole in the cache", hint="hf download x/z --repo-type d"
+        )
+        with pytest.raises(UsageError, check=check):
+            documents("hf:x/z")
+    with unread():  # a plan of another machine asks nobody
+        assert documents("hf:x/z", "fr").reader.endswith(":hf:x/z@:fr")
     check = fields(where="corpus hf:a b", expected="hf:NAME[:CONFIG][@REVISION], e.g. hf:wikimedia")
     with pytest.raises(UsageError, check=check):
         documents("hf:a b")
-    load.side_effect = ConnectionError("no route\nto host")
-    monkeypatch.setattr(tables, "version", lambda _: "5.0")
-    check = fields(where="corpus hf:x/y", found="cannot be fetched (no route)", hint="save it with save_to_disk where")
+    builder.download_and_prepare.side_effect = ConnectionError("no route\nto host")
+    hint = f"hf download x/y --repo-type dataset --revision {commit} --local-dir FOLDER"
+    check = fields(where=f"corpus hf:x/y@{commit}", found="cannot be reached", hint=hint)
+    builder.hash = commit
     with pytest.raises(UsageError, check=check):
-        list(documents("hf:x/y", "en").read())
+        list(documents(f"hf:x/y@{commit}", "en").read())

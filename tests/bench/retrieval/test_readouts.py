@@ -66,10 +66,10 @@ def test_the_depth_of_a_backbone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         depth_of(str(tmp_path))
 
     def offline(*_: Any, **__: Any) -> None:
-        raise OSError("offline")
+        raise ConnectionError("no route")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
-    with pytest.raises(UsageError, match=r"'owner/name@main': found neither a folder.*\(offline\)"):
+    with pytest.raises(UsageError, match=r"'owner/name@main': found no such folder, and that .* cannot be reached"):
         depth_of("owner/name@main")
 
 

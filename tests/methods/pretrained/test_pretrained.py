@@ -235,7 +235,7 @@ def test_no_model_and_no_such_model(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         resolve([PRETRAINED], sets=["method.pooling=max"])
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setenv("HF_HOME", str(tmp_path))
-    with pytest.raises(UsageError, match=r"neither fetched nor found in the cache .*hf download owner/name"):
+    with pytest.raises(UsageError, match=r"no model owner/name whole in the cache .*hf download owner/name --rev"):
         encoder_config("owner/name@main")
 
 

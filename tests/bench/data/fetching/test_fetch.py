@@ -160,6 +160,21 @@ def test_a_page_is_not_taken_for_a_file(script: Any, server: str, attempt: Any, 
     assert attempt.files == {"suite/file.bin": data, "suite/file.tar.gz": data}
 
 
+def test_pages_and_nothing_where_files_should_be(script: Any, server: str, attempt: Any) -> None:
+    """A login page behind a checksum is called one; nothing at all is no file, unless it was published as empty."""
+    script.answers |= {"/f": [{"data": b"\n<!DOCTYPE html><title>Log in</title>"}], "/none": [{"data": b""}]}
+    with pytest.raises(FetchError, match=r"expected [0-9a-f]{64}; it is a web page, such as that of a login;"):
+        attempt(f"{server}/f")
+    with pytest.raises(FetchError) as caught:
+        attempt(f"{server}/none", sha256="")
+    assert caught.value.found == f"{server}/none gave another file: 0 bytes, expected a file with content"
+    assert caught.value.where == str(attempt.root / "suite/file.bin")
+    assert caught.value.hint.startswith("type the same command to try again, or put the file at ")
+    assert attempt.files == {}
+    attempt(f"{server}/none", sha256="", size=0)
+    assert attempt.files == {"suite/file.bin": b""}
+
+
 def test_lengths_that_are_not_true(script: Any, server: str, attempt: Any, data: bytes) -> None:
     """More is promised than comes; less."""
     script.answers["/f"] = [{"length": 400_000}]

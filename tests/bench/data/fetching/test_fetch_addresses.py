@@ -2,10 +2,8 @@
 
 import contextlib
 import logging
-import shutil
 import socket
 import ssl
-import subprocess
 import threading
 import time
 from pathlib import Path
@@ -100,24 +98,23 @@ def test_bodies_that_are_of_no_use_are_not_read(
 
 
 def test_tls(
-    script: Any, server: str, serve: Any, attempt: Any, data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    script: Any,
+    server: str,
+    serve: Any,
+    attempt: Any,
+    data: bytes,
+    tls: tuple[ssl.SSLContext, Path],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A certificate that nobody trusts is refused at once; a trusted one is not, but its redirect to http is."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl is needed to make a certificate")
-    key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "certificate.pem")
-    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    command = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, *subject]
-    subprocess.run(command, check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
+    context, certificate = tls
+    monkeypatch.setenv("SSL_CERT_FILE", "")  # and as it was afterwards
     script.answers |= {"/f": [{"status": 302, "headers": {"Location": f"{server}/plain"}}], "/g": [{}], "/plain": [{}]}
     address = f"https://localhost:{serve(lambda plain: context.wrap_socket(plain, server_side=True))}"
     with pytest.raises(FetchError, match="has no certificate that is trusted here"):
         attempt(f"{address}/g")
     assert (attempt.waits, script.received) == ([], [])
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", certificate)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
     with pytest.raises(FetchError, match=rf"/f redirects from https to {server}/plain, which is not followed"):
         attempt(f"{address}/f")
     assert [request.path for request in script.received] == ["/f"]
