@@ -123,9 +123,10 @@ types: $(STAMP) ## types, strictly
 layers: $(STAMP) ## who may import whom
 	@$(BIN)/lint-imports
 
-docs: $(STAMP) ## draw the flow of stages and the layers into docs/architecture.md, list settings in docs/settings.md
+docs: $(STAMP) ## draw the flow of stages and the layers into docs/architecture.md, list settings and sources
 	@$(BIN)/python docs/flow.py
 	@$(BIN)/python docs/counts.py --write
+	@$(BIN)/python docs/sources.py
 
 counts: $(STAMP) ## how many settings there are, keys that nothing sets, classes and calls before a stage
 	@$(BIN)/python docs/counts.py

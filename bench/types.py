@@ -321,9 +321,11 @@ class PretrainingCorpus:
     revision: str = ""
     # language → bytes to fetch, about; None where nobody says. Codes as documents shall have them
     languages: Mapping[str, float | None] = field(default_factory=dict)
+    origin: str = ""  # where these sizes, and checksums, are from, in a phrase; empty where there are none
     # addresses of a file, the official place first, then mirrors, with `{language}`, `{revision}` and, where there are
     # several files a language, `{shard:05}` and `{shards:05}`. Without `{language}`, one file has all of them. Of the
-    # hub: `hf://datasets/OWNER/NAME@{revision}/PATH`
+    # hub: `hf://datasets/OWNER/NAME@{revision}/PATH`. Where that is the only one, the file's name may have a `*`: the
+    # hub lists its files when they are fetched, and `revision` is a commit
     urls: tuple[str, ...] = ()
     codes: Mapping[str, str] = field(default_factory=dict)  # language → its code in names of files, where they differ
     shards: Mapping[str, int] = field(default_factory=dict)  # language → number of its files, where it is not 1

@@ -105,7 +105,15 @@ BENCHMARK = Benchmark(
     ),
     releases=(
         *(
-            Release(f"{NAME}/{name}", (f"{FILES}/{name}",), LICENCE, size, sha256, tasks=tasks)
+            Release(
+                f"{NAME}/{name}",
+                (f"{FILES}/{name}",),
+                LICENCE,
+                size,
+                sha256,
+                tasks=tasks,
+                origin="the files of the repository",
+            )
             for name, size, sha256, tasks in _RELEASED
         ),
         Release(f"{NAME}/{TEXTS}.gz", (f"{FILES}/{TEXTS}.gz",), LICENCE),

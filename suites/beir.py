@@ -259,6 +259,7 @@ BENCHMARK = Benchmark(
             md5=md5,
             tasks=tuple(task for task in _BY_NAME if task.partition("/")[0] == name),
             unpack="beir",
+            origin="the catalogue of ir_datasets 0.6.3",
         )
         for name, size, md5 in _RELEASES["archives"]
     ),

@@ -29,6 +29,7 @@ from suites.readers import dpr
 from suites.tunings import NQ, SUPERVISED, single
 
 URL = "https://dl.fbaipublicfiles.com/dpr/data/retriever"
+CATALOGUE = "the catalogue of ir_datasets 0.6.3"
 CORPUS = "dpr-w100"
 """Id of DPR's Wikipedia, and its folder under the folder of data, shared by the suites that search it."""
 PASSAGES = 21_015_324
@@ -38,7 +39,19 @@ RELEASE = Release(
     licence="Wikipedia (2018-12-20), CC BY-SA 3.0",
     size=4_694_541_059,
     md5="612fe66e0b6b41ee28f806140226c563",
+    origin=CATALOGUE,
 )
+_PAIRS = (
+    ("biencoder-nq-train.json.gz", 2_314_892_908, "a1c927b5adae71388eb064329387709f"),
+    ("biencoder-nq-dev.json.gz", 256_239_282, "2640483dbe0df7ae29c6da419c551a80"),
+)
+PAIRS = {
+    "nq": tuple(
+        Release(f"nq/{name}", (f"{URL}/{name}",), "CC BY-SA 3.0", size, md5=md5, tasks=("pairs",), origin=CATALOGUE)
+        for name, size, md5 in _PAIRS
+    )
+}
+"""Training and dev pairs in DPR's form, which recipes of many suites read: `bench data fetch nq --task pairs`."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +134,7 @@ SUITES = tuple(
                 for file in questions.files.values()
             ),
             RELEASE,
+            *PAIRS.get(questions.name, ()),
         ),
         recipes={"english": single(NQ, SUPERVISED)},
     ).suite()

@@ -24,7 +24,14 @@ _FOLDER = "xquad-r"
 LANGUAGES: dict[str, int] = {code: counts["candidates"] for code, counts in published(NAME).items()}
 """Sentences that each gives to the pool, by ISO 639-1 code. Sources: the release's README, else the files."""
 RELEASES = {
-    code: Release(f"{NAME}/{_FOLDER}/{code}.json", (f"{URL}/{code}.json",), LICENCE, file["size"], file["sha256"])
+    code: Release(
+        f"{NAME}/{_FOLDER}/{code}.json",
+        (f"{URL}/{code}.json",),
+        LICENCE,
+        file["size"],
+        file["sha256"],
+        origin="the files of the repository",
+    )
     for code, file in published(NAME).items()
 }
 """Every task needs all of them."""

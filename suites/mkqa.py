@@ -14,7 +14,9 @@ from suites.tunings import MARCO_MCONTRIEVER, NQ_MCONTRIEVER, SUPERVISED, extend
 
 NAME = "mkqa"
 FILE = "mkqa.jsonl.gz"
-URL = f"https://github.com/apple/ml-mkqa/raw/master/dataset/{FILE}"
+COMMIT = "651b8cc85c407270b024157aff06ee6ab8c4fc6d"
+URLS = tuple(f"https://github.com/apple/ml-mkqa/raw/{at}/dataset/{FILE}" for at in ("main", COMMIT, "master"))
+"""The branch, the commit that programs pin, and the branch's old name, by which Contriever's README has the file."""
 QUERIES = 6_619
 """Questions that are left in each language, of 10,000: those whose last English answer can be looked for."""
 # fmt: off
@@ -33,7 +35,7 @@ def subsets(name: str, _split: str, request: DataRequest) -> Subset:
     path = find(
         official.folder(request, NAME) / FILE,
         expected=f"the 10,000 questions of MKQA in {len(LANGUAGES)} languages with their answers",
-        hint=f"fetch {URL} and put it there as it is",
+        hint=f"fetch {URLS[0]} and put it there as it is",
     )
     texts = dpr.wikipedia(request, NAME)
     return Subset(
@@ -71,7 +73,7 @@ BENCHMARK = Benchmark(
         average(NAME, "Avg. ({})", MINI, "the languages of the embedded world; no paper prints it", mini=True),
     ),
     primary="answer-R@100",
-    releases=(Release(f"{NAME}/{FILE}", (URL,), "CC BY-SA 3.0"), dpr.RELEASE),
+    releases=(Release(f"{NAME}/{FILE}", URLS, "CC BY-SA 3.0"), dpr.RELEASE),
     recipes={"english": _ENGLISH, "multilingual": extended(_ENGLISH, mrtydi.MCONTRIEVER)},
     parallel="tasks",
 )

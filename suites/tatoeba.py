@@ -133,7 +133,15 @@ BENCHMARK = Benchmark(
     ),
     tables={"pairs": f"{_FULL:,} sentence pairs each: {_AT_FULL}.\n\nFewer: {_FEWER}."},
     releases=tuple(
-        Release(f"{NAME}/v1/{name}", (f"{FILES}/{name}",), LICENCE, int(size), sha256, tasks=(name.split(".")[1],))
+        Release(
+            f"{NAME}/v1/{name}",
+            (f"{FILES}/{name}",),
+            LICENCE,
+            int(size),
+            sha256,
+            tasks=(name.split(".")[1],),
+            origin="the files of LASER's repository at that commit",
+        )
         for sha256, size, name in map(str.split, _CHECKSUMS.splitlines())
     ),
     parallel="subsets",

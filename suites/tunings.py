@@ -76,8 +76,8 @@ XTREME_MEWSLI |= {"titles": False}
 def nq(request: DataRequest) -> Source[TrainingPair]:
     """Natural Questions in DPR's form; of its 6,515 dev questions no suite asks one."""
     folder = official.folder(request, "nq")
-    url = "https://dl.fbaipublicfiles.com/dpr/data/retriever/biencoder-nq-train.json.gz"
-    train = _file(folder, "biencoder-nq-train.json", f"58,880 questions with passages; fetch {url}")
+    expected = "58,880 questions with passages; type bench data fetch nq --task pairs"
+    train = _file(folder, "biencoder-nq-train.json", expected)
     dev = first_file(*plain_or_packed(folder, "biencoder-nq-dev.json"))
     return with_dev(dpr.pairs(train, "nq"), dpr.pairs(dev, "nq-dev") if dev else None)
 

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from bench.core.messages import bare
-from bench.core.publications import mark, tabled, tokens_note
+from bench.core.publications import corpus_note, mark, tabled, tokens_note
 from bench.evaluation.compare.advice import Advice
 from bench.evaluation.compare.comparison import Compared
 from bench.evaluation.compare.contrasts import Registered
@@ -145,12 +145,10 @@ def _systems(compared: Compared) -> Table:
     )
     count = len(compared.tasks)
     parts = (metadata["suite"], metadata["regime"], f"{count} task{'s' if count > 1 else ''}")
-    notes = (
-        tokens_note((compared.measure,), subset.get("libraries", {}))
-        for system in compared.systems
-        for _, subset in system.subsets()
-    )
-    note = next(filter(None, notes), "")
+    subsets = [subset for system in compared.systems for _, subset in system.subsets()]
+    notes = [tokens_note((compared.measure,), subset.get("libraries", {})) for subset in subsets]
+    notes += [corpus_note(subset.get("metadata", {})) for subset in subsets]
+    note = " · ".join(filter(None, dict.fromkeys(notes)))
     title = tabled(*parts, data=metadata["data"], proxy_for=metadata["proxy_for"], note=note)
     return Table.from_items(title, columns, compared.systems)
 

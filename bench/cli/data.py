@@ -7,9 +7,9 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import click
 from click.core import ParameterSource
@@ -17,6 +17,7 @@ from click.core import ParameterSource
 from bench.cli import CommandGroup, examples
 from bench.cli.byte_bars import ByteBar, ByteBars
 from bench.cli.data_audit import audit
+from bench.cli.data_probe import probe
 from bench.cli.options import data_dir_option, store_option
 from bench.cli.output import (
     Reporter,
@@ -35,6 +36,7 @@ from bench.core.messages import canonical
 from bench.data.corpora.named import NamedCorpus, is_named, parse
 from bench.data.fetching.local_files import (
     BY_HUB,
+    DEV,
     LocalFile,
     asked_tasks,
     bytes_to_fetch,
@@ -169,6 +171,7 @@ def fetch(data_dir: Path | None, offline: bool, yes: bool, dry_run: bool, as_jso
     explicit = click.get_current_context().get_parameter_source("data_dir") is ParameterSource.COMMANDLINE
     places = (data_dir,) if explicit and data_dir else roots(data_dir)
     official = _official_files(**selection, places=places)
+    official = official if offline else official.listed()
     files = _examined(official.files, reread=False)
     if not files:
         raise UsageError(
@@ -186,6 +189,7 @@ def fetch(data_dir: Path | None, offline: bool, yes: bool, dry_run: bool, as_jso
         _check_space(plan)
         if not (yes or all(file.local for file in plan.todo)):
             _confirm()
+        official.keep_listings()
         fetched, failed = _fetch_all(plan)
         files = [fetched.get(file.release.path, file) for file in files]
     complete = sum(file.complete for file in files)
@@ -220,6 +224,19 @@ class _OfficialFiles:
     task_names: tuple[str, ...] = ()  # of the suite
     corpus: NamedCorpus | None = None
 
+    def listed(self) -> Self:
+        """Ask the hub which files a corpus has, where that is not known. Raises `UsageError` where it does not say."""
+        corpus = self.corpus and self.corpus.listed()
+        return replace(self, corpus=corpus, files=corpus.files()) if corpus else self
+
+    def keep_listings(self) -> None:
+        """Write down which files the hub has listed. Raises `StoreError` where that cannot be written."""
+        from bench.data.fetching.fetch import writing
+
+        if self.corpus:
+            with writing(f"the list of files of {self.name}"):
+                self.corpus.keep_listings()
+
 
 def _official_files(name: str, tasks: str | None, languages: str | None, places: Sequence[Path]) -> _OfficialFiles:
     """Look for the files of a suite or corpus; raises `UsageError` for an unknown name, task or language."""
@@ -237,7 +254,9 @@ def _official_files(name: str, tasks: str | None, languages: str | None, places:
         raise UsageError(where=f"suite {name}", found="--languages", expected="--task, or neither")
     task_names = asked_tasks(suite, split(tasks))
     files = local_files(suite, places, task_names if tasks else ())
-    return _OfficialFiles(suite.name, suite.licence, files, suite, task_names)
+    known = (*suite.task_names("official"), *(name for name in task_names if name.endswith(DEV)))
+    read = tuple(name for name in task_names if name in known)  # the others are groups of files that no task reads
+    return _OfficialFiles(suite.name, suite.licence, files, suite, read)
 
 
 @dataclass(frozen=True)
@@ -436,6 +455,7 @@ def _print_check(files: Sequence[LocalFile], subsets: Sequence[Inspected]) -> No
 
 
 command.add_command(audit)
+command.add_command(probe)
 
 
 def _examined(files: Sequence[LocalFile], *, reread: bool) -> list[LocalFile]:

@@ -9,7 +9,7 @@ import click
 
 from bench.cli.output import print_table
 from bench.core.messages import bare
-from bench.core.publications import tabled, tokens_note
+from bench.core.publications import corpus_note, tabled, tokens_note
 from bench.evaluation.compare.conclusions import Conclusion, Group
 from bench.evaluation.compare.lineage import equal_starts
 from bench.evaluation.compare.paired_tests import PairedTest
@@ -46,8 +46,10 @@ def print_outcome(
             for content in contents
             for task in tasks & content["tasks"].keys()
             for subset in content["tasks"][task].values()
-        ]  # R@Nkt may have been counted in other than the official tokens
-        note = next(filter(None, (tokens_note(subset["measures"], subset["libraries"]) for subset in subsets)), "")
+        ]  # R@Nkt may have been counted in other than the official tokens, and passages may be anybody's
+        notes = [tokens_note(subset["measures"], subset["libraries"]) for subset in subsets]
+        notes += [corpus_note(subset["metadata"]) for subset in subsets]
+        note = " · ".join(filter(None, dict.fromkeys(notes)))
         title = tabled(suite, regime, data=data, proxy_for=suites[suite].proxy_for, note=note)
         hidden = _equal_starts(outcome, group)
         distinct = ([row for row in part if row["hash"] not in hidden] for part in (rows, averages))

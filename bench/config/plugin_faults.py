@@ -21,6 +21,7 @@ from bench.core.messages import canonical
 from bench.types import REGIMES, Measure, Method, Preset, PretrainingCorpus, Suite
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+_COMMIT = re.compile("[0-9a-f]{40}")
 _MEASURE = re.compile(r"[A-Za-z]+")
 _CELL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=,-]*")
 _DOOR = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*")
@@ -187,6 +188,8 @@ def corpus_faults(corpus: PretrainingCorpus) -> list[str]:
         faults.append("has addresses and a mixture, or neither; expected one of them")
     if corpus.urls and not (corpus.languages and corpus.revision):
         faults.append("has addresses without languages or without a revision, which its key needs")
+    if any("*" in url for url in corpus.urls) and not (len(corpus.urls) == 1 and _COMMIT.fullmatch(corpus.revision)):
+        faults.append("has a pattern of files among other addresses or without a commit, whose files may change")
     return faults
 
 

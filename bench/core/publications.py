@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Unit = Literal["percent", "fraction", "count"]
+_LONGEST_NOTE = 200
 
 
 @dataclass(frozen=True)
@@ -20,10 +21,13 @@ class Release:
     size: int | None = None  # bytes, None where it was not published
     sha256: str = ""  # hexadecimal, empty where it is not known
     md5: str = ""  # hexadecimal, empty where it is not known
-    tasks: tuple[str, ...] = ()  # the tasks that need it, without the suite's prefix; empty for all of them
+    # the tasks that need it, without the suite's prefix; empty for all of them. A name that is no task's, such as
+    # `pairs`, is that of a group which is fetched only where it is named
+    tasks: tuple[str, ...] = ()
     # folder under the folder of data into which the archive is unpacked whole; empty where the file is read as it is
     unpack: str = ""
     instructions: str = ""  # what a person does to get it, in sentences; empty where it can be fetched
+    origin: str = ""  # where size and checksums are from, in a phrase; empty where nobody published any
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,16 @@ def tokens_note(measures: Iterable[str], libraries: Mapping[str, str]) -> str:
     if "punkt" in tokeniser or not any(measure.endswith("kt") for measure in measures):
         return ""
     return f"R@Nkt without NLTK's punkt_tab ({tokeniser}): not the official tokens"
+
+
+def corpus_note(metadata: Mapping[str, Any]) -> str:
+    """Return the note on passages that were compared with nothing, from what stages say of themselves; else empty.
+
+    What stages say may be anybody's: a text of another form or length is none.
+    """
+    validated = metadata.get("validate")
+    note = validated.get("unverified") if isinstance(validated, Mapping) else None
+    return note if isinstance(note, str) and len(note) <= _LONGEST_NOTE else ""
 
 
 def marked(heading: str, proxy_for: str) -> str:

@@ -110,6 +110,8 @@ class Corpus:
     # than those that are searched (MKQA searches normalised ones); None for `items`. Of these, `text` alone is looked
     # at, never the title
     texts: Source[Item] | None = None
+    # why nothing that was published or recorded says whether these are the official passages, in a phrase; rows say it
+    unverified: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from bench.core.messages import bare
+from bench.core.publications import corpus_note
 from bench.evaluation.compare.fairness import environment_warnings
 from bench.evaluation.results import RESULT
 from bench.evaluation.results.format import place
@@ -129,6 +130,8 @@ def sentence(entry: Entry) -> str:
 
 def _passports(entry: Entry) -> Iterator[tuple[str, str]]:
     """Yield what the row's passports say of its data and weights, or that it has none."""
+    if notes := [*dict.fromkeys(filter(None, (corpus_note(subset.metadata) for _, _, subset, _ in entry.subsets())))]:
+        yield "not compared", "; ".join(notes)
     passports = [subset.passport for _, _, subset, _ in entry.subsets()]
     if None in passports:
         yield "passport", "none: what was read is known by the keys of stages alone"

@@ -14,10 +14,10 @@ from types import MappingProxyType
 from bench.core.errors import StoreError
 from bench.core.files import digest
 from bench.core.messages import bare
-from bench.core.publications import tokens_note
+from bench.core.publications import corpus_note, tokens_note
 from bench.evaluation.compare.fairness import environment_warnings
 from bench.evaluation.measures.aggregate import mean
-from bench.evaluation.results.format import About
+from bench.evaluation.results.format import About, Subset
 from bench.evaluation.results.read import Result
 from bench.evaluation.significance.families import LEVEL, Comparison
 from bench.evaluation.significance.ranks import ordered
@@ -324,6 +324,7 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records, plug
             *_copies(systems),
             *(f"{sentence}." for system in systems for sentence in environment_warnings(system.side)),
             *dict.fromkeys(filter(None, (tokens_note((measure,), row.libraries) for row in rows))),
+            *dict.fromkeys(filter(None, (corpus_note(subset.metadata) for subset in _subsets(systems)))),
         ),
         card=(by_name[names[0]] if names else deciding[0]).first.card,
         proxy_for=max(result.content.suite.proxy_for for system in deciding for result in system.results),
@@ -332,6 +333,13 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records, plug
         reliability=reliability({name: subset_values[name] for name in names if not by_name[name].fixed}, weights),
         systems=by_name,
     )
+
+
+def _subsets(systems: Iterable[System]) -> Iterator[Subset]:
+    for system in systems:
+        for result in system.results:
+            for subsets in result.content.tasks.values():
+                yield from subsets.values()
 
 
 def _over_tasks(

@@ -12,6 +12,7 @@ released files they all do, and one that does not would swallow the rows below i
 import ast
 import csv
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from bench import Item
 from bench.suites import (
@@ -37,6 +38,12 @@ _MARK, _TAB = '"', "\t"
 def passages(path: File, name: str = "") -> FileSource[Item]:
     """Return the passages of a file; duplicate ids are not looked for (see `bench.data.formats.ids.IdCollector`)."""
     return file_source(name or path.name, "dpr-passages/1", path, _passages)
+
+
+def has_header(path: Path) -> bool:
+    """Return whether a plain file of passages begins with a header."""
+    with path.open("rb") as stream:
+        return stream.readline().decode().rstrip("\r\n") == _TAB.join(COLUMNS)
 
 
 def questions(path: File, name: str = "") -> FileSource[Item]:

@@ -178,6 +178,7 @@ class Substitute:
                 sha256,
                 tasks=tuple(part.name for part in self.parts if part.name == path.split("/")[1]),
                 instructions=INSTRUCTIONS,
+                origin="the files that the data kit makes",
             )
             for sha256, size, path in rows
             if path.split("/")[0] == self.name

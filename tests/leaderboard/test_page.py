@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench.cli.compare import command
+from bench.core.publications import corpus_note
 from bench.evaluation.results import results as read_results
 from bench.evaluation.significance.families import Family
 from bench.evaluation.significance.trainings import FloatArray
@@ -343,17 +344,27 @@ def of_many(names: list[str], board: Board) -> Statistics:
 
 
 def test_tokens_that_are_not_the_official_ones_are_noted(publish_result: Publisher, site: Build) -> None:
-    """R@Nkt without NLTK's model of sentences says so on the board, and in `bench compare`."""
+    """R@Nkt without NLTK's model, and passages that were compared with nothing, wherever the values are shown."""
     suite = {"name": "xor-retrieve", "version": "1", "title": "XOR-Retrieve", "primary": "R@2kt"}
     for label, model, value in (("crop", "abbreviations/1", 1.0), ("bm25", "punkt_tab", 0.0)):
-        subset = {"libraries": {"tokeniser": f"nltk-3:word_tokenize:{model}"}}
+        mark = {"unverified": "passages put there by hand"}
+        subset = {"libraries": {"tokeniser": f"nltk-3:word_tokenize:{model}"}, "metadata": {"validate": mark}}
         tasks = {"xor-retrieve/ar": {"": {"R@2kt": [value, 1.0]}}}
         path = publish_result(label, tasks, heading={"suite": suite}, subset=subset, system={"deterministic": True})
     note = "R@Nkt without NLTK's punkt_tab (nltk-3:word_tokenize:abbreviations/1): not the official tokens"
-    assert note in html.unescape(site()["suites/xor-retrieve/unsupervised.html"].decode())
+    pages = {name: html.unescape(content.decode()) for name, content in site().items() if name.endswith(".html")}
+    assert note in pages["suites/xor-retrieve/unsupervised.html"]
+    assert mark["unverified"] in pages["suites/xor-retrieve/unsupervised.html"]
     arguments = ["bm25", "crop", "--suite", "xor-retrieve", "--results", str(path.parents[5])]
     printed = CliRunner().invoke(command, arguments, catch_exceptions=False, standalone_mode=False).stdout
-    assert note in " ".join(printed.split())
+    assert all(words in " ".join(printed.split()) for words in (note, mark["unverified"]))
+    hostile: tuple[dict[str, Any], ...] = (
+        {"validate": 3},
+        {"validate": {"unverified": ["x"]}},
+        {"validate": {"unverified": "x" * 201}},
+        {},
+    )
+    assert [*map(corpus_note, hostile)] == [""] * 4
 
 
 @pytest.mark.parametrize(

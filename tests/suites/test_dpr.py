@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.core.errors import DataError, UsageError
+from bench.data.fetching.local_files import asked_tasks, local_files
 from bench.testing import fields
 from bench.types import Answers, DataRequest, Item, Suite
 from suites import dpr, mkqa
@@ -129,10 +130,23 @@ def test_mini_data() -> None:
 
 @pytest.mark.parametrize("name", ["nq", "triviaqa"])
 def test_where_the_files_come_from(name: str) -> None:
-    """DPR's places, without checksums but for the passages."""
-    *questions, wikipedia = present(by_name(name).releases)()
+    """DPR's places, without checksums but for the passages and the pairs; those come only where they are named."""
+    releases = present(by_name(name).releases)()
+    questions, (wikipedia, *pairs) = releases[:2], releases[2:]
     assert [release.urls[0].removeprefix(dpr.URL) for release in questions] == [
         f"/{file}" for file in dpr.SETS[name].files.values()
     ]
     assert not any(release.sha256 or release.md5 for release in questions)
     assert wikipedia == dpr.RELEASE
+    assert [release.path for release in pairs] == [
+        f"nq/biencoder-nq-{split}.json.gz" for split in ("train", "dev") if name == "nq"
+    ]
+    suite, here = by_name(name), (Path("nowhere"),)
+    assert [file.release for file in local_files(suite, here)] == [*questions, wikipedia]
+    pairs = [*pairs]
+    if pairs:
+        named = local_files(suite, here, asked_tasks(suite, ("pairs", "test")))
+        assert [file.release for file in named] == [*releases]
+        assert [file.release for file in local_files(suite, here, asked_tasks(suite, ("pairs",)))] == pairs
+        with pytest.raises(UsageError, match="no task of nq 'pear'"):
+            asked_tasks(suite, ("pear",))

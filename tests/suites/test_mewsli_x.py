@@ -10,6 +10,7 @@ import pytest
 
 from bench.core.errors import DataError, DataFaultsError, UsageError
 from bench.data import mini
+from bench.data.fetching.local_files import local_files
 from bench.evaluation.measures.aggregate import macro
 from bench.evaluation.measures.evaluate import evaluate
 from bench.evaluation.measures.specs import parse
@@ -65,14 +66,10 @@ def test_the_table_and_the_files() -> None:
     assert tuple(mewsli_x.LANGUAGES) == mewsli_x.SUITE.task_names("official") == OFFICIAL_LANGUAGES
     counts = mewsli_x.LANGUAGES.values()
     assert [sum(language[split] for language in counts) for split in ("dev", "test")] == [2_991, 14_624]
-    # What cannot be fetched has instructions.
-    archive, test, dev = mewsli_x.BENCHMARK.releases
+    archive, repack = mewsli_x.BENCHMARK.releases
     assert (archive.path, archive.md5, archive.unpack) == ("mewsli-x/mewsli-x_20220518_6.zip", mewsli_x.MD5, "mewsli-x")
-    assert archive.urls
-    assert not archive.instructions
-    for release, split in ((test, "test"), (dev, "dev")):
-        assert (release.path, release.urls) == (f"mewsli-x/wikinews_mentions-{split}.jsonl", ())
-        assert "get-mewsli-x.sh" in release.instructions
+    assert (repack.path, repack.unpack, repack.origin) == ("mewsli-x/raw.tar.gz", "", ""), "compared with the first"
+    assert repack.urls == tuple(f"hf://datasets/izhx/mewsli-x@{at}/raw.tar.gz" for at in ("7e3723f", "main"))
 
 
 def test_a_task(tmp_path: Path) -> None:
@@ -99,6 +96,14 @@ def test_dev_is_another_task_over_the_same_pool(tmp_path: Path) -> None:
     assert [item.id for item in dev.subsets[0].queries.read()] == ["d1"]
     assert dev.subsets[0].corpus.items.reader == test.subsets[0].corpus.items.reader
     assert dev.subsets[0].corpus.items.files == test.subsets[0].corpus.items.files
+
+
+def test_files_made_by_hand_are_all_that_is_needed(tmp_path: Path) -> None:
+    """What the release's script makes counts as both archives; with one file less, neither is there."""
+    root = lay_out(tmp_path / "mewsli-x")
+    assert [file.state for file in local_files(mewsli_x.SUITE, (root,))] == ["present", "present"]
+    (root / "mewsli-x" / "wikinews_mentions-dev.jsonl").unlink()
+    assert [file.state for file in local_files(mewsli_x.SUITE, (root,))] == ["missing", "missing"]
 
 
 def test_where_files_may_lie(tmp_path: Path) -> None:
@@ -148,9 +153,9 @@ def test_missing_files_get_a_sentence(tmp_path: Path) -> None:
         where=f"{folder}/wikinews_mentions-test.jsonl",
         found=f"no such file, nor {folder}/raw.tar.gz",
         expected="the articles of test with their mentions and texts of Mewsli-X",
-        hint="the official archive leaves the articles' texts out; either run get-mewsli-x.sh of ",
+        hint="`bench data fetch mewsli-x` fetches a third party's repack",
     )(caught.value)
-    assert "or fetch https://huggingface.co/datasets/izhx/mewsli-x/" in caught.value.hint
+    assert "or run get-mewsli-x.sh of https://github.com/google-research/" in caught.value.hint
     mewsli_x.BENCHMARK.load_dev("ro", DataRequest("official", root))  # for which it is not needed
     (folder / ENTITIES).unlink()
     with pytest.raises(UsageError, match=r"expected the 1,003,893 entities .* md5 6d3f137027c7e0146c7aa0b3c21e90f4"):

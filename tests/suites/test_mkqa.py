@@ -97,7 +97,7 @@ def test_published_counts_and_missing_files(root: Path, checked: Checked, monkey
         ):
             list(source.read())
     (root / "mkqa" / "mkqa.jsonl.gz").unlink()
-    place, hint = f"{root}/mkqa/mkqa.jsonl.gz", f"fetch {mkqa.URL} and put it there as it is"
+    place, hint = f"{root}/mkqa/mkqa.jsonl.gz", f"fetch {mkqa.URLS[0]} and put it there as it is"
     with pytest.raises(UsageError, check=fields(where=place, expected="the 10,000 questions of MKQA in 26", hint=hint)):
         mkqa.SUITE.load("sv", DataRequest("official", root))
 

@@ -1,13 +1,20 @@
 """The XOR-Retrieve suite: where it looks, what it asserts, which answers count, mini data, the released questions."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bench.core.errors import DataError, DataFaultsError, UsageError
+from bench.core.workspace import Parts, Workspace
+from bench.data.fetching import records
+from bench.data.fetching.records import Record
+from bench.pipeline.stages.validate import Validate
+from bench.store.input_hashes import InputHashes
+from bench.store.store import Store
 from bench.testing import fields
-from bench.types import Answers, Corpus, DataRequest, Item, Source, Subset
+from bench.types import Answers, Corpus, DataRequest, Item, Json, Source, Subset
 from suites import xor_retrieve
 from tests.conftest import present, released
 from tests.suites.conftest import Checked, jsonl
@@ -38,6 +45,13 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xor_retrieve, "ROWS", {"dev": 3, "train": 3})
     monkeypatch.setitem(xor_retrieve.LANGUAGES, "te", xor_retrieve.Language(2, 1, 1))
     monkeypatch.setitem(xor_retrieve.LANGUAGES, "ar", xor_retrieve.Language(1, 1, 1))
+
+
+def validated(corpus: Corpus, folder: Path) -> Mapping[str, Json]:
+    """Read all passages as a run does; return what the stage says of itself."""
+    (folder / "out").mkdir()
+    stage = Validate.corpus_of(corpus, InputHashes(Store(folder / "store")), {})
+    return stage.run(Workspace(folder / "out", Parts(folder / "parts")), {})
 
 
 def answers_of(subset: Subset) -> list[Answers]:
@@ -85,6 +99,34 @@ def test_a_release(tmp_path: Path, checked: Checked) -> None:
     assert answers_of(arabic) == [Answers("9", ("Hood",))]
     assert arabic.corpus.items.files == subset.corpus.items.files
     assert arabic.corpus.items.reader == subset.corpus.items.reader
+
+
+@pytest.mark.usefixtures("small")
+def test_passages_are_held_to_the_count_of_their_first_fetch(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Nobody published one: put there by hand they are marked; fetched they are counted, one row less is refused."""
+    request = DataRequest("official", lay_out(tmp_path))
+    name, mark = "xor-retrieve/enwiki_20190201_w100.tsv", "passages put there by hand, of which nobody published"
+    path = tmp_path / name
+
+    def passages() -> Corpus:
+        return xor_retrieve.SUITE.load("te", request).subsets[0].corpus
+
+    assert passages().unverified.startswith(mark)
+    assert passages().documents is None
+    assert validated(passages(), tmp_path_factory.mktemp("stage"))["unverified"] == passages().unverified
+    for content in (PASSAGES, PASSAGES.partition("\n")[2], PASSAGES.replace("\n", "\r\n") + " \n\n"):
+        path.write_text(content, encoding="utf-8", newline="")
+        now = records.digests(path)
+        records.remember(
+            tmp_path, Record(name, now.size, now.sha256, now.md5, "", "", records.stamp(path), lines=now.lines)
+        )
+        assert (passages().documents, passages().unverified) == (2, "")
+        assert validated(passages(), tmp_path_factory.mktemp("stage")) == {"documents": 2, "characters": 53, "empty": 0}
+    path.write_text("".join(PASSAGES.splitlines(keepends=True)[:-1]), encoding="utf-8")
+    with pytest.raises(DataError, check=fields(found="1 documents", expected="2")):
+        validated(passages(), tmp_path_factory.mktemp("stage"))
 
 
 @pytest.mark.usefixtures("small")

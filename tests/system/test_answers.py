@@ -155,6 +155,19 @@ def test_other_tokens_than_the_official_ones_are_marked(
     assert list(scored_run.notices) == notices
 
 
+def test_passages_that_were_compared_with_nothing_are_marked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The suite says why, the row keeps it, and the table of the run prints it."""
+    mark = "passages put there by hand"
+    outcome = _run(tmp_path, _plugins(replace(SUBSET, corpus=replace(SUBSET.corpus, unverified=mark))))
+    print_outcome(outcome, (), {}, ())
+    head, *_ = capsys.readouterr().out.splitlines()
+    assert mark in head.split(" · ")
+    (published,) = outcome.published
+    assert published.content["tasks"]["mini/toy/t"][""]["metadata"]["validate"]["unverified"] == mark
+
+
 SILENT = replace(SUBSET, queries=_source("silent", Item("q1", "wall"), Item("q2", "zzz")))
 """BM25 finds nothing for q2."""
 

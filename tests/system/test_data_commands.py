@@ -440,6 +440,68 @@ def test_a_corpus_from_nothing_to_a_training(toy: Toy) -> None:
     assert keys["prepare"] == before["prepare"], "the key is the same before anything is fetched"
 
 
+def test_a_corpus_whose_files_the_hub_lists(toy: Toy) -> None:
+    """Fetched by the hub's list, compared with its checksums, and complete without a network ever after."""
+    commit, (api, files) = "a" * 40, ("api/datasets/o/n/tree", "datasets/o/n/resolve")
+    texts = {f"sw/train-{number}.jsonl": f'{{"text": "Hadithi ya {number}."}}\n'.encode() for number in range(2)}
+    entries = [
+        {"type": "file", "oid": "0", "path": name, "size": len(text), "lfs": lfs(text)} for name, text in texts.items()
+    ]
+    for name, text in {f"{api}/{commit}/sw": json.dumps(entries).encode()}.items() | {
+        f"{files}/{commit}/{name}": text for name, text in texts.items()
+    }.items():
+        (toy.site / name).parent.mkdir(parents=True, exist_ok=True)
+        (toy.site / name).write_bytes(text)
+    toy.patch.setenv("HF_ENDPOINT", toy.url)
+    pattern = "hf://datasets/o/n@{revision}/{language}/train-*.jsonl"
+    toy.describe(corpus=[pattern], revision=commit)
+    offline = toy("fetch", "tales", "--languages", "sw", "--offline", status=1)
+    assert "missing: tales/sw/train-*.jsonl" in offline.stdout
+    dry = toy.json("fetch", "tales", "--languages", "sw", "--dry-run")
+    assert [file["path"] for file in dry["files"]] == ["tales/sw/train-0.jsonl", "tales/sw/train-1.jsonl"]
+    assert [file["published"]["bytes"] for file in dry["files"]] == [len(text) for text in texts.values()]
+    assert not list(toy.cache.glob("**/listings/*")), "nothing was fetched, and nothing written down"
+    probed = toy.json("probe", "tales", "--languages", "sw")
+    assert [(row["verdict"], row["reason"]) for row in probed["addresses"]] == [("open", "2 files")]
+    second = toy.site / files / commit / "sw/train-1.jsonl"
+    second.write_bytes(b'{"text": "Hadithi ya X."}\n')
+    failed = toy.json("fetch", "tales", "--languages", "sw", "--yes", status=1)
+    assert [row["path"] for row in failed["failed"]] == ["tales/sw/train-1.jsonl"]
+    assert "gave another file: sha256" in failed["failed"][0]["reason"]
+    second.write_bytes(texts["sw/train-1.jsonl"])
+    toy.requests.clear()
+    assert toy.json("fetch", "tales", "--languages", "sw", "--yes")["complete"]
+    assert [request.split()[1] for request in toy.requests] == [f"/{files}/{commit}/sw/train-1.jsonl"], "listed once"
+    assert toy.json("fetch", "tales", "--languages", "sw", "--offline")["complete"]
+    assert toy.json("check", "tales", "--languages", "sw")["faults"] == 0
+
+
+def lfs(text: bytes) -> dict[str, Any]:
+    return {"oid": hashlib.sha256(text).hexdigest(), "size": len(text), "pointerSize": 134}
+
+
+def test_addresses_are_asked(toy: Toy) -> None:
+    """A suite's files one by one; a file that no address has ends with status 1, and nothing is asked offline."""
+    note = toy.note(urls=[f"{toy.url}/none.txt", f"{toy.url}/note.txt"])
+    (toy.site / "note.txt").write_bytes(NOTE)
+    toy.describe(toy.archive(), note)
+    probed = toy("probe", "toy")
+    assert "toy: 2 open, 1 gone" in probed.stdout
+    assert "answered 404" in probed.stdout
+    (toy.site / "note.txt").write_bytes(NOTE.upper())
+    answers = toy.json("probe", "toy", status=1)
+    assert answers["answering"] is False
+    verdicts = [(row["path"], row["verdict"]) for row in answers["addresses"]]
+    assert verdicts == [("toy/one.zip", "open"), ("toy/note.txt", "gone"), ("toy/note.txt", "other")]
+    assert answers["addresses"][2]["reason"].startswith("md5 ")
+    assert "1 file that no address answered with: toy/note.txt" in toy("probe", "toy", status=1).stdout
+    assert "no suite or corpus 'toi'; did you mean toy?" in toy("probe", "toi", status=2).stderr
+    assert "expected the name of a corpus" in toy("probe", "toy", "--languages", "sw", status=2).stderr
+    toy.requests.clear()
+    assert "HF_HUB_OFFLINE" in toy("probe", "toy", status=2, HF_HUB_OFFLINE="1").stderr
+    assert toy.requests == []
+
+
 @pytest.mark.slow
 def test_a_fetch_that_is_killed_at_random_instants(toy: Toy) -> None:
     """Typed again it leaves the same files, nothing half fetched or unpacked, and no process."""

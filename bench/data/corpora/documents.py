@@ -240,10 +240,11 @@ class Place:
     file: str  # as messages call it
     name: str  # what ids begin with where records have none
     language: str  # ISO 639 code, empty where it is not known
+    decides: bool = False  # `language` holds whatever records say, who may call it by other codes
 
     def resolve_language(self, stated: str = "") -> str:
         """Return the record's own language, or the one that holds here. Raises `UsageError` where neither is known."""
-        if language := stated or self.language:
+        if language := (self.language if self.decides else stated or self.language):
             return language
         raise UsageError(
             where=self.file,
@@ -296,7 +297,7 @@ def from_row(row: Mapping[str, Any], place: Place, name: str) -> Document:
     """
     values = {key: value for key, value in row.items() if value is not None}
     stated = optional(values, "lang" if "lang" in values else "language")
-    if stated and not _LANGUAGE.fullmatch(stated):
+    if stated and not (place.decides or _LANGUAGE.fullmatch(stated)):
         raise RecordError(f"language {shown(stated)}", "an ISO 639 code in lower case, e.g. sw")
     language = place.resolve_language(stated)
     value = values.get("sentences")

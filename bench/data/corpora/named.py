@@ -9,7 +9,7 @@ that one part alone has is read whole.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -19,7 +19,9 @@ from bench.core.encoder_config import Document
 from bench.core.errors import UsageError
 from bench.core.messages import canonical, unknown_name
 from bench.core.publications import Release
-from bench.data.corpora.documents import Place, reader, stream
+from bench.data.corpora.documents import Place, reader, require_library, stream
+from bench.data.fetching import listing
+from bench.data.fetching.listing import Listing
 from bench.data.fetching.local_files import LocalFile, look
 from bench.data.fetching.official import root_of, roots
 from bench.types import Json, PretrainingCorpus, Source
@@ -45,9 +47,23 @@ class CorpusPart:
         pinned = {"name": self.corpus.name, "revision": self.corpus.revision, "languages": list(self.languages)}
         return {**pinned, **first, **share}
 
-    def files(self, language: str) -> tuple[Release, ...]:
-        """Return the official files of a language."""
+    def pattern(self, language: str) -> str | None:
+        """Return the address with a `*` whose files the hub lists; None where they are known by their names."""
         corpus = self.corpus
+        code = corpus.codes.get(language, language)
+        pattern = corpus.urls[0].format(language=code, revision=corpus.revision, shard=0, shards=1)
+        return pattern if "*" in pattern else None
+
+    def files(self, language: str, listings: Mapping[str, Listing]) -> tuple[Release, ...]:
+        """Return the official files of a language; where they were not listed yet, one in place of all.
+
+        Args:
+            language: of the corpus.
+            listings: what the hub has listed, by pattern.
+        """
+        corpus = self.corpus
+        if pattern := self.pattern(language):
+            return listing.releases(corpus.name, pattern, listings.get(pattern), corpus.licence)[: corpus.first]
         shards = corpus.shards.get(language, 1)
         files = []
         for shard in range(min(shards, corpus.first or shards)):
@@ -128,6 +144,7 @@ class NamedCorpus:
     text: str
     parts: tuple[CorpusPart, ...]
     places: tuple[Path, ...]
+    listings: Mapping[str, Listing] = field(default_factory=dict)  # by pattern, those that are not on disk yet
 
     @classmethod
     def parse(cls, text: str, corpora: Corpora, data_dir: Path | None) -> Self:
@@ -136,13 +153,36 @@ class NamedCorpus:
 
     def files(self) -> tuple[LocalFile, ...]:
         """Look for its files, by name and size, where suites' are looked for; each once."""
+        listings = self._known_listings()
         files = {
             release.path: look(release, root_of(part.corpus.name, self.places))
             for part in self.parts
             for language in part.languages
-            for release in part.files(language)
+            for release in part.files(language, listings)
         }
         return tuple(files.values())
+
+    def listed(self) -> Self:
+        """Ask the hub for the files of patterns that were not listed yet. Raises `UsageError` where it does not say."""
+        known = self._known_listings()
+        return replace(
+            self, listings={pattern: listing.ask(pattern) for pattern in self._patterns() if pattern not in known}
+        )
+
+    def keep_listings(self) -> None:
+        """Write down what the hub has listed, next to the files; raises `OSError`."""
+        roots_by_pattern = self._patterns()
+        for pattern, files in self.listings.items():
+            listing.remember(roots_by_pattern[pattern], pattern, files)
+
+    def _patterns(self) -> dict[str, Path]:
+        """Return the patterns of all parts with the folder of data of each."""
+        patterns = ((part, part.pattern(language)) for part in self.parts for language in part.languages)
+        return {pattern: root_of(part.corpus.name, self.places) for part, pattern in patterns if pattern}
+
+    def _known_listings(self) -> dict[str, Listing]:
+        recalled = ((pattern, listing.recall(root, pattern)) for pattern, root in self._patterns().items())
+        return {pattern: files for pattern, files in recalled if files is not None} | dict(self.listings)
 
     def identity(self) -> Json:
         """Return what decides its documents: who reads, and what is pinned."""
@@ -154,6 +194,8 @@ class NamedCorpus:
         for file in self.files():
             plain = file.path.with_suffix("")  # somebody may have decompressed it
             files[file.release.path] = plain if not file.path.exists() and plain.is_file() else file.path
+        if any(path.suffix == ".parquet" for path in files.values()):
+            require_library("pyarrow", "parquet files")
         existing = tuple(path for path in dict.fromkeys(files.values()) if path.exists())
         return Source(self.text, reader(), existing, partial(self._read, files))
 
@@ -170,13 +212,13 @@ class NamedCorpus:
             yield from _mixed(streams, weights) if len(having) > 1 and weights else chain.from_iterable(streams)
 
     def _documents(self, part: CorpusPart, language: str, files: Mapping[str, Path]) -> Iterator[Document]:
-        paths = [files[release.path] for release in part.files(language)]
+        paths = [files[release.path] for release in part.files(language, self._known_listings())]
         for path in paths:
             if not path.exists():
                 raise _lacking(self.text, 1, path)
         language_of_files = language if part.by_language else ""
-        documents = stream(paths, [Place(str(path), path.name, language_of_files) for path in paths])
-        return (document for document in documents if language_of_files or document.language == language)
+        places = [Place(str(path), path.name, language_of_files, decides=part.by_language) for path in paths]
+        return (document for document in stream(paths, places) if part.by_language or document.language == language)
 
 
 def _lacking(text: str, count: int, first: Path) -> UsageError:

@@ -70,11 +70,14 @@ class RetryPolicy:
 
 
 class AddressError(Exception):
-    """An address that did not give the file: `reason` continues a sentence, `again` says to try once more."""
+    """An address that did not give the file.
 
-    def __init__(self, reason: str, *, retry: bool = False) -> None:
+    `reason` continues a sentence, `retry` says to try once more, `status` is that of the answer, 0 without one.
+    """
+
+    def __init__(self, reason: str, *, retry: bool = False, status: int = 0) -> None:
         super().__init__(reason)
-        self.reason, self.retry = reason, retry
+        self.reason, self.retry, self.status = reason, retry, status
 
 
 @dataclass
@@ -209,7 +212,7 @@ class Client:
             status = answer.status_code
             if status not in _ACCEPTED:
                 number = _number(self.policy) if status in _RETRIED else ""
-                raise AddressError(f"answered {_status(status)}{number}{_meaning(url, answer)}")
+                raise AddressError(f"answered {_status(status)}{number}{_meaning(url, answer)}", status=status)
             yield answer
 
     def blocks(self, answer: requests.Response) -> Iterator[bytes]:

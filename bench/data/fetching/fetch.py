@@ -115,6 +115,7 @@ def _unpack(release: Release, root: Path, watch: ProgressCallback) -> None:
     if record is None or record.stamp != records.stamp(path):
         digests = records.digests(path)
         record = Record(release.path, digests.size, digests.sha256, digests.md5, "", utc_now(), records.stamp(path))
+        record = replace(record, lines=digests.lines)
     times = {name: records.stamp(root / release.unpack / name)[1] for name in files}
     stamped = {name: (*digests, times[name]) for name, digests in files.items()}
     records.remember(root, replace(record, folder=release.unpack, files=stamped))
@@ -358,7 +359,7 @@ def _keep(release: Release, expected: Release, part: _Partial, url: str, pieces:
     part.drop()
     stamp = records.stamp(target)
     record = Record(release.path, digests.size, digests.sha256, digests.md5, public_url(url), utc_now(), stamp)
-    record = replace(record, by_hub=bool(expected.sha256 and not release.sha256))
+    record = replace(record, by_hub=bool(expected.sha256 and not release.sha256), lines=digests.lines)
     records.remember(part.root, record)
     return record
 

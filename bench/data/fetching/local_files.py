@@ -73,19 +73,22 @@ def releases(suite: Suite) -> tuple[Release, ...]:
 def asked_tasks(suite: Suite, names: Sequence[str]) -> tuple[str, ...]:
     """Return the tasks that were asked for, all of them if none was named; dev questions end with `@dev`.
 
-    Names are as typed: with or without the suite's prefix; one may name all below it. Raises `UsageError` where the
-    suite has no official data, or no task of such a name.
+    Names are as typed: with or without the suite's prefix; one may name all below it, or a group of files that no task
+    needs (`pairs`). Raises `UsageError` where the suite has no official data, or no task or group of such a name.
     """
     if "official" not in suite.data:
         raise UsageError(f"suite {suite.name} has no official data in this release; it has: {', '.join(suite.data)}")
     all_tasks, dev = suite.task_names("official"), _dev_names(suite)
+    groups = dict.fromkeys(group for release in releases(suite) for group in release.tasks)
     selected: dict[str, None] = {}
     for name in names:
         task_name = bare(name).removeprefix(f"{suite.name}/")
         matching = [task for task in all_tasks if task == task_name or task.startswith(f"{task_name}/")]
         matching += [task_name] if task_name.removesuffix(DEV) in dev and task_name.endswith(DEV) else []
+        matching = matching or [group for group in groups if group == task_name]
         if not matching:
-            raise UsageError(unknown(f"task of {suite.name}", name, all_tasks))
+            more = [group for group in groups if not _is_group_of_tasks(group, all_tasks)]
+            raise UsageError(unknown(f"task of {suite.name}", name, (*all_tasks, *more)))
         selected |= dict.fromkeys(matching)
     return tuple(selected) if names else all_tasks
 
@@ -93,18 +96,24 @@ def asked_tasks(suite: Suite, names: Sequence[str]) -> tuple[str, ...]:
 def local_files(suite: Suite, places: Sequence[Path], tasks: Sequence[str] = ()) -> tuple[LocalFile, ...]:
     """Look for a suite's official files by name and size, under the first place that has their folder.
 
-    `tasks` are as `asked_tasks` returns them: files that none of them needs are left out. Empty for all files.
+    `tasks` are as `asked_tasks` returns them: files that none of them needs are left out. Empty for all tasks.
     """
-    files = []
+    files, task_names = [], {*suite.task_names("official")}
+
+    def is_task(name: str) -> bool:
+        return name.removesuffix(DEV) in task_names
+
     for release in releases(suite):
-        if tasks and not _is_needed(release, tasks):
+        needed_by_all = not release.tasks and (not tasks or any(map(is_task, tasks)))
+        if not (needed_by_all or _is_needed(release, tasks or suite.task_names("official"))):
             continue
         folder = PurePosixPath(release.unpack or release.path).parts[0]
         root = official.root_of(folder, places)
         loads = _loads(suite, root, folder)
 
         def laid_out(release: Release = release, loads: Callable[[str], bool] = loads) -> bool:
-            needing = [task for task in suite.task_names("official") if _is_needed(release, [task])]
+            names = suite.task_names("official")
+            needing = [task for task in names if not release.tasks or _is_needed(release, [task])]
             return bool(needing) and all(map(loads, needing))
 
         files.append(look(release, root, laid_out))
@@ -239,11 +248,13 @@ def _dev_names(suite: Suite) -> tuple[str, ...]:
 
 
 def _is_needed(release: Release, tasks: Sequence[str]) -> bool:
-    """Return whether one of the tasks needs a file; a file may name a group of them."""
-    test_tasks = {task.removesuffix(DEV) for task in tasks}
-    return not release.tasks or any(
-        task == group or task.startswith(f"{group}/") for task in test_tasks for group in release.tasks
-    )
+    """Return whether one of the tasks needs a file, which may name a group of them; or is the group that it is of."""
+    test_tasks = sorted({task.removesuffix(DEV) for task in tasks})
+    return any(_is_group_of_tasks(group, test_tasks) for group in release.tasks)
+
+
+def _is_group_of_tasks(group: str, tasks: Sequence[str]) -> bool:
+    return any(task == group or task.startswith(f"{group}/") for task in tasks)
 
 
 def _unpacked_fault(root: Path, record: Record) -> str:

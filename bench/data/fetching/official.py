@@ -11,6 +11,7 @@ from bench.core.caches import cache_folder
 from bench.core.errors import UsageError
 from bench.core.files import is_unread
 from bench.core.messages import unknown
+from bench.data.fetching import records
 from bench.types import DataRequest
 
 
@@ -60,6 +61,12 @@ def folder(request: DataRequest, name: str, layout: str = "") -> Path:
         expected=f"the official files of {name}",
         hint=f"the suite's card says which, and {fetch}",
     )
+
+
+def recorded_lines(root: Path, path: str) -> int | None:
+    """Return how many lines that are not blank a file had when it was fetched; None where it was put there by hand."""
+    record = records.recall(root, path)
+    return record.lines if record and (root / path).is_file() else None
 
 
 def check_task(suite: str, name: str, names: Sequence[str]) -> str:

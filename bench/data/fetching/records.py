@@ -32,6 +32,7 @@ class Digests:
     size: int
     sha256: str
     md5: str
+    lines: int  # that are not blank, as readers of text count them
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Record:
     # what came out of it: name under `folder` → size, sha256 and modification time (nanoseconds)
     files: Mapping[str, tuple[int, str, int]] | None = None
     by_hub: bool = False  # the hub stated the sha256 before the bytes came
+    lines: int | None = None  # that are not blank; None in records of before they were counted
 
 
 def record_file(root: Path, path: str) -> Path:
@@ -98,14 +100,24 @@ def digests(path: Path, advance: Advance = noop) -> Digests:
 def copy(source: IO[bytes], target: IO[bytes] | None, advance: Advance = noop) -> Digests:
     """Read a stream to its end, write it to another where there is one, and return its size and checksums."""
     sha256, md5, size = hashlib.sha256(), hashlib.md5(usedforsecurity=False), 0
+    lines, begun = 0, False  # begun: the line that has not ended yet is not blank
     while block := source.read(_BLOCK):
         if target is not None:
             target.write(block)
         sha256.update(block)
         md5.update(block)
         size += len(block)
+        first, *others = block.split(b"\n")
+        begun = begun or _is_full(first)
+        if others:
+            lines += begun + sum(map(_is_full, others[:-1]))
+            begun = _is_full(others[-1])
         advance(len(block))
-    return Digests(size, sha256.hexdigest(), md5.hexdigest())
+    return Digests(size, sha256.hexdigest(), md5.hexdigest(), lines + begun)
+
+
+def _is_full(line: bytes) -> bool:
+    return bool(line) and not line.isspace()
 
 
 def locked(root: Path, path: str, notice: Callable[[str], None]) -> AbstractContextManager[None]:

@@ -57,4 +57,5 @@ class Validate(Stage):
             )
             raise DataError(place(corpus.items), None, f"{len(ids):,} documents", f"{corpus.documents:,}", hint)
         ids.save(space.out / IDS)
-        return {"documents": len(ids), "characters": characters, "empty": empty}
+        mark = {"unverified": corpus.unverified} if corpus.unverified else {}
+        return {"documents": len(ids), "characters": characters, "empty": empty, **mark}

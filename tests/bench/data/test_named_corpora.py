@@ -4,17 +4,24 @@ import bz2
 import gzip
 import json
 import lzma
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from bench.config.plugin_faults import corpus_faults
 from bench.core.errors import UsageError
 from bench.data.corpora.named import NamedCorpus, fetched_bytes, is_named, parse
+from bench.data.fetching import listing
+from bench.data.fetching.listing import ListedFile
 from bench.plugins import load
 from bench.testing import fields
 from tests.conftest import WriteFile, cases
 
 CORPORA = load().corpora_by_name
+WIKIPEDIA = "b04c8d1ceb2f5cd4588862100d08de323dccfbaa"
 PAGE = "<mediawiki>\n<page>\n<title>{0}</title>\n<ns>0</ns>\n<id>{1}</id>\n<text>{2}</text>\n</page>\n</mediawiki>\n"
 
 
@@ -38,7 +45,7 @@ def test_what_is_refused(text: str, found: str) -> None:
 
 def test_official_layouts(write: WriteFile, tmp_path: Path) -> None:
     """A dump, CC-100's text, shards of JSON lines under another code, and the first branch of each conversation."""
-    dump = "wikipedia/swwiki-20231101-pages-articles.xml.bz2"
+    dump = "wikipedia-dumps/swwiki-20231101-pages-articles.xml.bz2"
     write(dump, bz2.compress(PAGE.format("Paka", 12, "Paka ni mnyama.").encode()))
     write("cc100/zh-Hant.txt.xz", lzma.compress("一。\n二。\n\n三。\n".encode()))
     write("mc4-small/c4-iw.tfrecord-00000-of-01024.json.gz", gzip.compress(b'{"text": "A.", "url": "u"}\n'))
@@ -52,24 +59,86 @@ def test_official_layouts(write: WriteFile, tmp_path: Path) -> None:
     def read(text: str) -> list[tuple[str, tuple[str, ...]]]:
         return [(prompt.language, prompt.sentences) for prompt in corpus(text, tmp_path).source().read()]
 
-    assert read("wikipedia:sw") == [("sw", ("Paka ni mnyama.",))]
+    assert read("wikipedia-dumps:sw") == [("sw", ("Paka ni mnyama.",))]
     assert read("cc100:zh-Hant") == [("zh-Hant", ("一。", "二。")), ("zh-Hant", ("三。",))]
     assert read("mc4-small:he") == [("he", ("A.",))]
     assert read("oasst1:en") == [("en", ("Why?", "Because it is.", "Thanks."))]
-    assert read("oasst1:en,de+wikipedia:sw") == [*read("oasst1:de"), *read("oasst1:en"), *read("wikipedia:sw")]
+    both = [*read("oasst1:de"), *read("oasst1:en"), *read("wikipedia-dumps:sw")]
+    assert read("oasst1:en,de+wikipedia-dumps:sw") == both
     (tmp_path / dump).with_suffix("").write_bytes(bz2.decompress((tmp_path / dump).read_bytes()))
     (tmp_path / dump).unlink()
-    assert read("wikipedia:sw") == [("sw", ("Paka ni mnyama.",))], "a dump that somebody decompressed"
+    assert read("wikipedia-dumps:sw") == [("sw", ("Paka ni mnyama.",))], "a dump that somebody decompressed"
+
+
+def lay_out(root: Path, name: str, language: str, *paths: str) -> list[Path]:
+    """Write down that the hub has listed these files of a corpus, as large as they are; return where they lie."""
+    pattern = parse(f"{name}:{language}", CORPORA)[0].pattern(language)
+    assert pattern is not None
+    places = [root / name / path for path in paths]
+    sizes = [path.stat().st_size if path.exists() else 1 for path in places]
+    listing.remember(root, pattern, [ListedFile(*file, "") for file in zip(paths, sizes, strict=True)])
+    return places
+
+
+def test_files_that_the_hub_lists(tmp_path: Path) -> None:
+    """Wikipedia's and FineWeb-2's parquet; the corpus knows the language, which records call by other codes."""
+    rows = {"id": ["12", "13"], "title": ["Paka", "Mbwa"], "text": ["Paka ni mnyama.", "Mbwa pia."]}
+    names = ("20231101.sw/train-0.parquet", "20231101.sw/train-1.parquet")
+    first, second = lay_out(tmp_path, "wikipedia", "sw", *names)
+    (web,) = lay_out(tmp_path, "fineweb-2", "sw", "data/swh_Latn/train/000_00000.parquet")
+    for path, columns in ((first, rows), (second, rows), (web, {"text": ["Habari."], "language": ["swh"]})):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table(columns), path)
+    documents = list(corpus("wikipedia:sw+fineweb-2:sw", tmp_path).source().read())
+    assert [document.id for document in documents[:4]] == ["12", "13", "12", "13"]
+    assert {document.language for document in documents} == {"sw"}
+    assert [document.sentences for document in documents[-2:]] == [("Mbwa pia.",), ("Habari.",)]
+    assert documents[0].title == "Paka"
+    lay_out(tmp_path, "wikipedia", "sw", *names)
+    assert corpus("wikipedia:sw", tmp_path).missing_error() is None
+    second.unlink()
+    with pytest.raises(UsageError, check=fields(found=f"1 of its files missing, first {second}")):
+        raise corpus("wikipedia:sw", tmp_path).missing_error() or AssertionError
+
+
+def test_files_that_nobody_has_listed(tmp_path: Path) -> None:
+    """Files in the folder are not taken for all that there are; what is listed is what counts, and its key is known."""
+    path = tmp_path / "wikipedia/20231101.te/train-00000-of-00002.parquet"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"PAR1")
+    requested = corpus("wikipedia:te", tmp_path)
+    (file,) = requested.files()
+    assert (file.release.path, file.complete) == ("wikipedia/20231101.te/train-*.parquet", False)
+    before = requested.identity()
+    lay_out(tmp_path, "wikipedia", "te", *(f"20231101.te/train-0000{at}-of-00002.parquet" for at in range(2)))
+    files = corpus("wikipedia:te", tmp_path).files()
+    assert [file.state for file in files] == ["present", "missing"]
+    assert files[0].release.urls == (
+        f"hf://datasets/wikimedia/wikipedia@{WIKIPEDIA}/{files[0].path.relative_to(tmp_path / 'wikipedia')}",
+    )
+    assert corpus("wikipedia:te", tmp_path).identity() == before
+
+
+def test_a_pattern_is_pinned() -> None:
+    """A branch may get other files under the key of those that were read; a second address would be another list."""
+    pinned = CORPORA["wikipedia"]
+    assert corpus_faults(pinned) == []
+    for changed in (replace(pinned, revision="main"), replace(pinned, urls=(*pinned.urls, "https://x/{language}"))):
+        (fault,) = corpus_faults(changed)
+        assert "without a commit, whose files may change" in fault
 
 
 def test_a_mixture_keeps_to_its_weights(write: WriteFile, tmp_path: Path) -> None:
     """A quarter and three quarters of the characters until one part ends; what one part alone has comes whole."""
-    write("wikipedia/enwiki-20231101-pages-articles.xml.bz2", "".join(f"w{'x' * 98}.\n\n" for _ in range(30)).encode())
+    write(
+        "wikipedia-dumps/enwiki-20231101-pages-articles.xml.bz2",
+        "".join(f"w{'x' * 98}.\n\n" for _ in range(30)).encode(),
+    )
     write("cc100/en.txt.xz", lzma.compress("".join(f"c{'x' * 48}.\n\n" for _ in range(1000)).encode()))
     write("cc100/sw.txt.xz", lzma.compress(b"Habari.\n\n" * 5))
-    wiki = tmp_path / "wikipedia/enwiki-20231101-pages-articles.xml.bz2"
+    wiki = tmp_path / "wikipedia-dumps/enwiki-20231101-pages-articles.xml.bz2"
     wiki.write_bytes(bz2.compress(wiki.read_bytes()))
-    mixed = list(corpus("wikipedia:en*0.25+cc100:en,sw*0.75", tmp_path).source().read())
+    mixed = list(corpus("wikipedia-dumps:en*0.25+cc100:en,sw*0.75", tmp_path).source().read())
     english = [document.sentences[0] for document in mixed if document.language == "en"]
     assert sum(document.startswith("w") for document in english) == 30
     characters = {kind: sum(len(document) for document in english if document.startswith(kind)) for kind in "wc"}
@@ -84,7 +153,7 @@ def test_what_enters_the_key(tmp_path: Path) -> None:
     assert isinstance(first, dict)
     assert first["corpora"] == [
         {"name": "cc100", "revision": "2018", "languages": ["en", "sw"], "weight": 0.5},
-        {"name": "wikipedia", "revision": "20231101", "languages": ["sw"], "weight": 0.5},
+        {"name": "wikipedia", "revision": WIKIPEDIA, "languages": ["sw"], "weight": 0.5},
     ]
     sample = corpus("mc4-small:sw", tmp_path).identity()
     assert isinstance(sample, dict)

@@ -86,8 +86,10 @@ class Handler(BaseHTTPRequestHandler):
         if first >= len(data) > 0:
             self.head(416, {"Content-Range": f"bytes */{len(data)}", "Content-Length": "0"})
             return
-        if first:
-            status, headers = 206, {**headers, "Content-Range": f"bytes {first}-{len(data) - 1}/{len(data)}"}
+        last = self._last(answer, len(data))
+        if first or last < len(data) - 1:
+            status, headers = 206, {**headers, "Content-Range": f"bytes {first}-{last}/{len(data)}"}
+            data = data[: last + 1]
         length = answer.get("length", len(data) - first)
         self.head(status, headers | ({} if length is None else {"Content-Length": str(length)}))
         if self.command == "HEAD":
@@ -100,7 +102,12 @@ class Handler(BaseHTTPRequestHandler):
         is_current = only_if in (None, headers.get("ETag"), headers.get("Last-Modified")) or not answer.get(
             "heeds", True
         )
-        return int(received[6:-1]) if received and is_current and answer.get("ranges", True) else 0
+        begin = received.removeprefix("bytes=").partition("-")[0] if received else ""
+        return int(begin) if begin and is_current and answer.get("ranges", True) else 0
+
+    def _last(self, answer: dict[str, Any], size: int) -> int:
+        end = self.headers.get("Range", "").rpartition("-")[2]
+        return min(int(end), size - 1) if end and answer.get("ranges", True) and "status" not in answer else size - 1
 
 
 Serve = Callable[..., str]

@@ -30,6 +30,7 @@ def test_a_file_comes_whole_and_once(script: Any, server: str, attempt: Any, dat
     assert attempt.files == {"suite/file.bin": data}
     assert (record.size, record.md5, record.source) == (len(data), md5, f"{server}/f")
     assert records.recall(attempt.root, "suite/file.bin") == record
+    assert record.lines == sum(1 for line in data.split(b"\n") if line.strip())
     assert not list((attempt.root / records.FOLDER / "partial").rglob("*.json"))
     assert (attempt.ear.steps[0], attempt.ear.steps[-1]) == ((0, len(data)), (len(data), len(data)))
     assert script.received[0].headers["accept-encoding"] == "identity"

@@ -1,6 +1,7 @@
 """Which addresses are followed, what is shown of them, and servers that cannot be reached."""
 
 import contextlib
+import hashlib
 import logging
 import socket
 import ssl
@@ -14,7 +15,9 @@ import pytest
 from bench.core.publications import Release
 from bench.data.fetching.client import AddressError, Client, RetryPolicy, followed
 from bench.data.fetching.fetch import FetchError, fetch
+from bench.data.fetching.local_files import releases
 from bench.data.fetching.records import public_url
+from bench.plugins import load
 from tests.conftest import cases
 
 
@@ -162,3 +165,19 @@ def test_a_server_that_is_not_there(tmp_path: Path, caplog: pytest.LogCaptureFix
             assert waits == [1.0, 2.0]
         assert client.size(f"{nobody}/three") is None
     assert not caplog.records
+
+
+def test_mewsli_x_comes_from_the_hub(
+    script: Any, server: str, attempt: Any, data: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the branch where the hub does not know the commit, which is not known here in full; by the hub's sha256."""
+    monkeypatch.setenv("HF_ENDPOINT", server)
+    (repack,) = (file for file in releases(load().suite("mewsli-x")) if file.path.endswith("raw.tar.gz"))
+    stated = {"X-Linked-ETag": f'"{hashlib.sha256(data).hexdigest()}"', "X-Linked-Size": str(len(data))}
+    at = "/datasets/izhx/mewsli-x/resolve"
+    script.answers[f"{at}/7e3723f/raw.tar.gz"] = [{"status": 404, "headers": {"X-Error-Code": "RevisionNotFound"}}]
+    script.answers[f"{at}/main/raw.tar.gz"] = [{"headers": stated}]
+    record = attempt(*repack.urls, path=repack.path, sha256="")
+    assert (record.by_hub, record.source) == (True, "hf://datasets/izhx/mewsli-x@main/raw.tar.gz")
+    assert attempt.files == {"mewsli-x/raw.tar.gz": data}
+    assert "no revision 7e3723f of the data set izhx/mewsli-x" in attempt.ear.notices[0]
