@@ -151,12 +151,19 @@ def list_files(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> 
         "bench data fetch beir --task scifact --yes",
         "bench data fetch mrtydi --dry-run",
         "bench data fetch wikipedia --languages sw,te",
+        "bench data fetch c4 --quota 400000000",
     ),
 )
 @click.argument("name", metavar="SUITE|CORPUS")
 @click.option("--task", "tasks", metavar="NAMES", help="Only what these tasks need, comma-separated.")
 @_LANGUAGES
 @data_dir_option
+@click.option(
+    "--quota",
+    type=click.IntRange(1),
+    metavar="TOKENS",
+    help="Of a corpus to pretrain on: only as many files as prepare.quota, tokens a language, takes.",
+)
 @click.option("--offline", is_flag=True, help="Touch no network; say what is missing.")
 @click.option("--yes", is_flag=True, help="Do not ask. Needed where there is no terminal to ask on.")
 @click.option("--dry-run", is_flag=True, help="Say what would be fetched, and stop.")
@@ -238,7 +245,9 @@ class _OfficialFiles:
                 self.corpus.keep_listings()
 
 
-def _official_files(name: str, tasks: str | None, languages: str | None, places: Sequence[Path]) -> _OfficialFiles:
+def _official_files(
+    name: str, tasks: str | None, languages: str | None, places: Sequence[Path], quota: int | None = None
+) -> _OfficialFiles:
     """Look for the files of a suite or corpus; raises `UsageError` for an unknown name, task or language."""
     plugins = load()
     if is_named(name, plugins.corpora_by_name) and canonical(name) not in plugins.suites:
@@ -246,12 +255,14 @@ def _official_files(name: str, tasks: str | None, languages: str | None, places:
             raise UsageError(where=f"corpus {name}", found="--task", expected="--languages, or neither")
         identifier = f"{name}:{languages}" if languages else name
         parts = parse(identifier, plugins.corpora_by_name)
-        corpus = NamedCorpus(identifier, parts, tuple(places))
+        corpus = NamedCorpus(identifier, parts, tuple(places)).within(quota)
         licences = dict.fromkeys(part.corpus.licence for part in parts)
         return _OfficialFiles(name, "; ".join(licences), corpus.files(), corpus=corpus)
     suite = plugins.suite(name)
     if languages:
         raise UsageError(where=f"suite {name}", found="--languages", expected="--task, or neither")
+    if quota:
+        raise UsageError(where=f"suite {name}", found="--quota", expected="--task, or neither")
     task_names = asked_tasks(suite, split(tasks))
     files = local_files(suite, places, task_names if tasks else ())
     known = (*suite.task_names("official"), *(name for name in task_names if name.endswith(DEV)))

@@ -16,7 +16,7 @@ from bench.core.network import offline
 from bench.data.fetching.local_files import bytes_to_fetch, local_files
 from bench.data.fetching.official import roots
 from bench.evaluation.tables import duration
-from bench.pipeline.experiment import pretrainings
+from bench.pipeline.experiment import largest_quotas, pretrainings
 from bench.pipeline.plan import Plan, plan
 from bench.pipeline.resources import machine, needs
 from bench.plugins import load
@@ -129,7 +129,8 @@ def _elsewhere(request: Request, as_json: bool) -> None:
             planned = plan(request, plugins, store)
             size, stages = planned.profile, [step.stage for step in planned.steps]
         else:
-            parts = [pretrainings(part, plugins, store) for part in request.each().values()]
+            quotas = largest_quotas(request.each().values(), plugins)
+            parts = [pretrainings(part, plugins, store, quotas) for part in request.each().values()]
             size, stages = parts[0][0], [*{stage.key: stage for _, part in parts for stage in part}.values()]
     resources = list(needs(stages, on))
     if as_json:

@@ -30,6 +30,7 @@ class Profile:
     most: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))  # bounds of what presets set
     corpus: str = ""  # what is pretrained on, as `--corpus` takes it; empty for the embedded world's
     steps: int | None = None  # changes of the weights, where there is no budget of tokens
+    quota: float = 0.0  # of a corpus with a name, how many times what is drawn of a language is prepared; 0: all of it
     own: bool = False  # backbone, corpus and steps are those of a method's preset, where that names some
 
 

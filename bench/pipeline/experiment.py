@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from bench.config.grids import grid_address
 from bench.config.layers import describe, pretrained_as
@@ -15,6 +17,7 @@ from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.core.messages import canonical, did_you_mean, unknown
 from bench.core.system_graph import Graph
+from bench.data.corpora.named import is_named, parse
 from bench.pipeline.cells import Cells, ExperimentCell, NotApplicable, synthetic_warnings
 from bench.pipeline.compute import Compute, compute
 from bench.pipeline.fine_tunings import retriever
@@ -22,6 +25,7 @@ from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.identity import hash_of, untuned_graph
 from bench.pipeline.pretraining import PretrainingInputs, corpus_name, pretraining
 from bench.pipeline.public_names import public_names
+from bench.pipeline.quotas import budget_tokens, quota, with_quota
 from bench.pipeline.settings import RunConfig, Variant, variants
 from bench.pipeline.systems.combined import TRAINED, Reranked, Reranker, hybrid, parts_of, rate_warnings
 from bench.pipeline.systems.dense import OWN_CONFIG, Dense, PostProcessed, Trained, backbone_warnings
@@ -40,7 +44,7 @@ from bench.plugins import Plugins
 from bench.store.input_hashes import InputHashes
 from bench.store.stage import Stage
 from bench.store.store import Store
-from bench.types import REGIMES, DataRequest, Method
+from bench.types import REGIMES, DataRequest, Method, Preset
 
 _LABEL = re.compile(rf"[A-Za-z0-9][A-Za-z0-9@._+=,-]{{0,{LONGEST_LABEL - 1}}}")
 
@@ -61,8 +65,12 @@ class Experiment:
     warnings: tuple[str, ...]
 
     @classmethod
-    def resolve(cls, request: Request, plugins: Plugins, store: Store) -> Experiment:
+    def resolve(
+        cls, request: Request, plugins: Plugins, store: Store, quotas: Mapping[str, float] | None = None
+    ) -> Experiment:
         """Resolve every name and setting of a request; read nothing but checksums of files.
+
+        `quotas` are those of all requests that belong together (`largest_quotas`); None: of this one.
 
         Raises:
             UsageError: an unknown name, an incoherent mix, a file that is not there.
@@ -70,7 +78,7 @@ class Experiment:
             PluginError: a plugin that is broken and needed.
         """
         request, size, methods, preset = _with_presets(request, plugins)
-        systems, graph = _systems(request, size, methods, preset, plugins, store)
+        systems, graph = _systems(request, size, methods, preset, plugins, store, quotas)
         run = systems[0].resolved.run  # the harness's own settings are the same for all methods
         data_request = DataRequest(choose_data(size, request.data), request.data_dir, request.offline, run.mini.world)
         regimes = [canonical(name) for name in request.regimes or REGIMES[:1]]
@@ -109,13 +117,70 @@ class Experiment:
         )
 
 
-def pretrainings(request: Request, plugins: Plugins, store: Store) -> tuple[Profile, list[Stage]]:
-    """Return the profile, and the stages that train the encoders of a request, whatever they are tested on."""
+def pretrainings(
+    request: Request, plugins: Plugins, store: Store, quotas: Mapping[str, float] | None = None
+) -> tuple[Profile, list[Stage]]:
+    """Return the profile, and the stages that train the encoders of a request, whatever they are tested on.
+
+    `quotas` are as for `Experiment.resolve`.
+    """
     request, size, methods, preset = _with_presets(request, plugins)
-    systems, graph = _systems(request, size, methods, preset, plugins, store)
+    systems, graph = _systems(request, size, methods, preset, plugins, store, quotas)
     trained = [system for system in systems if isinstance(system, Trained)]
     chains = (system.pretrained(request.seed, graph).chain() for system in trained)
     return size, list({stage.key: stage for stage in chain.from_iterable(chains)}.values())
+
+
+def largest_quotas(requests: Iterable[Request], plugins: Plugins) -> dict[str, float]:
+    """Return the quota of each named corpus that the profile limits, from the largest budget of all requests on it.
+
+    Returns:
+        Text of the corpus → tokens a language; infinity for all of it. Raises as `Experiment.resolve`.
+    """
+    quotas: dict[str, float] = {}
+    for typed in requests:
+        request, size, methods, preset = _with_presets(typed, plugins)
+        for variant in variants(request, methods, preset, size):
+            for name, tokens in _quota(variant, request, size, preset, plugins).items():
+                quotas[name] = max(tokens, quotas.get(name, 0.0))
+    return quotas
+
+
+def _quota(variant: Variant, request: Request, size: Profile, preset: str | None, plugins: Plugins) -> dict[str, float]:
+    """Return the named corpus that a method is trained on or that its vectors are moved by, with its own quota."""
+    method, run = variant.method, variant.resolved.run
+    example = pretrained_as(method, size, preset) if method.trainer else None
+    name = corpus_name(request.corpus or (example.corpus if example else None), size, run)
+    if not size.quota or not is_named(name, plugins.corpora_by_name):
+        return {}
+    config, backbone = variant.resolved.method, request.backbone or (example and example.backbone) or size.backbone
+    budget = _budget(run, size, example) if method.trainer else {"tokens": size.budget}
+    tokens = budget_tokens(config, budget, backbone, run.compute.processes)
+    exponent = getattr(config, "language_exponent", 1.0)
+    most = quota(parse(name, plugins.corpora_by_name), tokens, exponent, size.quota)
+    return {name: math.inf if most is None else most}
+
+
+def _with_quota(
+    variant: Variant,
+    request: Request,
+    size: Profile,
+    preset: str | None,
+    plugins: Plugins,
+    quotas: Mapping[str, float],
+) -> Variant:
+    """Return a variant whose corpus has the quota of its experiment."""
+    resolved = variant.resolved
+    for name, alone in _quota(variant, request, size, preset, plugins).items():
+        resolved = with_quota(resolved, size, quotas[name], alone)
+    return replace(variant, resolved=resolved)
+
+
+def _budget(run: RunConfig, size: Profile, example: Preset | None) -> dict[str, Any]:
+    """Return what a pretraining may spend, by kind: as set, else as the profile or the preset has it."""
+    budget = {name: value for name, value in run.budget if value is not None}
+    usual = {"tokens": size.budget} if size.budget else {"steps": (example and example.steps) or size.steps}
+    return budget or usual
 
 
 def _with_presets(request: Request, plugins: Plugins) -> tuple[Request, Profile, list[Method], str | None]:
@@ -157,13 +222,23 @@ def _with_presets(request: Request, plugins: Plugins) -> tuple[Request, Profile,
 
 
 def _systems(
-    request: Request, size: Profile, methods: Sequence[Method], preset: str | None, plugins: Plugins, store: Store
+    request: Request,
+    size: Profile,
+    methods: Sequence[Method],
+    preset: str | None,
+    plugins: Plugins,
+    store: Store,
+    quotas: Mapping[str, float] | None,
 ) -> tuple[list[System], GraphBuilder]:
     """Return the systems that are to be compared, and what their stages are built with."""
     inputs = InputHashes(store)
+    quotas = largest_quotas([request], plugins) if quotas is None else quotas
     resolved = [
         replace(variant, public_names=public_names([getattr(variant.resolved.method, "model", None)], inputs))
-        for variant in variants(request, methods, preset, size)
+        for variant in (
+            _with_quota(variant, request, size, preset, plugins, quotas)
+            for variant in variants(request, methods, preset, size)
+        )
     ]
     harness = resolved[0].resolved
     _applicable(request, methods, harness.run)
@@ -288,9 +363,7 @@ def _rows(
         backbone = request.backbone or (example and example.backbone) or size.backbone
         corpus = example.corpus if example else None
         plan = _pretraining(request, size, resolved.run, inputs, plugins, backbone, corpus)
-        budget = {name: value for name, value in resolved.run.budget if value is not None}
-        usual = {"tokens": size.budget} if size.budget else {"steps": (example and example.steps) or size.steps}
-        sample = replace(plan, **(budget or usual))
+        sample = replace(plan, **_budget(resolved.run, size, example))
         trained = Trained(label, method, resolved, machine, sample, grid=grid)
         ready, starts = trained, trained.before_training().variants()
     rows = ready.variants()

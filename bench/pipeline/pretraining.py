@@ -74,7 +74,7 @@ def pretraining(
     """
     names = public_names([backbone], inputs)
     if is_named(name, corpora):
-        corpus = NamedCorpus.parse(name, corpora, data_dir)
+        corpus = NamedCorpus.parse(name, corpora, data_dir).within(run.prepare.quota)
         return PretrainingInputs(backbone, name, corpus.source(), corpus.identity(), 0, names, named=corpus)
     # Whatever stands on disk is a folder, but for `mini` itself.
     of_world = name == MINI or (name.startswith(f"{MINI}-") and not Path(name).expanduser().exists())

@@ -24,6 +24,7 @@ from bench.pipeline.fine_tunings import Tuning
 from bench.pipeline.graph import SubsetStages
 from bench.pipeline.passports import has_known_weights, passport, published_files
 from bench.pipeline.public_names import public
+from bench.pipeline.quotas import KEY as QUOTA
 from bench.pipeline.settings import row_json
 from bench.pipeline.stages import score, search
 from bench.pipeline.systems.system import System
@@ -182,13 +183,18 @@ def _training_curves(stage: str, artefact: Artefact | None) -> dict[str, Any]:
 
 
 def _settings(system: System, tuned: bool) -> list[dict[str, Any]]:
-    """The harness's own settings, and the parts', that are not defaults and have effect; of files the name alone."""
+    """The harness's own settings, and the parts', that are not defaults and have effect; of files the name alone.
+
+    A quota that somebody has set is kept as a default, too: a profile would set another one.
+    """
     sections = system.sections | ({"tune", "train"} if tuned else set())
     harness = describe(system.resolved.run, system.resolved.origins)
     rows = [row_json(row) for row in harness if row.key.partition(".")[0] in sections and row.key not in _SPEED]
     rows += [row for part in system.parts for row in part.about()["settings"]]
     changed = [
-        {name: row[name] for name in ("key", "value", "origin")} for row in rows if row["value"] != row["default"]
+        {name: row[name] for name in ("key", "value", "origin")}
+        for row in rows
+        if row["value"] != row["default"] or (row["key"] == QUOTA and row["origin"] != "default")
     ]
     return [{**row, "value": Path(row["value"]).name} if row["key"] == "tune.data" else row for row in changed]
 

@@ -8,12 +8,12 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
 from bench.core.errors import UsageError
 from bench.core.messages import unknown_name
 from bench.data.corpora.named import fetched_bytes
+from bench.pipeline.quotas import prepared_tokens
 from bench.pipeline.sizes import MASKED, EncoderSize, average, constants, encoder_size, operations
 from bench.pipeline.stages.encode import Encode, EncodeSample, EncodeShare
 from bench.pipeline.stages.init import begun_size
@@ -91,15 +91,14 @@ def needs(stages: Iterable[Stage], on: Devices) -> Iterator[Estimate]:
 
 
 def _prepared(stage: Prepare) -> Estimate:
-    """Return what shards take; of a corpus without a name nothing is known, of a mixture what its weights leave."""
+    """Return what shards take; of a corpus without a name nothing is known."""
     if stage.named is None:
         return Estimate(stage.name, stage.title)
-    text, parts = constants()["text"], stage.named.parts
-    sizes = [part.fetched_bytes()[0] * text.get(PurePosixPath(part.corpus.urls[0]).suffix, 1.0) for part in parts]
-    shares = [(size, part.weight) for size, part in zip(sizes, parts, strict=True) if part.weight]
-    text_bytes = min(size / weight for size, weight in shares) * sum(w for _, w in shares) if shares else sum(sizes)
-    tokens, (fetched, unknown) = text_bytes / text["token"], fetched_bytes(parts)
-    hours, disk = tokens / text["prepared"] / 3600, fetched + 4 * tokens
+    text, prepared = constants()["text"], prepared_tokens(stage.named, stage.settings.quota)
+    fetched, unknown = fetched_bytes(stage.named.parts)
+    seconds = prepared.packed / text["unpacked"] + prepared.read / text["parsed"] + prepared.written / text["encoded"]
+    disk, tokens = fetched + 4 * prepared.written, prepared.written
+    hours = seconds / 3600
     return Estimate(stage.name, stage.title, tokens=tokens, hours=hours, disk=disk, download=fetched, unknown=unknown)
 
 

@@ -90,6 +90,14 @@ class PrepareConfig(Config):
         source="ours: the whole corpus where nobody says otherwise",
         help="documents per language, drawn at random; nothing: all",
     )
+    quota: int | None = setting(
+        None,
+        ge=1,
+        late=True,
+        source="ours: the whole corpus where nobody says otherwise; profiles say it of corpora that have a name",
+        help="tokens per language, of documents drawn by the hash of their text up to the one that reaches it; of a "
+        "corpus of many files so many as surely hold it; nothing: all",
+    )
     vocabulary: int = setting(
         8000,
         ge=SMALLEST_VOCABULARY,

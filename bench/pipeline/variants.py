@@ -8,7 +8,7 @@ from typing import TypeAlias
 from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.pipeline.cells import ExperimentCell
-from bench.pipeline.experiment import Experiment
+from bench.pipeline.experiment import Experiment, largest_quotas
 from bench.plugins import Plugins
 from bench.store.store import Store
 
@@ -29,9 +29,14 @@ def resolve_each(request: Request, plugins: Plugins, store: Store) -> list[Exper
     """
     experiments: list[Experiment] = []
     first: dict[_Row, _Owner] = {}
+    quotas: dict[str, float] = {}
     for where, part in request.each().items():
         with _named(where):
-            experiment = Experiment.resolve(part, plugins, store)
+            for name, tokens in largest_quotas([part], plugins).items():
+                quotas[name] = max(tokens, quotas.get(name, 0.0))
+    for where, part in request.each().items():
+        with _named(where):
+            experiment = Experiment.resolve(part, plugins, store, quotas)
         if experiments and experiment.profile.name != experiments[0].profile.name:
             raise UsageError(
                 where=where,

@@ -81,9 +81,11 @@ class Chunks(Epochs):
         streams = {
             language: Stream(shards, language, documents.held.get(language, ())) for language in shards.languages
         }
-        shares = probabilities(
-            {language: len(stream) for language, stream in streams.items()}, config.language_exponent
-        )
+        sizes = {  # without what is held out
+            language: len(stream) * shards.stock_of(language) // shards.tokens_of(language)
+            for language, stream in streams.items()
+        }
+        shares = probabilities(sizes, config.language_exponent)
         self._streams = {language: streams[language] for language in shares}
         self._languages, self._shares = tuple(shares), np.array(list(shares.values()))
         self._config, self._length = config, length

@@ -109,7 +109,7 @@ class Documents(Epochs):
                 f"the corpus {shards.folder} has no language with {_LEAST * world_size()} documents of at least "
                 f"{least} sentences; pretraining by documents needs texts longer than that"
             )
-        sizes = {language: shards.tokens_of(language) for language in enough}
+        sizes = {language: shards.stock_of(language) for language in enough}
         largest = sorted(enough, key=lambda language: (-sizes[language], language))[: config.probe_languages]
         self.held: dict[str, list[int]] = {}
         for language in largest:

@@ -502,6 +502,33 @@ def test_addresses_are_asked(toy: Toy) -> None:
     assert toy.requests == []
 
 
+def test_a_corpus_of_many_files_by_quota(toy: Toy) -> None:
+    """Two of eight files are fetched, offered by the run's own sentence, and all that the run reads."""
+    for number in range(8):
+        rows = [
+            f"Hadithi ya {word} {number} {line}. Na ya simba {line}." for line in range(40) for word in ["paka", "mbwa"]
+        ]
+        (toy.site / f"sw-{number}.jsonl").write_text("".join(json.dumps({"text": row}) + "\n" for row in rows))
+    size = sum(path.stat().st_size for path in toy.site.glob("sw-*.jsonl"))
+    toy.describe(corpus=[f"{toy.url}/{{language}}-{{shard}}.jsonl"], size=size, shards=8)
+    tokens = round(1.5 * size / 8 / 5)  # five bytes a token
+    run = ["--method", "crop", "--suite", "mrtydi", "--task", "sw", "--corpus", "tales:sw", "--set", "method.pairs=2"]
+    run += ["--set", "train.probe_pairs=2", "--set", "budget.tokens=100", "--backbone", "scratch:1x16"]
+    early = toy.run_in_process("run", *run, "--set", f"prepare.quota={tokens}")
+    assert f"type bench data fetch 'tales:sw' --quota {tokens}" in early.stderr
+    fetched = toy.json("fetch", "tales:sw", "--quota", str(tokens), "--yes")
+    assert (fetched["complete"], len(fetched["files"])) == (True, 2)
+    assert len(list(toy.cache.glob("tales/*.jsonl"))) == 2
+    ran = toy.run_in_process("run", *run, "--set", f"prepare.quota={tokens}", "--offline", "--json")
+    assert ran.returncode == 0, ran.stderr
+    assert f"tales:sw (2 of 8 files), {tokens:,} tokens a language" in ran.stdout
+    whole = toy.run_in_process("run", *run, "--offline")
+    assert "6 of its files missing" in whole.stderr
+    assert "found --quota" in toy("fetch", "toy", "--quota", "5", "--yes", status=2).stderr
+    for bad in ("0", "-3", "many"):
+        assert "--quota" in toy("fetch", "tales", "--quota", bad, "--yes", status=2).stderr
+
+
 @pytest.mark.slow
 def test_a_fetch_that_is_killed_at_random_instants(toy: Toy) -> None:
     """Typed again it leaves the same files, nothing half fetched or unpacked, and no process."""

@@ -51,9 +51,9 @@ def text_name(number: int) -> str:
     return f"text-{number:07d}.json.zlib"
 
 
-def ids_name(number: int) -> str:
-    """Return the name of the part that holds the ids of a block."""
-    return f"block-{number:07d}.npz"
+def ids_name(number: int, turn: int | None = None) -> str:
+    """Return the name of the part that holds the ids of a block, or of a turn of several over it."""
+    return f"block-{number:07d}.npz" if turn is None else f"block-{number:07d}-{turn}.npz"
 
 
 def is_stored(parts: Parts, number: int) -> bool:
@@ -69,7 +69,9 @@ def store_text(parts: Parts, number: int, documents: Iterable[Document]) -> None
         parts.write(text_name(number), zlib.compress(text, 1))
 
 
-def encode_blocks(parts: Parts, masks: Sequence[Mask], backend: Tokenizer, limits: SentenceLimits) -> Iterator[int]:
+def encode_blocks(
+    parts: Parts, masks: Sequence[Mask], backend: Tokenizer, limits: SentenceLimits, turn: int | None = None
+) -> Iterator[int]:
     """Turn the text of each block into ids, unless these are there; a long work is shared with other processes.
 
     Args:
@@ -77,6 +79,8 @@ def encode_blocks(parts: Parts, masks: Sequence[Mask], backend: Tokenizer, limit
         masks: of each block, which of its documents count.
         backend: the tokenizer, without truncation and padding.
         limits: which sentences become ids.
+        turn: where there are several over the same texts, which one this is: texts stay, and blocks without a document
+            of this turn are left out.
 
     Yields:
         The number of each block whose ids are there.
@@ -86,8 +90,11 @@ def encode_blocks(parts: Parts, masks: Sequence[Mask], backend: Tokenizer, limit
     """
     missing = []
     for number in range(len(masks)):
-        if parts.done(ids_name(number)):
-            parts.drop(text_name(number))
+        if turn is not None and not masks[number].any():
+            continue
+        if parts.done(ids_name(number, turn)):
+            if turn is None:
+                parts.drop(text_name(number))
             yield number
         else:
             missing.append(number)
@@ -106,30 +113,36 @@ def encode_blocks(parts: Parts, masks: Sequence[Mask], backend: Tokenizer, limit
             *("bench.data.corpora.encoding", str(file), json.dumps(asdict(limits))),
         )
         for number, ids in zip(missing, encoded, strict=True):
-            parts.write(ids_name(number), ids)
-            parts.drop(text_name(number))
+            parts.write(ids_name(number, turn), ids)
+            if turn is None:
+                parts.drop(text_name(number))
             yield number
 
 
 def _ids(text_and_mask: bytes, backend: Tokenizer, limits: SentenceLimits) -> bytes:
-    """Turn a block into one part: for every language its ids, sentence lengths and counts; and what was lost.
+    """Turn a block into one part: of every language ids, lengths of sentences, counts and places; and what was lost.
 
     `text_and_mask` is the deflated text, and behind it a truth value for each of its documents.
     """
     inflated = zlib.decompressobj()
     rows = json.loads(inflated.decompress(text_and_mask))
     mask = np.frombuffer(inflated.unused_data, np.bool_)
-    documents = [(language, sentences) for (language, sentences), keep in zip(rows, mask, strict=True) if keep]
+    documents = [
+        (number, language, sentences)
+        for number, ((language, sentences), keep) in enumerate(zip(rows, mask, strict=True))
+        if keep
+    ]
     columns: dict[str, Any] = {}
     short = cut = empty = 0
     dtype, fewest, most = np.dtype(limits.dtype), limits.fewest, limits.most
-    for language in sorted({language for language, _ in documents}):
-        documents_of_language = [sentences for spoken, sentences in documents if spoken == language]
-        all_sentences = list(chain.from_iterable(documents_of_language))
+    for language in sorted({language for _, language, _ in documents}):
+        documents_of_language = [(number, sentences) for number, spoken, sentences in documents if spoken == language]
+        all_sentences = list(chain.from_iterable(sentences for _, sentences in documents_of_language))
         batches = (all_sentences[at : at + _BATCH] for at in range(0, len(all_sentences), _BATCH))
         encoded = (row.ids for batch in batches for row in backend.encode_batch_fast(batch, add_special_tokens=False))
         ids, lengths, counts = array("H" if dtype.itemsize == 2 else "I"), array("q"), array("q")
-        for sentences in documents_of_language:
+        numbers = array("q")
+        for number, sentences in documents_of_language:
             before = len(lengths)
             for token_ids in islice(encoded, len(sentences)):
                 size = len(token_ids)
@@ -142,11 +155,13 @@ def _ids(text_and_mask: bytes, backend: Tokenizer, limits: SentenceLimits) -> by
             short += len(sentences) - added
             if added:
                 counts.append(added)
+                numbers.append(number)
             else:
                 empty += 1
         if counts:
             columns[f"{language}.tokens"] = np.array(ids).astype(dtype, copy=False)
             columns[f"{language}.lengths"], columns[f"{language}.counts"] = np.array(lengths), np.array(counts)
+            columns[f"{language}.numbers"] = np.array(numbers)
     stream = io.BytesIO()
     np.savez(stream, allow_pickle=False, lost=np.array([short, cut, empty]), **columns)
     return stream.getvalue()

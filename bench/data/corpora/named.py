@@ -5,8 +5,14 @@
 
 A mixture with weights ends, in a language, where the first of its parts there does: no document comes twice. A language
 that one part alone has is read whole.
+
+Under a quota of tokens a language (`bench.data.corpora.quota`) so many of a language's files are taken as surely hold
+it, those whose names have the lowest hashes: of C4 two of 1,024 for 50 million tokens. How many follows from the sizes
+that the corpus states and from nothing on disk, so that it can be said before anything is fetched; it is part of the
+key. Where no size is stated all files are taken. Should they hold less than the quota after all, that is what there is.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +23,7 @@ from typing import Self
 
 from bench.core.encoder_config import Document
 from bench.core.errors import UsageError
+from bench.core.files import digest
 from bench.core.messages import canonical, unknown_name
 from bench.core.publications import Release
 from bench.data.corpora.documents import Place, reader, require_library, stream
@@ -29,6 +36,10 @@ from bench.types import Json, PretrainingCorpus, Source
 Corpora = Mapping[str, PretrainingCorpus]
 """All corpora by name."""
 
+FETCHED_BYTES = 5.0
+"""Fetched bytes that surely hold a token: CC-100 has 1.9 (550 GB of .xz, 295 billion tokens), C4 in .gz 2.0 (305 GB,
+156 billion). Languages deviate; five is twice as much and more."""
+
 _PART = re.compile(r"(?P<name>[\w-]+)(:(?P<languages>[\w,-]+))?(\*(?P<weight>\d+(\.\d+)?))?")
 
 
@@ -39,13 +50,33 @@ class CorpusPart:
     corpus: PretrainingCorpus
     languages: tuple[str, ...]
     weight: float | None = None  # of its characters where other parts have the language too; None: read whole
+    quota: int | None = None  # tokens of each language that its files have to hold; None: all files are taken
 
     def identity(self) -> dict[str, Json]:
         """Return what decides its documents, wherever its files lie and whether they are there or not."""
         share: dict[str, Json] = {} if self.weight is None else {"weight": self.weight}
         first: dict[str, Json] = {} if self.corpus.first is None else {"first": self.corpus.first}
         pinned = {"name": self.corpus.name, "revision": self.corpus.revision, "languages": list(self.languages)}
-        return {**pinned, **first, **share}
+        some = {language: len(self.taken(language)) for language in self.languages if self.times(language) > 1}
+        return {**pinned, **first, **share, **({"files": some} if some else {})}
+
+    def taken(self, language: str) -> list[int]:
+        """Return the numbers of the files of a language that are taken, from 0."""
+        shards, size = self._shards(language), self.corpus.languages.get(language)
+        numbers = list(range(shards))
+        if self.quota is None or not size or not self.by_language:
+            return numbers
+        least = math.ceil(self.quota * FETCHED_BYTES / (size / shards))
+        by_hash = sorted(numbers, key=lambda number: digest([self.corpus.name, language, number]))
+        return sorted(by_hash[:least])
+
+    def times(self, language: str) -> float:
+        """Return how many times as much all files of a language hold as those that are taken."""
+        return self._shards(language) / len(self.taken(language))
+
+    def _shards(self, language: str) -> int:
+        shards = self.corpus.shards.get(language, 1)
+        return min(shards, self.corpus.first or shards)
 
     def pattern(self, language: str) -> str | None:
         """Return the address with a `*` whose files the hub lists; None where they are known by their names."""
@@ -66,7 +97,7 @@ class CorpusPart:
             return listing.releases(corpus.name, pattern, listings.get(pattern), corpus.licence)[: corpus.first]
         shards = corpus.shards.get(language, 1)
         files = []
-        for shard in range(min(shards, corpus.first or shards)):
+        for shard in self.taken(language):
             code = corpus.codes.get(language, language)
             filled = {"language": code, "revision": corpus.revision, "shard": shard, "shards": shards}
             urls = tuple(url.format(**filled) for url in corpus.urls)
@@ -76,7 +107,11 @@ class CorpusPart:
 
     def fetched_bytes(self) -> tuple[float, int]:
         """Return about how many bytes are fetched for it, and the number of languages of which nobody knows."""
-        sizes = [self.corpus.languages[size] for size in self.languages]
+        sizes = [
+            size and size / self.times(language)
+            for language in self.languages
+            for size in [self.corpus.languages[language]]
+        ]
         if not self.by_language:
             sizes = sizes[:1]
         return sum(filter(None, sizes)), sum(size is None for size in sizes)
@@ -199,10 +234,31 @@ class NamedCorpus:
         existing = tuple(path for path in dict.fromkeys(files.values()) if path.exists())
         return Source(self.text, reader(), existing, partial(self._read, files))
 
+    def scale(self) -> dict[str, float]:
+        """Return of each language whose files are not all taken how many times as much all of them are."""
+        languages = dict.fromkeys(chain.from_iterable(part.languages for part in self.parts))
+        times = {
+            language: [part.times(language) for part in self.parts if language in part.languages]
+            for language in languages
+        }
+        return {language: min(of_parts) for language, of_parts in times.items() if min(of_parts) > 1}
+
+    def within(self, quota: int | None) -> Self:
+        """Return the corpus with no more files than hold so many tokens of each language."""
+        return replace(self, parts=tuple(replace(part, quota=quota) for part in self.parts))
+
+    @property
+    def some_files(self) -> str:
+        """How many of its files are taken, behind a blank and in brackets; empty where all are."""
+        each = [(part, language) for part in self.parts for language in part.languages if part.by_language]
+        taken = sum(len(part.taken(language)) for part, language in each)
+        whole = sum(round(len(part.taken(language)) * part.times(language)) for part, language in each)
+        return "" if taken == whole else f" ({taken:,} of {whole:,} files)"
+
     def missing_error(self) -> UsageError | None:
         """Return the error for files that are not there, with the command that fetches them; None where all are."""
         incomplete = [file for file in self.files() if not file.complete]
-        return _lacking(self.text, len(incomplete), incomplete[0].path) if incomplete else None
+        return _lacking(self, len(incomplete), incomplete[0].path) if incomplete else None
 
     def _read(self, files: Mapping[str, Path]) -> Iterator[Document]:
         for language in dict.fromkeys(chain.from_iterable(part.languages for part in self.parts)):
@@ -215,18 +271,20 @@ class NamedCorpus:
         paths = [files[release.path] for release in part.files(language, self._known_listings())]
         for path in paths:
             if not path.exists():
-                raise _lacking(self.text, 1, path)
+                raise _lacking(self, 1, path)
         language_of_files = language if part.by_language else ""
         places = [Place(str(path), path.name, language_of_files, decides=part.by_language) for path in paths]
         return (document for document in stream(paths, places) if part.by_language or document.language == language)
 
 
-def _lacking(text: str, count: int, first: Path) -> UsageError:
+def _lacking(corpus: NamedCorpus, count: int, first: Path) -> UsageError:
+    quota = next((part.quota for part in corpus.parts if part.quota), None)
+    some = f" --quota {quota}" if corpus.some_files else ""
     return UsageError(
-        where=f"corpus {text}",
+        where=f"corpus {corpus.text}",
         found=f"{count} of its files missing, first {first}",
         expected="all of them",
-        hint=f"type bench data fetch '{text}'",
+        hint=f"type bench data fetch '{corpus.text}'{some}",
     )
 
 

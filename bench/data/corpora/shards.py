@@ -5,7 +5,8 @@ Layout of the folder (format 1)::
     tokens.bin      ids of all sentences without special tokens; uint16, or uint32 from 65,536 ids on, little endian
     sentences.npy   int64 [S + 1]: sentence i is tokens[sentences[i] : sentences[i + 1]]
     documents.npy   int64 [D + 1]: document i holds the sentences documents[i] … documents[i + 1] − 1
-    meta.json       languages in order, each with its documents [first, end); vocabulary, special ids, counts
+    meta.json       languages in order, each with its documents [first, end), and with its `stock` where a quota left
+                    some out; vocabulary, special ids, counts
     tokenizer/      a Hugging Face fast tokenizer
 
 Conventions: documents are grouped by language, languages sorted by code; a document has at least one sentence, a
@@ -15,14 +16,17 @@ sentence at least one token. Nothing is read into memory but what is asked for.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bench.core.errors import UsageError
+from bench.core.files import atomic
 
 FORMAT = 1
 TOKENS, SENTENCES, DOCUMENTS, META, TOKENIZER = "tokens.bin", "sentences.npy", "documents.npy", "meta.json", "tokenizer"
@@ -42,6 +46,11 @@ class Stretch:
     end: int  # one after its last document
     sentences: int
     tokens: int
+    stock: int | None = None  # tokens of the language before a quota left some out, about; None: nothing was left out
+
+    def dump(self) -> dict[str, Any]:
+        """As a row of `meta.json`."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,7 @@ class Meta:
         """As the bytes of `meta.json`."""
         value = {
             "format": FORMAT,
-            "languages": [asdict(stretch) for stretch in self.stretches],
+            "languages": [stretch.dump() for stretch in self.stretches],
             "vocabulary": self.vocabulary,
             "special": dict(self.special),
             "documents": sum(stretch.end - stretch.first for stretch in self.stretches),
@@ -82,6 +91,29 @@ class Meta:
 def width(vocabulary: int) -> np.dtype[np.unsignedinteger]:
     """Return the type of one id in `tokens.bin`: two bytes where the vocabulary fits, else four."""
     return np.dtype("<u2") if vocabulary < _SMALL else np.dtype("<u4")
+
+
+def begin_offsets(stream: IO[bytes], count: int) -> None:
+    """Write the head of int64 `[count + 1]` as .npy, and its first value, 0."""
+    header = {"descr": "<i8", "fortran_order": False, "shape": (count + 1,)}
+    np.lib.format.write_array_header_1_0(stream, header)
+    stream.write(bytes(8))
+
+
+@contextmanager
+def offsets(path: Path, count: int) -> Iterator[Callable[[npt.NDArray[np.int64]], None]]:
+    """Write int64 `[count + 1]` as .npy, given the lengths piece by piece: 0, then where each length ends."""
+    with atomic(path) as stream:
+        begin_offsets(stream, count)
+        end = 0
+
+        def add(lengths: npt.NDArray[np.int64]) -> None:
+            nonlocal end
+            ends = end + np.cumsum(lengths)
+            stream.write(ends.astype("<i8").tobytes())
+            end = int(ends[-1])
+
+        yield add
 
 
 class Shards:
@@ -132,6 +164,14 @@ class Shards:
     def tokens_of(self, language: str) -> int:
         """Return how many tokens a language has. Raises `KeyError` for a language that is not there."""
         return self._stretches[language].tokens
+
+    def stock_of(self, language: str) -> int:
+        """Return how many tokens a language has where the corpus is from, about: what its share of a training is by.
+
+        Raises `KeyError` for a language that is not there.
+        """
+        stretch = self._stretches[language]
+        return stretch.tokens if stretch.stock is None else stretch.stock
 
     def sentence_count(self, document: int) -> int:
         """Return how many sentences a document has, at least one."""

@@ -3,16 +3,16 @@
 The source is read once. That pass takes stock (fingerprints, sizes of the languages, a sample for the tokenizer) and
 leaves the text of blocks of documents, which become parts of ids (`bench.data.corpora.encoding`); these are put end to
 end, language by language. A block begins every `BLOCK` documents of the source, whatever was interrupted; memory holds
-one block, the sample, and 19 bytes a document.
+one block, the sample, and 19 bytes a document. With a quota (`bench.data.corpora.quota`) the blocks are encoded in
+turns, and what is drawn is put together by rank; 31 bytes a document then, and some 50 more when the pass is over.
 """
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -28,9 +28,11 @@ from bench.core.workspace import Workspace
 from bench.data.corpora import encoding, shards, tokenizer
 from bench.data.corpora.dedupe import Census, fingerprint
 from bench.data.corpora.named import NamedCorpus, fetched_bytes
+from bench.data.corpora.quota import Draw, Horizon, Ranks, join
 from bench.data.corpora.sampling import TokenizerSample
 from bench.data.corpora.shards import Meta, Stretch
 from bench.data.formats.text import metered
+from bench.pipeline.quotas import prepared_tokens
 from bench.pipeline.settings import PrepareConfig
 from bench.retrieval.backbones import POSITIONS
 from bench.store.fingerprinted import files_of
@@ -38,11 +40,14 @@ from bench.store.stage import NOT_IN_KEY, OPTIONAL, Cost, Stage
 from bench.types import Json, Source
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerBase
 
 _RATES = {"": 1.5, ".gz": 0.5, ".bz2": 0.4, ".xz": 0.3}  # MB of a file a second on one core, by its ending
+_READING = 0.25  # of the seconds of one process, where all that is read becomes ids
 _LARGE = 50.0  # MB from which several processes encode, about
 _CENSUS, _MASK, _SAMPLE, _LEARNT = "census.json", "kept.npy", "sample.json", "tokenizer.json"
+_RANKS = "ranks.npz"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +63,14 @@ class Prepare(Stage):
     corpus_name: str = field(metadata=NOT_IN_KEY)
     named: NamedCorpus | None = field(default=None, metadata=NOT_IN_KEY)  # whose files may have to be fetched first
 
-    title = property(lambda self: self.corpus_name)
     files = property(lambda self: files_of(self.documents, self.corpus))
+
+    @property
+    def title(self) -> str:
+        """The corpus, with its quota, and how many of its files are taken where that is not all of them."""
+        most = self.settings.quota
+        some = self.named.some_files if self.named else ""
+        return f"{self.corpus_name}{some}" + (f", {most:,} tokens a language" if most else "")
 
     @property
     def cost(self) -> Cost:
@@ -69,7 +80,11 @@ class Prepare(Stage):
         if self.named is not None and self.named.missing_error():
             size = int(fetched_bytes(self.named.parts)[0])
         ending = next((path.suffix for path in files if path.suffix in _RATES), "")
-        return Cost(f"prepare{ending or ' text'}", size / 1e6, _RATES[ending])
+        each = 1.0
+        if self.named is not None and self.settings.quota is not None:
+            tokens = prepared_tokens(self.named, self.settings.quota)
+            each = _READING + (1 - _READING) * tokens.written / (tokens.read or 1)
+        return Cost(f"prepare{ending or ' text'}", size / 1e6, _RATES[ending], each=each)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write the shards of a corpus. Progress counts its bytes, a part when they are read and the rest by blocks.
@@ -83,11 +98,19 @@ class Prepare(Stage):
         loaded = _tokenizer(space, folder, settings.vocabulary)
         vocabulary = len(loaded)
         limits = encoding.SentenceLimits(settings.min_tokens, settings.max_tokens, shards.width(vocabulary).str)
-        masks = [mask[start : start + encoding.BLOCK] for start in range(0, len(mask), encoding.BLOCK)]  # views
-        for number in encoding.encode_blocks(space.parts, masks, tokenizer.backend(loaded), limits):
-            progress.encoded(len(masks[number]) / len(mask))
-        parts = [space.parts.folder / encoding.ids_name(number) for number in range(len(masks))]
-        stretches, lost = _join(space.out, parts, shards.width(vocabulary))
+        if settings.quota is None:
+            masks = _by_block(mask)
+            for number in encoding.encode_blocks(space.parts, masks, tokenizer.backend(loaded), limits):
+                progress.encoded(len(masks[number]) / len(mask))
+            parts = [space.parts.folder / encoding.ids_name(number) for number in range(len(masks))]
+            stretches, lost = _join(space.out, parts, shards.width(vocabulary))
+        else:
+            draw = Draw(Ranks.load(space.parts.folder / _RANKS), settings.quota)
+            numbered = _in_turns(draw, space, progress, tokenizer.backend(loaded), limits)
+            scale = self.named.scale() if self.named else {}
+            stretches = join(space.out, numbered, draw, scale, shards.width(vocabulary))
+            drawn = sum(stretch.end - stretch.first for stretch in stretches)
+            counts, lost = {**counts, "beyond_quota": int(mask.sum()) - drawn}, _lost(path for _, path in numbered)
         if not stretches:
             hint = "see prepare.min_tokens" if lost["short_sentences"] else ""
             raise DataError(self.documents.name, None, "no document with a sentence to train on", "at least one", hint)
@@ -104,6 +127,7 @@ class Prepare(Stage):
                     "documents": stretch.end - stretch.first,
                     "sentences": stretch.sentences,
                     "tokens": stretch.tokens,
+                    **({} if stretch.stock is None else {"of_tokens": stretch.stock}),
                 }
                 for stretch in stretches
             },
@@ -116,7 +140,7 @@ class _PrepareProgress:
     def __init__(self, size: float, source: Source[Document], work: Workspace) -> None:
         # Reading takes a quarter of the seconds that encoding takes in one process; that goes on several, reading not.
         self._reading = 1 / (1 + 4 / (granted() if size > _LARGE else 1))
-        self._size, self._source, self._advance, self._read = size, source, work.advance, 0.0
+        self._size, self._source, self._advance, self._read, self._encoded = size, source, work.advance, 0.0, 0.0
 
     def read(self) -> Iterator[Document]:
         """Read the source."""
@@ -137,7 +161,13 @@ class _PrepareProgress:
 
     def encoded(self, share: float) -> None:
         """So much of the documents is encoded."""
+        share = max(0.0, min(share, 1 - self._encoded))
+        self._encoded += share
         self._advance(self._size * share * (1 - self._reading))
+
+    def all_encoded(self) -> None:
+        """Nothing is left to encode."""
+        self.encoded(1.0)
 
 
 def _take_stock(
@@ -147,22 +177,39 @@ def _take_stock(
 
     Their text is left in blocks, and a sample for the tokenizer if one is wanted.
     """
-    done = [work.parts.done(name) for name in (_MASK, _CENSUS, *([_SAMPLE] if sample else []))]
+    draws = settings.quota is not None
+    done = [
+        work.parts.done(name) for name in (_MASK, _CENSUS, *([_SAMPLE] if sample else []), *([_RANKS] if draws else []))
+    ]
     if all(done):
         mask = np.load(work.parts.folder / _MASK, allow_pickle=False)
         if all(encoding.is_stored(work.parts, number) for number in range(-(-len(mask) // encoding.BLOCK))):
             progress.reading_done()
             return mask, json.loads((work.parts.folder / _CENSUS).read_bytes())
-    census, texts, documents = Census(), TokenizerSample(settings.tokenizer_characters), progress.read()
+    census, texts, documents = (
+        Census(ranked=draws),
+        TokenizerSample(settings.tokenizer_characters),
+        progress.read(),
+    )
+    horizon = Horizon(settings.quota) if settings.quota else None
     for number in count():
         block = list(islice(documents, encoding.BLOCK))
         if not block:
             break
+        marks = list[int]()
         for document in block:
             mark = fingerprint(document.sentences)
             census.add(document, mark)
             if sample and document.sentences:
                 texts.add(document.language, mark, document.sentences)
+            if horizon and not (settings.drop_translations and document.group):  # which may be left out in the end
+                horizon.add(document.language, mark, sum(map(len, document.sentences)))
+            marks.append(mark)
+        if horizon:
+            block = [
+                document if horizon.holds(document.language, mark) else replace(document, sentences=())
+                for document, mark in zip(block, marks, strict=True)
+            ]
         encoding.store_text(work.parts, number, block)
     progress.reading_done()
     kept = census.kept(
@@ -177,6 +224,8 @@ def _take_stock(
     }
     if sample:
         work.parts.write(_SAMPLE, canonical(texts.texts(settings.tokenizer_exponent)))
+    if horizon:
+        work.parts.write(_RANKS, Ranks.take(census, kept.mask, horizon).dump())
     work.parts.write(_MASK, _bytes(lambda stream: np.save(stream, kept.mask)))
     work.parts.write(_CENSUS, canonical(counts))
     return kept.mask, counts
@@ -196,6 +245,38 @@ def _tokenizer(work: Workspace, folder: Path | None, vocabulary: int) -> PreTrai
     return tokenizer.load(target)
 
 
+def _by_block(mask: npt.NDArray[np.bool_]) -> list[npt.NDArray[np.bool_]]:
+    """Cut truth values of the documents into views, one a block."""
+    return [mask[start : start + encoding.BLOCK] for start in range(0, len(mask), encoding.BLOCK)]
+
+
+def _in_turns(
+    draw: Draw, space: Workspace, progress: _PrepareProgress, backend: Tokenizer, limits: encoding.SentenceLimits
+) -> list[tuple[int, Path]]:
+    """Encode turn by turn what a draw asks for; return the parts, each with the number of its block."""
+    numbered = list[tuple[int, Path]]()
+    for turn in count():
+        mask = draw.turn()
+        if mask is None:
+            progress.all_encoded()
+            return numbered
+        masks, share = _by_block(mask), draw.share()
+        for number in encoding.encode_blocks(space.parts, masks, backend, limits, turn):
+            numbered.append((number, space.parts.folder / encoding.ids_name(number, turn)))
+            draw.count(*numbered[-1])
+            progress.encoded(share * masks[number].sum() / mask.sum())
+    raise AssertionError
+
+
+def _lost(parts: Iterable[Path]) -> dict[str, int]:
+    """Return what was lost of all that was encoded, by reason."""
+    lost = np.zeros(len(encoding.LOST), np.int64)
+    for path in parts:
+        with np.load(path, allow_pickle=False) as part:
+            lost += part["lost"]
+    return dict(zip(encoding.LOST, lost.tolist(), strict=True))
+
+
 def _join(out: Path, parts: Sequence[Path], dtype: np.dtype[Any]) -> tuple[tuple[Stretch, ...], dict[str, int]]:
     """Put the parts end to end, language by language; return where each language lies, and what was lost by reason."""
     holders: dict[str, list[Path]] = {}
@@ -211,8 +292,8 @@ def _join(out: Path, parts: Sequence[Path], dtype: np.dtype[Any]) -> tuple[tuple
     stretches: list[Stretch] = []
     with (
         atomic(out / shards.TOKENS) as tokens,
-        _offsets(out / shards.SENTENCES, sentences) as add_sentences,
-        _offsets(out / shards.DOCUMENTS, documents) as add_documents,
+        shards.offsets(out / shards.SENTENCES, sentences) as add_sentences,
+        shards.offsets(out / shards.DOCUMENTS, documents) as add_documents,
     ):
         for language in sorted(holders):
             first = stretches[-1].end if stretches else 0
@@ -226,24 +307,6 @@ def _join(out: Path, parts: Sequence[Path], dtype: np.dtype[Any]) -> tuple[tuple
                 sizes += (len(counts), len(lengths), len(ids))
             stretches.append(Stretch(language, first, first + int(sizes[0]), int(sizes[1]), int(sizes[2])))
     return tuple(stretches), dict(zip(encoding.LOST, lost.tolist(), strict=True))
-
-
-@contextmanager
-def _offsets(path: Path, count: int) -> Iterator[Callable[[npt.NDArray[np.int64]], None]]:
-    """Write int64 `[count + 1]` as .npy, given the lengths piece by piece: 0, then where each length ends."""
-    with atomic(path) as stream:
-        header = {"descr": "<i8", "fortran_order": False, "shape": (count + 1,)}
-        np.lib.format.write_array_header_1_0(stream, header)
-        stream.write(bytes(8))
-        end = 0
-
-        def add(lengths: npt.NDArray[np.int64]) -> None:
-            nonlocal end
-            ends = end + np.cumsum(lengths)
-            stream.write(ends.astype("<i8").tobytes())
-            end = int(ends[-1])
-
-        yield add
 
 
 def _bytes(write: Callable[[IO[bytes]], None]) -> bytes:

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import lzma
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +14,12 @@ import pytest
 
 from bench.config.plugin_faults import corpus_faults
 from bench.core.errors import UsageError
-from bench.data.corpora.named import NamedCorpus, fetched_bytes, is_named, parse
+from bench.data.corpora.named import CorpusPart, NamedCorpus, fetched_bytes, is_named, parse
 from bench.data.fetching import listing
 from bench.data.fetching.listing import ListedFile
 from bench.plugins import load
 from bench.testing import fields
+from bench.types import PretrainingCorpus
 from tests.conftest import WriteFile, cases
 
 CORPORA = load().corpora_by_name
@@ -173,3 +175,61 @@ def test_what_is_missing_and_what_is_on_disk(tmp_path: Path, monkeypatch: pytest
         raise requested.missing_error() or AssertionError
     with pytest.raises(UsageError, check=fields(found="1 of its files missing", hint="bench data fetch")):
         next(requested.source().read())
+
+
+MANY = PretrainingCorpus(
+    "many",
+    "",
+    "",
+    revision="1",
+    languages={"en": 1000.0, "fi": 30.0, "sw": None},
+    urls=("https://example.org/{language}-{shard:02}-of-{shards:02}.jsonl.gz",),
+    shards={"en": 10, "fi": 3, "sw": 4},
+)
+
+
+def test_a_quota_takes_so_many_files_as_surely_hold_it() -> None:
+    """Five bytes a token, files of 100 and of 10 bytes; all where the size is unknown, or too few bytes are there."""
+    plain = CorpusPart(MANY, tuple(MANY.languages))
+
+    def counts(quota: int | None) -> list[int]:
+        return [len(replace(plain, quota=quota).files(language, {})) for language in MANY.languages]
+
+    assert [counts(quota) for quota in (None, 1, 6, 20, 21, 10**9)] == [
+        [10, 3, 4],
+        [1, 1, 4],
+        [1, 3, 4],
+        [1, 3, 4],
+        [2, 3, 4],
+        [10, 3, 4],
+    ]
+    for quota in range(1, 250, 7):  # more of them hold fewer, and they stand in their order
+        few, more = (replace(plain, quota=most).taken("en") for most in (quota, quota + 20))
+        assert set(few) <= set(more)
+        assert more == sorted(more)
+    assert replace(plain, quota=100).taken("en") != list(range(5)), "drawn by hash, and not the first ones"
+    limited = replace(plain, quota=21)
+    assert limited.fetched_bytes() == (230.0, 1)
+    assert (limited.times("en"), limited.times("fi")) == (5.0, 1.0)
+    assert limited.identity() == plain.identity() | {"files": {"en": 2}}
+    assert replace(plain, quota=10**9).identity() == plain.identity(), "all files are the corpus as it is"
+    corpus = NamedCorpus("many", (limited,), ())
+    assert (corpus.some_files, corpus.scale()) == (" (9 of 17 files)", {"en": 5.0})
+    assert (corpus.within(None).some_files, corpus.within(None).scale()) == ("", {})
+
+
+def test_one_file_of_all_languages_is_taken_whole() -> None:
+    """As OASST's is."""
+    part = CorpusPart(CORPORA["oasst1"], ("de", "en"), quota=1)
+    assert len({release.path for language in part.languages for release in part.files(language, {})}) == 1
+    assert "files" not in part.identity()
+
+
+def test_missing_files_of_a_quota_are_fetched_by_it(tmp_path: Path) -> None:
+    """The command takes the same quota; without one it is as it was."""
+    some = corpus("c4", tmp_path).within(400_000_000)
+    with pytest.raises(UsageError, check=fields(hint="type bench data fetch 'c4' --quota 400000000")):
+        raise some.missing_error() or AssertionError
+    assert len(some.files()) == math.ceil(400e6 * 5 / (305e9 / 1024)) == 7
+    with pytest.raises(UsageError, check=fields(hint="type bench data fetch 'mc4-small:sw'")):
+        raise corpus("mc4-small:sw", tmp_path).within(5).missing_error() or AssertionError

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -198,19 +199,21 @@ def part(name: str, languages: Mapping[str, float | None], ending: str, weight: 
     return CorpusPart(PretrainingCorpus(name, "", "", languages=languages, urls=files), tuple(languages), weight)
 
 
-def prepared(*parts: CorpusPart) -> Estimate:
-    corpus = NamedCorpus("made", parts, ())
-    documents = Source[Any]("made", "test/1", (), lambda: iter(()))
-    stage = Prepare(
-        backbone=None, corpus=None, settings=PrepareConfig(), documents=documents, corpus_name="made", named=corpus
-    )
-    return estimate(stage)
+def preparation(*parts: CorpusPart, quota: int | None = None) -> Prepare:
+    corpus = NamedCorpus("made", parts, (Path("nowhere"),)).within(quota)
+    documents, settings = Source[Any]("made", "test/1", (), lambda: iter(())), PrepareConfig(quota=quota)
+    return Prepare(backbone=None, corpus=None, settings=settings, documents=documents, corpus_name="made", named=corpus)
+
+
+def prepared(*parts: CorpusPart, quota: int | None = None) -> Estimate:
+    return estimate(preparation(*parts, quota=quota))
 
 
 def test_a_corpus_that_is_fetched() -> None:
-    """Text by the ending of its files, 8.1 bytes a token, 50,000 tokens a second, four bytes a token beside the files.
+    """Text by the ending of its files, 8.1 bytes a token; seconds by token read and written; four bytes a token beside.
 
-    A mixture is as long as the part lets it that has the least text for its weight.
+    A mixture is, in a language, as long as the part lets it that has the least text for its weight; what one part alone
+    has is read whole.
     """
     gz, xz = {"en": 8.1e6, "fi": 1.9e6}, {"en": 3e6, "sw": None}
     usage = prepared(part("a", gz, ".gz"), part("b", xz, ".xz"))
@@ -218,14 +221,41 @@ def test_a_corpus_that_is_fetched() -> None:
     assert (usage.download, usage.unknown) == (13e6, 1)
     assert usage.tokens == pytest.approx(tokens)
     assert usage.disk == pytest.approx(13e6 + 4 * tokens)
-    assert usage.hours == pytest.approx(tokens / 50e3 / 3600)
+    assert usage.hours == pytest.approx((tokens / 1.7e6 + tokens / 600e3) / 3600)
+    dump = prepared(part("a", {"en": 8.1e6}, ".bz2"))
+    assert dump.hours == pytest.approx((8.1e6 / 7.3e6 + 1e6 / 1.7e6 + 1e6 / 600e3) / 3600)
     mixed = prepared(part("a", gz, ".gz", weight=1.0), part("b", xz, ".txt", weight=0.5))
-    assert mixed.tokens == pytest.approx(1.5 * min(26e6 / 1.0, 3e6 / 0.5) / 8.1)
+    assert mixed.tokens == pytest.approx((1.5 * min(2.6 * 8.1e6 / 1.0, 3e6 / 0.5) + 2.6 * 1.9e6) / 8.1)
     assert mixed.download == 13e6
     own = replace(BERT, place="scratch:1x8")
     documents = Source[Any]("made", "test/1", (), lambda: iter(()))
     stage = Prepare(backbone=own, corpus=None, settings=PrepareConfig(), documents=documents, corpus_name="made")
     assert estimate(stage) == Estimate("prepare", "made"), "nothing is known of a corpus without a name"
+
+
+def test_a_quota_is_planned() -> None:
+    """What is read stays, what is written does not exceed it; of many files some are fetched and read.
+
+    A language of unknown size counts as its quota.
+    """
+    quota = 100_000
+    gz = part("a", {"en": 8.1e6, "fi": 40_500.0, "sw": None}, ".gz")
+    usage = prepared(gz, quota=quota)
+    read = 2.6 * (8.1e6 + 40_500) / 8.1 + quota
+    written = 2 * quota + 2.6 * 40_500 / 8.1
+    assert usage.tokens == pytest.approx(written)
+    assert usage.hours == pytest.approx((read / 1.7e6 + written / 600e3) / 3600)
+    assert (usage.download, usage.unknown) == (8.1e6 + 40_500, 1)
+    urls = ("https://example.org/{language}-{shard}.gz",)
+    corpus = PretrainingCorpus("many", "", "", languages={"en": 8.1e6}, shards={"en": 81}, urls=urls)
+    some = prepared(CorpusPart(corpus, ("en",)), quota=quota)
+    assert some.download == pytest.approx(5e5), "five bytes a token, a tenth of a megabyte a file"
+    assert some.tokens == quota
+    assert some.hours == pytest.approx((2.6 * 5e5 / 8.1 / 1.7e6 + quota / 600e3) / 3600)
+    # A quarter of the seconds is reading: the work is less, and its size is what it was.
+    cost, whole = (preparation(part("a", {"en": 8.1e6}, ".gz"), quota=most).cost for most in (quota, None))
+    assert (cost.units, whole.work) == (whole.units, whole.units)
+    assert cost.each == pytest.approx(0.25 + 0.75 * quota / 2.6e6)
 
 
 def test_devices_have_names() -> None:
