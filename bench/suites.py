@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bench.data.formats import aligned as aligned
     from bench.data.formats import beir as beir
     from bench.data.formats import irds as irds
+    from bench.data.formats import irds_catalogue as irds_catalogue
     from bench.data.formats import jsonl as jsonl
     from bench.data.formats import trec as trec
     from bench.data.formats.archive import File as File

@@ -141,6 +141,9 @@ class Suite:
     # where queries of one id ask one question again, e.g. in another language: in the `subsets` of a task, or in all
     # `tasks`; ids may begin or end with the task's name (`57_en`). Tests draw questions, not queries
     parallel: Parallel = ""
+    # its tasks are those of a catalogue, asked for by id (`--task NAME:ID`); then `task_names` lists none, and an empty
+    # `primary` is the first measure that all tasks of a run have
+    by_id: bool = False
 
 
 class Retriever(Protocol):

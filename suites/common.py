@@ -45,8 +45,9 @@ class ScoringProtocol:
     lengths: tuple[int, int] | None = None  # tokens of a query and of a passage
     readout: Readout | None = None
     release: str = ""
+    measures_by: str = ""
 
-    def task(self, identity: str, data: str, *subsets: Subset) -> Task:
+    def task(self, identity: str, data: str, *subsets: Subset, notice: str = "") -> Task:
         """Return the task with id `identity` on `data` (`official`, `mini`, …) that consists of `subsets`."""
         from suites.scorers import OFFICIAL
 
@@ -63,6 +64,8 @@ class ScoringProtocol:
             lengths=self.lengths,
             release=self.release if data == "official" else "",
             readout=self.readout,
+            measures_by=self.measures_by,
+            notice=notice,
         )
 
 

@@ -84,7 +84,7 @@ class SuiteJudges:
         if isinstance(suite, str):
             return suite
         kind = content.data.partition("-")[0]
-        if kind in suite.data:  # tasks of local data are the user's own
+        if kind in suite.data and not suite.by_id:  # tasks of local data are the user's own
             names = suite.dev_names(kind) if task.endswith(DEV) and suite.dev_names else suite.task_names(kind)
             if bare(task).removeprefix(f"{suite.name}/").removesuffix(DEV) not in names:
                 raise RecordError(f"task {task[:80]!a}", f"a task of suite {suite.name}, such as {names[0]}")

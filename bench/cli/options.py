@@ -105,7 +105,10 @@ plan_options = all_of(
     click.option("--method", "-m", "methods", metavar="NAMES", help="Methods, comma-separated: bm25."),
     click.option("--suite", "-s", "suites", metavar="NAMES", help="Suites, comma-separated: beir."),
     click.option(
-        "--task", "tasks", metavar="NAMES", help="Tasks, comma-separated, or folders; default: the whole suite."
+        "--task",
+        "tasks",
+        metavar="NAMES",
+        help="Tasks, comma-separated, folders, or irds:ID; default: the whole suite.",
     ),
     click.option(
         "--regime", "regimes", metavar="NAMES", help="unsupervised (default), english, multilingual, few-shot."

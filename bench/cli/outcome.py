@@ -49,6 +49,7 @@ def print_outcome(
         ]  # R@Nkt may have been counted in other than the official tokens, and passages may be anybody's
         notes = [tokens_note(subset["measures"], subset["libraries"]) for subset in subsets]
         notes += [corpus_note(subset["metadata"]) for subset in subsets]
+        notes += [part for subset in subsets for part in subset.get("measures_by", "").split("; ")]
         note = " · ".join(filter(None, dict.fromkeys(notes)))
         title = tabled(suite, regime, data=data, proxy_for=suites[suite].proxy_for, note=note)
         hidden = _equal_starts(outcome, group)

@@ -15,12 +15,13 @@ from bench.config.layers import describe
 from bench.config.profiles import PROFILES
 from bench.config.spaces import Choice, LogUniform, Space
 from bench.core.errors import StoreError, UsageError
+from bench.core.files import unread
 from bench.core.messages import bare, canonical, did_you_mean, shown, unknown_name
 from bench.core.publications import mark
 from bench.evaluation.results.read import read_result
 from bench.evaluation.results.scores import Results, load_results
 from bench.plugins import Plugins, load
-from bench.types import Method, Preset, Suite
+from bench.types import DataRequest, Method, Preset, Suite
 
 
 @click.command(
@@ -28,6 +29,7 @@ from bench.types import Method, Preset, Suite
     epilog=examples(
         "bench show bm25",
         "bench show beir",
+        "bench show irds:miracl/sw/dev",
         "bench show xor-retrieve --reported",
         "bench show crop@init --seed 0",
         "bench show results/official/beir/…/result.json",
@@ -90,6 +92,9 @@ def _find(
         summary = run.about()
         rows = [(key, shown(value) if value else "—") for key, value in summary.items()]
         return summary, lambda: table(f"bench run --preset {run.name}", ("what", "value"), rows)
+    suite_name, colon, identity = name.partition(":")
+    if colon and suite_name in plugins.suites and plugins.suite(suite_name).by_id:
+        return _task_by_id(plugins.suite(suite_name), identity)
     suite_name, slash, task = bare(name).partition("/")
     if slash and canonical(suite_name) in plugins.suites:
         suite = plugins.suite(suite_name)
@@ -207,6 +212,37 @@ def _print_method(method: Method) -> None:
         click.echo()
         spaces = [(f"method.{key}", _space(space)) for key, space in method.space.items()]
         table("search space (bench sweep)", ("key", "values"), spaces)
+
+
+def _task_by_id(suite: Suite, identity: str) -> tuple[dict[str, Any], Any]:
+    """Return what is known of a task of a catalogue without its files, and how to print it."""
+    with unread():
+        task = suite.load(identity, DataRequest("official"))
+    content = {
+        "task": task.id,
+        "suite": suite.name,
+        "data": [task.data],
+        "measures": list(task.measures),
+        "measures_by": task.measures_by,
+        "depth": task.depth,
+        "subsets": [
+            {
+                "queries_in": subset.language,
+                "documents_in": subset.corpus.language,
+                "documents": subset.corpus.documents,
+                **subset.counts,
+            }
+            for subset in task.subsets
+        ],
+        "notice": task.notice,
+    }
+    rows = [
+        ("task", task.id),
+        ("measures", task.measures_by),
+        ("documents a query", f"{task.depth:,}"),
+        *(("what it is", part) for part in task.notice.split("; ")),
+    ]
+    return content, lambda: table("", ("what", "value"), rows)
 
 
 def _suite_json(suite: Suite) -> dict[str, Any]:

@@ -196,3 +196,7 @@ class Task:
     # how the protocol turns texts into vectors, beyond what every row of this task must do; None where it leaves that
     # to the encoder
     readout: Readout | None = None
+    # who chose which measures, recorded with every result, where no suite's card says so: a paper, or `our choice`
+    measures_by: str = ""
+    # what a person should know before its data are fetched, such as counts and licence; printed once a run
+    notice: str = ""

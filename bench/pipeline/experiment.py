@@ -39,7 +39,7 @@ from bench.pipeline.systems.system import (
     variant_label,
     variant_of,
 )
-from bench.pipeline.tasks import language_warnings, suites_of, tasks_of, with_language
+from bench.pipeline.tasks import language_warnings, suites_of, tasks_of, with_headline, with_language
 from bench.plugins import Plugins
 from bench.store.input_hashes import InputHashes
 from bench.store.stage import Stage
@@ -91,6 +91,7 @@ class Experiment:
             (suite, [with_language(task, language) for task in tasks_of(suite, request.tasks, data_request)])
             for suite in suites_of(request.suites, request.tasks, plugins)
         ]
+        tasks = [(with_headline(suite, suite_tasks), suite_tasks) for suite, suite_tasks in tasks]
         all_tasks = [task for _, suite_tasks in tasks for task in suite_tasks]
         warnings = synthetic_warnings(run.mini.world, systems, all_tasks)
         local = [task for task in all_tasks if task.data == "local"]
@@ -98,6 +99,7 @@ class Experiment:
             raise UsageError(
                 f"found data.language={language}, which holds for folders of your own (--task FOLDER) only"
             )
+        warnings += [f"{task.id}: {task.notice}" for task in all_tasks if task.notice]
         warnings += [sentence for task in local for sentence in language_warnings(task, language)]
         selector = Cells(data_request, size, request.seeds, plugins, graph)
         cells, refused, cell_warnings = selector.select(systems, tasks, regimes)

@@ -140,6 +140,7 @@ def _entry(
         "queries": scored.metadata["queries"],
         "protocol": {"tie": subset.task.tie, "k": subset.k, "drop_identical": subset.task.drop_identical},
         "release": subset.task.release,
+        **({"measures_by": subset.task.measures_by} if subset.task.measures_by else {}),
         "resolved": subset.resolved,
         "libraries": subset.libraries,
         "harness": version("retrieval-bench"),

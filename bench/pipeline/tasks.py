@@ -1,4 +1,4 @@
-"""Which tasks the names mean that somebody types: of suites, below them, their dev questions, or folders."""
+"""Which tasks the names mean that somebody types: of suites, below them, their dev questions, folders, or ids."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,7 +15,12 @@ DEV = "@dev"
 
 
 def suites_of(names: Sequence[str], tasks: Sequence[str], plugins: Plugins) -> list[Suite]:
-    """Return the suites of a run. Raises `UsageError` where none is named, or a task that none of them has."""
+    """Return the suites of a run: those named, and those whose tasks are asked for by id (`irds:miracl/sw/dev`).
+
+    Raises `UsageError` where there is none, or a task that none of them has.
+    """
+    by_id = [head for head, colon, _ in (task.partition(":") for task in tasks) if colon and head in plugins.suites]
+    names = (*names, *(head for head in by_id if plugins.suite(head).by_id))
     if not names:
         raise UsageError(f"no suite was named; type --suite NAME, there are: {', '.join(sorted(plugins.suites))}")
     suites = list({suite.name: suite for suite in map(plugins.suite, names)}.values())
@@ -28,9 +33,10 @@ def tasks_of(suite: Suite, names: Sequence[str], data_request: DataRequest) -> l
 
     Raises `UsageError` for data that the suite does not have, or a folder that is not there or not in its layout.
     """
-    folders = [name for name in names if not _names(name, suite) and _is_folder(name)]
+    ids = [identity for name in names if (identity := _id(name, suite))]
+    folders = [] if suite.by_id else [name for name in names if not _names(name, suite) and _is_folder(name)]
     suite_names = [name for name in names if _names(name, suite)]
-    tasks: list[Task] = []
+    tasks: list[Task] = [suite.load(identity, replace(data_request, data="official")) for identity in ids]
     places: dict[str, str] = {}
     for name in folders:
         if suite.folder is None:
@@ -47,6 +53,8 @@ def tasks_of(suite: Suite, names: Sequence[str], data_request: DataRequest) -> l
             f"found {folders_typed}, whose names {' and '.join(clash)} differ in case alone, so that some file systems "
             "keep their results in one place; rename one"
         )
+    if not names and suite.by_id:
+        raise UsageError(f"suite {suite.name} is as large as its catalogue; name tasks of it by --task {suite.name}:ID")
     if suite_names or not names:
         data = data_request.data
         if data not in suite.data:
@@ -69,13 +77,21 @@ def tasks_of(suite: Suite, names: Sequence[str], data_request: DataRequest) -> l
     return list({(task.data, task.id): task for task in tasks}.values())
 
 
+def with_headline(suite: Suite, tasks: Sequence[Task]) -> Suite:
+    """Return the suite with a headline measure: its own, else the first that all tasks of a run have."""
+    if suite.primary or not tasks:
+        return suite
+    shared = (name for name in tasks[0].measures if all(name in task.measures for task in tasks))
+    return replace(suite, primary=next(shared, tasks[0].measures[0]))
+
+
 def all_known(names: Sequence[str], suites: Sequence[Suite]) -> None:
     """Refuse a task name that no suite of the run has."""
     known_names = list(
         dict.fromkeys(name for suite in suites for kind in suite.data for name in suite.task_names(kind))
     )
     for name in names:
-        if not any(_names(name, suite) for suite in suites) and not _is_folder(name):
+        if not any(_names(name, suite) or _id(name, suite) for suite in suites) and not _is_folder(name):
             path = " There is no folder of that name either." if "/" in name else ""
             raise UsageError(
                 f"no task {name!r}{did_you_mean(name, known_names)}{path} There are: {', '.join(known_names)}."
@@ -84,7 +100,7 @@ def all_known(names: Sequence[str], suites: Sequence[Suite]) -> None:
 
 def is_own_folder(name: str, suites: Sequence[Suite]) -> bool:
     """Return whether the name of a task means a folder of the user's: no suite of the run has a task of that name."""
-    return not any(_names(name, suite) for suite in suites) and _is_folder(name)
+    return not any(_names(name, suite) or _id(name, suite) for suite in suites) and _is_folder(name)
 
 
 def dev_tasks(suite: Suite, tasks: Sequence[Task], data_request: DataRequest) -> dict[str, Task]:
@@ -138,6 +154,12 @@ def _load(suite: Suite, name: str, data_request: DataRequest) -> Task:
             where=f"suite {suite.name}", found=f"task {task.id!r} of mini data", expected=f"the id 'mini/{task.id}'"
         )
     return task
+
+
+def _id(name: str, suite: Suite) -> str:
+    """Return the id that a name means in the catalogue of a suite (`irds:miracl/sw/dev`, `irds/miracl/sw/dev`)."""
+    head, rest = name[: len(suite.name)], name[len(suite.name) :]
+    return rest[1:] if suite.by_id and head == suite.name and rest[:1] in (":", "/") else ""
 
 
 def _names(name: str, suite: Suite, data: str | None = None) -> tuple[str, ...]:

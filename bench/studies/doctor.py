@@ -250,6 +250,8 @@ def _suite_row(plugins: Plugins, name: str, data_dir: Path | None) -> Diagnosis:
     if ending.value is None:
         return Diagnosis(name, ending.reason, "warn", "The plugin that brings this suite must be fixed")
     tasks, missing_files = ending.value
+    if plugins.suite(name).by_id:
+        return Diagnosis(name, f"its tasks are asked for by id: --task {name}:ID")
     complete = [task for task in tasks if task not in missing_files]
     summary = f"{len(complete)} of {len(tasks)} tasks are complete" + (f": {', '.join(complete)}" if complete else "")
     files = (f"{path}: no such file" for path in dict.fromkeys(missing_files.values()) if path)

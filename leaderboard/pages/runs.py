@@ -170,6 +170,8 @@ def _provenance(entry: Entry) -> Iterator[tuple[str, str]]:
         yield "pretrained on", row.system.corpus.name
     if releases := {subset.release for _, _, subset, _ in entry.subsets()} - {""}:
         yield "release of the data", ", ".join(sorted(releases))
+    if chosen := {subset.measures_by for _, _, subset, _ in entry.subsets()} - {""}:
+        yield "measures chosen by", ", ".join(sorted(chosen))
     yield from _passports(entry)
     for _, _, subset, _ in list(entry.subsets())[:1]:  # later tasks have their own keys of what is not shared
         for stage, key in subset.keys.items():

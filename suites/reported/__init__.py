@@ -18,7 +18,7 @@ from typing import NamedTuple, cast
 from bench import DataError
 from bench.suites import Reported, Unit, parse
 
-FILES = ("ccp.csv", "msm.csv", "auto_mlm.csv", "contriever.csv", "contriever_readme.csv")
+FILES = ("ccp.csv", "msm.csv", "auto_mlm.csv", "contriever.csv", "contriever_readme.csv", "pyserini.csv")
 """The tables, in this order in `rows`."""
 AVERAGES = frozenset({"avg", "avg_all112", "avg_13", "avg_14", "avg_15", "oths", "overall_unclear"})
 """Keys of columns that average others; `oths` is all but English, `overall_unclear` of members that are not named."""

@@ -40,7 +40,11 @@ ROWS: tuple[Row, ...] = (
     ("run --method bm25 --suite scifact", ("no suite 'scifact'", "--suite beir --task scifact"), 1),
     ("run --method bm25 --suite beir/scifact", ("--suite beir --task scifact",), 1),
     ("run --method bm25 --suite SciFact --data official", ("--suite beir --task scifact",), 1),
-    ("run --method bm25 --suite sw", ("a task of mrtydi, mrtydi-v1-0, mrtydi-goldp: --suite mrtydi --task sw",), 1),
+    (
+        "run --method bm25 --suite sw",
+        ("a task of miracl, mrtydi, mrtydi-v1-0, mrtydi-goldp: --suite miracl --task sw",),
+        1,
+    ),
     ("run --method bm25 --suite bier", ("did you mean beir?",), 1),
     ("run --method bm25 --suite bm25", ("it is a method: --method bm25",), 1),
     ("run --method mrtydi --suite bm25", ("it is a suite: --suite mrtydi",), 1),

@@ -1,8 +1,9 @@
 """Data sets of the ir_datasets library as sources.
 
-Conventions: a passage's title is the record's `title`; its text is the record's `text`, or all its other fields of
-words joined by line breaks where it has none (`url`, `id`s and markup copies left out). Nothing is imported,
-downloaded or opened before a source is read.
+Conventions: a passage's title is the record's `title`; its text is the record's `text`. Where it has none, the text is
+what the library takes for it (`default_text`, the title left out at its beginning), else all fields of words joined by
+line breaks (ids, addresses and markup copies left out). A query is its `text`, or what the library takes for it: of
+TREC's topics the title. Nothing is imported, downloaded or opened before a source is read.
 """
 
 import io
@@ -27,7 +28,7 @@ from bench.types import Item, Judgement, Source
 T = TypeVar("T")
 Part = Literal["docs", "queries", "qrels"]
 
-_NO_TEXT = ("doc_id", "query_id", "title", "url", "marked_up_doc")
+_NO_TEXT = ("title", "url", "phash", "marked_up_doc", "http_headers")
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def _passage(record: tuple[Any, str]) -> Item:
 def _query(record: tuple[Any, str]) -> Item:
     """Turn a query into an item: its `text`, or what the library takes for it. Raises `RecordError`."""
     row, language = record
-    text = row.text if hasattr(row, "text") else row.default_text()
+    text = row.text if hasattr(row, "text") else _default_text(row)
     return Item(check_id(row.query_id, "query id"), _string(text, "text"), language=language)
 
 
@@ -162,11 +163,28 @@ def _words(row: Any) -> str:
     text = getattr(row, "text", None)
     if text is not None:
         return _string(text, "text")
-    fields = (getattr(row, field) for field in row._fields if field not in _NO_TEXT)
-    parts = [value for value in fields if isinstance(value, str) and value]
+    if hasattr(row, "default_text"):
+        title = getattr(row, "title", None) or ""
+        return _string(_default_text(row), "text").removeprefix(title).lstrip()
+    parts = [
+        value for field in row._fields if of_words(field) and isinstance(value := getattr(row, field), str) and value
+    ]
     if not parts:
         raise RecordError(f"no text (only {', '.join(row._fields)})", "a field of words")
     return "\n".join(parts)
+
+
+def _default_text(row: Any) -> Any:
+    """Return what the library takes for the text of a record. Raises `RecordError` where it cannot make it."""
+    try:
+        return row.default_text()
+    except Exception as error:  # parsers of markup raise whatever they like
+        raise RecordError(f"no text that ir_datasets can make ({type(error).__name__}: {error})", "words") from error
+
+
+def of_words(field: str) -> bool:
+    """Return whether a document's field may hold words to search for, by its name."""
+    return field not in _NO_TEXT and not field.endswith(("_id", "_url"))
 
 
 def _string(value: Any, what: str) -> str:

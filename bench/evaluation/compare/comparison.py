@@ -202,7 +202,6 @@ def lineup(group: ComparisonGroup, suite: Suite, measure: str | None = None) -> 
 
     Raises `UsageError` where no task is common to all.
     """
-    measure = measure or suite.primary
     labels, regimes = _labels(group)
     results_by_name = _on_common_seeds(group.results)
     rows = tuple(
@@ -213,6 +212,7 @@ def lineup(group: ComparisonGroup, suite: Suite, measure: str | None = None) -> 
         tuple(ComparedSystem(labels[name], [result.whole for result in results]) for name, results in by_name.items())
         for by_name in (results_by_name, group.results)
     )
+    measure = measure or suite.primary or _first_shared(systems)
     tasks = tuple(
         sorted(set.intersection(*(_tasks(content, measure) for system in systems for content in system.contents)))
     )
@@ -235,6 +235,19 @@ def lineup(group: ComparisonGroup, suite: Suite, measure: str | None = None) -> 
         warnings=tuple(_warnings(regimes, systems, tasks, measure, rows, on_all_seeds)),
         roles={labels[name]: role_of(results) for name, results in results_by_name.items()},
     )
+
+
+def _first_shared(systems: Sequence[ComparedSystem]) -> str:
+    """Return the first measure that all tasks of all systems have, else the first of the first task."""
+    scored = [
+        subset["measures"]
+        for system in systems
+        for content in system.contents
+        for subsets in content["tasks"].values()
+        for subset in subsets.values()
+    ]
+    names = [str(name) for name in scored[0]]
+    return next((name for name in names if all(name in measures for measures in scored)), names[0])
 
 
 def _compared(group: ComparisonGroup, suite: Suite, options: CompareOptions) -> Compared:

@@ -215,6 +215,7 @@ class Subset(_Model):
     queries: Annotated[int, Field(ge=1)]
     protocol: dict[str, Any] = {}
     release: Text = ""
+    measures_by: Text = ""
     settings: list[Setting] = []
     libraries: dict[Text, Text] = {}
     metadata: dict[Text, Any] = {}

@@ -109,6 +109,23 @@ def test_malformed_records_and_missing_parts(register: Register, errors: ReadErr
     assert sentence == "bench-test/empty docs (ir_datasets): found no document, expected at least one document"
 
 
+class Broken(namedtuple("Broken", "doc_id body")):
+    """A document of markup that cannot be parsed."""
+
+    def default_text(self) -> str:
+        """Fail, as a parser does."""
+        raise UnicodeDecodeError("utf-8", self.body, 0, 1, "no such character")
+
+
+def test_what_the_library_takes_for_a_text(register: Register, errors: ReadErrors) -> None:
+    """Where a document has no field `text`; what it cannot make is a fault of that record."""
+    dataset = register("bench-test/broken", Dataset(Docs([Broken("d1", b"x"), Titled("d2", "t", "")])))
+    (sentence,) = errors(dataset.corpus.read())
+    assert sentence.startswith(
+        "bench-test/broken docs (ir_datasets):1: found no text that ir_datasets can make (UnicodeDecodeError: "
+    )
+
+
 def test_no_network(
     tmp_path: Path,
     register: Register,

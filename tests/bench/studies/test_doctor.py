@@ -26,7 +26,8 @@ def suite(complete: Mapping[str, bool], load: Callable[[str, DataRequest], objec
             raise UsageError(f"no files of {task} in {request.data_dir}")
         return SimpleNamespace(subsets=())
 
-    return SimpleNamespace(data=("official",), task_names=lambda _data: tuple(complete), load=load or check)
+    names = tuple(complete)
+    return SimpleNamespace(data=("official",), task_names=lambda _data: names, load=load or check, by_id=False)
 
 
 def plugins(methods: tuple[str, ...] = ("one",), broken: tuple[Any, ...] = (), **suites: Any) -> Plugins:
