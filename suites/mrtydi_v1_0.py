@@ -16,7 +16,7 @@ NAME = "mrtydi-v1-0"
 
 def subsets(name: str, split: str, request: DataRequest) -> Subset:
     """Return a split's questions, downloaded when read. Raises `UsageError` if they may not be."""
-    language, cached = mrtydi.LANGUAGES[name], face.irds.home() / "mr-tydi" / name
+    language, cached = mrtydi.LANGUAGES[name], face.irds.home() / "mr-tydi" / f"{name}.data"
     if request.offline and not cached.exists():
         places = ", ".join(str(place) for place in (request.data_dir, cached) if place)
         raise UsageError(

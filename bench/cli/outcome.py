@@ -14,6 +14,7 @@ from bench.evaluation.compare.conclusions import Conclusion, Group
 from bench.evaluation.compare.lineage import equal_starts
 from bench.evaluation.compare.paired_tests import PairedTest
 from bench.evaluation.results import Result
+from bench.evaluation.results.marks import COLLAPSED, collapsed
 from bench.evaluation.results.scores import laid_out
 from bench.evaluation.tables import Column, Table, duration, points
 from bench.pipeline.run import Outcome
@@ -61,7 +62,7 @@ def print_outcome(
         before = max((len(content["tasks"]) for content in of_group), default=0) - len(tasks)
         if averages and before > 0:
             click.echo(f"averages are over {before} more {'tasks' if before > 1 else 'task'}, which were run before")
-        for sentence in readouts(of_group):
+        for sentence in (*readouts(of_group), *collapses(of_group)):
             click.echo(sentence)
         if group in conclusions:
             _print_conclusion(conclusions[group])
@@ -93,6 +94,19 @@ def readouts(results: Sequence[Mapping[str, Any]]) -> list[str]:
                 labels += [content["system"]["label"]] * (content["system"]["label"] not in labels)
     telling = len(labels_of) > 1 or any("(our guess: " in words for words in labels_of)
     return [f"read by {words}: {', '.join(labels)}" for words, labels in labels_of.items()] if telling else []
+
+
+def collapses(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a sentence for each system whose vectors are one for different texts."""
+    tasks_of: dict[str, dict[str, None]] = {}
+    for content in results:
+        if tasks := collapsed(content):
+            tasks_of.setdefault(content["system"]["label"], {}).update(dict.fromkeys(tasks))
+    return [
+        f"{COLLAPSED}: {label} has one vector for different texts of {', '.join(tasks)}; its order is that of ids, and "
+        "it has no rank"
+        for label, tasks in tasks_of.items()
+    ]
 
 
 def audited(outcome: Outcome) -> list[str]:

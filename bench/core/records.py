@@ -200,3 +200,6 @@ class Task:
     measures_by: str = ""
     # what a person should know before its data are fetched, such as counts and licence; printed once a run
     notice: str = ""
+    # what the suite puts before queries and passages, by role (`query`, `passage`), for rows that ask for it
+    # (`encode.prompts=suite`); empty where it states nothing
+    prompts: Mapping[str, str] = field(default_factory=dict)

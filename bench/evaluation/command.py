@@ -90,8 +90,9 @@ def _typed_settings(first: Mapping[str, Any], world: str) -> dict[str, Any]:
     """The settings that `--set` repeats, by key."""
     system = first["system"]
     settings = {row["key"]: row["value"] for row in _rows(first) if _layer(row) in _USER_LAYERS}
-    if settings.get("tune.data"):
-        settings["tune.data"] = f"{ANYWHERE}{settings['tune.data']}"
+    for key in ("tune.data", "encode.prompts"):
+        if settings.get(key) not in (None, "", "suite"):
+            settings[key] = f"{ANYWHERE}{settings[key]}"
     settings |= {"mini.world": world} if world else {}
     readout = (system.get("readout") or {}).items()
     settings |= {f"encode.{key}": NO_TITLES if value is None else value for key, value in readout}

@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from bench.core.installed import DISTRIBUTION, version_of
+from bench.evaluation.results.marks import marks
 
 _MEASURES = {
     "nDCG": "ndcg",
@@ -45,6 +46,7 @@ def eval_results(content: Mapping[str, Any]) -> tuple[dict[str, bytes], list[str
                 continue
             name, hf_subset, split, main, dataset = entry_of
             notes = f"{main}, {content['regime']}, seed {content['seed']}; {DISTRIBUTION} {version_of(DISTRIBUTION)}"
+            notes = "; ".join((notes, *marks(content)))
             value = round(100 * values[main], 5)
             entry = EvalResultEntry(dataset_id=dataset, task_id=f"{name}_{hf_subset}_{split}", value=value, notes=notes)
             text = yaml.safe_dump(eval_result_entries_to_yaml([entry]), sort_keys=False)

@@ -105,4 +105,5 @@ def placeholder(split: str, language: str | None) -> Task:
     subset = Subset("", queries, qrels, corpus, language or QUERY_LANGUAGE)
     task = Task(PLACEHOLDER.id, "official", (subset,), ("nDCG@10",), depth=0)
     readout = replace(Readout("placeholder", lengths=lengths), **marks)
-    return replace(task, readout=readout, lengths=lengths)
+    prompts = {role: f"<{role} prompt of the suite>" for role in ("query", "passage")}
+    return replace(task, readout=readout, lengths=lengths, prompts=prompts)

@@ -16,6 +16,7 @@ from bench.data.formats.trec import empty_file
 from bench.evaluation import results
 from bench.evaluation.curves import curves
 from bench.evaluation.results.identity import encoder_error, same_system_error, tuned_by_task
+from bench.evaluation.results.marks import row_mark
 from bench.evaluation.results.passports import OTHER_DATA, one_system_error, replacement_error
 from bench.evaluation.results.read import read_result
 from bench.pipeline.audit import badges
@@ -197,9 +198,10 @@ def _settings(system: System, tuned: bool) -> list[dict[str, Any]]:
         for row in rows
         if row["value"] != row["default"] or (row["key"] == QUOTA and row["origin"] != "default")
     ]
-    return [{**row, "value": Path(row["value"]).name} if row["key"] == "tune.data" else row for row in changed]
+    return [{**row, "value": Path(row["value"]).name} if row["key"] in _FILES else row for row in changed]
 
 
+_FILES = ("tune.data", "encode.prompts")
 _SPEED = ("encode.batch_tokens", "compute.shard_workers", "train.checkpoint_seconds")  # change no result
 
 
@@ -222,6 +224,7 @@ def heading_row(cell: ExperimentCell, size: Profile, published: results.Publishe
         "profile": size.name,
         "seed": cell.seed,
         **({"note": mark(cell.suite.proxy_for)} if cell.suite.proxy_for else {}),
+        **row_mark(published.content),
     }
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.core.errors import UsageError
-from bench.core.files import write_bytes
+from bench.core.files import canonical, write_bytes
 from bench.retrieval.model_files import OLD, SAFE, listed_modules, model_json, tensors
 
 if TYPE_CHECKING:
@@ -52,6 +52,9 @@ def copy(source: Path, folder: Path) -> None:
     """Write the weights of a folder's layers into an encoder's. Raises `UsageError` where they cannot be read."""
     from safetensors.torch import save
 
+    if (source / FILE).is_file():  # an encoder that was exported
+        write_bytes(folder / FILE, (source / FILE).read_bytes())
+        return
     layers: dict[str, torch.Tensor] = {}
     for at, place in enumerate(_places(source)):
         path = next((place / name for name in (SAFE, OLD) if (place / name).is_file()), None)
@@ -88,6 +91,26 @@ def load(folder: Path, activations: Sequence[str], device: str) -> torch.nn.Sequ
         layer.load_state_dict({"weight": weight} | ({} if bias is None else {"bias": bias}))
         modules += [layer, kinds[activation]()]
     return torch.nn.Sequential(*modules).to(device).requires_grad_(requires_grad=False)
+
+
+def export(source: Path, activations: Sequence[str], places: Sequence[Path]) -> None:
+    """Write the layers of an encoder's folder as modules of sentence-transformers, a folder each.
+
+    Raises `UsageError` where they are missing.
+    """
+    import torch
+    from safetensors.torch import save
+
+    layers = load(source, activations, "cpu")
+    linear = [module for module in layers or () if isinstance(module, torch.nn.Linear)]
+    for place, layer, activation in zip(places, linear, activations, strict=True):
+        wide, narrow = layer.weight.shape
+        module = "torch.nn.modules." + ("linear" if activation == "identity" else "activation")
+        kind = next(kind for kind, name in _ACTIVATIONS.items() if name == activation)
+        config = {"in_features": narrow, "out_features": wide, "bias": layer.bias is not None}
+        write_bytes(place / "config.json", canonical({**config, "activation_function": f"{module}.{kind}"}))
+        tensors_by_name = {f"linear.{name}": tensor.contiguous() for name, tensor in layer.state_dict().items()}
+        write_bytes(place / SAFE, save(tensors_by_name, {"format": "pt"}))
 
 
 def _places(folder: Path) -> list[Path]:

@@ -41,6 +41,11 @@ _ENDINGS: Sequence[tuple[str, Kind]] = (  # of an architecture's name in config.
     ("EncoderModel", "dense"),
     ("Model", "dense"),
 )
+_HEADS: Mapping[str, Kind] = {  # what names of weights begin with, whatever the architecture is called
+    "linear.weight": "tokens",
+    "classifier.": "cross-encoder",
+    "score.weight": "cross-encoder",  # of decoders
+}
 _IS: Mapping[Kind, str] = {
     "sparse": "a sparse encoder (a weight for each term, as SPLADE)",
     "tokens": "a late-interaction encoder (a vector for each token, as ColBERT)",
@@ -119,17 +124,27 @@ def refuse_guess(folder: Path, name: str) -> None:
 
 
 def refuse_tensors(folder: Path, names: Iterable[str]) -> None:
-    """Raise `UsageError` where weights beyond the encoder's are those of a family that is not dense."""
-    if "linear.weight" in names:
-        detected = Family("tokens", "a layer linear.weight behind the encoder")
-        raise _refusal(str(folder), detected, "a dense encoder, one vector a text", _NO_READER)
+    """Raise `UsageError` where weights beyond the encoder's are those of a family that is not dense.
+
+    A folder that lists modules has said what is behind its encoder, whatever else its weights hold.
+    """
+    if listed_modules(folder):
+        return
+    for name in names:
+        kind = next((kind for prefix, kind in _HEADS.items() if name.startswith(prefix)), None)
+        if kind:
+            detected = Family(kind, f"a layer {name:.80} behind the encoder")
+            raise _refusal(str(folder), detected, "a dense encoder, one vector a text", _HINTS[kind])
 
 
 def refuse_causal(model: PreTrainedModel, name: str, encoder_config: EncoderConfig) -> None:
     """Raise `UsageError` where a causal model is read by its first token, which sees no other, or by a guess."""
     pooling = encoder_config.pooling
     if (pooling in ("cls", "pooler") or encoder_config.guess) and is_causal(model):
-        how = "a guess" if encoder_config.guess else f"{pooling}, the first token, the same for all texts"
+        first = pooling in ("cls", "pooler")
+        how = f"{pooling}, " + (
+            "the first token, the same for all texts" if first else f"a guess: {encoder_config.guess}"
+        )
         raise UsageError(
             where=f"model {name}",
             found=f"{_IS['causal']}, read by {how}",

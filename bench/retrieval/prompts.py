@@ -1,4 +1,4 @@
-"""Prompts that an encoder wants: what its own files declare, what a preset says of it, what its family is known for."""
+"""Prompts: those that an encoder wants (by its files, a preset or its family), and those that a file has by task."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -8,11 +8,15 @@ from typing import Any, NamedTuple
 
 from bench.core.encoder_config import EncoderConfig
 from bench.core.errors import UsageError
+from bench.core.messages import bare
 from bench.retrieval.model_files import model_json
 from bench.types import Method
 
 PROMPTS_FILE = "config_sentence_transformers.json"
 """The file in which a folder of sentence-transformers keeps its prompts."""
+BY_SUITE = "suite"
+"""What `encode.prompts` says in place of a file for prompts that a suite states."""
+_ROLES = {"query": "query_prompt", "passage": "passage_prompt", "document": "passage_prompt"}
 _BGE = "Represent this sentence for searching relevant passages: "
 
 
@@ -60,6 +64,47 @@ def declared_prompts(config: Mapping[str, Any]) -> tuple[str, str]:
     usual = str(prompts.get(default, "")) if default else ""
     passages = (prompts[name] for name in ("document", "passage", "corpus") if name in prompts)
     return str(prompts.get("query", usual)), str(next(passages, usual))
+
+
+def task_prompts(path: Path) -> dict[str, dict[str, str]]:
+    """Read prompts by task: fields of an encoder config by the name of a suite or task, those of all tasks under ``.
+
+    The file is a JSON object, or one that has it under `prompts`, as sentence-transformers writes it. Its names are
+    roles (`query`, `passage` or `document`), suites (`mrtydi`) and tasks (`mrtydi/sw`); a value is a text, put before
+    queries where it is not a role's, or texts by role.
+
+    Raises `UsageError` for a file that cannot be read, or a value of another form.
+    """
+    content = model_json(path, expected="prompts by role, suite or task")
+    listed = content.get("prompts", content)
+    prompts: dict[str, dict[str, str]] = {"": {}}
+    for name, value in listed.items() if isinstance(listed, dict) else ():
+        by_role = {name if name in _ROLES else "query": value} if isinstance(value, str) else value
+        if not isinstance(by_role, dict) or not all(
+            role in _ROLES and isinstance(text, str) for role, text in by_role.items()
+        ):
+            expected = f"a text, or texts by role ({', '.join(_ROLES)})"
+            raise UsageError(where=path, found=f"{value!r:.80} for {name!r:.80}", expected=expected)
+        prompts.setdefault("" if name in _ROLES else name, {}).update(
+            {_ROLES[role]: text for role, text in by_role.items()}
+        )
+    if not any(prompts.values()):
+        raise UsageError(where=path, found="no prompt", expected="prompts by role, suite or task")
+    return prompts
+
+
+def prompts_of(prompts: Mapping[str, Mapping[str, str]], task: str) -> dict[str, str]:
+    """Return the fields of an encoder config for a task by its id: those of all, its suite's over them, then its own.
+
+    Example:
+        >>> prompts_of({"": {"query_prompt": "q: "}, "beir": {"query_prompt": "claim: "}}, "mini/beir/claims")
+        {'query_prompt': 'claim: '}
+    """
+    name = bare(task).partition("@")[0]
+    fields: dict[str, str] = {}
+    for key in ("", name.partition("/")[0], name):
+        fields |= prompts.get(key, {})
+    return fields
 
 
 def wanted(backbone: str, methods: Iterable[Method]) -> WantedPrompts | None:

@@ -64,6 +64,13 @@ class EncodeConfig(Config):
     passage_prompt: str | None = setting(
         None, source="ours: the encoder's config", help="text put before every passage; nothing: the encoder config's"
     )
+    prompts: str | None = setting(
+        None,
+        late=True,
+        source="ours: the encoder's config, which has one prompt a role",
+        help="prompts by task: a JSON file of texts by role, suite or task, or `suite` for what the suite states; "
+        "nothing: the encoder config's",
+    )
     query_length: int | None = setting(
         None, ge=3, source="ours: the encoder's config", help="tokens kept of a query; nothing: the encoder config's"
     )

@@ -4,7 +4,7 @@ What is written, for each folder of an encoder::
 
     config.json, model.safetensors, tokenizer.json, …    as transformers reads them
     encoder_config.json                                        how texts become vectors, in full
-    modules.json, 1_Pooling/, 2_Normalize/,
+    modules.json, 1_Pooling/, perhaps 2_Dense/, 3_Normalize/,
     sentence_bert_config.json,
     config_sentence_transformers.json                    the same, as sentence-transformers reads it
 
@@ -35,6 +35,7 @@ from bench.evaluation.eval_results import eval_results
 from bench.evaluation.results.read import named, read_result, several
 from bench.evaluation.tables import Column, Table, as_html
 from bench.plugins import Plugins
+from bench.retrieval import dense_layers
 from bench.store.leases import leased
 from bench.store.store import MANIFEST, Store
 
@@ -301,12 +302,7 @@ def _write(source: Path, folder: Path, encoder_config: EncoderConfig, role: str)
     from bench.retrieval.backbones import extra_weights
 
     if encoder_config.dense:
-        raise UsageError(
-            where=source,
-            found="dense layers behind the pooling, of a model that is read as it comes",
-            expected="an encoder without",
-            hint="sentence-transformers reads the model's own folder",
-        )
+        dense_layers.load(source, encoder_config.dense, "cpu")  # raises where they are missing
     weights = sorted(source.glob("model*.safetensors"))
     unknown = extra_weights(source, weights, pooler=encoder_config.pooling == "pooler")
     if unknown:
@@ -316,7 +312,8 @@ def _write(source: Path, folder: Path, encoder_config: EncoderConfig, role: str)
             expected="an encoder without heads and queues",
         )
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("config.json", "model.safetensors.index.json", *(path.name for path in weights), *_TOKENIZER):
+    named_files = ("config.json", "model.safetensors.index.json", dense_layers.FILE, *_TOKENIZER)
+    for name in (*named_files, *(path.name for path in weights)):
         if (source / name).is_file():
             shutil.copyfile(source / name, folder / name)
     (folder / ENCODER_CONFIG).write_bytes(canonical(encoder_config.dump()))
@@ -361,7 +358,7 @@ def _sentence_transformers(folder: Path, encoder_config: EncoderConfig, role: st
     kinds = [
         "Transformer",
         "Pooling",
-        *(["Dense"] if pooler else []),
+        *(["Dense"] if pooler else ["Dense"] * len(encoder_config.dense)),
         *(["Normalize"] if encoder_config.normalise else []),
     ]
     places = [f"{at}_{kind}" if at else "" for at, kind in enumerate(kinds)]
@@ -404,6 +401,9 @@ def _sentence_transformers(folder: Path, encoder_config: EncoderConfig, role: st
         activation = "torch.nn.modules.activation.Tanh"
         dense = {"in_features": inner, "out_features": outer, "bias": True, "activation_function": activation}
         files[f"{places[2]}/config.json"] = dense
+    else:
+        of_dense = [folder / place for place in places if place.endswith("_Dense")]
+        dense_layers.export(folder, encoder_config.dense, of_dense)
     for name, value in files.items():
         (folder / name).write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 

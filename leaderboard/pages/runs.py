@@ -118,6 +118,8 @@ def sentence(entry: Entry) -> str:
     board, row = entry.board, entry.row
     if not row.verified:
         return f"{row.name} is not ranked, because some of its numbers could not be recomputed."
+    if row.collapsed:
+        return f"{row.name} is not ranked, because different texts have one vector."
     if row.score is None:
         tasks = text.plural(len(board.columns), "task")
         return f"{row.name} has results on {len(row.tasks)} of {tasks}, so it is not ranked."

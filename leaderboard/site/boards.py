@@ -110,6 +110,8 @@ class Row:
         tied: whether it is not significantly worse than the best.
         letters: rows that share one do not differ significantly.
         verification: whether it is verified, and how.
+        marks: what a reader must know of it: that it is collapsed, that its readout is a guess.
+        collapsed: different texts had one vector, so it has no rank.
         seed_scores: the headline of each seed.
         by_measure: value by measure and task id.
         cost: of training and search.
@@ -130,6 +132,8 @@ class Row:
     tied: bool = False
     letters: str = ""
     verification: Verification = field(default_factory=Verification)
+    marks: tuple[str, ...] = ()
+    collapsed: bool = False
     seed_scores: tuple[float, ...] = ()
     by_measure: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     cost: Cost = field(default_factory=Cost)
@@ -156,7 +160,7 @@ class Board:
         columns: the tasks.
         averages: names of the suite's averages that a row has.
         rows: verified systems with a score, best first.
-        unranked: incomplete and unverified ones, by name.
+        unranked: incomplete, unverified and collapsed ones, by name.
         best_against: the best row's comparison with each other, by name.
         pairs: number of pairs that were tested.
         untested: why there are no tests, empty where there are.
@@ -283,7 +287,7 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records, plug
     headline = f"Mean of {len(columns)} tasks" if len(columns) > 1 else columns[0].name
     headline = averages[0] if averages else headline
     rows = [_row(system, columns, averages, measure) for system in systems]
-    complete = [row for row in rows if row.score is not None and row.verified]
+    complete = [row for row in rows if row.score is not None and row.verified and not row.collapsed]
     complete.sort(key=lambda row: (-(row.score or 0), row.name))
     tasks = [column.task for column in columns]
     weights: dict[Stratum, float] = {}
@@ -441,6 +445,8 @@ def _row(system: System, columns: Sequence[TaskColumn], averages: Sequence[str],
             sorted({name: version for subset in subsets for name, version in subset.libraries.items()}.items())
         ),
         verification=system.verification,
+        marks=system.marks,
+        collapsed=system.collapsed,
         seed_scores=system.seed_scores(averages[0] if averages else "", list(tasks), measure) if headline else (),
         by_measure=by_measure,
         cost=total_cost(system.results),

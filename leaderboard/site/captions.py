@@ -3,6 +3,7 @@
 import math
 
 from bench.core.publications import mark
+from bench.evaluation.results.marks import COLLAPSED
 from bench.evaluation.significance.families import COVERAGE, LEVEL
 from bench.evaluation.significance.trainings import ALIKE, TRAININGS
 from bench.evaluation.tables import chance_text
@@ -27,6 +28,8 @@ def short_name(board: Board, *, regime: bool = False) -> str:
 
 def verdict(board: Board) -> list[str]:
     """Return the finding of a table in sentences, from tested facts only: the best, and how sure that is."""
+    if not board.rows and any(row.score is not None and row.verified for row in board.unranked):
+        return ["Every verified system that ran all tasks of this table is collapsed, so none is ranked."]
     if not board.rows and any(row.score is not None for row in board.unranked):
         return ["No system in this table has been verified yet, so none is ranked."]
     if not board.rows:
@@ -124,6 +127,11 @@ def methodology(board: Board) -> list[str]:
         sentences.append(
             f"Rows marked {UNVERIFIED} are shown as submitted: some of their numbers could not be recomputed, so they "
             "are neither ranked nor tested."
+        )
+    if any(row.collapsed for row in board.all_rows):
+        sentences.append(
+            f"Rows marked {COLLAPSED} have one vector for different texts: their order is that of ids, so they are "
+            "neither ranked nor tested."
         )
     if any(row.verification.basis is Basis.RECOMPUTED for row in board.rows):
         sentences.append(f"{ONLY_RECOMPUTED}.")

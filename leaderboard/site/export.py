@@ -15,6 +15,8 @@ from bench.core.errors import UsageError
 from bench.core.messages import canonical, unknown
 from bench.core.publications import Reported
 from bench.evaluation.results import results as read_results
+from bench.evaluation.results.format import Content
+from bench.evaluation.results.marks import COLLAPSED, collapsed, marked
 from bench.evaluation.results.read import Result
 from bench.evaluation.tables import DIGITS, FOR_PEOPLE, FORMATS, Table, Value, encoded, plain_columns
 from bench.types import Suite
@@ -72,26 +74,31 @@ def export(
         raise UsageError(f"{unknown('table', table, sorted(by_table))} {hint}", where="TABLE", found=table, hint=hint)
     results = by_table[table]
     if kind in _SYSTEM_FORMATS or table.rpartition("/")[2] == ALL:
-        marked = []
+        labelled = []
         for result in results:
             content = result.content
             if not records.verification(result).verified:
-                label = f"{content.system.label} ({UNVERIFIED})"
-                marked_system = content.system.model_copy(update={"label": label})
-                content = content.model_copy(update={"system": marked_system})
-            marked.append(replace(result, content=content))
+                content = _relabelled(content, UNVERIFIED)
+            if collapsed(result.whole):
+                content = _relabelled(content, COLLAPSED)
+            labelled.append(replace(result, content=content))
         if kind == EVERY_EVAL_EVER:
             expected = "one board, SUITE/REGIME, with --format every-eval-ever"
             raise UsageError(where="TABLE", found=table, expected=expected)
         if kind in _SYSTEM_FORMATS:
-            return _systems(marked, kind, system)
-        return {"table": encoded(long_table(marked), kind)}
+            return _systems(labelled, kind, system)
+        return {"table": encoded(long_table(labelled), kind)}
     (board,) = boards(results, records=records, suites=suites)
     if kind == EVERY_EVAL_EVER:
         return dict(every_eval_ever(json.loads(board_json(board)), int(time.time())))
     if kind == "json":
         return {"table": board_json(board)}
     return {"table": encoded(print_table(board) if kind in FOR_PEOPLE else file_table(board), kind)}
+
+
+def _relabelled(content: Content, mark: str) -> Content:
+    system = content.system.model_copy(update={"label": marked(content.system.label, mark)})
+    return content.model_copy(update={"system": system})
 
 
 def _systems(results: Iterable[Result], kind: str, system: str | None) -> Files:

@@ -15,6 +15,7 @@ from bench.core.installed import DISTRIBUTION, version_of
 from bench.core.messages import bare, visible
 from bench.evaluation.eval_results import MTEB, measure_name
 from bench.evaluation.results.format import Content
+from bench.evaluation.results.marks import marks
 from bench.evaluation.results.read import Result
 from leaderboard.site import text
 from leaderboard.site.boards import FIRST
@@ -59,10 +60,16 @@ def mteb_files(groups: Sequence[Group]) -> Iterator[tuple[str, bytes]]:
                 "kg_co2_emissions": None,
                 "regime": content.regime,
                 "seeds": [result.content.seed for result in group],
-                "note": "; ".join(filter(None, (*notes(content.data, content.suite.proxy_for), remark))),
+                "note": "; ".join(
+                    filter(None, (*notes(content.data, content.suite.proxy_for), *_marks(group), remark))
+                ),
             }
             name = text.slug(f"{task or content.suite.name}-{content.regime}")
             yield f"{folder}/{kind}{name}.json", _json(task_result)
+
+
+def _marks(group: Group) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(sentence for result in group for sentence in marks(result.whole)))
 
 
 def _json(content: Any) -> bytes:
@@ -134,13 +141,15 @@ def model_index(groups: Sequence[Group]) -> bytes:
     label, results, remarks = visible(groups[0][0].content.system.label), list[Any](), dict[str, None]()
     for group in groups:
         content = group[0].content
-        marks = notes(content.data, content.suite.proxy_for)
-        remarks |= dict.fromkeys(marks)
+        remarks_of_group = (*notes(content.data, content.suite.proxy_for), *_marks(group))
+        remarks |= dict.fromkeys(remarks_of_group)
         evaluations = []
         for task, subset, values in _means(group):
             name = bare(task).removeprefix(f"{content.suite.name}/")
             config = f"{name}:{subset}" if subset else name
-            title = f"{content.suite.title} ({config}), {content.regime}" + (f"; {', '.join(marks)}" if marks else "")
+            title = f"{content.suite.title} ({config}), {content.regime}" + (
+                f"; {', '.join(remarks_of_group)}" if remarks_of_group else ""
+            )
             evaluations += [
                 EvalResult(
                     task_type="retrieval",
@@ -193,6 +202,7 @@ def every_eval_ever(board: Mapping[str, Any], timestamp: int) -> Iterator[tuple[
         for task, value in row["tasks"].items():
             scores[task] = {"score": value, "uncertainty": {"num_samples": questions[task]}}
         identity = {"hash": row["hash"], "state": row["state"], "seeds": " ".join(map(str, row["seeds"]))}
+        identity |= {"marks": "; ".join(row["marks"])} if row["marks"] else {}
         system = f"{row['system']}-{row['hash'][:12]}"
         record = {
             "schema_version": "0.2.1",

@@ -17,6 +17,7 @@ from bench.evaluation.compare.fairness import ComparedSystem
 from bench.evaluation.measures.aggregate import mean
 from bench.evaluation.results import shares
 from bench.evaluation.results.format import Average, Content
+from bench.evaluation.results.marks import COLLAPSED, collapsed, marked, marks
 from bench.evaluation.results.passports import data_difference, one_system_error
 from bench.evaluation.results.read import FloatArray, Result
 from leaderboard.records import UNVERIFIED, Basis, Records, Verification
@@ -76,6 +77,16 @@ class System:
             heading = {"data": content.data, "regime": content.regime, "seed": content.seed}
             contents.append({"system": system, "suite": content.suite.model_dump(), **heading, "tasks": tasks})
         return ComparedSystem(self.name, contents)
+
+    @cached_property
+    def marks(self) -> tuple[str, ...]:
+        """What a reader must know of its rows, each sentence once over its seeds."""
+        return tuple(dict.fromkeys(sentence for result in self.results for sentence in marks(result.whole)))
+
+    @cached_property
+    def collapsed(self) -> bool:
+        """Whether different texts had one vector in a training of it, which leaves nothing to rank."""
+        return any(collapsed(result.whole) for result in self.results)
 
     def average(self, name: str) -> Average | None:
         """The average of that name as the first seed has it; all seeds have the same tasks, so the same averages."""
@@ -179,7 +190,8 @@ def group_systems(results: Sequence[Result], records: Records) -> tuple[list[Sys
             (verifications[result.path] for result in complete),
             key=lambda verification: _WEAKEST_FIRST.index(verification.basis),
         )
-        systems.append(System(name, complete, weakest))
+        is_collapsed = any(collapsed(result.whole) for result in complete)
+        systems.append(System(marked(name, COLLAPSED if is_collapsed else ""), complete, weakest))
     return systems, notes
 
 

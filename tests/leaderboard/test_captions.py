@@ -15,7 +15,14 @@ CLAIM = "A true difference from x of 2.0 points is detected with 80 % power."
 
 def row(name: str, score: float | None = 0.5, seeds: int = 1, **more: Any) -> Any:
     verification = SimpleNamespace(basis=more.pop("basis", Basis.RUN_HERE))
-    values = {"tasks": {}, "tied": False, "letters": "", "verified": True, "verification": verification}
+    values = {
+        "tasks": {},
+        "tied": False,
+        "letters": "",
+        "verified": True,
+        "collapsed": False,
+        "verification": verification,
+    }
     return SimpleNamespace(name=name, score=score, seeds=tuple(range(seeds)), **{**values, **more})
 
 

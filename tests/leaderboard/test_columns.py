@@ -97,7 +97,7 @@ def test_there_is_room_for_columns_between() -> None:
     places = {column.key: column.place for column in columns.COLUMNS if View.PEOPLE & column.views}
     assert {key: place for key, place in places.items() if place % 5} == others
     assert BoardColumn("own").place == places["checked"] == 90, "before what describes a row"
-    order = "system data rank score bar interval gain tied seeds cost paper checked backbone"
+    order = "system data rank score bar interval gain tied seeds cost paper marks checked backbone"
     assert sorted(places, key=lambda key: places[key])[: len(order.split())] == order.split()
 
 
@@ -111,6 +111,7 @@ HEADS = {
     "seeds": "Seeds",
     "cost": "Training",
     "paper": "Paper",
+    "marks": "Marks",
     "checked": "Checked",
     "backbone": "Backbone",
     "parameters": "Parameters",

@@ -46,7 +46,7 @@ def test_a_rank_and_an_interval(good: dict[str, bytes]) -> None:
     name = "suites/made/unsupervised.csv"
     lines = good[name].decode().splitlines()
     cells = lines[1].split(",")
-    cells[11:14] = ["0.000001", "0.999999", "7"]
+    cells[12:15] = ["0.000001", "0.999999", "7"]
     faults = list(errors({**good, name: "\n".join([lines[0], ",".join(cells), *lines[2:]]).encode()}))
     assert any("interval; its CSV says [0.0, 100.0]" in fault for fault in faults), faults
     assert any("rank; its CSV says 7" in fault for fault in faults), faults

@@ -5,7 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.methods.pretrained.test_conformance import Layout, plain
+import pytest
+from transformers import AutoModel
+
+from tests.methods.pretrained.test_conformance import Layout, bare, plain
 
 Bench = Callable[..., Any]
 
@@ -30,3 +33,26 @@ def test_a_guess_is_said_and_stands_on_the_row(tmp_path: Path, tiny: Path, bench
     assert [same["keys"][stage] for stage in ("init", "encode")] == [
         subset["keys"][stage] for stage in ("init", "encode")
     ]
+
+
+@pytest.mark.parametrize(
+    ("method", "typed", "found"),
+    [
+        ("crop", (), "read by mean, a guess: method.pooling is that of the default"),
+        ("crop", ("method.pooling=cls",), "read by cls, the first token, the same for all texts"),
+        ("msm", (), "read by mean, a guess: method.pooling is that of profile mini"),
+        ("crop", ("method.pooling=mean",), ""),
+    ],
+)
+def test_a_causal_backbone(
+    tmp_path: Path, corpus: Path, tiny: Path, bench: Bench, method: str, typed: tuple[str, ...], found: str
+) -> None:
+    """It starts a training by a mean that somebody typed, by no other and never by its first token."""
+    backbone = bare(tmp_path / "decoder", AutoModel, "qwen3", max_position_embeddings=512)
+    sets = [word for name in ("budget.tokens=2000", "compute.threads=1", *typed) for word in ("--set", name)]
+    places = ("--store", tmp_path / "store", "--results", tmp_path / "results", "--corpus", corpus)
+    command = ("run", "--method", method, "--backbone", backbone, "--suite", "beir", "--task", tiny, *sets, *places)
+    outcome = bench(*command, status=None)
+    assert (outcome.returncode == 0) == (not found), outcome.stderr
+    assert found in outcome.stderr
+    assert not found or "--set method.pooling=mean" in outcome.stderr

@@ -52,7 +52,7 @@ def _write(place: Path) -> None:
         (folder / "config.json").write_text(json.dumps(model))
         (folder / "tokenizer_config.json").write_text("{}")
         (folder / "model.safetensors").write_text(name)
-    (place / "irds" / "mr-tydi" / "sw").mkdir(parents=True)
+    (place / "irds" / "mr-tydi" / "sw.data").mkdir(parents=True)
 
 
 Plan = Callable[[str], dict[str, Any]]

@@ -19,6 +19,7 @@ from bench.evaluation.compare.paired_tests import PairedTest, SeedResults, all_t
 from bench.evaluation.compare.query_differences import QueryDifference, query_differences
 from bench.evaluation.results import Result, headline, read, shares
 from bench.evaluation.results.identity import same_system_error
+from bench.evaluation.results.marks import collapsed, marks
 from bench.evaluation.results.passports import comparison_error, one_system_error
 from bench.evaluation.significance.ranks import ordered
 from bench.evaluation.significance.tasks import OverTasks, Reliability, over_tasks, reliability
@@ -119,6 +120,7 @@ class Compared:
                 "ranks": list(self.ranks[system.label]) if system.label in self.ranks else None,
                 "group": self.letters.get(system.label),
                 "costs": system.costs(),
+                **({"marks": marked} if (marked := marks_of(system)) else {}),
             }
             for system in self.systems
         ]
@@ -271,9 +273,14 @@ def _compared(group: ComparisonGroup, suite: Suite, options: CompareOptions) -> 
     families = all_tests(rows, measure, tasks, shares=aligned.stratum_shares, by_task=by_task)
     tests = tuple(families.pairs)
     queries, notes = query_differences(rows, tests, tasks, options.queries, suite, options.data_dir)
+    without_rank = {system.label for system in aligned.systems if any(map(collapsed, system.contents))}
     order = ordered(
-        sorted(values, key=lambda label: -values[label]),
-        {(test.first, test.second) for test in tests if test.comparison.decided},
+        sorted((label for label in values if label not in without_rank), key=lambda label: -values[label]),
+        {
+            (test.first, test.second)
+            for test in tests
+            if test.comparison.decided and not {test.first, test.second} & without_rank
+        },
     )
     regime = ", ".join(dict.fromkeys(aligned.regimes.values()))
     return Compared(
@@ -359,6 +366,7 @@ def _warnings(
     all_tasks = {task for system in systems for content in system.contents for task in _tasks(content, measure)}
     if missing := sorted(all_tasks - set(tasks)):
         yield f"compared on {len(tasks)} of {len(all_tasks)} tasks; some systems lack {', '.join(missing)}"
+    yield from (f"{system.label} is {sentence}" for system in systems for sentence in marks_of(system))
     yield from warnings(on_all_seeds)
     if listed := ", ".join(
         f"{row.label} ({len(row.results)})" for row in rows if not row.deterministic and len(row.results) < TRAININGS
@@ -367,6 +375,11 @@ def _warnings(
             f"fewer than {TRAININGS} training runs: {listed}; findings about them hold for these checkpoints, not "
             "for their methods"
         )
+
+
+def marks_of(system: ComparedSystem) -> list[str]:
+    """Return what must be known of a system's rows, each sentence once over its seeds."""
+    return list(dict.fromkeys(sentence for content in system.contents for sentence in marks(content)))
 
 
 def _trained(rows: Iterable[SeedResults]) -> list[SeedResults]:

@@ -13,6 +13,7 @@ from bench.core.errors import UsageError
 from bench.core.messages import unknown
 from bench.core.publications import mark, tabled
 from bench.evaluation.figures import dots
+from bench.evaluation.results.marks import marked, row_mark
 from bench.evaluation.results.read import Result, named, result, results
 from bench.evaluation.svg import Drawing, dot_chart
 from bench.evaluation.tables import Column, Table, as_html, percent
@@ -47,17 +48,21 @@ class Scores:
         return {group: parts for group, parts in groups.items() if parts[0]}
 
     def frame(self, *, averages: bool = False) -> pd.DataFrame:
-        """Return a tidy data frame, a line a fraction; `note` says what a substitute's are not comparable with."""
+        """Return a tidy data frame, a line a fraction.
+
+        `note` says what a substitute's are not comparable with; `mark` is there where a row has one.
+        """
         import pandas as pd
 
         rows = self.macro if averages else self.rows
         lines = [
-            {"task": row.get("name"), **{key: row[key] for key in (*_COLUMNS, "note") if key in row}}
+            {"task": row.get("name"), **{key: row[key] for key in (*_COLUMNS, "note", "mark") if key in row}}
             | {"measure": name, "fraction": value}
             for row in rows
             for name, value in row["measures"].items()
         ]
-        return pd.DataFrame(lines, columns=[*_COLUMNS, "measure", "fraction", *([] if averages else ["note"])])
+        more = [*([] if averages else ["note"]), *(["mark"] if any("mark" in line for line in lines) else [])]
+        return pd.DataFrame(lines, columns=[*_COLUMNS, "measure", "fraction", *more])
 
     @overload
     def plot(self, measure: str | None = None, suite: str | None = None, ax: None = None) -> Drawing: ...
@@ -142,7 +147,7 @@ def load_results(folder: Path | str = "results", system: str | None = None, seed
         common = {key: content["system"][name] for key, name in (("system", "label"), ("hash", "hash"))}
         common |= {"suite": suite["name"]}
         common |= {key: content[key] for key in ("regime", "data", "seed")}
-        common |= {"note": mark(suite.get("proxy_for", "")) or None, "result": at}
+        common |= {"note": mark(suite.get("proxy_for", "")) or None, "result": at, **row_mark(content)}
         for task, parts in content["tasks"].items():
             for subset, entry in parts.items():
                 primary[suite["name"]] = suite.get("primary") or next(iter(entry["measures"]))
@@ -203,12 +208,12 @@ def _means(rows: Sequence[Row], tasks: int) -> list[Row]:
     for row in rows:
         runs[row["system"], row["hash"], row["seed"]].append(row)
     means: list[Row] = []
-    for (system, system_hash, seed), of_run in runs.items():
+    for of_run in runs.values():
         by_task = [[row for row in of_run if row["task"] == task] for task in dict.fromkeys(r["task"] for r in of_run)]
         shared = [name for name in of_run[0]["measures"] if all(name in row["measures"] for row in of_run)]
         measures = {name: fmean(fmean(_values(of_task, name)) for of_task in by_task) for name in shared}
         if len(by_task) == tasks and measures:
-            heading = {"system": system, "hash": system_hash, "seed": seed}
+            heading = {key: of_run[0][key] for key in ("system", "hash", "seed", "mark") if key in of_run[0]}
             means.append({**heading, "name": f"mean of {tasks} tasks", "measures": measures})
     return means
 
@@ -260,14 +265,17 @@ def _table(title: str, texts: Sequence[str], numbers: Sequence[str], lines: Sequ
 def _by_system(rows: Sequence[Row], naming: Sequence[Row] | None = None) -> dict[str, dict[tuple[str, str], list[Row]]]:
     """Return the rows of each system by task (or average) and subset, one a seed.
 
-    Systems that share a label have the beginning of their hash behind it. `naming` are the rows that decide on names.
+    Systems that share a label have the beginning of their hash behind it, then the mark of any seed. `naming` are the
+    rows that decide on names.
     """
     hashes: dict[str, set[str]] = defaultdict(set)
     for row in naming or rows:
         hashes[row["system"]].add(row["hash"])
+    marks = {(row["system"], row["hash"]): str(row["mark"]) for row in naming or rows if row.get("mark")}
     systems: dict[str, dict[tuple[str, str], list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         name = row["system"] if len(hashes[row["system"]]) < 2 else f"{row['system']}-{row['hash'][:8]}"
+        name = marked(name, marks.get((row["system"], row["hash"]), ""))
         systems[name][str(row.get("name") or row["task"]), str(row.get("subset") or "")].append(row)
     return systems
 

@@ -25,6 +25,7 @@ from bench.core.errors import BenchError, UsageError
 from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.data.corpora import sampling
 from bench.data.corpora.shards import Shards
+from bench.evaluation.results.marks import COLLAPSED
 from bench.pipeline.compute import LIBRARIES, Compute
 from bench.pipeline.sizes import average, constants, core_rate, reading
 from bench.pipeline.stages import read
@@ -90,6 +91,8 @@ class Encode(Stage):
         They are read by this config instead of the folder's, so that it can be hashed before there is one. The batch
         changes no vector beyond 1e-5.
 
+        The metadata says of an encoder that was trained here whether it is `collapsed`: one vector for different texts.
+
         Raises:
             UsageError: the encoder cannot be read, does not go with the encoder config, or is a start that makes one
                 vector of different texts.
@@ -100,7 +103,7 @@ class Encode(Stage):
         written = write_vectors(space, self.items(folders), self.role, load, _AT_ONCE.get(self.compute.device, 3))
         if isinstance(self.encoder, Init):  # what a training of ours has made of it is a finding
             refuse_one_vector(space.out, self.items(folders), self.encoder.place)
-        return written
+        return {**written, **collapse(space.out, self.items(folders))}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,23 +300,33 @@ def write_vectors(work: Workspace, items: Items, role: Role, load: Load, at_once
 
 
 def refuse_one_vector(folder: Path, items: Items, encoder: str) -> None:
-    """Raise `UsageError` where all rows of a matrix are one vector, though at least eight of the texts differ.
-
-    It is read until a row differs from the first, which is the second one but for a misread encoder.
-    """
-    matrix = Vectors(folder).matrix
-    tolerance = 1e-6 * float(np.abs(matrix[0]).max())
-    if any(float(np.abs(row - matrix[0]).max()) > tolerance for row in matrix):
-        return
-    texts = {item.text for item in (items.read() if isinstance(items, Source) else items)}
-    if len(texts) >= _DIFFERENT:
+    """Raise `UsageError` where all rows of a matrix are one vector, though at least eight of the texts differ."""
+    if texts := _one_vector(folder, items):
         raise UsageError(
             where=f"encoder {encoder}",
-            found=f"one vector for all of {len(texts):,} different texts",
+            found=f"one vector for all of {texts:,} different texts",
             expected="vectors that tell texts apart",
             hint="the pooling sees nothing of a text, or the tokenizer knows none of its words; "
             "try another --set method.pooling=…",
         )
+
+
+def collapse(folder: Path, items: Items) -> dict[str, Json]:
+    """Return the mark of vectors that are one for at least eight different texts; empty for vectors that differ."""
+    return {COLLAPSED: True} if _one_vector(folder, items) else {}
+
+
+def _one_vector(folder: Path, items: Items) -> int:
+    """Return how many different texts have one vector, 0 where vectors differ or fewer than eight of the texts do.
+
+    The matrix is read until a row differs from the first, which is the second one but for a misread encoder.
+    """
+    matrix = Vectors(folder).matrix
+    tolerance = 1e-6 * float(np.abs(matrix[0]).max())
+    if any(float(np.abs(row - matrix[0]).max()) > tolerance for row in matrix):
+        return 0
+    texts = {item.text for item in (items.read() if isinstance(items, Source) else items)}
+    return len(texts) if len(texts) >= _DIFFERENT else 0
 
 
 def encoded(

@@ -13,7 +13,7 @@ from bench.core.encoder_config import Encoder, Role
 from bench.core.errors import PluginError
 from bench.core.workspace import Advance, Workspace
 from bench.pipeline.stages import read
-from bench.pipeline.stages.encode import write_vectors
+from bench.pipeline.stages.encode import collapse, write_vectors
 from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.validate import Validate
 from bench.store.fingerprinted import Fingerprinted
@@ -46,7 +46,8 @@ class OwnEncode(Stage):
         def load(_advance: Advance) -> Encoder:
             return Checked(self.plugin.build_encoder(self.config), self.method)
 
-        return write_vectors(space, self.items(folders), self.role, load)
+        written = write_vectors(space, self.items(folders), self.role, load)
+        return {**written, **collapse(space.out, self.items(folders))}
 
 
 @dataclass(frozen=True, kw_only=True)

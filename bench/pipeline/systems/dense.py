@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Self
 
 from bench.config.layers import SettingRow, describe
@@ -15,8 +16,9 @@ from bench.config.layers import identity as decisive
 from bench.config.profiles import DEFAULT
 from bench.core.encoder_config import NO_TITLES, EncoderConfig, Role
 from bench.core.errors import PluginError, UsageError
+from bench.core.files import digest
 from bench.pipeline.compute import Compute
-from bench.pipeline.fine_tunings import Tuning
+from bench.pipeline.fine_tunings import PLACEHOLDER, Tuning
 from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.pretraining import PretrainingInputs
 from bench.pipeline.stages.encode import EncodePassages, EncodeQueries, EncodeSample
@@ -31,6 +33,7 @@ from bench.pipeline.stages.train import Train
 from bench.pipeline.stages.tune import Tune
 from bench.pipeline.systems import encoders
 from bench.pipeline.systems.system import System, Wrapped
+from bench.retrieval.prompts import BY_SUITE, prompts_of, task_prompts
 from bench.retrieval.readouts import fixed
 from bench.retrieval.settings import PostConfig
 from bench.types import Subset, Task
@@ -74,13 +77,37 @@ class Dense(System):
     @property
     def choices(self) -> dict[str, Any]:
         choices = {**super().choices, "encoder_config": self.own_encoder_config.dump(), "readout": self.readout}
-        return choices | ({"read_by": PROTOCOL} if self.protocol else {})
+        by_task = {"prompts": self.prompts} if self.prompts else {}
+        return choices | by_task | ({"read_by": PROTOCOL} if self.protocol else {})
 
     @property
     def readout(self) -> dict[str, Any]:
         """What the run's settings say over the encoder's config, in its words; a title of None leaves titles out."""
         settings = {key: value for key, value in decisive(self.resolved.run.encode).items() if value is not None}
+        settings.pop("prompts", None)  # by task, see `prompts`
         return settings | ({"title": None} if settings.get("title") == NO_TITLES else {})
+
+    @property
+    def prompts(self) -> dict[str, dict[str, str]] | str:
+        """Prompts by task, as `bench.retrieval.prompts.task_prompts` reads them; `suite` for what the suite states.
+
+        Raises `UsageError` for a file that cannot be read.
+        """
+        value = self.resolved.run.encode.prompts
+        return task_prompts(Path(value).expanduser()) if value and value != BY_SUITE else value or {}
+
+    def _task_prompts(self, task: Task) -> dict[str, str]:
+        """Return the prompts of a task, as fields of an encoder config. Raises `UsageError`, see `prompts`."""
+        prompts = self.prompts
+        if not isinstance(prompts, str):
+            if task.id != PLACEHOLDER.id:
+                return prompts_of(prompts, task.id)
+            fields = {field for of_name in prompts.values() for field in of_name}  # a system is told by all of them
+            return {field: f"<{field} by {digest(prompts)}>" for field in sorted(fields)}
+        if not task.prompts:
+            found, expected = f"task {task.id}, of which its suite states no prompt", "a suite that states prompts"
+            raise UsageError(where="encode.prompts=suite", found=found, expected=expected, hint="type a file's name")
+        return {f"{role}_prompt": text for role, text in task.prompts.items()}
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -106,6 +133,8 @@ class Dense(System):
     def encoder_config(self, task: Task, *, processed: bool = False) -> EncoderConfig:
         """Return how texts are read for a task: the method's config, tunings, what the task fixes, what settings say.
 
+        Of settings, a prompt for all tasks stands over prompts by task.
+
         A system that reads as the protocol says takes what the task's readout says over its tunings. No setting changes
         a similarity that the task fixes.
 
@@ -115,7 +144,8 @@ class Dense(System):
 
         Raises:
             PluginError: the method has no encoder.
-            UsageError: the protocol's layer goes by the number of layers, and nothing says how many there are.
+            UsageError: the protocol's layer goes by the number of layers, and nothing says how many there are; or
+                prompts by task that are not there.
         """
         encoder_config = self.own_encoder_config
         for tuning in self.recipes.of_encoder(task):
@@ -125,7 +155,7 @@ class Dense(System):
             overrides |= fixed(task.readout, self.backbone)
         if task.lengths:
             overrides |= {"query_length": task.lengths[0], "passage_length": task.lengths[1]}
-        overrides |= self.readout
+        overrides |= self._task_prompts(task) | self.readout
         encoder_config = replace(encoder_config, **overrides)
         if "pooling" in overrides:
             encoder_config = replace(encoder_config, guess="", dense=())  # such layers are made for their own pooling
@@ -140,8 +170,12 @@ class Dense(System):
         Raises:
             UsageError: a folder that cannot be read.
         """
-        new_pooler = self.own_encoder_config.pooling == "pooler" and self.method.trainer is not None
-        return encoders.backbone(self.backbone, self.own_encoder_config, self.notes, graph, new_pooler=new_pooler)
+        encoder_config, trains = self.own_encoder_config, self.method.trainer is not None
+        origin = self.resolved.origins.get("method.pooling", "the default")
+        if trains and origin.startswith(("the default", "profile", "preset")):  # of a causal model somebody chooses it
+            encoder_config = replace(encoder_config, guess=f"method.pooling is that of {origin}")
+        new_pooler = encoder_config.pooling == "pooler" and trains
+        return encoders.backbone(self.backbone, encoder_config, self.notes, graph, new_pooler=new_pooler)
 
     def pretrained(self, seed: int, graph: GraphBuilder) -> EncoderStage:
         """Return the encoder before any fine-tuning; raises as `start`."""

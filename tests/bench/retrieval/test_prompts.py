@@ -11,7 +11,8 @@ import pytest
 from bench.core.encoder_config import EncoderConfig
 from bench.core.errors import UsageError
 from bench.plugins import load
-from bench.retrieval.prompts import PROMPTS_FILE, WantedPrompts, declared_prompts, wanted
+from bench.retrieval.prompts import PROMPTS_FILE, WantedPrompts, declared_prompts, prompts_of, task_prompts, wanted
+from bench.testing import fields
 from bench.types import Method
 from tests.conftest import cases, present
 
@@ -69,3 +70,49 @@ def test_declared_and_missing_prompts() -> None:
     assert E5.missing(replace(plain, query_prompt="query: ")) == ("passage",)
     assert E5.missing(replace(plain, query_prompt="Frage: ", passage_prompt="Text: ")) == ()
     assert replace(E5, passage="").missing(plain) == ("query",)
+
+
+PROMPTS = {
+    "query": "q: ",
+    "document": "p: ",
+    "beir": {"query": "claim: "},
+    "beir/scifact": "paper: ",
+    "mrtydi": {"passage": "wiki: "},
+}
+
+
+@pytest.mark.parametrize("content", [PROMPTS, {"prompts": PROMPTS, "default_prompt_name": None}])
+@pytest.mark.parametrize(
+    ("task", "query", "passage"),
+    [
+        ("beir/scifact", "paper: ", "p: "),
+        ("mini/beir/claims", "claim: ", "p: "),
+        ("beir/scifact@dev", "paper: ", "p: "),
+        ("mrtydi/sw", "q: ", "wiki: "),
+        ("mkqa/ja", "q: ", "p: "),
+    ],
+)
+def test_prompts_by_task(tmp_path: Path, content: dict[str, Any], task: str, query: str, passage: str) -> None:
+    """Those of all tasks, over them the suite's, over these the task's own; in a file of sentence-transformers too."""
+    path = tmp_path / "prompts.json"
+    path.write_text(json.dumps(content), "utf-8")
+    assert prompts_of(task_prompts(path), task) == {"query_prompt": query, "passage_prompt": passage}
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ({}, "no prompt"),
+        ({"prompts": []}, "no prompt"),
+        ({"beir": 3}, "3 for 'beir'"),
+        ({"beir": {"question": "q"}}, "for 'beir'"),
+        ({"query": {"query": 1}}, "for 'query'"),
+        ([], ""),
+    ],
+)
+def test_prompts_of_another_form(tmp_path: Path, content: Any, found: str) -> None:
+    """The file, what was found for which name, and what is expected."""
+    path = tmp_path / "prompts.json"
+    path.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(UsageError, check=fields(where=str(path), found=found)):
+        task_prompts(path)

@@ -301,10 +301,15 @@ def colbert_by_metadata(folder: Path) -> Path:
     return folder
 
 
-def colbert_by_weights(folder: Path) -> Path:
-    path = bare(folder, AutoModel) / "model.safetensors"
-    save_file({**load_file(path), "linear.weight": torch.zeros(8, WIDTH)}, path, {"format": "pt"})
-    return folder
+def with_weight(name: str, *shape: int, architecture: str = "bert") -> Callable[[Path], Path]:
+    """Return a maker of a plain encoder's folder that holds one weight more."""
+
+    def make(folder: Path) -> Path:
+        path = bare(folder, AutoModel, architecture) / "model.safetensors"
+        save_file({**load_file(path), name: torch.zeros(*shape)}, path, {"format": "pt"})
+        return folder
+
+    return make
 
 
 def pylate(folder: Path) -> Path:
@@ -313,6 +318,31 @@ def pylate(folder: Path) -> Path:
 
 def cross_5(folder: Path) -> Path:
     return bare(folder, AutoModelForSequenceClassification, sentence_transformers={"version": "5.1.0"})
+
+
+def dense_5(head: Any, architecture: str) -> Callable[[Path], Path]:
+    """Return a maker of what version 5 wrote of a plain folder that was given to `SentenceTransformer`: a mean."""
+
+    def make(folder: Path) -> Path:
+        with quiet():
+            model = head.from_pretrained(bare(folder / "plain", head, architecture))
+            model.base_model.save_pretrained(folder / "saved")
+        tokenizer(Layout(architecture)).save_pretrained(folder / "saved")
+        module = "sentence_transformers.models"
+        edit(folder / "saved/sentence_bert_config.json", max_seq_length=60, do_lower_case=False)
+        modes = {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False, "pooling_mode_lasttoken": False}
+        edit(folder / "saved/1_1/config.json", word_embedding_dimension=WIDTH, include_prompt=True, **modes)
+        versions = {"sentence_transformers": "5.1.0", "transformers": "4.57.0", "pytorch": "2.8.0"}
+        edit(
+            folder / "saved/config_sentence_transformers.json",
+            __version__=versions,
+            model_type="SentenceTransformer",
+            prompts={"query": "", "document": ""},
+            similarity_fn_name="cosine",
+        )
+        return listed(folder / "saved", f"{module}.Transformer", f"{module}.Pooling")
+
+    return make
 
 
 def first_token(folder: Path) -> Path:
@@ -332,12 +362,17 @@ LOOK_ALIKES: dict[str, tuple[Callable[[Path], Path], str]] = {
     "splade-6": (saved_by("SparseEncoder", AutoModelForMaskedLM), SPARSE),
     "colbert": (colbert, TOKENS),
     "colbert-metadata": (colbert_by_metadata, TOKENS),
-    "colbert-weights": (colbert_by_weights, TOKENS),
+    "colbert-weights": (with_weight("linear.weight", 8, WIDTH), TOKENS),
     "colbert-pylate": (pylate, TOKENS),
     "colbert-6": (saved_by("MultiVectorEncoder", AutoModel), TOKENS),
     "cross-encoder": (lambda folder: bare(folder, AutoModelForSequenceClassification), CROSS),
     "cross-encoder-5": (cross_5, CROSS),
     "cross-encoder-6": (saved_by("CrossEncoder", AutoModelForSequenceClassification), CROSS),
+    "cross-encoder-weights": (with_weight("classifier.weight", 1, WIDTH), CROSS),
+    "cross-encoder-weights-roberta": (
+        with_weight("classifier.out_proj.weight", 1, WIDTH, architecture="xlm-roberta"),
+        CROSS,
+    ),
     "causal": (lambda folder: bare(folder, AutoModelForCausalLM, "qwen3"), CAUSAL),
     "causal-without-head": (lambda folder: bare(folder, AutoModel, "qwen3"), CAUSAL),
     "causal-first-token-6": (first_token, CAUSAL),
@@ -362,6 +397,45 @@ def test_look_alikes_are_refused(name: str, tmp_path: Path) -> None:
         pooling = "last" if sentence == CAUSAL else "mean"
         shutil.rmtree(tmp_path / "encoder", ignore_errors=True)
         assert np.isfinite(ours(folder, tmp_path, pooling=pooling)("query")).all()
+
+
+READ = "read as it says: mean, cosine"
+TABLE: Mapping[tuple[str, str], tuple[str | Callable[[Path], Path], str]] = {  # family, who wrote it → layout, outcome
+    ("SPLADE", "bare"): ("splade", SPARSE),
+    ("SPLADE", "5"): ("splade-5", SPARSE),
+    ("SPLADE", "6"): ("splade-6", SPARSE),
+    ("ColBERT", "bare"): ("colbert", TOKENS),
+    ("ColBERT", "5"): ("colbert-pylate", TOKENS),
+    ("ColBERT", "6"): ("colbert-6", TOKENS),
+    ("cross-encoder", "bare"): ("cross-encoder", CROSS),
+    ("cross-encoder", "5"): ("cross-encoder-5", CROSS),
+    ("cross-encoder", "6"): ("cross-encoder-6", CROSS),
+    ("causal", "bare"): ("causal", CAUSAL),
+    ("causal", "5"): (dense_5(AutoModelForCausalLM, "qwen3"), READ),
+    ("masked-language head", "bare"): ("masked-language-model", MASKED),
+    ("masked-language head", "5"): (dense_5(AutoModelForMaskedLM, "bert"), READ),
+    ("dense", "6"): (lambda folder: build(folder, Layout("bert")), READ),
+}
+
+
+@pytest.mark.parametrize(("kind", "writer"), TABLE)
+def test_the_table_of_fourteen_look_alikes(kind: str, writer: str, tmp_path: Path) -> None:
+    """Each is refused by its name or read as the library reads it; the method's card has the table."""
+    layout, outcome = TABLE[kind, writer]
+    make = LOOK_ALIKES[layout][0] if isinstance(layout, str) else layout
+    (tmp_path / "model").mkdir()
+    folder = make(tmp_path / "model")
+    card = (Path(__file__).parents[3] / "methods/pretrained/README.md").read_text("utf-8")
+    said = "bare" if writer == "bare" else f"sentence-transformers {writer}"
+    assert f"| {kind} | {said} | {outcome.replace('found', 'refused:')} |" in card
+    if outcome != READ:
+        with pytest.raises(UsageError, match=re.escape(outcome)):
+            ours(folder, tmp_path)
+        return
+    with quiet():
+        peer = sentence_transformers.SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    expected = peer.encode_document(TEXTS, batch_size=3, show_progress_bar=False)
+    np.testing.assert_allclose(ours(folder, tmp_path)("passage"), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["splade-6", "colbert", "colbert-weights", "cross-encoder"])

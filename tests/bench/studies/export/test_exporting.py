@@ -17,6 +17,9 @@ from bench.cli import bench
 from bench.core.encoder_config import EncoderConfig, Role
 from bench.core.errors import BenchError, StoreError, UsageError
 from bench.core.files import write_sealed
+from bench.core.workspace import Parts, Workspace
+from bench.pipeline.stages import init
+from bench.retrieval import dense_layers
 from bench.retrieval.encoder import load
 from bench.store.housekeeping import garbage, remove
 from bench.store.leases import leased_keys
@@ -90,12 +93,33 @@ def test_sentence_transformers_reads_the_same_vectors(
     assert model.similarity_fn_name == ("cosine" if encoder_config.similarity == "cos" else "dot")
 
 
-def test_dense_layers_are_not_exported(keep: Keep, store: Store, tmp_path: Path, first: Path) -> None:
-    """They would be lost without a word; the model's own folder is what the library reads."""
-    artefact = keep(replace(EncoderConfig.load(first), dense=("tanh",)), encoder=first)
-    with pytest.raises(UsageError, check=fields(found="dense layers behind the pooling", hint="own folder")):
-        export(from_key(artefact.folder.name, store), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+def test_dense_layers_are_exported(
+    keep: Keep, store: Store, tmp_path: Path, first: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A chain reads the same by sentence-transformers, by the card, and as a start; not without its weights."""
+    library = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    chain = replace(EncoderConfig.load(first), dense=("gelu", "identity", "tanh"))
+    with_layers = Path(shutil.copytree(first, tmp_path / "with-layers"))
+    draw = torch.Generator().manual_seed(4)
+    widths = ((24, 32), (40, 24), (5, 40))
+    layers = {f"{at}.weight": torch.randn(shape, generator=draw) for at, shape in enumerate(widths)}
+    save_file({**layers, "1.bias": torch.randn(40, generator=draw)}, with_layers / dense_layers.FILE)
+    artefact = keep(chain, encoder=with_layers)
+    exported = export(from_key(artefact.folder.name, store), tmp_path / "out")
+    expected = load(artefact.folder / "encoder").encode(ITEMS, "query")
+    assert expected.shape == (len(ITEMS), 5)
+    model = library.SentenceTransformer(str(exported.folder), device="cpu")
+    np.testing.assert_allclose(model.encode_query(TEXTS), expected, atol=1e-5)
+    np.testing.assert_allclose(by_the_card(exported.folder, monkeypatch)["queries"].numpy(), expected, atol=1e-5)
+    np.testing.assert_array_equal(load(exported.folder).encode(ITEMS, "query"), expected)
+    again = tmp_path / "again"
+    again.mkdir()
+    init.run(Workspace(again, Parts(tmp_path / "parts")), str(exported.folder), None, chain, 0)
+    np.testing.assert_array_equal(load(again).encode(ITEMS, "query"), expected)
+    without = keep(chain, encoder=first, litter={"other": b""})
+    with pytest.raises(UsageError, check=fields(where=dense_layers.FILE)):
+        export(from_key(without.folder.name, store), tmp_path / "none")
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_pair_is_two_folders(keep: Keep, store: Store, tmp_path: Path, second: Path) -> None:
