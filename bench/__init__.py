@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from bench.data.formats.string_array import write_strings as write_strings
     from bench.hookspecs import hookimpl as hookimpl
     from bench.types import Corpus as Corpus
+    from bench.types import Footprint as Footprint
     from bench.types import GridCell as GridCell
     from bench.types import Item as Item
     from bench.types import Json as Json

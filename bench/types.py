@@ -230,6 +230,17 @@ def nothing_to_resolve(config: Any, language: str) -> Mapping[str, Json]:  # noq
 
 
 @dataclass(frozen=True)
+class Footprint:
+    """What indexing a corpus takes, about, as far as counts say: plans and executors go by it."""
+
+    seconds: float  # of one core
+    memory: float  # bytes of main memory while the index is made
+    search_memory: float  # bytes of main memory while it is searched
+    disk: float  # bytes of the index
+    parts: float = 0.0  # bytes on disk besides, until the index is there
+
+
+@dataclass(frozen=True)
 class Method:
     """A method as a plugin: a config and how to build its retriever. Importing it must not import torch."""
 
@@ -251,6 +262,9 @@ class Method:
     # Hashed and recorded. Raises `UsageError` if something it needs is not installed
     resolve: Callable[[Any, str], Mapping[str, Json]] = nothing_to_resolve
     libraries: tuple[str, ...] = ()  # distributions whose version can change the bytes
+    # (config, language of the corpus, passages, bytes of their text) → what an index of them takes; None: nobody says,
+    # and 1 GiB is assumed
+    footprint: Callable[[Any, str, float, float], Footprint] | None = None
     # no seed changes anything; such a method has one seed, which is compared with all seeds of others
     deterministic: bool = False
     # it has a backbone and is pretrained on a corpus (`--backbone`, `--corpus` and `--device` apply)

@@ -96,6 +96,7 @@ def _typed_settings(first: Mapping[str, Any], world: str) -> dict[str, Any]:
     settings |= {"mini.world": world} if world else {}
     readout = (system.get("readout") or {}).items()
     settings |= {f"encode.{key}": NO_TITLES if value is None else value for key, value in readout}
+    settings |= {"encode.vectors": stored} if (stored := _of_system(system, "vectors")) else {}
     budgets = {f"budget.{unit}": _of_system(system, key) for unit, key in _BUDGETS.items()}
     return settings | {key: value for key, value in budgets.items() if value}
 
@@ -122,7 +123,7 @@ def _label(system: Mapping[str, Any]) -> str | None:
 
     A run makes up the plain name of a method only where none of its settings is typed.
     """
-    label = str(system["label"])
+    label = str(system["label"]).replace(f"+{_of_system(system, 'vectors')}", "")  # of any part of a fusion
     for ending in (_RERANKED, (system.get("post") or {}).get("kind"), _PROTOCOL):
         label = label.removesuffix(f"+{ending}")
     typed = any(_layer(row) in {*_USER_LAYERS, "preset"} for row in system.get("settings", ()))

@@ -34,6 +34,7 @@ from bench.pipeline.systems.system import (
     Lexical,
     OwnEncoder,
     System,
+    by_precision,
     default_label,
     distinct_label,
     variant_label,
@@ -351,7 +352,8 @@ def _rows(
     """Return the systems of a method with its settings: with its start, other readouts, post-processed twins."""
     method, resolved, grid, names = variant.method, variant.resolved, variant.grid, variant.public_names
     if method.encoder_config is None:
-        return [(OwnEncoder if method.encoder else Lexical)(label, method, resolved, grid=grid, model_names=names)]
+        leaf = (OwnEncoder if method.encoder else Lexical)(label, method, resolved, grid=grid, model_names=names)
+        return [by_precision(leaf)]
     machine = _compute(request, size, resolved.run, trains=method.trainer is not None)
     processed = resolved.run.post.kind != "none" and method.searches_vectors
     sample: PretrainingInputs | None = None  # what post-processing is fitted on
@@ -368,7 +370,8 @@ def _rows(
         sample = replace(plan, **_budget(resolved.run, size, example))
         trained = Trained(label, method, resolved, machine, sample, grid=grid)
         ready, starts = trained, trained.before_training().variants()
-    rows = ready.variants()
+    starts = list(map(by_precision, starts))
+    rows = [by_precision(row) for row in ready.variants()]
     twins = [PostProcessed.from_system(row, sample) for row in rows if processed and sample]
     return [*rows, *twins, *starts]
 
@@ -420,5 +423,8 @@ def _applicable(request: Request, methods: Sequence[Method], run: RunConfig) -> 
         raise UsageError(f"found post.kind={post}, but {names} makes no vectors; leave it out")
     if request.corpus is not None and post == "none" and not trains:
         raise UsageError(f"found --corpus {request.corpus}, but {names} trains no encoder; leave --corpus out")
+    stored = run.encode.vectors
+    if stored != "float32" and not any(method.searches_vectors for method in methods):
+        raise UsageError(f"found encode.vectors={stored}, but of {names} the harness stores no vectors; leave it out")
     if readout != OWN_CONFIG and not any(method.encoder_config for method in methods):
         raise UsageError(f"found encode.readout={readout}, but {names} makes no vectors; leave it out")

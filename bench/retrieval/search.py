@@ -1,8 +1,8 @@
 """Exact search of vectors, over all passages or given candidates: one total order, whatever the backend and the blocks.
 
-Conventions: m queries, n passages, d dimensions. A score is the inner product (or `Similarity`) of two float32 vectors,
-summed in float64 and rounded to float32 once; equal scores follow the task's tie rule, also at the cut
-(`bench.core.order`).
+Conventions: m queries, n passages, d dimensions. A score is the inner product (or `Similarity`) of two vectors as they
+are stored, float32 or float16, summed in float64 and rounded to float32 once; equal scores follow the task's tie rule,
+also at the cut (`bench.core.order`). Backends get passages in float32, which holds every number of float16.
 
 That sum is too slow for all pairs. So a backend (faiss, or torch on any device) finds the best k and some more in plain
 float32, block of passages by block; these are scored again as above. A backend's score differs from the exact one by
@@ -20,7 +20,7 @@ from functools import partial
 from importlib.util import find_spec
 from threading import Lock
 from time import perf_counter
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,8 @@ from bench.data.formats.string_array import take
 from bench.types import Candidates, Ranking, Tie
 
 Matrix = npt.NDArray[np.float32]
+Stored = npt.NDArray[np.floating[Any]]
+"""float32 or float16, `[n, d]`."""
 Numbers = npt.NDArray[np.int64]
 Similarity = Literal["dot", "cos", "l2"]
 """`l2` orders by the distance d of unit vectors. Its score 1 − d²/2 is the cosine, except that
@@ -38,7 +40,8 @@ a vector of zeros is at distance 1 from any other (score ½) and at 0 from anoth
 Backend = Literal["auto", "faiss", "torch"]
 
 _QUERIES = 1024  # a block of queries
-_BYTES = 1 << 28  # of a block of passages
+BLOCK_BYTES = 1 << 28
+"""Of a block of passages in float32, of which each that searches has one at a time."""
 _MORE = 32  # fetched beyond k: enough unless dozens of passages tie at the cut
 _GROWTH = 8  # how many times more are fetched where that was not enough
 _LONGEST = 1 << 14  # a longer list of candidates is not fetched: all passages are scored then, query by query
@@ -54,7 +57,7 @@ class VectorRows(Protocol):
         """As many ids as rows."""
 
     @property
-    def matrix(self) -> Matrix:
+    def matrix(self) -> Stored:
         """One row an id, `[n, d]`; may be memory-mapped."""
 
 
@@ -63,7 +66,7 @@ class VectorBlock:
     """Some rows in memory, `[n, d]`, and as many ids."""
 
     ids: Sequence[str]
-    matrix: Matrix
+    matrix: Stored
 
 
 @dataclass(frozen=True)
@@ -134,13 +137,13 @@ class Exact:
         self.passages, self.similarity = passages, similarity
         self._scratch = np.empty((2, 0, passages.matrix.shape[1]))  # kept: fresh memory costs as much as the sums
 
-    def scores(self, query: Matrix, rows: Numbers) -> Matrix:
+    def scores(self, query: Stored, rows: Numbers) -> Matrix:
         """Score one query `[d]` against some passages, float32 `[len(rows)]`."""
         matrix = self.passages.matrix
         # `take` is quicker, but would first copy all of a matrix that is not laid out row by row.
         return self.scores_of(query, matrix.take(rows, 0) if matrix.flags.c_contiguous else matrix[rows])
 
-    def scores_of(self, query: Matrix, vectors: Matrix) -> Matrix:
+    def scores_of(self, query: Stored, vectors: Stored) -> Matrix:
         """Score one query `[d]` against vectors `[r, d]`, float32 `[r]`."""
         if len(vectors) > self._scratch.shape[1]:
             self._scratch = np.empty((2, *vectors.shape))
@@ -158,7 +161,7 @@ class Exact:
         return rounded
 
 
-def _block(queries: Matrix, passages: Matrix, k: int, exact: Exact, finders: _Finders) -> list[tuple[Numbers, Matrix]]:
+def _block(queries: Matrix, passages: Stored, k: int, exact: Exact, finders: _Finders) -> list[tuple[Numbers, Matrix]]:
     """Find, for each query, rows (ascending) that hold the best k and all that tie with the k-th; and their scores."""
     results: dict[int, tuple[Numbers, Matrix]] = {}
     waiting, depth = np.arange(len(queries)), k + _MORE
@@ -185,19 +188,19 @@ def _block(queries: Matrix, passages: Matrix, k: int, exact: Exact, finders: _Fi
 
 
 def _top(
-    queries: Matrix, passages: Matrix, depth: int, similarity: Similarity, finders: _Finders
+    queries: Matrix, passages: Stored, depth: int, similarity: Similarity, finders: _Finders
 ) -> tuple[Top, npt.NDArray[np.float64]]:
     """Find the best `depth` in a backend's arithmetic, block by block, and how far its scores may be off, `[m]`."""
     if similarity != "dot":
         queries = _unit(queries)
     if similarity == "l2":
         queries = _extended(queries, (0.5, 0.0), (1.0, 0.5))
-    size, best_so_far, longest = max(depth, _BYTES // (4 * passages.shape[1])), None, 0.0
+    size, best_so_far, longest = max(depth, BLOCK_BYTES // (4 * passages.shape[1])), None, 0.0
     starts = range(0, len(passages), size)
 
     def among(number: int, start: int) -> tuple[Top, float]:
         """Find the best of a block; return them, and the length of its longest passage."""
-        block = np.ascontiguousarray(passages[start : start + size])
+        block = np.ascontiguousarray(passages[start : start + size], np.float32)
         if similarity != "dot":
             block = _unit(block)
         if similarity == "l2":
@@ -226,9 +229,9 @@ def _merge(first: Top, second: Top, depth: int) -> Top:
     return Top(np.take_along_axis(scores, columns, 1), np.take_along_axis(rows, columns, 1))
 
 
-def _among_all(query: Matrix, passages: Matrix, k: int, exact: Exact) -> tuple[Numbers, Matrix]:
+def _among_all(query: Matrix, passages: Stored, k: int, exact: Exact) -> tuple[Numbers, Matrix]:
     """Score all passages exactly; return rows, ascending, of the best k and of all that tie with the k-th."""
-    size = max(1, _BYTES // (32 * passages.shape[1]))
+    size = max(1, BLOCK_BYTES // (32 * passages.shape[1]))
     rows, scores = np.empty(0, np.int64), np.empty(0, np.float32)
     for start in range(0, len(passages), size):
         block_scores = exact.scores_of(query, passages[start : start + size])

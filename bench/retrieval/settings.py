@@ -77,6 +77,12 @@ class EncodeConfig(Config):
     passage_length: int | None = setting(
         None, ge=3, source="ours: the encoder's config", help="tokens kept of a passage; nothing: the encoder config's"
     )
+    vectors: Literal["float32", "float16"] = setting(
+        "float32",
+        late=True,
+        source="ours: as the encoder computes them; float16 is half as large, and its rows are rows of their own",
+        help="how the vectors of passages are stored and searched; a system's name ends in +float16 where they are",
+    )
     batch_tokens: int | None = setting(
         None,
         ge=512,

@@ -1,4 +1,4 @@
-"""Checksums of what the user brings, asked of the store once a plan."""
+"""Checksums of what the user brings, and what is known of finished stages, asked of the store once a plan."""
 
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
@@ -19,6 +19,7 @@ class InputHashes:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._hashes: dict[Path, str] = {}
+        self._known: dict[str, Mapping[str, Any]] = {}
         self._sources: dict[Hashable, Source[Any]] = {}
 
     def source(self, name: Hashable, find: Callable[[], Source[T]]) -> Source[T]:
@@ -45,5 +46,7 @@ class InputHashes:
 
     def metadata(self, stage: Stage) -> Mapping[str, Any]:
         """Return what the store knows of a finished stage; nothing where it is not finished."""
-        artefact = self.store.open(stage)
-        return artefact.metadata if artefact else {}
+        if stage.key not in self._known:
+            artefact = self.store.open(stage)
+            self._known[stage.key] = artefact.metadata if artefact else {}
+        return self._known[stage.key]

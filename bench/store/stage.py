@@ -131,6 +131,16 @@ class Stage(ABC):
         return compute.resources if compute else Resources()
 
     @property
+    def parts(self) -> int:
+        """Bytes that it has on disk besides until it is done, about; 0 where nothing is known."""
+        return 0
+
+    @property
+    def disk(self) -> int:
+        """Bytes that it leaves in the store, about, as far as counts say beforehand; 0 where nothing is known."""
+        return 0
+
+    @property
     def library_versions(self) -> dict[str, Json]:
         """Versions of what can change the bytes, by distribution."""
         return versions(*self.libraries)

@@ -263,6 +263,8 @@ def export(origin: StoredEncoder, out: Path, citation: str = "") -> Exported:
             folder = draft if role == "encoder" else draft / role
             encoder_configs[role] = replace(EncoderConfig.load(source), **origin.readout)
             notices += _write(source, folder, encoder_configs[role], role)
+        if (origin.result or {}).get("system", {}).get("vectors"):
+            notices.append("the result's passages were stored in float16; an encoder returns vectors in float32")
         text = model_card(origin, out.name, encoder_configs, citation)
         (draft / "README.md").write_text(text, encoding="utf-8")
         added, omitted = eval_results(origin.result) if origin.result else ({}, [])

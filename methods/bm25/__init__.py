@@ -6,6 +6,7 @@ from pydantic import field_validator, model_validator
 
 from bench import Config, Method, constant, declared, did_you_mean, hookimpl, setting
 from methods.bm25.analyzers import AUTO, NAMES, choose, describe
+from methods.bm25.size import footprint
 
 _EPSILON = 0.25
 
@@ -65,6 +66,7 @@ BM25 = Method(
     retriever="methods.bm25.retriever:BM25Retriever",
     resolve=lambda config, language: describe(choose(config.analyzer, language)),
     regimes=("unsupervised",),
+    footprint=footprint,
     **declared(__name__),
 )
 

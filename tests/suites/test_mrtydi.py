@@ -8,9 +8,15 @@ from typing import Any
 
 import pytest
 
+from bench.config.request import Request
 from bench.core.errors import DataError, UsageError
 from bench.data import mini
+from bench.data.formats import archive
 from bench.data.formats.trec import read_qrels, topics_source
+from bench.pipeline.run import run
+from bench.plugins import load
+from bench.store.graph import NullListener
+from bench.store.store import Store
 from bench.testing import fields
 from bench.types import DataRequest, Item, Subset
 from suites import mrtydi, mrtydi_v1_0
@@ -99,6 +105,31 @@ def test_the_tarball_gives_what_the_unpacked_release_gives(tmp_path: Path) -> No
         assert subset.language == subset.corpus.language == "sw"
         assert (subset.corpus.documents, dict(subset.counts)) == (136_689, {"queries": 670, "qrels": 743})
     assert packed.subsets[0].corpus.items.files == (tmp_path / "b" / "mrtydi" / f"{FOLDER}.tar.gz",)
+
+
+@pytest.mark.parametrize("small", [64, 1 << 23])
+def test_a_tarball_is_passed_over_once_for_each_reading_of_the_collection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int
+) -> None:
+    """A run of BM25 reads it to check and to index it; questions and judgements behind it take no further pass.
+
+    They took two. A collection that is small itself is passed over once in all.
+    """
+    two = replace(mrtydi.LANGUAGES["sw"], passages=3, counts={"test": (2, 2)})
+    monkeypatch.setitem(mrtydi.LANGUAGES, "sw", two)
+    monkeypatch.setattr(archive, "_SMALL", small)
+    passes, real = list[str](), archive.tar_stream
+
+    def counted(path: Path) -> Any:
+        passes.append(path.name)
+        return real(path)
+
+    monkeypatch.setattr(archive, "tar_stream", counted)
+    results, store = tmp_path / "results", Store(tmp_path / "store")
+    asked = {"methods": ("bm25",), "suites": ("mrtydi",), "tasks": ("sw",), "data": "official", "workers": 1}
+    request = Request(**asked, data_dir=pack(tmp_path), store=store.root, results=results)  # type: ignore[arg-type]
+    run(request, load(), store, NullListener())
+    assert passes == [f"{FOLDER}.tar.gz"] * (2 if small == 64 else 1)
 
 
 def test_each_file_is_looked_for_unpacked_first(tmp_path: Path) -> None:

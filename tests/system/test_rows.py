@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.evaluation.command import run_command
+from bench.retrieval.vectors import Vectors
+
 
 @pytest.fixture
 def places(tmp_path: Path) -> tuple[str, ...]:
@@ -101,8 +104,6 @@ def _means(folder: Path, texts: list[str], layer: int) -> Any:
 @pytest.mark.slow
 def test_two_readouts_are_two_rows(tmp_path: Path, encoder: Path, bench: Any, run_json: RunJson) -> None:
     """Each reads its own layer; the encoder's own row is what it is alone; prompts that its family wants are missed."""
-    from bench.retrieval.vectors import Vectors
-
     places = ("--store", tmp_path / "store", "--results", tmp_path / "results", "--set", "compute.threads=1")
     encoder_options = ("--method", "pretrained", "--set", f"method.model={encoder}", "--label", "ours")
     command = ("run", *encoder_options, "--suite", "tatoeba", "--task", "swh-eng", *places)
@@ -233,3 +234,52 @@ def test_a_corpus_of_several_languages_needs_a_pivot() -> None:
     assert pivot(PostConfig(kind="calibrate", pivot="en"), "lareqa", "") == "en"
     assert pivot(settings, "mrtydi/sw", "sw") == "sw"
     assert pivot(PostConfig(kind="shift", pivot="en"), "mrtydi/sw", "sw") == ""
+
+
+def test_vectors_in_float16(places: Any, small: Any, run_json: RunJson, bench: Any, tmp_path: Path) -> None:
+    """Rows of their own name and hash, from passages at half the size; trainings, queries and other rows stay.
+
+    Among them post-processed, fused and own ones. A comparison with the full ones says that they differ, and finds each
+    training's start among its own kind; the line of a result makes it again; nobody who stores no vectors takes it.
+    """
+    tatoeba = ("--suite", "mrtydi", "--task", "sw", *places, *small)
+    both = ("run", "--method", "bm25,crop,bm25+crop", *tatoeba, "--set", "fuse.weight=0.5")
+    post = ("--set", "post.kind=whiten", "--set", "post.sentences=50")
+    full, half = run_json(*both, *post), run_json(*both, *post, "--set", "encode.vectors=float16")
+    assert [row["system"] for row in half["results"]] == [
+        "bm25",
+        "crop+float16",
+        "crop+float16+whiten",
+        "crop@init+float16",
+        "bm25+crop+float16",
+    ]
+    assert _ran(half) == {"encode": 2, "post": 1, "search": 3, "fuse": 1, "score": 4}
+    labels = {row["system"]: row["system"].replace("+float16", "") for row in half["results"]}
+    for stored, plain in labels.items():
+        systems = _content(half, stored)["system"], _content(full, plain)["system"]
+        assert (systems[0]["hash"] == systems[1]["hash"]) == (stored == "bm25")
+        assert _content(half, stored)["tasks"].keys() == _content(full, plain)["tasks"].keys()
+    content = _content(half, "crop+float16")
+    assert content["system"]["vectors"] == "float16"
+    assert "vectors" not in _content(full, "crop")["system"]
+    keys = content["tasks"]["mini/mrtydi/sw"][""]["keys"]
+    artefacts = tmp_path / "store" / "artefacts"
+    passages, queries = (Vectors(artefacts / "encode" / keys[name]) for name in ("encode", "encode-2"))
+    assert (passages.precision, queries.precision) == ("float16", "float32")
+    kept = Vectors(artefacts / "encode" / _content(full, "crop")["tasks"]["mini/mrtydi/sw"][""]["keys"]["encode"])
+    np.testing.assert_array_equal(passages.matrix, kept.matrix.astype(np.float16))
+    for stored, plain in labels.items():
+        words, without = (run_command([_content(*row)], whole=False) for row in ((half, stored), (full, plain)))
+        added = [] if stored == "bm25" else ["--set", "encode.vectors=float16"]
+        assert [word for word in words if word not in without] == added[1:]
+        assert len(words) == len(without) + len(added)
+    compared = run_json(
+        *("compare", "crop", "crop@init", "crop+float16", "crop@init+float16", "--suite", "mrtydi"),
+        *("--results", tmp_path / "results"),
+    )
+    (board,) = compared["comparisons"]
+    warnings = [warning for warning in board["warnings"] if warning.startswith("stored vectors: ")]
+    assert warnings == ["stored vectors: float32 (crop, crop@init), float16 (crop+float16, crop@init+float16)"]
+    alone = ("run", "--method", "bm25", "--suite", "mrtydi", "--task", "sw", *places)
+    refusal = bench(*alone, "--set", "encode.vectors=float16", status=2).stderr
+    assert "found encode.vectors=float16, but of bm25 the harness stores no vectors" in refusal

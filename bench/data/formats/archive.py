@@ -1,7 +1,8 @@
 """Files inside tar archives, read as a stream: nothing is unpacked to disk, so no name in an archive can do harm.
 
 Conventions: readers take a `Member` wherever they take a `Path`. Finding it means reading the archive up to it, which
-is slow behind a large neighbour; whoever reads often unpacks the archive instead. Headers are bounded, since tarfile
+is slow behind a large neighbour. So small files are kept on the way, and those behind a file that was read to its end:
+one pass over the collection of a benchmark has its questions and judgements too. Headers are bounded, since tarfile
 holds a long name or a pax record of whatever size is claimed in memory.
 """
 
@@ -14,7 +15,7 @@ import lzma
 import re
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
@@ -36,6 +37,8 @@ _HEADER = 1 << 14  # bytes of the headers of one member: long names, records of 
 _PLAIN = 2048  # bytes of headers that every member may have: its own, and a short one of pax
 _SPARE = 1 << 20  # bytes of all headers beyond those
 _PADDING = 1 << 24  # bytes behind the last member, since tapes are written in whole records
+_SMALL = 1 << 23  # bytes of a file that is kept
+_KEPT = 1 << 26  # bytes of all files that are kept, of however many archives
 _DIGITS = re.compile(rb"[0-9]{100}")
 """What no header holds, and what tarfile before Python 3.11.10 needs time for that grows with the square."""
 
@@ -115,9 +118,9 @@ class TarStream:
         while bounded.read(_BLOCK):
             pass
 
-    def content(self, info: tarfile.TarInfo) -> IO[bytes] | None:
+    def content(self, info: tarfile.TarInfo) -> io.BufferedReader | None:
         """Open the content of the member at hand, None where it has none."""
-        stream: IO[bytes] | None = self._archive.extractfile(info)
+        stream: io.BufferedReader | None = self._archive.extractfile(info)
         return stream
 
 
@@ -129,6 +132,33 @@ def tar_stream(path: Path) -> Iterator[TarStream]:
     kind = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
     with decompressed(path, kind) as stream:
         yield TarStream(stream)
+
+
+_Stamp = tuple[str, int, int]
+_kept: dict[_Stamp, dict[str, bytes]] = {}
+"""Small files by archive and name, in this process; the archive that was met last comes last."""
+
+
+def _small_files(path: Path) -> dict[str, bytes]:
+    """Return what is kept of an archive as it is now, to be added to; archives of long ago make room."""
+    status = path.stat()
+    stamp = str(path.absolute()), status.st_size, status.st_mtime_ns
+    files = _kept[stamp] = _kept.pop(stamp, {})
+    # Lists, since another thread may add to them meanwhile.
+    while len(_kept) > 1 and sum(len(content) for held in [*_kept.values()] for content in [*held.values()]) > _KEPT:
+        _kept.pop(next(iter(_kept)), None)
+    return files
+
+
+def _keep(archive: TarStream, entry: tarfile.TarInfo, files: dict[str, bytes]) -> None:
+    """Keep a regular file that is small, the first of its name, while there is room."""
+    name = entry.name.removeprefix("./")
+    room = _KEPT - sum(map(len, [*files.values()]))
+    if entry.isreg() and entry.size <= min(_SMALL, room) and name not in files:
+        stream = archive.content(entry)
+        content = stream.read() if stream else b""
+        if stream and len(content) == entry.size:
+            files[name] = content
 
 
 @dataclass(frozen=True)
@@ -164,12 +194,22 @@ class Member:
         listed: list[str] = []
         count = 0
         try:
+            files = _small_files(self.archive)
+            if self.path in files:
+                yield self._opened(io.BytesIO(files[self.path]))
+                return
             with tar_stream(self.archive) as archive:
-                for entry in archive:
+                for entry in (entries := iter(archive)):
                     name = entry.name.removeprefix("./")
-                    stream = archive.content(entry) if entry.isreg() and name == self.path else None
-                    if isinstance(stream, io.BufferedReader):
-                        yield gzip.GzipFile(fileobj=stream) if self.suffix == ".gz" else stream
+                    _keep(archive, entry, files)
+                    stream: io.BytesIO | io.BufferedReader | None = None
+                    if entry.isreg() and name == self.path:
+                        kept = files.get(name)
+                        stream = archive.content(entry) if kept is None else io.BytesIO(kept)
+                    if stream is not None:
+                        yield self._opened(stream)
+                        with suppress(tarfile.TarError, RecordError, OSError):  # what lies behind was not asked for
+                            _keep_behind(archive, stream, entries, files)
                         return
                     listed += [name] * (count < _LISTED)
                     count += 1
@@ -179,6 +219,25 @@ class Member:
             raise DataError(self.archive, None, "no such file", "a tar archive") from None
         names = ", ".join(listed) + (f" and {count - _LISTED} more" if count > _LISTED else "")
         raise DataError(str(self), None, f"no such file in the archive (it holds {names or 'nothing'})", "one")
+
+    def _opened(self, stream: io.BytesIO | io.BufferedReader) -> io.BufferedIOBase:
+        """Decompress the file where its name ends in .gz."""
+        return gzip.GzipFile(fileobj=stream) if self.suffix == ".gz" else stream
+
+
+def _keep_behind(
+    archive: TarStream,
+    read: io.BytesIO | io.BufferedReader,
+    entries: Iterator[tarfile.TarInfo],
+    files: dict[str, bytes],
+) -> None:
+    """Keep the small files behind one that was read to its end, up to the next that is not small."""
+    if read.read(1):
+        return
+    for entry in entries:
+        if entry.size > _SMALL:
+            return
+        _keep(archive, entry, files)
 
 
 File = Path | Member

@@ -225,6 +225,8 @@ def _findings(pair: Pair) -> Iterator[Difference | str]:
     if not any(system.system["deterministic"] for system in pair):
         yield from _differ(pair, "seeds", [",".join(map(str, system.seeds)) for system in pair])
     yield from _readout_warnings(pair)
+    if all("encoder_config" in system.system or system.system.get("vectors") for system in pair):
+        yield from _differ(pair, "stored vectors", [system.system.get("vectors") or "float32" for system in pair])
     yield from _protocol_warnings(pair)
 
 
@@ -349,7 +351,7 @@ ABSENT = "—"
 
 CHOICES = (
     *("method", "version", "encoder_config", "readout", "backbone", "corpus"),
-    *("budget", "budget_flops", "budget_steps", "post", "rerank"),
+    *("budget", "budget_flops", "budget_steps", "vectors", "post", "rerank"),
 )
 """What makes a system besides its settings, as its result file calls it."""
 

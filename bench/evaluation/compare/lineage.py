@@ -43,12 +43,13 @@ def lineages(rows: Mapping[str, Sequence[Result]]) -> dict[str, Lineage]:
         begun, trained = [by_stage.get("init", "") for by_stage in keys[label]], _trained(keys[label])
         origin = [by_stage.get("train", "") for by_stage in keys[label]]
         trainings = origin if trained else begun
+        alike = [other for other in rows if _precisions(rows[other]) == _precisions(results)]
         lines[label] = Lineage(
             repr(trainings) if all(trainings) else label,
             tuple(f"{start}:{result.content.seed}" for start, result in zip(begun, results, strict=True))
             if all(begun)
             else (),
-            next((other for other in rows if trained and _begins(keys[label], keys[other])), ""),
+            next((other for other in alike if trained and _begins(keys[label], keys[other])), ""),
         )
     return lines
 
@@ -104,6 +105,11 @@ def _begins(keys: Sequence[Mapping[str, str]], start_keys: Sequence[Mapping[str,
     begun, starts = ([by_stage.get("init") for by_stage in side] for side in (keys, start_keys))
     same = begun == starts or (len(starts) == 1 and {*begun} == {*starts})
     return same and _later(keys) == _later(start_keys)
+
+
+def _precisions(results: Sequence[Result]) -> set[str]:
+    """The precisions in which vectors of a system were stored: a start in another one shows no gain of training."""
+    return {result.content.system.vectors for result in results}
 
 
 def _later(keys: Sequence[Mapping[str, str]]) -> set[str]:

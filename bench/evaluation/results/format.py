@@ -126,6 +126,7 @@ class FusedPart(_Model):
 
     method: MethodName
     version: Text
+    vectors: Literal["", "float16"] = ""
     backbone: Text | None = None
     corpus: Origin | None = None
     budget: int | None = None
@@ -135,6 +136,8 @@ class FusedPart(_Model):
 
 class About(_Model):
     """A system. `backbone`, `corpus`, `budget`, `readout` and `post` are there for dense systems only.
+
+    `vectors` is the precision in which those of passages were stored, empty for float32.
 
     `graph` holds the stages that make it (`bench.core.system_graph`), of which `hash` is the digest; `untuned_hash` is
     that of the same system without fine-tunings.
@@ -153,6 +156,7 @@ class About(_Model):
     budget_flops: float | None = None
     budget_steps: int | None = None
     readout: dict[Text, Any] = {}
+    vectors: Literal["", "float16"] = ""
     post: Processing | None = None
     rerank: Reranking | None = None
     grid: GridReference | None = None

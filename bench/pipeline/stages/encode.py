@@ -26,6 +26,7 @@ from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.data.corpora import sampling
 from bench.data.corpora.shards import Shards
 from bench.evaluation.results.marks import COLLAPSED
+from bench.pipeline import memory
 from bench.pipeline.compute import LIBRARIES, Compute
 from bench.pipeline.sizes import average, constants, core_rate, reading
 from bench.pipeline.stages import read
@@ -35,9 +36,10 @@ from bench.pipeline.stages.prepare import Prepare
 from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.validate import Validate
 from bench.retrieval.post_processing import without
-from bench.retrieval.vectors import Vectors, write_ids, write_matrix
+from bench.retrieval.settings import CPU_TOKENS, DEVICE_TOKENS
+from bench.retrieval.vectors import Precision, Vectors, rounded, write_ids, write_matrix
 from bench.store.fingerprinted import Fingerprinted
-from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, Cost, Stage, named
+from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost, Resources, Stage, named
 from bench.types import Item, Json, Source
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ _RATE = 500.0  # texts a second
 _LOADING = 2.0  # seconds that libraries and an encoder take, once a run
 _DIFFERENT = 8  # texts: fewer may well be cut to the same tokens
 _LANGUAGES = 14  # of a corpus whose languages nobody knows yet
+_ID = 20  # bytes of an id and of its place
 Items = Source[Item] | Sequence[Item]
 Load = Callable[[Advance], Encoder]
 
@@ -67,6 +70,24 @@ class Encode(Stage):
         default=None, metadata=NOT_IN_KEY
     )  # tokens of a batch; None: what suits the device
     system_label: str = field(metadata=NOT_IN_KEY)
+
+    @property
+    def precision(self) -> Precision:
+        """How its vectors are stored: in full, but for passages where the settings say otherwise."""
+        return "float32"
+
+    @property
+    def resources(self) -> Resources:
+        """What the encoder takes, and the ids."""
+        tokens = batch_size(self.batch_tokens, self.compute.device)
+        return memory.reading(begun_size(self.encoder), tokens, self.cost.units, self.compute.resources)
+
+    @property
+    def disk(self) -> int:
+        """Vectors, ids and their places."""
+        shape = begun_size(self.encoder)
+        values = shape.width * (2 if self.precision == "float16" else 4) if shape else 0
+        return int(self.cost.units * (values + _ID)) if values else 0
 
     @abstractmethod
     def items(self, folders: Mapping[str, Path]) -> Items:
@@ -100,7 +121,8 @@ class Encode(Stage):
         """
         encoder = RoleEncoder(self.encoder, folders["encoder"], self.encoder_config, self.compute, self.batch_tokens)
         load = partial(encoder.loaded, self.role, space.notice)
-        written = write_vectors(space, self.items(folders), self.role, load, _AT_ONCE.get(self.compute.device, 3))
+        shards = _AT_ONCE.get(self.compute.device, 3)
+        written = write_vectors(space, self.items(folders), self.role, load, shards, self.precision)
         if isinstance(self.encoder, Init):  # what a training of ours has made of it is a finding
             refuse_one_vector(space.out, self.items(folders), self.encoder.place)
         return {**written, **collapse(space.out, self.items(folders))}
@@ -112,8 +134,10 @@ class _OfCorpus(Encode):
 
     checked: Validate = field(metadata=named("corpus"))
     corpus: Fingerprinted[Item]
+    stored: Precision | None = field(default=None, metadata=named("vectors", OPTIONAL))  # None: float32
 
     title = property(lambda self: f"{self.system_label} {self.checked.suite_corpus.id}")
+    precision = property(lambda self: self.stored or "float32")
 
     @property
     def whole(self) -> Cost:
@@ -145,6 +169,7 @@ class EncodeShare(_OfCorpus):
     """A share of a corpus → its part of the vectors of `encode`."""
 
     name = "encode_part"
+    disk = property(lambda _: 0)  # what it makes is the whole's
     share: tuple[int, int]  # which one, of how many
 
     title = property(
@@ -159,7 +184,8 @@ class EncodeShare(_OfCorpus):
         encoder = RoleEncoder(self.encoder, folders["encoder"], self.encoder_config, self.compute, self.batch_tokens)
         there = replace(space, parts=parts)
         load = partial(encoder.loaded, self.role, space.notice)
-        shards = encoded(there, self.items(folders), self.role, load, self.share, _AT_ONCE.get(self.compute.device, 3))
+        together = _AT_ONCE.get(self.compute.device, 3)
+        shards = encoded(there, self.items(folders), self.role, load, self.share, together, self.precision)
         return {"shards": sum(1 for _ in shards)}
 
 
@@ -221,6 +247,11 @@ class MineEncode(Encode):
         return corpus(pool, self.pool.label).items if self.role == "passage" else read.queries(pool)
 
 
+def batch_size(batch_tokens: int | None, device: str) -> int:
+    """Return the tokens of a batch: what the settings say, else what suits the device."""
+    return batch_tokens or (CPU_TOKENS if device == "cpu" else DEVICE_TOKENS)
+
+
 @dataclass(frozen=True)
 class RoleEncoder:
     """A trained encoder as retrievers get it: queries and passages may have an encoder each."""
@@ -276,35 +307,39 @@ _cached = lru_cache(maxsize=1)(_loaded)
 whose memory a training may want."""
 
 
-def write_vectors(work: Workspace, items: Items, role: Role, load: Load, at_once: int = 1) -> Mapping[str, Json]:
+def write_vectors(
+    work: Workspace, items: Items, role: Role, load: Load, at_once: int = 1, precision: Precision = "float32"
+) -> Mapping[str, Json]:
     """Write the vectors of all items in their order, in shards that outlive a kill; `load` only if a shard is missing.
 
     What it loads may report items while it is at a shard, and gets `at_once` shards, each in a thread.
 
     Raises:
         BenchError: there is no item, or a vector is not finite. And whatever the reader of the items raises.
+        UsageError: a number is too large for float16.
     """
     parts: list[Path] = []
 
     def ids() -> Iterator[str]:
         """Hand on the ids; every shard is encoded on the way, so that items are read once and never held."""
-        for part, shard in encoded(work, items, role, load, at_once=at_once):
+        for part, shard in encoded(work, items, role, load, at_once=at_once, precision=precision):
             parts.append(part)
             yield from (item.id for item in shard)
 
     write_ids(work.out, ids())
     if not parts:
         raise BenchError(f"there is no {role} to encode, expected at least one")
-    rows, width = write_matrix(work.out, (np.load(part, allow_pickle=False) for part in parts))
+    rows, width = write_matrix(work.out, (np.load(part, allow_pickle=False) for part in parts), precision)
     return {"vectors": rows, "dimensions": width, "shards": len(parts)}
 
 
 def refuse_one_vector(folder: Path, items: Items, encoder: str) -> None:
     """Raise `UsageError` where all rows of a matrix are one vector, though at least eight of the texts differ."""
     if texts := _one_vector(folder, items):
+        rounded = " once rounded to float16" * (Vectors(folder).precision == "float16")
         raise UsageError(
             where=f"encoder {encoder}",
-            found=f"one vector for all of {texts:,} different texts",
+            found=f"one vector for all of {texts:,} different texts{rounded}",
             expected="vectors that tell texts apart",
             hint="the pooling sees nothing of a text, or the tokenizer knows none of its words; "
             "try another --set method.pooling=…",
@@ -330,7 +365,13 @@ def _one_vector(folder: Path, items: Items) -> int:
 
 
 def encoded(
-    work: Workspace, items: Items, role: Role, load: Load, share: tuple[int, int] = (0, 1), at_once: int = 1
+    work: Workspace,
+    items: Items,
+    role: Role,
+    load: Load,
+    share: tuple[int, int] = (0, 1),
+    at_once: int = 1,
+    precision: Precision = "float32",
 ) -> Iterator[tuple[Path, list[Item]]]:
     """Yield the files of the vectors of every so manieth shard, from one on (`share` is both), and its items."""
     opened, (first, step), lock = cache(lambda: load(within)), share, Lock()
@@ -346,7 +387,7 @@ def encoded(
         with lock:
             encoder = opened()
         stream = io.BytesIO()
-        np.save(stream, encoder.encode(shard, role), allow_pickle=False)
+        np.save(stream, rounded(encoder.encode(shard, role), precision), allow_pickle=False)
         return stream.getvalue()
 
     def encoded_shard(numbered: tuple[int, list[Item]]) -> tuple[Path, list[Item]]:

@@ -16,8 +16,9 @@ from bench.pipeline.stages import read
 from bench.pipeline.stages.encode import collapse, write_vectors
 from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.validate import Validate
+from bench.retrieval.vectors import Precision
 from bench.store.fingerprinted import Fingerprinted
-from bench.store.stage import NOT_IN_KEY, Cost, Stage, named, versions
+from bench.store.stage import NOT_IN_KEY, OPTIONAL, Cost, Stage, named, versions
 from bench.types import Item, Json, Method, Source
 
 _BATCH = 256  # items that an encoder is given at once
@@ -38,6 +39,11 @@ class OwnEncode(Stage):
 
     library_versions = property(lambda self: versions(*self.libraries, *self.plugin.libraries))
 
+    @property
+    def precision(self) -> Precision:
+        """How its vectors are stored: in full, but for passages where the settings say otherwise."""
+        return "float32"
+
     @abstractmethod
     def items(self, folders: Mapping[str, Path]) -> Source[Item] | Sequence[Item]:
         """Return what is encoded."""
@@ -46,7 +52,7 @@ class OwnEncode(Stage):
         def load(_advance: Advance) -> Encoder:
             return Checked(self.plugin.build_encoder(self.config), self.method)
 
-        written = write_vectors(space, self.items(folders), self.role, load)
+        written = write_vectors(space, self.items(folders), self.role, load, precision=self.precision)
         return {**written, **collapse(space.out, self.items(folders))}
 
 
@@ -56,7 +62,9 @@ class OwnPassages(OwnEncode):
 
     checked: Validate = field(metadata=named("corpus"))
     corpus: Fingerprinted[Item]
+    stored: Precision | None = field(default=None, metadata=named("vectors", OPTIONAL))  # None: float32
 
+    precision = property(lambda self: self.stored or "float32")
     title = property(lambda self: f"{self.method} {self.checked.suite_corpus.id}")
     cost = property(lambda self: Cost(f"encode {self.method}", self.checked.cost.units, _RATE))
 

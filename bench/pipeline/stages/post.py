@@ -38,12 +38,15 @@ class PostProcess(Stage):
 
     title = property(lambda self: replace(self.vectors, system_label=self.system_label).title)
     cost = property(lambda self: Cost("post", self.vectors.cost.units, 2e5))
+    disk = property(lambda self: self.vectors.disk)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
-        """Write the post-processed vectors; what was encoded is read again only where each item says its language.
+        """Write the post-processed vectors in the precision of the encoded ones, from which they are computed.
+
+        What was encoded is read again only where each item says its language.
 
         Raises:
-            UsageError: a language that nothing was fitted for.
+            UsageError: a language that nothing was fitted for, or a number is too large for float16.
             StoreError: the vectors are not those of the items.
         """
         from bench.training.determinism import reproducible
@@ -56,12 +59,12 @@ class PostProcess(Stage):
 
         def blocks() -> Iterator[npt.NDArray[np.float32]]:
             for start in range(0, len(encoded_vectors.ids), _BLOCK):
-                block = encoded_vectors.matrix[start : start + _BLOCK]
+                block = np.asarray(encoded_vectors.matrix[start : start + _BLOCK], np.float32)
                 yield post.apply(block, list(islice(languages, len(block))))
                 space.advance(len(block))
 
         with reproducible(TrainingJob(0, 0, "cpu", self.machine["threads"])):
-            rows, width = write_matrix(space.out, blocks())
+            rows, width = write_matrix(space.out, blocks(), encoded_vectors.precision)
         write_ids(space.out, encoded_vectors.ids)
         return {"kind": post.kind, "vectors": rows, "dimensions": width}
 

@@ -32,11 +32,12 @@ from bench.data.corpora.quota import Draw, Horizon, Ranks, join
 from bench.data.corpora.sampling import TokenizerSample
 from bench.data.corpora.shards import Meta, Stretch
 from bench.data.formats.text import metered
+from bench.pipeline import memory
 from bench.pipeline.quotas import prepared_tokens
 from bench.pipeline.settings import PrepareConfig
 from bench.retrieval.backbones import POSITIONS
 from bench.store.fingerprinted import files_of
-from bench.store.stage import NOT_IN_KEY, OPTIONAL, Cost, Stage
+from bench.store.stage import NOT_IN_KEY, OPTIONAL, Cost, Resources, Stage
 from bench.types import Json, Source
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class Prepare(Stage):
     named: NamedCorpus | None = field(default=None, metadata=NOT_IN_KEY)  # whose files may have to be fetched first
 
     files = property(lambda self: files_of(self.documents, self.corpus))
+    resources = property(lambda self: Resources(memory=memory.preparing(1e6 * self.cost.units, granted())))
 
     @property
     def title(self) -> str:

@@ -14,10 +14,11 @@ from bench.core.files import canonical, write_bytes
 from bench.core.workspace import Workspace
 from bench.data.formats.ids import Ids, unknown_ids
 from bench.data.formats.source import place
+from bench.pipeline import memory
 from bench.pipeline.stages.validate import IDS, Validate
 from bench.store.fingerprinted import Fingerprinted
 from bench.store.input_hashes import InputHashes
-from bench.store.stage import NOT_IN_KEY, Cost, Stage
+from bench.store.stage import NOT_IN_KEY, Cost, Resources, Stage
 from bench.types import Answers, Candidates, Item, Json, Judgement, Source, Subset
 
 QUERIES, QRELS, CANDIDATES, ANSWERS = "queries.jsonl", "qrels.tsv", "candidates.jsonl", "answers.jsonl"
@@ -71,6 +72,7 @@ class Read(Stage):
         return replace(stage, judged=inputs.metadata(stage).get("queries"))
 
     title = property(lambda self: self.label)
+    resources = property(lambda self: Resources(memory=memory.judging(self.cost.units)))
 
     @property
     def cost(self) -> Cost:

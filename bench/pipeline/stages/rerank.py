@@ -17,21 +17,24 @@ from bench.core.files import atomic
 from bench.core.order import best
 from bench.core.workspace import Workspace
 from bench.data.formats.trec import write_empty, write_run
+from bench.pipeline import memory
 from bench.pipeline.compute import LIBRARIES, Compute
+from bench.pipeline.sizes import encoder_size
 from bench.pipeline.stages import read
 from bench.pipeline.stages.fuse import opened, ranking_of
-from bench.pipeline.stages.init import model_files
+from bench.pipeline.stages.init import begun_size, model_files
 from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.search import RUN, RankingOptions, RankingStage
 from bench.pipeline.stages.texts import StoreTexts, Texts
 from bench.pipeline.stages.train_cross import TrainCross, located
-from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost, Stage, named
+from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost, Resources, Stage, named
 from bench.training.cross_encoder_config import MODEL
 from bench.types import Item, Json, Ranking, Run
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+_TOKENS = 4_096  # of a batch on a processor
 _PAIRS = 512  # a part: a second on a device, a minute or two of a small model on one core
 
 
@@ -55,6 +58,13 @@ class Rerank(RankingStage):
     title = property(lambda self: f"{self.system_label} {self.subset.title}")
     cost = property(lambda self: Cost("rerank", self.subset.questions * self.depth, 50.0))
     files = property(lambda self: model_files(self.place, self.model))
+
+    @property
+    def resources(self) -> Resources:
+        """What a model takes that reads pairs."""
+        begun = begun_size(self.trained) if self.trained else None
+        shape = begun or encoder_size(self.trained.backbone if self.trained else self.place)
+        return memory.reading(shape if shape.layers else None, _TOKENS, 0, self.compute.resources)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         model = folders["trained"] / MODEL if self.trained else located(self.place, self.revision)

@@ -17,11 +17,12 @@ from bench.data.formats.trec import read_run, write_run
 from bench.evaluation.measures.checks import judged
 from bench.evaluation.measures.evaluate import Scores, evaluate, without_identical
 from bench.evaluation.measures.specs import MeasureSpec, looks_for_answers
+from bench.pipeline import memory
 from bench.pipeline.stages import read
 from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.search import RUN, RankingStage
 from bench.pipeline.stages.texts import StoreTexts, Texts
-from bench.store.stage import FLATTEN_IN_KEY, NOT_IN_KEY, OPTIONAL, Cost, Stage, named
+from bench.store.stage import FLATTEN_IN_KEY, NOT_IN_KEY, OPTIONAL, Cost, Resources, Stage, named
 from bench.types import Json, Measure, OfficialScorer, Ranking, Run, Tie
 
 if TYPE_CHECKING:
@@ -45,6 +46,11 @@ class Score(Stage):
 
     title = property(lambda self: f"{self.system_label} {self.subset.title}")
     cost = property(lambda self: Cost("score", self.subset.questions, 1e4, start=0.5))
+
+    @property
+    def resources(self) -> Resources:
+        """What the run takes, and the judgements."""
+        return Resources(memory=memory.scoring(self.subset.questions * self.ranking.rules.k))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write means, per-query values (with the evidence of answers) and the run, cut at the deepest measure."""

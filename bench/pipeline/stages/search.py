@@ -11,12 +11,13 @@ from bench.core.files import atomic
 from bench.core.order import best
 from bench.core.workspace import Workspace
 from bench.data.formats.trec import write_empty, write_run
+from bench.pipeline import memory
 from bench.pipeline.stages import read
 from bench.pipeline.stages.index import EncoderIndex, Index, MineIndex
 from bench.pipeline.stages.init import EncoderStage
 from bench.pipeline.stages.pool import BuildPool
 from bench.pipeline.stages.read import Read
-from bench.store.stage import ENVIRONMENT, FLATTEN_IN_KEY, Cost, Stage
+from bench.store.stage import ENVIRONMENT, FLATTEN_IN_KEY, Cost, Resources, Stage
 from bench.types import Candidates, Item, Json, Ranking, Retriever, Tie
 
 RUN = "run.trec"
@@ -57,7 +58,10 @@ class Search(RankingStage):
     title = property(lambda self: f"{self.index.method.name} {self.subset.title}")
     cost = property(lambda self: Cost(f"search {self.index.method.name}", self.subset.questions, _RATE, start=1.0))
 
-    resources = property(lambda self: self.index.resources)
+    @property
+    def resources(self) -> Resources:
+        """What the index takes when it is searched."""
+        return Resources(memory=self.index.footprint.search_memory / memory.GIB)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         return run(space, self.index.retriever(folders), folders["index"], folders["subset"], self.rules, self.tag)
@@ -69,6 +73,8 @@ class EncoderSearch(Search):
 
     index: EncoderIndex
     encoder: EncoderStage
+
+    resources = property(lambda self: self.index.resources)
 
 
 @dataclass(frozen=True, kw_only=True)

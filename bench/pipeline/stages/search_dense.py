@@ -6,8 +6,12 @@ from pathlib import Path
 
 from bench.core.errors import StoreError
 from bench.core.workspace import Workspace
+from bench.pipeline import memory
 from bench.pipeline.stages import read
+from bench.pipeline.stages.encode import Encode
+from bench.pipeline.stages.init import begun_size
 from bench.pipeline.stages.pool import BuildPool
+from bench.pipeline.stages.post import PostProcess
 from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.search import RankingStage, write
 from bench.retrieval.search import Similarity, VectorBlock, rank_candidates, search
@@ -31,7 +35,18 @@ class DenseSearch(RankingStage):
 
     title = property(lambda self: f"{self.system_label} {self.subset.label}")
     cost = property(lambda self: Cost("search dense", self.subset.questions, 500.0))
-    resources = property(lambda self: Resources(device=self.device, processes=self.workers))
+
+    @property
+    def resources(self) -> Resources:
+        """Blocks of passages: mapped as they are, or copied where they are widened, scaled, or extended (`l2`)."""
+        stored = self.passages.vectors if isinstance(self.passages, PostProcess) else self.passages
+        unit = isinstance(self.passages, Encode) and self.passages.encoder_config.normalise
+        scaled = self.similarity != "dot" and not unit
+        widened = getattr(stored, "precision", "") == "float16"
+        copies = 1 + max(widened, scaled) if self.similarity == "l2" else widened + scaled  # at a time
+        shape = begun_size(self.passages)
+        held = memory.searching(stored.cost.units, shape.width if shape else 0, copies, self.workers)
+        return Resources(memory=held, device=self.device, processes=self.workers)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write `run.trec` as `search` does. The device changes no byte.

@@ -11,10 +11,11 @@ import numpy as np
 from bench.core.workspace import Workspace
 from bench.data.formats.ids import hashed
 from bench.data.formats.string_array import StringArray, write_strings
+from bench.pipeline import memory
 from bench.pipeline.stages.validate import Validate
 from bench.store.fingerprinted import Fingerprinted
 from bench.store.input_hashes import InputHashes
-from bench.store.stage import NOT_IN_KEY, Cost, Stage, named
+from bench.store.stage import NOT_IN_KEY, Cost, Resources, Stage, named
 from bench.types import Corpus, Item, Json
 
 _PASSAGES, _HASHES, _PLACES = "passages", "hashes.npy", "places.npy"
@@ -39,6 +40,8 @@ class StoreTexts(Stage):
 
     title = property(lambda self: self.suite_corpus.id)
     cost = property(lambda self: Cost("texts", self.checked.cost.units, 1e5))
+    resources = property(lambda self: Resources(memory=memory.looking_up(self.checked.passages)))
+    disk = property(lambda self: int(self.checked.text_bytes + 24 * self.checked.passages))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write ids and texts in corpus order, and their places by the ids' hashes.

@@ -1,5 +1,6 @@
 """train: start + prepared corpus → encoder, held to what a trainer promises."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,12 +9,13 @@ from typing import Any
 from bench.core.encoder_config import Role, Trainer, TrainingJob
 from bench.core.errors import PluginError
 from bench.core.workspace import Workspace
+from bench.pipeline import memory
 from bench.pipeline.compute import LIBRARIES, Compute, several
 from bench.pipeline.sizes import average, core_rate, learning
 from bench.pipeline.stages.exported import check_device, validate_encoders
 from bench.pipeline.stages.init import EncoderStage, Init, begun_size
 from bench.pipeline.stages.prepare import Prepare
-from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost, versions
+from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost, Resources, versions
 from bench.training.config import ENCODER, TrainingConfig
 from bench.types import Json, Method
 
@@ -72,7 +74,14 @@ class Train(EncoderStage):
             validate_encoders(space.out, [(ENCODER, folders["start"])])
         return {**metadata, "hardware": self.compute.hardware()}
 
-    resources = property(lambda self: self.compute.training)
+    @property
+    def resources(self) -> Resources:
+        """Weights with what an optimizer keeps of each, and the activations of the longest pass."""
+        tokens, config = 0.0, self.config
+        if isinstance(config, TrainingConfig):
+            passes = config.passes(average("sentence"), average("document"))
+            tokens = min(max(batch.tokens for _, batch in passes), config.chunk_tokens or math.inf)
+        return memory.learning(begun_size(self), tokens, self.compute.training)
 
     def choices(self) -> dict[str, Json]:
         return several(super().choices(), self.compute)

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.core.workspace import Workspace
+from bench.pipeline import memory
 from bench.pipeline.compute import LIBRARIES, Compute, several
+from bench.pipeline.sizes import average, encoder_size
 from bench.pipeline.stages.exported import check_device
-from bench.pipeline.stages.init import Init, model_files
+from bench.pipeline.stages.init import Init, begun_size, model_files
 from bench.pipeline.stages.mine import Mine
 from bench.pipeline.stages.pairs import StorePairs
-from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost, Stage, named
+from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost, Resources, Stage, named
 from bench.training.cross_encoder_config import MODEL, CrossConfig
 from bench.types import Json
 
@@ -43,7 +45,13 @@ class TrainCross(Stage):
         questions = (self.config.steps or 0) * a_step or self.config.epochs * self.pairs.cost.units
         return Cost("train_cross", questions, 30.0)
 
-    resources = property(lambda self: self.compute.training)
+    @property
+    def resources(self) -> Resources:
+        """Weights with what an optimizer keeps of each, and the activations of a batch."""
+        tokens = self.config.queries * (1 + self.config.negatives) * average("pair", self.config.length)
+        shape = begun_size(self) or encoder_size(self.backbone)
+        return memory.learning(shape if shape.layers else None, tokens, self.compute.training)
+
     files = property(lambda self: model_files(self.backbone, self.start))
 
     def choices(self) -> dict[str, Json]:

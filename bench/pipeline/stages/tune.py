@@ -6,12 +6,14 @@ from pathlib import Path
 
 from bench.core.encoder_config import Role
 from bench.core.workspace import Workspace
+from bench.pipeline import memory
 from bench.pipeline.compute import LIBRARIES, Compute, several
+from bench.pipeline.sizes import average
 from bench.pipeline.stages.exported import check_device, validate_encoders
-from bench.pipeline.stages.init import EncoderStage
+from bench.pipeline.stages.init import EncoderStage, begun_size
 from bench.pipeline.stages.mine import Mine
 from bench.pipeline.stages.pairs import StorePairs
-from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost
+from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost, Resources
 from bench.training.config import ENCODER, PASSAGES
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import Json
@@ -44,7 +46,13 @@ class Tune(EncoderStage):
         untied = role == "passage" and (folder / PASSAGES).is_dir()
         return folder / (PASSAGES if untied else ENCODER)
 
-    resources = property(lambda self: self.compute.training)
+    @property
+    def resources(self) -> Resources:
+        """Weights with what an optimizer keeps of each, and the activations of a batch."""
+        config = self.config
+        query, passage = average("query", config.query_tokens), average("passage", config.passage_tokens)
+        tokens = config.pairs * (query + (1 + config.hard_negatives) * passage)
+        return memory.learning(begun_size(self), tokens, self.compute.training)
 
     def choices(self) -> dict[str, Json]:
         return several(super().choices(), self.compute)

@@ -78,13 +78,14 @@ class Dense(System):
     def choices(self) -> dict[str, Any]:
         choices = {**super().choices, "encoder_config": self.own_encoder_config.dump(), "readout": self.readout}
         by_task = {"prompts": self.prompts} if self.prompts else {}
-        return choices | by_task | ({"read_by": PROTOCOL} if self.protocol else {})
+        return choices | self.stored | by_task | ({"read_by": PROTOCOL} if self.protocol else {})
 
     @property
     def readout(self) -> dict[str, Any]:
         """What the run's settings say over the encoder's config, in its words; a title of None leaves titles out."""
         settings = {key: value for key, value in decisive(self.resolved.run.encode).items() if value is not None}
         settings.pop("prompts", None)  # by task, see `prompts`
+        settings.pop("vectors", None)  # it says how they are stored, not how texts are read
         return settings | ({"title": None} if settings.get("title") == NO_TITLES else {})
 
     @property
@@ -226,7 +227,9 @@ class Dense(System):
         """Return the vectors of passages and of queries; raises as `start`."""
         common = {"encoder": self.encoder(task, seed, graph), "encoder_config": encoder_config, **self.reading}
         checked, read = graph.validate(subset.corpus), self.read(task, subset, graph)
-        passages = EncodePassages(role="passage", checked=checked, corpus=checked.corpus, **common)
+        passages = EncodePassages(
+            role="passage", checked=checked, corpus=checked.corpus, stored=self.stored.get("vectors"), **common
+        )
         return graph.intern(passages), graph.intern(EncodeQueries(role="query", subset=read, **common))
 
     def search(self, task: Task, encoder_config: EncoderConfig, read: Read) -> dict[str, Any]:

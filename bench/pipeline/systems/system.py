@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from bench.config.grids import CellReference, is_default_layer
 from bench.config.layers import SettingRow, dump
@@ -184,6 +184,12 @@ class System(ABC):
         """The resolved settings with their origins and sources, which are kept with every artefact."""
         return {"system": self.label, "settings": [row_json(row) for row in self.resolved.rows()]}
 
+    @property
+    def stored(self) -> dict[str, Any]:
+        """How vectors of passages are stored, as results say it; empty where in full, or where there are none."""
+        precision = self.resolved.run.encode.vectors
+        return {"vectors": precision} if self.method.searches_vectors and precision != "float32" else {}
+
     def ending(self, suffix: str) -> str:
         """Return the label with an ending that says what is done besides."""
         return f"{self.label[: LONGEST_LABEL - 1 - len(suffix)]}+{suffix}"
@@ -227,7 +233,7 @@ class OwnEncoder(System):
     @property
     def choices(self) -> dict[str, Any]:
         similarity = self.resolved.run.encode.similarity
-        return super().choices | ({} if similarity is None else {"similarity": similarity})
+        return super().choices | ({} if similarity is None else {"similarity": similarity}) | self.stored
 
     @property
     def sections(self) -> set[str]:
@@ -238,7 +244,11 @@ class OwnEncoder(System):
         common: dict[str, Any] = {**identity, "plugin": self.method, "notes": self.notes}
         checked, read = graph.validate(subset.corpus), self.read(task, subset, graph)
         return DenseSearch(
-            passages=graph.intern(OwnPassages(role="passage", checked=checked, corpus=checked.corpus, **common)),
+            passages=graph.intern(
+                OwnPassages(
+                    role="passage", checked=checked, corpus=checked.corpus, stored=self.stored.get("vectors"), **common
+                )
+            ),
             queries=graph.intern(OwnQueries(role="query", subset=read, **common)),
             subset=read,
             rules=self.rules(task),
@@ -247,6 +257,15 @@ class OwnEncoder(System):
             system_label=self.label,
             notes=self.notes,
         )
+
+
+S = TypeVar("S", bound=System)
+
+
+def by_precision(system: S) -> S:
+    """Return a system called after the precision in which its vectors are stored, `crop+float16`, unless in full."""
+    stored = system.stored.get("vectors")
+    return replace(system, label=system.ending(stored)) if stored else system
 
 
 def _inner(name: str) -> Any:

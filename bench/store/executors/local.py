@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from bench.core.errors import BenchError
 from bench.core.machine import cores, gpus, memory
 from bench.core.network import is_offline
-from bench.store.executors.side_by_side import Task, drive, step
+from bench.store.executors.side_by_side import Task, drive, short_of_memory, step
 from bench.store.graph import Listener, Tolerates, fail_always, make
 from bench.store.stage import Resources, Stage
 from bench.store.store import Store
@@ -44,6 +44,8 @@ class LocalExecutor:
         for item in items:
             try:
                 if lost.isdisjoint(input_stage.key for input_stage in item.before):
+                    if sentence := short_of_memory(item, memory()):
+                        store.notice(sentence)
                     make(item, store, listener)
                     continue
             except Exception as error:
@@ -57,7 +59,7 @@ class WorkersExecutor:
     """At most `workers` stages at a time, each in a process, within the cores, the memory and the GPUs of this machine.
 
     A stage whose threads are part of its key has so many cores; the others share what is free. A GPU serves one stage
-    at a time. A stage that needs more than there is runs alone.
+    at a time. A stage that needs more than there is runs alone, and a sentence says so.
     """
 
     workers: int
@@ -101,6 +103,8 @@ class _Machine:
             granted = self._grant(item.resources, len(ready) - number)
             if granted is not None:
                 resources, devices = granted
+                if sentence := short_of_memory(item, self._memory):
+                    self._store.notice(sentence)
                 started[item.key] = task = self._submit(item, resources.cores, devices)
                 self._busy[task] = item, resources, devices
         return started

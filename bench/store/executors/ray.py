@@ -6,7 +6,7 @@ Every worker needs the same packages, the same input files under the same paths,
 import os
 import signal
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, chdir, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from bench.core.children import trusts_working_folder
 from bench.core.errors import UsageError
 from bench.core.network import is_offline
 from bench.core.scratch import scratch_folder
-from bench.store.executors.side_by_side import Task, drive, step
+from bench.store.executors.side_by_side import Task, drive, short_of_memory, step
 from bench.store.graph import Listener, Tolerates, fail_always
 from bench.store.stage import Stage
 from bench.store.store import Store
@@ -60,7 +60,7 @@ class RayExecutor:
                     ray.init(**({"address": address} if address else here), log_to_driver=False)
                 stack.callback(ray.shutdown)
             common = Path.cwd(), Store(store.root.resolve()), is_offline()
-            drive(items, listener, tolerates, partial(_start, ray, common))
+            drive(items, listener, tolerates, partial(_start, ray, common, store.notice))
 
 
 @contextmanager
@@ -99,8 +99,12 @@ def _work(place: Path, store: Store, alone: bool, item: Stage) -> tuple[str, flo
     return step(item, store, alone)
 
 
-def _start(ray: Any, common: tuple[Path, Store, bool], ready: Sequence[Stage]) -> Mapping[str, Task]:
+def _start(
+    ray: Any, common: tuple[Path, Store, bool], notice: Callable[[str], None], ready: Sequence[Stage]
+) -> Mapping[str, Task]:
     """Hand Ray all stages that are ready, with what they need; it waits for room, and tries again where a node is lost.
+
+    A stage that takes more memory than any node has gets one to itself, and a sentence says so.
 
     Raises `UsageError` for a device of one machine by its number, and where no node has what a stage needs.
     """
@@ -117,7 +121,10 @@ def _start(ray: Any, common: tuple[Path, Store, bool], ready: Sequence[Stage]) -
             )
         fits = [node for node in nodes if node.get("GPU", 0) >= resources.gpus]
         cores = min(resources.cores or 1, max(node.get("CPU", 0) for node in fits))
-        memory = min(resources.memory * (1 << 30), max(node.get("memory", 0) for node in fits))
+        largest = max(node.get("memory", 0) for node in fits)
+        if sentence := short_of_memory(item, largest / (1 << 30)):
+            notice(sentence)
+        memory = min(resources.memory * (1 << 30), largest)
         task = ray.remote(max_retries=_RETRIES, num_cpus=cores, num_gpus=resources.gpus, memory=memory)(_work)
         tasks[item.key] = task.remote(*common, item).future()
     return tasks

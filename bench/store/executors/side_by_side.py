@@ -19,6 +19,17 @@ Start = Callable[[Sequence[Stage]], Mapping[str, Task]]
 _POLL = 0.05  # seconds between two looks at progress
 
 
+def short_of_memory(item: Stage, memory: float) -> str | None:
+    """Return a sentence for a stage that takes more memory than there is, in GiB; None where it fits."""
+    takes = item.resources.memory
+    if takes <= memory:
+        return None
+    return (
+        f"{item.name} of {item.title} takes about {takes:,.1f} GiB of memory, where {memory:,.1f} are free: it runs "
+        "alone, and the system may end it"
+    )
+
+
 def drive(items: Sequence[Stage], listener: Listener, tolerates: Tolerates, start: Start) -> None:
     """Start every stage as soon as its inputs are there, and report it.
 

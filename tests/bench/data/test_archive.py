@@ -4,10 +4,12 @@ import gzip
 import io
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bench.core.errors import DataError
+from bench.data.formats import archive as archive_module
 from bench.data.formats import trec
 from bench.data.formats.archive import Member
 from bench.data.formats.text import lines
@@ -79,3 +81,62 @@ def test_links_missing_and_broken_members(tmp_path: Path) -> None:
         list(lines(Member(inner, "r/cut.gz")))
     with pytest.raises(DataError, check=fields(where="b.tar:r/plain.gz", line=1, found="a corrupt gzip stream")):
         list(lines(Member(inner, "r/plain.gz")))
+
+
+LARGE = b"".join(b"%d %d\n" % (at, at * 7919 % 10007) for at in range(1_000_000))  # beyond what is kept
+
+
+def scans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Note every pass over an archive from now on, by its name."""
+    passes, real = list[str](), archive_module.tar_stream
+
+    def counted(path: Path) -> Any:
+        passes.append(path.name)
+        return real(path)
+
+    monkeypatch.setattr(archive_module, "tar_stream", counted)
+    return passes
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_one_pass_over_a_large_file_has_its_small_neighbours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behind: bool
+) -> None:
+    """Before or behind it; a changed archive is read anew, and a file that was left in the middle leads no further."""
+    assert len(LARGE) > archive_module._SMALL
+    small = {"r/t.tsv": TEXT.encode(), "r/q.txt": b"q\n", "r/z.tsv.gz": gzip.compress(TEXT.encode())}
+    large = {"c/docs.jsonl.gz": gzip.compress(LARGE, 0)}
+    path = pack(tmp_path / "a.tar", large | small if behind else small | large, mode="w")
+    passes = scans(monkeypatch)
+    next(lines(Member(path, "c/docs.jsonl.gz")))
+    list(lines(Member(path, "r/q.txt")))
+    assert len(passes) == (2 if behind else 1)
+    assert len(list(lines(Member(path, "c/docs.jsonl.gz")))) == 1_000_000
+    del passes[:]
+    for name, first in (("r/t.tsv", "1\tswali la kwanza"), ("r/q.txt", "q"), ("r/z.tsv.gz", "1\tswali la kwanza")):
+        assert next(lines(Member(path, name))) == (1, first)
+    assert passes == []
+    pack(path, {"r/q.txt": b"another\n", "r/w.txt": b"w\n"}, mode="w")
+    assert list(lines(Member(path, "r/q.txt"))) == [(1, "another")]
+
+
+def test_no_more_is_kept_than_has_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Archives of long ago go first; of one, files that come first stay."""
+    monkeypatch.setattr(archive_module, "_KEPT", 20)
+    archive_module._kept.clear()
+    for archive in "abc":
+        files = {f"{name}.txt": archive.encode() * 7 + b"\n" for name in "xyzw"}
+        list(lines(Member(pack(tmp_path / f"{archive}.tar", files, mode="w"), "w.txt")))
+    list(lines(Member(tmp_path / "c.tar", "x.txt")))
+    kept = {Path(stamp[0]).name: sorted(files) for stamp, files in archive_module._kept.items()}
+    assert kept == {"c.tar": ["x.txt", "y.txt"]}
+
+
+def test_what_is_broken_behind_a_file_does_no_harm_to_it(tmp_path: Path) -> None:
+    """As when nothing looked behind it; who wants the broken one is told."""
+    whole = pack(tmp_path / "a.tar", {"r/t.tsv": TEXT.encode(), "r/q.txt": b"q" * 4000}, mode="w").read_bytes()
+    path = tmp_path / "cut.tar"
+    path.write_bytes(whole[:3000])
+    assert [number for number, _ in lines(Member(path, "r/t.tsv"))] == [1, 2]
+    with pytest.raises(DataError, match=r"cut\.tar:r/q\.txt:\d+: found a broken tar archive \("):
+        list(lines(Member(path, "r/q.txt")))

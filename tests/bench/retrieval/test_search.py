@@ -84,6 +84,23 @@ def test_rankings_are_those_made_by_hand(backend: Backend, tie: Tie, similarity:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("similarity", ["dot", "cos", "l2"])
+def test_passages_in_float16_are_scored_as_they_are_stored(
+    backend: Backend, similarity: Similarity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand from the rounded numbers, over all passages, block by block, or among candidates: the same bits."""
+    queries, full = crowded(2)
+    half = VectorBlock(full.ids, full.matrix.astype(np.float16))
+    expected = by_hand(queries, half, 10, "trec", similarity)
+    assert expected != by_hand(queries, full, 10, "trec", similarity)
+    assert pairs(list(search(queries, half, 10, "trec", similarity, backend))) == expected
+    monkeypatch.setattr(engine, "BLOCK_BYTES", 4 * 24 * 40)
+    assert pairs(list(search(queries, half, 10, "trec", similarity, backend, workers=2))) == expected
+    lists = {query: Candidates(query, tuple(half.ids)) for query in queries.ids}
+    assert pairs(list(rank_candidates(queries, half, lists, 10, "trec", similarity))) == expected
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("near", [False, True])
 def test_blocks_and_limits_change_nothing(backend: Backend, near: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small blocks, several at a time, little more than k fetched, all searched; equal passages go by the tie rule."""
@@ -92,9 +109,9 @@ def test_blocks_and_limits_change_nothing(backend: Backend, near: bool, monkeypa
         lengths = np.linalg.norm(passages.matrix[:170], axis=1) * (1 + 4.5e-6)
         passages = rows(passages.matrix[:170] / lengths[:, None])
     expected = list(search(queries, passages, 10, "trec", "cos", backend))
-    longest = {"_MORE": 1, "_GROWTH": 3, "_LONGEST": 30, "_BYTES": 16 * 24 * 17}
+    longest = {"_MORE": 1, "_GROWTH": 3, "_LONGEST": 30, "BLOCK_BYTES": 16 * 24 * 17}
     for limits in (
-        {"_QUERIES": 5, "_BYTES": 4 * 24 * 40},
+        {"_QUERIES": 5, "BLOCK_BYTES": 4 * 24 * 40},
         {"_MORE": 0, "_GROWTH": 2},
         longest,
         {"_MORE": 0, "_LONGEST": 5},
@@ -176,7 +193,7 @@ def test_the_quicker_searches_on_a_gpu(slow: str, monkeypatch: pytest.MonkeyPatc
     for name, value in faked.items():
         monkeypatch.setattr(faiss, name, value, raising=False)
     monkeypatch.setattr(engine, "_torch", lambda *arguments, **_: search_slowly("torch", *arguments))
-    monkeypatch.setattr(engine, "_BYTES", 4 * 24 * 60)
+    monkeypatch.setattr(engine, "BLOCK_BYTES", 4 * 24 * 60)
     assert list(search(queries, passages, 10, "trec", "cos", device="cuda")) == expected
     assert backends[:4] == ["torch", "torch", "faiss", "faiss"]
     assert {*backends[4:]} == {"faiss", "torch"} - {slow}

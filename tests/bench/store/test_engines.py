@@ -191,3 +191,36 @@ def test_ray_outlives_a_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     finally:
         for node in [*cluster.worker_nodes, cluster.head_node]:
             node.kill_all_processes(check_alive=False, allow_graceful=False)
+
+
+def at_once(tmp_path: Path, label: str) -> int:
+    """Return how many stages were at work while the one of a label was, itself counted."""
+    times = {path.stem: json.loads(path.read_bytes())["time"] for path in tmp_path.glob("*.json")}
+    ((began, until),) = (time for name, time in times.items() if name.startswith(label))
+    return len([name for name, (start, end) in times.items() if start < until and began < end])
+
+
+def test_stages_side_by_side_keep_within_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 1.4 GiB each, two fit into 3; a larger one than there is runs alone, and is named with what it takes."""
+    monkeypatch.setattr(local, "cores", lambda: 8)
+    monkeypatch.setattr(local, "memory", lambda: 3.0)
+    sentences: list[str] = []
+    store = Store(tmp_path / "store", sentences.append)
+    stages = [Busy(label=f"index{number}", asks=Resources(1, 1.4), log=tmp_path) for number in range(5)]
+    executor("local", 8).run(stages, store, NullListener())
+    assert sentences == []
+    starts = sorted(json.loads(path.read_bytes())["time"] for path in tmp_path.glob("*.json"))
+    assert max(sum(start <= at < end for start, end in starts) for at, _ in starts) == 2
+    (tmp_path / "large").mkdir()
+    larger = [Busy(label="large", asks=Resources(1, 45.3), log=tmp_path / "large")]
+    larger += [Busy(label=f"small{number}", asks=Resources(1, 0.1), log=tmp_path / "large") for number in range(3)]
+    executor("local", 8).run(larger, store, NullListener())
+    assert at_once(tmp_path / "large", "large") == 1
+    expected = (
+        "busy of large takes about 45.3 GiB of memory, where 3.0 are free: it runs alone, and the system may end it"
+    )
+    assert sentences == [expected]
+    executor("local", 1).run(
+        [Busy(label="large", asks=Resources(1, 45.3), fails=True, log=tmp_path)], store, NullListener(), lambda *_: True
+    )
+    assert sentences == [expected] * 2

@@ -56,6 +56,7 @@ def system(label: str, **changes: Any) -> ComparedSystem:
     [
         ({"system|budget": 2_000_000}, "budget of pretraining (tokens): a has 1,000, b has 2,000,000"),
         ({"system|corpus": {"name": "wiki"}}, "pretraining corpus: a has mini, b has wiki"),
+        ({"system|vectors": "float16"}, "stored vectors: a has float32, b has float16"),
         (
             {"system|corpus|digest": "other"},
             "pretraining corpus: a has mini, b has mini (the same name, with other documents)",

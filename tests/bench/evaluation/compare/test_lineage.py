@@ -51,6 +51,18 @@ def test_a_start_is_known_by_the_artefact_that_trainings_began_at(tmp_path: Path
     assert lineages(reread)["ours"].start == "", "a tuned start is compared with tuned rows"
 
 
+def test_a_start_in_another_precision_shows_no_gain(tmp_path: Path) -> None:
+    """What rounding did to the vectors of one side would count as learnt; among its own kind the start is known."""
+    keys = {"ours": {"init": "i", "train": "a"}, "plain@init": {"init": "i"}, "ours@init+float16": {"init": "i"}}
+    table = {
+        label: [bundle(tmp_path / label, {"t": [0.5]}, 0, keys=of, label=label, vectors=vectors)]
+        for (label, of), vectors in zip(keys.items(), ("float16", "", "float16"), strict=True)
+    }
+    assert lineages(table)["ours"].start == "ours@init+float16"
+    del table["ours@init+float16"]
+    assert lineages(table)["ours"].start == ""
+
+
 def test_roles_and_starts_under_several_names(tmp_path: Path) -> None:
     """A released encoder is a reference; a start that is read alike under another name is the first one again."""
     weights = {"encoder_config": {"pooling": "mean"}, "deterministic": True}

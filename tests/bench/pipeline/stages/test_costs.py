@@ -37,13 +37,19 @@ from bench.store.fingerprinted import Fingerprinted
 from bench.store.stage import Cost, Stage
 from bench.training.cross_encoder_config import CrossConfig
 from bench.training.fine_tuning_config import FineTuningConfig
-from bench.types import Source
+from bench.types import Footprint, Source
 
 T = TypeVar("T", bound=Stage)
-COUNTED: Any = SimpleNamespace(cost=Cost("made", 40.0, 1.0))
-"""An input of 40 units."""
+COUNTED: Any = SimpleNamespace(
+    cost=Cost("made", 40.0, 1.0), passages=40.0, text_bytes=800.0, suite_corpus=SimpleNamespace(language="sw")
+)
+"""An input of 40 units, which may be passages of 20 bytes."""
 SUBSET: Any = SimpleNamespace(questions=7.0, title="subset", label="subset")
-BM25: Any = SimpleNamespace(name="bm25")
+BM25: Any = SimpleNamespace(name="bm25", footprint=None)
+STATED: Any = SimpleNamespace(
+    name="own",
+    footprint=lambda config, language, n, text: Footprint(config * n + text if language == "sw" else 0, 0, 0, 0),
+)
 ENCODER_CONFIG = EncoderConfig()
 
 
@@ -55,7 +61,7 @@ def made(stage_class: type[T], /, **values: Any) -> T:
     return stage
 
 
-SPARSE = {"checked": COUNTED, "method": BM25}
+SPARSE = {"checked": COUNTED, "config": 2}
 FITTED: Any = SimpleNamespace(kind="rotation")
 
 
@@ -68,8 +74,9 @@ FITTED: Any = SimpleNamespace(kind="rotation")
         (made(PostProcess, vectors=COUNTED), Cost("post", 40, 2e5)),
         (made(Fit, sample=COUNTED, pivot=None, settings=FITTED), Cost("fit rotation", 40, 1e6)),
         (made(Fit, sample=COUNTED, pivot=COUNTED, settings=FITTED), Cost("fit rotation", 40, 400)),
-        (made(Index, **SPARSE), Cost("index bm25", 40, 5e3, start=1)),
-        (made(MineIndex, pool=COUNTED, method=BM25), Cost("index bm25", 40, 5e3)),
+        (made(Index, **SPARSE, method=BM25), Cost("index bm25", 40, 5e3, start=1)),
+        (made(Index, **SPARSE, method=STATED), Cost("index own by size", 40, 1e6, start=1, each=22e6)),
+        (made(MineIndex, pool=COUNTED, config=2, method=BM25), Cost("index bm25", 40, 5e3)),
         (made(Search, index=SimpleNamespace(method=BM25), subset=SUBSET), Cost("search bm25", 7, 300, start=1)),
         (made(MineSearch, index=SimpleNamespace(method=BM25), pool=COUNTED), Cost("search bm25", 40, 300)),
         (made(DenseSearch, subset=SUBSET), Cost("search dense", 7, 500)),
