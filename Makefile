@@ -34,7 +34,7 @@ TRAINING := $(wildcard tests/methods/[!b]*) tests/bench/training tests/bench/pip
 STAMP := $(VENV)/.installed-$(shell printf '%s' '$(TORCH)|$(EXTRAS)' | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-seeds worlds test test-processors calibration bench test-slow test-gpu test-browser lint types layers docs docs-site counts clean fuzz mutants rows five-million full-size release
+.PHONY: help install demo demo-seeds worlds test test-processors calibration bench test-slow test-gpu test-browser lint types layers docs docs-site counts clean fuzz mutants rows five-million signed-plans full-size release
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -108,6 +108,9 @@ five-million: $(STAMP) ## five million passages indexed, encoded and searched in
 full-size: $(STAMP) ## what a plan says of BM25 over five million passages and what comes, and what float16 changes with DATA, into docs/full-size.md; half an hour
 	@$(BIN)/python -m experiments.full_size bm25
 	@$(if $(DATA),$(BIN)/python -m experiments.full_size float16 '$(DATA)')
+
+signed-plans: $(STAMP) ## plans of three runs against what they take (docs/signed-plans.md), with DATA=FOLDER of official data
+	@$(BIN)/python -m experiments.signed_plans $(DATA)
 
 test-gpu: $(STAMP) ## what only a GPU can show (docs/gpu.md); needs one, and EXTRAS=gpu
 	@$(BIN)/python -m pytest -m gpu tests/gpu $(PYTEST_ARGS)

@@ -91,7 +91,7 @@ def subsets(name: str, split: str, request: DataRequest) -> Subset:
     """
     public, data_dir = _BY_NAME[name], request.data_dir
     split = public.split if split == "test" else split
-    if data_dir is not None and not data_dir.is_dir():
+    if data_dir is not None and official.files_required() and not data_dir.is_dir():
         raise UsageError(where=data_dir, found="no such folder", expected="the folder of data (--data-dir, BENCH_DATA)")
     unpacked = official.root_of("beir", official.roots(data_dir)) / "beir" / public.name
     siblings = () if data_dir is None else (data_dir / public.name,)

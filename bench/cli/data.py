@@ -18,6 +18,8 @@ from bench.cli import CommandGroup, examples
 from bench.cli.byte_bars import ByteBar, ByteBars
 from bench.cli.data_audit import audit
 from bench.cli.data_probe import probe
+from bench.cli.fetch_for import Needed, fetch_by_libraries, needed
+from bench.cli.fetch_texts import amount_text, download_json
 from bench.cli.options import data_dir_option, store_option
 from bench.cli.output import (
     Reporter,
@@ -53,6 +55,7 @@ from bench.store.store import Store
 from bench.types import Suite
 
 if TYPE_CHECKING:
+    from bench.pipeline.downloads import Download
     from bench.studies.inspection import Inspected
 
 _LANGUAGES: Callable[..., Any] = click.option(
@@ -152,10 +155,17 @@ def list_files(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> 
         "bench data fetch mrtydi --dry-run",
         "bench data fetch wikipedia --languages sw,te",
         "bench data fetch c4 --quota 400000000",
+        "bench data fetch --for 'run --method msm --suite mrtydi --task sw --profile small'",
     ),
 )
-@click.argument("name", metavar="SUITE|CORPUS")
+@click.argument("name", metavar="[SUITE|CORPUS]", required=False)
 @click.option("--task", "tasks", metavar="NAMES", help="Only what these tasks need, comma-separated.")
+@click.option(
+    "--for",
+    "words",
+    metavar="COMMAND",
+    help="All that a command reads, models too: 'run …', 'plan …' or the name of a run's file.",
+)
 @_LANGUAGES
 @data_dir_option
 @click.option(
@@ -168,8 +178,20 @@ def list_files(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> 
 @click.option("--yes", is_flag=True, help="Do not ask. Needed where there is no terminal to ask on.")
 @click.option("--dry-run", is_flag=True, help="Say what would be fetched, and stop.")
 @json_option
-def fetch(data_dir: Path | None, offline: bool, yes: bool, dry_run: bool, as_json: bool, **selection: Any) -> None:
+def fetch(
+    name: str | None,
+    words: str | None,
+    data_dir: Path | None,
+    offline: bool,
+    yes: bool,
+    dry_run: bool,
+    as_json: bool,
+    **selection: str | None,
+) -> None:
     """Fetch what is missing of the official files of a suite or corpus, after showing size and licence and asking.
+
+    With --for, all that a command of `bench` reads and is not here: files of suites and corpora, models of the hub, and
+    what ir_datasets and the hub serve.
 
     They go to --data-dir, else to the folder that has files of that suite already (BENCH_DATA, then the download
     cache), else to BENCH_DATA, else to the cache. Interrupted fetching goes on where it stopped. Checksums are compared
@@ -177,28 +199,36 @@ def fetch(data_dir: Path | None, offline: bool, yes: bool, dry_run: bool, as_jso
     """
     explicit = click.get_current_context().get_parameter_source("data_dir") is ParameterSource.COMMANDLINE
     places = (data_dir,) if explicit and data_dir else roots(data_dir)
-    official = _official_files(**selection, places=places)
+    if words is not None:
+        official = _for_command(words, name, explicit=explicit, ask=not offline, **selection)
+    elif name is None:
+        raise click.UsageError("Missing argument 'SUITE|CORPUS'.")
+    else:
+        official = _official_files(name, **selection, places=places)
     official = official if offline else official.listed()
     files = _examined(official.files, reread=False)
-    if not files:
+    if not files and official.needed is None:
         raise UsageError(
             f"{official.name} lists no official files; `bench show {official.name}` says what it reads and from where"
         )
     plan = _plan_fetch(official, files, offline)
     say = notice if as_json else click.echo
-    if plan.incomplete and not as_json:
+    if plan.incomplete and not as_json and official.needed is None:
         title = f"{official.name}: {len(plan.incomplete)} of {file_count(len(files))} not there"
         _print_files(title, plan.incomplete, _MAX_ROWS)
     for line in plan.summary():
         say(line)
     failed: dict[str, str] = {}
-    if plan.todo and not dry_run:
+    if (plan.todo or plan.libraries) and not dry_run:
         _check_space(plan)
-        if not (yes or all(file.local for file in plan.todo)):
+        if not (yes or (all(file.local for file in plan.todo) and not plan.libraries)):
             _confirm()
         official.keep_listings()
         fetched, failed = _fetch_all(plan)
         files = [fetched.get(file.release.path, file) for file in files]
+        failed |= fetch_by_libraries(plan.libraries)
+    lacking = [] if official.needed is None else official.needed.libraries
+    left = [download for download in lacking if dry_run or offline or download.name in failed]
     complete = sum(file.complete for file in files)
     _print_instructions((file for file in files if file.by_hand), say)
     notice(*failed.values())
@@ -206,17 +236,21 @@ def fetch(data_dir: Path | None, offline: bool, yes: bool, dry_run: bool, as_jso
         print_json(
             {
                 "suite": official.name,
-                "complete": complete == len(files),
+                "complete": complete == len(files) and not left,
                 "into": sorted({str(file.root) for file in plan.todo}),
                 "asked_for": [file.release.path for file in plan.todo],
                 "failed": [{"path": path, "reason": reason} for path, reason in failed.items()],
                 "files": [_file_json(file) for file in files],
+                **({} if official.needed is None else {"downloads": [*map(download_json, official.needed.downloads)]}),
             }
         )
-    elif plan.incomplete and not dry_run:
-        ending = "" if complete == len(files) else ", not complete"
-        click.echo(f"{official.name}: {complete} of {file_count(len(files))} there{ending}")
-    if complete < len(files) and not dry_run:
+    elif (plan.incomplete or plan.libraries) and not dry_run:
+        ending = "" if complete == len(files) and not left else ", not complete"
+        there = f"{complete} of {file_count(len(files))} there"
+        if lacking:
+            there += f", {len(lacking) - len(left)} of {len(lacking)} models and data sets of libraries"
+        click.echo(f"{official.name}: {there}{ending}")
+    if (complete < len(files) or left) and not dry_run:
         raise click.exceptions.Exit(1)
 
 
@@ -230,6 +264,13 @@ class _OfficialFiles:
     suite: Suite | None = None
     task_names: tuple[str, ...] = ()  # of the suite
     corpus: NamedCorpus | None = None
+    needed: Needed | None = None  # by a command, whose name is its words
+
+    @property
+    def corpora(self) -> tuple[NamedCorpus, ...]:
+        """Corpora to pretrain on among them."""
+        downloads = self.needed.downloads if self.needed else ()
+        return tuple(filter(None, (self.corpus, *(download.corpus for download in downloads))))
 
     def listed(self) -> Self:
         """Ask the hub which files a corpus has, where that is not known. Raises `UsageError` where it does not say."""
@@ -240,9 +281,34 @@ class _OfficialFiles:
         """Write down which files the hub has listed. Raises `StoreError` where that cannot be written."""
         from bench.data.fetching.fetch import writing
 
-        if self.corpus:
-            with writing(f"the list of files of {self.name}"):
-                self.corpus.keep_listings()
+        for corpus in self.corpora:
+            with writing(f"the list of files of {corpus.text}"):
+                corpus.keep_listings()
+
+
+def _for_command(
+    words: str,
+    name: str | None,
+    tasks: str | None,
+    languages: str | None,
+    quota: int | None,
+    *,
+    explicit: bool,
+    ask: bool,
+) -> _OfficialFiles:
+    """Look for what a command reads. Raises `UsageError` as it does, and for what narrows a suite or corpus."""
+    typed = {
+        "a name": name,
+        "--task": tasks,
+        "--languages": languages,
+        "--quota": quota,
+        "--data-dir": explicit,
+    }
+    if beside := next((option for option, value in typed.items() if value), None):
+        raise UsageError(where="--for", found=f"{beside} beside it", expected="all options within the command's words")
+    reads = needed(words, ask=ask)
+    files = [file for download in reads.downloads for file in download.local]
+    return _OfficialFiles(reads.words, "", files, needed=reads)
 
 
 def _official_files(
@@ -285,8 +351,15 @@ class _FetchPlan:
         """Files that are missing, damaged, or not unpacked."""
         return [file for file in self.files if not file.complete]
 
+    @property
+    def libraries(self) -> Sequence[Download]:
+        """What libraries fetch for a command."""
+        return () if self.offline or self.official.needed is None else self.official.needed.libraries
+
     def summary(self) -> list[str]:
         """Return what would be fetched, from whom and into which folder, as sentences."""
+        if self.official.needed is not None:
+            return self._summary_for(self.official.needed)
         if not self.incomplete:
             return [f"{self.official.name}: {file_count(len(self.files))}, nothing missing"]
         lines = []
@@ -309,6 +382,22 @@ class _FetchPlan:
             lines.append(f"to unpack: {', '.join(unpacked)}")
         folders = dict.fromkeys(str(file.root) for file in self.todo)
         return [*lines, f"into: {', '.join(folders)}"] if folders else lines
+
+    def _summary_for(self, reads: Needed) -> list[str]:
+        """Return a line for each thing that a command reads and is not here, and the sum."""
+        lines, known, unknown, count = [], 0, 0, 0
+        for download in reads.downloads:
+            sizes = [self.sizes.get(file.release.path) for file in download.local if not file.local]
+            has_answers = any(size is not None for size in sizes) or not sizes
+            size = sum(filter(None, sizes)) if download.local and has_answers else download.bytes
+            unsized = sizes.count(None) if download.local and has_answers else download.unknown
+            known, unknown, count = known + size, unknown + unsized, count + download.files
+            what = f"{download.name}: {file_count(download.files)}, {amount_text(size, unsized)}"
+            lines.append(f"{what}; licence: {download.licence}; into {download.into}")
+        if not lines:
+            return [f"{self.official.name}: nothing missing"]
+        verb = "missing" if self.offline else "to fetch"
+        return [*lines, f"{verb} in all: {file_count(count)}, {amount_text(known, unknown)}"]
 
 
 def _plan_fetch(official: _OfficialFiles, files: Sequence[LocalFile], offline: bool) -> _FetchPlan:
@@ -335,6 +424,8 @@ def _check_space(plan: _FetchPlan) -> None:
     bytes_by_root: dict[Path, int] = {}
     for file in plan.todo:
         bytes_by_root[file.root] = bytes_by_root.get(file.root, 0) + plan.sizes.get(file.release.path, 0)
+    for download in plan.libraries:
+        bytes_by_root[download.into] = bytes_by_root.get(download.into, 0) + download.bytes
     for root, count in bytes_by_root.items():
         existing_folder = next(folder for folder in (root, *root.absolute().parents) if folder.exists())
         if not existing_folder.is_dir() or not os.access(existing_folder, os.W_OK):

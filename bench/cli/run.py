@@ -7,13 +7,16 @@ from typing import Any
 import click
 
 from bench.cli import examples
+from bench.cli.fetch_texts import download_text, first_task_text
 from bench.cli.options import plan_options
 from bench.cli.outcome import print_outcome
 from bench.cli.output import SHOWN, Reporter, json_option, notice, print_json, progress_options, warn_of_faiss
-from bench.cli.run_file import Save, takes_file
+from bench.cli.run_file import Save, takes_file, typed_run
 from bench.cli.sections import SectionedCommand
 from bench.config.request import Request
 from bench.evaluation.compare.conclusions import Conclusion, Group, conclude
+from bench.pipeline.downloads import fetched_by_libraries, refuse_large
+from bench.pipeline.first_look import LONG, first_tasks
 from bench.pipeline.plan import Plan
 from bench.pipeline.run import Outcome, plan_for_run, run
 from bench.plugins import Plugins, load
@@ -83,7 +86,13 @@ def _carried_out(
 ) -> tuple[Outcome, list[dict[str, Any]]]:
     """Do what `run_with_progress` does with a plan."""
     notice(*ready.warnings)
+    downloads = fetched_by_libraries(ready.cells, [step.stage for step in ready.steps if step.runs], ask=True)
+    refuse_large(downloads, typed_run())
+    notice(*map(download_text, downloads))
     progress.announce(ready.seconds, "; `bench plan` says what")
+    if ready.seconds > LONG:
+        seconds = {step.stage.key: step.seconds for step in ready.steps}
+        notice(*map(first_task_text, first_tasks(ready.cells, ready.subsets, seconds)))
     with progress(ready.steps) as lines:
         outcome = run(request, plugins, store, lines, ready)
     for result in outcome.published:

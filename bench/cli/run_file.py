@@ -6,6 +6,7 @@ alone; what it means is decided where the option is read.
 
 import json
 import os
+import shlex
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -236,6 +237,27 @@ def _refuse_conflicts(run_file: RunFile, context: click.Context) -> None:
             expected=f"the file alone to say what is run; next to it {free}",
             hint=f"leave --{key} out, or write a second file",
         )
+
+
+def typed_run() -> str:
+    """Return the words behind `bench` that ask for the experiment of the command at work, as `bench run` takes them.
+
+    These are what was typed, but for options that `bench run` has not. Empty where no such command is at work.
+    """
+    context = click.get_current_context(silent=True)
+    if context is None or context.info_name not in ("run", "plan"):
+        return ""
+    words = ["run"]
+    for parameter in context.command.params:
+        value = context.params.get(str(parameter.name))
+        if context.get_parameter_source(str(parameter.name)) is not ParameterSource.COMMANDLINE or value is None:
+            continue
+        if isinstance(value, RunFile):
+            words.append(str(value.path))
+        elif (name := max(parameter.opts, key=len)).lstrip("-") in options_by_key():
+            values = value if isinstance(value, tuple) else (value,)
+            words += [name] if value is True else [word for entry in values for word in (name, str(entry))]
+    return shlex.join(words)
 
 
 def is_free(option: click.Option) -> bool:

@@ -8,7 +8,7 @@ SECTIONS = {
     "Where and how it runs": (
         *("store", "executor", "workers", "device", "devices", "processes", "shard-workers", "again"),
     ),
-    "Output": ("results", "out", "save", "quiet", "log", "json", "help"),
+    "Output": ("results", "out", "save", "stages", "quiet", "log", "json", "help"),
 }
 """Options by the heading under which they stand; those of one command alone come first, without one of these."""
 

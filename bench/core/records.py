@@ -95,6 +95,8 @@ class Source(Generic[T_co]):
     # opens the stream; records come in a fixed order. Raises `DataError` or `DataFaultsError` on a malformed record
     read: Callable[[], Iterator[T_co]]
     records: int = field(default=0, kw_only=True)  # how many they are, where that is known before they are read
+    # what a library fetches when it is read, unless it has it: `ir_datasets:ID:PART` or `hf:NAME[:CONFIG][@REVISION]`
+    fetches: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)

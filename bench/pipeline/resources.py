@@ -1,34 +1,34 @@
-"""What encoders take on a machine that need not be here: operations, hours, memory, disk and what is fetched.
+"""What stages take on a machine that need not be here: operations, hours, memory and disk.
 
-Every number is an estimate from settings alone; the constants and their sources are in `machines.toml`. All devices
-share a training, and a corpus that is encoded or searched, as executors would have them; other work has one of them.
+Every number is an estimate from settings and counts alone; the constants and their sources are in `machines.toml`. All
+devices share a training, and a corpus that is encoded or searched, as executors would have them. What needs no encoder
+is work of one core of any machine, at the rates that stages state of themselves.
 """
 
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from bench.core.errors import UsageError
 from bench.core.messages import unknown_name
-from bench.data.corpora.named import fetched_bytes
 from bench.pipeline.quotas import prepared_tokens
 from bench.pipeline.sizes import MASKED, EncoderSize, average, constants, encoder_size, operations
 from bench.pipeline.stages.encode import Encode, EncodeSample, EncodeShare
-from bench.pipeline.stages.init import begun_size
+from bench.pipeline.stages.init import Init, begun_size
 from bench.pipeline.stages.prepare import Prepare
 from bench.pipeline.stages.rerank import Rerank
 from bench.pipeline.stages.search_dense import DenseSearch
 from bench.pipeline.stages.train import Train
 from bench.pipeline.stages.train_cross import TrainCross
 from bench.pipeline.stages.tune import Tune
-from bench.retrieval.backbones import scratch
 from bench.retrieval.settings import CPU_TOKENS, DEVICE_TOKENS
 from bench.store.stage import Stage
 from bench.training.config import Pass, TrainingConfig
 
 _ADAM = 16  # bytes a weight, with gradient and moments, in float32
+_WORD, _SENTENCE = 68, 0.56  # bytes of a tokenizer for each word, and of places of sentences for each token: measured
 _ACTIVATION_BYTES = 34  # a token, layer and unit of width in 16 bits: Korthikanti et al. 2022, no attention
 
 
@@ -55,13 +55,15 @@ class Estimate:
 
     stage: str
     title: str
+    system: str = ""  # label of the system that it is for, where it is for one
+    work: Literal["devices", "core"] = "core"  # whose hours they are: of all devices at work, or of one core
     flops: float = 0.0
     tokens: float = 0.0
     hours: float = 0.0
     memory: float = 0.0  # bytes on each device
+    main: float = 0.0  # bytes of main memory
     disk: float = 0.0  # bytes that it leaves
-    download: float = 0.0  # bytes fetched before
-    unknown: int = 0  # files of unknown size among these
+    parts: float = 0.0  # bytes on disk besides, until it is done
 
 
 def machine(text: str) -> Devices:
@@ -76,30 +78,68 @@ def machine(text: str) -> Devices:
 
 
 def needs(stages: Iterable[Stage], on: Devices) -> Iterator[Estimate]:
-    """Yield what those of the stages take that prepare a corpus, train an encoder, or compute with one."""
+    """Yield what each of the stages takes; shares of a corpus are counted with the whole."""
+    begun: set[str] = set()  # kinds of work that have loaded what they need
     for stage in stages:
-        if isinstance(stage, Prepare):
-            yield _prepared(stage)
-        elif isinstance(stage, Train) and isinstance(stage.config, TrainingConfig):
-            yield _training_estimate(stage, stage.config.passes(average("sentence"), average("document")), on)
-        elif isinstance(stage, Tune | TrainCross):
-            yield _training_estimate(stage, [(1.0, _training_pass(stage))], on)
-        elif isinstance(stage, Encode | Rerank) and not isinstance(stage, EncodeShare):  # it is counted with the whole
-            yield _read(stage, on)
-        elif isinstance(stage, DenseSearch):
-            yield _searched(stage, on)
+        if isinstance(stage, EncodeShare):
+            continue
+        estimate = _on_devices(stage, on) or (_prepared(stage) if isinstance(stage, Prepare) else _worked(stage, begun))
+        yield replace(
+            estimate,
+            system=system_of(stage),
+            main=stage.resources.memory * (1 << 30),
+            disk=stage.disk or estimate.disk,
+            parts=stage.parts,
+        )
+
+
+def system_of(stage: Stage) -> str:
+    """Return the label of the system that a stage is for, or its method; empty where systems share it."""
+    for holder in (stage, getattr(stage, "index", None)):
+        method = getattr(holder, "method", "")
+        if name := getattr(holder, "system_label", "") or getattr(method, "name", method):
+            return str(name)
+    return ""
+
+
+def _on_devices(stage: Stage, on: Devices) -> Estimate | None:
+    """Return what a stage takes that trains an encoder or computes with one; None for other work."""
+    if isinstance(stage, Train) and isinstance(stage.config, TrainingConfig):
+        return _training_estimate(stage, stage.config.passes(average("sentence"), average("document")), on)
+    if isinstance(stage, Tune | TrainCross):
+        return _training_estimate(stage, [(1.0, _training_pass(stage))], on)
+    if isinstance(stage, Encode | Rerank):
+        return _read(stage, on)
+    return _searched(stage, on) if isinstance(stage, DenseSearch) else None
+
+
+def _worked(stage: Stage, begun: set[str]) -> Estimate:
+    """Return what a core takes for a stage, with what the first of its kind loads; no hours where nobody knows.
+
+    `begun` are the kinds that have been loaded, and gets this one.
+    """
+    cost = stage.cost
+    seconds = cost.work / cost.rate + cost.start * (cost.kind not in begun) if cost.units else 0.0
+    begun.add(cost.kind)
+    disk = _saved(_shape(stage)) if isinstance(stage, Init) else 0.0
+    return Estimate(stage.name, stage.title, hours=seconds / 3600, disk=disk)
+
+
+def _saved(shape: EncoderSize) -> float:
+    """Return the bytes of an encoder's folder: its weights, and its tokenizer."""
+    return 4 * shape.all_weights + _WORD * shape.vocabulary
 
 
 def _prepared(stage: Prepare) -> Estimate:
     """Return what shards take; of a corpus without a name nothing is known."""
+    text = constants()["text"]
     if stage.named is None:
-        return Estimate(stage.name, stage.title)
-    text, prepared = constants()["text"], prepared_tokens(stage.named, stage.settings.quota)
-    fetched, unknown = fetched_bytes(stage.named.parts)
+        short = stage.backbone is None and stage.settings.vocabulary <= 1 << 16
+        disk = ((2 if short else 4) + _SENTENCE) * 1e6 * stage.cost.units / text["token"]
+        return replace(_worked(stage, set()), disk=disk)
+    prepared = prepared_tokens(stage.named, stage.settings.quota)
     seconds = prepared.packed / text["unpacked"] + prepared.read / text["parsed"] + prepared.written / text["encoded"]
-    disk, tokens = fetched + 4 * prepared.written, prepared.written
-    hours = seconds / 3600
-    return Estimate(stage.name, stage.title, tokens=tokens, hours=hours, disk=disk, download=fetched, unknown=unknown)
+    return Estimate(stage.name, stage.title, tokens=prepared.written, hours=seconds / 3600, disk=4 * prepared.written)
 
 
 def _training_pass(stage: Tune | TrainCross) -> Pass:
@@ -129,21 +169,21 @@ def _training_estimate(stage: Train | Tune | TrainCross, passes: Sequence[tuple[
     return Estimate(
         stage.name,
         stage.title,
+        work="devices",
         flops=batches * flops,
         tokens=batches * batch,
         hours=batches * flops / on.rate(config.precision) / 3600,
         memory=_ADAM * shape.all_weights + bits * _ACTIVATION_BYTES * at_once * shape.layers * shape.width + masked,
-        disk=4 * shape.all_weights + 12 * shape.all_weights,  # the encoder, and a checkpoint while it trains
-        download=4 * shape.all_weights if isinstance(stage, Train) and not scratch(stage.start.place) else 0.0,
+        disk=_saved(shape),
     )
 
 
 def _read(stage: Encode | Rerank, on: Devices) -> Estimate:
     """Return what forward passes over texts take, or the tokenizer where it is slower; corpora are shared out."""
-    on, on_cpu, dtype, disk = on.some(len(stage.shares) or 1), on.name == "cpu", "float32", 0.0
+    on, on_cpu, dtype = on.some(len(stage.shares) or 1), on.name == "cpu", "float32"
     shape, texts, length = _shape(stage), _count(stage), average("pair")
     if isinstance(stage, Encode):
-        encoder_config, dtype, disk = stage.encoder_config, stage.encoder_config.dtype, 4 * texts * shape.width
+        encoder_config, dtype = stage.encoder_config, stage.encoder_config.dtype
         most = encoder_config.query_length if stage.role == "query" else encoder_config.passage_length
         length = average("sentence" if isinstance(stage, EncodeSample) else stage.role, most)
     tokens, kind, size = texts * length, *(("bfloat16", 2) if dtype == "bfloat16" else ("full", 4))
@@ -152,25 +192,29 @@ def _read(stage: Encode | Rerank, on: Devices) -> Estimate:
     at_once = getattr(stage, "batch_tokens", None) or (CPU_TOKENS if on_cpu else DEVICE_TOKENS)
     memory = 4 * shape.all_weights + size * at_once * (shape.inner + 5 * shape.width)  # activations of one layer
     hours = max(flops / on.rate(kind), words) / 3600 if flops else 0.0
-    return Estimate(stage.name, stage.title, flops, tokens, hours, memory, disk)
+    return Estimate(stage.name, stage.title, work="devices", flops=flops, tokens=tokens, hours=hours, memory=memory)
 
 
-def _searched(stage: DenseSearch, on: Devices) -> Estimate:
-    """Return what an exact search takes: products, and for each block of queries a pass over all vectors."""
+def _searched(stage: DenseSearch, on: Devices) -> Estimate | None:
+    """Return what an exact search takes: products, and for each block of queries a pass over all vectors.
+
+    None of lists that nobody has read.
+    """
     corpora = [
         stage_input
         for stage_input in stage.passages.chain()
         if isinstance(stage_input, Encode) and not isinstance(stage_input, EncodeSample)
     ]
-    if not corpora or getattr(stage.subset, "candidates", None):  # of lists that nobody has read
-        return Estimate(stage.name, stage.title)
+    if not corpora or getattr(stage.subset, "candidates", None):
+        return None
     speeds, questions, devices = constants()["search"], _count(stage), on.some(stage.workers)
     values = _count(corpora[-1]) * _shape(corpora[-1]).width
     flops, passes = 2 * questions * values, math.ceil(questions / speeds["queries"])
     plain = stage.similarity == "dot" or (stage.similarity == "cos" and corpora[-1].encoder_config.normalise)
     moved = 4 * values * passes / devices.count / speeds["sent" if plain else "scaled"]
     hours = (flops / devices.rate("full") + moved) / 3600
-    return Estimate(stage.name, stage.title, flops, hours=hours, memory=min(4 * values, 3 * speeds["block"]))
+    memory = min(4 * values, 3 * speeds["block"])
+    return Estimate(stage.name, stage.title, work="devices", flops=flops, hours=hours, memory=memory)
 
 
 def _count(stage: Stage) -> float:

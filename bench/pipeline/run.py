@@ -14,6 +14,7 @@ from bench.core.scratch import sweep
 from bench.evaluation.results import Published
 from bench.evaluation.results.scores import Scores
 from bench.pipeline.cells import ExperimentCell
+from bench.pipeline.downloads import fetched_by_libraries, refuse_large
 from bench.pipeline.passports import source_of
 from bench.pipeline.plan import Plan, foreign_versions, missing_files, plan
 from bench.pipeline.publish import heading_row, publish, refuse_unlike, row
@@ -70,6 +71,7 @@ def run(request: Request, plugins: Plugins, store: Store, listener: Listener, re
     todo = ready or plan_for_run(request, plugins, store)
     for error in missing_files(todo.steps):
         raise error
+    refuse_large(fetched_by_libraries(todo.cells, [step.stage for step in todo.steps if step.runs]))
     _writable(todo.experiment.results)
     for cell, subsets in zip(todo.cells, todo.subsets, strict=True):
         refuse_unlike(todo.experiment.results, cell, subsets, store, todo.profile)

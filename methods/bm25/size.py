@@ -33,7 +33,11 @@ _PART = 8192.0  # passages of a part (`methods.bm25.tokens.PART`)
 _PASSAGE_SECONDS, _TOKEN_SECONDS = 3e-6, 1.4e-6
 _LEAST, _SHARD_TOKEN = 0.1 * (1 << 30), 62.0  # bytes of memory whatever there is; a token of the shard at work
 _PASSAGE, _TERM = 16.0, 12.0  # bytes of memory that stay of each: the place of its id; its number and frequency
-_SEARCH = 0.3 * (1 << 30)  # bytes of memory of a search, with up to a million ids
+_SEARCH, _ID, _IDS = (
+    0.15 * (1 << 30),
+    160.0,
+    1e6,
+)  # bytes of memory of a search, and of each id, of which so many are held
 _LIBRARY = 150.0  # bytes of memory a token of rank_bm25, which holds all of them in lists and dictionaries
 
 
@@ -47,9 +51,9 @@ def footprint(config: BM25Config, language: str, passages: float, text: float) -
     shards, length = math.ceil(tokens / _SHARD), tokens / passages
     terms, in_shard = _terms(tokens), _terms(min(tokens, _SHARD))
     disk = passages * (16 + 8 * length**0.94) + 12 * shards * in_shard + 16 * terms
-    search_memory = _SEARCH
+    search_memory = _SEARCH + _ID * min(passages, _IDS)
     if config.variant == "rank_bm25":  # tokens as they come, and its library makes the index when it searches
-        disk, search_memory = passages * 20 + 4 * tokens + 16 * terms, _SEARCH + _LIBRARY * tokens
+        disk, search_memory = passages * 20 + 4 * tokens + 16 * terms, search_memory + _LIBRARY * tokens
     return Footprint(
         seconds=_PASSAGE_SECONDS * passages + _TOKEN_SECONDS * tokens,
         memory=_LEAST + _SHARD_TOKEN * min(tokens, _SHARD) + _PASSAGE * passages + _TERM * terms,

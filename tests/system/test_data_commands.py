@@ -8,6 +8,7 @@ import pty
 import random
 import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.filesize import decimal
 
 from bench.cli import main
 from tests.system.conftest import alive
@@ -122,7 +124,8 @@ def toy(
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        paths = {"PYTHONPATH": str(plugin), "BENCH_CACHE": str(tmp_path / "cache"), "NO_PROXY": "*"}
+        places = os.pathsep.join(filter(None, (str(plugin), os.environ.get("PYTHONPATH"))))
+        paths = {"PYTHONPATH": places, "BENCH_CACHE": str(tmp_path / "cache"), "NO_PROXY": "*"}
         for name in [name for name in os.environ if name.startswith("BENCH_")]:
             monkeypatch.delenv(name)
         for name, value in {**paths, "OMP_WAIT_POLICY": "PASSIVE"}.items():
@@ -404,8 +407,62 @@ def test_a_plan_says_what_is_to_be_fetched(toy: Toy) -> None:
         "plan", "--method", "bm25", "--suite", "beir", "--task", "nq", "--data", "official", "--json"
     )
     (nq,) = [file for file in toy.json("list", "beir")["suites"][0]["files"] if file["path"] == "beir/nq.zip"]
-    missing = {"files": 1, "bytes_left": nq["published"]["bytes"], "files_left_of_unknown_size": 0}
-    assert json.loads(planned.stdout)["missing"] == {"beir": {**missing, "asked": "beir --task nq"}}
+    (download,) = json.loads(planned.stdout)["downloads"]
+    expected = {"kind": "suite", "name": "beir", "files": 1, "bytes": nq["published"]["bytes"], "unknown": 0}
+    assert expected.items() <= download.items()
+    assert (download["command"], download["into"]) == ("beir --task nq", str(toy.cache / "beir"))
+
+
+def test_all_that_a_run_needs_by_one_command(toy: Toy) -> None:
+    """Suite and corpus with size, licence and place, asked once, then fetched; the run that it names goes through."""
+    tale = '{"text": "Hadithi ya paka moja. Na ya mbwa mbili. Simba anasema kitu kingine hapa."}\n'
+    (toy.site / "sw.jsonl").write_text(tale * 60)
+    toy.describe(toy.archive(tasks=["one"]), corpus=[f"{toy.url}/{{language}}.jsonl"])
+    words = "run --method crop --suite toy --task one --data official --corpus tales:sw --backbone scratch:1x16"
+    sets = ("method.pairs=2", "train.probe_pairs=2", "budget.tokens=100", "prepare.dedupe=false")
+    words = " ".join([words, *(f"--set {setting}" for setting in sets)])
+    archive, corpus = ((toy.site / name).stat().st_size for name in ("one.zip", "sw.jsonl"))
+    shown = toy("fetch", "--for", words, "--dry-run").stdout
+    assert f"toy: 1 file, {decimal(archive)}; licence: CC BY 4.0 of toys.; into {toy.cache / 'toy'}" in shown
+    assert f"tales:sw: 1 file, {decimal(corpus)}; licence: CC0; into {toy.cache / 'tales'}" in shown
+    assert shown.endswith(f"to fetch in all: 2 files, {decimal(archive + corpus)}\n")
+    assert "there is no terminal to ask on" in toy("fetch", "--for", words, status=2).stderr
+    assert toy.states()["toy/one.zip"] == "missing"
+    planned = toy.run_in_process("plan", *shlex.split(words)[1:])
+    hint = shlex.split(planned.stdout.split("bench data fetch --for ")[1])[0]
+    assert sorted(hint.split()) == sorted(words.split()), "in another order"
+    fetched = toy.json("fetch", "--for", f"bench {words}", "--yes")
+    assert (fetched["complete"], sorted(fetched["asked_for"])) == (True, ["tales/sw.jsonl", "toy/one.zip"])
+    assert [(row["kind"], row["name"]) for row in fetched["downloads"]] == [("suite", "toy"), ("corpus", "tales:sw")]
+    ran = toy.run_in_process(*shlex.split(words), "--offline")
+    assert ran.returncode == 0, ran.stderr
+    assert toy("fetch", "--for", words).stdout == f"{words}: nothing missing\n"
+    saved = toy.run_in_process("plan", *shlex.split(words)[1:], "--save", "toy.toml")
+    assert saved.returncode == 0, saved.stderr
+    assert "nothing missing" in toy("fetch", "--for", "toy.toml").stdout, "a run's file says the same"
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "message"),
+    [
+        ("rin --method bm25", (), "expected the words of bench run or bench plan"),
+        ("run --method bm25 'x", (), "No closing quotation"),
+        ("run --metod bm25", (), "did you mean --method?"),
+        ("run --method bm25 --suite nobody", (), "no suite 'nobody'"),
+        ("run --method bm25 --suite beir", ("toy",), "found a name beside it"),
+        ("run --method bm25 --suite beir", ("--task", "nq"), "found --task beside it"),
+        ("run --method bm25 --suite beir", ("--data-dir", "."), "found --data-dir beside it"),
+    ],
+)
+def test_words_that_no_command_takes(toy: Toy, words: str, more: tuple[str, ...], message: str) -> None:
+    """They are refused as the command itself refuses them; options that narrow belong into the words."""
+    assert message in toy("fetch", "--for", words, *more, "--yes", status=2).stderr
+    assert toy.requests == []
+
+
+def test_a_name_or_words(toy: Toy) -> None:
+    """One of the two is wanted."""
+    assert "Missing argument 'SUITE|CORPUS'" in toy("fetch", "--yes", status=2).stderr
 
 
 def test_a_corpus_from_nothing_to_a_training(toy: Toy) -> None:

@@ -123,17 +123,18 @@ def test_a_run_of_nothing_has_failed(tmp_path: Path, bench: Any, command: str) -
 def test_a_plan_names_each_systems_stages_and_says_what_is_guessed(tmp_path: Path, tiny: Path, bench: Any) -> None:
     """A label or `@init` from the first stage of a system to its score; a guess is called one, once."""
     words = ("plan", "--method", "crop", "--suite", "beir", "--task", tiny, *_places(tmp_path))
-    *lines, last = bench(*words, "--label", "mine").stdout.splitlines()
+    lines = bench(*words, "--label", "mine").stdout.splitlines()
     scored = [line.split()[1] for line in lines if line.startswith("score ")]
     assert scored == [line.split()[1] for line in lines if line.startswith("search ")] == ["mine", "crop@init"]
-    assert last.startswith("profile mini: 13 of 13 stages to run, ")
+    (last,) = [line for line in lines if line.startswith("in all: ")]
+    assert last.startswith("in all: 13 of 13 stages to run, ")
     assert last.endswith("; a rough guess, since nothing like it has run in this store")
     bench(*BM25, "--task", tiny, *_places(tmp_path))
-    last = bench(*words, "--method", "bm25,crop").stdout.splitlines()[-1]
+    (last,) = [line for line in bench(*words, "--method", "bm25,crop").stdout.splitlines() if "in all: " in line]
     head, part = last.removesuffix(" of it a rough guess, since nothing like it has run in this store").split("; ")
-    assert head.startswith("profile mini: 11 of 16 stages to run, ")
+    assert head.startswith("in all: 11 of 16 stages to run, ")
     assert part == "nearly all" or part != head.split(", ")[1]
-    assert bench(*words, "--method", "bm25").stdout.splitlines()[-1] == "profile mini: 0 of 5 stages to run, 0 s"
+    assert "in all: 0 of 5 stages to run, 0 s" in bench(*words, "--method", "bm25").stdout.splitlines()
 
 
 def test_tasks_merge_into_one_result_file(tmp_path: Path, tiny: Path, folder: Path, run_json: RunJson) -> None:

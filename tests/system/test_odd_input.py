@@ -102,7 +102,7 @@ ROWS: tuple[Row, ...] = (
     ("doctor --fix", ("no option --fix; there are: --store, --data-dir, --json",), USAGE),
     ("--verison", ("did you mean --version?",), USAGE),
     # seeds, profiles and places to run
-    ("plan --method crop --suite mrtydi --task sw --seed 1-3", ("seed 1", "seed 2", "seed 3"), 0, 0),
+    ("plan --method crop --suite mrtydi --task sw --seed 1-3 --stages", ("seed 1", "seed 2", "seed 3"), 0, 0),
     ("run --method crop --suite mrtydi --seed 3-1", ("--seed: found '3-1'", "--seed 0,1,2 or --seed 0-2"), 1),
     ("run --method crop --suite mrtydi --seed 0-99999999", ("--seed 0,1,2 or --seed 0-2",), 1),
     ("run --method crop --suite mrtydi --seed 0..2", ("--seed 0,1,2 or --seed 0-2",), 1),

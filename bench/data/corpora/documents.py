@@ -392,7 +392,8 @@ def hub(name: str, language: str) -> Source[Document]:
     pinned = replace(repository, revision=commit)
     called = HUB + match["name"] + (f":{match['config']}" if match["config"] else "")
     read = partial(_read_hub, pinned, match["config"], called, spoken)
-    return Source(f"hf:{name}", f"{reader()}:datasets-{library}:{called}@{commit}:{spoken}", (), read)
+    identity = f"{reader()}:datasets-{library}:{called}@{commit}:{spoken}"
+    return Source(f"hf:{name}", identity, (), read, fetches=(f"hf:{name}",))
 
 
 def _read_saved(folder: Path, language: str) -> Iterator[Document]:

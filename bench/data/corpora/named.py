@@ -188,7 +188,7 @@ class NamedCorpus:
 
     def files(self) -> tuple[LocalFile, ...]:
         """Look for its files, by name and size, where suites' are looked for; each once."""
-        listings = self._known_listings()
+        listings = self.known_listings()
         files = {
             release.path: look(release, root_of(part.corpus.name, self.places))
             for part in self.parts
@@ -199,7 +199,7 @@ class NamedCorpus:
 
     def listed(self) -> Self:
         """Ask the hub for the files of patterns that were not listed yet. Raises `UsageError` where it does not say."""
-        known = self._known_listings()
+        known = self.known_listings()
         return replace(
             self, listings={pattern: listing.ask(pattern) for pattern in self._patterns() if pattern not in known}
         )
@@ -215,7 +215,8 @@ class NamedCorpus:
         patterns = ((part, part.pattern(language)) for part in self.parts for language in part.languages)
         return {pattern: root_of(part.corpus.name, self.places) for part, pattern in patterns if pattern}
 
-    def _known_listings(self) -> dict[str, Listing]:
+    def known_listings(self) -> dict[str, Listing]:
+        """Return what the hub has listed, by pattern: as it was written down, or as it has just said."""
         recalled = ((pattern, listing.recall(root, pattern)) for pattern, root in self._patterns().items())
         return {pattern: files for pattern, files in recalled if files is not None} | dict(self.listings)
 
@@ -268,7 +269,7 @@ class NamedCorpus:
             yield from _mixed(streams, weights) if len(having) > 1 and weights else chain.from_iterable(streams)
 
     def _documents(self, part: CorpusPart, language: str, files: Mapping[str, Path]) -> Iterator[Document]:
-        paths = [files[release.path] for release in part.files(language, self._known_listings())]
+        paths = [files[release.path] for release in part.files(language, self.known_listings())]
         for path in paths:
             if not path.exists():
                 raise _lacking(self, 1, path)

@@ -28,6 +28,8 @@ from bench.types import Item, Judgement, Source
 T = TypeVar("T")
 Part = Literal["docs", "queries", "qrels"]
 
+FETCHES = "ir_datasets:"
+"""Begins what `Source.fetches` says of a part of a data set."""
 _NO_TEXT = ("title", "url", "phash", "marked_up_doc", "http_headers")
 
 
@@ -62,7 +64,8 @@ def _source(dataset: str, part: Part, form: Format[T]) -> Source[T]:
     """Make one source, keyed by the library's version and the id since it has no files of its own."""
     name = f"{dataset} {part} (ir_datasets)"
     reader = f"ir_datasets/{version('ir-datasets')}:{dataset}:{part}/1"
-    return Source(name, reader, (), partial(_read, dataset, part, name, form))
+    fetches = (f"{FETCHES}{dataset}:{part}",)
+    return Source(name, reader, (), partial(_read, dataset, part, name, form), fetches=fetches)
 
 
 def _read(dataset: str, part: Part, name: str, form: Format[T]) -> Iterator[T]:

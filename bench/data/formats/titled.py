@@ -15,7 +15,7 @@ def title_and_text(passage: Item) -> str:
 def with_titles(corpus: Corpus) -> Corpus:
     """Return the corpus with `title_and_text` of the passages that are searched (not the originals) for its `texts`."""
     items = corpus.items
-    texts = Source(items.name, f"{items.reader}+titled/1", items.files, partial(_joined, items))
+    texts = Source(items.name, f"{items.reader}+titled/1", items.files, partial(_joined, items), fetches=items.fetches)
     return replace(corpus, texts=texts)
 
 

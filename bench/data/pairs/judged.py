@@ -68,7 +68,7 @@ def from_subset(subset: Subset, name: str, unknown: Unknown = "refuse") -> PairS
     files = tuple(path for source in sources for path in source.files)
     readers = [source.reader for source in sources]
     code = reader(CODE, name, unknown, subset.language, subset.corpus.language, dict(subset.counts), readers)
-    return pair_source(name, code, files, partial(_read_subset, subset, subset.qrels, name, unknown))
+    return pair_source(name, code, files, partial(_read_subset, subset, subset.qrels, name, unknown), sources)
 
 
 def pairs_of_split(folder: Path, split: str, name: str = "", language: str = "") -> PairSource:

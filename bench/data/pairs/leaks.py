@@ -42,7 +42,11 @@ def without_leaks(source: Source[TrainingPair], table: Path, names: Sequence[str
     files = tuple(names) or _names_in_table(source, table)
     code = reader(CODE, source.reader, list(files))
     return pair_source(
-        source.name, code, (*source.files, table), partial(_read_without_leaks, source, table, frozenset(files))
+        source.name,
+        code,
+        (*source.files, table),
+        partial(_read_without_leaks, source, table, frozenset(files)),
+        [source],
     )
 
 
@@ -50,7 +54,7 @@ def without_test_questions(source: Source[TrainingPair], test: Source[Item]) -> 
     """Return the pairs of a source but those whose question a test asks; reading raises what reading the two does."""
     code = reader(UNASKED, source.reader, test.reader, unidata_version)
     files = (*source.files, *test.files)
-    return pair_source(source.name, code, files, partial(_read_without_test_questions, source, test))
+    return pair_source(source.name, code, files, partial(_read_without_test_questions, source, test), [source, test])
 
 
 def _read_without_test_questions(source: Source[TrainingPair], test: Source[Item]) -> Outcomes:

@@ -54,7 +54,13 @@ class PairSource(Source[TrainingPair]):
     dev: Source[TrainingPair] | None = None
 
 
-def pair_source(name: str, reader: str, files: Iterable[File], open_outcomes: Callable[[], Outcomes]) -> PairSource:
+def pair_source(
+    name: str,
+    reader: str,
+    files: Iterable[File],
+    open_outcomes: Callable[[], Outcomes],
+    rests_on: Iterable[Source[Any]] = (),
+) -> PairSource:
     """Make a source of pairs; nothing is opened.
 
     Args:
@@ -62,9 +68,11 @@ def pair_source(name: str, reader: str, files: Iterable[File], open_outcomes: Ca
         reader: name and version of the reading code, as `reader` returns it.
         files: decide the content; of a file in an archive the archive does.
         open_outcomes: opens the stream of outcomes; a function of a module or a `partial`, to be pickled.
+        rests_on: sources that it reads, of which libraries may fetch some.
     """
     paths = dict.fromkeys(file if isinstance(file, Path) else file.archive for file in files)
-    return PairSource(name, reader, tuple(paths), partial(_read, open_outcomes), open_outcomes)
+    fetches = tuple(dict.fromkeys(name for source in rests_on for name in source.fetches))
+    return PairSource(name, reader, tuple(paths), partial(_read, open_outcomes), open_outcomes, fetches=fetches)
 
 
 def _read(open_outcomes: Callable[[], Outcomes]) -> Iterator[TrainingPair]:
@@ -79,7 +87,9 @@ def with_dev(source: Source[TrainingPair], dev: Source[TrainingPair] | None) -> 
     if not isinstance(source, PairSource):
         open_outcomes = partial(outcomes, source)
         source = PairSource(
-            source.name, source.reader, source.files, source.read, open_outcomes, records=source.records
+            *(source.name, source.reader, source.files, source.read, open_outcomes),
+            records=source.records,
+            fetches=source.fetches,
         )
     return replace(source, dev=dev)
 
@@ -205,7 +215,7 @@ def concatenate(sources: Mapping[str, Source[TrainingPair]], name: str) -> PairS
         raise UsageError(where=name, found=f"the labels {list(sources)}", expected="at least one, without white space")
     code = reader(_JOINED, {label: source.reader for label, source in sources.items()})
     files = tuple(path for source in sources.values() for path in source.files)
-    joined = pair_source(name, code, files, partial(_read_joined, dict(sources)))
+    joined = pair_source(name, code, files, partial(_read_joined, dict(sources)), sources.values())
     dev = {label: pairs for label, source in sources.items() if (pairs := dev_of(source)) is not None}
     return replace(joined, dev=concatenate(dev, f"{name} dev")) if len(dev) == len(sources) else joined
 
@@ -230,7 +240,7 @@ def sample_pairs(source: Source[TrainingPair], count: int, seed: int) -> PairSou
     Reading raises what reading that does, and `UsageError` where there are fewer pairs.
     """
     code, name = reader(_SAMPLED, source.reader, count, seed), f"{source.name}, {count:,} of them"
-    return pair_source(name, code, source.files, partial(_read_sample, source, count, seed))
+    return pair_source(name, code, source.files, partial(_read_sample, source, count, seed), [source])
 
 
 def _read_sample(source: Source[TrainingPair], count: int, seed: int) -> Outcomes:

@@ -23,6 +23,7 @@ from bench.types import Answers, Candidates, Item, Json, Judgement, Source, Subs
 
 QUERIES, QRELS, CANDIDATES, ANSWERS = "queries.jsonl", "qrels.tsv", "candidates.jsonl", "answers.jsonl"
 _BYTES_A_JUDGEMENT = 100  # where nobody says how many there are
+_BYTES_A_QUERY, _BYTES_A_LINE = 90, 26  # of what is written: a query with its id, a judgement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +82,14 @@ class Read(Stage):
         return Cost("read", judging.size(_BYTES_A_JUDGEMENT, published_count, streamed=60.0), 1e5)
 
     @property
+    def disk(self) -> int:
+        """Queries and judgements in plain form."""
+        return int(_BYTES_A_QUERY * self.questions + _BYTES_A_LINE * self.cost.units)
+
+    @property
     def questions(self) -> float:
-        """How many queries are judged: exact once they were read."""
-        return self.cost.units if self.judged is None else float(self.judged)
+        """How many queries are judged: as published, exact once they were read; else as many as judgements."""
+        return float(self.counts.get("queries") or self.cost.units) if self.judged is None else float(self.judged)
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write `queries.jsonl` (judged queries only, in their file's order) and what judges them.

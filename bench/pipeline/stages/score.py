@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from bench.evaluation.measures.answers import Answered
 
 SCORES, VALUES, CUT = "scores.json", "per-query.json.gz", "run.trec.gz"
+_QUESTION, _RANKED = 300.0, 0.5  # microseconds: a question with its measures, and each document of its ranking
+_CUT_LINE = 11.0  # bytes of a deflated line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +47,18 @@ class Score(Stage):
     system_label: str = field(metadata=NOT_IN_KEY)
 
     title = property(lambda self: f"{self.system_label} {self.subset.title}")
-    cost = property(lambda self: Cost("score", self.subset.questions, 1e4, start=0.5))
+
+    @property
+    def cost(self) -> Cost:
+        """In questions, so many microseconds each, and more for each ranked document."""
+        each = _QUESTION + _RANKED * self.ranking.rules.k
+        return Cost("score by depth", self.subset.questions, 1e6, start=0.5, each=each)
+
+    @property
+    def disk(self) -> int:
+        """The run, cut at the deepest measure and deflated."""
+        depth = min(self.ranking.rules.k, self.protocol.depth or self.ranking.rules.k)
+        return int(self.subset.questions * depth * _CUT_LINE)
 
     @property
     def resources(self) -> Resources:

@@ -35,6 +35,7 @@ class DenseSearch(RankingStage):
 
     title = property(lambda self: f"{self.system_label} {self.subset.label}")
     cost = property(lambda self: Cost("search dense", self.subset.questions, 500.0))
+    disk = property(lambda self: self.written(self.lines(self.subset.questions, self.passages.cost.units)))
 
     @property
     def resources(self) -> Resources:

@@ -103,19 +103,21 @@ def test_the_formula_against_trainings(
     assert 1 / 1.5 < steps * flop_count / machine("1xcpu").rate("float32") / seconds < 1.5
 
 
-def _planned(capsys: pytest.CaptureFixture[str], store: Path, *arguments: str) -> list[dict[str, Any]]:
+def _planned(capsys: pytest.CaptureFixture[str], store: Path, *arguments: str) -> dict[str, Any]:
     with pytest.raises(SystemExit) as ended:
         main(["plan", "--profile", "paper", *arguments, "--json", "--store", str(store), "--data-dir", str(store)])
     printed = capsys.readouterr()
     assert ended.value.code == 0, printed.err
-    return list(json.loads(printed.out)["stages"])
+    planned: dict[str, Any] = json.loads(printed.out)
+    return planned
 
 
 def test_the_table_of_the_guide(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """`--profile paper --devices 8xA100` needs neither a GPU nor a file; the batch is the paper's on any number."""
     rows, single = [], ("ict", "crop", "ccp", "msm", "auto-mlm", "contriever")
     for method, more in (*((name, ()) for name in single), ("contriever", ("--preset", "mcontriever"))):
-        stages = _planned(capsys, tmp_path, "--devices", "8xA100", "--suite", "mrtydi", "--method", method, *more)
+        plan = _planned(capsys, tmp_path, "--devices", "8xA100", "--suite", "mrtydi", "--method", method, *more)
+        stages, (corpus,) = plan["stages"], [row for row in plan["downloads"] if row["kind"] == "corpus"]
         prepare, train = (
             next(estimate for estimate in stages if estimate["stage"] == name) for name in ("prepare", "train")
         )
@@ -126,12 +128,12 @@ def test_the_table_of_the_guide(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         )
         cells = [f"{train['tokens']:.1e}", f"{train['flops']:.1e}", f"{train['hours']:.1f}", f"{tested:.1f}"]
         cells += [f"{prepare['hours']:,.0f}", f"{train['memory'] / 1e9:,.1f} GB"]
-        cells += [f"{prepare[name] / 1e9:,.1f} GB" for name in ("disk", "download")]
+        cells += [f"{size / 1e9:,.1f} GB" for size in (prepare["disk"], corpus["bytes"])]
         rows.append(f"| {' | '.join((*(more[1:] or (f'`{method}`',)), prepare['title'], *cells))} |")
     guide = Path(__file__).parents[3] / "docs" / "guide" / "train.md"
     assert "\n".join(rows) in guide.read_text(encoding="utf-8"), "\n".join(rows)
     more = ("--suite", "mrtydi", "--task", "sw", "--regime", "english", "--rerank", "trained")
-    stages = _planned(capsys, tmp_path, "--devices", "2xA100", "--method", "auto-mlm", *more)
+    stages = _planned(capsys, tmp_path, "--devices", "2xA100", "--method", "auto-mlm", *more)["stages"]
     two = {estimate["stage"]: estimate for estimate in stages}
     assert two["train"]["tokens"] == pytest.approx(300_000 * 2 * 2 * 128 * 32)
     assert [name for name in two if not two[name]["hours"]] == ["tune", "train_cross"]

@@ -45,6 +45,7 @@ COUNTED: Any = SimpleNamespace(
 )
 """An input of 40 units, which may be passages of 20 bytes."""
 SUBSET: Any = SimpleNamespace(questions=7.0, title="subset", label="subset")
+RULES: Any = SimpleNamespace(k=10)
 BM25: Any = SimpleNamespace(name="bm25", footprint=None)
 STATED: Any = SimpleNamespace(
     name="own",
@@ -77,14 +78,24 @@ FITTED: Any = SimpleNamespace(kind="rotation")
         (made(Index, **SPARSE, method=BM25), Cost("index bm25", 40, 5e3, start=1)),
         (made(Index, **SPARSE, method=STATED), Cost("index own by size", 40, 1e6, start=1, each=22e6)),
         (made(MineIndex, pool=COUNTED, config=2, method=BM25), Cost("index bm25", 40, 5e3)),
-        (made(Search, index=SimpleNamespace(method=BM25), subset=SUBSET), Cost("search bm25", 7, 300, start=1)),
+        (
+            made(Search, index=SimpleNamespace(method=BM25, checked=COUNTED), subset=SUBSET, rules=RULES),
+            Cost("search bm25", 7, 300, start=1),
+        ),
+        (  # 100 µs a question, 1.2 a line of it and 1.2 a thousand passages
+            made(Search, index=SimpleNamespace(method=STATED, checked=COUNTED), subset=SUBSET, rules=RULES),
+            Cost("search own by size", 7, 1e6, start=0.4, each=100 + 1.2 * 10 + 1.2e-3 * 40),
+        ),
         (made(MineSearch, index=SimpleNamespace(method=BM25), pool=COUNTED), Cost("search bm25", 40, 300)),
         (made(DenseSearch, subset=SUBSET), Cost("search dense", 7, 500)),
         (made(OwnPassages, checked=COUNTED, method="m"), Cost("encode m", 40, 500)),
         (made(OwnQueries, subset=SUBSET, method="m"), Cost("encode m", 7, 500)),
         (made(Fuse, subset=SUBSET), Cost("fuse", 7, 1e4)),
         (made(TuneFusionWeight, subset=SUBSET), Cost("weigh", 7, 100)),
-        (made(Score, subset=SUBSET), Cost("score", 7, 1e4, start=0.5)),
+        (
+            made(Score, subset=SUBSET, ranking=SimpleNamespace(rules=RULES)),
+            Cost("score by depth", 7, 1e6, start=0.5, each=300 + 0.5 * 10),
+        ),
         (made(Rerank, subset=SUBSET, depth=3), Cost("rerank", 21, 50)),
         (made(Audit, size=None), Cost("audit beside", 1, 1e3)),
         (made(Audit, size=5.0), Cost("audit", 5, 1e7)),
