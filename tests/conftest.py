@@ -213,9 +213,8 @@ def write_shards(folder: Path, documents: Mapping[str, list[list[list[int]]]]) -
     return folder
 
 
-@pytest.fixture(scope="session")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Shards of documents that keep to a topic: sentences of 3 to 6 words out of its five."""
+def plant(folder: Path) -> Path:
+    """Write shards of documents that keep to a topic: sentences of 3 to 6 words out of its five."""
     rng = np.random.default_rng(7)
 
     def document(language: str) -> list[list[int]]:
@@ -223,7 +222,13 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return [(first + rng.integers(0, WORDS, rng.integers(3, 7))).tolist() for _ in range(rng.integers(2, 6))]
 
     documents = {language: [document(language) for _ in range(count)] for language, count in LANGUAGES.items()}
-    return write_shards(tmp_path_factory.mktemp("corpus") / "shards", documents)
+    return write_shards(folder, documents)
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The planted corpus (`plant`)."""
+    return plant(tmp_path_factory.mktemp("corpus") / "shards")
 
 
 @pytest.fixture

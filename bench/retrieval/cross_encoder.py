@@ -14,12 +14,21 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch.nn.utils.rnn import pad_sequence
-from transformers import AutoModelForSequenceClassification, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AttentionInterface,
+    AttentionMaskInterface,
+    AutoModelForSequenceClassification,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.masking_utils import sdpa_mask
 
 from bench.core.errors import BenchError, UsageError
 from bench.data.corpora import tokenizer
 from bench.retrieval.backbones import load_weights, refuse_missing
 from bench.retrieval.packed import budget, longest, on_threads, wide
+from bench.retrieval.transfer import to_device
 
 LENGTH = 512
 """Tokens of a pair, special ones included, where the model has room for as many.
@@ -29,6 +38,7 @@ Source: Nogueira and Cho 2019, Passage Re-ranking with BERT, section 3; the cros
 
 _SHORTEST = 16  # room for special tokens, and a few of either side
 _CPU_TOKENS, _DEVICE_TOKENS = 4_096, 65_536
+_PADDED = "bench_padded"  # torch's attention under a name of ours, with a mask that asks no device
 
 Pair = tuple[str, str]
 """Query and passage."""
@@ -130,6 +140,8 @@ def load_classifier(folder: Path, new_head: int | None = None) -> PreTrainedMode
         missing = [key for key in missing if key.startswith(inner) and ".pooler." not in key]
     refuse_missing(folder, missing, expected)
     labels = model.config.num_labels
+    if model.config._attn_implementation == "sdpa" and getattr(model, "_supports_attention_backend", False):
+        model.set_attn_implementation(_PADDED)
     if labels not in (1, 2):
         raise UsageError(
             f"{folder}: found a classifier of {labels} labels, expected one (its logit is the score) or two (relevant "
@@ -175,19 +187,31 @@ def forward(model: PreTrainedModel, rows: Sequence[PairTokens], batch_tokens: in
     """
 
     def padded(values: list[list[int]], filler: int) -> torch.Tensor:
-        return pad_sequence([torch.tensor(row) for row in values], True, filler).to(model.device)
+        return to_device(pad_sequence([torch.tensor(row) for row in values], True, filler), model.device)
 
     batches, logits = budget([len(row.ids) for row in rows], batch_tokens), []
     for batch in batches:
         inputs = {"input_ids": padded([rows[at].ids for at in batch], model.config.pad_token_id or 0)}
-        inputs["attention_mask"] = padded([[1] * len(rows[at].ids) for at in batch], 0)
+        if len({len(rows[at].ids) for at in batch}) > 1:  # without padding a mask is none
+            inputs["attention_mask"] = padded([[1] * len(rows[at].ids) for at in batch], 0)
         if types := [segments for at in batch if (segments := rows[at].types) is not None]:
             inputs["token_type_ids"] = padded(types, 0)
         logits.append(wide(model(**inputs).logits))  # [len(batch), labels]
     columns = torch.cat(logits).unbind(1)
     scores = columns[0] if len(columns) == 1 else columns[1] - columns[0]
-    order = torch.tensor([at for batch in batches for at in batch], device=scores.device)
-    return scores[torch.argsort(order)]
+    return scores[to_device(np.argsort(np.concatenate(batches)), scores.device)]
+
+
+def _mask(attention_mask: torch.Tensor | None, **options: Any) -> torch.Tensor | None:
+    """Make the mask of a padded batch as transformers does, which first asks the device whether there is padding."""
+    if attention_mask is not None:
+        options["allow_is_bidirectional_skip"] = False
+    mask: torch.Tensor | None = sdpa_mask(**options, attention_mask=attention_mask)
+    return mask
+
+
+AttentionInterface.register(_PADDED, AttentionInterface()["sdpa"])
+AttentionMaskInterface.register(_PADDED, _mask)
 
 
 def _halved(words: PreTrainedTokenizerBase, queries: list[str], most: int) -> list[str]:

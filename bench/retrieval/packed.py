@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 
 from bench.core.records import Pooling
 from bench.retrieval.backbones import load_encoder
+from bench.retrieval.transfer import to_device
 
 _DEVICES = ("cuda",)  # for which torch has kernels of sequences of any lengths
 _HALF = (torch.float16, torch.bfloat16)
@@ -49,6 +49,7 @@ class Packed:
     # row of the first token of each sequence in the order given, int64 `[n]`; token j of sequence i is in row
     # `starts[i] + j`
     starts: torch.Tensor
+    first_rows: npt.NDArray[np.int64]  # `starts` on the processor, of which indices can be made without waiting
     places: torch.Tensor  # place of each sequence, in the order given, among the sorted ones, int64 `[n]`
     cuts: torch.Tensor  # row at which each sorted sequence begins, and T, int32 `[n + 1]`
 
@@ -56,6 +57,11 @@ class Packed:
     def tokens(self) -> list[int]:
         """Tokens of each run; `split` by these has one gradient, where slices have one of all tokens each."""
         return [end - start for start, end, _ in self.runs]
+
+    @property
+    def lengths(self) -> list[int]:
+        """Tokens of each sequence, shortest first."""
+        return [(end - start) // count for start, end, count in self.runs for _ in range(count)]
 
     @property
     def longest(self) -> int:
@@ -66,12 +72,8 @@ class Packed:
     def to(self, device: torch.device | str) -> Packed:
         """Return the same on another device."""
         names = ("ids", "positions", "starts", "places", "cuts")
-        pinned = torch.device(device).type == "cuda"  # copies from pageable memory wait until the device is done
-        moved = {name: getattr(self, name) for name in names}
-        moved = {
-            name: tensor.pin_memory() if pinned and not tensor.is_cuda else tensor for name, tensor in moved.items()
-        }
-        return replace(self, **{name: tensor.to(device, non_blocking=pinned) for name, tensor in moved.items()})
+        moved: dict[str, Any] = {name: to_device(getattr(self, name), torch.device(device)) for name in names}
+        return replace(self, **moved)
 
 
 def pack(sequences: Sequence[Ids], first_position: int) -> Packed:
@@ -106,6 +108,7 @@ def pack(sequences: Sequence[Ids], first_position: int) -> Packed:
         positions=torch.from_numpy(positions),
         runs=runs,
         starts=torch.from_numpy(cuts[places]),
+        first_rows=cuts[places],
         places=torch.from_numpy(places),
         cuts=torch.from_numpy(cuts.astype(np.int32)),
     )
@@ -285,8 +288,7 @@ def _padded(
     model: PreTrainedModel, packed: Packed, layers: Sequence[int], embeds: torch.Tensor | None
 ) -> tuple[torch.Tensor, ...]:
     """Run padded batches, none larger than the packed row."""
-    cuts = packed.cuts.tolist()
-    lengths = [end - start for start, end in pairwise(cuts)]
+    lengths, end = packed.lengths, 0
     hidden: list[list[torch.Tensor]] = [[] for _ in layers]
     for batch in budget(lengths, len(packed.ids)):  # already sorted: a batch is a slice
         name, source, filler = (
@@ -294,15 +296,35 @@ def _padded(
             if embeds is None
             else ("inputs_embeds", embeds, 0)
         )
-        rows = [source[cuts[at] : cuts[at + 1]] for at in batch]
-        inputs = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=filler)
-        size = torch.tensor([len(row) for row in rows], device=inputs.device)
-        real = torch.arange(inputs.shape[1], device=inputs.device)[None] < size[:, None]
+        sizes = [lengths[at] for at in batch]
+        start, end = end, end + sum(sizes)
+        inputs, real, places = padded(source[start:end], sizes, filler)
         inner = any(layer != -1 for layer in layers)
         output = model(**{name: inputs}, attention_mask=real.long(), output_hidden_states=inner)
         for states, layer in zip(hidden, layers, strict=True):
-            states.append(_layer(output, layer)[real])
+            states.append(_layer(output, layer).flatten(0, 1)[places])
     return tuple(torch.cat(states) for states in hidden)
+
+
+def padded(
+    rows: torch.Tensor, lengths: Sequence[int], filler: int = 0
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Pad sequences that lie end to end, in one operation, however many they are.
+
+    Args:
+        rows: `[T, …]`, those of n sequences one after the other.
+        lengths: rows of each sequence, T together; l is the largest.
+        filler: what stands behind a shorter sequence.
+
+    Returns:
+        The padded rows `[n, l, …]`; which of them are real, bool `[n, l]`; and the places `[T]` of `rows` among the
+        n·l padded ones.
+    """
+    sizes = np.asarray(lengths, np.int64)
+    real = np.arange(sizes.max()) < sizes[:, None]
+    places = to_device(np.flatnonzero(real), rows.device)
+    flat = rows.new_full((real.size, *rows.shape[1:]), filler).index_copy(0, places, rows)
+    return flat.unflatten(0, real.shape), to_device(real, rows.device), places
 
 
 def _layer(output: Any, layer: int) -> torch.Tensor:

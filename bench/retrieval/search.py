@@ -343,12 +343,15 @@ def _torch(queries: Matrix, passages: Matrix, k: int, device: str) -> Top:
     """Search with torch, in slices, since it writes all products down before it selects."""
     import torch
 
-    size = max(k, 1 << 14 if device == "cpu" else 1 << 18)
-    left, merged = torch.tensor(queries, device=device), None
+    from bench.retrieval.transfer import to_device
+
+    size, place = max(k, 1 << 14 if device == "cpu" else 1 << 18), torch.device(device)
+    left, merged = to_device(torch.tensor(queries), place), None
     for start in range(0, len(passages), size):
-        right = torch.tensor(passages[start : start + size], device=device)  # a copy: mapped files cannot be written
+        right = to_device(torch.tensor(passages[start : start + size]), place)  # a copy: mapped files are read-only
         top = torch.topk(left @ right.T, min(k, len(right)), sorted=False)
-        block_top = Top(top.values.numpy(force=True), top.indices.numpy(force=True) + start)
+        both = torch.stack([top.values.view(torch.int32), top.indices.int()]).numpy(force=True)  # read at once
+        block_top = Top(both[0].view(np.float32), both[1] + np.int64(start))
         merged = block_top if merged is None else _merge(merged, block_top, k)
     assert merged is not None  # noqa: S101 (for the type checker: there is a passage)
     return merged

@@ -27,10 +27,13 @@ if TYPE_CHECKING:
     from bench.retrieval.model_files import model_json as model_json
     from bench.retrieval.packed import Ids as Ids
     from bench.retrieval.packed import Packed as Packed
+    from bench.retrieval.packed import padded as padded
     from bench.retrieval.packed import pool as pool
     from bench.retrieval.poolers import is_pooler as is_pooler
     from bench.retrieval.prompts import PROMPTS_FILE as PROMPTS_FILE
     from bench.retrieval.prompts import declared_prompts as declared_prompts
+    from bench.retrieval.transfer import to_device as to_device
+    from bench.training.banks import HostBuffers as HostBuffers
     from bench.training.banks import Ring as Ring
     from bench.training.banks import TaggedBank as TaggedBank
     from bench.training.banks import follow as follow
@@ -65,6 +68,7 @@ if TYPE_CHECKING:
     from bench.training.loop import CorpusTrainer as CorpusTrainer
     from bench.training.loop import Facts as Facts
     from bench.training.loop import fit as fit
+    from bench.training.loop import logged as logged
     from bench.training.losses import Similarity as Similarity
     from bench.training.losses import info_nce as info_nce
     from bench.training.losses import paired_info_nce as paired_info_nce

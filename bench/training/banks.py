@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from typing import ClassVar, Literal, Self
 
 import torch
 from torch import nn
 from torch.nn import functional
 
+from bench.retrieval.transfer import to_device
 from bench.training.encoder import TrainableEncoder
 
 EMPTY = -1
 """Tag of a slot that holds nothing yet."""
 
 
-class Ring(nn.Module):
+class HostBuffers(nn.Module):
+    """A module that leaves some of its buffers on the processor, wherever it goes itself.
+
+    Numbers that decide what is computed are asked for at every step; on a device each question would wait for it.
+    They are buffers so that they go through checkpoints.
+    """
+
+    on_host: ClassVar[tuple[str, ...]] = ()
+    """Names of these buffers."""
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
+        stay = {name: self._buffers[name] for name in self.on_host}
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        self._buffers.update(stay)
+        return self
+
+
+class Ring(HostBuffers):
     """A ring of rows with a tag each; the oldest rows are overwritten first. It never holds a gradient.
 
-    Rows, tags and the pointer to the next slot are buffers, so that they move with the module and go through
-    checkpoints.
+    Rows, tags and the pointer to the next slot are buffers, so that they go through checkpoints; the rows move with
+    the module, tags and pointer stay on the processor.
 
     Args:
         capacity: number of slots.
@@ -33,6 +52,7 @@ class Ring(nn.Module):
         [2.0, 3.0, 4.0]
     """
 
+    on_host = ("tags", "pointer")
     rows: torch.Tensor
     tags: torch.Tensor
     pointer: torch.Tensor
@@ -49,7 +69,7 @@ class Ring(nn.Module):
 
         Args:
             rows: `[n, d]`; they are detached and cast.
-            tags: int64 `[n]`, or one for all.
+            tags: int64 `[n]`, on the processor, or one for all.
 
         Raises:
             ValueError: rows of another width.
@@ -57,12 +77,15 @@ class Ring(nn.Module):
         capacity, width = self.rows.shape
         if rows.ndim != 2 or rows.shape[1] != width:
             raise ValueError(f"found rows {list(rows.shape)}, expected [n, {width}]")
-        marks = torch.as_tensor(tags, device=self.tags.device).expand(len(rows))  # raises where the numbers differ
-        slots = (int(self.pointer) + torch.arange(len(rows), device=self.tags.device)) % capacity
+        marks = torch.as_tensor(tags, device="cpu").expand(len(rows))  # raises where the numbers differ
         late = slice(max(0, len(rows) - capacity), None)
-        self.rows[slots[late]] = rows.detach()[late].to(self.rows.dtype)
-        self.tags[slots[late]] = marks[late]
-        self.pointer.fill_((int(self.pointer) + len(rows)) % capacity)
+        start, end = (int(self.pointer) + late.start) % capacity, int(self.pointer) + len(rows)
+        for kept, new in ((self.rows, rows.detach()[late]), (self.tags, marks[late])):
+            to_end = min(len(new), capacity - start)
+            kept[start : start + to_end] = new[:to_end]
+            if to_end < len(new):  # the others from the front
+                kept[: len(new) - to_end] = new[to_end:]
+        self.pointer.fill_(end % capacity)
 
     @torch.no_grad()
     def fill_randomly(self) -> Ring:
@@ -72,12 +95,15 @@ class Ring(nn.Module):
         return self
 
     def ordered(self, among: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the rows `[m, d]` and tags `[m]` that are there, or those with a tag of `among`, the oldest first."""
+        """Return the rows `[m, d]` and tags `[m]` that are there, or those with a tag of `among`, the oldest first.
+
+        Tags are on the processor, those of `among` too.
+        """
         capacity = len(self.rows)
-        order = (int(self.pointer) + torch.arange(capacity, device=self.tags.device)) % capacity
+        order = (int(self.pointer) + torch.arange(capacity)) % capacity
         tags = self.tags[order]
         order = order[tags != EMPTY if among is None else (tags != EMPTY) & torch.isin(tags, among)]
-        return self.rows[order], self.tags[order]
+        return self.rows[to_device(order, self.rows.device)], self.tags[order]
 
 
 class TaggedBank(nn.Module):
@@ -98,16 +124,23 @@ class TaggedBank(nn.Module):
         self.rings = nn.ModuleList(Ring(capacity, width) for _ in range(tags if layout == "per_language" else 1))
 
     def push(self, rows: torch.Tensor, tags: torch.Tensor) -> None:
-        """Add rows `[n, d]` with their tags `[n]`."""
-        for tag, ring in enumerate(self._typed_rings()):
-            mine = slice(None) if self.layout == "tagged_global" else tags == tag
-            if len(rows[mine]):
-                ring.push(rows[mine], tags[mine])
+        """Add rows `[n, d]` with their tags `[n]`, which are on the processor."""
+        rings = self._typed_rings()
+        if self.layout == "tagged_global":
+            rings[0].push(rows, tags)
+            return
+        for tag in tags.unique().tolist():
+            mine = (tags == tag).nonzero()[:, 0]
+            whole = len(mine) == len(rows)  # as where a batch has one language
+            rings[tag].push(rows if whole else rows[to_device(mine, rows.device)], tags[mine])
 
     def ordered(self, among: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return rows `[m, d]` and tags `[m]`, of `among` alone, the oldest first, ring by ring."""
-        rows, tags = zip(*(ring.ordered(among) for ring in self._typed_rings()), strict=True)
-        return torch.cat(rows), torch.cat(tags)
+        """Return rows `[m, d]` and tags `[m]`, of `among` alone, the oldest first, ring by ring; tags as in `push`."""
+        rings = self._typed_rings()
+        if self.layout == "per_language" and among is not None:  # the others have no such row
+            rings = [rings[tag] for tag in among.unique().tolist() if 0 <= tag < len(rings)]
+        rows, tags = zip(*(ring.ordered(among) for ring in rings or self._typed_rings()[:1]), strict=True)
+        return (rows[0], tags[0]) if len(rows) == 1 else (torch.cat(rows), torch.cat(tags))
 
     def _typed_rings(self) -> list[Ring]:
         return [ring for ring in self.rings if isinstance(ring, Ring)]
@@ -140,7 +173,9 @@ def follow(slow: nn.Module, fast: nn.Module, momentum: float) -> None:
     """
     if not 0 <= momentum <= 1:
         raise ValueError(f"found momentum {momentum}, expected 0 to 1")
-    for to, source in zip(slow.parameters(), fast.parameters(), strict=True):
+    moved, sources = list[torch.Tensor](slow.parameters()), list[torch.Tensor](fast.parameters())
+    for to, source in zip(moved, sources, strict=True):
         if to.shape != source.shape:
             raise ValueError(f"found shapes {list(to.shape)} and {list(source.shape)}, expected two of one model")
-        to.mul_(momentum).add_(source, alpha=1 - momentum)
+    torch._foreach_mul_(moved, momentum)
+    torch._foreach_add_(moved, sources, alpha=1 - momentum)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -174,18 +174,21 @@ class TrainableCrossEncoder:
 
 def question_loss(
     encoder: TrainableCrossEncoder, groups: Sequence[Group], batches: int
-) -> tuple[torch.Tensor, Mapping[str, float]]:
-    """Return the loss of some of a step's questions, and the share of all processes' whose positive scores highest.
+) -> tuple[torch.Tensor, Callable[[], loop.Values]]:
+    """Return the loss of some of a step's questions, and what counts all processes' whose positive scores highest.
 
     Both are weighted so that the mean over the step's `batches` is the mean over its questions; in float64, since
     weight and mean together must change nothing but the gradient's size.
     """
     scores = encoder.scores(groups)
     encoder.meter.tokens += len(groups)
-    first = float((scores[:, 0] > scores[:, 1:].max(1).values).sum())
-    share = batches / encoder.config.queries
-    (highest,) = sums([first])
-    return in_float64(listwise(scores)) * (len(groups) * share), {"accuracy": highest * share / world_size()}
+    share, fixed = batches / encoder.config.queries, scores.detach()
+
+    def metrics() -> loop.Values:
+        (highest,) = sums([float((fixed[:, 0] > fixed[:, 1:].max(1).values).sum())])
+        return {"accuracy": highest * share / world_size()}
+
+    return in_float64(listwise(scores)) * (len(groups) * share), metrics
 
 
 class CrossTrainer:

@@ -40,6 +40,7 @@ from bench.retrieval.packed import (
     uses_packed,
     wide,
 )
+from bench.retrieval.transfer import to_device
 from bench.training.config import TrainingConfig
 from bench.training.meter import Meter
 
@@ -196,8 +197,8 @@ class TrainableEncoder:
             return self._vectors(self.packed(sequences))
         batches = self.batches(sequences)
         vectors = [self.recomputed(self._vectors, self.packed([sequences[at] for at in batch])) for batch in batches]
-        order = torch.tensor([at for batch in batches for at in batch], device=self.device)
-        return torch.cat(vectors)[order.argsort()]
+        order = np.argsort(np.concatenate(batches))
+        return torch.cat(vectors)[to_device(order, self.device)]
 
     @property
     def chunked(self) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -21,12 +22,13 @@ from bench.data.pairs.stored_pairs import StoredPairs
 from bench.retrieval import backbones
 from bench.retrieval.encoder import Reader
 from bench.retrieval.packed import Ids, budget, enable
+from bench.retrieval.transfer import to_device
 from bench.training.checkpoint import WeightSelection
 from bench.training.config import ENCODER, PASSAGES
 from bench.training.distributed import gather, offset, weight, world_size
 from bench.training.encoder import TrainableEncoder
 from bench.training.fine_tuning_config import FineTuningConfig
-from bench.training.loop import fit
+from bench.training.loop import Values, fit
 from bench.training.losses import Similarity, copies, info_nce, similarities, xtreme_r
 from bench.training.pair_batches import PairBatches, PairReader, Questions, split
 from bench.training.probes import collapse_metrics, in_float64
@@ -169,25 +171,29 @@ class FineTuningObjective:
         untied = {} if encoders.tied else {"passages": encoders.passages.model}
         self.modules = nn.ModuleDict({**untied, **({} if self.scale is None else {"scale": self.scale})})
 
-    def loss(self, encode: TrainableEncoder, batch: Questions) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Return the loss of a batch, with the passages of all processes as candidates, and what is logged.
+    def loss(self, encode: TrainableEncoder, batch: Questions) -> tuple[torch.Tensor, Callable[[], Values]]:
+        """Return the loss of a batch, with the passages of all processes as candidates, and what makes the log."""
+        queries, passages = self.encoders(batch)  # [n, d], [m, d]
+        positives, texts = torch.from_numpy(batch.positives), torch.from_numpy(batch.texts)
+        if world_size() > 1:
+            positives = positives + offset(len(passages))
+            passages, texts = gather(passages), gather(texts)
+        twins = copies(texts, positives)  # [n, m], on the processor
+        value = self.objective(queries, passages, positives, twins if self.config.mask_duplicates else None)
+        metrics = partial(self.metrics, queries.detach(), passages.detach(), positives, int(twins.sum()))
+        return value * weight(len(queries)), metrics
+
+    def metrics(
+        self, queries: torch.Tensor, passages: torch.Tensor, positives: torch.Tensor, duplicates: int
+    ) -> Values:
+        """Return what is logged of a batch, `[n, d]`, `[m, d]` and `[n]`.
 
         That is `accuracy`, the share of questions whose passage scores highest (ties are misses); `duplicates`, how
         often another passage has the text of a question's own; and the scale, where there is one.
         """
-        queries, passages = self.encoders(batch)  # [n, d], [m, d]
-        device = queries.device
-        positives, texts = (torch.from_numpy(values).to(device) for values in (batch.positives, batch.texts))
-        if world_size() > 1:
-            positives = positives + offset(len(passages))
-            passages, texts = gather(passages), gather(texts)
-        twins = copies(texts, positives)
-        value = self.objective(queries, passages, positives, twins if self.config.mask_duplicates else None)
-        above = rivals(queries.detach(), passages.detach(), positives, self.encoders.encoder_config.similarity)
-        metrics = {"accuracy": float((above == 0).float().mean()), "duplicates": float(twins.sum())}
-        if self.scale is not None:
-            metrics["scale"] = float(self.scale.value.detach())
-        return value * weight(len(queries)), metrics
+        above = rivals(queries, passages, positives, self.encoders.encoder_config.similarity)
+        scale = {} if self.scale is None else {"scale": float(self.scale.value.detach())}
+        return {"accuracy": float((above == 0).float().mean()), "duplicates": float(duplicates), **scale}
 
     def objective(
         self,
@@ -207,7 +213,7 @@ class FineTuningObjective:
     def probe(self, held_out: Questions) -> dict[str, float]:
         """Probe held-out questions, each with its own passage, and their loss; as `bench.training.loop.Probe`."""
         queries, passages = self.encoders.embed(held_out)
-        positives = torch.from_numpy(held_out.positives).to(queries.device)
+        positives = to_device(held_out.positives, queries.device)
         metrics = collapse_metrics(queries, passages[positives]) if len(held_out) > 1 else {}
         return {**metrics, "dev_loss": self._mean_loss(held_out, queries, passages)}
 
@@ -218,7 +224,7 @@ class FineTuningObjective:
     def dev_rank(self, held_out: Questions) -> float:
         """Return a question's mean number of held-out passages at least as similar as its own (DPR)."""
         queries, passages = self.encoders.embed(held_out)
-        positives = torch.from_numpy(held_out.positives).to(queries.device)
+        positives = to_device(held_out.positives, queries.device)
         ranks = []
         for start in range(0, len(queries), self.config.pairs):
             some = slice(start, start + self.config.pairs)
@@ -232,7 +238,7 @@ class FineTuningObjective:
         places = [*held_out.positives.tolist(), len(held_out.passages)]
         total = 0.0
         for start, end in pairwise(edges):
-            positives = torch.tensor(places[start:end], device=queries.device) - places[start]
+            positives = torch.tensor(places[start:end]) - places[start]
             with torch.no_grad():
                 loss = self.objective(queries[start:end], passages[places[start] : places[end]], positives)
             total += float(loss) * (end - start)
@@ -244,7 +250,8 @@ def rivals(
 ) -> torch.Tensor:
     """Return how many other passages `[m, d]` score at least as high as each question's `[n, d]` own, int64 `[n]`."""
     scores = similarities(queries, passages, similarity)  # [n, m]
-    return (scores >= scores.gather(1, positives[:, None])).sum(1) - 1  # but for itself
+    own = scores.gather(1, to_device(positives, scores.device)[:, None])
+    return (scores >= own).sum(1) - 1  # but for itself
 
 
 def _load(folder: Path, encoder_config: EncoderConfig, config: FineTuningConfig, job: TrainingJob) -> TrainableEncoder:
@@ -260,7 +267,7 @@ def _in_pieces(encode: TrainableEncoder, sequences: Sequence[Ids]) -> torch.Tens
     """Encode many sequences, `[n, d]`, some tokens at a time."""
     batches = budget([len(sequence) for sequence in sequences], _PROBE_TOKENS)
     vectors = torch.cat([encode([sequences[at] for at in batch]) for batch in batches])
-    return vectors[torch.tensor([at for batch in batches for at in batch], device=vectors.device).argsort()]
+    return vectors[to_device(np.argsort(np.concatenate(batches)), vectors.device)]
 
 
 def _read(

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional
 from transformers import PreTrainedConfig
 
-from bench.training.distributed import all_reduce_sum
+from bench.training.distributed import all_reduce_sum, sums
 
 Activation = Literal["relu", "gelu", "tanh", "none"]
 _ACTIVATIONS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -51,7 +51,7 @@ class BatchNorm(nn.Module):
         if running or not self.training:
             mean, variance = self.running_mean.clone(), self.running_var.clone()
             return functional.batch_norm(rows, mean, variance, self.weight, self.bias, training=False, eps=self.eps)
-        count = float(all_reduce_sum(rows.new_tensor(float(len(rows))))) if self.sync else float(len(rows))
+        count = sums([len(rows)])[0] if self.sync else float(len(rows))
         if count < 2:
             raise ValueError(f"found {len(rows)} row, expected at least 2 to take statistics of")
         mean = (all_reduce_sum(rows.sum(0)) if self.sync else rows.sum(0)) / count  # [d]

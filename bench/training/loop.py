@@ -39,7 +39,7 @@ from bench.training.distributed import (
 from bench.training.encoder import TrainableEncoder, Vocabulary
 from bench.training.meter import Costs, Meter
 from bench.training.optimisation import Asam, adamw, clip, tensor_cores, warm_up_and_decay
-from bench.training.probes import evaluate_probes, signs
+from bench.training.probes import evaluate_probes, in_float64, signs
 from bench.types import Json
 
 
@@ -70,7 +70,17 @@ ModelT = TypeVar("ModelT", bound=Trainable)
 B = TypeVar("B", bound=Sized)
 Values = Mapping[str, float]
 Loss = Callable[[ModelT, B], tuple[torch.Tensor, Values | Callable[[], Values]]]
-"""(model, batch) → a scalar to minimise, and further values to log, or what computes them: called on logged steps."""
+"""(model, batch) → a scalar to minimise, and further values to log, or what computes them: called on logged steps.
+
+Values that the device has computed belong into the latter: reading them at every step would wait for it.
+"""
+
+
+def logged(loss: torch.Tensor, name: str) -> tuple[torch.Tensor, Callable[[], Values]]:
+    """Return a loss and what makes its value under a name, as a `Loss` returns them."""
+    value = loss.detach()
+    return loss, lambda: {name: float(value)}
+
 
 Probe = Callable[[], Mapping[str, float]]
 """Further measurements of a method at each probe; names as in `bench.training.probes.SIGNS` are judged."""
@@ -238,6 +248,7 @@ class _TrainingLoop(Generic[ModelT, B]):
         self.save_seconds = 0.0  # that it took to write
         self.saves = False  # a checkpoint follows this step
         self.prefetched: list[B] = []  # batches of the next step, drawn while the device computes
+        self.last_metrics: Callable[[], Values] | None = None  # of the last batch, until the step is known to be logged
 
     @property
     def tokens(self) -> int:
@@ -302,23 +313,21 @@ class _TrainingLoop(Generic[ModelT, B]):
         progress.step += 1
         seed_step(self.job.seed, progress.step)
         batches, self.prefetched = self.prefetched or self._draw(), []
-        losses = self._gradients(batches)
+        losses, ascent = self._gradients(batches), list[torch.Tensor]()
         if self.asam is not None:
             self.asam.perturb()
-            self._sum({"ascent_loss": math.fsum(self._gradients(batches, log=False)) / len(batches)})
+            ascent = self._gradients(batches, log=False)
             self.asam.restore()
         self._synchronise(before, sum(map(len, batches)))
         stop_prefetch = self.saves or self.over or self.selects  # nothing beyond such a step may be drawn, or seen
         if not stop_prefetch:
             self.prefetched = self._draw()
-        self._sum({"gradient_norm": self._finite(clip(self.weights, config.clip), "gradient")})
-        self._drop_params_with_grad()
+        progress.loss = self._read(losses, ascent, clip(self.weights, config.clip))
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.optimiser.step()
         if self.after_step is not None:
             self.after_step(progress.step)
-        progress.loss = sum(losses) / len(losses)
         progress.first = progress.loss if progress.first is None else progress.first
         line = {"step": progress.step, "tokens": self.tokens}
         if self.selection is not None and self.selects:
@@ -341,21 +350,56 @@ class _TrainingLoop(Generic[ModelT, B]):
             batches.append(self.source.batch(self.rng))
         return batches
 
-    def _gradients(self, batches: Sequence[B], *, log: bool = True) -> list[float]:
-        """Compute the gradients of some batches anew, averaged over them and over processes; return their losses."""
-        losses = []
+    def _gradients(self, batches: Sequence[B], *, log: bool = True) -> list[torch.Tensor]:
+        """Compute the gradients of some batches anew, averaged over them and over processes; return their losses.
+
+        Nothing is read from the device meanwhile, so that it is given the next work while it does the last.
+        """
+        losses: list[torch.Tensor] = []
         self.optimiser.zero_grad(set_to_none=True)
         for batch in batches:
             loss, metrics = self.loss(self.encoder, batch)
-            losses.append(self._finite(float(loss.detach()), "loss"))
-            self.gradients.backward(loss / len(batches), last=len(losses) == len(batches))
-            if log:
-                self._sum(metrics if isinstance(metrics, Mapping) else metrics() if self.logs else {})
+            losses.append(loss.detach())
+            last = len(losses) == len(batches)
+            self.gradients.backward(loss / len(batches), last=last)
+            if not log:
+                continue
+            if isinstance(metrics, Mapping):
+                self._sum(metrics)
+            elif last:  # whether the budget is spent is known when all processes have counted their tokens
+                self.last_metrics = metrics
+            elif self.logs or self.selects:  # after which a training may be over, which ends in a line of the log
+                self._sum(metrics())
         average_statistics(self.modules)
-        losses = [value / world_size() for value in sums(losses)]
-        for value in losses if log else ():
-            self._sum({"loss": value})
         return losses
+
+    def _read(self, losses: Sequence[torch.Tensor], ascent: Sequence[torch.Tensor], norm: torch.Tensor) -> float:
+        """Read what a step has computed, in one transfer, and sum it up for the log; return the mean loss.
+
+        Weights that have a gradient come off `params_without_grad`. Raises `UsageError` where a loss or the norm of
+        the gradient is not finite.
+        """
+        gradients = {name: weight.grad for name, weight in self.params_without_grad.items() if weight.grad is not None}
+        largest = torch._foreach_norm(list(gradients.values()), float("inf")) if gradients else ()
+        values: list[float] = in_float64(torch.stack([*losses, *ascent, norm, *largest]).detach()).tolist()
+        means, (length, *reached) = values[: len(losses) + len(ascent)], values[len(losses) + len(ascent) :]
+        for value in means:
+            self._finite(value, "loss")
+        self._finite(length, "gradient")
+        means = [value / world_size() for value in sums(means)]
+        first, second = means[: len(losses)], means[len(losses) :]
+        metrics, self.last_metrics = self.last_metrics, None
+        if metrics is not None and (self.logs or self.selects):
+            self._sum(metrics())
+        for value in first:
+            self._sum({"loss": value})
+        if second:
+            self._sum({"ascent_loss": math.fsum(second) / len(second)})
+        self._sum({"gradient_norm": length})
+        for name, nonzero in zip(gradients, reached, strict=True):
+            if nonzero:
+                del self.params_without_grad[name]
+        return sum(first) / len(first)
 
     def _synchronise(self, before: Meter, units: int) -> None:
         """Count what all processes did in this step, and let the first one's clock decide whether it is saved.
@@ -373,15 +417,6 @@ class _TrainingLoop(Generic[ModelT, B]):
                 setattr(meter, count.name, type(getattr(meter, count.name))(getattr(before, count.name) + value))
         self.progress.pairs += int(pairs)
         self.saves = bool(saves)
-
-    def _drop_params_with_grad(self) -> None:
-        """Take the weights that have a gradient off `params_without_grad`; they reach the processor in one transfer."""
-        gradients = {name: weight.grad for name, weight in self.params_without_grad.items() if weight.grad is not None}
-        if gradients:
-            nonzero = torch.stack([gradient.any() for gradient in gradients.values()]).tolist()
-            for name, reached in zip(gradients, nonzero, strict=True):
-                if reached:
-                    del self.params_without_grad[name]
 
     def _finite(self, value: float, quantity: str) -> float:
         """Return a number; raise `UsageError` if it is not finite."""

@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional
 
 from bench.retrieval.packed import wide
+from bench.retrieval.transfer import to_device
 
 Similarity = Literal["dot", "cos"]
 Reduction = Literal["mean", "sum", "none"]
@@ -67,11 +68,12 @@ def info_nce(
     Args:
         queries: anchors `[n, d]`.
         keys: candidates `[m, d]`.
-        positives: place of each query's key, int64 `[n]`; default: query i has key i.
+        positives: place of each query's key, int64 `[n]`, on the processor or with the queries; default: query i has
+            key i.
         temperature: τ, that similarities are divided by.
         similarity: `dot`, or `cos` of vectors that need not be normalised.
         negatives: further candidates `[b, d]` that are nobody's key.
-        forbidden: marks keys that are no candidates of a query, bool `[n, m]`.
+        forbidden: marks keys that are no candidates of a query, bool `[n, m]`, where positives may be.
         symmetric: averages with the other direction, in which each positive key has all queries as candidates.
         label_smoothing: share of the target that is spread over all candidates.
         reduction: over anchors, `mean` or `sum`; or `none`.
@@ -80,8 +82,8 @@ def info_nce(
         A scalar, or `[n]` without reduction; float32 or float64.
 
     Raises:
-        ValueError: shapes that do not go together, a positive that is forbidden or out of range, τ ≤ 0, smoothing over
-            forbidden keys, or, where symmetric, one key that belongs to two queries.
+        ValueError: shapes that do not go together, τ ≤ 0, smoothing over forbidden keys; and, where they lie on the
+            processor, a positive that is forbidden or out of range, or, where symmetric, one key of two queries.
 
     Source: van den Oord et al. 2018 (InfoNCE); Karpukhin et al. 2020 (DPR), eq. 2; Lee et al. 2019 (ICT), eq. 4.
 
@@ -104,17 +106,18 @@ def info_nce(
                 f"found forbidden {list(forbidden.shape)} of {forbidden.dtype}, expected {list(logits.shape)} of "
                 "torch.bool"
             )
-        if bool(forbidden.gather(1, places[:, None]).any()):
+        own = torch.arange(len(queries)) if positives is None else positives
+        if _on_host(forbidden, own) and bool(forbidden.gather(1, own[:, None]).any()):
             raise ValueError("found a positive among the forbidden keys, expected it among the candidates")
-        logits = logits.masked_fill(forbidden, float("-inf"))
+        logits = logits.masked_fill(to_device(forbidden, logits.device), float("-inf"))
     candidates = logits
     if negatives is not None:
         further = similarities(queries, negatives, similarity) / temperature
         candidates = torch.cat([logits, further], dim=1)  # [n, m + b]
     losses = functional.cross_entropy(candidates, places, reduction="none", label_smoothing=label_smoothing)
     if symmetric:
-        if places.unique().numel() != places.numel():
-            raise ValueError(f"found {places.unique().numel()} keys for {places.numel()} queries, expected one each")
+        if positives is not None and _on_host(positives) and positives.unique().numel() != positives.numel():
+            raise ValueError(f"found {positives.unique().numel()} keys for {len(places)} queries, expected one each")
         back = logits[:, places].T  # [n, n]: row i are the queries as candidates of query i's key
         anchors = torch.arange(len(places), device=places.device)
         returned = functional.cross_entropy(back, anchors, reduction="none", label_smoothing=label_smoothing)
@@ -193,7 +196,12 @@ def _places(positives: torch.Tensor | None, queries: torch.Tensor, keys: torch.T
         return torch.arange(n, device=queries.device)
     if list(positives.shape) != [n]:
         raise ValueError(f"found positives {list(positives.shape)} for {n} queries, expected [{n}]")
-    low, high = (int(positives.min()), int(positives.max())) if n else (0, 0)
+    low, high = (int(positives.min()), int(positives.max())) if n and _on_host(positives) else (0, 0)
     if low < 0 or high >= m:
         raise ValueError(f"found positives {low} to {high}, expected 0 to {m - 1}")
-    return positives
+    return to_device(positives, queries.device)
+
+
+def _on_host(*tensors: torch.Tensor) -> bool:
+    """Return whether values can be checked without waiting for a device."""
+    return all(tensor.device.type == "cpu" for tensor in tensors)

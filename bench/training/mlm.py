@@ -17,6 +17,7 @@ from bench.core.errors import UsageError
 from bench.data.corpora.shards import Shards
 from bench.retrieval import lm_heads
 from bench.retrieval.packed import Ids, Packed, wide
+from bench.retrieval.transfer import to_device
 from bench.training.batches import BatchSource, Masked, PairBatch, RandomSource, TrackedCorpus
 from bench.training.config import BlocksConfig, MaskConfig, TrainingConfig
 from bench.training.distributed import weight
@@ -209,15 +210,18 @@ def mlm_loss(
 
     def losses_of(packed: Packed, batch: Sequence[int], tokens: npt.NDArray[np.int64]) -> torch.Tensor:
         """Return the losses of the `tokens` hidden tokens, those of the sequences of a batch."""
-        hidden = encode.states(packed, -1, None if before is None else before[list(batch)], decoded=True)
-        owner, place, target = (
-            torch.from_numpy(values[tokens]).to(encode.device) for values in (masked.sequence, masked.place, targets)
-        )
-        within = torch.zeros(len(masked), dtype=torch.int64)
-        within[list(batch)] = torch.arange(len(batch))
-        rows = hidden[packed.starts[within.to(encode.device)[owner]] + place + extra]  # [m, d]
+        whole, device = len(batch) == len(masked), encode.device
+        first = before if whole or before is None else before[to_device(batch, device)]
+        hidden = encode.states(packed, -1, first, decoded=True)
+        owner, place = masked.sequence[tokens], masked.place[tokens]
+        within = np.zeros(len(masked), np.int64)
+        within[list(batch)] = np.arange(len(batch))
+        at, target, sequence = to_device(
+            np.stack([packed.first_rows[within[owner]] + place + extra, targets[tokens], owner]), device
+        )  # each [m]
+        rows = hidden[at]  # [m, d]
         with encode.autocast():
-            rows = rows if vectors is None else rows + vectors[owner]
+            rows = rows if vectors is None else rows + vectors[sequence]
             return _token_losses(rows, target, encode.embeddings, head.bias, head)
 
     parts = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -55,9 +55,9 @@ def tensor_cores(device: torch.device) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def clip(weights: Iterable[nn.Parameter], bound: float | None) -> float:
-    """Scale gradients so that their common norm is at most `bound`; return the norm before that."""
-    return float(nn.utils.clip_grad_norm_(list(weights), float("inf") if bound is None else bound))
+def clip(weights: Iterable[nn.Parameter], bound: float | None) -> torch.Tensor:
+    """Scale gradients so that their common norm is at most `bound`; return the norm before that, a scalar."""
+    return nn.utils.clip_grad_norm_(list(weights), float("inf") if bound is None else bound)
 
 
 class Asam:
@@ -71,25 +71,36 @@ class Asam:
     def __init__(self, modules: nn.Module, rho: float, eta: float = 0.01) -> None:
         self._weights = [(name, weight) for name, weight in modules.named_parameters() if weight.requires_grad]
         self._rho, self._eta = rho, eta
-        self._before: list[tuple[nn.Parameter, torch.Tensor]] = []
+        self._moved: list[torch.Tensor] = []
+        self._before: list[torch.Tensor] = []  # what they were, in the same order
 
     @torch.no_grad()
     def perturb(self) -> None:
         """Move weights by `ρ·T²g / ‖Tg‖`, T the sizes `|w| + η`; all processes must have averaged gradients."""
-        scaled = []  # T·g
-        for name, weight in self._weights:
-            if weight.grad is not None:
-                size = weight.detach().abs() + self._eta if "weight" in name else weight.new_ones(())
-                scaled.append((weight, size, size * weight.grad))
-        norms = [torch.linalg.vector_norm(gradient) for _, _, gradient in scaled]
-        length = torch.linalg.vector_norm(torch.stack(norms)) + _LEAST if norms else torch.ones(())
-        self._before = [(weight, weight.detach().clone()) for weight, _, _ in scaled]
-        for weight, size, gradient in scaled:
-            weight.add_(size * gradient * (self._rho / length))
+        present = [(name, weight) for name, weight in self._weights if weight.grad is not None]
+        if not present:
+            return
+        self._moved = [weight for _, weight in present]
+        self._before = _copies(self._moved)
+        steps = _copies([weight.grad for weight in self._moved if weight.grad is not None])  # g
+        scaled = [at for at, (name, _) in enumerate(present) if "weight" in name]  # of all others T is 1
+        if sizes := [self._before[at] for at in scaled]:
+            sizes = list(torch._foreach_abs(sizes))
+            torch._foreach_add_(sizes, self._eta)
+            torch._foreach_mul_([steps[at] for at in scaled], sizes)  # T·g
+        length = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(steps))) + _LEAST
+        if sizes:
+            torch._foreach_mul_([steps[at] for at in scaled], sizes)
+        torch._foreach_mul_(steps, self._rho / length)
+        torch._foreach_add_(self._moved, steps, alpha=1)
 
     @torch.no_grad()
     def restore(self) -> None:
         """Put the weights back, bit for bit; their gradients stay."""
-        for weight, before in self._before:
-            weight.copy_(before)
-        self._before = []
+        if self._moved:
+            torch._foreach_copy_(self._moved, self._before)
+        self._moved, self._before = [], []
+
+
+def _copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    return list(torch._foreach_mul([tensor.detach() for tensor in tensors], 1.0))

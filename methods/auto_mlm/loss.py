@@ -18,7 +18,7 @@ def hinge(
     margin: float = 0.1,
     sign: Literal["standard", "printed"] = "standard",
     first: int = 0,
-) -> tuple[torch.Tensor, float]:
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the hinge loss of anchors among candidates, and how many hinges are active.
 
     `L = 1/n Σ_i Σ_{j≠i} max(0, margin + cos(a_i, u_j) − cos(a_i, u_i))`
@@ -32,7 +32,7 @@ def hinge(
         first: place of the first anchor's own candidate; those of the others follow.
 
     Returns:
-        A scalar, 0 without negatives; and the share of hinges above 0.
+        A scalar, 0 without negatives; and the share of hinges above 0, a scalar too.
 
     Raises:
         ValueError: an anchor without its own candidate.
@@ -44,7 +44,7 @@ def hinge(
     gap = cosines - cosines.gather(1, targets[:, None]) + (margin if sign == "standard" else -margin)
     losses = gap.clamp(min=0).scatter(1, targets[:, None], 0.0)
     negatives = cosines.numel() - len(cosines)
-    return losses.sum() / len(losses), float((losses.detach() > 0).sum()) / max(1, negatives)
+    return losses.sum() / len(losses), (losses.detach() > 0).sum() / max(1, negatives)
 
 
 def additive_margin(

@@ -55,29 +55,34 @@ class AutoMlmTrainer(CorpusTrainer[AutoMlmConfig]):
 
     def loss(
         self, head: MlmHead | None, encode: TrainableEncoder, batch: PairsAndMasks
-    ) -> tuple[torch.Tensor, Mapping[str, float]]:
+    ) -> tuple[torch.Tensor, Callable[[], Mapping[str, float]]]:
         """Compute eq. 8, `L_ctl + λ L_automlm`, of n pairs of different documents; without a head, `L_ctl` alone."""
-        config, metrics = self.config, dict[str, float]()
+        config, values, views = self.config, dict[str, torch.Tensor](), list[torch.Tensor]()
         total = encode.embeddings.new_zeros(())
         vectors = None
         if config.ctl or config.automlm:
             queries, keys = encode.encode_views(batch.pairs)  # each [n, d], of sentences in which nothing is hidden
             vectors = torch.cat([queries, keys]) if config.automlm_side == "both" else queries
-            metrics["accuracy"] = accuracy(queries, keys)
+            views = [queries.detach(), keys.detach()]
             if config.ctl:
                 contrast, active = self.contrast(queries, keys)
                 total = total + contrast * weight(len(queries))
-                metrics |= {**active, "ctl": float(contrast.detach())}
+                values |= {**active, "ctl": contrast.detach()}
         if head is not None and batch.masked is not None:
             if vectors is not None and config.automlm_detach:
                 vectors = vectors.detach()
             added = vectors if config.automlm else None
             predicted = mlm_loss(encode, head, batch.masked, vectors=added)
             total = together(total, predicted, config.weight)
-            metrics["automlm" if config.automlm else "mlm"] = float(predicted.detach())
+            values["automlm" if config.automlm else "mlm"] = predicted.detach()
+
+        def metrics() -> Mapping[str, float]:
+            similar = {"accuracy": accuracy(*views)} if views else {}
+            return {**similar, **{name: float(value) for name, value in values.items()}}
+
         return total, metrics
 
-    def contrast(self, queries: torch.Tensor, keys: torch.Tensor) -> tuple[torch.Tensor, Mapping[str, float]]:
+    def contrast(self, queries: torch.Tensor, keys: torch.Tensor) -> tuple[torch.Tensor, Mapping[str, torch.Tensor]]:
         """Return the contrastive loss of pairs `[n, d]`, the left ones as queries, and what to log.
 
         Negatives are those of all processes.

@@ -3,14 +3,13 @@
 from typing import Literal
 
 import torch
-from torch import nn
 
-from bench.training import Projection
+from bench.training import HostBuffers, Projection, to_device
 
 Norm = Literal["asym", "train", "none", "shuffle"]
 
 
-class ViewsHead(nn.Module):
+class ViewsHead(HostBuffers):
     """One head for both views, with the same weights and running statistics.
 
     With `asym`, one view is normalised by its own batch and updates the running statistics, the other by these alone,
@@ -26,6 +25,7 @@ class ViewsHead(nn.Module):
     Source: CCP (arXiv 2206.03281), section 3.3 and algorithm 1; shuffled statistics: MoCo (CVPR 2020), section 3.3.
     """
 
+    on_host = ("turn",)
     turn: torch.Tensor
 
     def __init__(
@@ -60,7 +60,8 @@ class ViewsHead(nn.Module):
     def _mixed(self, view_a: torch.Tensor, view_b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Normalise by random halves of both views together."""
         rows = torch.cat([view_a, view_b])
-        order = torch.randperm(len(rows)).to(rows.device)  # drawn on the CPU, so that all devices draw alike
-        projected = torch.cat([self.project(half) for half in rows[order].split(len(view_a))])
-        first, second = projected[order.argsort()].split(len(view_a))
+        order = torch.randperm(len(rows))  # drawn on the CPU, so that all devices draw alike
+        mixed = rows[to_device(order, rows.device)]
+        projected = torch.cat([self.project(half) for half in mixed.split(len(view_a))])
+        first, second = projected[to_device(order.argsort(), rows.device)].split(len(view_a))
         return first, second

@@ -5,7 +5,10 @@ from typing import Literal
 
 import torch
 
-from bench.training import similarities
+from bench.training import similarities, to_device
+
+_ALL = -2
+"""In place of a candidate's language: anchors of every language see it."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,11 @@ def ccp_loss(
 
     Args:
         z: projections of both views, `[m, d]`.
-        windows: number of each row's window, int64 `[m]`.
-        languages: number of each row's language, int64 `[m]`.
+        windows: number of each row's window, int64 `[m]`, on the processor, as all that says who is compared.
+        languages: number of each row's language, int64 `[m]`, from 0.
         temperature: τ.
         bank: rows of earlier batches, `[b, d]`; they get no gradient, and those that no anchor may see are not touched.
-        bank_languages: their languages, int64 `[b]`.
+        bank_languages: their languages, int64 `[b]`, on the processor.
         l2_norm: whether s is the cosine; else it is the inner product.
         inbatch_cross_language: whether other rows of every language are in D(a), as the formula is printed.
         bank_language_specific: whether bank rows of other languages are no candidates.
@@ -60,34 +63,31 @@ def ccp_loss(
     rows = len(z)
     if list(windows.shape) != [rows] or list(languages.shape) != [rows]:
         raise ValueError(f"found windows {list(windows.shape)}, languages {list(languages.shape)}, expected [{rows}]")
-    anchor_rows = torch.arange(rows, device=z.device) if anchors is None else anchors
-    anchor_languages, place = languages[anchor_rows, None], torch.arange(rows, device=z.device)
-    forbidden = anchor_rows[:, None] == place  # [a, m]
-    partners = (windows[anchor_rows, None] == windows) & ~forbidden
-    if not inbatch_cross_language:
-        forbidden = forbidden | (anchor_languages != languages)
-    candidates = z
+    anchor_rows = torch.arange(rows) if anchors is None else anchors
+    anchor_languages = languages[anchor_rows]
+    partners = (windows[anchor_rows, None] == windows) & (anchor_rows[:, None] != torch.arange(rows))  # [a, m]
+    pairs = partners.nonzero().T  # [2, t]: anchors in order, then partners
+    if not pairs.numel():
+        raise ValueError("found no two rows of one window, expected at least one pair")
+    candidates, seen_by = z, torch.full_like(languages, _ALL) if inbatch_cross_language else languages  # [m]
     if bank is not None and len(bank):
         if bank_languages is None or list(bank_languages.shape) != [len(bank)]:
             shape = None if bank_languages is None else list(bank_languages.shape)
             raise ValueError(f"found bank_languages {shape}, expected [{len(bank)}]")
-        tags = bank_languages
+        tags = bank_languages if bank_language_specific else torch.full_like(bank_languages, _ALL)
         bank_rows = bank.detach().to(z.dtype)
-        if bank_language_specific:  # rows that no anchor may see are left out before any arithmetic
-            visible = torch.isin(tags, anchor_languages)
-            bank_rows, tags = bank_rows[visible], tags[visible]
-        candidates = torch.cat([z, bank_rows])
-        hidden = (
-            (anchor_languages != tags)
-            if bank_language_specific
-            else torch.zeros(len(anchor_rows), len(tags)).bool().to(z.device)
-        )
-        forbidden = torch.cat([forbidden, hidden], dim=1)  # [a, m + b]
-    compared = similarities(z[anchor_rows], candidates, "cos" if l2_norm else "dot") / temperature
+        visible = torch.isin(tags, anchor_languages) | (tags == _ALL)
+        if not bool(visible.all()):  # rows that no anchor may see are left out before any arithmetic
+            bank_rows, tags = bank_rows[to_device(visible.nonzero()[:, 0], z.device)], tags[visible]
+        candidates, seen_by = torch.cat([z, bank_rows]), torch.cat([seen_by, tags])  # [m + b, d], [m + b]
+    places, owners, others = (to_device(part, z.device) for part in (anchor_rows, anchor_languages, seen_by))
+    forbidden = ((owners[:, None] != others) & (others != _ALL)) | (
+        places[:, None] == torch.arange(len(others), device=z.device)
+    )  # [a, m + b]; no place in the bank is an anchor's own
+    compared = similarities(z[places], candidates, "cos" if l2_norm else "dot") / temperature
     logits = compared.masked_fill(forbidden, float("-inf"))
-    terms = (logits.logsumexp(dim=1, keepdim=True) - compared[:, :rows])[partners]  # [t]
-    if not len(terms):
-        raise ValueError("found no two rows of one window, expected at least one pair")
+    anchor, partner = to_device(pairs, z.device)
+    terms = (logits.logsumexp(dim=1, keepdim=True) - compared[:, :rows])[anchor, partner]  # [t]
     return ContrastiveOutput(terms.sum() if reduction == "sum" else terms.mean(), terms, logits)
 
 
@@ -109,6 +109,7 @@ def softmax_mass(
         highest probability; candidates, how many there are; and same_language_mass, of the mass in the batch what lies
         on the anchor's language, where the batch has other candidates.
     """
+    views, languages, anchors = (to_device(part, logits.device) for part in (views, languages, anchors))
     shares = logits.softmax(dim=1)  # [a, m + b]
     batch = shares[:, :rows]
     same_language = languages[anchors, None] == languages

@@ -5,17 +5,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from torch import nn
 from torch.nn import functional
 
-from bench.training import Ids, PairBatch, TrainableEncoder, accuracy
+from bench.training import HostBuffers, Ids, PairBatch, TrainableEncoder, accuracy
 from methods.ccp.head import ViewsHead
 
 WITNESSES = 16
 """Texts whose rows are compared with what the encoder makes of them later."""
 
 
-class BankStalenessProbe(nn.Module):
+class BankStalenessProbe(HostBuffers):
     """Some texts and the rows that the bank has of them, until these are the bank's oldest.
 
     Args:
@@ -24,6 +23,7 @@ class BankStalenessProbe(nn.Module):
         capacity: of the bank.
     """
 
+    on_host = ("ids", "lengths", "age")
     ids: torch.Tensor
     lengths: torch.Tensor
     rows: torch.Tensor
@@ -45,14 +45,16 @@ class BankStalenessProbe(nn.Module):
             return
         self.age.zero_()
         self.lengths.zero_()
-        for at, (text, row) in enumerate(zip(texts[:WITNESSES], rows, strict=False)):
+        for at, text in enumerate(texts[:WITNESSES]):
             self.ids[at, : len(text)] = torch.as_tensor(np.asarray(text, np.int64))
-            self.lengths[at], self.rows[at] = len(text), row
+            self.lengths[at] = len(text)
+        count = len(texts[:WITNESSES])
+        self.rows[:count] = rows[:count]
 
     def agreement(self, encode: TrainableEncoder, project: Callable[[torch.Tensor], torch.Tensor]) -> float | None:
         """Return the mean cosine of the rows and what their texts are now; None before the first push."""
         lengths = self.lengths.tolist()
-        texts = [ids[:length] for ids, length in zip(self.ids.cpu().numpy(), lengths, strict=True) if length]
+        texts = [ids[:length] for ids, length in zip(self.ids.numpy(), lengths, strict=True) if length]
         if not texts:
             return None
         current = project(encode(texts))

@@ -1,6 +1,6 @@
 """CCP on one page: views → forward → head → loss → bank."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
@@ -25,6 +25,7 @@ from bench.training import (
     fit,
     gather,
     in_a_window,
+    logged,
     mlm_loss,
     offset,
     two_sentences,
@@ -78,37 +79,36 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
 
     def loss(
         self, modules: CcpModules, languages: tuple[str, ...], encode: TrainableEncoder, batch: PairBatch | Masked
-    ) -> tuple[torch.Tensor, Mapping[str, float]]:
+    ) -> tuple[torch.Tensor, Callable[[], Mapping[str, float]]]:
         """Return the loss of a batch, of hidden tokens or of each sentence's partner among all candidates."""
         if isinstance(batch, Masked):
             assert modules.words is not None  # noqa: S101 (there is one wherever such batches are)
-            predicted = mlm_loss(encode, modules.words, batch)
-            return predicted, {"mlm_loss": float(predicted.detach())}
+            return logged(mlm_loss(encode, modules.words, batch), "mlm_loss")
         first, second = encode.encode_views(batch)  # each [n, d]
         if modules.head is not None:
             encode.meter.multiplied(4 * len(batch) * first.shape[1] ** 2)
             first, second = modules.head(first, second)
-        tags = torch.tensor([languages.index(language) for language in batch.languages], device=first.device)  # [n]
-        contrast, metrics = self.contrast(modules.bank, first, second, tags)
+        tags = torch.tensor([languages.index(language) for language in batch.languages])  # [n]
+        contrast, masses = self.contrast(modules.bank, first, second, tags)
         encode.meter.multiplied(contrast.logits.numel() * first.shape[1])
         if modules.bank is not None and modules.witnesses is not None:
             count = self.push(modules.bank, first, second, tags)  # after the loss: no row meets a copy of itself
             modules.witnesses.pushed(batch.right, second.detach(), count)
-        return contrast.loss * weight(len(contrast.terms)), {
-            "contrast_loss": float(contrast.loss.detach()),
-            "accuracy": accuracy(first, second),
-            **metrics,
+        loss, views = contrast.loss.detach(), (first.detach(), second.detach())
+        return contrast.loss * weight(len(contrast.terms)), lambda: {
+            "contrast_loss": float(loss),
+            "accuracy": accuracy(*views),
+            **masses(),
         }
 
     def contrast(
         self, bank: TaggedBank | None, first: torch.Tensor, second: torch.Tensor, tags: torch.Tensor
-    ) -> tuple[ContrastiveOutput, Mapping[str, float]]:
+    ) -> tuple[ContrastiveOutput, Callable[[], Mapping[str, float]]]:
         """Contrast projections `[n, d]` of languages `tags` with the other view's, all processes', the bank's."""
         config, n = self.config, len(first)
-        positions = torch.arange(n, device=first.device)
         rows = torch.cat([first, second])  # [2n, d]
-        view = torch.arange(2, device=first.device).repeat_interleave(n)
-        windows, languages, anchors = positions.repeat(2), tags.repeat(2), torch.arange(2 * n, device=first.device)
+        view = torch.arange(2).repeat_interleave(n)
+        windows, languages, anchors = torch.arange(n).repeat(2), tags.repeat(2), torch.arange(2 * n)
         if world_size() > 1:
             windows, anchors = gather(windows + offset(n)), anchors + offset(2 * n)
             rows, languages, view = gather(rows), gather(languages), gather(view)
@@ -126,7 +126,7 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
             bank_language_specific=specific,
             anchors=anchors,
         )
-        return contrast, softmax_mass(contrast.logits, len(rows), view, languages, anchors)
+        return contrast, partial(softmax_mass, contrast.logits.detach(), len(rows), view, languages, anchors)
 
     def push(self, bank: TaggedBank, first: torch.Tensor, second: torch.Tensor, tags: torch.Tensor) -> int:
         """Put projections of both views, of all processes, into the bank, the same everywhere; return how many."""

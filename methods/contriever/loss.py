@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional
 
-from bench.training import similarities
+from bench.training import similarities, to_device
 
 _TINY = 1e-12  # of a norm, below which a vector counts as zero
 
@@ -65,6 +65,6 @@ def same_language(logits: torch.Tensor, tags: torch.Tensor, queue_tags: torch.Te
         tags: languages of the queries, `[n]`.
         queue_tags: languages of the queue's keys, `[K]`.
     """
-    matches = tags[:, None] == queue_tags[None, :]  # [n, K]
+    matches = to_device(tags, logits.device)[:, None] == to_device(queue_tags, logits.device)  # [n, K]
     mass = torch.softmax(logits.detach()[:, 1:], dim=1)
     return float((mass * matches).sum(1).mean()), float(matches.float().mean())

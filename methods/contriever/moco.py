@@ -71,7 +71,7 @@ class Moco:
             keys = normed(self.key(pairs.right), config.norm_doc)  # [n, d]
         logits = moco_logits(queries, keys, self.queue.rows, temperature=config.temperature)
         encode.meter.multiplied(logits.numel() * queries.shape[1])
-        tags = torch.tensor([self._languages.index(language) for language in pairs.languages], device=keys.device)
+        tags = torch.tensor([self._languages.index(language) for language in pairs.languages])
         self._fresh.append((keys, tags))
         metrics = partial(self.metrics, queries.detach(), keys, logits.detach(), tags)
         return own_first(logits, config.label_smoothing) * weight(len(queries)), metrics

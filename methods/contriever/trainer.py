@@ -1,6 +1,6 @@
 """Contriever on one page: crops → queries and keys → loss → queue."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 
@@ -46,7 +46,9 @@ class ContrieverTrainer(CorpusTrainer[ContrieverConfig]):
             probe=moco.probe,
         )
 
-    def in_batch(self, encode: TrainableEncoder, pairs: PairBatch) -> tuple[torch.Tensor, Mapping[str, float]]:
+    def in_batch(
+        self, encode: TrainableEncoder, pairs: PairBatch
+    ) -> tuple[torch.Tensor, Callable[[], Mapping[str, float]]]:
         """Return the loss of each query's key among all keys, made by the encoder itself, with gradients."""
         config = self.config
         queries, keys = encode.encode_views(pairs)  # each [n, d]
@@ -58,4 +60,5 @@ class ContrieverTrainer(CorpusTrainer[ContrieverConfig]):
             temperature=config.temperature,
             label_smoothing=config.label_smoothing,
         )
-        return loss * weight(len(queries)), {"accuracy": accuracy(queries, keys)}
+        queries, keys = queries.detach(), keys.detach()
+        return loss * weight(len(queries)), lambda: {"accuracy": accuracy(queries, keys)}

@@ -5,13 +5,12 @@ Condenser's head predicts hidden tokens from early layers and one late vector, s
 Source: Gao and Callan 2022 (coCondenser), section 3.2; Gao and Callan 2021 (Condenser), section 3.2; luyug/Condenser.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import nn
-from torch.nn.utils.rnn import pad_sequence
 
 from bench.training import (
     Ids,
@@ -28,8 +27,10 @@ from bench.training import (
     accuracy,
     gather,
     masked_prediction,
+    padded,
     paired_info_nce,
     pool,
+    to_device,
 )
 from methods.crop import CropConfig
 from methods.crop.views import CropViews
@@ -49,12 +50,10 @@ class CondenserHead(nn.Module):
     def forward(self, early: torch.Tensor, late: torch.Tensor, packed: Packed) -> torch.Tensor:
         """Return states `[T, d]`, from early and late ones `[T, d]`, rows as in `packed`."""
         mixed = early.index_put((packed.starts,), late[packed.starts])
-        lengths = packed.cuts.diff()
-        states = pad_sequence(list(mixed.split(lengths.tolist())), batch_first=True)  # [n, l, d], shortest first
-        present = torch.arange(states.shape[1], device=states.device) < lengths[:, None]
+        states, present, places = padded(mixed, packed.lengths)  # [n, l, d], shortest first
         for layer in self.layers:
             states = layer(states, states, ~present)
-        return states[present]
+        return states.flatten(0, 1)[places]
 
     def operations(self, packed: Packed) -> int:
         """Return the multiply-adds of a forward pass, padding included."""
@@ -100,7 +99,7 @@ def rows_of(pairs: PairBatch) -> list[Ids]:
 
 def span_loss(
     encode: TrainableEncoder, modules: SpanModules, spans: Spans, config: CropConfig
-) -> tuple[torch.Tensor, Mapping[str, float]]:
+) -> tuple[torch.Tensor, Callable[[], Mapping[str, float]]]:
     """Return contrast plus prediction from the head and, where the config says so, the last layer, in one pass.
 
     Args:
@@ -110,16 +109,15 @@ def span_loss(
         config: which layers are read, temperature and similarity.
 
     Returns:
-        The sum, a scalar; and its parts, to be logged.
+        The sum, a scalar; and what makes its parts, to be logged.
     """
     masked, deep = spans.masked, encode.model.config.num_hidden_layers
     early_layer = deep // 2 if config.span.early_layer is None else config.span.early_layer
     (early, late), packed = encode.layers(masked.inputs, (early_layer, encode.encoder_config.layer))  # [T, d] each
     vectors = pool(late, packed, encode.encoder_config.pooling)  # [2n, d]
     contrast = contrast_of(vectors, config)
-    places = packed.starts[torch.from_numpy(masked.sequence).to(encode.device)]
-    places = places + torch.from_numpy(masked.place).to(encode.device)  # [m]
-    targets = torch.from_numpy(encode.rows(masked.targets)).to(encode.device)
+    hidden = np.stack([packed.first_rows[masked.sequence] + masked.place, encode.rows(masked.targets)])
+    places, targets = to_device(hidden, encode.device)  # each [m]
 
     def predict(states: torch.Tensor) -> torch.Tensor:
         count, width = encode.embeddings.shape
@@ -132,8 +130,13 @@ def span_loss(
         if config.span.late_mlm:
             parts["late_mlm_loss"] = predict(late)
     loss = contrast + torch.stack(list(parts.values())).sum()
-    metrics = {name: float(part.detach()) for name, part in parts.items()}
-    return loss, {"accuracy": accuracy(vectors[::2], vectors[1::2]), "contrast": float(contrast.detach()), **metrics}
+    values = {name: part.detach() for name, part in {"contrast": contrast, **parts}.items()}
+    fixed = vectors.detach()
+
+    def metrics() -> Mapping[str, float]:
+        return {"accuracy": accuracy(fixed[::2], fixed[1::2]), **{name: float(part) for name, part in values.items()}}
+
+    return loss, metrics
 
 
 def contrast_of(vectors: torch.Tensor, config: CropConfig) -> torch.Tensor:

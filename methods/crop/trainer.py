@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
@@ -27,6 +27,7 @@ from bench.training import (
     fit,
     gather,
     info_nce,
+    logged,
     mlm_loss,
     offset,
     weight,
@@ -36,7 +37,7 @@ from methods.crop.spans import SpanModules, Spans, SpanSource, contrast_of, rows
 from methods.crop.views import CropViews
 
 Batch = PairBatch | Spans | Masked
-Value = tuple[torch.Tensor, Mapping[str, float]]
+Value = tuple[torch.Tensor, Callable[[], Mapping[str, float]]]
 
 
 class CropTrainer(CorpusTrainer[CropConfig]):
@@ -58,27 +59,28 @@ class CropTrainer(CorpusTrainer[CropConfig]):
         if isinstance(batch, Spans):
             return span_loss(encode, modules.spans, batch, self.config)
         if isinstance(batch, Masked):
-            value = mlm_loss(encode, modules.mlm, batch)
-            return value, {"mlm_loss": float(value.detach())}
+            return logged(mlm_loss(encode, modules.mlm, batch), "mlm_loss")
         if self.config.variant == "span":
             rows = encode(rows_of(batch))  # [2n, d]
-            return contrast_of(rows, self.config), {"accuracy": accuracy(rows[::2], rows[1::2])}
+            fixed = rows.detach()
+            return contrast_of(rows, self.config), lambda: {"accuracy": accuracy(fixed[::2], fixed[1::2])}
         first, second = modules.heads(*encode.encode_views(batch))  # each [n, d]
         encode.meter.multiplied(modules.heads.operations(2 * len(batch)))
-        documents = torch.from_numpy(batch.documents).to(first.device)
+        documents = torch.from_numpy(batch.documents)
         loss = self._contrast(first, second, documents)
         if self.config.symmetric:
             loss = (loss + self._contrast(second, first, documents)) / 2
-        return loss * weight(len(first)), {"accuracy": accuracy(first, second)}
+        first, second = first.detach(), second.detach()
+        return loss * weight(len(first)), lambda: {"accuracy": accuracy(first, second)}
 
     def _contrast(self, queries: torch.Tensor, keys: torch.Tensor, documents: torch.Tensor) -> torch.Tensor:
-        """Return the loss of each query's key, `[n, d]` each, among those of other documents `[n]`."""
+        """Return the loss of each query's key, `[n, d]` each, among those of other documents, `[n]` on the host."""
         config, all_keys, key_documents, first = self.config, keys, documents, 0
         if config.gather_negatives:
             all_keys, key_documents, first = gather(keys), gather(documents), offset(len(keys))  # [m, d], [m]
-        positives = first + torch.arange(len(queries), device=queries.device)
+        positives = first + torch.arange(len(queries))
         same_document = documents[:, None] == key_documents[None]
-        same_document[torch.arange(len(queries), device=queries.device), positives] = False
+        same_document[torch.arange(len(queries)), positives] = False
         return info_nce(
             queries,
             all_keys,

@@ -1,6 +1,6 @@
 """The inverse cloze task on one page: sentences and blocks → forward → projection → loss."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
@@ -39,14 +39,14 @@ class IctTrainer(CorpusTrainer[IctConfig]):
 
     def loss(
         self, head: nn.Module, encode: TrainableEncoder, clozes: Clozes
-    ) -> tuple[torch.Tensor, Mapping[str, float]]:
+    ) -> tuple[torch.Tensor, Callable[[], Mapping[str, float]]]:
         """Return the loss of each sentence's block among all: `−1/n Σ_i log softmax_j(q_i·b_j)[i]`, one direction."""
         vectors = torch.cat(encode.encode_views(clozes))  # [2n, d]
         sentences, blocks = head(vectors).chunk(2)  # each [n, p]
         all_blocks, places = candidates(blocks)  # [m, p], [n]
         encode.meter.multiplied(vectors.numel() * blocks.shape[1] + len(sentences) * all_blocks.numel())
         loss = info_nce(sentences, all_blocks, places, temperature=self.config.temperature)
-        metrics = accuracies(sentences.detach(), all_blocks.detach(), places, torch.from_numpy(clozes.removed))
+        metrics = partial(accuracies, sentences.detach(), all_blocks.detach(), places, torch.from_numpy(clozes.removed))
         return loss * weight(len(sentences)), metrics  # examples are dropped, so processes may have different numbers
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from bench.training import HeadPair, Layer, Shape, initialise
+from bench.training import HeadPair, Layer, Shape, initialise, to_device
 from methods.msm import MsmConfig
 
 ModuleT = TypeVar("ModuleT", bound=nn.Module)
@@ -87,8 +87,7 @@ class DocumentEncoder(nn.Module):
         Returns:
             `[n, d]`, a prediction of each sentence.
         """
-        index = torch.from_numpy(copies.index).to(sentences.device)  # [n, l]
-        slots = torch.from_numpy(copies.slots).to(sentences.device)  # [n]
+        index, slots = (to_device(part, sentences.device) for part in (copies.index, copies.slots))  # [n, l], [n]
         table = torch.cat([sentences, self.mask.to(sentences.dtype), sentences.new_zeros(1, sentences.shape[1])])
         if at_once is None or not torch.is_grad_enabled():
             return self._predicted(table, index, slots)

@@ -23,9 +23,11 @@ from bench.training import (
     accuracy,
     fit,
     gather,
+    logged,
     mlm_loss,
     offset,
     similarities,
+    to_device,
     weight,
 )
 from methods.msm import MsmConfig
@@ -48,28 +50,30 @@ class MsmTrainer(CorpusTrainer[MsmConfig]):
             modules["mlm"] = MlmHead.for_(encoder)
             source = MixtureSource(blocks, MaskedBlocks(corpus, config, config.mlm, job.seed), config.mlm.probability)
 
-        def loss(encode: TrainableEncoder, batch: Blocks | Masked) -> tuple[torch.Tensor, Mapping[str, float]]:
+        def loss(
+            encode: TrainableEncoder, batch: Blocks | Masked
+        ) -> tuple[torch.Tensor, Callable[[], Mapping[str, float]]]:
             if isinstance(batch, Blocks):
                 return self.loss(encode, msm, batch)
             head = modules["mlm"]
             assert isinstance(head, MlmHead)  # noqa: S101 (for the type checker)
-            value = mlm_loss(encode, head, batch)
-            return value, {"mlm_loss": float(value.detach())}
+            return logged(mlm_loss(encode, head, batch), "mlm_loss")
 
         probe = partial(self.probe, encoder, msm, blocks)
         return fit(loss, source, encoder, config, job, work, modules=nn.ModuleDict(modules), probe=probe)
 
     def loss(
         self, encode: TrainableEncoder, msm: MsmModules, blocks: Blocks
-    ) -> tuple[torch.Tensor, Mapping[str, float]]:
+    ) -> tuple[torch.Tensor, Callable[[], Mapping[str, float]]]:
         """Return the loss of n sentences predicted from the others of their blocks, among all, and what to log."""
         config = self.config
         queries, keys = self.projected(encode, msm, blocks)  # each [n, d]
-        documents = torch.from_numpy(blocks.of_units).to(queries.device)
+        documents = torch.from_numpy(blocks.of_units)
         all_keys, key_documents, first = keys, documents, 0
         if config.gather_negatives:
             all_keys, key_documents, first = gather(keys), gather(documents), offset(len(keys))  # [m, d], [m]
         encode.meter.multiplied(len(queries) * all_keys.numel())
+        documents, key_documents = (to_device(part, queries.device) for part in (documents, key_documents))
         loss = msm_loss(
             queries,
             all_keys,
@@ -80,9 +84,9 @@ class MsmTrainer(CorpusTrainer[MsmConfig]):
             mu=config.mu,
             mode=config.loss.mode,
         )
-        return loss * weight(len(queries)), _accuracies(
-            queries.detach(), all_keys.detach(), documents, key_documents, first
-        ) | {"msm_loss": float(loss.detach())}
+        rivals = (queries.detach(), all_keys.detach(), documents, key_documents, first)
+        value = loss.detach()
+        return loss * weight(len(queries)), lambda: {**_accuracies(*rivals), "msm_loss": float(value)}
 
     def projected(
         self,

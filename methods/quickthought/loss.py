@@ -2,7 +2,7 @@
 
 import torch
 
-from bench.training import Similarity, similarities
+from bench.training import Similarity, similarities, to_device
 
 
 def neighbours(n: int, m: int, *, context: int, documents: torch.Tensor | None = None, first: int = 0) -> torch.Tensor:
@@ -12,14 +12,13 @@ def neighbours(n: int, m: int, *, context: int, documents: torch.Tensor | None =
         n: sentences whose neighbours are returned.
         m: consecutive sentences, among which those n are.
         context: places that a neighbour is away at most.
-        documents: number of each sentence's document, `[m]`; default: all are of one.
+        documents: number of each sentence's document, `[m]`, on the processor; default: all are of one.
         first: place of the first of the n sentences.
 
     Returns:
         bool `[n, m]`; a sentence is not its own neighbour.
     """
-    device = None if documents is None else documents.device
-    rows, columns = torch.arange(first, first + n, device=device)[:, None], torch.arange(m, device=device)[None]
+    rows, columns = torch.arange(first, first + n)[:, None], torch.arange(m)[None]
     near = ((rows - columns).abs() <= context) & (rows != columns)
     return near if documents is None else near & (documents[rows] == documents[columns])
 
@@ -43,7 +42,7 @@ def quickthought(
         f: vectors of consecutive sentences, `[n, d]`.
         g: the other encoder's vectors of all sentences, `[m, d]`.
         context: as in `neighbours`.
-        documents: as in `neighbours`, `[m]`.
+        documents: as in `neighbours`, `[m]`, on the processor.
         first: place of f's first sentence in g.
         temperature: τ.
         similarity: `dot` or `cos`.
@@ -57,10 +56,11 @@ def quickthought(
     Source: Logeswaran and Lee 2018, section 3, as lajanugen/S2V computes it.
     """
     scores = similarities(f, g, similarity) / temperature  # [n, m]
-    near = neighbours(*scores.shape, context=context, documents=documents, first=first).to(scores.device)
-    counts = near.sum(1, keepdim=True)
-    if not bool(counts.all()):
+    near = neighbours(*scores.shape, context=context, documents=documents, first=first)
+    if not bool(near.any(1).all()):
         raise ValueError("found a sentence without a neighbour, expected at least two consecutive ones of a document")
+    near = to_device(near, scores.device)
+    counts = near.sum(1, keepdim=True)
     self_places = torch.arange(first, first + len(f), device=scores.device)[:, None]
     scores = scores.scatter(1, self_places, 0.0)
     return -((near / counts) * scores.log_softmax(1)).sum(1).mean()

@@ -1,7 +1,7 @@
 """Quick-Thoughts on one page: consecutive sentences → two encoders → neighbours among all others."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -24,6 +24,7 @@ from bench.training import (
     fit,
     gather,
     offset,
+    to_device,
     weight,
 )
 from methods.quickthought import QuickThoughtConfig
@@ -76,12 +77,14 @@ class QuickThoughtTrainer(CorpusTrainer[QuickThoughtConfig]):
         g = replace(f, model=copy.deepcopy(f.model))
         return fit(partial(self.loss, g), runs, f, config, job, work, modules=g.model)
 
-    def loss(self, g: TrainableEncoder, f: TrainableEncoder, runs: Runs) -> tuple[torch.Tensor, Mapping[str, float]]:
-        """Return the loss of neighbours among those of all processes, and the share whose nearest other is one."""
+    def loss(
+        self, g: TrainableEncoder, f: TrainableEncoder, runs: Runs
+    ) -> tuple[torch.Tensor, Callable[[], Mapping[str, float]]]:
+        """Return the loss of neighbours among those of all processes, and what makes the log."""
         config = self.config
         sentences = f(runs.sentences)  # [n, d]
         candidates = gather(g(runs.sentences))  # [m, d]
-        documents = gather(torch.from_numpy(runs.documents).to(sentences.device))  # [m]
+        documents = gather(torch.from_numpy(runs.documents))  # [m]
         first = offset(len(sentences))
         loss = quickthought(
             sentences,
@@ -92,10 +95,16 @@ class QuickThoughtTrainer(CorpusTrainer[QuickThoughtConfig]):
             temperature=config.temperature,
             similarity=config.similarity,
         )
-        with torch.no_grad():
-            near = neighbours(len(sentences), len(candidates), context=config.context, documents=documents, first=first)
-            scores = sentences @ candidates.T
-            self_places = torch.arange(first, first + len(sentences), device=scores.device)[:, None]
-            best = scores.scatter(1, self_places, float("-inf")).argmax(1, keepdim=True)
-            hit = near.gather(1, best).float().mean()
-        return loss * weight(len(sentences)), {"accuracy": float(hit)}
+        near = partial(neighbours, context=config.context, documents=documents, first=first)
+        return loss * weight(len(sentences)), partial(accuracy, sentences.detach(), candidates.detach(), near, first)
+
+
+def accuracy(
+    sentences: torch.Tensor, candidates: torch.Tensor, near: Callable[[int, int], torch.Tensor], first: int
+) -> Mapping[str, float]:
+    """Return the share of sentences `[n, d]` whose nearest other candidate `[m, d]` is a neighbour."""
+    scores = sentences @ candidates.T
+    self_places = torch.arange(first, first + len(sentences), device=scores.device)[:, None]
+    best = scores.scatter(1, self_places, float("-inf")).argmax(1, keepdim=True)
+    hits = to_device(near(*scores.shape), scores.device).gather(1, best)
+    return {"accuracy": float(hits.float().mean())}

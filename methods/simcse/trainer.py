@@ -1,6 +1,6 @@
 """SimCSE on one page: the same sentence twice → forward with dropout → head → loss."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
@@ -58,7 +58,7 @@ class SimcseTrainer(CorpusTrainer[SimcseConfig]):
 
     def loss(
         self, head: nn.Module | None, encode: TrainableEncoder, pairs: PairBatch
-    ) -> tuple[torch.Tensor, Mapping[str, float]]:
+    ) -> tuple[torch.Tensor, Callable[[], Mapping[str, float]]]:
         """Return the loss of each sentence's other pass among all, in one direction (Gao et al. 2021, eq. 4)."""
         rows = torch.cat(encode.encode_views(pairs))  # [2n, d]
         if head is not None:
@@ -67,4 +67,5 @@ class SimcseTrainer(CorpusTrainer[SimcseConfig]):
         z1, z2 = rows.chunk(2)  # each [n, d]
         all_z2, places = candidates(z2)  # [m, d], [n]
         loss = info_nce(z1, all_z2, places, temperature=self.config.temperature, similarity=self.config.similarity)
-        return loss * weight(len(z1)), {"accuracy": accuracy(z1, z2)}
+        z1, z2 = z1.detach(), z2.detach()
+        return loss * weight(len(z1)), lambda: {"accuracy": accuracy(z1, z2)}

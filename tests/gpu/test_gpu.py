@@ -1,6 +1,7 @@
 """What only a GPU can show (`make test-gpu`), by comparison with the processor; docs/gpu.md lists it.
 
-`BENCH_GPU_DEVICE=cpu` runs all but the memory on the processor, by which the tests are tried where there is no GPU.
+`BENCH_GPU_DEVICE=cpu` runs all but the memory on the processor, by which the tests are tried where there is no GPU;
+`tests/device` runs them on an emulated device.
 """
 
 import json
@@ -142,18 +143,18 @@ def test_attention_of_all_lengths_is_one_call(dtype: torch.dtype, window: int | 
     rows, rng = packed.pack(ROWS, 0).to(DEVICE), torch.Generator().manual_seed(0)
     total = sum(map(len, ROWS))
     q, k, v = (torch.randn(1, 4, total, 32, generator=rng).to(DEVICE, dtype).requires_grad_() for _ in range(3))
-    assert packed._kernel(q.device, dtype, (4, 4, 32), window is not None) == (DEVICE == "cuda")
+    assert packed._kernel(q.device, dtype, (4, 4, 32), window is not None) == (DEVICE != "cpu")
 
     def attended(attend: Callable[..., torch.Tensor], dropout: float = 0.0) -> torch.Tensor:
         return attend(q, k, v, rows, None, dropout, window)
 
-    if DEVICE == "cuda":
+    if DEVICE != "cpu":
         results, expected = attended(packed._varlen), attended(packed._by_runs)
         torch.testing.assert_close(results, expected, atol=0.05, rtol=0)
         gradients = [torch.autograd.grad(values.float().square().sum(), (q, k, v)) for values in (results, expected)]
         for gradient, reference in zip(*gradients, strict=True):
             torch.testing.assert_close(gradient, reference, atol=0.1, rtol=0.05)
-    one_call = packed._varlen if DEVICE == "cuda" else packed._by_runs
+    one_call = packed._varlen if DEVICE != "cpu" else packed._by_runs
     draws = torch.stack([attended(one_call, 0.2).float() for _ in range(2000)])
     assert not torch.equal(draws[0], draws[1])
     torch.testing.assert_close(draws.mean(0), attended(packed._by_runs).float(), atol=0.15, rtol=0)
@@ -164,7 +165,7 @@ def test_encoding_before_any_training_is_one_call_too() -> None:
     packed._kernel.cache_clear()
     with torch.inference_mode():
         device = torch.zeros(1, device=DEVICE).device
-        assert packed._kernel(device, torch.bfloat16, (4, 4, 32), False) == (DEVICE == "cuda")
+        assert packed._kernel(device, torch.bfloat16, (4, 4, 32), False) == (DEVICE != "cpu")
 
 
 @pytest.mark.parametrize(("precision", "bound"), [("float32", 1e-4), ("bfloat16", 0.05)])

@@ -95,6 +95,19 @@ def test_a_killed_training_ends_with_the_same_bytes(
     assert set(logged) <= {key for line in expected.log for key in line}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", TABLES["small"])
+def test_killed_twice(name: str, precision: str, run: Run) -> None:
+    """Killed, begun again, killed and begun again, in both precisions: the same bytes."""
+    config = config_of(name, precision=precision, checkpoint_tokens=200)
+    expected = run("whole", name, config)
+    for tokens in (500, 400):
+        with pytest.raises(KilledError):
+            run("killed", name, config, advance=killer(tokens))
+    assert run("killed", name, config).files() == expected.files()
+
+
 @pytest.mark.parametrize("name", TABLES["small"])
 def test_another_seed_gives_other_weights(name: str, run: Run) -> None:
     """From the second step on; the rate of the first is 0 where there is a warm-up."""

@@ -11,7 +11,6 @@ from bench.core.caches import cache_folder
 from bench.core.errors import UsageError
 from bench.core.files import is_unread
 from bench.core.messages import unknown
-from bench.data.fetching import records
 from bench.types import DataRequest
 
 
@@ -65,6 +64,8 @@ def folder(request: DataRequest, name: str, layout: str = "") -> Path:
 
 def recorded_lines(root: Path, path: str) -> int | None:
     """Return how many lines that are not blank a file had when it was fetched; None where it was put there by hand."""
+    from bench.data.fetching import records  # locks are slow to load, and every suite imports this module
+
     record = records.recall(root, path)
     return record.lines if record and (root / path).is_file() else None
 

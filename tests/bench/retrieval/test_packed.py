@@ -15,7 +15,17 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import PreTrainedModel
 
 from bench.retrieval import packed as packed_execution
-from bench.retrieval.packed import budget, enable, first_position, forward, load_model, longest, pack, pool, uses_packed
+from bench.retrieval.packed import (
+    budget,
+    enable,
+    first_position,
+    forward,
+    load_model,
+    longest,
+    pack,
+    pool,
+    uses_packed,
+)
 from tests.bench.retrieval.conftest import Build
 from tests.conftest import cases, present
 
@@ -184,7 +194,7 @@ def test_copies_to_a_gpu_do_not_wait(build: Build, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(Tensor, "pin_memory", pin)
     monkeypatch.setattr(Tensor, "to", to)
     pack([[1, 2], [3]], 0).to("cuda")
-    assert copies == ["pin"] * 5 + ["cuda True"] * 5
+    assert copies == ["pin", "cuda True"] * 5
     copies.clear()
     pack([[1, 2], [3]], 0).to("cpu")
     assert copies == ["cpu False"] * 5
@@ -278,6 +288,21 @@ def test_gradient_checkpointing_goes_through(build: Build, sequences: list[list[
     vectors(checkpointed.train(), sequences).sum().backward()
     actual, expected = checkpointed.get_input_embeddings().weight.grad, model.get_input_embeddings().weight.grad
     torch.testing.assert_close(actual, expected)
+
+
+def test_padding_is_that_of_torch() -> None:
+    """Rows of 1 to 4 sequences of 1 to 5 tokens, against `pad_sequence`; `places` takes them back, with gradients."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        lengths = rng.integers(1, 6, rng.integers(1, 5)).tolist()
+        rows = torch.randn(sum(lengths), 3, requires_grad=True)
+        expected = torch.nn.utils.rnn.pad_sequence(list(rows.split(lengths)), batch_first=True, padding_value=7)
+        filled, real, places = packed_execution.padded(rows, lengths, 7)
+        assert torch.equal(filled, expected)
+        assert real.sum(1).tolist() == lengths
+        assert torch.equal(filled.flatten(0, 1)[places], rows)
+        (gradient,) = torch.autograd.grad((filled * real[..., None]).sum() * 2, rows)
+        assert torch.equal(gradient, torch.full_like(rows, 2))
 
 
 def test_packing_by_hand(build: Build) -> None:

@@ -177,9 +177,9 @@ def test_activations_of_fewer_queries_give_the_same_gradient(
     still = without_dropout(folder, tmp_path / "still")
     gradients: list[torch.Tensor] = []
 
-    def clip(weights: Iterable[torch.nn.Parameter], bound: float | None) -> float:
+    def clip(weights: Iterable[torch.nn.Parameter], bound: float | None) -> torch.Tensor:
         gradients.append(torch.cat([weight.grad.flatten() for weight in weights if weight.grad is not None]))
-        return 0.0
+        return torch.zeros(())
 
     monkeypatch.setattr(loop, "clip", clip)
     for together in (None, 1, 3):

@@ -241,17 +241,30 @@ def test_checkpoints_take_a_twentieth_of_the_time(train: Train, monkeypatch: pyt
 
 def test_weights_are_asked_for_a_gradient_until_they_had_one(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where two weights never get one, the device is not asked about all others at every step."""
-    dimensions: list[int] = []
-    tensor_any = torch.Tensor.any
+    asked: list[int] = []
+    norms = torch._foreach_norm
 
-    def counting_any(tensor: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
-        dimensions.append(tensor.ndim)
-        return tensor_any(tensor, *args, **options)
+    def counting(tensors: Any, order: float) -> Any:
+        asked.append(len(tensors) if order == float("inf") else 0)  # others are the gradient's length
+        return norms(tensors, order)
 
-    monkeypatch.setattr(torch.Tensor, "any", counting_any)
+    monkeypatch.setattr(torch, "_foreach_norm", counting)
     training = train("one", idle_layer=True, probe_every=10_000)
     weights = len(load_file(training.out / "encoder/model.safetensors")) + 2
-    assert len(dimensions) < weights * 2 < weights * training.metadata["steps"]
+    assert weights - 2 <= sum(asked) < weights * 2 < weights * training.metadata["steps"]
+
+
+def test_the_last_step_logs_what_it_computed(train: Train) -> None:
+    """A budget of tokens that ends between two lines: the last line has the values of its own step, computed once."""
+    calls: list[int] = []
+
+    def log_values() -> dict[str, float]:
+        calls.append(len(calls))
+        return {"dear": float(len(calls))}
+
+    training = train("one", log_every=10_000, probe_every=10_000, log_values=log_values)
+    assert training.metadata["steps"] > 2
+    assert [line["dear"] for line in training.log[1:]] == [1.0] == [float(len(calls))]
 
 
 def test_what_the_log_has(train: Train) -> None:

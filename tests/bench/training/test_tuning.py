@@ -142,7 +142,7 @@ def computed(name: str, start: str, pairs: str, size: int) -> dict[str, Any]:
     return {
         "loss": all_reduce_sum(value.detach()) / world_size(),
         "gradients": [weight.grad for weight in weights],
-        "duplicates": float(all_reduce_sum(torch.tensor(values["duplicates"]))),
+        "duplicates": float(all_reduce_sum(torch.tensor(values()["duplicates"]))),
     }
 
 

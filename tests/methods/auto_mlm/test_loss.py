@@ -38,7 +38,7 @@ def test_one_pair_has_no_loss() -> None:
     a, u = (side.requires_grad_() for side in vectors(1))
     loss, active = hinge(a, u)
     loss.backward()
-    assert (float(loss.detach()), active) == (0, 0)
+    assert (float(loss.detach()), float(active)) == (0, 0)
     assert not present(a.grad).any()
     b, v = vectors(4)
     with pytest.raises(ValueError, match="found 3 candidates for 4 anchors"):

@@ -29,6 +29,17 @@ def test_a_ring_holds_the_last_rows_in_order(capacity: int) -> None:
         assert len(tags) == len(ring_rows)
 
 
+def test_what_a_step_asks_for_stays_on_the_processor() -> None:
+    """Tags and pointer of a ring that moves to a device; all buffers go through checkpoints by their names."""
+    ring = Ring(4, 2)
+    ring.push(torch.ones(3, 2), torch.tensor([5, 6, 7]))
+    ring.to("meta")
+    assert (ring.rows.device.type, ring.tags.device.type, ring.pointer.device.type) == ("meta", "cpu", "cpu")
+    assert (ring.tags.tolist(), int(ring.pointer)) == ([5, 6, 7, EMPTY], 3)
+    assert list(ring.state_dict()) == ["rows", "tags", "pointer"]
+    assert Ring(4, 2).double().rows.dtype == torch.float64
+
+
 @pytest.mark.parametrize("layout", ["tagged_global", "per_language"])
 def test_rows_of_some_languages_alone(layout: str) -> None:
     """Asked for some tags, the rest is left out and the order stays."""

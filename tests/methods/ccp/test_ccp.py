@@ -133,11 +133,11 @@ def test_the_bank_is_fed_after_the_loss(parts: Callable[..., Parts]) -> None:
         batch = pairs.batch(np.random.default_rng(3))
         loss, metrics = trainer.loss(modules, languages, encode, batch)
         losses.append(float(loss.detach()))
-        assert metrics["candidates"] == 2 * len(batch) - 1
+        assert metrics()["candidates"] == 2 * len(batch) - 1
         bank_rows = 0 if modules.bank is None else len(modules.bank.ordered()[0])
         assert bank_rows == {"bank.enabled=true": 12, "bank.enabled=false": 0}[sets]
         _, metrics = trainer.loss(modules, languages, encode, batch)
-        assert metrics["candidates"] == 11 + bank_rows
+        assert metrics()["candidates"] == 11 + bank_rows
     assert losses[0] == losses[1]
 
 
@@ -163,7 +163,7 @@ def test_the_step_is_the_loss_of_its_parts(parts: Callable[..., Parts]) -> None:
         loss, metrics = trainer.loss(modules, languages, encode, batch)
         modules.double()
         assert float(loss.detach()) == pytest.approx(float(expected.loss.detach()), abs=1e-4)
-        assert "same_language_mass" not in metrics
+        assert "same_language_mass" not in metrics()
 
 
 def test_witnesses_and_languages() -> None:

@@ -48,7 +48,7 @@ def test_the_loss_is_that_of_both_directions(encoder_for: EncoderFor, corpus: Pa
     positives = logits.diagonal()
     expected = (logits.logsumexp(0) + logits.logsumexp(1) - 2 * positives).mean() / 2
     assert float(loss.detach()) == pytest.approx(float(expected), abs=1e-5)
-    assert metrics["accuracy"] == pytest.approx(float((logits.argmax(1) == torch.arange(8)).double().mean()))
+    assert metrics()["accuracy"] == pytest.approx(float((logits.argmax(1) == torch.arange(8)).double().mean()))
     one_way, _ = CropTrainer(config.model_copy(update={"symmetric": False})).loss(heads, encode, views)
     assert float(one_way.detach()) == pytest.approx(float((logits.logsumexp(1) - positives).mean()), abs=1e-5)
 
@@ -137,7 +137,7 @@ def test_the_parts_of_the_span_loss(encoder_for: EncoderFor, corpus: Path) -> No
     expected = {"contrast": contrast, "late_mlm_loss": predicted(late, modules.spans.mlm)}
     expected["head_mlm_loss"] = predicted(mixed, modules.spans.mlm)
     for name, value in expected.items():
-        assert parts[name] == pytest.approx(float(value.detach()), abs=1e-4), name
+        assert parts()[name] == pytest.approx(float(value.detach()), abs=1e-4), name
     assert float(loss.detach()) == pytest.approx(sum(float(value.detach()) for value in expected.values()), abs=1e-4)
 
 
