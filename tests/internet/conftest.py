@@ -18,12 +18,12 @@ from bench.core.publications import Release
 from bench.data.corpora.named import parse
 from bench.plugins import Plugins, load
 from bench.types import Suite
-from tests.internet.layouts import Files, documents, layout, model
+from tests.internet.layouts import LAYOUTS, documents, layout, model
+from tests.internet.made import Files
 from tests.internet.served import HUB, LARGE_FILES, Internet, Repository
 from tests.internet.worker import FIRST
 
 WAYS = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "HF_", "HUGGING", "REQUESTS_", "SSL_", "CURL_", "BENCH_")
-MR_TYDI = "https://git.uwaterloo.ca/jimmylin/mr.tydi/-/raw/master/data/mrtydi-v1.0-swahili.tar.gz"
 Answered = subprocess.CompletedProcess[str]
 
 
@@ -94,20 +94,25 @@ class World:
 
 
 def hosts(plugins: Plugins) -> frozenset[str]:
-    """Return every host that a release of a suite or corpus names."""
+    """Return every host that a release of a suite or corpus names, and those that ir_datasets asks."""
     urls = [url for name in plugins.suites for release in releases(plugins.suite(name)) for url in release.urls]
     urls += [url for corpus in plugins.corpora_by_name.values() for url in corpus.urls]
+    urls += [url for made in LAYOUTS.values() for url in made.fetched()]
     named = {urlsplit(url).hostname or "" for url in urls if url.startswith("http")}
-    return frozenset({*named, HUB, LARGE_FILES, urlsplit(MR_TYDI).hostname or "", "mirror.ir-datasets.com"})
+    return frozenset({*named, HUB, LARGE_FILES, "mirror.ir-datasets.com"})
 
 
 def releases(suite: Suite) -> tuple[Release, ...]:
     return tuple(suite.releases()) if suite.releases else ()
 
 
-def files_of(suite: Suite) -> Files:
-    """Return the tiny files of a suite. Raises `KeyError` for one whose layout nobody has written down."""
-    return layout(suite).files()
+def fetched_from_hub(suite: Suite) -> bool:
+    """Return whether all that the task of its layout needs is fetched from the hub."""
+    made = layout(suite)
+    wanted = [release for release in releases(suite) if not release.tasks or made.task in release.tasks]
+    urls = [*(url for release in wanted for url in release.urls[:1]), *made.fetched()]
+    ours = [url for url in urls if url.startswith(("hf://", f"https://{HUB}/"))]
+    return bool(urls) and len(ours) == len(urls) and all(release.urls for release in wanted)
 
 
 @pytest.fixture(scope="module")
@@ -150,30 +155,40 @@ def ended(world: World) -> Iterator[Callable[[], None]]:
 
 
 def serve_suite(world: World, suite: Suite) -> Files:
-    """Serve a suite's files at the addresses of its releases; return them."""
-    files = files_of(suite)
+    """Serve a suite's files at the addresses of its releases, and where ir_datasets asks; return the former."""
+    made = layout(suite)
+    files = made.files()
     for release in releases(suite):
         for url in release.urls if release.path in files else ():
             world.internet.serve(url, files[release.path])
-    if suite.name == "mrtydi-v1-0":  # which ir_datasets fetches
-        world.internet.serve(MR_TYDI, next(iter(files.values())))
+    for url, data in made.fetched().items():
+        world.internet.serve(url, data)
     world.note(files)
     return files
 
 
-def serve_corpus(world: World, name: str, languages: tuple[str, ...]) -> None:
-    """Serve the first files of languages of a corpus at their addresses."""
+def serve_corpus(world: World, name: str, languages: tuple[str, ...]) -> int:
+    """Serve the first files of languages of a corpus at their addresses; return how many."""
+    files: set[str] = set()
     for part in parse(f"{name}:{','.join(languages)}", world.plugins.corpora_by_name):
         corpus = part.corpus
         for language in part.languages:
-            shards = corpus.shards.get(language, 1)
+            shards = FIRST if part.pattern(language) else corpus.shards.get(language, 1)
             code = {"language": corpus.codes.get(language, language), "revision": corpus.revision, "shards": shards}
-            for shard in range(min(shards, FIRST)):
-                urls = [url.format(**code, shard=shard).replace("*", "00000-of-00001") for url in corpus.urls]
+            for shard in range(min(shards, FIRST, corpus.first or FIRST)):
+                urls = [_listed(url.format(**code, shard=shard), shard, shards) for url in corpus.urls]
                 data = documents(urls[0])
                 for url in urls:
                     world.internet.serve(url, data)
                 world.note({f"{corpus.name}/{urls[0].rpartition('/')[2]}": data})
+                files.add(urls[0])
+    return len(files)
+
+
+def _listed(url: str, shard: int, shards: int) -> str:
+    """Return the address of a file of a pattern, as it is called there: `train-00000-of-00002`, `000_00000`."""
+    number = f"{shard:03}_00000" if url.endswith("/*.parquet") else f"{shard:05}-of-{shards:05}"
+    return url.replace("*", number)
 
 
 def serve_model(world: World, preset: str) -> str:

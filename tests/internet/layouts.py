@@ -7,53 +7,21 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import json
 import lzma
-import tarfile
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from bench.core.publications import Release
 from bench.types import Suite
-from tests.conftest import tokenizer_folder
+from tests.conftest import MARKS
+from tests.internet import irds_files
+from tests.internet.made import COUNT, Files, lines, packed, parquet, question, sentence
 
-Files = Mapping[str, bytes]
-COUNT, LANGUAGE = 12, "sw"
-
-
-def sentence(number: int) -> str:
-    """Return a sentence of words of its own and of one that all have."""
-    return f"neno{number}a neno{number}b kila neno{number}c ."
-
-
-def question(number: int) -> str:
-    return f"neno{number}b neno{number}a?"
-
-
-def lines(*rows: object) -> bytes:
-    """Return rows of JSON."""
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
-
-
-def packed(files: Files, form: Literal["gz", "bz2", "zip"]) -> bytes:
-    """Return an archive, `gz` or `bz2` of tar, or `zip`."""
-    stream = io.BytesIO()
-    if form == "zip":
-        with zipfile.ZipFile(stream, "w") as zipped:
-            for name, data in files.items():
-                zipped.writestr(name, data)
-        return stream.getvalue()
-    with tarfile.open(fileobj=stream, mode="w:gz" if form == "gz" else "w:bz2") as tar:
-        for name, data in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            tar.addfile(member, io.BytesIO(data))
-    return stream.getvalue()
+MR_TYDI = "https://git.uwaterloo.ca/jimmylin/mr.tydi/-/raw/master/data/mrtydi-v1.0-swahili.tar.gz"
 
 
 def beir(folder: str = "", splits: tuple[str, ...] = ("test",), language: str = "en") -> Files:
@@ -227,23 +195,68 @@ def substitute(releases: tuple[Release, ...], language: str) -> Files:
     }
 
 
+def mldr() -> Files:
+    """Documents whose questions have them at hand, with one that does not answer."""
+    texts = {f"d{at}": sentence(at) for at in range(COUNT)}
+    rows = [{"docid": name, "text": text} for name, text in texts.items()]
+    asked = [
+        {
+            "query_id": f"q{at}",
+            "query": question(at),
+            "positive_passages": [rows[at]],
+            "negative_passages": [rows[at - 1]],
+        }
+        for at in range(COUNT)
+    ]
+    files: Mapping[str, list[Any]] = {"corpus": rows, "test": asked, "dev": asked}
+    return {f"mldr/mldr-v1.0-ar/{name}.jsonl.gz": gzip.compress(lines(*part), mtime=0) for name, part in files.items()}
+
+
+def belebele() -> Files:
+    """Two questions of a passage."""
+    rows = (
+        {"link": f"https://example.org/{at // 2}", "question_number": 1 + at % 2, "flores_passage": sentence(at // 2)}
+        | {"question": f"{question(at // 2)} {at % 2}", "dialect": "swh_Latn", "ds": "2023-05-03"}
+        | {f"mc_answer{number}": f"neno{number}" for number in range(1, 5)}
+        | {"correct_answer_num": "1"}
+        for at in range(COUNT)
+    )
+    return {"belebele/data/swh_Latn.jsonl": lines(*rows)}
+
+
 @dataclass(frozen=True)
 class Layout:
     """A suite's files, and the task that is run of it."""
 
     task: str
-    files: Callable[[], Files]
+    files: Callable[[], Files] = dict  # by the path of their release
+    fetched: Callable[[], Files] = dict  # by address, what ir_datasets fetches itself
+    by_hand: Callable[[], Files] = dict  # by their place in ir_datasets' folder, what somebody has to put there
 
 
 LAYOUTS: Mapping[str, Layout] = {
     "askubuntu": Layout("test", askubuntu),
-    "beir": Layout("scifact", lambda: {"beir/scifact.zip": packed(beir("scifact/", ("train", "test")), "zip")}),
+    "beir": Layout(
+        "scifact",
+        lambda: {
+            f"beir/{name}.zip": packed(beir(f"{name}/", ("train", "test")), "zip") for name in ("scifact", "nfcorpus")
+        },
+    ),
+    "belebele": Layout("swh_Latn", belebele),
+    "clirmatrix": Layout("en-de", fetched=lambda: irds_files.clirmatrix("docs/de", "queries/en_de/test1")),
+    "hc4": Layout("fa", fetched=irds_files.hc4, by_hand=irds_files.hc4_documents),
+    "irds": Layout("irds:cranfield,irds:clirmatrix/sw/bi139-base/en/test1", fetched=irds_files.any_id),
     "lareqa": Layout("ar", lareqa),
     "lareqa-sentences": Layout("el", lareqa),
     "mewsli-x": Layout("ar", mewsli_x),
+    "miracl": Layout("sw", fetched=irds_files.miracl),
     "mkqa": Layout("zh_cn", mkqa),
+    "mldr": Layout("ar", mldr),
+    "mmarco": Layout("nl", fetched=irds_files.mmarco),
     "mrtydi": Layout("sw", mrtydi),
-    "mrtydi-v1-0": Layout("sw", lambda: mrtydi("1.0")),
+    "mrtydi-v1-0": Layout("sw", fetched=lambda: {MR_TYDI: next(iter(mrtydi("1.0").values()))}),
+    "nanobeir": Layout("scifact", fetched=irds_files.nanobeir),
+    "neuclir": Layout("fa-2022,fa-2023", fetched=irds_files.neuclir),
     "nq": Layout("test", lambda: questions_of_dpr("nq")),
     "tatoeba": Layout("swh-eng", tatoeba),
     "tatoeba-pairs": Layout("deu-ell", tatoeba_pairs),
@@ -254,17 +267,23 @@ LAYOUTS: Mapping[str, Layout] = {
 
 
 def layout(suite: Suite) -> Layout:
-    """Return the layout of a suite. Raises `KeyError` for one that nobody has written down."""
+    """Return the layout of a suite. Raises `LookupError` for one that nobody has written down."""
     releases = tuple(suite.releases()) if suite.releases else ()
     if suite.name not in LAYOUTS and suite.proxy_for and releases and not any(release.urls for release in releases):
         task = suite.task_names("official")[0]
         return Layout(task, lambda: substitute(releases, task))
+    if suite.name not in LAYOUTS:
+        raise LookupError(f"no layout of the suite {suite.name}: write it into LAYOUTS of {Path(__file__).name}")
     return LAYOUTS[suite.name]
+
+
+_KNOWN = 6 * COUNT
+"""Sentences that documents are made of."""
 
 
 def documents(path: str) -> bytes:
     """Return a file of a corpus to pretrain on, by what its name says. Raises `KeyError` for another kind."""
-    texts = [" ".join(sentence(COUNT * at + number) for number in range(6)) for at in range(COUNT)]
+    texts = [" ".join(sentence((5 * at + number) % _KNOWN) for number in range(40)) for at in range(_KNOWN // 4)]
     for ending, make in _KINDS.items():
         if path.endswith(ending):
             return make(texts)
@@ -297,13 +316,9 @@ def _trees(texts: list[str]) -> bytes:
 
 
 def _parquet(texts: list[str]) -> bytes:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    columns = {"id": [str(at) for at in range(len(texts))], "url": ["x"] * len(texts), "text": texts}
-    stream = io.BytesIO()
-    parquet.write_table(pa.table({**columns, "title": [f"T{at}" for at in range(len(texts))]}), stream)
-    return stream.getvalue()
+    return parquet(
+        *({"id": str(at), "url": "x", "text": text, "title": f"T{at}"} for at, text in enumerate(texts)),
+    )
 
 
 _KINDS: Mapping[str, Callable[[list[str]], bytes]] = {
@@ -358,11 +373,12 @@ def model(name: str, layers: int, folder: Path) -> Files:
     from transformers import AutoConfig, AutoModel
 
     about = MODELS[name]
-    tokenizer_folder(folder)
+    _tokenizer(folder)
     sizes = {"hidden_size": 8, "num_hidden_layers": layers, "num_attention_heads": 2, "intermediate_size": 8}
     config = AutoConfig.for_model(
-        about.kind, **sizes, vocab_size=200, max_position_embeddings=about.positions, pad_token_id=0
+        about.kind, **sizes, vocab_size=256, max_position_embeddings=about.positions, pad_token_id=0
     )
+    config.initializer_range = 1.0  # so wide that the first vector of a text tells it from another
     torch.manual_seed(len(name))
     made = AutoModel.from_config(config)
     made.save_pretrained(folder)
@@ -374,6 +390,22 @@ def model(name: str, layers: int, folder: Path) -> Files:
     if about.modules:
         _modules(folder, about.modules)
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _tokenizer(folder: Path) -> None:
+    """Write a tokenizer of the invented words, which puts marks around a text."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    known = [*MARKS.values(), "kila", ".", "?", *(f"neno{at}{end}" for at in range(_KNOWN) for end in "abc")]
+    words = Tokenizer(models.WordLevel({word: at for at, word in enumerate(known)}, unk_token=MARKS["unk"]))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    around = [(MARKS[key], known.index(MARKS[key])) for key in ("cls", "sep")]
+    words.post_processor = processors.TemplateProcessing(
+        single=f"{MARKS['cls']} $A {MARKS['sep']}", pair=None, special_tokens=around
+    )
+    marks = {f"{key}_token": mark for key, mark in MARKS.items()}
+    PreTrainedTokenizerFast(tokenizer_object=words, **marks).save_pretrained(folder)
 
 
 def _modules(folder: Path, kinds: tuple[str, ...]) -> None:

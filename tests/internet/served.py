@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 HUB, LARGE_FILES = "huggingface.co", "cdn-lfs.hf.co"
 _LARGE = (".safetensors", ".bin", ".parquet", ".gz", ".zip")
@@ -126,7 +126,7 @@ class Internet:
         elif parts.netloc == HUB:
             owner, name, _, revision, path = parts.path.removeprefix("/datasets/").split("/", 4)
         else:
-            self.answers[url] = Answer(data)
+            self.answers[url.replace("http://", "https://", 1)] = Answer(data)
             return
         known = self.repositories.get(f"datasets/{owner}/{name}")
         commit = revision if len(revision) == 40 else known.commit if known else _git(name.encode())
@@ -135,7 +135,8 @@ class Internet:
 
     def answer(self, verb: str, host: str, path: str, token: str, *, mirrored: bool) -> Answer:
         """Return what is said."""
-        plain = unquote(path.partition("?")[0])
+        path, _, query = path.partition("?")
+        plain = unquote(path)
         url = f"https://{host}{plain}"
         if (given := self.answers.get(url)) is not None:
             if given.then and verb == "GET":
@@ -145,9 +146,9 @@ class Internet:
             blobs = (data for made in self.repositories.values() for data in made.files.values())
             data = next((blob for blob in blobs if hashlib.sha256(blob).hexdigest() == plain[1:]), None)
             return Answer(data, headers={"ETag": f'"{plain[1:]}"'}) if data is not None else Answer(status=404)
-        return self._hub(plain, token, mirrored=mirrored) if host == HUB else Answer(status=404)
+        return self._hub(plain, query, token, mirrored=mirrored) if host == HUB else Answer(status=404)
 
-    def _hub(self, path: str, token: str, *, mirrored: bool) -> Answer:
+    def _hub(self, path: str, query: str, token: str, *, mirrored: bool) -> Answer:
         """Speak as the hub does."""
         kind = "datasets" if path.startswith(("/datasets/", "/api/datasets/")) else "models"
         words = path.removeprefix("/api").removeprefix(f"/{kind}").strip("/").split("/")
@@ -163,9 +164,15 @@ class Internet:
             return _resolved(repository, rest, mirrored=mirrored)
         about: Any = {"id": "/".join(words[:2]), "sha": repository.commit, "private": False, "gated": False}
         about |= {"siblings": [{"rfilename": name} for name in repository.files]}
-        if verb == "tree":
-            about = [_entry(name, data) for name, data in repository.files.items() if name.startswith(rest)]
-        return Answer(json.dumps(about).encode(), headers={"Content-Type": "application/json"})
+        headers = {"Content-Type": "application/json"}
+        if verb == "tree":  # a page of one file, and where the next one is
+            entries = [_entry(name, data) for name, data in repository.files.items() if name.startswith(rest)]
+            at = int(parse_qs(query).get("cursor", ["0"])[0])
+            about = entries[at : at + 1]
+            if at + 1 < len(entries):
+                base = self.address if mirrored else f"https://{HUB}"
+                headers["Link"] = f'<{base}{path}?cursor={at + 1}>; rel="next"'
+        return Answer(json.dumps(about).encode(), headers=headers)
 
 
 def _git(data: bytes) -> str:

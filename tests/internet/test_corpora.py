@@ -1,5 +1,6 @@
 """Every corpus to pretrain on: fetched by one command, trained on by one, and again without a network."""
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -32,8 +33,9 @@ def test_a_corpus(name: str, world: World, user: User, later: User, ended: Calla
     """All of its files in a language come from the first address; the training is the same without a network."""
     languages = languages_of(world, name)
     corpus = f"{name}:{languages[0]}"
-    serve_corpus(world, name, languages)
-    user("data", "fetch", name, "--languages", languages[0], "--yes")
+    count = serve_corpus(world, name, languages)
+    fetched = json.loads(user("data", "fetch", name, "--languages", languages[0], "--yes", "--json").stdout)
+    assert len(fetched["files"]) == count
     first = user.ran(*trained_on(corpus))
     ended()
     later("data", "fetch", name, "--languages", languages[0], "--offline")

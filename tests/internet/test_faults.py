@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.internet.conftest import User, World, releases, serve_model, serve_suite
+from tests.internet.conftest import User, World, releases, serve_corpus, serve_model, serve_suite
 from tests.internet.layouts import documents
-from tests.internet.served import Answer, Repository
+from tests.internet.served import HUB, Answer, Repository
 from tests.internet.test_corpora import trained_on
 from tests.internet.test_models import RUN
 
@@ -124,6 +124,63 @@ def test_another_revision_is_not_taken_for_the_first(world: World, user: User) -
         assert words in told.stderr, told.stderr
     world.internet.answers[url] = whole
     user(*fetch)
+
+
+COMMIT = "b" * 40
+HUB_FAULTS: Mapping[str, tuple[Spoil, tuple[str, ...]]] = {
+    "login page": (lambda _: PAGE, ("offers 26 bytes, expected",)),
+    "a cut file": (lambda whole: replace(whole, data=whole.data[:-60]), ("bytes, expected",)),
+    "another file of that size": (lambda whole: replace(whole, data=whole.data[::-1]), ("gave another file: sha256",)),
+    "another file by its headers": (
+        lambda whole: replace(whole, headers={"X-Linked-ETag": f'"{"a" * 64}"'}),
+        (f"offers another file: sha256 {'a' * 64}, expected",),
+    ),
+    "another revision": (
+        lambda whole: replace(whole, headers={"X-Repo-Commit": COMMIT}),
+        (f"offers another revision: {COMMIT}, expected",),
+    ),
+    "a token of another host": (
+        lambda _: Answer(status=401, headers={"X-Error-Message": "Invalid credentials in Authorization header"}),
+        ("a token that huggingface.co does not accept", "unset HF_TOKEN"),
+    ),
+    "terms that nobody accepted": (
+        lambda _: Answer(status=403, headers={"X-Error-Code": "GatedRepo"}),
+        ("a gated data set", "accept them at https://huggingface.co/datasets/wikimedia/wikipedia"),
+    ),
+    "a redirect to a private network": (
+        lambda _: PRIVATE,
+        ("redirects to https://10.0.0.1/file in a private network",),
+    ),
+}
+"""What the hub gives in place of a file that it has listed with size and sha256, and what is said of it."""
+
+
+@pytest.mark.parametrize("name", HUB_FAULTS)
+def test_a_fault_of_the_hub(name: str, world: World, user: User) -> None:
+    """Of one file among two of a corpus: a sentence, no training, the other file is kept; then the command goes on."""
+    spoil, words = HUB_FAULTS[name]
+    serve_corpus(world, "wikipedia", ("sw",))
+    shutil.rmtree(user.data, ignore_errors=True)
+    ((path, data),) = (
+        (path, data)
+        for path, data in world.internet.repositories["datasets/wikimedia/wikipedia"].files.items()
+        if path.endswith("train-00000-of-00002.parquet")
+    )
+    commit = world.internet.repositories["datasets/wikimedia/wikipedia"].commit
+    url = f"https://{HUB}/datasets/wikimedia/wikipedia/resolve/{commit}/{path}"
+    fetch = ("data", "fetch", "wikipedia", "--languages", "sw", "--yes")
+    world.internet.answers[url] = spoil(Answer(data))
+    try:
+        told = user(*fetch, status=1)
+    finally:
+        del world.internet.answers[url]
+    for part in (*words, path.rpartition("/")[2]):
+        assert part in told.stderr, told.stderr
+    assert [file.name for file in (user.data / "wikipedia").rglob("*.parquet")] == ["train-00001-of-00002.parquet"]
+    user("run", *trained_on("wikipedia:sw"), "--results", user.folder / "results", status=2)
+    world.internet.requests.clear()
+    user(*fetch)
+    assert not [request for request in world.internet.requests if "train-00001" in request.path]
 
 
 def test_a_cut_file_of_a_corpus(user: User, tmp_path: Path) -> None:

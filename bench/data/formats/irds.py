@@ -11,17 +11,18 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal, TextIO, TypeVar
+from typing import Any, Literal, TextIO, TypeVar, get_args
 from urllib.parse import urlsplit
 
 from bench.core.errors import BenchError, DataError
 from bench.core.installed import version
 from bench.data.formats.faults import Faults, RecordError, shown
+from bench.data.formats.irds_downloads import by_endpoint
 from bench.data.formats.source import Format, check_id, checked, judgement_label, query_label
 from bench.types import Item, Judgement, Source
 
@@ -80,6 +81,7 @@ def _rows(dataset: str, part: Part, name: str) -> Iterator[tuple[Any, str]]:
     import ir_datasets
     import requests
 
+    loaded = None
     try:  # the library fetches from the net and parses archives, so that it may raise anything
         try:
             loaded = ir_datasets.load(dataset)
@@ -89,6 +91,9 @@ def _rows(dataset: str, part: Part, name: str) -> Iterator[tuple[Any, str]]:
         if not getattr(loaded, f"has_{part}")():
             raise DataError(name, None, f"no {part} in the data set {dataset!r}", "an id that has them")
         language = (getattr(loaded, f"{part}_lang")() or "") if part != "qrels" else ""
+        by_endpoint(
+            *(getattr(loaded, f"{name}_handler")() for name in get_args(Part) if getattr(loaded, f"has_{name}")())
+        )
         with _chatter_held():  # whatever has to be fetched is, before the first record comes
             records = iter(getattr(loaded, f"{part}_iter")())
             first = list(islice(records, 1))
@@ -111,9 +116,21 @@ def _rows(dataset: str, part: Part, name: str) -> Iterator[tuple[Any, str]]:
             None,
             f"that ir_datasets cannot give it ({type(error).__name__}: {error})",
             f"the data set {dataset!r}, downloaded or at hand",
-            f"put the file that it names above at {home() / 'downloads'}/<md5>, or a folder in the official layout "
-            "under --data-dir or BENCH_DATA",
+            _what_to_do(loaded, part),
         ) from error
+
+
+def _what_to_do(loaded: Any, part: Part) -> str:
+    """Return a hint for a part that cannot be read: about its file if that is here, else where to put one."""
+    if part == "docs":
+        with suppress(Exception):  # the library may raise anything; nothing is fetched
+            path = Path(loaded.docs_handler().docs_path(force=False))
+            if path.is_file():
+                return f"if {path} is damaged, replace it"
+    return (
+        f"put the file that it names above at {home() / 'downloads'}/<md5>, or a folder in the official layout "
+        "under --data-dir or BENCH_DATA"
+    )
 
 
 class _Held(io.TextIOBase):

@@ -14,7 +14,6 @@ from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass
 from functools import cache
 from io import StringIO
-from pathlib import Path
 from typing import Any, get_type_hints
 
 from bench.core.errors import UsageError
@@ -22,10 +21,9 @@ from bench.core.installed import version
 from bench.core.messages import close, short
 from bench.core.network import offline
 from bench.data.formats.irds import of_words
+from bench.data.formats.irds_downloads import mirrors, missing
 
 _PARTS = {"docs": "documents", "queries": "queries", "qrels": "judgements"}
-_PLACES = ("_path", "_cache_path", "_extract_path", "_docstore_path")
-"""Attributes of the library's objects that say where a file lies once it is here."""
 _PATTERN = re.compile(
     r"clirmatrix/(?P<documents>[a-z]+)(/(multi8|bi139-base|bi139-full)/(?P<queries>[a-z]+)/[a-z0-9]+)?"
 )
@@ -58,7 +56,7 @@ def describe(dataset: str) -> DataSet:
         near = similar(dataset)
         hint = f"type irds:{' or irds:'.join(near)}" if near else "`ir_datasets list` names them all"
         raise UsageError(where=f"irds:{short(dataset)}", found=lack, expected="the id of a task", hint=hint)
-    if dataset not in _registry():
+    if _is_of_pattern(dataset):
         match = _PATTERN.fullmatch(dataset)
         languages = (match["documents"], match["queries"]) if match else ("", "")
         return DataSet(dataset, *languages, None, None, None, ())
@@ -78,10 +76,10 @@ def describe(dataset: str) -> DataSet:
 
 def lacks(dataset: str) -> str:
     """Return in words what keeps a data set from being a task; empty where nothing does."""
-    if dataset not in _registry():
-        if not any(pattern.match(dataset) for pattern in _patterns()):
-            return f"no such data set in ir_datasets {version('ir-datasets')}"
+    if _is_of_pattern(dataset):
         return "" if "/" in dataset.removeprefix("clirmatrix/") else "no queries and no judgements"
+    if dataset not in _registry():
+        return f"no such data set in ir_datasets {version('ir-datasets')}"
     loaded = _loaded(dataset)
     if missing := [f"no {words}" for part, words in _PARTS.items() if not getattr(loaded, f"has_{part}")()]:
         return " and ".join(filter(None, (", ".join(missing[:-1]), missing[-1])))
@@ -130,11 +128,11 @@ def not_at_hand(dataset: str) -> list[str]:
 
 def by_hand(dataset: str) -> list[str]:
     """Return what to do, in the library's words, for files that are not here and that it cannot fetch."""
-    if dataset not in _registry():
+    if _is_of_pattern(dataset):
         return []
     with _quietly():
-        downloads = [thing for part in _PARTS for thing in _missing(_handler(_loaded(dataset), part))]
-    notes = [getattr(mirrors[0], "_message", None) for thing in downloads if len(mirrors := _mirrors(thing)) == 1]
+        downloads = [thing for part in _PARTS for thing in missing(_handler(_loaded(dataset), part))]
+    notes = [getattr(places[0], "_message", None) for thing in downloads if len(places := mirrors(thing)) == 1]
     return list(dict.fromkeys(filter(None, notes)))
 
 
@@ -144,39 +142,8 @@ def _unread(loaded: Any, part: str) -> Iterator[str]:
         with suppress(Exception):  # some stores cannot be asked before their files are here
             if loaded.docs_store().built():
                 return
-    for thing in _missing(_handler(loaded, part)):
+    for thing in missing(_handler(loaded, part)):
         yield str(getattr(thing, "_cache_path", None) or getattr(thing, "_path", None) or thing)
-
-
-def _missing(thing: Any, seen: set[int] | None = None) -> Iterator[Any]:
-    """Yield the downloads that an object of the library rests on and whose files are not here."""
-    seen = set() if seen is None else seen
-    if id(thing) in seen:
-        return
-    seen.add(id(thing))
-    if isinstance(thing, list | tuple):
-        for part in thing:
-            yield from _missing(part, seen)
-    elif isinstance(thing, dict):
-        yield from _missing(list(thing.values()), seen)
-    elif type(thing).__module__.startswith("ir_datasets") and hasattr(thing, "__dict__"):
-        if any(
-            path.is_absolute() and path.exists() for holder in (thing, *_mirrors(thing)) for path in _places(holder)
-        ):
-            return
-        if _mirrors(thing) or type(thing).__name__ == "ExpectedFile":
-            yield thing
-        else:
-            yield from _missing(list(vars(thing).values()), seen)
-
-
-def _places(thing: Any) -> list[Path]:
-    values = (getattr(thing, name, None) for name in _PLACES)
-    return [Path(value) for value in values if isinstance(value, str | Path)]
-
-
-def _mirrors(thing: Any) -> list[Any]:
-    return list(getattr(thing, "mirrors", ()))
 
 
 def _handler(loaded: Any, part: str) -> Any:
@@ -210,8 +177,9 @@ def _registry() -> Any:
     return ir_datasets.registry
 
 
-def _patterns() -> Iterator[re.Pattern[str]]:
-    yield from (pattern for pattern, _ in _registry()._patterns)
+def _is_of_pattern(dataset: str) -> bool:
+    """Return whether a pattern stands for a data set, which the library lists too once it has been loaded."""
+    return any(pattern.match(dataset) for pattern, _ in _registry()._patterns)
 
 
 @contextmanager

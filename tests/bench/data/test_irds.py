@@ -126,6 +126,15 @@ def test_what_the_library_takes_for_a_text(register: Register, errors: ReadError
     )
 
 
+def test_a_damaged_file(write: WriteFile, register: Register, errors: ReadErrors) -> None:
+    """The file that is here is named, as the one to replace."""
+    cut = write("docs.jsonl", '{"id": "d1", "title": "t", "te')
+    documents = ir_datasets.formats.ExctractedCCDocs(ir_datasets.util.LocalDownload(cut))
+    (sentence,) = errors(register("bench-test/cut", Dataset(documents)).corpus.read())
+    assert "cannot give it (JSONDecodeError" in sentence
+    assert sentence.endswith(f"; if {cut} is damaged, replace it")
+
+
 def test_no_network(
     tmp_path: Path,
     register: Register,
