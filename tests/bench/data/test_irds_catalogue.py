@@ -169,6 +169,15 @@ def test_a_pattern_is_described_without_being_loaded(monkeypatch: pytest.MonkeyP
     assert by_hand(name) == []
 
 
+def test_a_pattern_that_was_loaded_is_described_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library enters its id once it was loaded, with counts that it asks the network for: they are not wanted."""
+    name = "clirmatrix/sw/bi139-base/en/test1"
+    before = describe(name)
+    monkeypatch.setitem(ir_datasets.registry._registered, name, object())
+    assert describe(name) == before
+    assert by_hand(name) == []
+
+
 def test_files_that_are_not_here(tmp_path: Path, registry: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """Fetched ones, cached ones, and those that only a person can get, each by its place; asking fetches nothing."""
     remote = RequestsDownload("https://example.org/file")
