@@ -186,7 +186,7 @@ def fetch(
     yes: bool,
     dry_run: bool,
     as_json: bool,
-    **selection: str | None,
+    **selection: Any,
 ) -> None:
     """Fetch what is missing of the official files of a suite or corpus, after showing size and licence and asking.
 
@@ -200,7 +200,7 @@ def fetch(
     explicit = click.get_current_context().get_parameter_source("data_dir") is ParameterSource.COMMANDLINE
     places = (data_dir,) if explicit and data_dir else roots(data_dir)
     if words is not None:
-        official = _for_command(words, name, explicit=explicit, ask=not offline, **selection)
+        official = _for_command(words, name, **selection, explicit=explicit, ask=not offline)
     elif name is None:
         raise click.UsageError("Missing argument 'SUITE|CORPUS'.")
     else:
