@@ -6,8 +6,6 @@ contract (no torch, no disk, no network), and only then can two owners of one na
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
 import logging
 import os
@@ -18,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from itertools import islice
-from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -30,6 +27,7 @@ from bench.config.plugin_sources import Sourced, with_sources
 from bench.config.request import RunPreset
 from bench.core.containment import contained, one_line, survived
 from bench.core.errors import PluginError, UsageError
+from bench.core.installed import DISTRIBUTION, own_package
 from bench.core.messages import bare, canonical, close, did_you_mean, short, unknown, unknown_name
 from bench.types import Measure, Method, PretrainingCorpus, Suite
 
@@ -39,7 +37,6 @@ GROUP = "bench"
 VARIABLE = "BENCH_PLUGINS"
 """Environment variable that restricts which plugins are loaded."""
 
-OWN_DISTRIBUTION = "retrieval-bench"
 _DIRECT = "given directly"
 """In place of the distribution, for an object that was handed to `load`."""
 
@@ -172,7 +169,7 @@ class Plugins:
         if self.restricted is not None:
             sentences.append(f"{VARIABLE} restricts plugins to: {', '.join(self.restricted) or 'none'}.")
         elif not self.loaded:
-            sentences.append(f"No plugin is installed; type pip install {OWN_DISTRIBUTION}.")
+            sentences.append(f"No plugin is installed; type pip install {DISTRIBUTION}.")
         hint = instead or did_you_mean(name, names).strip("; .")
         raise UsageError(" ".join(sentences), found=f"{kind} {name!r}", expected=", ".join(names), hint=hint)
 
@@ -208,7 +205,7 @@ class Plugins:
 
 def _sourced(owned: Owned[Sourced]) -> Sourced:
     """Return what a plugin brings, in the version that keys have."""
-    is_foreign = owned.distribution not in (OWN_DISTRIBUTION, _DIRECT)
+    is_foreign = owned.distribution not in (DISTRIBUTION, _DIRECT)
     return with_sources(owned.value, owned.module) if is_foreign else owned.value
 
 
@@ -234,7 +231,7 @@ def load(
         candidates.append(_Candidate(one_line(entry.name), one_line(distribution), one_line(module), fetch))
     # Ours first, so that listings begin with them; then an order that does not hang on the order of installation.
     candidates.sort(
-        key=lambda candidate: (candidate.distribution != OWN_DISTRIBUTION, candidate.distribution, candidate.name)
+        key=lambda candidate: (candidate.distribution != DISTRIBUTION, candidate.distribution, candidate.name)
     )
     names = _restriction(environ, candidates)
     if names is not None:
@@ -244,34 +241,6 @@ def load(
             if {canonical(candidate.name), canonical(candidate.distribution)} & set(names)
         ]
     return _gather(_distinct([*candidates, *map(_from_object, extra)]), names)
-
-
-def own_package(name: str) -> ModuleType:
-    """Import a top-level package of ours. Raises `PluginError` if another of that name is found first, or none."""
-    ours = Path(__file__).resolve().parent.parent / name
-    places = _places(name)
-    if not places:
-        raise PluginError(found=f"no package {name!r}", expected=f"{ours}", hint=f"install {OWN_DISTRIBUTION} again")
-    if ours not in places:
-        raise PluginError(
-            where=f"the import name {name!r}",
-            found=f"{places[0]}, which hides {OWN_DISTRIBUTION}'s own",
-            expected=f"{ours}",
-            hint="run from another folder or rename it",
-        )
-    return importlib.import_module(name)
-
-
-def _places(name: str) -> list[Path]:
-    """Return the folders of a top-level package, or the file of a module, as Python would import it now."""
-    try:
-        spec = importlib.util.find_spec(name)
-    except ValueError:  # a module that someone put into sys.modules by hand
-        file = getattr(sys.modules[name], "__file__", None)
-        return [Path(file).resolve()] if file else [Path(f"<{name} in sys.modules>")]
-    if spec is None:
-        return []
-    return [Path(place).resolve() for place in spec.submodule_search_locations or [spec.origin or f"<{name}>"]]
 
 
 @dataclass(frozen=True)
@@ -286,7 +255,7 @@ class _Candidate:
 
 def _fetch(entry: EntryPoint, distribution: str) -> object:
     """Import what an entry point names; one of ours only from where ours are."""
-    if distribution == OWN_DISTRIBUTION:
+    if distribution == DISTRIBUTION:
         own_package(entry.module.partition(".")[0])
     return entry.load()
 
@@ -331,7 +300,7 @@ def _gather(candidates: Iterable[_Candidate], names: tuple[str, ...] | None) -> 
         name, distribution = candidate.name, candidate.distribution
         call = partial(_brought, candidate, manager)
         # Ours are known to print nothing and to end, and a bound on each takes a millisecond.
-        ending = survived(call) if distribution == OWN_DISTRIBUTION else contained(f"plugin {name}", call)
+        ending = survived(call) if distribution == DISTRIBUTION else contained(f"plugin {name}", call)
         for remark in ending.remarks:
             _LOG.warning("plugin %s, while it was loaded, %s", name, remark)
         if ending.reason:

@@ -102,6 +102,9 @@ class CommandGroup(click.Group):
 class LazyGroup(CommandGroup):
     """Commands that lie in modules of their own, imported when called, so that `--help` imports none of them.
 
+    The module of a command, in turn, imports at its head what its options need, and the rest in the functions that use
+    it, so that the help of a command reads no plugin and imports neither numpy nor pydantic.
+
     Args:
         listed: what each command does, by its name, in the order of the help.
         modules: the module of a command in `bench.cli` that holds it by its name, next to others. A command that is not
@@ -109,18 +112,25 @@ class LazyGroup(CommandGroup):
         attributes: the arguments of `click.Group`.
     """
 
-    def __init__(self, *, listed: Mapping[str, str], modules: Mapping[str, str], **attributes: Any) -> None:
-        super().__init__(
-            commands={name: click.Command(name, short_help=text) for name, text in listed.items()}, **attributes
-        )
-        self.modules = modules
+    def __init__(
+        self, *, listed: Mapping[str, str] | None = None, modules: Mapping[str, str] | None = None, **attributes: Any
+    ) -> None:
+        super().__init__(**attributes)
+        self.places: dict[str, tuple[str, str]] = {}
+        for name, text in (listed or {}).items():
+            self.add_lazy(name, text, (modules or {}).get(name, ""))
+
+    def add_lazy(self, name: str, text: str, module: str = "") -> None:
+        """List a command that lies in a module of `bench.cli`, by its name; without one in its own, as `command`."""
+        self.add_command(click.Command(name, short_help=text))
+        self.places[name] = (module, name.replace("-", "_")) if module else (name, "command")
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module of a command and return it; None for a name that is not listed."""
-        if cmd_name not in self.commands:
-            return None
-        module = import_module(f"bench.cli.{self.modules.get(cmd_name, cmd_name)}")
-        command: click.Command = getattr(module, cmd_name.replace("-", "_") if cmd_name in self.modules else "command")
+        """Import the module of a command, if it lies in another, and return it; None for a name that is not listed."""
+        if cmd_name not in self.places:
+            return super().get_command(ctx, cmd_name)
+        module, attribute = self.places[cmd_name]
+        command: click.Command = getattr(import_module(f"bench.cli.{module}"), attribute)
         return command
 
 

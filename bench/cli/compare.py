@@ -1,35 +1,26 @@
 """`bench compare`: which of several systems is better, how sure that is, and whether the comparison is fair."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bench.cli import examples
-from bench.cli.compare_formats import (
-    brief,
-    comparisons_csv,
-    contrast_table,
-    contrasts_csv,
-    explained,
-    latex,
-    markdown,
-    tables,
-)
 from bench.cli.options import data_dir_option, result_seeds_option, results_option
 from bench.cli.output import json_option, notice, print_json, print_table, print_text
 from bench.cli.run_file import SUFFIX, read_run_file
 from bench.core.errors import UsageError
 from bench.core.messages import bare, visible
 from bench.core.publications import mark
-from bench.evaluation.compare.comparison import Compared, CompareOptions, common_suite, compare
-from bench.evaluation.compare.contrasts import Registered, compare_contrasts
 from bench.evaluation.tables import as_latex, as_markdown, percent, points
-from bench.plugins import load
-from bench.store.store import Store
-from bench.studies.made_rows import compare_made
+
+if TYPE_CHECKING:
+    from bench.evaluation.compare.comparison import Compared
+    from bench.evaluation.compare.contrasts import Registered
 
 _WIDTH = 160  # characters of a text that are shown
 
@@ -124,6 +115,12 @@ def command(
 
     FILE.toml of `bench run` in place of systems compares the rows that it makes, on each of its suites.
     """
+    from bench.evaluation.compare.comparison import CompareOptions, common_suite, compare
+    from bench.evaluation.compare.contrasts import compare_contrasts
+    from bench.plugins import load
+    from bench.store.store import Store
+    from bench.studies.made_rows import compare_made
+
     if as_json and form != "table":
         raise UsageError(found=f"--json and --format {form}", expected="one of them")
     if queries and form != "table":
@@ -174,6 +171,8 @@ def command(
 
 def _print_comparisons(comparisons: Sequence[Compared], form: str, as_json: bool, **shown: bool) -> None:
     """Print comparisons in a form of `--format`, or as JSON; `shown` as `compare_formats.tables` takes it."""
+    from bench.cli.compare_formats import brief, comparisons_csv, explained, latex, markdown, tables
+
     if as_json:
         print_json({"comparisons": [compared.as_json() for compared in comparisons]})
     elif form == "table":
@@ -199,6 +198,8 @@ def _print_comparisons(comparisons: Sequence[Compared], form: str, as_json: bool
 
 def _print_contrasts(registered: Registered, form: str, as_json: bool) -> None:
     """Print registered contrasts in a form of `--format`, or as JSON."""
+    from bench.cli.compare_formats import contrast_table, contrasts_csv
+
     if as_json:
         print_json(registered.as_json())
     elif form == "table":

@@ -14,12 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import click
 from click.core import ParameterSource
 
-from bench.cli import CommandGroup, examples
-from bench.cli.byte_bars import ByteBar, ByteBars
-from bench.cli.data_audit import audit
+from bench.cli import LazyGroup, examples
 from bench.cli.data_probe import probe
-from bench.cli.fetch_for import Needed, fetch_by_libraries, needed
-from bench.cli.fetch_texts import amount_text, download_json
 from bench.cli.options import data_dir_option, store_option
 from bench.cli.output import (
     Reporter,
@@ -35,26 +31,13 @@ from bench.cli.output import (
 from bench.config.request import split
 from bench.core.errors import StoreError, UsageError
 from bench.core.messages import canonical
-from bench.data.corpora.named import NamedCorpus, is_named, parse
-from bench.data.fetching.local_files import (
-    BY_HUB,
-    DEV,
-    LocalFile,
-    asked_tasks,
-    bytes_to_fetch,
-    examine,
-    is_worth_reading,
-    local_files,
-    unread,
-)
-from bench.data.fetching.official import roots
-from bench.data.fetching.records import public_url
-from bench.plugins import load
-from bench.store.graph import steps
-from bench.store.store import Store
 from bench.types import Suite
 
 if TYPE_CHECKING:
+    from bench.cli.byte_bars import ByteBar
+    from bench.cli.fetch_for import Needed
+    from bench.data.corpora.named import NamedCorpus
+    from bench.data.fetching.local_files import LocalFile
     from bench.pipeline.downloads import Download
     from bench.studies.inspection import Inspected
 
@@ -76,7 +59,7 @@ _VERDICTS: dict[str, Literal["ok", "missing", "wrong"]] = {
 
 @click.group(
     name="data",
-    cls=CommandGroup,
+    cls=LazyGroup,
     epilog=examples(
         "bench data list", "bench data fetch beir --task scifact,nfcorpus", "bench data check tatoeba --data-dir FOLDER"
     ),
@@ -103,6 +86,10 @@ def list_files(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> 
     Files are found by name and size; `bench data check` reads them. `partial`: its fetching was interrupted. `packed`:
     an archive that was not unpacked yet. `damaged`: not of its published size, or changed since it came.
     """
+    from bench.data.fetching.local_files import bytes_to_fetch, local_files
+    from bench.data.fetching.official import roots
+    from bench.plugins import load
+
     plugins, places = load(), roots(data_dir)
     suites = [plugins.suite(name) for name in dict.fromkeys(names or sorted(plugins.suites))]
     files_by_suite = {suite.name: local_files(suite, places) for suite in suites}
@@ -197,6 +184,10 @@ def fetch(
     cache), else to BENCH_DATA, else to the cache. Interrupted fetching goes on where it stopped. Checksums are compared
     before a file gets its name; archives are unpacked and kept. Exit status 1 if something is still missing.
     """
+    from bench.cli.fetch_for import fetch_by_libraries
+    from bench.cli.fetch_texts import download_json
+    from bench.data.fetching.official import roots
+
     explicit = click.get_current_context().get_parameter_source("data_dir") is ParameterSource.COMMANDLINE
     places = (data_dir,) if explicit and data_dir else roots(data_dir)
     if words is not None:
@@ -297,6 +288,8 @@ def _for_command(
     ask: bool,
 ) -> _OfficialFiles:
     """Look for what a command reads. Raises `UsageError` as it does, and for what narrows a suite or corpus."""
+    from bench.cli.fetch_for import needed
+
     typed = {
         "a name": name,
         "--task": tasks,
@@ -315,6 +308,10 @@ def _official_files(
     name: str, tasks: str | None, languages: str | None, places: Sequence[Path], quota: int | None = None
 ) -> _OfficialFiles:
     """Look for the files of a suite or corpus; raises `UsageError` for an unknown name, task or language."""
+    from bench.data.corpora.named import NamedCorpus, is_named, parse
+    from bench.data.fetching.local_files import DEV, asked_tasks, local_files
+    from bench.plugins import load
+
     plugins = load()
     if is_named(name, plugins.corpora_by_name) and canonical(name) not in plugins.suites:
         if tasks:
@@ -385,6 +382,8 @@ class _FetchPlan:
 
     def _summary_for(self, reads: Needed) -> list[str]:
         """Return a line for each thing that a command reads and is not here, and the sum."""
+        from bench.cli.fetch_texts import amount_text
+
         lines, known, unknown, count = [], 0, 0, 0
         for download in reads.downloads:
             sizes = [self.sizes.get(file.release.path) for file in download.local if not file.local]
@@ -452,6 +451,7 @@ def _confirm() -> None:
 
 def _fetch_all(plan: _FetchPlan) -> tuple[dict[str, LocalFile], dict[str, str]]:
     """Fetch and unpack files; return what is there now and what failed, by path. Raises `StoreError`."""
+    from bench.cli.byte_bars import ByteBars
     from bench.data.fetching.side_by_side import ensure_all
 
     with ByteBars() as bars:
@@ -493,6 +493,11 @@ def check(data_dir: Path | None, store: Path, progress: Reporter, as_json: bool,
     Of a corpus to pretrain on, the first document of each language is read.
     Exit status 1 if anything is missing or wrong.
     """
+    from bench.data.fetching.local_files import BY_HUB
+    from bench.data.fetching.official import roots
+    from bench.plugins import load
+    from bench.store.graph import steps
+    from bench.store.store import Store
     from bench.studies.inspection import execute, prepare, read_first_documents
 
     official, stage_store = _official_files(**selection, places=roots(data_dir)), Store(store, notice)
@@ -556,12 +561,15 @@ def _print_check(files: Sequence[LocalFile], subsets: Sequence[Inspected]) -> No
     click.echo()
 
 
-command.add_command(audit)
+command.add_lazy("audit", "Look for a suite's questions, passages and answers in training text.", "data_audit")
 command.add_command(probe)
 
 
 def _examined(files: Sequence[LocalFile], *, reread: bool) -> list[LocalFile]:
     """Compare checksums with those published, with a bar; files fetched and untouched since only with `reread`."""
+    from bench.cli.byte_bars import ByteBars
+    from bench.data.fetching.local_files import examine, is_worth_reading, unread
+
     selection = [(file, is_worth_reading(file, reread=reread)) for file in files]
     total = sum(unread(file) for file, selected in selection if selected)
     with ByteBars() as bars, bars.bar("checking", total) as bar:
@@ -570,6 +578,8 @@ def _examined(files: Sequence[LocalFile], *, reread: bool) -> list[LocalFile]:
 
 def _file_json(file: LocalFile) -> dict[str, Any]:
     """Return the entry of a file in `--json`."""
+    from bench.data.fetching.records import public_url
+
     release = file.release
     return {
         "path": release.path,
@@ -590,6 +600,8 @@ def _file_json(file: LocalFile) -> dict[str, Any]:
 
 def _print_files(title: str, files: Sequence[LocalFile], most: int | None = None) -> None:
     """Print a row for each file; with `most`, at most about so many."""
+    from bench.data.fetching.records import public_url
+
     rows = [
         (
             file.release.path,

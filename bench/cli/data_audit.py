@@ -10,13 +10,9 @@ import click
 from bench.cli import examples as example_lines
 from bench.cli.options import all_of, data_dir_option, offline_option, requesting, store_option
 from bench.cli.output import Reporter, json_option, notice, print_json, progress_options, table
-from bench.config.fields import LayerValue, build
 from bench.config.request import Request
 from bench.core.errors import ConfigError
 from bench.data.contamination.index import AuditConfig
-from bench.pipeline.stages.audit import KINDS, findings
-from bench.plugins import load
-from bench.store.store import Store
 
 if TYPE_CHECKING:
     from bench.pipeline.audit import Prepared
@@ -44,7 +40,6 @@ _rule_options = all_of(
 
 @click.command(
     name="audit",
-    short_help="Look for a suite's questions, passages and answers in training text.",
     epilog=example_lines(
         "bench data audit --corpus mini --suite mrtydi",
         "bench data audit --corpus FOLDER --suite beir --task scifact --data official",
@@ -78,7 +73,11 @@ def audit(request: Request, examples: int, progress: Reporter, as_json: bool, **
     inside one. Near: a run of letters in common or, for questions, most of their grams in one training sentence. What
     was found is kept in the store, and results of systems trained on that corpus report it.
     """
+    from bench.config.fields import LayerValue, build
     from bench.pipeline.audit import execute, prepare, sentence  # the pipeline is imported when it is needed
+    from bench.pipeline.stages.audit import findings
+    from bench.plugins import load
+    from bench.store.store import Store
 
     config, errors = build(AuditConfig, [LayerValue(name, value, f"--{name}") for name, value in rules.items()])
     if errors:
@@ -108,11 +107,15 @@ def audit(request: Request, examples: int, progress: Reporter, as_json: bool, **
 
 
 def _counts(artefact: Artefact) -> dict[str, Mapping[str, int]]:
+    from bench.pipeline.stages.audit import KINDS
+
     return {kind: artefact.metadata[kind] for kind in KINDS}
 
 
 def _print(ready: Prepared, audits: Sequence[Artefact], most: int) -> None:
     """Print the counts of each subset, then up to `most` examples of each, and what was compared."""
+    from bench.pipeline.stages.audit import findings
+
     names = [f"{subset.task} {subset.name}".strip() for subset in ready.subsets]
     rows = [
         (

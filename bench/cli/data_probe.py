@@ -11,22 +11,18 @@ import click
 
 from bench.cli import examples
 from bench.cli.output import file_count, json_option, print_json, size_text, table
-from bench.config.profiles import PROFILES
 from bench.config.request import split
 from bench.core.errors import UsageError
 from bench.core.files import utc_now
 from bench.core.messages import canonical, unknown_name
 from bench.core.network import is_offline
 from bench.core.publications import Release
-from bench.data.corpora.named import parse
-from bench.data.fetching.local_files import releases
-from bench.data.fetching.records import public_url
-from bench.data.sources import CONFIG, HubModel, first_files, models
-from bench.plugins import Plugins, load
 
 if TYPE_CHECKING:
     from bench.data.fetching.client import Client
     from bench.data.fetching.probe import Probed
+    from bench.data.sources import HubModel
+    from bench.plugins import Plugins
 
 PRESETS = "presets"
 """The name of the models that presets read, next to those of suites and corpora."""
@@ -59,6 +55,9 @@ def probe(name: str | None, languages: str | None, as_json: bool) -> None:
     is asked for, without a name of one language; `presets` are the models that presets read. Nothing is kept.
     Exit status 1 if a file is open or moved at none of its addresses.
     """
+    from bench.data.fetching.records import public_url
+    from bench.plugins import load
+
     if is_offline():
         raise UsageError(
             where="bench data probe",
@@ -103,6 +102,11 @@ def probe(name: str | None, languages: str | None, as_json: bool) -> None:
 
 def _targets(name: str | None, languages: str | None, plugins: Plugins) -> Iterator[_Target]:
     """Yield what is asked for. Raises `UsageError` for a name or language that nothing has."""
+    from bench.config.profiles import PROFILES
+    from bench.data.corpora.named import parse
+    from bench.data.fetching.local_files import releases
+    from bench.data.sources import CONFIG, first_files, models
+
     suites, corpora = plugins.suites, plugins.corpora_by_name
     known = canonical(name) if name else None
     if known not in (None, PRESETS, *suites, *corpora):
@@ -126,6 +130,7 @@ def _targets(name: str | None, languages: str | None, plugins: Plugins) -> Itera
 def _probed(item: _Target, client: Client) -> Iterator[Probed]:
     from bench.data.fetching.probe import probe as ask
     from bench.data.fetching.probe import probe_model
+    from bench.data.sources import CONFIG
 
     if item.model:
         yield probe_model(item.model.repository, item.model.revision, CONFIG, client)
@@ -139,6 +144,8 @@ def _answers(item: _Target, rows: Sequence[tuple[_Target, Any]]) -> bool:
 
 def _print(source: str, rows: Sequence[tuple[_Target, Probed]]) -> None:
     """Print a row for each address that is not open, then how many are what."""
+    from bench.data.fetching.records import public_url
+
     cells = [
         (item.file.path, public_url(probed.address), probed.verdict, size_text(probed.size), _remark(probed))
         for item, probed in rows

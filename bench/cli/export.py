@@ -1,6 +1,9 @@
 """`bench export`: an encoder as a plain folder, or runs under headers that say what made them."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -8,11 +11,9 @@ from bench.cli import examples
 from bench.cli.options import FILE, result_seeds_option, results_option, store_option
 from bench.cli.output import json_option, notice, print_json
 from bench.core.errors import UsageError
-from bench.plugins import load
-from bench.store.store import Store
-from bench.studies.annotated_runs import export_runs
-from bench.studies.export import StoredEncoder, export_found, from_key, from_name, from_result
-from bench.studies.publication import SCHEME, download
+
+if TYPE_CHECKING:
+    from bench.studies.export import StoredEncoder
 
 
 @click.command(
@@ -51,6 +52,12 @@ def command(
     SYSTEM is a label (`bench list results`), a result file or its folder, the key of an encoder's artefact, or an
     encoder of the hub: hf:USER/NAME.
     """
+    from bench.plugins import load
+    from bench.store.store import Store
+    from bench.studies.annotated_runs import export_runs
+    from bench.studies.export import export_found, from_key, from_name, from_result
+    from bench.studies.publication import SCHEME, download
+
     origins = [name for name in (system, result, key) if name is not None]
     if len(origins) != 1:
         problem = "several of SYSTEM, --result FILE and --key KEY" if origins else "no SYSTEM"

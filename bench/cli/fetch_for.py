@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,11 +16,12 @@ from bench.config.request import Request
 from bench.core.errors import BenchError, StoreError, UsageError
 from bench.core.files import unread
 from bench.core.network import offline
-from bench.data.fetching.official import roots
-from bench.pipeline.downloads import Download, lacking
-from bench.pipeline.plan import Plan, plan
-from bench.plugins import Plugins, load
-from bench.store.store import Store
+
+if TYPE_CHECKING:
+    from bench.pipeline.downloads import Download
+    from bench.pipeline.plan import Plan
+    from bench.plugins import Plugins
+    from bench.store.store import Store
 
 _ANY_DEVICE = "1xcpu"  # what is read does not depend on the machine
 
@@ -47,6 +49,11 @@ def needed(words: str, *, ask: bool) -> Needed:
     Raises:
         UsageError: no such command, or what the command itself says of its options.
     """
+    from bench.data.fetching.official import roots
+    from bench.pipeline.downloads import lacking
+    from bench.plugins import load
+    from bench.store.store import Store
+
     typed, request = _request(words)
     plugins, store = load(), Store(request.store, notice)
     ready = _planned(request, plugins, store)
@@ -83,6 +90,8 @@ def _returned(request: Request, **_: object) -> Request:
 
 def _planned(request: Request, plugins: Plugins, store: Store) -> Plan:
     """Return the plan of a request; where files or devices are lacking here, without them, as of an empty store."""
+    from bench.pipeline.plan import plan
+
     with offline():
         try:
             return plan(request, plugins, store)

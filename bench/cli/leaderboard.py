@@ -13,9 +13,8 @@ from bench.cli.options import FILE, FOLDER, records_option, results_option, stor
 from bench.cli.output import json_option, notice, print_json, table
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import explain, write_bytes
+from bench.core.installed import own_package
 from bench.core.publications import marked
-from bench.evaluation.results import RESULT
-from bench.plugins import load, own_package
 
 if TYPE_CHECKING:
     from bench.core.publications import Reported
@@ -49,6 +48,7 @@ def command() -> None:
 @json_option
 def build_command(results: Path, out: Path, store: Path, records: Path | None, with_runs: bool, as_json: bool) -> None:
     """Build a static site from a results folder: a page, a CSV and a JSON file for each suite and regime."""
+    from bench.plugins import load
     from leaderboard.build import build
     from leaderboard.records import Records, now
     from leaderboard.site.site import Catalogue
@@ -106,6 +106,7 @@ def export_command(
     data in long form, [DATA/][substitutes/]all; or what a paper printed, reported/PAPER[/TABLE]. Tables of mini data,
     of folders of yours and of substitutes say so in every format and never hold official rows.
     """
+    from bench.plugins import load
     from leaderboard.records import Records
     from leaderboard.site.export import export
     from leaderboard.site.hub import without_mteb_task
@@ -167,6 +168,7 @@ def init_command(folder: Path, build: str, as_json: bool) -> None:
 @json_option
 def pack_command(folder: Path, out: Path, url: str, as_json: bool) -> None:
     """Copy a result to hand in; runs of more than 1 MB stay behind, named by their address and checksum."""
+    from bench.evaluation.results import RESULT
     from leaderboard.submissions.pack import pack
 
     uploads, path = pack(folder, out, url), out / RESULT

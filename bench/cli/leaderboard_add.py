@@ -14,8 +14,6 @@ from bench.cli.limits import run_bounded
 from bench.cli.options import FILE, all_of, data_dir_option, records_option, results_option, store_option
 from bench.cli.output import json_option, notice, print_json
 from bench.core.errors import DataError, UsageError
-from bench.plugins import load
-from bench.store.store import Store
 
 if TYPE_CHECKING:
     from leaderboard.submissions.validate import Verdict
@@ -154,6 +152,8 @@ def _verdicts(
 ) -> list[Verdict]:
     """Make every check of bundles by the suites and data that are here; notes of boards go to stderr."""
     from bench.cli.leaderboard_judges import SuiteJudges
+    from bench.plugins import load
+    from bench.store.store import Store
     from leaderboard.records import Records
     from leaderboard.submissions.add import check
 

@@ -1,17 +1,19 @@
 """`bench list`: what there is."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bench.cli.options import results_option
 from bench.cli.output import json_option, print_json, table
-from bench.config.profiles import PROFILES
 from bench.core.publications import mark
-from bench.evaluation.measures.builtin import BUILTIN
 from bench.evaluation.tables import percent
-from bench.plugins import Plugins, load
+
+if TYPE_CHECKING:
+    from bench.plugins import Plugins
 
 Rows = list[dict[str, Any]]
 
@@ -21,6 +23,9 @@ KINDS = ("methods", "suites", "tasks", "measures", "corpora", "presets", "profil
 
 def rows_of(kind: str, plugins: Plugins) -> Rows:
     """Return what there is of a kind, as `--json` prints it."""
+    from bench.config.profiles import PROFILES
+    from bench.evaluation.measures.builtin import BUILTIN
+
     match kind:
         case "methods":
             return [
@@ -137,6 +142,8 @@ def command(what: str | None, results: Path, as_json: bool) -> None:
 
     By default all but tasks, corpora, presets and results.
     """
+    from bench.plugins import load
+
     plugins = load()
     kinds = [what] if what else [kind for kind in KINDS if kind not in _LONG]
     rows_by_kind = {kind: rows_of(kind, plugins) for kind in kinds if kind != "results"}

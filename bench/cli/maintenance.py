@@ -1,22 +1,18 @@
 """`bench doctor`, `gc`, `verify`, `completion` and `skill`: this machine, its store, the shell, and agents."""
 
+from __future__ import annotations
+
 import sys
 from importlib.resources import files
 from pathlib import Path
 
 import click
 from click.shell_completion import get_completion_class
-from rich.console import Console
-from rich.progress import Progress
 
 from bench.cli import bench, examples
 from bench.cli.options import data_dir_option, results_option, store_option
 from bench.cli.output import json_option, notice, print_json, table
 from bench.core.messages import unknown_name
-from bench.evaluation import results as result_store
-from bench.store import housekeeping
-from bench.store.store import Store
-from bench.studies.doctor import report
 
 _MEGA = 1_000_000
 SHELLS = ("bash", "zsh", "fish")
@@ -28,6 +24,8 @@ SHELLS = ("bash", "zsh", "fish")
 @json_option
 def doctor(store: Path, data_dir: Path | None, as_json: bool) -> None:
     """Examine this machine: versions, devices, plugins, data, store. Exit status 1 if something fails."""
+    from bench.studies.doctor import report
+
     examination = report(store, data_dir)
     if as_json:
         print_json(examination.as_dict())
@@ -55,6 +53,10 @@ def doctor(store: Path, data_dir: Path | None, as_json: bool) -> None:
 @json_option
 def gc(store: Path, results: Path, days: float, dry_run: bool, as_json: bool) -> None:
     """Remove artefacts that no result in --results rests on, and what killed runs have left."""
+    from bench.evaluation import results as result_store
+    from bench.store import housekeeping
+    from bench.store.store import Store
+
     stage_store = Store(store, notice)
     garbage = list(housekeeping.garbage(stage_store, result_store.keys(results), days))
     if not dry_run:
@@ -81,6 +83,13 @@ def verify(store: Path, results: Path, as_json: bool) -> None:
 
     Exit status 1 if anything is damaged.
     """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from bench.evaluation import results as result_store
+    from bench.store import housekeeping
+    from bench.store.store import Store
+
     stage_store, files = Store(store, notice), result_store.result_files(results)
     artefacts = len(stage_store.artefacts())
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:

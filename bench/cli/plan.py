@@ -6,33 +6,30 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.fetch_texts import amount_text, download_json, first_task_text
 from bench.cli.options import plan_options
 from bench.cli.output import json_option, notice, print_json, size_text, table
 from bench.cli.run_file import Save, takes_file, typed_run
 from bench.cli.sections import SectionedCommand
-from bench.config.profiles import Profile
 from bench.config.request import Request
 from bench.core.errors import BenchError, UsageError
 from bench.core.files import unread
 from bench.core.network import offline
-from bench.data.fetching.official import roots
 from bench.evaluation.tables import duration
-from bench.pipeline.downloads import Download, lacking
-from bench.pipeline.experiment import largest_quotas, pretrainings
-from bench.pipeline.first_look import FirstTask, first_tasks
-from bench.pipeline.plan import Plan, plan
-from bench.pipeline.resources import Devices, Estimate, machine, needs
-from bench.pipeline.sizes import constants
-from bench.pipeline.stages.encode import EncodeShare
-from bench.plugins import Plugins, load
-from bench.store.graph import Step
-from bench.store.stage import Stage
-from bench.store.store import Store
+
+if TYPE_CHECKING:
+    from bench.config.profiles import Profile
+    from bench.pipeline.downloads import Download
+    from bench.pipeline.first_look import FirstTask
+    from bench.pipeline.plan import Plan
+    from bench.pipeline.resources import Devices, Estimate
+    from bench.plugins import Plugins
+    from bench.store.graph import Step
+    from bench.store.stage import Stage
+    from bench.store.store import Store
 
 _MOST_ROWS = 24
 """Rows that fit on a screen next to what stands above and below; beyond, systems share a row for each kind of stage."""
@@ -97,6 +94,9 @@ def command(request: Request, as_json: bool, stages: bool, save: Save | None) ->
     Nothing is run and nothing is fetched; only checksums of input files are remembered in the store. Official files
     need not be here: their published counts stand for them. With --devices, say what it takes on another machine.
     """
+    from bench.plugins import load
+    from bench.store.store import Store
+
     if request.devices is not None and save:
         raise UsageError(found="--save next to --devices", expected="one of them")
     plugins, store = load(), Store(request.store, notice)
@@ -111,6 +111,11 @@ def command(request: Request, as_json: bool, stages: bool, save: Save | None) ->
 
 def _here(request: Request, plugins: Plugins, store: Store) -> _Screen:
     """Plan for this machine; without the official files where some of them are not here yet."""
+    from bench.data.fetching.official import roots
+    from bench.pipeline.downloads import lacking
+    from bench.pipeline.first_look import first_tasks
+    from bench.pipeline.plan import plan
+
     places = roots(request.data_dir)
     try:
         ready = plan(request, plugins, store)
@@ -137,6 +142,8 @@ def _here(request: Request, plugins: Plugins, store: Store) -> _Screen:
 
 def _alone(stage: Stage) -> Estimate:
     """Return what a stage takes of any machine; the hours that it states are not those of this one."""
+    from bench.pipeline.resources import Devices, Estimate, needs
+
     device = stage.resources.device
     on = Devices("cpu", 1) if device == "cpu" else Devices("A100", 1)
     return next(needs([stage], on), Estimate(stage.name, stage.title))
@@ -151,6 +158,14 @@ def _step_row(step: Step, estimate: Estimate) -> _Row:
 
 def _elsewhere(request: Request, plugins: Plugins, store: Store) -> _Screen:
     """Plan for the machine of --devices, as if the store were empty: with suites all stages, else pretraining."""
+    from bench.data.fetching.official import roots
+    from bench.pipeline.downloads import lacking
+    from bench.pipeline.experiment import largest_quotas, pretrainings
+    from bench.pipeline.first_look import first_tasks
+    from bench.pipeline.plan import plan
+    from bench.pipeline.resources import machine, needs
+    from bench.pipeline.stages.encode import EncodeShare
+
     on = machine(request.devices or "")
     if on.name != "cpu":  # every device is used
         sets = (f"compute.processes={on.count}", f"compute.shard_workers={on.count}")
@@ -175,6 +190,8 @@ def _elsewhere(request: Request, plugins: Plugins, store: Store) -> _Screen:
 
 def _json(screen: _Screen) -> dict[str, Any]:
     """Return the machine's view: of this machine with keys and identities, of another one with operations."""
+    from bench.cli.fetch_texts import download_json
+
     profile, ready = screen.profile, screen.ready
     more = {
         "totals": screen.totals(),
@@ -218,6 +235,8 @@ def _json(screen: _Screen) -> dict[str, Any]:
 
 def _print(screen: _Screen, *, each: bool) -> None:
     """Print a plan: its stages, by kind and system unless each is wanted, what is to be fetched, and totals."""
+    from bench.cli.fetch_texts import amount_text
+
     place = f" on {screen.on.count} x {screen.on.name}" if screen.on else ""
     groups = _by_system(screen.rows, each=each)
     sizes = ("memory", "GPU memory", "disk")
@@ -259,6 +278,8 @@ def _print(screen: _Screen, *, each: bool) -> None:
 
 def _totals(screen: _Screen) -> Iterator[str]:
     """Yield the lines at the end: time, memory, disk, what to type to fetch, and the task to begin with."""
+    from bench.cli.fetch_texts import amount_text, first_task_text
+
     totals, on = screen.totals(), screen.on
     unknown = f", and {totals['unknown']} of unknown length" if totals["unknown"] else ""
     if on is None:
@@ -293,6 +314,8 @@ def _quoted(words: str) -> str:
 
 def _utilisation(on: Devices) -> float:
     """Return the share of their peak that devices are assumed to reach, the whole of a rate that was measured."""
+    from bench.pipeline.sizes import constants
+
     return float(constants()["utilisation"]["cpu" if on.name == "cpu" else "float32"])
 
 

@@ -1,14 +1,15 @@
 """`bench plugin`: begin a plugin from templates, and check what a method or suite promises."""
 
+from __future__ import annotations
+
 import keyword
 import re
 from collections.abc import Collection
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from bench.cli import CommandGroup, examples
 from bench.cli.options import FILE, data_dir_option
@@ -18,10 +19,10 @@ from bench.core.errors import UsageError
 from bench.core.files import write_bytes
 from bench.core.scratch import scratch_folder
 from bench.evaluation.tables import duration
-from bench.plugins import load
-from bench.studies.conformance.checks import run
-from bench.studies.conformance.kit import Verdict
 from bench.types import DataRequest
+
+if TYPE_CHECKING:
+    from bench.studies.conformance.kit import Verdict
 
 _MARKS = {"kept": "✓", "broken": "✗", "not applicable": "–"}
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -69,6 +70,9 @@ def check(
     names: tuple[str, ...], only: str | None, data: str, data_dir: Path | None, as_json: bool, **options: Any
 ) -> None:
     """Try what a method or suite promises, on a planted corpus or mini data. Exit status 1 if a promise is broken."""
+    from bench.plugins import load
+    from bench.studies.conformance.checks import run
+
     plugins, data_request = load(), DataRequest(data, data_dir, offline=True)
     verdicts: dict[str, list[Verdict]] = {name: [] for name in names}
     for name in verdicts:
@@ -114,6 +118,8 @@ def _command(kind: str, summary: str) -> click.Command:
     )
     @json_option
     def begin(name: str, out: Path | None, as_json: bool) -> None:
+        from bench.plugins import load
+
         plugins = load()
         folder = out or Path(package_of(name))
         files = new_plugin(kind, name, folder, {*plugins.methods, *plugins.suites})
@@ -139,6 +145,8 @@ def package_of(name: str) -> str:
 
 def new_plugin(kind: str, name: str, out: Path, taken: Collection[str]) -> tuple[str, ...]:
     """Write a plugin's package into an empty folder; return its files. Raises `UsageError` for what is in use."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise UsageError(
             found=f"the name {name!r}",

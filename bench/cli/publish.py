@@ -1,5 +1,7 @@
 """`bench publish`: an encoder with its card and its results as a repository of the Hugging Face hub."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import click
@@ -7,11 +9,6 @@ import click
 from bench.cli import examples
 from bench.cli.options import result_seeds_option, results_option, store_option
 from bench.cli.output import json_option, notice, print_json
-from bench.evaluation.results.read import keys_of, named
-from bench.plugins import load
-from bench.store.store import Store
-from bench.studies.export import from_name
-from bench.studies.publication import publish
 
 
 @click.command(
@@ -46,6 +43,12 @@ def command(
     SYSTEM is a label (`bench list results`), a result file or its folder. The token is the hub's own: HF_TOKEN, or that
     of `hf auth login`. All comes in one commit; `bench reproduce hf:USER/NAME` reproduces what it holds.
     """
+    from bench.evaluation.results.read import keys_of, named
+    from bench.plugins import load
+    from bench.store.store import Store
+    from bench.studies.export import from_name
+    from bench.studies.publication import publish
+
     place = Store(store, notice)
     encoder = from_name(system, results, place, suite, seeds)
     paths = [path for path in named(system, results, suite, seeds) if encoder.key in keys_of(path)]

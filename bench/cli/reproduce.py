@@ -1,12 +1,14 @@
 """`bench reproduce`: reproduce a row from its result file, and compare both."""
 
+from __future__ import annotations
+
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,16 +19,12 @@ from bench.cli.sections import SectionedCommand
 from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.core.scratch import scratch_folder
-from bench.evaluation.command import run_command
-from bench.evaluation.results import RESULT, Published
-from bench.evaluation.results.read import is_path, one_of, only, result
 from bench.evaluation.tables import duration, percent
-from bench.plugins import load
-from bench.store.store import Store
-from bench.studies.publication import SCHEME, results_on_hub
-from bench.studies.reproduce import references as check
-from bench.studies.reproduce.differences import EXACT, PerQuery, Reproduction, compare
-from bench.studies.reproduce.replay import Replay, ReplayOptions, prepared, replay
+
+if TYPE_CHECKING:
+    from bench.evaluation.results import Published
+    from bench.studies.reproduce.differences import PerQuery, Reproduction
+    from bench.studies.reproduce.replay import Replay
 
 _FAILED = 1
 
@@ -95,6 +93,11 @@ def command(
     With --references: run what is known to come to certain scores, and compare. close: within the preset's tolerance
     for other machines. What cannot be run here, for want of data or a model, is skipped with the reason.
     """
+    from bench.plugins import load
+    from bench.store.store import Store
+    from bench.studies.reproduce.differences import compare
+    from bench.studies.reproduce.replay import ReplayOptions, prepared, replay
+
     if references:
         if typed := "--suite" if suite else "--seed" if seeds else "":
             raise UsageError(found=f"{typed} with --references", expected="a label", hint="presets name their own")
@@ -122,6 +125,10 @@ def command(
 
 def _path(names: Sequence[str], suite: str | None, seeds: Sequence[int], results: Path) -> Path:
     """Return the result file that was named by its path or by a label. Raises `UsageError` for none or several."""
+    from bench.evaluation.results import RESULT
+    from bench.evaluation.results.read import is_path, one_of, only
+    from bench.studies.publication import SCHEME, results_on_hub
+
     name, file = names[0] if len(names) == 1 else "", Path(names[0] if names else "")
     if name.startswith(SCHEME):
         return one_of(name, results_on_hub(name), suite, seeds)
@@ -151,6 +158,9 @@ def _folder(folder: Path | None, name: str) -> Iterator[Path]:
 
 def _read(path: Path) -> tuple[Mapping[str, Any], PerQuery]:
     """Read a result file, checked as the site checks results, and the per-query values next to it."""
+    from bench.evaluation.results import RESULT
+    from bench.evaluation.results.read import result
+
     if path.name != RESULT or not path.is_file():
         raise UsageError(where=str(path), found="no result", expected=f"a file {RESULT} with its bundle next to it")
     content = result(path)
@@ -167,6 +177,8 @@ def _read(path: Path) -> tuple[Mapping[str, Any], PerQuery]:
 
 
 def _print_plan(content: Mapping[str, Any], ready: Replay, as_json: bool) -> None:
+    from bench.evaluation.command import run_command
+
     command_line = shlex.join(run_command([content], whole=False))
     runs = [step for step in ready.plan.steps if step.runs]
     if as_json:
@@ -226,6 +238,10 @@ def _references(
     **options: Any,
 ) -> None:
     """Check reference scores. Raises `UsageError` where none could be run."""
+    from bench.plugins import load
+    from bench.store.store import Store
+    from bench.studies.reproduce import references as check
+
     plugins = load()
     selected = check.references(plugins, names)
     if odd := [f"--{name}" for name in ("corpus", "rerank", "tasks") if options.pop(name)]:
@@ -269,4 +285,6 @@ def _references(
 
 
 def _off(off: float | None) -> str:
+    from bench.studies.reproduce.differences import EXACT
+
     return "—" if off is None else "0" if abs(off) <= EXACT else f"{100 * off:+.4f}"

@@ -1,27 +1,27 @@
 """`bench run`: the main job."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bench.cli import examples
-from bench.cli.fetch_texts import download_text, first_task_text
 from bench.cli.options import plan_options
-from bench.cli.outcome import print_outcome
 from bench.cli.output import SHOWN, Reporter, json_option, notice, print_json, progress_options, warn_of_faiss
 from bench.cli.run_file import Save, takes_file, typed_run
 from bench.cli.sections import SectionedCommand
 from bench.config.request import Request
-from bench.evaluation.compare.conclusions import Conclusion, Group, conclude
-from bench.pipeline.downloads import fetched_by_libraries, refuse_large
-from bench.pipeline.first_look import LONG, first_tasks
-from bench.pipeline.plan import Plan
-from bench.pipeline.run import Outcome, plan_for_run, run
-from bench.plugins import Plugins, load
-from bench.store.store import Store
-from bench.studies.ablation import Ablation, ablations
+
+if TYPE_CHECKING:
+    from bench.evaluation.compare.conclusions import Conclusion, Group
+    from bench.pipeline.plan import Plan
+    from bench.pipeline.run import Outcome
+    from bench.plugins import Plugins
+    from bench.store.store import Store
+    from bench.studies.ablation import Ablation
 
 
 @click.command(
@@ -49,6 +49,13 @@ def command(request: Request, progress: Reporter, as_json: bool, save: Save | No
     options that differ: each is run, with its settings besides. Paths are relative to the file's folder. Next to a file
     only options may be typed that make no other rows: where, how fast, how loudly.
     """
+    from bench.cli.outcome import print_outcome
+    from bench.evaluation.compare.conclusions import conclude
+    from bench.pipeline.run import plan_for_run
+    from bench.plugins import load
+    from bench.store.store import Store
+    from bench.studies.ablation import ablations
+
     warn_of_faiss()
     plugins, store = load(), Store(request.store, notice)
     ready = plan_for_run(request, plugins, store)
@@ -76,6 +83,8 @@ def run_with_progress(
     request: Request, plugins: Plugins, store: Store, progress: Reporter = SHOWN
 ) -> tuple[Outcome, list[dict[str, Any]]]:
     """Plan and run, print all notices, and return the outcome and the stages that were touched."""
+    from bench.pipeline.run import plan_for_run
+
     warn_of_faiss()
     ready = plan_for_run(request, plugins, store)
     return _carried_out(request, ready, plugins, store, progress)
@@ -85,6 +94,11 @@ def _carried_out(
     request: Request, ready: Plan, plugins: Plugins, store: Store, progress: Reporter
 ) -> tuple[Outcome, list[dict[str, Any]]]:
     """Do what `run_with_progress` does with a plan."""
+    from bench.cli.fetch_texts import download_text, first_task_text
+    from bench.pipeline.downloads import fetched_by_libraries, refuse_large
+    from bench.pipeline.first_look import LONG, first_tasks
+    from bench.pipeline.run import run
+
     notice(*ready.warnings)
     downloads = fetched_by_libraries(ready.cells, [step.stage for step in ready.steps if step.runs], ask=True)
     refuse_large(downloads, typed_run())

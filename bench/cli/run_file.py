@@ -4,6 +4,8 @@ The keys are those options: one that is added to the command is a key at once. A
 alone; what it means is decided where the option is read.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import shlex
@@ -15,26 +17,20 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
-from annotated_types import Ge
 from click.core import ParameterSource
-from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from bench.cli.options import FILE, FreeOption, all_of, plan_options
 from bench.cli.output import progress_options
-from bench.config.fields import flat
-from bench.config.layers import read_toml, written
 from bench.config.request import OPTION_KEYS, Request, RequestVariant, data_folder, parse_seeds, split
 from bench.core.errors import DataError, StoreError, UsageError
 from bench.core.files import explain, write_bytes
 from bench.core.messages import did_you_mean, expected, short, shown
-from bench.pipeline.tasks import is_own_folder
 from bench.types import Suite
 
 SUFFIX = ".toml"
 _VARIANTS = "variants"
 _DATA = "$BENCH_DATA"
 """Begins a path below the folder of official data, wherever that is on a machine."""
-_STRICT = ConfigDict(strict=True)
 _TYPES = get_type_hints(Request)
 
 Values = Mapping[str, Any]
@@ -96,6 +92,8 @@ class Save:
             UsageError: a file that is no TOML by its name, or says something else.
             StoreError: it cannot be written.
         """
+        from bench.config.layers import read_toml
+
         variants = {name: self._relative(options, suites) for name, options in self.variants.items()}
         text = _toml(self._relative(self.options, suites), variants)
         try:
@@ -118,6 +116,8 @@ class Save:
 
     def _relative(self, options: Values, suites: Sequence[Suite]) -> dict[str, Any]:
         """Return options by their keys, with paths as the file has them."""
+        from bench.pipeline.tasks import is_own_folder
+
         here, values = self.path.parent, dict[str, Any]()
         for key, option in options_by_key().items():
             if (value := options.get(str(option.name))) in {None, "", ()}:
@@ -152,6 +152,8 @@ def read_run_file(path: Path) -> RunFile:
         DataError: no TOML file; a key that is no option; a value of the wrong type; an empty list; a value twice; a
             variant with an option that changes no row.
     """
+    from bench.config.layers import read_toml
+
     document = read_toml(path)
     tables = document.pop(_VARIANTS, None)
     if tables is not None and not (isinstance(tables, dict) and tables):
@@ -293,6 +295,8 @@ def _element(option: click.Option) -> type | None:
 
 def _annotation(option: click.Option) -> Any:
     """Return the type that an option's value has in a file."""
+    from annotated_types import Ge
+
     if option.is_flag:
         return bool
     if isinstance(option.type, click.IntRange):
@@ -322,13 +326,15 @@ def _options(path: Path, table: Mapping[str, Any], prefix: str = "") -> dict[str
 
 def _value(path: Path, key: str, option: click.Option, value: Any) -> Any:
     """Return the value of an option, with its paths from the current folder. Raises `DataError`."""
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
+
     if option.multiple:
         return tuple(_settings(path, key, value))
     annotation, value = _annotation(option), tuple(value) if isinstance(value, list) else value
     if isinstance(value, str) and _element(option) is int:
         value = _seeds(path, key, value)
     try:
-        TypeAdapter(annotation, config=_STRICT).validate_python(value)
+        TypeAdapter(annotation, config=ConfigDict(strict=True)).validate_python(value)
     except ValidationError:
         raise DataError(path, None, f"{key} = {shown(value)}", expected(annotation)) from None
     if (element := _element(option)) is not None:
@@ -356,6 +362,9 @@ def _seeds(path: Path, key: str, text: str) -> tuple[int, ...]:
 
 def _settings(path: Path, key: str, value: Any) -> Iterator[str]:
     """Yield the settings of a table, or of a list of KEY=VALUE, as `--set` takes them."""
+    from bench.config.fields import flat
+    from bench.config.layers import written
+
     if isinstance(value, Mapping):
         for name, setting in flat(value):
             if "=" in name or not _is_setting(setting):

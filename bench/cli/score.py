@@ -1,5 +1,7 @@
 """`bench score`: score a TREC run file, from here or from elsewhere."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +10,6 @@ import click
 from bench.cli import examples
 from bench.cli.options import FILE, data_dir_option, store_option
 from bench.cli.output import json_option, notice, print_json, print_table
-from bench.plugins import load
-from bench.store.store import Store
-from bench.studies.external import score_run
 
 
 @click.command(
@@ -41,6 +40,10 @@ from bench.studies.external import score_run
 @json_option
 def command(run_file: Path, as_json: bool, per_query: bool, store: Path, **options: Any) -> None:
     """Score a run against a file of judgements, or against a task under its official protocol."""
+    from bench.plugins import load
+    from bench.store.store import Store
+    from bench.studies.external import score_run
+
     scores = score_run(run_file, load(), Store(store, notice), **options)
     notice(*scores.notices)
     if as_json:

@@ -1,27 +1,26 @@
 """`bench show`: one thing in full."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bench.cli import examples
 from bench.cli.options import result_seeds_option, results_option
 from bench.cli.output import json_option, notice, print_json, print_table, print_text, table
-from bench.config.fields import flat
-from bench.config.grids import grids
-from bench.config.layers import describe
-from bench.config.profiles import PROFILES
-from bench.config.spaces import Choice, LogUniform, Space
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import unread
 from bench.core.messages import bare, canonical, did_you_mean, shown, unknown_name
 from bench.core.publications import mark
-from bench.evaluation.results.read import read_result
-from bench.evaluation.results.scores import Results, load_results
-from bench.plugins import Plugins, load
 from bench.types import DataRequest, Method, Preset, Suite
+
+if TYPE_CHECKING:
+    from bench.config.spaces import Space
+    from bench.evaluation.results.scores import Results
+    from bench.plugins import Plugins
 
 
 @click.command(
@@ -43,6 +42,8 @@ from bench.types import DataRequest, Method, Preset, Suite
 @json_option
 def command(name: str, reported: bool, result: bool, seeds: tuple[int, ...], results: Path, as_json: bool) -> None:
     """Show a method, suite, task, corpus, profile, run preset, result file, or the results of a label in full."""
+    from bench.plugins import load
+
     content, lines = _find(name, load(), results, result=result or bool(seeds), reported=reported, seeds=seeds)
     if as_json:
         print_json(content)
@@ -54,6 +55,9 @@ def _find(
     name: str, plugins: Plugins, results: Path, *, result: bool, reported: bool, seeds: tuple[int, ...]
 ) -> tuple[dict[str, Any], Any]:
     """Return the thing of a name as JSON, and how to print it."""
+    from bench.config.profiles import PROFILES
+    from bench.evaluation.results.scores import load_results
+
     if reported and canonical(name) not in plugins.suites:
         raise UsageError(found=f"--reported with {name}", expected=f"a suite: {', '.join(sorted(plugins.suites))}")
     if name.endswith(".json") and not seeds:
@@ -125,6 +129,8 @@ def _find(
 
 
 def _read_result(path: Path) -> dict[str, Any]:
+    from bench.evaluation.results.read import read_result
+
     try:
         return read_result(path)
     except OSError as error:
@@ -151,6 +157,8 @@ def _substitute(suite: Suite) -> dict[str, Any]:
 
 
 def _settings(method: Method) -> list[dict[str, Any]]:
+    from bench.config.layers import describe
+
     columns = ("key", "default", "allowed", "help", "source")
     return [_fields(row, *columns) for row in describe(method.config(), prefix="method.")]
 
@@ -183,12 +191,17 @@ def _preset_json(preset: Preset) -> dict[str, Any]:
 
 
 def _space(space: Space) -> str:
+    from bench.config.spaces import Choice, LogUniform
+
     if isinstance(space, Choice):
         return f"one of {', '.join(map(shown, space.values))}"
     return f"from {space.low:g} to {space.high:g}" + (", logarithmic" if isinstance(space, LogUniform) else "")
 
 
 def _print_method(method: Method) -> None:
+    from bench.config.fields import flat
+    from bench.config.grids import grids
+
     sentences = filter(None, (method.citation, method.licence and f"Licence: {method.licence}", method.code))
     print_text("\n".join([f"{method.name} {method.version}: {method.summary}", *sentences, ""]))
     rows = [

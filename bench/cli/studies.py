@@ -1,9 +1,11 @@
 """`bench sweep`, `few-shot` and `ablate`: grids of settings, and what is read from them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,22 +14,17 @@ from bench.cli.options import FOLDER, plan_options
 from bench.cli.output import Reporter, json_option, notice, print_json, print_table, progress_options, warn_of_faiss
 from bench.cli.run import fail_where_nothing_applied, run_with_progress
 from bench.cli.sections import SectionedCommand
-from bench.config.grids import grids
 from bench.config.request import Request
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import explain, write_bytes
 from bench.core.messages import canonical, unknown
-from bench.evaluation.svg import line_chart
 from bench.evaluation.tables import as_csv
-from bench.pipeline.plan import plan
-from bench.pipeline.run import Outcome
-from bench.plugins import Plugins, load
-from bench.store.store import Store
-from bench.studies import few_shot as curves
-from bench.studies import sweep as sweeps
-from bench.studies import variations as variants
-from bench.studies.ablation import Ablation, ablations
-from bench.studies.grid import run_requests
+
+if TYPE_CHECKING:
+    from bench.pipeline.run import Outcome
+    from bench.plugins import Plugins
+    from bench.store.store import Store
+    from bench.studies.ablation import Ablation
 
 
 @click.command(
@@ -62,6 +59,10 @@ def sweep(request: Request, trials: int, out: Path, progress: Reporter, as_json:
     --config fixes stays fixed. The highest average of the suite's headline measure wins. Finished trials are kept in
     the store: the same command goes on where it was stopped, and more trials add to fewer. Test questions are not read.
     """
+    from bench.plugins import load
+    from bench.store.store import Store
+    from bench.studies import sweep as sweeps
+
     warn_of_faiss()
     plugins, store = load(), Store(request.store, notice)
     ready = sweeps.prepare(request, trials, plugins, store)
@@ -125,6 +126,11 @@ def few_shot(request: Request, shots: str, out: Path | None, progress: Reporter,
     is made once. Results of all pairs and of none are those of `bench run`; those of other numbers lie next to the
     results folder, in RESULTS-shots/NUMBER.
     """
+    from bench.evaluation.svg import line_chart
+    from bench.plugins import load
+    from bench.store.store import Store
+    from bench.studies import few_shot as curves
+
     warn_of_faiss()
     outcomes = _run_shots(
         curves.requests(request, curves.numbers(shots)), load(), Store(request.store, notice), progress
@@ -158,6 +164,10 @@ def few_shot(request: Request, shots: str, out: Path | None, progress: Reporter,
 
 def _run_shots(requests: dict[str, Request], plugins: Plugins, store: Store, progress: Reporter) -> dict[str, Outcome]:
     """Plan every number of pairs before any work, then run them; a notice that several give is printed once."""
+    from bench.pipeline.plan import plan
+    from bench.studies import few_shot as curves
+    from bench.studies.grid import run_requests
+
     plans = {number: plan(request, plugins, store) for number, request in requests.items()}
     curves.drawable(plans)
     refused = {
@@ -218,6 +228,11 @@ def ablate(
 
 def _vary(request: Request, typed: Sequence[str], full: bool, progress: Reporter, as_json: bool) -> None:
     """Run a method with its variants, and print what each gains."""
+    from bench.pipeline.plan import plan
+    from bench.plugins import load
+    from bench.store.store import Store
+    from bench.studies import variations as variants
+
     plugins, store = load(), Store(request.store, notice)
     request = variants.with_variants(request, typed, plugins, full=full)
     count, seeds = len(request.varied), ",".join(map(str, request.seeds or (0,)))
@@ -252,6 +267,10 @@ def _failed(outcome: Outcome) -> list[dict[str, Any]]:
 
 def _run_tables(request: Request, presets: tuple[str, ...], progress: Reporter, as_json: bool) -> None:
     """Run presets that are grids, and print each next to the paper's numbers."""
+    from bench.plugins import load
+    from bench.store.store import Store
+    from bench.studies.ablation import ablations
+
     if request.preset:
         raise UsageError(f"found --preset {request.preset}; name it as an argument: bench ablate {request.preset}")
     plugins, store = load(), Store(request.store, notice)
@@ -292,6 +311,9 @@ def _plan_grids(
     Raises:
         UsageError: an unknown name, no grid at all, or none that can run.
     """
+    from bench.config.grids import grids
+    from bench.pipeline.plan import plan
+
     owners = [plugins.method(name) for name in request.methods or sorted(plugins.methods)]
     by_name = {canonical(name): name for method in owners for name in grids(method)}
     for name in typed:

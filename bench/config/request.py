@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
-from bench.config.layers import written
 from bench.core.errors import UsageError
 from bench.core.messages import unknown
 
@@ -203,6 +202,8 @@ class RunPreset:
 def assignments(sets: str | Mapping[str, Any] | Iterable[str]) -> tuple[str, ...]:
     """Return settings as `--set` takes them: `KEY=VALUE`; a mapping, one string or several."""
     if isinstance(sets, Mapping):
+        from bench.config.layers import written  # imports pydantic, which no help needs
+
         return tuple(f"{key}={written(value)}" for key, value in sets.items())
     return (sets,) if isinstance(sets, str) else tuple(sets)
 

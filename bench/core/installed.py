@@ -1,9 +1,14 @@
-"""Which distributions are installed: a few metadata look-ups by name, never a scan of the environment."""
+"""Which distributions are installed, by a few look-ups and never a scan; and packages of ours that others may hide."""
 
+import importlib
+import importlib.util
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
+from types import ModuleType
 
-from bench.core.errors import UsageError
+from bench.core.errors import PluginError, UsageError
 
 DISTRIBUTION = "retrieval-bench"
 """Our own name among the distributions."""
@@ -70,3 +75,31 @@ def without_dense(library: str) -> UsageError:
 def reinstall(extra: str) -> str:
     """Return the command that installs one of our extras."""
     return f"pip install '{DISTRIBUTION}[{extra}]'"
+
+
+def own_package(name: str) -> ModuleType:
+    """Import a top-level package of ours. Raises `PluginError` if another of that name is found first, or none."""
+    ours = Path(__file__).resolve().parents[2] / name
+    places = _places(name)
+    if not places:
+        raise PluginError(found=f"no package {name!r}", expected=f"{ours}", hint=f"install {DISTRIBUTION} again")
+    if ours not in places:
+        raise PluginError(
+            where=f"the import name {name!r}",
+            found=f"{places[0]}, which hides {DISTRIBUTION}'s own",
+            expected=f"{ours}",
+            hint="run from another folder or rename it",
+        )
+    return importlib.import_module(name)
+
+
+def _places(name: str) -> list[Path]:
+    """Return the folders of a top-level package, or the file of a module, as Python would import it now."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except ValueError:  # a module that someone put into sys.modules by hand
+        file = getattr(sys.modules[name], "__file__", None)
+        return [Path(file).resolve()] if file else [Path(f"<{name} in sys.modules>")]
+    if spec is None:
+        return []
+    return [Path(place).resolve() for place in spec.submodule_search_locations or [spec.origin or f"<{name}>"]]

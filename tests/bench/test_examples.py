@@ -116,7 +116,7 @@ def test_what_new_writes_works_at_once(kind: str, tmp_path: Path, monkeypatch: p
             plugins.suite("my-suite").load("all", DataRequest("official", tmp_path))
         assert "qrels/test.tsv" in plugins.suite("my-suite").card()
     shutil.copytree(ROOT / "tests" / "fixtures" / "tiny-beir", tmp_path / "data" / "my-suite")
-    monkeypatch.setattr("bench.cli.show.load", lambda: plugins)
+    monkeypatch.setattr("bench.plugins.load", lambda: plugins)
     assert "presets" not in CliRunner().invoke(command, ["show", f"my-{kind}"]).output  # there are none
     requests = [DataRequest("mini"), DataRequest("official", tmp_path / "data")][: 1 + (kind == "suite")]
     for at, request in enumerate(requests):

@@ -13,8 +13,9 @@ import pytest
 
 from bench.cli.plugin import new_plugin
 from bench.core.errors import PluginError
+from bench.core.installed import own_package
 from bench.core.workspace import Parts, Workspace
-from bench.plugins import load, own_package
+from bench.plugins import load
 from bench.testing import fields
 from bench.types import Corpus, Item, Source
 

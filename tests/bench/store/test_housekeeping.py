@@ -61,7 +61,7 @@ def test_a_result_that_is_written_meanwhile_keeps_its_artefacts(store: Store, mo
     artefact, unused = store.root / "artefacts" / "index" / KEY, store.root / "artefacts" / "index" / ("f" * 32)
     unused.mkdir()
     result_keys: list[set[str]] = [set(), {KEY}]
-    monkeypatch.setattr("bench.cli.maintenance.result_store.keys", lambda _: result_keys.pop(0))
+    monkeypatch.setattr("bench.evaluation.results.keys", lambda _: result_keys.pop(0))
     bench.main(args=["gc", "--store", str(store.root), "--older-than", "0"], standalone_mode=False)
     assert (artefact.exists(), unused.exists()) == (True, False)
 
