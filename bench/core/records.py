@@ -80,6 +80,17 @@ Run = Mapping[str, Ranking]
 """All rankings of one task subset by query id. A query without hits may be absent or hold an empty ranking."""
 
 
+LARGEST = 3.4028235e38
+"""Of the 32-bit floats, in which trec-type scorers compare."""
+
+
+class CleanRun(dict[str, Ranking]):
+    """A run that keeps the promises of `Ranking`, since a reader of ours has checked them: scorers do not again.
+
+    Its ids are what TREC files can hold, its scores Python's floats, finite in 32 bits.
+    """
+
+
 T_co = TypeVar("T_co", covariant=True)
 
 

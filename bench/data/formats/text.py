@@ -67,7 +67,7 @@ def lines(path: File, faults: Faults | None = None) -> Iterator[tuple[int, str]]
     """
     first = 1
     try:
-        for piece in _pieces(path):
+        for piece in pieces(path):
             raw = piece.removeprefix(codecs.BOM_UTF8) if first == 1 else piece
             try:
                 text = raw.decode()
@@ -98,8 +98,11 @@ def _one_by_one(path: File, first: int, piece: bytes, faults: Faults | None) -> 
             faults.add(fault)
 
 
-def _pieces(path: File) -> Iterator[bytes]:
-    """Cut the stream into pieces of whole lines, each without its last line end."""
+def pieces(path: File) -> Iterator[bytes]:
+    """Cut the stream into pieces of whole lines, each without its last line end.
+
+    Raises as `blocks`, and `RecordError` for a line longer than 64 MiB.
+    """
     unfinished: list[bytes] = []  # the blocks of a line whose end has not come yet
     size = 0
     for block in blocks(path):

@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING
 
 from bench.core.errors import DataError, PluginError
 from bench.core.files import write_bytes
+from bench.core.records import LARGEST, CleanRun
 from bench.data.formats import beir
 from bench.data.formats.archive import File
 from bench.data.formats.faults import Faults, RecordError, columns, shown
@@ -43,7 +44,6 @@ META_START, META_END = "# ir_metadata.start", "# ir_metadata.end"
 QRELS_COLUMNS = "4 columns separated by white space: query, iteration, document, grade"
 
 _LONGEST_HEADER = 10_000  # lines
-_LARGEST = 3.4028235e38  # of the 32-bit floats, in which trec-type scorers compare
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
@@ -121,22 +121,31 @@ def read_run(path: Path, tie: Tie, *, may_be_empty: bool = False) -> Run:
     """
     if may_be_empty and path.is_file() and not path.stat().st_size:
         return {}
+    from bench.data.formats.run_blocks import read_usual
+
+    if path.is_file() and (usual := read_usual(path, tie)):  # a pipe cannot be read again where something is wrong
+        return usual
+    return read_lines(path, tie)
+
+
+def read_lines(path: Path, tie: Tie) -> Run:
+    """Read a run as `read_run` does, line by line, for whatever form it has and whatever is wrong with it."""
+    from bench.core.order import best
+
     with Faults() as faults:
         table = _rows(path, faults)
         if not table and not faults:
             raise DataError(path, None, "no line of a run", f"at least one line of {RUN_COLUMNS}")
     if tie == "list":
         with Faults() as faults:
-            return {query: _by_rank(path, query, rows, faults) for query, rows in table.items()}
-    from bench.core.order import best
-
-    return {
-        query: best(query, list(rows.documents), rows.scores, len(rows.scores), tie) for query, rows in table.items()
-    }
+            return CleanRun({query: _by_rank(path, query, rows, faults) for query, rows in table.items()})
+    return CleanRun(
+        {query: best(query, list(rows.documents), rows.scores, len(rows.scores), tie) for query, rows in table.items()}
+    )
 
 
 def _rows(path: Path, faults: Faults) -> dict[str, _RunLines]:
-    """Gather the lines of a run by query; a million lines pass here, so a line is looked at closely only if need be."""
+    """Gather the lines of a run by query; a line is looked at closely only if need be."""
     table: dict[str, _RunLines] = {}
     for line, text in run_lines(path, faults):
         if not table and not faults and _is_judgement(text):
@@ -147,7 +156,7 @@ def _rows(path: Path, faults: Faults) -> dict[str, _RunLines]:
             position, value = int(rank), float(score)
             rows = table.get(query) or table.setdefault(query, _RunLines())
             odd = document in rows.documents or "_" in rank or "_" in score or "\0" in text
-            if odd or not -_LARGEST <= value <= _LARGEST:
+            if odd or not -LARGEST <= value <= LARGEST:
                 raise ValueError
         except ValueError:
             if text and not text.isspace():
@@ -192,7 +201,7 @@ def _run_fault(text: str, table: dict[str, _RunLines]) -> RecordError:
     query, _, document, rank, score, _ = cells
     if not _INTEGER.fullmatch(rank):
         return RecordError(f"rank {shown(rank)}", "a whole number")
-    if not _NUMBER.fullmatch(score) or not -_LARGEST <= float(score) <= _LARGEST:
+    if not _NUMBER.fullmatch(score) or not -LARGEST <= float(score) <= LARGEST:
         return RecordError(f"score {shown(score)}", "a finite number that 32 bits can hold")
     return duplicate_error(f"document {document!r} of query {query!r}", table[query].documents[document])
 

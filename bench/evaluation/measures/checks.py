@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from bench.core.errors import UsageError
 from bench.core.order import cast_scores
+from bench.core.records import CleanRun
 from bench.types import Ranking, Run, Tie
 
 LARGEST_GRADE = 1_000_000
@@ -13,10 +14,10 @@ LARGEST_GRADE = 1_000_000
 def judged(qrels: Mapping[str, Mapping[str, int]], run: Run, tie: Tie) -> dict[str, Ranking]:
     """Return the rankings of judged queries, in the order of the qrels, after checking them and the judgements.
 
-    Rankings of queries without judgements are left out unread. Raises `UsageError` for no judgement, a grade that is no
-    whole number of at most `LARGEST_GRADE` in size, a document ranked twice, scores that are not one finite number a
-    document, a ranking under another query's name, and an id that is empty or holds white space, a NUL or half a
-    surrogate pair.
+    Rankings of queries without judgements are left out unread, and those of a `CleanRun` are not checked again. Raises
+    `UsageError` for no judgement, a grade that is no whole number of at most `LARGEST_GRADE` in size, a document ranked
+    twice, scores that are not one finite number a document, a ranking under another query's name, and an id that is
+    empty or holds white space, a NUL or half a surrogate pair.
     """
     if not qrels:
         raise UsageError("there are no judgements (qrels), so nothing can be scored; name a file that holds some")
@@ -31,6 +32,8 @@ def judged(qrels: Mapping[str, Mapping[str, int]], run: Run, tie: Tie) -> dict[s
                     expected=f"a whole number between -{LARGEST_GRADE} and {LARGEST_GRADE}",
                 )
     rankings = {query: run[query] for query in qrels if query in run}
+    if isinstance(run, CleanRun):
+        return CleanRun(rankings)
     for query, ranking in rankings.items():
         documents = ranking.documents
         if ranking.query != query:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from bench.core.errors import PluginError, UsageError
 from bench.core.order import order
+from bench.core.records import CleanRun
 from bench.evaluation.measures.builtin import BUILTIN, Value
 from bench.evaluation.measures.checks import judged
 from bench.evaluation.measures.specs import MeasureSpec, check_cut
@@ -102,7 +103,7 @@ def coverage(qrels: Mapping[str, object], run: Mapping[str, object]) -> Coverage
 
 def without_identical(run: Run) -> dict[str, Ranking]:
     """Remove every document whose id is that of the query. The judgements stay as they are."""
-    rankings = dict(run)
+    rankings = CleanRun(run) if isinstance(run, CleanRun) else dict(run)
     for query, ranking in run.items():
         if query in ranking.documents:
             pairs = [pair for pair in zip(ranking.documents, ranking.scores, strict=True) if pair[0] != query]

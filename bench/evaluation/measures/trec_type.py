@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from bench.core.records import CleanRun
 from bench.evaluation.measures.builtin import BUILTIN, relevant
 from bench.evaluation.measures.specs import MeasureSpec
 from bench.types import Ranking
 
-_QUERIES_A_CALL = 1000
-"""Bounds the memory that the copies for the C code take."""
+_QUERIES_A_CALL = 50
+"""Few, so that the copies that the C code reads stay in the processor's cache, and take no memory."""
 
 
 def computes(measure: MeasureSpec) -> bool:
@@ -45,16 +46,14 @@ def judge(
     raw: dict[str, dict[str, float]] = {}
     evaluator = pytrec_eval.RelevanceEvaluator(grades_from_zero, {_question(measure) for measure in measures})
     queries = list(run)
+    floats = tuple if isinstance(run, CleanRun) else _floats
     for start in range(0, len(queries), _QUERIES_A_CALL):
         batch = {
-            query: dict(zip(run[query].documents, np.asarray(run[query].scores, np.float64).tolist(), strict=True))
+            query: dict(zip(run[query].documents, floats(run[query].scores), strict=True))
             for query in queries[start : start + _QUERIES_A_CALL]
         }
         raw |= evaluator.evaluate(batch)
-    return {
-        str(measure): {query: _value(measure, answers, qrels[query]) for query, answers in raw.items()}
-        for measure in measures
-    }
+    return {str(measure): _values(measure, raw, qrels) for measure in measures}
 
 
 def _question(measure: MeasureSpec) -> str:
@@ -65,15 +64,22 @@ def _question(measure: MeasureSpec) -> str:
     return f"{builtin.trec_cut}.{measure.cut}"
 
 
-def _value(measure: MeasureSpec, answers: Mapping[str, float], grades: Mapping[str, int]) -> float:
-    """Turn trec_eval's answers for one query into the measure."""
-    answer = float(answers[_question(measure).replace(".", "_")])
-    if measure.cut is None:
-        return answer
-    if measure.name == "RR":
+def _floats(scores: Sequence[float]) -> list[float]:
+    """Return scores as Python's floats, the only numbers that the C code takes."""
+    numbers: list[float] = np.asarray(scores, np.float64).tolist()
+    return numbers
+
+
+def _values(
+    measure: MeasureSpec, raw: Mapping[str, Mapping[str, float]], qrels: Mapping[str, Mapping[str, int]]
+) -> dict[str, float]:
+    """Turn trec_eval's answers into the measure, by query."""
+    question = _question(measure).replace(".", "_")
+    values = {query: answers[question] for query, answers in raw.items()}
+    if measure.cut is not None and measure.name == "RR":
         # As trec_eval -M k: a first relevant document below rank k is not seen. 1/rank falls strictly with rank.
-        return answer if answer >= 1 / measure.cut else 0.0
-    if measure.name == "Rcap":
-        hits = round(answer * measure.cut)
-        return hits / min(relevant(grades), measure.cut) if hits else 0.0
-    return answer
+        return {query: value if value >= 1 / measure.cut else 0.0 for query, value in values.items()}
+    if measure.cut is not None and measure.name == "Rcap":
+        hits = {query: round(value * measure.cut) for query, value in values.items()}
+        return {query: hit / min(relevant(qrels[query]), measure.cut) if hit else 0.0 for query, hit in hits.items()}
+    return values

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from bench.core.errors import BenchError, PluginError, UsageError
+from bench.core.records import CleanRun
 from bench.evaluation.measures.builtin import BUILTIN
 from bench.evaluation.measures.checks import LARGEST_GRADE
-from bench.evaluation.measures.evaluate import Coverage, coverage, evaluate
+from bench.evaluation.measures.evaluate import Coverage, coverage, evaluate, without_identical
 from bench.evaluation.measures.specs import MeasureSpec, parse_many
 from bench.types import Measure, Ranking, Tie
 
@@ -188,3 +189,17 @@ def test_every_measure_is_computed_under_both_rules() -> None:
     with pytest.raises(BenchError) as caught:
         evaluate({}, {}, ALL, "trec")
     assert caught.value.exit_code == 2
+
+
+def test_a_run_that_a_reader_has_checked_scores_as_any_other() -> None:
+    """The values are the same, and so is what leaves out the document that is the query."""
+    rng = np.random.default_rng(0)
+    run = {
+        f"q{query}": Ranking(f"q{query}", tuple(f"q{document}" for document in rng.permutation(30)), tuple(scores))
+        for query, scores in enumerate((-np.sort(-rng.integers(0, 9, (120, 30)).astype(float))).tolist())
+    }
+    qrels = {query: {f"q{document}": int(rng.integers(-1, 3)) for document in range(20)} for query in [*run, "q999"]}
+    measures = parse_many("nDCG@10 R@100 RR@5 AP Rcap@3")
+    assert evaluate(qrels, CleanRun(run), measures, "trec") == evaluate(qrels, run, measures, "trec")
+    assert isinstance(without_identical(CleanRun(run)), CleanRun)
+    assert without_identical(CleanRun(run)) == without_identical(run)
