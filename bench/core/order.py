@@ -57,10 +57,16 @@ def best(query: str, documents: Sequence[str], scores: Scores, k: int, tie: Tie)
     Only ids of candidates that score as high as the k-th are looked up. Under `trec` the ranking's scores are 32-bit
     values. Raises `UsageError` for another number of scores, one that is not finite, or k below 1.
     """
+    top, values = best_positions(documents, scores, k, tie)
+    return Ranking(query, tuple(map(documents.__getitem__, top.tolist())), tuple(values.tolist()))
+
+
+def best_positions(documents: Sequence[str], scores: Scores, k: int, tie: Tie) -> tuple[npt.NDArray[np.intp], Floats]:
+    """Return the positions and scores of what `best` keeps, in order; only ids of candidates that tie are looked up."""
     _same_length(documents, scores)
     values = cast_scores(scores, tie)
     top = _ordered(documents, values, top_k_positions(values, k), tie)[:k]
-    return Ranking(query, tuple(map(documents.__getitem__, top.tolist())), tuple(values[top].tolist()))
+    return top, values[top]
 
 
 def top_k_positions(scores: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.intp]:
@@ -80,7 +86,8 @@ def _ordered(
     documents: Sequence[str], values: Floats, positions: npt.NDArray[np.intp], tie: Tie
 ) -> npt.NDArray[np.intp]:
     """Sort positions (ascending on entry) by score, then by the tie rule."""
-    positions = positions[np.argsort(-values[positions], kind="stable")]
+    # Under `trec` the order of equals is made below, so that the quickest sort will do.
+    positions = positions[np.argsort(-values[positions], kind="stable" if tie == "list" else "quicksort")]
     if tie == "trec":
         sorted_values, first, last = values[positions], 0, -1
         for at in [*(sorted_values[1:] == sorted_values[:-1]).nonzero()[0].tolist(), len(positions)]:

@@ -1,8 +1,8 @@
 """Exact search of vectors, over all passages or given candidates: one total order, whatever the backend and the blocks.
 
 Conventions: m queries, n passages, d dimensions. A score is the inner product (or `Similarity`) of two vectors as they
-are stored, float32 or float16, summed in float64 and rounded to float32 once; equal scores follow the task's tie rule,
-also at the cut (`bench.core.order`). Backends get passages in float32, which holds every number of float16.
+are stored, float32 or float16, summed in float64 in one order and rounded to float32 once. Equal scores follow the
+task's tie rule, also at the cut (`bench.core.order`). Backends get passages in float32, which holds all of float16.
 
 That sum is too slow for all pairs. So a backend (faiss, or torch on any device) finds the best k and some more in plain
 float32, block of passages by block; these are scored again as above. A backend's score differs from the exact one by
@@ -26,13 +26,14 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.core.errors import UsageError
-from bench.core.order import best, top_k_positions
-from bench.data.formats.string_array import take
+from bench.core.order import best, best_positions, top_k_positions
+from bench.data.formats.string_array import Picked
 from bench.types import Candidates, Ranking, Tie
 
 Matrix = npt.NDArray[np.float32]
 Stored = npt.NDArray[np.floating[Any]]
 """float32 or float16, `[n, d]`."""
+Double = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 Similarity = Literal["dot", "cos", "l2"]
 """`l2` orders by the distance d of unit vectors. Its score 1 − d²/2 is the cosine, except that
@@ -47,6 +48,8 @@ _GROWTH = 8  # how many times more are fetched where that was not enough
 _LONGEST = 1 << 14  # a longer list of candidates is not fetched: all passages are scored then, query by query
 _FAISS_GPU = 2048  # its kernels select no more
 _ROUNDING = 2.0**-24  # of float32, relative
+_TWO_ORDERS = 2.0**-27  # of a bound for float32: sums of d products in float64 in two orders differ by less
+_PART = 128  # vectors that are scored at a time
 
 
 class VectorRows(Protocol):
@@ -127,21 +130,53 @@ def search(
         block = np.ascontiguousarray(queries.matrix[start : start + _QUERIES], np.float32)
         results = _block(block, passages.matrix, k, exact, finders)
         for at, (rows, scores) in enumerate(results):
-            yield best(queries.ids[start + at], take(passages.ids, rows), scores, k, tie)
+            documents = Picked(passages.ids, rows)
+            top, values = best_positions(documents, scores, k, tie)
+            yield Ranking(queries.ids[start + at], tuple(documents.take(top)), tuple(values.tolist()))
 
 
 class Exact:
-    """The one arithmetic of scores with passages `[n, d]`: summed in float64 in one order, rounded to float32 once."""
+    """The one arithmetic of scores with passages `[n, d]`: summed in float64 in one order, rounded to float32 once.
+
+    BLAS sums in another order in half the time. Where its sum, less or more all that two orders can differ by, rounds
+    to the same float32, that is the score, and only the few others are summed again.
+    """
 
     def __init__(self, passages: VectorRows, similarity: Similarity) -> None:
         self.passages, self.similarity = passages, similarity
-        self._scratch = np.empty((2, 0, passages.matrix.shape[1]))  # kept: fresh memory costs as much as the sums
+        width = passages.matrix.shape[1]  # what follows is kept: fresh memory costs as much as the sums
+        self._scratch, self._narrow = np.empty((2, 0, width)), np.empty((_PART, width), passages.matrix.dtype)
+        self._wide = np.empty((_PART, width))
 
-    def scores(self, query: Stored, rows: Numbers) -> Matrix:
-        """Score one query `[d]` against some passages, float32 `[len(rows)]`."""
+    def scores(self, query: Stored, rows: Numbers, bound: float | None = None) -> Matrix:
+        """Score one query `[d]` against some passages, float32 `[len(rows)]`.
+
+        `bound` is by how much a score in float32 may be off for any of these passages, as `_top` gives it; without it
+        all are summed in the one order.
+        """
         matrix = self.passages.matrix
-        # `take` is quicker, but would first copy all of a matrix that is not laid out row by row.
-        return self.scores_of(query, matrix.take(rows, 0) if matrix.flags.c_contiguous else matrix[rows])
+        if bound is None or not matrix.flags.c_contiguous:
+            # `take` is quicker, but would first copy all of a matrix that is not laid out row by row.
+            return self.scores_of(query, matrix.take(rows, 0) if matrix.flags.c_contiguous else matrix[rows])
+        scores, margin = self._quick_scores(query.astype(np.float64), rows), bound * _TWO_ORDERS
+        low, high = (scores - margin).astype(np.float32), (scores + margin).astype(np.float32)
+        doubtful = np.flatnonzero(~(low == high))
+        if len(doubtful):
+            low[doubtful] = self.scores_of(query, matrix[rows[doubtful]])
+        return low
+
+    def _quick_scores(self, query: Double, rows: Numbers) -> Double:
+        """Score as `scores_of` does, in any order and not rounded; a part at a time, which the cache holds."""
+        matrix, sums, squares = self.passages.matrix, np.empty(len(rows)), np.empty(len(rows))
+        for start in range(0, len(rows), _PART):
+            part = slice(start, start + _PART)
+            count = len(rows[part])
+            wide = self._wide[:count]
+            wide[:] = matrix.take(rows[part], 0, out=self._narrow[:count], mode="clip")
+            np.dot(wide, query, out=sums[part])
+            if self.similarity != "dot":
+                np.einsum("nd,nd->n", wide, wide, out=squares[part])
+        return sums if self.similarity == "dot" else self._scaled(sums, np.sqrt(squares), query)
 
     def scores_of(self, query: Stored, vectors: Stored) -> Matrix:
         """Score one query `[d]` against vectors `[r, d]`, float32 `[r]`."""
@@ -151,14 +186,18 @@ class Exact:
         wide[:] = vectors
         sums = np.add.reduce(np.multiply(wide, long, out=products), 1)
         if self.similarity != "dot":
-            lengths = np.sqrt(np.multiply(wide, wide, out=products).sum(1))
-            length = float(np.sqrt((long * long).sum()))
-            sums /= np.maximum(lengths, 1e-12) * max(length, 1e-12)
-            if self.similarity == "l2":
-                zeros = (lengths == 0).astype(np.int8) + (length == 0)
-                sums = np.choose(zeros, (sums, 0.5, 1.0))
+            sums = self._scaled(sums, np.sqrt(np.multiply(wide, wide, out=products).sum(1)), long)
         rounded: Matrix = sums.astype(np.float32)
         return rounded
+
+    def _scaled(self, sums: Double, lengths: Double, query: Double) -> Double:
+        """Return the scores of cosine or distance, from inner products and the lengths of passages, `[r]`."""
+        length = float(np.sqrt((query * query).sum()))
+        cosines: Double = sums / (np.maximum(lengths, 1e-12) * max(length, 1e-12))
+        if self.similarity == "l2":
+            zeros = (lengths == 0).astype(np.int8) + (length == 0)
+            cosines = np.choose(zeros, (cosines, 0.5, 1.0))
+        return cosines
 
 
 def _block(queries: Matrix, passages: Stored, k: int, exact: Exact, finders: _Finders) -> list[tuple[Numbers, Matrix]]:
@@ -176,7 +215,7 @@ def _block(queries: Matrix, passages: Stored, k: int, exact: Exact, finders: _Fi
         reached, unfinished = top.scores.min(1) + bounds, []
         for number, at in enumerate(waiting.tolist()):
             rows = np.sort(top.rows[number][hopeful[number]])
-            scores = exact.scores(queries[at], rows)
+            scores = exact.scores(queries[at], rows, float(bounds[number]))
             kth = np.partition(scores, len(scores) - k)[len(scores) - k] if depth < len(passages) else None
             # No other passage can reach the k-th where none scores above the worst candidate + bound.
             if kth is None or reached[number] < kth:

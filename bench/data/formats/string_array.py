@@ -70,6 +70,27 @@ class StringArray(StoredSequence[str]):
         return [data[first:end].decode() for first, end in ends]
 
 
+class Picked(StoredSequence[str]):
+    """The strings of places in range, `[n]`, of a sequence: each is looked up when asked for."""
+
+    def __init__(self, strings: Sequence[str], places: npt.NDArray[np.integer]) -> None:
+        self._strings, self._places = strings, places
+
+    def __len__(self) -> int:
+        """Number of places."""
+        return len(self._places)
+
+    def read(self, at: int) -> str:
+        """Look up one string."""
+        return self._strings[int(self._places[at])]
+
+    def take(self, places: npt.NDArray[np.integer]) -> list[str]:
+        """Look up the strings of places among those picked."""
+        return take(self._strings, self._places[places])
+
+
 def take(strings: Sequence[str], places: npt.NDArray[np.integer]) -> list[str]:
     """Return the strings of places in range, `[n]`, by the shortest way."""
-    return strings.take(places) if isinstance(strings, StringArray) else [strings[place] for place in places.tolist()]
+    if isinstance(strings, StringArray | Picked):
+        return strings.take(places)
+    return list(map(strings.__getitem__, places.tolist()))

@@ -275,3 +275,35 @@ def test_each_query_has_its_own_candidates() -> None:
         list(rank_candidates(QUERIES, PASSAGES, lists(r=("a",)), 3, "trec", "dot"))
     with pytest.raises(UsageError, match="candidate 'z' of query 'q' is not in the corpus"):
         list(rank_candidates(QUERIES, PASSAGES, lists(q=("a", "z"), r=("a",)), 3, "trec", "dot"))
+
+
+@pytest.mark.parametrize("similarity", ["dot", "cos", "l2"])
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+def test_sums_in_another_order_give_the_same_scores(
+    similarity: Similarity, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the order adds, up to the margin, and where most scores are near the middle of two float32."""
+    rng = np.random.default_rng(0)
+    matrix = np.round(rng.standard_normal((700, 33)) * 64) / 64  # products that fall on the middles, with large sums
+    matrix[:, :2] *= 2.0**18
+    matrix[5] = 0
+    passages = VectorBlock([f"d{at}" for at in range(700)], np.asarray(matrix / 2**9, kind))
+    exact, rows, again = engine.Exact(passages, similarity), rng.permutation(700), list[int]()
+    quick, summed = engine.Exact._quick_scores, engine.Exact.scores_of
+
+    def count(self: engine.Exact, query: engine.Stored, vectors: engine.Stored) -> Matrix:
+        again.append(len(vectors))
+        return summed(self, query, vectors)
+
+    for at in range(4):
+        query = np.asarray(passages.matrix[at], np.float32)
+        largest = float(np.linalg.norm(np.asarray(passages.matrix, float), axis=1).max() * np.linalg.norm(query))
+        bound = 75 * 2.0**-24 * (largest if similarity == "dot" else 1.416) + (similarity != "dot") * 1e-5
+        expected = exact.scores(query, rows)
+        noise = rng.uniform(-0.9, 0.9, 700) * bound * engine._TWO_ORDERS
+        with monkeypatch.context() as patch:
+            patch.setattr(engine.Exact, "_quick_scores", lambda *typed, noise=noise: quick(*typed) + noise)
+            patch.setattr(engine.Exact, "scores_of", count)
+            np.testing.assert_array_equal(exact.scores(query, rows, bound), expected)
+    assert again
+    assert max(again) < 700
