@@ -33,6 +33,7 @@ def row(*words: str, least: float, fresh: bool = False, rounds: int = 5, holds: 
 
 ROWS = {
     "bench --help": row("--help", least=5.0),
+    "bench run --help": row("run", "--help", least=2.2),
     "bench list": row("list", least=1.0),
     "bench plan, 8,504 stages": row("plan", "--preset", "mini-grid", least=0.1, rounds=3, holds="keys of all stages"),
     "a repeated run, 55 stages": row(*BM25, least=0.43, holds="imports, seals of all manifests"),

@@ -1,6 +1,6 @@
 """BM25 compared with bm25s and rank_bm25, on synthetic passages."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from itertools import count
@@ -23,19 +23,24 @@ VOCABULARY, QUERIES, FEW_QUERIES, K = 100_000, 400, 4, 100
 @cache
 def passages(size: int) -> list[str]:
     """Draw passages of 68 words in the mean, and words of which the r-th most frequent comes in proportion to 1/r."""
-    rng = np.random.default_rng(0)
+    return list(drawn(size, 0))
+
+
+def drawn(size: int, seed: int) -> Iterator[str]:
+    """Draw passages as `passages` does, which are held by nobody."""
+    rng = np.random.default_rng(seed)
     weights = np.cumsum(1 / np.arange(1, VOCABULARY + 1))
     lengths = np.maximum(5, rng.lognormal(4.1, 0.5, size)).astype(int)
     ranks = np.searchsorted(weights, rng.random(lengths.sum()) * weights[-1])
     words = [f"w{rank}" for rank in ranks.tolist()]
     ends = np.cumsum(lengths).tolist()
-    return [" ".join(words[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
+    return (" ".join(words[start:end]) for start, end in zip([0, *ends], ends, strict=False))
 
 
-def index(texts: list[str], folder: Path) -> BM25Retriever:
+def index(texts: Iterable[str], folder: Path) -> BM25Retriever:
     """Write our index of English passages."""
-    items = [Item(f"d{at}", text) for at, text in enumerate(texts)]
-    corpus = Corpus("zipf", Source("zipf", "zipf/1", (), lambda: iter(items)), language="en")
+    items = Source("zipf", "zipf/1", (), lambda: (Item(f"d{at}", text) for at, text in enumerate(texts)))
+    corpus = Corpus("zipf", items, language="en")
     (folder / "out").mkdir(parents=True)
     retriever = BM25Retriever(BM25Config())
     retriever.index(corpus, Workspace(folder / "out", Parts(folder / "parts")))

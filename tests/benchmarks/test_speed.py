@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.speed import dense, lexical
+from experiments.speed import dense, lexical, scoring
 from experiments.speed.__main__ import RECORD
 from experiments.speed.measure import measure
 from tests.conftest import released
 
-ROWS = {**dense.rows(128), **lexical.rows(30_000)}
+ROWS = {**dense.rows(128), **lexical.rows(30_000), **scoring.ROWS}
 
 
 @pytest.mark.slow

@@ -5,10 +5,11 @@ place, split the text at its white space, and each line has left three words, do
 not every fourth word is one, some line has not six columns. So nothing is done line by line.
 """
 
+from array import array
 from collections.abc import Iterator
-from itertools import pairwise
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,12 +27,14 @@ class _UnusualError(Exception):
     """Something is not in the usual form, and may be wrong."""
 
 
-class _Lines(NamedTuple):
+@dataclass
+class _Lines:
     """Lines of whole queries."""
 
-    queries: list[str]
-    ends: list[int]  # number of lines up to the end of each query
-    words: list[str]  # of a line document, rank, score and a NUL
+    queries: list[str] = field(default_factory=list)
+    documents: list[tuple[str, ...]] = field(default_factory=list)  # of each query
+    scores: "array[float]" = field(default_factory=lambda: array("d"))  # of all lines
+    is_rising: bool = True  # the ranks of each query
 
 
 def read_usual(path: Path, tie: Tie) -> CleanRun | None:
@@ -70,9 +73,10 @@ def _blocks(path: Path) -> Iterator[_Lines]:
 
 def _split(text: str, *, is_last: bool) -> tuple[_Lines, int]:
     """Split lines into words, up to where the last query begins, which may go on behind them, or to the end."""
-    rows, begin = _Lines([], [], []), 0
+    rows, begin = _Lines(), 0
     if "\0" in text:
         raise _UnusualError
+    has_odd_digits = "_" in text  # which `int` and `float` take
     while begin < len(text):
         first = text[begin : text.index("\n", begin) + 1]
         query, iteration, document, rank, score, tag = first.split()
@@ -82,18 +86,22 @@ def _split(text: str, *, is_last: bool) -> tuple[_Lines, int]:
         end = _end(text, begin + len(first), start, f" {rank} ")
         if end == len(text) and not is_last:
             break
-        rows.words.extend(text[begin + len(start) : end].replace(f" {tag}\n{start}", " \0 ").split())
-        if rows.words[-1] != tag:
+        # Words are let go of with each query, so that the next one's take their place in the processor's cache.
+        words = text[begin + len(start) : end].replace(f" {tag}\n{start}", " \0 ").split()
+        count, ranks, scores = len(words) // 4, words[1::4], words[2::4]
+        if len(words) % 4 or words[3::4].count("\0") != count - 1 or words[-1] != tag:
             raise _UnusualError
-        rows.words[-1] = "\0"
+        if has_odd_digits and ("_" in "".join(ranks) or "_" in "".join(scores)):
+            raise _UnusualError
+        if ranks != _RANKS[:count]:
+            numbers = list(map(int, ranks))
+            rows.is_rising &= all(before < after for before, after in pairwise(numbers))
+        rows.scores.extend(map(float, scores))
+        rows.documents.append(tuple(words[::4]))
         rows.queries.append(query)
-        rows.ends.append(len(rows.words) // 4)
         begin = end
-    count = len(rows.words) // 4
     # A line end within three words is that of a line with fewer columns, and its next line has fewer, too.
-    if len(rows.words) % 4 or rows.words[3::4].count("\0") != count or text.count("\n", 0, begin) != count:
-        raise _UnusualError
-    if count < _FEWEST * len(rows.queries):
+    if text.count("\n", 0, begin) != len(rows.scores) or len(rows.scores) < _FEWEST * len(rows.queries):
         raise _UnusualError
     return rows, begin
 
@@ -110,32 +118,22 @@ def _end(text: str, begin: int, start: str, rank: str) -> int:
 
 def _rankings(rows: _Lines, tie: Tie) -> Iterator[Ranking]:
     """Yield the ranking of each query. Raises `_UnusualError` for what is wrong or, under `list`, not in its order."""
-    documents, ranks, scores = rows.words[::4], rows.words[1::4], rows.words[2::4]
-    values = np.fromiter(map(float, scores), np.float64, len(scores))
-    if "_" in "".join(scores) or not (np.abs(values) <= LARGEST).all():
+    values, ends = np.asarray(rows.scores), list(accumulate(map(len, rows.documents)))
+    if not (np.abs(values) <= LARGEST).all() or (tie == "list" and not rows.is_rising):
         raise _UnusualError
     compared = values.astype(np.float32) if tie == "trec" else values
     in_order = np.ones(len(values), bool)
     in_order[1:] = compared[1:] < compared[:-1] if tie == "trec" else compared[1:] <= compared[:-1]
-    in_order[[0, *rows.ends[:-1]]] = True
-    unordered = {*np.searchsorted(rows.ends, np.flatnonzero(~in_order), "right").tolist()}
+    in_order[[0, *ends[:-1]]] = True
+    unordered = {*np.searchsorted(ends, np.flatnonzero(~in_order), "right").tolist()}
     listed: list[float] = compared.tolist()
-    for at, (begin, end) in enumerate(pairwise((0, *rows.ends))):
-        query, names, places = rows.queries[at], documents[begin:end], ranks[begin:end]
-        is_counted = places == _RANKS[: end - begin]
-        if len({*names}) < len(names) or not (is_counted or _rise(places) or tie == "trec"):
+    for at, (begin, end) in enumerate(pairwise((0, *ends))):
+        query, documents = rows.queries[at], rows.documents[at]
+        if len({*documents}) < len(documents):
             raise _UnusualError
         if at not in unordered:
-            yield Ranking(query, tuple(names), tuple(listed[begin:end]))
+            yield Ranking(query, documents, tuple(listed[begin:end]))
         elif tie == "trec":
-            yield best(query, names, values[begin:end], end - begin, tie)
+            yield best(query, documents, values[begin:end], end - begin, tie)
         else:
             raise _UnusualError
-
-
-def _rise(ranks: list[str]) -> bool:
-    """Return whether ranks, in digits alone, rise. Raises `ValueError` for one that is no whole number."""
-    numbers = list(map(int, ranks))
-    if "_" in "".join(ranks):
-        raise _UnusualError
-    return all(before < after for before, after in pairwise(numbers))

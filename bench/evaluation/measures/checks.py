@@ -1,6 +1,7 @@
 """What is refused before scoring: qrels and rankings on which a scorer would crash or be silently wrong."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from itertools import chain
 
 from bench.core.errors import UsageError
 from bench.core.order import cast_scores
@@ -22,15 +23,10 @@ def judged(qrels: Mapping[str, Mapping[str, int]], run: Run, tie: Tie) -> dict[s
     if not qrels:
         raise UsageError("there are no judgements (qrels), so nothing can be scored; name a file that holds some")
     _check_ids("the qrels", list(qrels))
-    for query, grades in qrels.items():
-        _check_ids(f"the judgements of query {query!r}", list(grades))
-        for document, grade in grades.items():
-            if not isinstance(grade, int) or abs(grade) > LARGEST_GRADE:
-                raise UsageError(
-                    where=f"query {query!r}, document {document!r}",
-                    found=f"the grade {grade!r}",
-                    expected=f"a whole number between -{LARGEST_GRADE} and {LARGEST_GRADE}",
-                )
+    grades_of_all = list(chain.from_iterable(grades.values() for grades in qrels.values()))
+    are_grades = {*map(type, grades_of_all)} <= {int} and max(map(abs, grades_of_all), default=0) <= LARGEST_GRADE
+    if not (are_grades and _are_ids(list(chain.from_iterable(qrels.values())))):
+        _check_judgements(qrels)
     rankings = {query: run[query] for query in qrels if query in run}
     if isinstance(run, CleanRun):
         return CleanRun(rankings)
@@ -44,7 +40,7 @@ def judged(qrels: Mapping[str, Mapping[str, int]], run: Run, tie: Tie) -> dict[s
         if len(set(documents)) != len(documents):
             repeated = next(document for at, document in enumerate(documents) if document in documents[:at])
             raise UsageError(f"query {query!r}: document {repeated!r} is ranked twice, expected each document once")
-        _check_ids(f"the ranking of query {query!r}", documents)
+        _check_ids(f"the ranking of query {query!r}", list(documents))
         try:
             cast_scores(ranking.scores, tie)
         except UsageError as error:
@@ -52,10 +48,22 @@ def judged(qrels: Mapping[str, Mapping[str, int]], run: Run, tie: Tie) -> dict[s
     return rankings
 
 
-def _check_ids(place: str, ids: Sequence[str]) -> None:
+def _check_judgements(qrels: Mapping[str, Mapping[str, int]]) -> None:
+    """Refuse judgements one by one, so that what is wrong can be named."""
+    for query, grades in qrels.items():
+        _check_ids(f"the judgements of query {query!r}", list(grades))
+        for document, grade in grades.items():
+            if not isinstance(grade, int) or abs(grade) > LARGEST_GRADE:
+                raise UsageError(
+                    where=f"query {query!r}, document {document!r}",
+                    found=f"the grade {grade!r}",
+                    expected=f"a whole number between -{LARGEST_GRADE} and {LARGEST_GRADE}",
+                )
+
+
+def _check_ids(place: str, ids: list[str]) -> None:
     """Refuse ids that TREC files cannot hold or that C code cuts short; quick for the many that are in order."""
-    text = " ".join(ids)
-    if text.split() == list(ids) and "\0" not in text and _is_utf8(text):
+    if _are_ids(ids):
         return
     fault = next(name for name in ids if name.split() != [name] or "\0" in name or not _is_utf8(name))
     raise UsageError(
@@ -63,6 +71,12 @@ def _check_ids(place: str, ids: Sequence[str]) -> None:
         found=f"the id {fault!r}",
         expected="one that is not empty and holds no white space, NUL or lone surrogate",
     )
+
+
+def _are_ids(ids: list[str]) -> bool:
+    """Return whether none of them must be refused."""
+    text = " ".join(ids)
+    return text.split() == ids and "\0" not in text and _is_utf8(text)
 
 
 def _is_utf8(text: str) -> bool:
