@@ -59,7 +59,7 @@ def test_an_example_brings_what_it_says(project: Path, tmp_path: Path, monkeypat
         assert {verdict.state for verdict in verdicts} == {"kept"}, name
 
 
-@pytest.mark.parametrize("is_offline", [False, True])
+@pytest.mark.parametrize("is_offline", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_trackers_hear_every_line(
     is_offline: bool, small: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

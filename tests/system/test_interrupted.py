@@ -146,7 +146,15 @@ def test_a_damaged_result_is_named_and_written_again(
         assert path.read_bytes() == good
 
 
-@pytest.mark.parametrize(("name", "workers"), [("SIGINT", 1), ("SIGTERM", 1), ("SIGHUP", 2), ("SIGTERM", 2)])
+@pytest.mark.parametrize(
+    ("name", "workers"),
+    [
+        ("SIGINT", 1),
+        ("SIGTERM", 2),
+        pytest.param("SIGTERM", 1, marks=pytest.mark.slow),
+        pytest.param("SIGHUP", 2, marks=pytest.mark.slow),
+    ],
+)
 def test_a_signal_ends_a_run_with_a_sentence(
     name: str,
     workers: int,

@@ -41,7 +41,14 @@ def fewer_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(families, "MARGIN", 0.0)
 
 
-@pytest.mark.parametrize("world", [*WORLDS, UNLIKE], ids=str)
+QUICK = (WORLDS[0], WORLDS[7], UNLIKE)
+
+
+@pytest.mark.parametrize(
+    "world",
+    [pytest.param(world, marks=() if world in QUICK else pytest.mark.slow) for world in (*WORLDS, UNLIKE)],
+    ids=str,
+)
 def test_equal_systems_are_told_apart_in_one_board_of_twenty(world: World) -> None:
     """With and without scatter of trainings, equal or not; parallel questions, few hits, missing tasks."""
     assert tally(world, DRAWS)["errors"][0] <= MOST

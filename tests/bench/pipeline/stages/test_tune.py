@@ -126,7 +126,14 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "untied and selected",
+        "xtreme-r",
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("dpr", "accumulated", "asam")),
+    ],
+)
 def test_a_killed_tuning_ends_with_the_same_bytes(run: Tune, kind: str) -> None:
     """Killed early, midway and late, with dropout: every file is equal, and all metadata but for time."""
     uninterrupted = run("whole", **KINDS[kind])
