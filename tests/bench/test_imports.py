@@ -27,6 +27,29 @@ found = load({"BENCH_PLUGINS": "retrieval-bench"})
 assert found.methods and found.suites and not found.broken, found.broken
 [owned.value.config() for owned in found.methods.values()]
 """
+HELP = """
+import click
+from bench.cli import CommandGroup, bench
+
+def walk(group, words):
+    for name in group.list_commands(click.Context(group)):
+        if [*words, name] != ["data", "audit"]:  # its options are the settings of its rules
+            command = group.get_command(click.Context(group), name)
+            command.get_help(click.Context(command, info_name=name))
+            if isinstance(command, CommandGroup):
+                walk(command, [*words, name])
+
+walk(bench, [])
+"""
+LATE = (
+    *("bench.plugins", "bench.config.layers", "bench.data", "bench.pipeline", "bench.retrieval", "bench.store"),
+    *("bench.studies", "pydantic", "pluggy", "requests", "jinja2", "leaderboard"),
+)
+REPEATED = """
+import bench.cli.outcome, bench.pipeline.first_look, bench.pipeline.run, bench.studies.ablation
+import bench.evaluation.significance.families as families
+families.stratified({'': ([0, 1], [1, 1])})
+"""
 CASES = {
     "the core": (f"import {', '.join(LIGHT)}", (*HEAVY, "scipy")),
     "suites": (f"import {', '.join(f'suites.{name}' for name in BENCHMARKS)}", (*NUMERIC, "nltk", "suites.reported")),
@@ -42,12 +65,13 @@ CASES = {
         "from methods.bm25 import BM25; BM25.resolve(BM25.config(), 'sw')",
         ("torch", "numpy", "numba", "bm25s", "rank_bm25", "Stemmer", "icu4py"),
     ),
+    "the help of every command": (HELP, (*NUMERIC, *LATE)),
     "bench list": (
         "from bench.cli import bench; from click.testing import CliRunner; CliRunner().invoke(bench, ['list'])",
         (*NUMERIC, "filelock", "bench.store", "bench.pipeline", "bench.evaluation.results"),
     ),
     "a run that is repeated": (
-        "import bench.cli.run, bench.evaluation.significance.families as it; it.stratified({'': ([0, 1], [1, 1])})",
+        REPEATED,
         (*HEAVY, "scipy.stats", "regex"),
     ),
     "all plugins, by their entry points, and what they bring": (LISTING, HEAVY),

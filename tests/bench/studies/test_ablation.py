@@ -175,8 +175,7 @@ def test_the_command_prints_ours_and_the_papers(
 ) -> None:
     """`bench run --preset` and `bench ablate` print the same table; `--json` holds it; grids are listed and shown."""
     toy = replace(TOY, presets={"elsewhere": replace(GRID, suite="tatoeba"), "k1": GRID})
-    for module in (studies, run_command, show, listing):
-        monkeypatch.setattr(module, "load", lambda: with_methods(toy))
+    monkeypatch.setattr("bench.plugins.load", lambda: with_methods(toy))
     places = ["--task", str(tiny), "--store", str(tmp_path / "store"), "--results", str(tmp_path / "results")]
 
     def printed_by(command: Any, *words: str) -> str:

@@ -19,9 +19,8 @@ PRESET = RunPreset("known", "One.", ("bm25",), ("mrtydi", "lareqa", "beir"), dat
 
 def check(monkeypatch: pytest.MonkeyPatch, *presets: RunPreset, names: tuple[str, ...] = ()) -> dict[str, object]:
     plugins = load({}, extra=[plugin("bench_runs", *presets)])
-    monkeypatch.setattr(
-        reproduce, "load", lambda: replace(plugins, runs={preset.name: plugins.runs[preset.name] for preset in presets})
-    )
+    runs = {preset.name: plugins.runs[preset.name] for preset in presets}
+    monkeypatch.setattr("bench.plugins.load", lambda: replace(plugins, runs=runs))
     outcome = CliRunner().invoke(reproduce.command, ["--references", "--json", *names])
     if isinstance(outcome.exception, UsageError) and not outcome.stdout:
         raise outcome.exception
