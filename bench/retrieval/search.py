@@ -196,7 +196,7 @@ class Exact:
         cosines: Double = sums / (np.maximum(lengths, 1e-12) * max(length, 1e-12))
         if self.similarity == "l2":
             zeros = (lengths == 0).astype(np.int8) + (length == 0)
-            cosines = np.choose(zeros, (cosines, 0.5, 1.0))
+            cosines[zeros == 1], cosines[zeros == 2] = 0.5, 1.0
         return cosines
 
 
