@@ -23,6 +23,7 @@ def setting(
     file: bool = False,
     late: bool = False,
     log_only: bool = False,
+    by_machine: bool = False,
     **limits: Any,
 ) -> Any:
     """Declare a field of a config.
@@ -34,6 +35,7 @@ def setting(
         in_key: whether it enters keys; False where it changes no result, only speed or memory.
         late: it came after results were kept, so it enters keys only where it is not its default.
         log_only: it decides what a training logs and no weight, so keys have its default whatever is typed.
+        by_machine: it is a precision that may be `auto`: a run puts what suits its machine in the place of that.
         file: it names a file or a folder, whose content enters keys in place of its path; empty or None for none.
         limits: pydantic's constraints: `ge`, `gt`, `le`, `lt`, `min_length`, `max_length`, `pattern`.
     """
@@ -43,6 +45,7 @@ def setting(
         "file": file,
         "late": late,
         "log_only": log_only,
+        "by_machine": by_machine,
     }
     if help is not None:
         limits["description"] = help

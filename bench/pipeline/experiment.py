@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,15 +19,16 @@ from bench.core.errors import UsageError
 from bench.core.messages import canonical, did_you_mean, unknown
 from bench.core.system_graph import Graph
 from bench.data.corpora.named import is_named, parse
+from bench.pipeline import resources
 from bench.pipeline.cells import Cells, ExperimentCell, NotApplicable, synthetic_warnings
-from bench.pipeline.compute import Compute, compute
+from bench.pipeline.compute import WORTH_IT, Compute, compute, fastest
 from bench.pipeline.fine_tunings import retriever
 from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.identity import hash_of, untuned_graph
 from bench.pipeline.pretraining import PretrainingInputs, corpus_name, pretraining
 from bench.pipeline.public_names import public_names
 from bench.pipeline.quotas import budget_tokens, quota, with_quota
-from bench.pipeline.settings import RunConfig, Variant, variants
+from bench.pipeline.settings import RunConfig, Variant, decided, variants
 from bench.pipeline.systems.combined import TRAINED, Reranked, Reranker, hybrid, parts_of, rate_warnings
 from bench.pipeline.systems.dense import OWN_CONFIG, Dense, PostProcessed, Trained, backbone_warnings
 from bench.pipeline.systems.system import (
@@ -45,6 +47,7 @@ from bench.plugins import Plugins
 from bench.store.input_hashes import InputHashes
 from bench.store.stage import Stage
 from bench.store.store import Store
+from bench.training.config import Precision
 from bench.types import REGIMES, DataRequest, Method, Preset
 
 _LABEL = re.compile(rf"[A-Za-z0-9][A-Za-z0-9@._+=,-]{{0,{LONGEST_LABEL - 1}}}")
@@ -236,8 +239,13 @@ def _systems(
     """Return the systems that are to be compared, and what their stages are built with."""
     inputs = InputHashes(store)
     quotas = largest_quotas([request], plugins) if quotas is None else quotas
+    precision = partial(_precision, request, size)
     resolved = [
-        replace(variant, public_names=public_names([getattr(variant.resolved.method, "model", None)], inputs))
+        replace(
+            variant,
+            resolved=decided(variant.resolved, precision),
+            public_names=public_names([getattr(variant.resolved.method, "model", None)], inputs),
+        )
         for variant in (
             _with_quota(variant, request, size, preset, plugins, quotas)
             for variant in variants(request, methods, preset, size)
@@ -374,6 +382,21 @@ def _rows(
     rows = [by_precision(row) for row in ready.variants()]
     twins = [PostProcessed.from_system(row, sample) for row in rows if processed and sample]
     return [*rows, *twins, *starts]
+
+
+def _precision(request: Request, size: Profile) -> Precision:
+    """Return the precision that `auto` means. Raises `UsageError` where other machines compute than this one."""
+    if request.devices is not None:
+        on = resources.machine(request.devices)
+        return "bfloat16" if on.rate("bfloat16") > WORTH_IT * on.rate("float32") else "float32"
+    if request.executor != "local":
+        raise UsageError(
+            where="precision",
+            found=f"auto with --executor {request.executor}, whose machines are not this one",
+            expected="float32 or bfloat16",
+            hint="type --set train.precision=bfloat16 if they have units for it",
+        )
+    return fastest(size.device if request.device == "auto" else request.device)
 
 
 def _compute(request: Request, size: Profile, run: RunConfig, *, trains: bool = True) -> Compute:

@@ -8,12 +8,16 @@ from bench.config.plugin_sources import MARK
 from bench.config.profiles import Profile
 from bench.config.request import Request
 from bench.core.errors import UsageError
+from bench.core.machine import bfloat16_speed
 from bench.evaluation.tables import duration
 from bench.pipeline.cells import ExperimentCell, NotApplicable, guess_warnings, prompt_warnings
 from bench.pipeline.experiment import Experiment
 from bench.pipeline.graph import SubsetStages
+from bench.pipeline.stages.encode import Encode
 from bench.pipeline.stages.prepare import Prepare
 from bench.pipeline.stages.train import Train
+from bench.pipeline.stages.train_cross import TrainCross
+from bench.pipeline.stages.tune import Tune
 from bench.pipeline.variants import joined, resolve_each
 from bench.plugins import Plugins
 from bench.store.graph import Step, closure, steps
@@ -79,6 +83,7 @@ def plan(request: Request, plugins: Plugins, store: Store) -> Plan:
         *sorted(shallow),
         *prompt_warnings(experiment.cells, [owned.value for owned in plugins.methods.values()]),
         *guess_warnings(experiment.cells),
+        *(precision_warnings(todo) if experiment.executor == "local" and request.devices is None else []),
         *([] if again else [sentence for _, sentence in unlike]),
         *edited_plugins(experiment.cells, store),
         *(f"{error}; without them `bench run` does not begin" for error in missing_files(todo)),
@@ -120,6 +125,29 @@ def foreign_versions(cells: Sequence[ExperimentCell]) -> dict[str, str]:
     systems = [system for cell in cells for system in (cell.system, *cell.system.parts)]
     methods = {system.method.name: system.method.version for system in systems if not system.parts}
     return {name: version for name, version in methods.items() if MARK in version}
+
+
+def precision_warnings(todo: Sequence[Step]) -> list[str]:
+    """Return a sentence where stages are to run in bfloat16 on this processor and it has no unit for it."""
+    slow = [
+        step.stage
+        for step in todo
+        if step.runs
+        and isinstance(step.stage, Train | Tune | TrainCross | Encode)
+        and step.stage.compute.device == "cpu"
+        and _precision(step.stage) == "bfloat16"
+    ]
+    if not slow or (speed := bfloat16_speed()) >= 1:
+        return []
+    slower = (
+        f"products in it take this processor {1 / speed:.1f} times as long as in float32, for it has no units for them"
+    )
+    typed = "--set train.precision=auto, or method.precision=auto for a model that was trained elsewhere"
+    return [f"{len(slow)} stages are to run in bfloat16, and {slower}; for what suits the machine type {typed}"]
+
+
+def _precision(stage: Train | Tune | TrainCross | Encode) -> str:
+    return str(stage.encoder_config.dtype if isinstance(stage, Encode) else getattr(stage.config, "precision", ""))
 
 
 def missing_files(todo: Sequence[Step]) -> list[UsageError]:

@@ -40,9 +40,13 @@ class Devices:
     count: int
 
     def rate(self, precision: str) -> float:
-        """Return the operations a second that encoders reach on all of them; `full` is float32 without TF32."""
-        utilisation = constants()["utilisation"]["cpu" if self.name == "cpu" else precision]
-        return float(self.count * constants()["devices"][self.name][precision] * utilisation)
+        """Return the operations a second that encoders reach on all of them.
+
+        `full` is float32 without TF32, and `half` bfloat16 after training, where a processor has another rate for it.
+        """
+        rates, kind = constants()["devices"][self.name], "bfloat16" if precision == "half" else precision
+        utilisation = constants()["utilisation"]["cpu" if self.name == "cpu" else kind]
+        return float(self.count * rates.get(precision, rates[kind]) * utilisation)
 
     def some(self, count: int) -> "Devices":
         """Return so many of them, but all cores of a processor, which share any work."""
@@ -186,7 +190,7 @@ def _read(stage: Encode | Rerank, on: Devices) -> Estimate:
         encoder_config, dtype = stage.encoder_config, stage.encoder_config.dtype
         most = encoder_config.query_length if stage.role == "query" else encoder_config.passage_length
         length = average("sentence" if isinstance(stage, EncodeSample) else stage.role, most)
-    tokens, kind, size = texts * length, *(("bfloat16", 2) if dtype == "bfloat16" else ("full", 4))
+    tokens, kind, size = texts * length, *(("half", 2) if dtype == "bfloat16" else ("full", 4))
     flops = operations(Pass(tokens, length, learns=False), shape)
     words = tokens / (constants()["text"]["tokenised"] * on.count * (1 if on_cpu else stage.compute.threads))
     at_once = getattr(stage, "batch_tokens", None) or (CPU_TOKENS if on_cpu else DEVICE_TOKENS)

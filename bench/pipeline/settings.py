@@ -1,22 +1,23 @@
 """The harness's own settings: every section, whatever the method; and the settings of every method of a run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import gcd
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 from pydantic import model_validator
 
 from bench.config import layers
 from bench.config.base import Config, constant, setting
+from bench.config.fields import mark_of
 from bench.config.grids import CellReference, choose_presets, expand_grid
 from bench.config.layers import Resolved, SettingRow
 from bench.config.profiles import Profile
 from bench.config.request import Request
 from bench.data.corpora import SMALLEST_VOCABULARY
 from bench.retrieval.settings import EncodeConfig, FuseConfig, PostConfig
-from bench.training.config import TrainSection
+from bench.training.config import Precision, TrainSection
 from bench.training.cross_encoder_config import RerankConfig
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import Method
@@ -210,6 +211,10 @@ class RunConfig(Config):
 
 Settings = Resolved[RunConfig]
 """The settings of one method in one run."""
+ConfigT = TypeVar("ConfigT", bound=Config)
+
+AUTO = "auto"
+"""A precision that the machine decides: of a setting declared `by_machine`."""
 
 
 resolve = partial(layers.resolve, harness=RunConfig)
@@ -251,6 +256,28 @@ def variants(request: Request, methods: Sequence[Method], preset: str | None, si
             if varied or not sets:  # a method without any of the settings has no such variant
                 expanded.append(Variant(method, settings, cell, varied))
     return expanded
+
+
+def decided(resolved: Settings, precision: Callable[[], Precision]) -> Settings:
+    """Return settings with a precision in the place of every `auto`, which no key and no label has.
+
+    Args:
+        resolved: all layers applied.
+        precision: says what suits the machine; called only where there is an `auto`.
+    """
+    run, method = _decided(resolved.run, precision), _decided(resolved.method, precision)
+    return replace(resolved, run=run, method=method)
+
+
+def _decided(config: ConfigT, precision: Callable[[], Precision]) -> ConfigT:
+    update: dict[str, Any] = {}
+    for name, field_info in type(config).model_fields.items():
+        value = getattr(config, name)
+        if isinstance(value, Config) and (section := _decided(value, precision)) is not value:
+            update[name] = section
+        elif value == AUTO and mark_of(field_info, "by_machine"):
+            update[name] = precision()
+    return config.model_copy(update=update) if update else config
 
 
 def _shared(resolved: Settings, size: Profile) -> Settings:

@@ -7,15 +7,16 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from bench.core.machine import bfloat16_speed
 from bench.retrieval.backbones import scratch
-from bench.training.config import Pass
+from bench.training.config import Pass, Precision
 
 MASKED = 0.15  # of the tokens are predicted by masked prediction: XLM-R, as BERT
 _LEARNT = 3  # times the operations of a forward pass
@@ -59,6 +60,28 @@ def core_rate(work: Literal["learning", "reading"]) -> float:
         matrix @ matrix
         took.append(time.process_time() - began)  # of all threads
     return float(constants()["probe"][work] * 2 * _PROBED**3 / max(1e-6, min(took)))
+
+
+def in_precision(kind: str, precision: Precision) -> str:
+    """Return what work of a kind is called in a precision: its rate is another one than in float32."""
+    return kind if precision == "float32" else f"{kind} in {precision}"
+
+
+def _gain(work: str, precision: Precision, shape: EncoderSize | None, device: str) -> float:
+    """Return how many times as fast as in float32 an encoder of a shape works in a precision.
+
+    On this processor products gain what a probe says (`bench.core.machine.bfloat16_speed`), all else nothing; of an
+    unknown shape they are half of the time. 1 on other devices.
+    """
+    if precision == "float32" or device != "cpu":
+        return 1.0
+    besides = float(constants()["probe"]["besides"][work])
+    rest = besides / max(besides, shape.width) if shape and shape.width else 0.5
+    return 1 / (rest + (1 - rest) / bfloat16_speed())
+
+
+learning_gain, reading_gain = partial(_gain, "learning"), partial(_gain, "reading")
+"""Of a training, and of a forward pass alone."""
 
 
 @cache

@@ -26,9 +26,10 @@ from bench.core.installed import (
     reinstall,
     version_of,
 )
-from bench.core.machine import cores, memory
+from bench.core.machine import bfloat16_speed, cores, memory
 from bench.data.fetching.local_files import missing_file
 from bench.data.fetching.official import data_cache
+from bench.pipeline.compute import fastest
 from bench.types import DataRequest, Suite
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def report(
     sections: dict[str, tuple[Diagnosis, ...]] = {
         "machine": tuple(machine(store)),
         "libraries": tuple(libraries()),
-        "devices": (torch_row(), *faiss_rows()),
+        "devices": (torch_row(), bfloat16_row(), *faiss_rows()),
     }
     try:
         from bench.plugins import load
@@ -196,6 +197,16 @@ def torch_row() -> Diagnosis:
         remedy = "Check the driver (nvidia-smi); on a machine without a GPU this is harmless"
         return Diagnosis("torch", f"{build}; no GPU is seen", "warn", remedy)
     return Diagnosis("torch", f"{build}; cpu{''.join(f', {name}' for name in devices)}")
+
+
+def bfloat16_row() -> Diagnosis:
+    """Return how fast this processor multiplies in bfloat16, and what `train.precision=auto` means on it."""
+    try:
+        speed, precision = bfloat16_speed(), fastest("cpu")
+    except Exception:  # a broken build of torch, of which its own row speaks
+        return Diagnosis("bfloat16", "cannot be tried without torch")
+    times = f"{speed:.1f} times as fast as float32" if speed >= 1 else f"{1 / speed:.1f} times slower than float32"
+    return Diagnosis("bfloat16", f"products of matrices {times} on this processor; precision auto is {precision}")
 
 
 def faiss_rows(find: Finder = version_of) -> Iterator[Diagnosis]:

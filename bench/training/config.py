@@ -74,6 +74,8 @@ PoolBy = Annotated[
     Field(description="the vector of a text: the mean over all tokens, the first token's, or the mean of all others"),
 ]
 Precision = Literal["float32", "bfloat16"]
+PrecisionSetting = Literal["float32", "bfloat16", "auto"]
+"""A precision as it is typed: a run puts the machine's own in place of `auto` before anything has a key."""
 Vocabulary = Literal["cropped", "whole"]
 CheckpointSeconds = Annotated[float, Field(gt=0)]
 ProbeEvery = Annotated[int, Field(ge=1)]
@@ -88,11 +90,13 @@ class TrainSection(Config):
     the others are of pretraining alone.
     """
 
-    precision: Precision = setting(
+    precision: PrecisionSetting = setting(
         "float32",
-        source="ours: float32 is exact to resume and quick on small models; bfloat16 saves time on GPUs",
+        by_machine=True,
+        source="ours: what rows have that are published; bfloat16 saves half of the time or more where a processor or "
+        "a GPU has units for it",
         help="of the forward pass in every training, and of what it trained in search; weights, optimiser and losses "
-        "stay float32",
+        "stay float32; auto: bfloat16 where this machine is faster in it, else float32, and the row says which",
     )
     checkpoint_seconds: CheckpointSeconds = setting(
         60.0,

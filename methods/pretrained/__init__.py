@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, Literal
 
-from bench import Config, Method, constant, declared, hookimpl, setting
+from bench import Config, Method, UsageError, constant, declared, hookimpl, setting
 from bench.training import EncoderConfig, Pooling
 
 _BY_MODEL_FILES = (
@@ -53,13 +53,20 @@ class PretrainedConfig(Config):
         help="tokens kept of a passage, special ones included; nothing: what the model says",
     )
     title: bool = constant(True, source="Contriever's and E5's code: title, a space, text")
-    precision: Literal["float32", "bfloat16"] = setting(
-        "float32", source="ours: exact unless asked otherwise", help="of the forward pass"
+    precision: Literal["float32", "bfloat16", "auto"] = setting(
+        "float32",
+        by_machine=True,
+        source="ours: exact unless asked otherwise",
+        help="of the forward pass; auto: bfloat16 where this machine is faster in it, else float32",
     )
 
 
 def _encoder_config(config: PretrainedConfig) -> EncoderConfig:
     """Return the encoder config by settings, then the model's files. Raises `UsageError` where there are none."""
+    if config.precision == "auto":
+        raise UsageError(
+            where="precision", found="auto", expected="float32 or bfloat16, as a run decides by its machine"
+        )
     overrides: dict[str, Any] = {
         "pooling": config.pooling,
         "normalise": config.normalise,

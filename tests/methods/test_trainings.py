@@ -109,6 +109,15 @@ def test_killed_twice(name: str, precision: str, run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", TABLES["small"])
+def test_one_in_bfloat16_begins_as_in_float32(name: str, run: Run) -> None:
+    """The first loss is nearly the same, whatever a method computes of its vectors; the encoder is read in bfloat16."""
+    exact, rough = (run(kind, name, config_of(name, precision=kind)) for kind in ("float32", "bfloat16"))
+    losses = [next(line["loss"] for line in training.log if "loss" in line) for training in (exact, rough)]
+    assert losses[1] == pytest.approx(losses[0], rel=2e-4)
+    assert [EncoderConfig.load(made.out / "encoder").dtype for made in (exact, rough)] == ["float32", "bfloat16"]
+
+
+@pytest.mark.parametrize("name", TABLES["small"])
 def test_another_seed_gives_other_weights(name: str, run: Run) -> None:
     """From the second step on; the rate of the first is 0 where there is a warm-up."""
     first, second = (run(f"seed {seed}", name, config_of(name), tokens=400, seed=seed) for seed in (1, 2))

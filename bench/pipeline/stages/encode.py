@@ -28,7 +28,7 @@ from bench.data.corpora.shards import Shards
 from bench.evaluation.results.marks import COLLAPSED
 from bench.pipeline import memory
 from bench.pipeline.compute import LIBRARIES, Compute
-from bench.pipeline.sizes import average, constants, core_rate, reading
+from bench.pipeline.sizes import average, constants, core_rate, in_precision, reading, reading_gain
 from bench.pipeline.stages import read
 from bench.pipeline.stages.init import EncoderStage, Init, begun_size
 from bench.pipeline.stages.pool import BuildPool, corpus
@@ -98,10 +98,12 @@ class Encode(Stage):
         length = min(
             length, self.encoder_config.query_length if self.role == "query" else self.encoder_config.passage_length
         )
-        if not (operations := reading(length, begun_size(self.encoder))):
+        if not (operations := reading(length, size := begun_size(self.encoder))):
             return Cost(f"encode {self.encoder.origin}", texts, _RATE, start=_LOADING)
+        device, precision = self.compute.device.partition(":")[0], self.encoder_config.dtype
         rate = core_rate("reading") * self.compute.threads  # for devices a rough guess
-        return Cost(f"encode on {self.compute.device.partition(':')[0]}", texts, rate, _LOADING, operations)
+        rate *= reading_gain(precision, size, device)
+        return Cost(in_precision(f"encode on {device}", precision), texts, rate, _LOADING, operations)
 
     def choices(self) -> dict[str, Json]:
         return {**super().choices(), "encoder_config": read_by(self.encoder_config, self.role)}

@@ -11,7 +11,7 @@ from bench.core.errors import PluginError
 from bench.core.workspace import Workspace
 from bench.pipeline import memory
 from bench.pipeline.compute import LIBRARIES, Compute, several
-from bench.pipeline.sizes import average, core_rate, learning
+from bench.pipeline.sizes import average, core_rate, in_precision, learning, learning_gain
 from bench.pipeline.stages.exported import check_device, validate_encoders
 from bench.pipeline.stages.init import EncoderStage, Init, begun_size
 from bench.pipeline.stages.prepare import Prepare
@@ -49,12 +49,16 @@ class Train(EncoderStage):
         a_step = self.config.tokens_a_step(self.compute.processes) if self.steps else 0  # of our own configs
         is_ours = isinstance(self.config, TrainingConfig)
         passes = self.config.passes(average("sentence"), average("document")) if is_ours else ()
-        operations = learning(passes, begun_size(self), self.config.chunk_tokens) if is_ours else 0.0
+        shape = begun_size(self) if is_ours else None
+        operations = learning(passes, shape, self.config.chunk_tokens) if is_ours else 0.0
         units = self.tokens or (self.steps or 0) * a_step or (self.flops or 0) / (operations or _FLOPS_A_TOKEN)
         if not operations:
             return Cost(f"train {self.method} from {self.origin}", units, 1e4, start=2.0)
+        device = self.compute.device.partition(":")[0]
         rate = core_rate("learning") * self.compute.threads * self.compute.processes  # for devices a rough guess
-        return Cost(f"train {self.method} on {self.compute.device.partition(':')[0]}", units, rate, 2.0, operations)
+        rate *= learning_gain(self.config.precision, shape, device)
+        kind = in_precision(f"train {self.method} on {device}", self.config.precision)
+        return Cost(kind, units, rate, 2.0, operations)
 
     origin = property(lambda self: self.start.origin)
 

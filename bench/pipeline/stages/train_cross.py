@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.core.workspace import Workspace
 from bench.pipeline import memory
 from bench.pipeline.compute import LIBRARIES, Compute, several
-from bench.pipeline.sizes import average, encoder_size
+from bench.pipeline.sizes import average, encoder_size, in_precision, learning_gain
 from bench.pipeline.stages.exported import check_device
 from bench.pipeline.stages.init import Init, begun_size, model_files
 from bench.pipeline.stages.mine import Mine
@@ -43,7 +43,8 @@ class TrainCross(Stage):
     def cost(self) -> Cost:
         a_step = self.config.queries * self.compute.processes
         questions = (self.config.steps or 0) * a_step or self.config.epochs * self.pairs.cost.units
-        return Cost("train_cross", questions, 30.0)
+        rate = 30.0 * learning_gain(self.config.precision, None, self.compute.device)
+        return Cost(in_precision("train_cross", self.config.precision), questions, rate)
 
     @property
     def resources(self) -> Resources:

@@ -8,7 +8,7 @@ from bench.core.encoder_config import Role
 from bench.core.workspace import Workspace
 from bench.pipeline import memory
 from bench.pipeline.compute import LIBRARIES, Compute, several
-from bench.pipeline.sizes import average
+from bench.pipeline.sizes import average, in_precision, learning_gain
 from bench.pipeline.stages.exported import check_device, validate_encoders
 from bench.pipeline.stages.init import EncoderStage, begun_size
 from bench.pipeline.stages.mine import Mine
@@ -40,7 +40,8 @@ class Tune(EncoderStage):
     @property
     def cost(self) -> Cost:
         queries = (self.config.steps or 0) * self.config.pairs or self.config.epochs * self.pairs.cost.units
-        return Cost(f"tune {self.origin}", queries, 150.0, start=2.0)
+        rate = 150.0 * learning_gain(self.config.precision, None, self.compute.device)
+        return Cost(in_precision(f"tune {self.origin}", self.config.precision), queries, rate, start=2.0)
 
     def encoder(self, folder: Path, role: Role = "query") -> Path:
         untied = role == "passage" and (folder / PASSAGES).is_dir()

@@ -32,7 +32,7 @@ from bench.pipeline.stages.search_dense import DenseSearch
 from bench.pipeline.stages.train import Train
 from bench.pipeline.stages.tune import Tune
 from bench.pipeline.systems import encoders
-from bench.pipeline.systems.system import System, Wrapped
+from bench.pipeline.systems.system import System, Wrapped, named_precision
 from bench.retrieval.prompts import BY_SUITE, prompts_of, task_prompts
 from bench.retrieval.readouts import fixed
 from bench.retrieval.settings import PostConfig
@@ -328,8 +328,12 @@ class Trained(Dense):
         return graph.intern(train)
 
     def before_training(self) -> Untrained:
-        """Return the same before the first step of training: a system of its own, `METHOD@init`."""
-        return Untrained(f"{self.method.name}@init", self.method, self.resolved, self.machine, self.pretraining_plan)
+        """Return the same before the first step of training: a system of its own, `METHOD@init`.
+
+        A precision that somebody has named is part of its name, as of the trained one's: it encodes in it too.
+        """
+        label = f"{self.method.name}@init{named_precision(self.resolved)}"
+        return Untrained(label, self.method, self.resolved, self.machine, self.pretraining_plan)
 
 
 @dataclass(frozen=True)

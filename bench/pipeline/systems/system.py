@@ -340,6 +340,13 @@ def default_label(variant: Variant) -> str:
     return _fit(f"{method.name}@{','.join(map(assignment, rows))}")
 
 
+def named_precision(resolved: Settings) -> str:
+    """Return what the name of a start says of its precision, `@precision=bfloat16`: nothing where a profile says it."""
+    row = next(row for row in resolved.rows() if row.key == "train.precision")
+    said = row.value == row.default or row.origin.startswith("profile ")
+    return "" if said else f"@{setting_text(row, {})}"
+
+
 def variant_of(label: str, variant: Variant) -> CellReference:
     """Return which variant of the system of that label a method with its settings is, called after what is varied."""
     rows = [row for row in variant.resolved.rows() if row.key in variant.varied]

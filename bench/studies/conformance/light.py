@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ from bench.config.profiles import profile
 from bench.core.children import run_python
 from bench.core.errors import ConfigError
 from bench.core.messages import shown
-from bench.pipeline.settings import Settings, resolve
+from bench.pipeline.compute import fastest
+from bench.pipeline.settings import Settings, decided, resolve
 from bench.studies.conformance.kit import BrokenPromiseError, expect, promise
 from bench.types import Method
 
@@ -42,7 +43,8 @@ class MethodSubject:
     @cached_property
     def resolved(self) -> Settings:
         """Its settings; raises as `bench.config.layers.resolve` does."""
-        return resolve([self.method], profile=profile("mini"), sets=self.sets)[self.method.name]
+        settings = resolve([self.method], profile=profile("mini"), sets=self.sets)[self.method.name]
+        return decided(settings, partial(fastest, "cpu"))
 
     @property
     def config(self) -> Any:

@@ -260,5 +260,8 @@ def test_devices_have_names() -> None:
     assert machine("A100") == Devices("A100", 1)
     assert machine("8xA100").some(3) == Devices("A100", 3)
     assert machine("16xcpu").some(1) == Devices("cpu", 16)
-    assert machine("2xA100").rate("bfloat16") == 2 * BFLOAT16
+    assert machine("2xA100").rate("bfloat16") == machine("2xA100").rate("half") == 2 * BFLOAT16
+    cpu = machine("3xcpu")  # whose products are not all of the work: 1.9 to 3.0 in training, 2.6 after it
+    assert cpu.rate("bfloat16") == pytest.approx(2.7 * cpu.rate("float32"), rel=0.05)
+    assert cpu.rate("half") == pytest.approx(2.6 * cpu.rate("full"), rel=0.05)
     assert machine("4xcpu").rate("full") == 4 * 60e9

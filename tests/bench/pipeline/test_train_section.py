@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from bench.config.base import Config, setting, shared
 from bench.config.fields import with_shared
 from bench.config.layers import check_config, check_preset, describe, identity
 from bench.config.profiles import PROFILES
 from bench.config.request import Request
-from bench.core.errors import ConfigError
+from bench.core.errors import ConfigError, UsageError
 from bench.pipeline.plan import Plan, plan
 from bench.pipeline.settings import RunConfig, resolve
 from bench.pipeline.stages.train import Train
@@ -35,6 +36,7 @@ TYPED: dict[str, Any] = {
 }
 SETS = tuple(f"train.{name}={value}" for name, value in TYPED.items())
 METHODS = {name: owned.value for name, owned in load().methods.items()}
+Patch = pytest.MonkeyPatch
 TRAINED = sorted(name for name, method in METHODS.items() if method.trainer is not None)
 
 
@@ -114,6 +116,83 @@ def test_what_of_it_identifies_a_system(planned: Callable[..., Plan]) -> None:
         after = planned(sets, rerank=None)
         assert [step.stage.key for step in after.steps] == [step.stage.key for step in before.steps], sets
         assert {cell.system.label for cell in after.cells} == {cell.system.label for cell in before.cells}
+
+
+FAST, SLOW = 4.3, 1 / 6
+"""Times that products in bfloat16 are as fast as in float32: measured with units for it, and without."""
+
+
+@pytest.mark.parametrize(("speed", "typed"), [(FAST, "bfloat16"), (1.2, "float32"), (SLOW, "float32")])
+def test_the_machine_decides_a_precision(
+    speed: float, typed: str, planned: Callable[..., Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything has a key: keys, hashes, labels and settings are those of the precision that auto means here."""
+    monkeypatch.setattr("bench.pipeline.compute.bfloat16_speed", lambda: speed)
+    decided, expected = planned("train.precision=auto"), planned(f"train.precision={typed}")
+    assert [step.stage.key for step in decided.steps] == [step.stage.key for step in expected.steps]
+
+    def rows(made: Plan) -> list[tuple[str, str, list[object]]]:
+        return [
+            (cell.system.label, cell.identity.hash, [row.value for row in cell.system.rows() if "precision" in row.key])
+            for cell in made.cells
+        ]
+
+    assert rows(decided) == rows(expected)
+    trainings = [step.stage for step in decided.steps if isinstance(step.stage, Train | Tune | TrainCross)]
+    assert {stage.config.precision for stage in trainings} == {typed}
+
+
+def test_a_ready_model_is_read_as_the_machine_decides(planned: Callable[..., Plan], monkeypatch: Patch) -> None:
+    """Its own setting, which has no say in trainings; a config that no run has decided is refused."""
+    monkeypatch.setattr("bench.pipeline.compute.bfloat16_speed", lambda: FAST)
+    model: Any = {"methods": ("pretrained",), "rerank": None, "regimes": (), "suites": ("mrtydi",)}
+    texts = {"query_prompt": "q", "passage_prompt": "p", "query_tokens": 9, "passage_tokens": 9}
+    values = {"model": "owner/name", "pooling": "mean", "normalise": "true", "similarity": "cos", **texts}
+    sets = [f"method.{name}={value}" for name, value in values.items()]
+    (cell,) = planned(*sets, "method.precision=auto", **model).cells
+    system: Any = cell.system
+    assert system.own_encoder_config.dtype == "bfloat16"
+    assert system.resolved.run.train.precision == "float32"
+    config: Any = resolve([METHODS["pretrained"]], sets=[*sets, "method.precision=auto"])["pretrained"].method
+    with pytest.raises(UsageError, check=fields(where="precision", found="auto")):
+        METHODS["pretrained"].encoder_config(config)  # type: ignore[misc]
+    with pytest.raises(ValidationError, match="precision"):
+        TrainingConfig.model_validate({"precision": "auto"})
+
+
+@pytest.mark.parametrize(("devices", "expected"), [("8xA100", "bfloat16"), ("V100", "float32"), ("4xcpu", "bfloat16")])
+def test_a_machine_that_is_not_here(devices: str, expected: str, planned: Callable[..., Plan]) -> None:
+    """Is asked by its rates; where others compute than plan, nobody can try them."""
+    stages = [step.stage for step in planned("train.precision=auto", devices=devices, rerank=None).steps]
+    assert {stage.config.precision for stage in stages if isinstance(stage, Train)} == {expected}
+    with pytest.raises(UsageError, check=fields(where="precision", expected="float32 or bfloat16")):
+        planned("train.precision=auto", executor="slurm")
+
+
+def test_bfloat16_without_units_is_never_silent(planned: Callable[..., Plan], monkeypatch: Patch) -> None:
+    """A sentence with the factor, for a start too; none where the processor has units, nor in float32."""
+    for speed, sets, said in ((SLOW, "bfloat16", 1), (FAST, "bfloat16", 0), (SLOW, "float32", 0)):
+        monkeypatch.setattr("bench.pipeline.plan.bfloat16_speed", lambda speed=speed: speed)
+        warnings = planned(f"train.precision={sets}").warnings
+        sentences = [sentence for sentence in warnings if "take this processor 6.0 times as long" in sentence]
+        assert len(sentences) == said, (speed, sets)
+    monkeypatch.setattr("bench.pipeline.plan.bfloat16_speed", lambda: pytest.fail("tried"))
+    planned()  # where nobody asks for it, it is not tried
+
+
+def test_a_start_in_another_precision_is_another_name(planned: Callable[..., Plan]) -> None:
+    """A start encodes in the precision that was typed, so it is called so; not where the profile says it."""
+
+    def starts(*sets: str, **changes: Any) -> dict[str, str]:
+        cells = planned(*sets, rerank=None, **changes).cells
+        return {cell.system.label: cell.identity.hash for cell in cells if cell.system.untrained}
+
+    usual, half = starts(), starts("train.precision=bfloat16")
+    assert [*usual] == ["crop@init"]
+    assert [*half] == ["crop@init@precision=bfloat16"]
+    assert not {*usual.values()} & {*half.values()}
+    varied = starts(varied=(("train.precision=bfloat16",),))
+    assert varied == usual | half
 
 
 @pytest.mark.parametrize(

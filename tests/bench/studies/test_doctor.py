@@ -195,3 +195,19 @@ def test_a_task_is_complete_where_a_run_has_every_file(tmp_path: Path) -> None:
         texts.touch()
     missing = f"0 of 3 tasks are complete; {texts}: no such file"
     assert values == [missing, "2 of 3 tasks are complete: test, test-with-body"]
+
+
+@pytest.mark.parametrize(
+    ("speed", "expected"),
+    [
+        (4.25, "products of matrices 4.2 times as fast as float32 on this processor; precision auto is bfloat16"),
+        (0.16, "products of matrices 6.2 times slower than float32 on this processor; precision auto is float32"),
+    ],
+)
+def test_bfloat16_is_tried(speed: float, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of many lines, whatever it says: a processor without units for it lacks nothing that is needed."""
+    for module in ("bench.studies.doctor", "bench.pipeline.compute"):
+        monkeypatch.setattr(f"{module}.bfloat16_speed", lambda: speed)
+    assert doctor.bfloat16_row() == Diagnosis("bfloat16", expected)
+    monkeypatch.setattr("bench.studies.doctor.bfloat16_speed", lambda: 1 / 0)
+    assert doctor.bfloat16_row().value == "cannot be tried without torch"

@@ -170,6 +170,15 @@ def test_a_killed_training_ends_with_the_same_bytes(fit: Fit) -> None:
     assert fit("third", seed=4).files()[weights] != first[weights]
 
 
+def test_one_in_bfloat16_resumes_exactly_too(fit: Fit) -> None:
+    """And its first loss is nearly that in float32."""
+    expected, exact = fit("whole", precision="bfloat16"), fit("exact")
+    with pytest.raises(InterruptedError):
+        fit("killed", kill=5, precision="bfloat16")
+    assert fit("killed", precision="bfloat16").files() == expected.files() != exact.files()
+    assert expected.log[0]["loss"] == pytest.approx(exact.log[0]["loss"], rel=0.01)
+
+
 def test_activations_of_fewer_queries_give_the_same_gradient(
     fit: Fit, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

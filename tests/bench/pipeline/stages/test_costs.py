@@ -1,6 +1,7 @@
 """What plans reckon with where a store has no experience yet: the size of each kind of work, and its rate."""
 
 import math
+from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -9,7 +10,7 @@ import pytest
 
 from bench.core.encoder_config import EncoderConfig
 from bench.pipeline.compute import Compute
-from bench.pipeline.sizes import core_rate
+from bench.pipeline.sizes import EncoderSize, core_rate, learning_gain, reading_gain
 from bench.pipeline.stages.audit import Audit
 from bench.pipeline.stages.encode import EncodePassages, EncodeQueries, EncodeSample, EncodeShare
 from bench.pipeline.stages.encode_own import OwnPassages, OwnQueries
@@ -35,6 +36,7 @@ from bench.pipeline.stages.validate import Validate
 from bench.pipeline.stages.weigh import TuneFusionWeight
 from bench.store.fingerprinted import Fingerprinted
 from bench.store.stage import Cost, Stage
+from bench.training.config import TrainingConfig
 from bench.training.cross_encoder_config import CrossConfig
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import Footprint, Source
@@ -113,7 +115,8 @@ def test_costs_that_follow_from_inputs(stage: Stage, expected: Cost) -> None:
 def test_tunings(config: FineTuningConfig, questions: float) -> None:
     """Steps by questions a step, or epochs by pairs."""
     start: Any = SimpleNamespace(origin="bert")
-    assert made(Tune, config=config, pairs=COUNTED, start=start).cost == Cost("tune bert", questions, 150, start=2)
+    stage = made(Tune, config=config, pairs=COUNTED, start=start, compute=Compute("cpu", 1))
+    assert stage.cost == Cost("tune bert", questions, 150, start=2)
 
 
 @pytest.mark.parametrize(("config", "questions"), [(CrossConfig(steps=3, queries=8), 48), (CrossConfig(epochs=2), 80)])
@@ -171,6 +174,47 @@ def test_pretraining() -> None:
         assert stage.cost == Cost("train m from bert", expected, 1e4, start=2)
     values["config"] = SimpleNamespace(tokens_a_step=lambda processes: 100.0 * processes)
     assert made(Train, **values, tokens=0, flops=None, steps=7).cost.units == 2100
+
+
+@pytest.mark.parametrize(("width", "trained", "read"), [(128, 1.93, None), (256, 2.69, None), (384, 3.01, 2.62)])
+def test_the_gain_of_bfloat16_against_measurements(
+    width: int, trained: float, read: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of scratch:2x128, 4x256 and 6x384 on a processor whose products gain 4.25 (198.5 / 46.5 billion a second)."""
+    monkeypatch.setattr("bench.pipeline.sizes.bfloat16_speed", lambda: 4.25)
+    shape = EncoderSize(2, width, 4 * width, 8000)
+    assert learning_gain("bfloat16", shape, "cpu") == pytest.approx(trained, rel=0.05)
+    assert read is None or reading_gain("bfloat16", shape, "cpu") == pytest.approx(read, rel=0.05)
+    assert learning_gain("float32", shape, "cpu") == learning_gain("bfloat16", shape, "cuda") == 1
+    monkeypatch.setattr("bench.pipeline.sizes.bfloat16_speed", lambda: 1 / 6)
+    assert 1 / 6 < learning_gain("bfloat16", shape, "cpu") < 1 / 3
+
+
+def test_what_was_measured_in_one_precision_says_nothing_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A training, a tuning, a re-ranker's, and vectors in bfloat16 are kinds of work of their own, with own rates."""
+    monkeypatch.setattr("bench.pipeline.sizes.bfloat16_speed", lambda: 4.0)
+    compute = Compute("cpu", 1)
+    start = Init(backbone="scratch:2x288", encoder_config=ENCODER_CONFIG, place="scratch:2x288")
+    common: dict[str, Any] = {**dict.fromkeys(item.name for item in fields(Train)), "compute": compute, "start": start}
+
+    def costs(precision: Any) -> list[Cost]:
+        half = EncoderConfig(dtype=precision)
+        training = TrainingConfig(precision=precision)
+        encoded: dict[str, Any] = {"encoder": start, "encoder_config": half, "compute": compute, "system_label": "m"}
+        tuning = FineTuningConfig(precision=precision)
+        return [
+            made(Train, **{**common, "method": "m", "config": training, "tokens": 9}).cost,
+            made(Tune, compute=compute, start=start, config=tuning, pairs=COUNTED).cost,
+            made(TrainCross, compute=compute, config=CrossConfig(precision=precision), pairs=COUNTED).cost,
+            made(EncodeQueries, **encoded, role="query", subset=SUBSET).cost,
+        ]
+
+    # Of the time in float32 a sixth, a half where the shape is unknown, and a quarter in reading are no products.
+    gains = (1 / (1 / 6 + 5 / 24), 1.6, 1.6, 1 / (1 / 4 + 3 / 16))
+    for gain, float32, bfloat16 in zip(gains, costs("float32"), costs("bfloat16"), strict=True):
+        assert bfloat16.kind == f"{float32.kind} in bfloat16"
+        assert (bfloat16.units, bfloat16.each) == (float32.units, float32.each)
+        assert bfloat16.rate / float32.rate == pytest.approx(gain)
 
 
 BERT = Init(backbone="bert", encoder_config=ENCODER_CONFIG, place="google-bert/bert-base-uncased")

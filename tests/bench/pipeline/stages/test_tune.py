@@ -119,6 +119,7 @@ def kill(run: Tune, name: str, at: int, **settings: Any) -> None:
 SELECTING: dict[str, Any] = {"selection": "dev-loss", "evaluate_every": 2}
 KINDS: dict[str, dict[str, Any]] = {
     "dpr": {"hard_negatives": 1, "hard_share": 0.5},
+    "in bfloat16": {"precision": "bfloat16"},
     "accumulated": {"accumulate": 2, "chunk_tokens": 50},
     "asam": {"optimiser": "asam", "rho": 0.05},
     "untied and selected": {"tied": False, **SELECTING},

@@ -82,13 +82,15 @@ def test_a_method_that_learns_nothing_is_found_unless_it_says_so(toy: Toy, broke
     assert "long" not in vars(subject)
 
 
-def test_what_is_declared_holds(tmp_path: Path, toy: Toy, broken: Broken) -> None:
+def test_what_is_declared_holds(tmp_path: Path, toy: Toy, broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another seed gives other weights, so it is not deterministic; the preset mini is tried, and `--set` above it."""
     small = Preset({"pairs": 32, "clip": 0.5}, "ours", "small")
     identity = "sized", "1", "Two sentences.", "Nobody's."
     method = Method(*identity, TrainingConfig, encoder_config=lambda _: EncoderConfig(), presets={"mini": small})
     config = DenseSubject(method, "bench", tmp_path, sets=("method.pairs=8",)).config
     assert (config.pairs, config.clip, config.accumulate) == (8, 0.5, 1)
+    monkeypatch.setattr("bench.pipeline.compute.bfloat16_speed", lambda: 4.0)
+    assert DenseSubject(method, "bench", tmp_path, sets=("train.precision=auto",)).config.precision == "bfloat16"
     reason = broken(CHECKS, "same-seed-same-bytes", toy("", deterministic=True))
     assert reason == "it is declared deterministic, but another seed gives other weights"
 
