@@ -197,6 +197,7 @@ class Preset:
     corpus: str = ""
     steps: int | None = None
     processes: int = 1  # of the source's own training, each with `pairs` and the like; for the record
+    changed: str = ""  # what it was in an earlier release, said where it is used; empty where it is as it was
 
     @property
     def label(self) -> str:

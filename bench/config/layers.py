@@ -269,13 +269,23 @@ def identity(config: Config) -> dict[str, Any]:
     `UsageError` for a file that cannot be read.
     """
     fields = type(config).model_fields
-    values = {key: value for key, value in dump(config).items() if not mark_of(fields[key], "not_in_key")}
-    values = {key: v for key, v in values.items() if not mark_of(fields[key], "late") or v != fields[key].default}
+    dumped = _without_late(config, dump(config))
+    values = {key: value for key, value in dumped.items() if not mark_of(fields[key], "not_in_key")}
     values = {key: fields[key].default if mark_of(fields[key], "log_only") else v for key, v in values.items()}
     return {
         key: _content(key, Path(value).expanduser()) if value and mark_of(fields[key], "file") else value
         for key, value in values.items()
     }
+
+
+def _without_late(config: Config, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return dumped values without those, in sections too, that came late and have their default."""
+    kept = {}
+    for key, value in values.items():
+        field, part = type(config).model_fields[key], getattr(config, key)
+        if not mark_of(field, "late") or value != field.default:
+            kept[key] = _without_late(part, value) if isinstance(part, Config) else value
+    return kept
 
 
 def log_settings(config: Config) -> dict[str, Any]:

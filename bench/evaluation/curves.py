@@ -12,6 +12,8 @@ _LINES = 16
 _X_AXES = ("tokens", "questions", "step")
 """What a curve is drawn against: the first of them that the log counts."""
 _EXCLUDED = {*_X_AXES, "learning_rate", "best_step", "gradient_norm", "first_loss"}
+LABELS = {"probe accuracy": "neighbour accuracy", "probe document_accuracy": "document accuracy"}
+"""What pages call lines whose name in the log says less: of held-out documents, sentences and halves are found."""
 _EXCLUDED_OF_PROBES = {"chance", "full_rank", "deviation"}
 
 

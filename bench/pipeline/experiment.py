@@ -97,7 +97,8 @@ class Experiment:
         ]
         tasks = [(with_headline(suite, suite_tasks), suite_tasks) for suite, suite_tasks in tasks]
         all_tasks = [task for _, suite_tasks in tasks for task in suite_tasks]
-        warnings = synthetic_warnings(run.mini.world, systems, all_tasks)
+        warnings = [*_changed_presets(methods, preset or size.preset)]
+        warnings += synthetic_warnings(run.mini.world, systems, all_tasks)
         local = [task for task in all_tasks if task.data == "local"]
         if language and not local:
             raise UsageError(
@@ -328,6 +329,16 @@ def _distinct_starts(systems: Sequence[System], builder: GraphBuilder) -> list[S
         starts[hash_of(system, graph)] = system, graph
         distinct.append(system if rival is None else replace(system, label=distinct_label(system.label, graph, rival)))
     return distinct
+
+
+def _changed_presets(methods: Sequence[Method], name: str | None) -> list[str]:
+    """Say of presets of that name, typed or taken by the profile, what they were in an earlier release."""
+    return [
+        f"{method.name}/{preset_name}: {preset.changed}"
+        for method in methods
+        for preset_name, preset in method.presets.items()
+        if name and preset.changed and canonical(preset_name) == canonical(name)
+    ]
 
 
 def _system_warnings(systems: Sequence[System], builder: GraphBuilder) -> list[str]:

@@ -15,6 +15,7 @@ from bench.config.grids import CellReference, choose_presets, expand_grid
 from bench.config.layers import Resolved, SettingRow
 from bench.config.profiles import Profile
 from bench.config.request import Request
+from bench.core.errors import UsageError
 from bench.data.corpora import SMALLEST_VOCABULARY
 from bench.retrieval.settings import EncodeConfig, FuseConfig, PostConfig
 from bench.training.config import Precision, TrainSection
@@ -251,7 +252,7 @@ def variants(request: Request, methods: Sequence[Method], preset: str | None, si
     expanded = []
     for method, name, cell in picked:
         for sets in layered:
-            settings = _shared(resolved[name, sets][method.name], size)
+            settings = _shared(method.name, resolved[name, sets][method.name], size)
             varied = tuple(row.key for row in settings.rows() if settings.origins.get(row.key) == layers.VARIED)
             if varied or not sets:  # a method without any of the settings has no such variant
                 expanded.append(Variant(method, settings, cell, varied))
@@ -280,14 +281,28 @@ def _decided(config: ConfigT, precision: Callable[[], Precision]) -> ConfigT:
     return config.model_copy(update=update) if update else config
 
 
-def _shared(resolved: Settings, size: Profile) -> Settings:
-    """Share the batch of a paper out among the processes of a run: accumulated batches first, then pairs."""
-    processes, update = resolved.run.compute.processes if size.own else 1, dict[str, int]()
-    for name in ("accumulate", "pairs"):
-        if resolved.origins.get(f"method.{name}", "").startswith(("profile", "preset")):
-            part = gcd(processes, getattr(resolved.method, name))
-            processes, update[name] = processes // part, getattr(resolved.method, name) // part
-    return replace(resolved, method=resolved.method.model_copy(update=update)) if update else resolved
+def _shared(name: str, resolved: Settings, size: Profile) -> Settings:
+    """Share the batch of a paper out among the processes of a run: accumulated batches first, then pairs.
+
+    Pairs stay whole where each process has its own negatives. Raises `UsageError` where all have the same and cannot
+    have as many as the paper.
+    """
+    asked = processes = resolved.run.compute.processes if size.own else 1
+    config: Any = resolved.method
+    update = dict[str, int]()
+    gathers = getattr(config, "gather_negatives", None)
+    for key in ("accumulate", "pairs") if gathers is not False else ("accumulate",):
+        if resolved.origins.get(f"method.{key}", "").startswith(("profile", "preset")):
+            part = gcd(processes, getattr(config, key))
+            processes, update[key] = processes // part, getattr(config, key) // part
+    if gathers and "pairs" in update and processes > 1:
+        raise UsageError(
+            where=f"--processes {asked} for {name}",
+            found=f"a batch of {config.pairs} pairs, which so many cannot share alike",
+            expected="processes among which the paper's batch, whose pairs are the negatives, is shared out evenly",
+            hint=f"type --processes {asked // processes}, or --set {name}:method.pairs=… for each process",
+        )
+    return replace(resolved, method=config.model_copy(update=update)) if update else resolved
 
 
 def row_json(row: SettingRow) -> dict[str, Any]:

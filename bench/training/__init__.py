@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from bench.training.losses import Similarity as Similarity
     from bench.training.losses import info_nce as info_nce
     from bench.training.losses import paired_info_nce as paired_info_nce
+    from bench.training.losses import sharpness as sharpness
     from bench.training.losses import similarities as similarities
     from bench.training.mlm import MaskedBlocks as MaskedBlocks
     from bench.training.mlm import MaskedPairs as MaskedPairs
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     from bench.training.views import adjacent as adjacent
     from bench.training.views import in_a_window as in_a_window
     from bench.training.views import pack_sentences as pack_sentences
+    from bench.training.views import partner_of as partner_of
     from bench.training.views import random_span as random_span
     from bench.training.views import read_segment as read_segment
     from bench.training.views import segment_counts as segment_counts

@@ -1,7 +1,7 @@
 """What a training step is made of, and where it comes from."""
 
 from collections.abc import Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -19,6 +19,8 @@ class PairBatch:
     right: Sequence[Ids]  # of the second ones
     documents: npt.NDArray[np.int64]  # number of each text's document, `[n]`
     languages: tuple[str, ...]  # of each text, n codes
+    # two halves of each held-out document, for a second probe; None: none
+    halves: tuple[Sequence[Ids], Sequence[Ids]] | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         """Number of pairs."""

@@ -34,6 +34,7 @@ from bench.training.config import LOG, LoopConfig
 from bench.training.cross_encoder_config import MODEL, CrossConfig
 from bench.training.determinism import reproducible
 from bench.training.distributed import rank, sums, world_size
+from bench.training.encoder import check_finite
 from bench.training.meter import Meter
 from bench.training.probes import in_float64
 from bench.types import Json, TrainingPair
@@ -155,8 +156,12 @@ class TrainableCrossEncoder:
 
     @staticmethod
     def load(start: Path, config: CrossConfig, job: TrainingJob) -> TrainableCrossEncoder:
-        """Load a cross-encoder, or an encoder with a new head by the job's seed; `UsageError` if there is neither."""
+        """Load a cross-encoder, or an encoder with a new head by the job's seed.
+
+        Raises `UsageError` if there is neither, or a weight is no number.
+        """
         model = load_classifier(start, new_head=job.seed)
+        check_finite(model, start)
         torch.nn.Module.to(model, job.device)
         return TrainableCrossEncoder(model, tokenizer.load(start), config, fitting(model, config.length))
 

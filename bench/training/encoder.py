@@ -57,22 +57,27 @@ class Vocabulary:
     padding: int | None  # row of the whole matrix that is padding, None where there is none
 
     def rows(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the rows of ids in the small matrix; raise `ValueError` for an id that was not kept."""
+        """Return the rows of ids in the small matrix; raise `UsageError` for an id that was not kept."""
         rows = self.small[ids]
         if (rows < 0).any():
-            raise ValueError(f"found id {int(ids[rows < 0][0])}, expected one of the {len(self.ids)} that were kept")
+            raise UsageError(
+                where="the embeddings of this training",
+                found=f"token {int(ids[rows < 0][0])}, which occurs neither in the corpus nor in the prompts",
+                expected=f"one of the {len(self.ids)} tokens that were kept",
+                hint="type --set train.vocabulary=whole; a trainer keeps more by `TrainableEncoder.begin(…, also=ids)`",
+            )
         return rows
 
 
-def crop(model: PreTrainedModel, shards: Shards) -> Vocabulary | None:
+def crop(model: PreTrainedModel, shards: Shards, also: Iterable[int] = ()) -> Vocabulary | None:
     """Leave a model, in place, only the embeddings of ids that the corpus uses, special ones and those up to padding's.
 
-    Padding keeps its number so, from which positions are counted. None where every id is used.
+    Padding keeps its number so, from which positions are counted. `also` are further ids. None where every id is used.
     """
     embedding = _embedding(model)
     padding = embedding.padding_idx if embedding.padding_idx is not None else model.config.pad_token_id
     first = np.arange(0 if padding is None else padding + 1)
-    special = np.asarray(sorted(shards.special.values()), np.int64)
+    special = np.asarray(sorted({*shards.special.values(), *also}), np.int64)
     ids = np.unique(np.concatenate([first, special, shards.used_ids()]))
     if len(ids) == embedding.num_embeddings:
         return None
@@ -81,6 +86,15 @@ def crop(model: PreTrainedModel, shards: Shards) -> Vocabulary | None:
     matrix = embedding.weight.detach()
     _set(model, matrix[torch.from_numpy(ids).to(matrix.device)], embedding.padding_idx)
     return Vocabulary(ids, small, matrix.cpu().clone(), embedding.padding_idx)
+
+
+def prompt_ids(start: Path, encoder_config: EncoderConfig) -> set[int]:
+    """Return the token ids of an encoder's prompts, alone and with a text, or its blank, behind them."""
+    prompts = {encoder_config.query_prompt, encoder_config.passage_prompt} - {""}
+    if not prompts:
+        return set()
+    texts = [form for prompt in prompts for form in (prompt, prompt.strip(), f"{prompt}a", f"{prompt} a")]
+    return {token for ids in tokenizer.load(start)(texts).input_ids for token in ids}
 
 
 @contextmanager
@@ -98,6 +112,25 @@ def whole_matrix(model: PreTrainedModel, vocabulary: Vocabulary | None) -> Itera
     finally:
         model.set_input_embeddings(small)
         model.config.vocab_size = small.num_embeddings
+
+
+def check_finite(model: nn.Module, start: Path) -> None:
+    """Raise `UsageError` with the first weight of a model that is NaN or infinite; `start` is where it comes from.
+
+    Those of embeddings that a training never looks up would be exported unseen.
+    """
+    weights = dict(model.named_parameters())
+    finite = torch.stack([weight.detach().isfinite().all() for weight in weights.values()]).tolist()
+    faults = [name for name, good in zip(weights, finite, strict=True) if not good]
+    if faults:
+        wrong = int((~weights[faults[0]].detach().isfinite()).sum())
+        raise UsageError(
+            where=start,
+            found=f"{wrong} of the {weights[faults[0]].numel()} weights of {faults[0]} NaN or infinite"
+            + (f", and some in {len(faults) - 1} more tensors" if len(faults) > 1 else ""),
+            expected="finite weights to train from",
+            hint="its training diverged, or its file is damaged: take another checkpoint of it, or another --backbone",
+        )
 
 
 def _embedding(model: PreTrainedModel) -> nn.Embedding:
@@ -146,17 +179,28 @@ class TrainableEncoder:
 
     @staticmethod
     def load(start: Path, device: str, precision: Literal["float32", "bfloat16"] = "float32") -> TrainableEncoder:
-        """Load an encoder in training mode (dropout on), with its whole vocabulary; `UsageError` if it is none."""
+        """Load an encoder in training mode (dropout on), with its whole vocabulary.
+
+        Raises `UsageError` if the folder holds none, or weights that are no numbers.
+        """
         encoder_config = EncoderConfig.load(start)
         model = load_model(start, device, pooler=encoder_config.pooling == "pooler")
+        check_finite(model, start)
         model.train()
         return TrainableEncoder(model, start, encoder_config, precision)
 
     @staticmethod
-    def begin(start: Path, shards: Shards, config: TrainingConfig, job: TrainingJob) -> TrainableEncoder:
-        """Load an encoder as config and corpus want it; `UsageError` if the folder holds none."""
+    def begin(
+        start: Path, shards: Shards, config: TrainingConfig, job: TrainingJob, also: Iterable[int] = ()
+    ) -> TrainableEncoder:
+        """Load an encoder as config and corpus want it; `UsageError` if the folder holds none.
+
+        Its embeddings are those of the corpus, of the prompts in its encoder config, and of the ids in `also`: whatever
+        else the trainer puts before or between texts.
+        """
         loaded = TrainableEncoder.load(start, job.device, config.precision)
-        vocabulary = crop(loaded.model, shards) if config.vocabulary == "cropped" else None
+        kept = {*also, *prompt_ids(start, loaded.encoder_config)}
+        vocabulary = crop(loaded.model, shards, kept) if config.vocabulary == "cropped" else None
         return replace(loaded, vocabulary=vocabulary, chunk_tokens=config.chunk_tokens)
 
     @property

@@ -39,7 +39,7 @@ from bench.training.distributed import (
 from bench.training.encoder import TrainableEncoder, Vocabulary
 from bench.training.meter import Costs, Meter
 from bench.training.optimisation import Asam, adamw, clip, tensor_cores, warm_up_and_decay
-from bench.training.probes import evaluate_probes, in_float64, signs
+from bench.training.probes import AT_START, evaluate_probes, in_float64, signs
 from bench.types import Json
 
 
@@ -203,6 +203,7 @@ class _Progress:
     pairs: int = 0  # or documents, or sequences
     loss: float = 0.0  # of the last step
     first: float | None = None  # loss
+    start: dict[str, float] = field(default_factory=dict)  # what held-out documents showed before the first step
     warnings: int = 0  # signs of collapse
     sums: dict[str, list[float]] = field(default_factory=dict)  # since the last line: name → total, batches that had it
     log: list[str] = field(default_factory=list)  # names of the finished pieces
@@ -445,10 +446,13 @@ class _TrainingLoop(Generic[ModelT, B]):
             encoder = cast(TrainableEncoder, self.encoder)  # only encoders have held-out pairs
             measured = evaluate_probes(encoder, self.held_out, self.probe)
             line["probe"] = {name: checkpoint.short(value) for name, value in measured.items()}
-            first = {} if progress.first is None else {"first_loss": progress.first}
+            if line["step"] == 0:
+                progress.start = {f"first_{name}": measured[name] for name in AT_START if name in measured}
+            first = progress.start | ({} if progress.first is None else {"first_loss": progress.first})
+            place = {"step": float(line["step"]), "spent": self.spent}
             warm = self.spent > self.config.warm_up  # random weights look collapsed, and are not
             numbers = {name: value for name, value in line.items() if isinstance(value, float)}
-            line["warnings"] = signs({**numbers, **first, **measured}) if warm else []
+            line["warnings"] = signs({**numbers, **place, **first, **measured}) if warm else []
             progress.warnings += len(line["warnings"])
         line = line if self.log_fields is None else {name: line[name] for name in self.log_fields}
         self.lines.append(checkpoint.log_line(line))

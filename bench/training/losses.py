@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from bench.retrieval.packed import wide
 from bench.retrieval.transfer import to_device
+from bench.training.optimisation import inner_products
 
 Similarity = Literal["dot", "cos"]
 Reduction = Literal["mean", "sum", "none"]
@@ -43,7 +44,7 @@ def similarities(queries: torch.Tensor, keys: torch.Tensor, similarity: Similari
     queries, keys = wide(queries), wide(keys)
     if similarity == "cos":
         queries, keys = functional.normalize(queries, dim=1, eps=_TINY), functional.normalize(keys, dim=1, eps=_TINY)
-    return queries @ keys.T
+    return inner_products(queries, keys)
 
 
 def info_nce(
@@ -179,6 +180,22 @@ def xtreme_r(
     scaled = functional.normalize(wide(queries), dim=1, eps=_TINY) * scale
     unit = functional.normalize(wide(passages), dim=1, eps=_TINY)
     return info_nce(scaled, unit, positives, forbidden=forbidden)
+
+
+@torch.no_grad()
+def sharpness(logits: torch.Tensor) -> dict[str, float]:
+    """Return how sharp a softmax is, averaged over its rows, as the sign *temperature* judges it.
+
+    `sharpest` is the highest probability, `candidates` how many of `[n, m]` are not −inf. It waits for the device, so
+    it is for logged steps alone.
+
+    Example:
+        >>> sharpness(torch.tensor([[0.0, 0.0], [0.0, float("-inf")]]))
+        {'sharpest': 0.75, 'candidates': 1.5}
+    """
+    highest, counted = logits.softmax(1).amax(1).mean(), (logits > float("-inf")).sum(1).float().mean()
+    sharpest, candidates = torch.stack([highest, counted.to(highest.dtype)]).tolist()
+    return {"sharpest": sharpest, "candidates": candidates}
 
 
 def copies(texts: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:

@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from bench.training.batches import PairBatch
 from bench.training.encoder import TrainableEncoder
+from bench.training.optimisation import full_float32, inner_products
 
 CHANCE = 10.0  # loss by chance among 22,000 candidates: a first step may lie below it, as with MoCo's random queue
 COSINE, NEAR_CHANCE, RANK, DIVERGED = 0.95, 2.0, 0.1, 3.0
@@ -20,6 +21,10 @@ FEW_HINGES, LEAKED = 0.01, 0.05
 
 COPIES, MINORITY = 0.9, 0.5
 """Accuracy on verbatim copies from which they are too easy; share of the negatives that is not most of them."""
+HALF, ROOM = 0.5, 0.9
+"""Share of the budget from which a training must have learnt something; accuracy at the start that leaves little."""
+AT_START = ("accuracy", "document_accuracy")
+"""What signs compare with its value before the first step, which they know with `first_` before the name."""
 UNMOVED = 0.9
 """Share of the accuracy that is left after shuffling neighbours, from which their order does not matter."""
 LEAK, STALE, SHARP, FLAT, TELLING, ONE_LANGUAGE = 0.2, 0.8, 0.999, 2.0, 0.95, 0.99
@@ -42,7 +47,7 @@ def accuracy(queries: torch.Tensor, keys: torch.Tensor) -> float:
         >>> accuracy(torch.eye(3), torch.eye(3))
         1.0
     """
-    scores = (functional.normalize(queries.detach(), dim=1) @ functional.normalize(keys.detach(), dim=1).T).float()
+    scores = inner_products(*(functional.normalize(part.detach(), dim=1) for part in (queries, keys))).float()
     positive = scores.diagonal()[:, None]
     rivals = scores >= positive
     rivals.fill_diagonal_(fill_value=False)
@@ -90,6 +95,12 @@ def collapse_metrics(queries: torch.Tensor, keys: torch.Tensor) -> dict[str, flo
 
 SIGNS: Mapping[str, Callable[..., bool]] = {
     "one-point": lambda cosine, accuracy, chance: cosine > COSINE and accuracy < NEAR_CHANCE * chance,
+    "learnt-nothing": lambda accuracy, first_accuracy, document_accuracy, first_document_accuracy, spent, candidates: (
+        candidates > 0
+        and spent >= HALF
+        and accuracy <= first_accuracy < ROOM
+        and document_accuracy <= first_document_accuracy
+    ),
     "few-dimensions": lambda rank, full_rank: rank < RANK * full_rank,
     "diverges": lambda loss, first_loss: loss > DIVERGED * max(first_loss, CHANCE),
     "idle-hinges": lambda active_hinges: active_hinges < FEW_HINGES,
@@ -131,6 +142,11 @@ def signs(values: Mapping[str, float]) -> list[str]:
     return warnings
 
 
+def _document_accuracy(encode: TrainableEncoder, pairs: PairBatch) -> dict[str, float]:
+    """Return how many halves of held-out documents find the other half, where there are halves."""
+    return {} if pairs.halves is None else {"document_accuracy": accuracy(*encode.encode_views(pairs.halves))}
+
+
 @torch.no_grad()
 def evaluate_probes(
     encode: TrainableEncoder, batches: Sequence[PairBatch], probe: Callable[[], Mapping[str, float]] | None = None
@@ -138,9 +154,12 @@ def evaluate_probes(
     """Probe an encoder on held-out pairs with dropout off, averaged over batches; tokens do not count as spent."""
     training = encode.model.training
     encode.model.eval()
-    with encode.meter.resting():
+    with encode.meter.resting(), full_float32():
         try:
-            per_batch = [collapse_metrics(*encode.encode_views(pairs)) for pairs in batches]
+            per_batch = [
+                {**collapse_metrics(*encode.encode_views(pairs)), **_document_accuracy(encode, pairs)}
+                for pairs in batches
+            ]
             more = probe() if probe else {}
         finally:
             encode.model.train(training)

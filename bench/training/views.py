@@ -152,7 +152,10 @@ class Documents(Epochs):
         return documents[rank_slice(len(documents))]
 
     def held_out(self) -> list[PairBatch]:
-        """Return two neighbouring sentences of each held-out document, whatever the method, a batch a language."""
+        """Return two neighbouring sentences of each held-out document, whatever the method, a batch a language.
+
+        And its two halves, every other sentence of it: no method's task, while neighbours are near to some.
+        """
         rng, most, batches = np.random.default_rng(0), self._config.sentence_tokens, []
         for documents in self.held.values():
             places = [int(rng.integers(self._shards.sentence_count(document) - 1)) for document in documents]
@@ -164,8 +167,19 @@ class Documents(Epochs):
                 for next_ in (0, 1)
             )
             languages = tuple(map(self._shards.language_of, documents))
-            batches.append(PairBatch(first, second, np.asarray(documents, np.int64), languages))
+            halves = self._every_other(documents, 0), self._every_other(documents, 1)
+            numbers = np.asarray(documents, np.int64)
+            batches.append(PairBatch(first, second, numbers, languages, halves=halves))
         return batches
+
+    def _every_other(self, documents: Sequence[int], first: int) -> list[Ids]:
+        """Return every other sentence of held-out documents from a place on, one text each, cut as sentences are."""
+        shards, most = self._shards, self._config.sentence_tokens
+        texts = [
+            [shards.sentence(document, at) for at in range(first, min(shards.sentence_count(document), 2 * most), 2)]
+            for document in documents
+        ]
+        return [add_special_tokens(np.concatenate(text), shards.special, most) for text in texts]
 
     def _of(self, language: str, count: int) -> list[int]:
         """Return `count` different documents of a language, all there are where it has fewer."""
@@ -253,9 +267,14 @@ def two_sentences(count: int, rng: np.random.Generator, window: int | None = Non
     if count < 2 or (window is not None and window < 1):
         raise ValueError(f"found {count} sentences and window {window}, expected at least 2 and at least 1")
     first = int(rng.integers(count))
+    return first, partner_of(first, count, rng, window)
+
+
+def partner_of(first: int, count: int, rng: np.random.Generator, window: int | None = None) -> int:
+    """Draw another place of `count` ≥ 2, uniformly among those at most `window` away from the first; default: any."""
     low, high = (0, count - 1) if window is None else (max(0, first - window), min(count - 1, first + window))
     second = low + int(rng.integers(high - low))  # one place fewer: the first itself is left out
-    return first, second + (second >= first)
+    return second + (second >= first)
 
 
 def add_special_tokens(tokens: npt.NDArray[Any], special: Mapping[str, int], most: int) -> npt.NDArray[np.int64]:

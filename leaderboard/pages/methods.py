@@ -123,7 +123,7 @@ def _stage(
         What the template shows: title; what x counts (`across`); of each panel the measure, the drawing, and where each
         line ends; the names of the systems by the number of their colour; and how many more are not drawn.
     """
-    drawings = [(panel.name, curves.draw(panel), panel.last) for panel in panels]
+    drawings = [(panel.label, curves.draw(panel), panel.last) for panel in panels]
     names = [name for name, _ in trainings[:most]]
     more = max(0, len(trainings) - most)
     return {"title": title, "across": panels[0].across, "panels": drawings, "names": names, "more": more}

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, m
 
 from bench.core.errors import StoreError
 from bench.core.files import sha256_file
-from bench.evaluation.curves import MOST, thinned
+from bench.evaluation.curves import LABELS, MOST, thinned
 from bench.evaluation.results import CURVES, RESULT
 from bench.evaluation.results.read import Result
 from bench.evaluation.svg import Plane, axis, circle, element, figure, path, short
@@ -104,7 +104,7 @@ class Panel:
     """A small multiple.
 
     Args:
-        name: what is drawn, e.g. `loss`.
+        name: what is drawn, as the log calls it, e.g. `loss`.
         across: what x counts.
         lines: one a system.
     """
@@ -112,6 +112,11 @@ class Panel:
     name: str
     across: str
     lines: Sequence[PanelLine]
+
+    @property
+    def label(self) -> str:
+        """What the page calls it."""
+        return LABELS.get(self.name, self.name)
 
     @property
     def last(self) -> list[tuple[str, float]]:
@@ -172,7 +177,7 @@ def draw(panel: Panel) -> Markup:
         parts = (*(thin if len(thin) > 1 else ()), path(pixels(mean)), end)
         lines.append(element("g", *parts, kind=f"l{line.colour}", data_k=line.colour))
     ends = "; ".join(f"{name} ends at {value:.4g}" for name, value in panel.last)
-    label = f"{panel.name} against {panel.across}: {ends}"
+    label = f"{panel.label} against {panel.across}: {ends}"
     body = (*plane.levels(short), *plane.numbers(HEIGHT - 6, short), *lines)
     return Markup(figure(WIDTH, HEIGHT, body, "curve", label))  # noqa: S704 (all texts are escaped)
 

@@ -25,6 +25,8 @@ from bench.training import (
     in_a_window,
     mlm_loss,
     offset,
+    sharpness,
+    similarities,
     weight,
 )
 from methods.auto_mlm import AutoMlmConfig
@@ -58,6 +60,7 @@ class AutoMlmTrainer(CorpusTrainer[AutoMlmConfig]):
     ) -> tuple[torch.Tensor, Callable[[], Mapping[str, float]]]:
         """Compute eq. 8, `L_ctl + λ L_automlm`, of n pairs of different documents; without a head, `L_ctl` alone."""
         config, values, views = self.config, dict[str, torch.Tensor](), list[torch.Tensor]()
+        measure: Callable[[], Mapping[str, float]] = dict
         total = encode.embeddings.new_zeros(())
         vectors = None
         if config.ctl or config.automlm:
@@ -65,9 +68,9 @@ class AutoMlmTrainer(CorpusTrainer[AutoMlmConfig]):
             vectors = torch.cat([queries, keys]) if config.automlm_side == "both" else queries
             views = [queries.detach(), keys.detach()]
             if config.ctl:
-                contrast, active = self.contrast(queries, keys)
+                contrast, measure = self.contrast(queries, keys)
                 total = total + contrast * weight(len(queries))
-                values |= {**active, "ctl": contrast.detach()}
+                values["ctl"] = contrast.detach()
         if head is not None and batch.masked is not None:
             if vectors is not None and config.automlm_detach:
                 vectors = vectors.detach()
@@ -77,20 +80,24 @@ class AutoMlmTrainer(CorpusTrainer[AutoMlmConfig]):
             values["automlm" if config.automlm else "mlm"] = predicted.detach()
 
         def metrics() -> Mapping[str, float]:
-            similar = {"accuracy": accuracy(*views)} if views else {}
+            similar = {"accuracy": accuracy(*views), **measure()} if views else {}
             return {**similar, **{name: float(value) for name, value in values.items()}}
 
         return total, metrics
 
-    def contrast(self, queries: torch.Tensor, keys: torch.Tensor) -> tuple[torch.Tensor, Mapping[str, torch.Tensor]]:
-        """Return the contrastive loss of pairs `[n, d]`, the left ones as queries, and what to log.
+    def contrast(
+        self, queries: torch.Tensor, keys: torch.Tensor
+    ) -> tuple[torch.Tensor, Callable[[], Mapping[str, float]]]:
+        """Return the contrastive loss of pairs `[n, d]`, the left ones as queries, and what makes values to log.
 
         Negatives are those of all processes.
         """
         config, first, candidates = self.config, offset(len(queries)), gather(keys)
+        fixed = queries.detach(), candidates.detach()
         if config.loss == "labse_ams":
             both = gather(queries), candidates
             scale = 1 / config.temperature
-            return additive_margin(queries, keys, margin=config.margin, scale=scale, gathered=both, first=first), {}
+            loss = additive_margin(queries, keys, margin=config.margin, scale=scale, gathered=both, first=first)
+            return loss, lambda: sharpness(scale * similarities(*fixed, "cos"))
         loss, active = hinge(queries, candidates, margin=config.margin, sign=config.margin_sign, first=first)
-        return loss, {"active_hinges": active}
+        return loss, lambda: {"active_hinges": float(active), "candidates": float(len(fixed[1]))}

@@ -13,8 +13,11 @@ _NEXT = 2  # consecutive sentences: one and the next
 class HeadConfig(Config):
     """The projection head between encoder and loss; it is not kept."""
 
-    enabled: bool = constant(
-        True, source="CCP, section 3.3: linear, batch normalisation, linear, as SimCLR, in training alone"
+    enabled: bool = setting(
+        True,
+        late=True,
+        source="CCP, section 3.3: linear, batch normalisation, linear, as SimCLR, in training alone",
+        help="the loss compares projections; false: the encoder's vectors, as crop",
     )
     bn: Literal["asym", "train", "none", "shuffle"] = setting(
         "asym",
@@ -97,8 +100,23 @@ class CcpConfig(DenseConfig):
     reduction: Literal["mean"] = constant(
         "mean", source="methods.md decides: the learning rate stays apart from the batch size; CCP's formula sums"
     )
-    gather_negatives: Literal[True] = constant(
-        True, source="ours: several processes train as one would; CCP accumulates batches of each device's own"
+    candidates: Literal["all", "other-view"] = setting(
+        "all",
+        late=True,
+        source="CCP, eq. 3: all 2N − 1 other rows; other-view is crop's, for the grid from-crop",
+        help="what an anchor meets of the batch: all other sentences, or those of the other view alone",
+    )
+    directions: Literal["both", "first"] = setting(
+        "both",
+        late=True,
+        source="CCP, algorithm 1: each sentence predicts the other; MSM's code of CROP has one direction",
+        help="which sentences of the pairs are anchors: both, or the first ones alone",
+    )
+    gather_negatives: bool = setting(
+        True,
+        late=True,
+        source="ours: several processes train as one would; CCP contrasts the 32 windows of one device (preset paper)",
+        help="windows of all processes are candidates; false: of the own process alone; the bank is always that of all",
     )
     head: HeadConfig = HeadConfig()
     abn: AbnConfig = AbnConfig()

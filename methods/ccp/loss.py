@@ -5,7 +5,7 @@ from typing import Literal
 
 import torch
 
-from bench.training import similarities, to_device
+from bench.training import sharpness, similarities, to_device
 
 _ALL = -2
 """In place of a candidate's language: anchors of every language see it."""
@@ -33,6 +33,7 @@ def ccp_loss(
     bank_language_specific: bool = True,
     reduction: Literal["mean", "sum"] = "mean",
     anchors: torch.Tensor | None = None,
+    views: torch.Tensor | None = None,
 ) -> ContrastiveOutput:
     """Return the loss of each row's partner among all candidates.
 
@@ -52,6 +53,7 @@ def ccp_loss(
         bank_language_specific: whether bank rows of other languages are no candidates.
         reduction: of the terms, `mean` or `sum`.
         anchors: places of the rows over whose terms the mean is taken, int64 `[a]`; default: all.
+        views: of each row, int64 `[m]`, on the processor; rows of an anchor's own are no candidates. Default: they are.
 
     Raises:
         ValueError: shapes that do not match, τ ≤ 0, or no two rows of one window.
@@ -84,6 +86,11 @@ def ccp_loss(
     forbidden = ((owners[:, None] != others) & (others != _ALL)) | (
         places[:, None] == torch.arange(len(others), device=z.device)
     )  # [a, m + b]; no place in the bank is an anchor's own
+    if views is not None:
+        same_view = torch.nn.functional.pad(
+            views[anchor_rows, None] == views, (0, len(others) - rows)
+        )  # not the bank's
+        forbidden = forbidden | to_device(same_view, z.device)
     compared = similarities(z[places], candidates, "cos" if l2_norm else "dot") / temperature
     logits = compared.masked_fill(forbidden, float("-inf"))
     anchor, partner = to_device(pairs, z.device)
@@ -116,8 +123,7 @@ def softmax_mass(
     metrics = {
         "in_batch_mass": float(batch.sum(1).mean()),
         "other_view_mass": float((batch * (views[anchors, None] != views)).sum(1).mean()),
-        "sharpest": float(shares.amax(1).mean()),
-        "candidates": float((logits > float("-inf")).sum(1).float().mean()),
+        **sharpness(logits),
     }
     if bool((~same_language & (logits[:, :rows] > float("-inf"))).any()):
         metrics["same_language_mass"] = float(((batch * same_language).sum(1) / batch.sum(1)).mean())

@@ -104,12 +104,16 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
     def contrast(
         self, bank: TaggedBank | None, first: torch.Tensor, second: torch.Tensor, tags: torch.Tensor
     ) -> tuple[ContrastiveOutput, Callable[[], Mapping[str, float]]]:
-        """Contrast projections `[n, d]` of languages `tags` with the other view's, all processes', the bank's."""
+        """Contrast projections `[n, d]` of languages `tags` with the other view's and the bank's.
+
+        Those of all processes are among them where the config gathers negatives.
+        """
         config, n = self.config, len(first)
         rows = torch.cat([first, second])  # [2n, d]
         view = torch.arange(2).repeat_interleave(n)
-        windows, languages, anchors = torch.arange(n).repeat(2), tags.repeat(2), torch.arange(2 * n)
-        if world_size() > 1:
+        windows, languages = torch.arange(n).repeat(2), tags.repeat(2)
+        anchors = torch.arange(n if config.directions == "first" else 2 * n)  # the first view's come first
+        if config.gather_negatives and world_size() > 1:
             windows, anchors = gather(windows + offset(n)), anchors + offset(2 * n)
             rows, languages, view = gather(rows), gather(languages), gather(view)
         specific = config.bank.language_specific
@@ -125,6 +129,7 @@ class CcpTrainer(CorpusTrainer[CcpConfig]):
             inbatch_cross_language=config.inbatch_cross_language,
             bank_language_specific=specific,
             anchors=anchors,
+            views=None if config.candidates == "all" else view,
         )
         return contrast, partial(softmax_mass, contrast.logits.detach(), len(rows), view, languages, anchors)
 

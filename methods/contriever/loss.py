@@ -50,11 +50,6 @@ def own_first(logits: torch.Tensor, label_smoothing: float = 0.0) -> torch.Tenso
     return functional.cross_entropy(logits, first, label_smoothing=label_smoothing)
 
 
-def max_probability(logits: torch.Tensor) -> float:
-    """Return the highest probability of the softmax over logits `[n, m]`, averaged over rows."""
-    return float(torch.softmax(logits.detach(), dim=1).amax(1).mean())
-
-
 def same_language(logits: torch.Tensor, tags: torch.Tensor, queue_tags: torch.Tensor) -> tuple[float, float]:
     """Return the share of negatives of the query's language in the softmax over negatives, and in their number.
 

@@ -15,12 +15,13 @@ from bench.training import (
     follow,
     gather,
     in_float64,
+    sharpness,
     twin,
     weight,
     world_size,
 )
 from methods.contriever import ContrieverConfig
-from methods.contriever.loss import max_probability, moco_logits, normed, own_first, same_language
+from methods.contriever.loss import moco_logits, normed, own_first, same_language
 
 
 class Moco:
@@ -83,8 +84,7 @@ class Moco:
         mass, share = same_language(logits, tags, self.queue.tags)
         return {
             "accuracy": float((logits[:, :1] > logits[:, 1:]).all(1).float().mean()),
-            "sharpest": max_probability(logits),
-            "candidates": float(logits.shape[1]),
+            **sharpness(logits),
             "query_deviation": deviation(queries),
             "key_deviation": deviation(keys),
             "same_language_mass": mass,

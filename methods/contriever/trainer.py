@@ -16,6 +16,8 @@ from bench.training import (
     candidates,
     fit,
     info_nce,
+    sharpness,
+    similarities,
     weight,
 )
 from methods.contriever import ContrieverConfig
@@ -53,12 +55,16 @@ class ContrieverTrainer(CorpusTrainer[ContrieverConfig]):
         config = self.config
         queries, keys = encode.encode_views(pairs)  # each [n, d]
         all_keys, places = candidates(normed(keys, config.norm_doc))  # [m, d], [n]
+        scaled = normed(queries, config.norm_query)
         loss = info_nce(
-            normed(queries, config.norm_query),
+            scaled,
             all_keys,
             places,
             temperature=config.temperature,
             label_smoothing=config.label_smoothing,
         )
-        queries, keys = queries.detach(), keys.detach()
-        return loss * weight(len(queries)), lambda: {"accuracy": accuracy(queries, keys)}
+        queries, keys, scaled, all_keys = (rows.detach() for rows in (queries, keys, scaled, all_keys))
+        return loss * weight(len(queries)), lambda: {
+            "accuracy": accuracy(queries, keys),
+            **sharpness(similarities(scaled, all_keys) / config.temperature),
+        }

@@ -7,6 +7,8 @@ from pydantic import model_validator
 from bench import Config, Method, constant, declared, hookimpl, setting
 from bench.training import SHORTEST, DenseConfig, MlmConfig, PoolBy
 
+_PAIR = 2
+
 
 class CropMlm(MlmConfig):
     """Masked language modelling as a companion of crop; `mask`, `keep` and `random` also hide the tokens of spans."""
@@ -83,6 +85,18 @@ class CropConfig(DenseConfig):
         source="ours: one, so that no negative is of the same document; MSM's code has one for each sentence",
         help="variant sentence: pairs of each document in a batch",
     )
+    pack: bool = setting(
+        False,
+        late=True,
+        source="ours: a sentence is the plainest view; MSM's code packs sentences while they fit (presets paper, msm)",
+        help="variant sentence: a view is as many sentences as fit into sentence_tokens; false: one sentence",
+    )
+    partners: Literal["drawn", "of-each"] = setting(
+        "drawn",
+        late=True,
+        source="ours: pairs of a document are drawn one by one; MSM's code draws a partner for each unit of a block",
+        help="variant sentence: both of a pair by lot; of-each: each view of a block of document_pairs asks once",
+    )
     inbatch_mode: Literal["mask"] = constant(
         "mask", source="ours: negatives of the same document are false ones; which MSM's runs used is not known"
     )
@@ -113,6 +127,10 @@ class CropConfig(DenseConfig):
             raise ValueError("variant span has no projection heads: set heads to none")
         if self.document_pairs > 1 and self.variant != "sentence":
             raise ValueError(f"variant {self.variant} draws one pair of a document: set document_pairs to 1")
+        if (self.pack or self.partners == "of-each") and self.variant != "sentence":
+            raise ValueError(f"variant {self.variant} has no sentences: set pack to false and partners to drawn")
+        if self.partners == "of-each" and self.document_pairs < _PAIR:
+            raise ValueError(f"document_pairs is {self.document_pairs}; with partners=of-each a block has two or more")
         if self.pairs < 2 * self.document_pairs:
             raise ValueError(
                 f"pairs is {self.pairs} and document_pairs {self.document_pairs}; that is one document a batch, "

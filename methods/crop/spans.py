@@ -30,6 +30,8 @@ from bench.training import (
     padded,
     paired_info_nce,
     pool,
+    sharpness,
+    similarities,
     to_device,
 )
 from methods.crop import CropConfig
@@ -134,9 +136,15 @@ def span_loss(
     fixed = vectors.detach()
 
     def metrics() -> Mapping[str, float]:
-        return {"accuracy": accuracy(fixed[::2], fixed[1::2]), **{name: float(part) for name, part in values.items()}}
+        return {**spans_metrics(fixed, config), **{name: float(part) for name, part in values.items()}}
 
     return loss, metrics
+
+
+def spans_metrics(vectors: torch.Tensor, config: CropConfig) -> dict[str, float]:
+    """Return how many of this process's spans, `[2n, d]`, find their partner, and how sharp their softmax is."""
+    logits = similarities(vectors, vectors, config.similarity) / config.temperature
+    return {"accuracy": accuracy(vectors[::2], vectors[1::2]), **sharpness(logits.fill_diagonal_(float("-inf")))}
 
 
 def contrast_of(vectors: torch.Tensor, config: CropConfig) -> torch.Tensor:

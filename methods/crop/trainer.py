@@ -30,10 +30,13 @@ from bench.training import (
     logged,
     mlm_loss,
     offset,
+    sharpness,
+    similarities,
+    to_device,
     weight,
 )
 from methods.crop import CropConfig
-from methods.crop.spans import SpanModules, Spans, SpanSource, contrast_of, rows_of, span_loss
+from methods.crop.spans import SpanModules, Spans, SpanSource, contrast_of, rows_of, span_loss, spans_metrics
 from methods.crop.views import CropViews
 
 Batch = PairBatch | Spans | Masked
@@ -63,25 +66,30 @@ class CropTrainer(CorpusTrainer[CropConfig]):
         if self.config.variant == "span":
             rows = encode(rows_of(batch))  # [2n, d]
             fixed = rows.detach()
-            return contrast_of(rows, self.config), lambda: {"accuracy": accuracy(fixed[::2], fixed[1::2])}
+            return contrast_of(rows, self.config), lambda: spans_metrics(fixed, self.config)
         first, second = modules.heads(*encode.encode_views(batch))  # each [n, d]
         encode.meter.multiplied(modules.heads.operations(2 * len(batch)))
         documents = torch.from_numpy(batch.documents)
-        loss = self._contrast(first, second, documents)
+        loss, softmax = self._contrast(first, second, documents)
         if self.config.symmetric:
-            loss = (loss + self._contrast(second, first, documents)) / 2
+            loss = (loss + self._contrast(second, first, documents)[0]) / 2
         first, second = first.detach(), second.detach()
-        return loss * weight(len(first)), lambda: {"accuracy": accuracy(first, second)}
+        return loss * weight(len(first)), lambda: {"accuracy": accuracy(first, second), **softmax()}
 
-    def _contrast(self, queries: torch.Tensor, keys: torch.Tensor, documents: torch.Tensor) -> torch.Tensor:
-        """Return the loss of each query's key, `[n, d]` each, among those of other documents, `[n]` on the host."""
+    def _contrast(
+        self, queries: torch.Tensor, keys: torch.Tensor, documents: torch.Tensor
+    ) -> tuple[torch.Tensor, Callable[[], Mapping[str, float]]]:
+        """Return the loss of each query's key, `[n, d]` each, among those of other documents, `[n]` on the host.
+
+        And what measures how sharp its softmax is.
+        """
         config, all_keys, key_documents, first = self.config, keys, documents, 0
         if config.gather_negatives:
             all_keys, key_documents, first = gather(keys), gather(documents), offset(len(keys))  # [m, d], [m]
         positives = first + torch.arange(len(queries))
         same_document = documents[:, None] == key_documents[None]
         same_document[torch.arange(len(queries)), positives] = False
-        return info_nce(
+        loss = info_nce(
             queries,
             all_keys,
             positives,
@@ -89,6 +97,13 @@ class CropTrainer(CorpusTrainer[CropConfig]):
             similarity=config.similarity,
             forbidden=same_document,
         )
+        fixed = queries.detach(), all_keys.detach()
+
+        def softmax() -> Mapping[str, float]:
+            logits = similarities(*fixed, config.similarity) / config.temperature
+            return sharpness(logits.masked_fill(to_device(same_document, logits.device), float("-inf")))
+
+        return loss, softmax
 
 
 class CropModules(nn.Module):

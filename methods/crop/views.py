@@ -11,6 +11,7 @@ from bench.training import (
     RandomSource,
     Shards,
     add_special_tokens,
+    partner_of,
     random_span,
     read_segment,
     segment_counts,
@@ -30,7 +31,23 @@ class CropViews(RandomSource[Shards, Documents]):
     def __init__(self, shards: Shards, config: CropConfig, seed: int) -> None:
         self._config = config
         self._draw = {"sentence": self._sentences, "span": self._spans, "token": self._crops}[config.variant]
-        if config.variant != "span":
+        if config.pack or config.partners == "of-each":
+            size = config.document_pairs
+
+            def blocks(language: str) -> npt.NDArray[np.int64]:
+                counts = segment_counts(shards, language, config.sentence_tokens, config.pack)
+                if config.partners == "of-each":
+                    return counts // size + (counts % size >= _PAIR)
+                return counts * (counts >= _PAIR)
+
+            try:
+                documents = Documents(shards, config, _PAIR, seed, blocks, config.pairs // size)
+            except UsageError as error:
+                raise UsageError(
+                    f"{error}; here crop asks for two units of up to {config.sentence_tokens} tokens in a document: "
+                    "lower method.sentence_tokens, or set method.pack to false"
+                ) from error
+        elif config.variant != "span":
             documents = Documents(shards, config, _PAIR if config.variant == "sentence" else 1, seed)
         else:
 
@@ -51,12 +68,33 @@ class CropViews(RandomSource[Shards, Documents]):
         """Return two views of each of several documents."""
         per_document = self._config.document_pairs
         distinct = self._sampler.draw(self._config.pairs // per_document, rng)
-        documents = [document for document in distinct for _ in range(per_document)]
-        queries, keys = zip(*(self._draw(document, rng) for document in documents), strict=True)
+        if self._config.partners == "of-each":
+            drawn = [(document, pair) for document in distinct for pair in self._of_each(document, rng)]
+        else:
+            repeated = (document for document in distinct for _ in range(per_document))
+            drawn = [(document, self._draw(document, rng)) for document in repeated]
+        documents, pairs = zip(*drawn, strict=True)
+        queries, keys = zip(*pairs, strict=True)
         return PairBatch(queries, keys, np.array(documents, np.int64), tuple(map(self.shards.language_of, documents)))
 
+    def _of_each(self, document: int, rng: np.random.Generator) -> list[tuple[Ids, Ids]]:
+        """Each unit of a block of a document, with a partner within the window. Source: shunyuzh/MSM."""
+        config, most = self._config, self._config.sentence_tokens
+        units, size = segments(self.shards, document, most, config.pack), config.document_pairs
+        blocks = [units[at : at + size] for at in range(0, len(units), size)]
+        blocks = [block for block in blocks if len(block) >= _PAIR]  # an end of one unit has no partner
+        block = blocks[int(rng.integers(len(blocks)))]
+        read = [read_segment(self.shards, document, unit, most) for unit in block]
+        return [(ids, read[partner_of(at, len(read), rng, config.window)]) for at, ids in enumerate(read)]
+
     def _sentences(self, document: int, rng: np.random.Generator) -> tuple[Ids, Ids]:
-        count, most = self.shards.sentence_count(document), self._config.sentence_tokens
+        most = self._config.sentence_tokens
+        if self._config.pack:
+            units = segments(self.shards, document, most)
+            pair = two_sentences(len(units), rng, window=self._config.window)
+            one, other = (read_segment(self.shards, document, units[at], most) for at in pair)
+            return one, other
+        count = self.shards.sentence_count(document)
         first_at, second_at = two_sentences(count, rng, window=self._config.window)
         special = self.shards.special
         first, second = (

@@ -16,6 +16,8 @@ from bench.training import (
     candidates,
     fit,
     info_nce,
+    sharpness,
+    similarities,
     weight,
 )
 from methods.ict import IctConfig
@@ -46,7 +48,12 @@ class IctTrainer(CorpusTrainer[IctConfig]):
         all_blocks, places = candidates(blocks)  # [m, p], [n]
         encode.meter.multiplied(vectors.numel() * blocks.shape[1] + len(sentences) * all_blocks.numel())
         loss = info_nce(sentences, all_blocks, places, temperature=self.config.temperature)
-        metrics = partial(accuracies, sentences.detach(), all_blocks.detach(), places, torch.from_numpy(clozes.removed))
+        fixed = sentences.detach(), all_blocks.detach()
+
+        def metrics() -> dict[str, float]:
+            found = accuracies(*fixed, places, torch.from_numpy(clozes.removed))
+            return {**found, **sharpness(similarities(*fixed) / self.config.temperature)}
+
         return loss * weight(len(sentences)), metrics  # examples are dropped, so processes may have different numbers
 
 
@@ -67,7 +74,7 @@ def accuracies(
         masked_accuracy, of the removed sentences, unmasked_accuracy, of the others (each where there are such), and
         block_chance.
     """
-    scores = sentences @ blocks.T  # [n, m]
+    scores = similarities(sentences, blocks)  # [n, m]
     rivals = scores >= scores.gather(1, places[:, None])
     hits = (rivals.sum(1) == 1).cpu()  # itself alone
     parts = {"masked_accuracy": hits[removed], "unmasked_accuracy": hits[~removed]}

@@ -50,12 +50,21 @@ def hierarchical_nce(
 
     Source: MSM (arXiv 2302.01626), eq. 1, as its code computes it.
     """
+    return functional.cross_entropy(
+        adjusted(logits, positives, intra, cross, mu=mu, mode=mode), positives, reduction="none"
+    )
+
+
+def adjusted(
+    logits: torch.Tensor, positives: torch.Tensor, intra: torch.Tensor, cross: torch.Tensor, *, mu: float, mode: Mode
+) -> torch.Tensor:
+    """Return the logits of `hierarchical_nce`'s softmax, `[n, m]`: near ones let off, −inf what is no candidate."""
     if mode not in ("balanced", "cross_only"):
         raise ValueError(f"found mode {mode!r}, expected balanced or cross_only")
-    adjusted = torch.where(intra, logits - mu * gap(logits, intra, cross)[:, None], logits)
+    lowered = torch.where(intra, logits - mu * gap(logits, intra, cross)[:, None], logits)
     positive = _positive_mask(positives, logits.shape[1])
     candidates = positive | cross | intra if mode == "balanced" else positive | cross
-    return functional.cross_entropy(adjusted.masked_fill(~candidates, float("-inf")), positives, reduction="none")
+    return lowered.masked_fill(~candidates, float("-inf"))
 
 
 def msm_loss(

@@ -26,13 +26,14 @@ from bench.training import (
     logged,
     mlm_loss,
     offset,
+    sharpness,
     similarities,
     to_device,
     weight,
 )
 from methods.msm import MsmConfig
 from methods.msm.blocks import Blocks, DocumentBlocks
-from methods.msm.loss import msm_loss, relations
+from methods.msm.loss import adjusted, msm_loss, relations
 from methods.msm.model import Copies, MsmModules
 
 
@@ -86,7 +87,22 @@ class MsmTrainer(CorpusTrainer[MsmConfig]):
         )
         rivals = (queries.detach(), all_keys.detach(), documents, key_documents, first)
         value = loss.detach()
-        return loss * weight(len(queries)), lambda: {**_accuracies(*rivals), "msm_loss": float(value)}
+        return loss * weight(len(queries)), lambda: {**self.measured(*rivals), "msm_loss": float(value)}
+
+    def measured(
+        self,
+        queries: torch.Tensor,
+        keys: torch.Tensor,
+        documents: torch.Tensor,
+        key_documents: torch.Tensor,
+        first: int,
+    ) -> dict[str, float]:
+        """Return `_accuracies`, and how sharp the loss's softmax is; rows as in `msm_loss`."""
+        config, scores = self.config, similarities(queries, keys, "cos")
+        positives = first + torch.arange(len(queries), device=queries.device)
+        near, far = relations(documents, key_documents, positives)
+        logits = adjusted(scores / config.temperature, positives, near, far, mu=config.mu, mode=config.loss.mode)
+        return {**_accuracies(scores, near, far, positives), **sharpness(logits)}
 
     def projected(
         self,
@@ -131,16 +147,13 @@ class MsmTrainer(CorpusTrainer[MsmConfig]):
 
 
 def _accuracies(
-    queries: torch.Tensor, keys: torch.Tensor, documents: torch.Tensor, key_documents: torch.Tensor, first: int
+    scores: torch.Tensor, near: torch.Tensor, far: torch.Tensor, positives: torch.Tensor
 ) -> dict[str, float]:
-    """Return the shares of queries `[n, d]` nearest to their own among keys `[m, d]`, by kind of rival.
+    """Return the shares of queries nearest to their own key `[n]` by cosines `[n, m]`, by kind of rival.
 
-    Rivals are all keys, those of the same document (`near_accuracy`), or those of others (`far_accuracy`);
-    `without_far` is the share of queries that have none of the latter.
+    Rivals are all keys, those of the same document (`near_accuracy`), or those of others (`far_accuracy`), both marked
+    as in `relations`; `without_far` is the share of queries that have none of the latter.
     """
-    scores = similarities(queries, keys, "cos")
-    positives = first + torch.arange(len(queries), device=queries.device)
-    near, far = relations(documents, key_documents, positives)
     beaten = scores >= scores.gather(1, positives[:, None])  # by whom; ties count as misses
 
     def share(rivals: torch.Tensor) -> float:

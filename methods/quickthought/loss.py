@@ -23,6 +23,14 @@ def neighbours(n: int, m: int, *, context: int, documents: torch.Tensor | None =
     return near if documents is None else near & (documents[rows] == documents[columns])
 
 
+def scores_of(
+    f: torch.Tensor, g: torch.Tensor, *, first: int, temperature: float, similarity: Similarity
+) -> torch.Tensor:
+    """Return `s_ij` of `quickthought`, `[n, m]`: 0 where j is i itself; arguments are those there."""
+    scores = similarities(f, g, similarity) / temperature
+    return scores.scatter(1, torch.arange(first, first + len(f), device=scores.device)[:, None], 0.0)
+
+
 def quickthought(
     f: torch.Tensor,
     g: torch.Tensor,
@@ -55,12 +63,10 @@ def quickthought(
 
     Source: Logeswaran and Lee 2018, section 3, as lajanugen/S2V computes it.
     """
-    scores = similarities(f, g, similarity) / temperature  # [n, m]
+    scores = scores_of(f, g, first=first, temperature=temperature, similarity=similarity)  # [n, m]
     near = neighbours(*scores.shape, context=context, documents=documents, first=first)
     if not bool(near.any(1).all()):
         raise ValueError("found a sentence without a neighbour, expected at least two consecutive ones of a document")
     near = to_device(near, scores.device)
     counts = near.sum(1, keepdim=True)
-    self_places = torch.arange(first, first + len(f), device=scores.device)[:, None]
-    scores = scores.scatter(1, self_places, 0.0)
     return -((near / counts) * scores.log_softmax(1)).sum(1).mean()

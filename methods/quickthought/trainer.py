@@ -24,11 +24,13 @@ from bench.training import (
     fit,
     gather,
     offset,
+    sharpness,
+    similarities,
     to_device,
     weight,
 )
 from methods.quickthought import QuickThoughtConfig
-from methods.quickthought.loss import neighbours, quickthought
+from methods.quickthought.loss import neighbours, quickthought, scores_of
 
 _LEAST = 2  # sentences: one alone has no neighbour
 
@@ -96,14 +98,20 @@ class QuickThoughtTrainer(CorpusTrainer[QuickThoughtConfig]):
             similarity=config.similarity,
         )
         near = partial(neighbours, context=config.context, documents=documents, first=first)
-        return loss * weight(len(sentences)), partial(accuracy, sentences.detach(), candidates.detach(), near, first)
+        fixed = sentences.detach(), candidates.detach()
+
+        def metrics() -> Mapping[str, float]:
+            logits = scores_of(*fixed, first=first, temperature=config.temperature, similarity=config.similarity)
+            return {**accuracy(*fixed, near, first), **sharpness(logits)}
+
+        return loss * weight(len(sentences)), metrics
 
 
 def accuracy(
     sentences: torch.Tensor, candidates: torch.Tensor, near: Callable[[int, int], torch.Tensor], first: int
 ) -> Mapping[str, float]:
     """Return the share of sentences `[n, d]` whose nearest other candidate `[m, d]` is a neighbour."""
-    scores = sentences @ candidates.T
+    scores = similarities(sentences, candidates)
     self_places = torch.arange(first, first + len(sentences), device=scores.device)[:, None]
     best = scores.scatter(1, self_places, float("-inf")).argmax(1, keepdim=True)
     hits = to_device(near(*scores.shape), scores.device).gather(1, best)

@@ -23,6 +23,8 @@ from bench.training import (
     candidates,
     fit,
     info_nce,
+    sharpness,
+    similarities,
     weight,
 )
 from methods.simcse import SimcseConfig
@@ -66,6 +68,10 @@ class SimcseTrainer(CorpusTrainer[SimcseConfig]):
             rows = head(rows)
         z1, z2 = rows.chunk(2)  # each [n, d]
         all_z2, places = candidates(z2)  # [m, d], [n]
-        loss = info_nce(z1, all_z2, places, temperature=self.config.temperature, similarity=self.config.similarity)
-        z1, z2 = z1.detach(), z2.detach()
-        return loss * weight(len(z1)), lambda: {"accuracy": accuracy(z1, z2)}
+        config = self.config
+        loss = info_nce(z1, all_z2, places, temperature=config.temperature, similarity=config.similarity)
+        z1, z2, all_z2 = z1.detach(), z2.detach(), all_z2.detach()
+        return loss * weight(len(z1)), lambda: {
+            "accuracy": accuracy(z1, z2),
+            **sharpness(similarities(z1, all_z2, config.similarity) / config.temperature),
+        }

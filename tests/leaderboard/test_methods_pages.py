@@ -45,7 +45,7 @@ def test_a_page_shows_rows_curves_and_costs(publish_result: Publisher, results: 
     assert "Two pieces. crop has 1 row in 1 table; none of them has been tested" in page
     assert not re.search("curves against|Cost of training", built["methods/bm25.html"].decode()), "it trains nothing"
     assert "Paper: Someone 2020" in page
-    assert page.index("<figcaption>loss") < page.index("<figcaption>probe accuracy")
+    assert page.index("<figcaption>loss") < page.index("<figcaption>neighbour accuracy")
     assert page.count('class="thin"') == 4
     assert "loss against tokens: crop ends at 3" in page
     assert '<td class="n">31 s</td><td class="n">1,000</td><td class="n">5e+09</td>' in page

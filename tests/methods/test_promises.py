@@ -3,15 +3,17 @@
 import json
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bench.config.layers import check_preset
 from bench.config.plugin_faults import method_faults
 from bench.config.profiles import PROFILES, profile
+from bench.config.request import Request
 from bench.core.encoder_config import Trainer
-from bench.core.errors import ConfigError
-from bench.pipeline.settings import resolve
+from bench.core.errors import ConfigError, UsageError
+from bench.pipeline.settings import resolve, variants
 from bench.plugins import load
 from bench.studies.conformance.checks import run
 from bench.training.config import TrainingConfig
@@ -101,6 +103,24 @@ def test_what_its_paper_prints_is_a_preset(name: str) -> None:
         resolved = resolve([method], profile=profile(size))[name]
         assert all(resolved.origins[f"method.{key}"] == f"profile {size}" for key in paper.values)
         assert getattr(resolved.method, "learning_rate", 0) <= 5e-4  # weights that were trained before want small steps
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_the_negatives_of_a_paper_do_not_depend_on_the_processes(name: str) -> None:
+    """Under the profile `paper`: pairs that one pair meets, all processes' where they are gathered; or a refusal."""
+    counts, processes_alike = set(), [1, 2, 5, 10] if name == "quickthought" else [1, 2, 4, 8, 16, 32, 64]
+    for processes in sorted({*processes_alike, 1, 2, 3, 4, 8}):
+        request = Request(methods=(name,), suites=("mrtydi",), sets=(f"compute.processes={processes}",))
+        try:
+            (variant,) = variants(request, [METHODS[name]], None, profile("paper"))
+        except UsageError:
+            assert processes not in processes_alike
+            continue
+        config: Any = variant.resolved.method
+        together = processes if getattr(config, "gather_negatives", False) else 1
+        queued = getattr(config, "loss", None) == "moco"  # other keys of a batch are none
+        counts.add(config.queue if queued else together * getattr(config, "documents", config.pairs))
+    assert len(counts) == 1
 
 
 def test_a_named_preset_replaces_that_of_the_profile() -> None:

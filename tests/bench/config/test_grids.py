@@ -184,9 +184,40 @@ def test_the_batch_of_a_paper_is_shared_out_among_processes(
     preset: str | None, sets: tuple[str, ...], expected: tuple[int, int]
 ) -> None:
     """Under a profile of a paper's own size, so that the whole batch is the paper's."""
-    method = Method("m", "1", "", "", Batches, lambda _: pytest.fail("built"))
-    method = replace(method, presets={"paper": Preset({"accumulate": 2, "pairs": 32}, "a paper", "")})
-    request = Request(methods=("m",), suites=("s",), sets=("compute.processes=4", *sets))
-    (variant,) = variants(request, [method], preset, replace(profile(), own=True))
-    config: Any = variant.resolved.method
+    config = shared_out(Batches, {"accumulate": 2, "pairs": 32}, preset, ("compute.processes=4", *sets))
     assert (config.accumulate, config.pairs) == expected
+
+
+def shared_out(settings: type[Config], values: dict[str, Any], preset: str | None, sets: tuple[str, ...]) -> Any:
+    """Return the config of a method whose preset `paper` has these values, under a profile of papers' own sizes."""
+    method = Method("m", "1", "", "", settings, lambda _: pytest.fail("built"))
+    method = replace(method, presets={"paper": Preset(values, "a paper", "")})
+    request = Request(methods=("m",), suites=("s",), sets=sets)
+    (variant,) = variants(request, [method], preset, replace(profile(), own=True))
+    return variant.resolved.method
+
+
+class Negatives(Batches):
+    """The config of a method whose pairs are its negatives."""
+
+    gather_negatives: bool = setting(True, **OURS)
+
+
+@pytest.mark.parametrize(
+    ("gathers", "processes", "expected"),
+    [(False, 2, (1, 32)), (False, 8, (1, 32)), (True, 2, (1, 32)), (True, 8, (1, 8))],
+)
+def test_pairs_are_shared_out_where_they_are_gathered_again(
+    gathers: bool, processes: int, expected: tuple[int, int]
+) -> None:
+    """A process that has its own negatives alone has all of the paper's, however many processes there are."""
+    values = {"accumulate": 2, "pairs": 32, "gather_negatives": gathers}
+    config = shared_out(Negatives, values, "paper", (f"compute.processes={processes}",))
+    assert (config.accumulate, config.pairs) == expected
+
+
+def test_negatives_that_cannot_be_shared_out_are_refused() -> None:
+    """A batch of 50 among 8 would be one of 200; what the user says of a process stays."""
+    with pytest.raises(UsageError, check=fields(found="a batch of 50 pairs", hint="type --processes 2")):
+        shared_out(Negatives, {"pairs": 50}, "paper", ("compute.processes=8",))
+    assert shared_out(Negatives, {"pairs": 50}, "paper", ("compute.processes=8", "method.pairs=6")).pairs == 6

@@ -85,3 +85,14 @@ def test_the_author_of_an_edited_plugin_is_told_what_runs_again(
     assert planned_after(edited, is_run=True)[2] == [sentence]
     assert planned_after(edited, is_run=False)[2] == []
     source_digest.cache_clear()
+
+
+def test_a_preset_that_was_another_one_says_so(tmp_path: Path) -> None:
+    """Where it is typed, and nowhere else: auto-mlm's `paper` mixes languages now, as its other name always did."""
+    auto_mlm, warnings = load().methods["auto-mlm"].value, {}
+    for name in ("paper", "paper-mixed", "paper-pure"):
+        request = Request(suites=("mrtydi",), tasks=("sw",), preset=f"auto-mlm/{name}", results=tmp_path / "results")
+        warnings[name] = plan(request, load(), Store(tmp_path / "store")).warnings
+    assert f"auto-mlm/paper: {auto_mlm.presets['paper'].changed}" in warnings["paper"]
+    assert not any("auto-mlm/paper" in sentence for sentence in (*warnings["paper-mixed"], *warnings["paper-pure"]))
+    assert auto_mlm.presets["paper"].values == auto_mlm.presets["paper-mixed"].values

@@ -1,5 +1,6 @@
 """The encoder in training: gradients (chunked too), tokens, and vectors equal to those of the plain model."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,13 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import checkpoint
 from transformers import AutoModel
 
+from bench.core.encoder_config import TrainingJob
 from bench.core.errors import UsageError
 from bench.retrieval.packed import budget
 from bench.training import encoder
+from bench.training.cross_encoder import TrainableCrossEncoder as CrossModel
+from bench.training.cross_encoder_config import CrossConfig
 from bench.training.encoder import TrainableEncoder
 from bench.training.losses import info_nce
 
@@ -158,3 +163,17 @@ def test_without_dropout_chunks_change_nothing(wide: TrainableEncoder) -> None:
     before = wide.meter.tokens
     replace(wide, chunk_tokens=12).layers(ROWS, (1, -1))
     assert wide.meter.tokens - before == sum(map(len, ROWS))
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("-inf")])
+def test_a_start_with_weights_that_are_no_numbers_is_refused(tmp_path: Path, start: Path, bad: float) -> None:
+    """By the tensor's name, though no text may ever look the row up; a cross-encoder's start likewise."""
+    folder = shutil.copytree(start, tmp_path / "start")
+    weights = load_file(folder / "model.safetensors")
+    (name,) = [name for name in weights if name.endswith("word_embeddings.weight")]
+    weights[name][-1, :3] = bad
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    job = TrainingJob(tokens=1, seed=0, device="cpu", threads=1)
+    for load in (lambda: TrainableEncoder.load(folder, "cpu"), lambda: CrossModel.load(folder, CrossConfig(), job)):
+        with pytest.raises(UsageError, match=rf"3 of the \d+ weights of [\w.]*{name} NaN or infinite"):
+            load()

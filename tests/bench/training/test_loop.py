@@ -284,6 +284,23 @@ def test_what_the_log_has(train: Train) -> None:
     assert "notes" not in train("two", tokens=100).log[0]
 
 
+def test_a_training_that_learns_nothing_says_so(train: Train) -> None:
+    """From half of the budget on, killed or not; one that learns, and one that does not contrast, do not."""
+    idle: dict[str, Any] = {"learning_rate": 1e-12, "log_values": lambda: {"candidates": 6.0}}
+    log = train("idle", **idle).log
+    told = [any("learnt nothing" in sentence for sentence in line.get("warnings", ())) for line in log]
+    probed = [line for line in log if "probe" in line]
+    assert told[-1]
+    assert not any(told[: len(log) // 2])
+    expected = f"accuracy {probed[-1]['probe']['accuracy']:.3f} at step {probed[-1]['step']}"
+    assert any(expected in sentence for sentence in log[-1]["warnings"])
+    with pytest.raises(InterruptedError):
+        train("killed", after_step=killer(7), **idle)
+    assert train("killed", **idle).log == log
+    for name, values in (("learning", {"log_values": idle["log_values"]}), ("other", {"learning_rate": 1e-12})):
+        assert "learnt nothing" not in str([line.get("warnings") for line in train(name, **values).log])
+
+
 def test_float32_is_trained_with_tensor_cores(train: Train, monkeypatch: pytest.MonkeyPatch) -> None:
     """On CUDA products are rounded to TF32 while a training runs, on the processor they are not."""
     devices: list[str] = []

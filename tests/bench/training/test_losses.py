@@ -1,10 +1,12 @@
 """Contrastive losses by hand, and what they refuse (golden values: tests/golden)."""
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
+from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from bench.training.losses import info_nce, paired_info_nce, similarities
 from tests.conftest import present
@@ -107,3 +109,34 @@ def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> N
     arguments: dict[str, Any] = {"queries": vectors(3, 4), "keys": vectors(3, 4, seed=1), **change}
     with pytest.raises(ValueError, match=message):
         info_nce(**arguments)
+
+
+@pytest.mark.parametrize("similarity", ["dot", "cos"])
+def test_similarities_are_never_rounded_to_tf32(similarity: Literal["dot", "cos"]) -> None:
+    """All three products of a training that may round; their bytes are those of plain autograd."""
+    seen = []
+
+    class Products(TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, _: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if function is torch.ops.aten.mm.default:
+                seen.append(torch.get_float32_matmul_precision())
+            return function(*args, **(kwargs or {}))
+
+    generator = torch.Generator().manual_seed(0)
+    rows = [torch.randn(size, 48, generator=generator, requires_grad=True) for size in (33, 65)]
+    unit = rows if similarity == "dot" else [functional.normalize(part, dim=1, eps=1e-12) for part in rows]
+    plain = unit[0] @ unit[1].T
+    expected = torch.autograd.grad(plain.logsumexp(1).sum(), rows)
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")  # as `tensor_cores` on CUDA
+    try:
+        with Products():
+            product = similarities(*rows, similarity)
+            gradients = torch.autograd.grad(product.logsumexp(1).sum(), rows)
+        assert torch.get_float32_matmul_precision() == "high"
+    finally:
+        torch.set_float32_matmul_precision(before)
+    assert seen == ["highest"] * 3
+    assert torch.equal(product, plain)
+    for gradient, of_plain in zip(gradients, expected, strict=True):
+        assert torch.equal(gradient, of_plain)

@@ -72,6 +72,11 @@ def test_measuring_leaves_no_trace(corpus: Path, start: Path) -> None:
     before, encoder.meter.tokens = torch.get_rng_state(), 7
     first = probes.evaluate_probes(encoder, held_out)
     assert probes.evaluate_probes(encoder, held_out) == first
+    encoder.model.eval()
+    halves = [probes.accuracy(*encoder.encode_views(pairs.halves or ())) for pairs in held_out]
+    encoder.model.train()
+    encoder.meter.tokens = 7
+    assert first["document_accuracy"] == pytest.approx(sum(halves) / len(halves))
     assert encoder.meter.tokens == 7
     assert encoder.model.training
     assert torch.equal(torch.get_rng_state(), before)

@@ -256,3 +256,16 @@ def test_a_unit_is_framed_cut_and_seen(shards: Shards) -> None:
     assert shards.distinct_tokens == 0
     assert read_segment(shards, 0, (0, 2), 5).tolist() == [1, *both[:3], 2]
     assert shards.distinct_tokens == len(both)
+
+
+def test_held_out_halves_are_every_other_sentence(shards: Shards) -> None:
+    """Framed and cut as sentences are; read, they do not count as seen."""
+    seen = shards.seen().tolist()
+    for batch in Documents(shards, config(sentence_tokens=9), least=2, seed=1).held_out():
+        assert batch.halves is not None
+        for first, half in enumerate(batch.halves):
+            for document, ids in zip(batch.documents.tolist(), half, strict=True):
+                sentences = [shards.sentence(document, at).tolist() for at in range(shards.sentence_count(document))]
+                text = [*itertools.chain.from_iterable(sentences[first::2])]
+                assert ids.tolist() == [shards.special["cls"], *text[:7], shards.special["sep"]]
+    assert shards.seen().tolist() == seen

@@ -11,15 +11,17 @@ import torch
 from safetensors.torch import load_file
 from transformers import XLMRobertaConfig, XLMRobertaModel
 
-from bench.core.encoder_config import TrainingJob
+from bench.core.encoder_config import EncoderConfig, TrainingJob
+from bench.core.errors import UsageError
 from bench.core.workspace import Parts, Workspace
+from bench.data.corpora import tokenizer
 from bench.data.corpora.shards import Shards
 from bench.training import checkpoint
 from bench.training.config import BlocksConfig, TrainingConfig
 from bench.training.encoder import TrainableEncoder, crop
 from bench.training.loop import fit
 from bench.training.mlm import MaskedBlocks, MlmHead, mlm_loss
-from tests.conftest import present, tiny
+from tests.conftest import Start, present, tiny
 
 EMBEDDINGS = "embeddings.word_embeddings.weight"
 JOB = TrainingJob(tokens=900, seed=1, device="cpu", threads=1)
@@ -115,8 +117,9 @@ def test_vectors_are_the_same_cropped_and_exported(start: Path, less: Path, tmp_
     torch.testing.assert_close(outside, inside, rtol=0, atol=0)
     torch.testing.assert_close(after, inside, rtol=0, atol=0)  # saving leaves it as it was
     assert len(encoder.embeddings) == len(present(encoder.vocabulary).ids)
-    with pytest.raises(ValueError, match="found id 70, expected one of the"):
+    with pytest.raises(UsageError, match=r"found token 70, .* expected one of the .*train\.vocabulary=whole"):
         encoder([[1, 70, 2]])
+    assert TrainableEncoder.begin(start, Shards(less), TrainingConfig(), JOB, also=[70])([[1, 70, 2]]).shape == (1, 16)
     np.testing.assert_array_equal(encoder.rows(np.array([0, 5])), [0, 5])
 
 
@@ -130,3 +133,17 @@ def test_padding_keeps_its_number(less: Path) -> None:
         vocabulary = present(crop(model, Shards(less)))
         after = model(torch.from_numpy(vocabulary.rows(ids.numpy()))).last_hidden_state
     torch.testing.assert_close(after, before, rtol=0, atol=0)
+
+
+def test_prompts_can_be_trained(less: Path, start_of: Start, tmp_path: Path) -> None:
+    """Words of prompts that the corpus lacks are kept, and learn: all that `encode.*` reads has been trained."""
+    words = tokenizer.load(start_of(EncoderConfig()))
+    query, passage = (words.convert_ids_to_tokens(at) for at in (70, 80))
+    start = start_of(EncoderConfig(pooling="mean", query_prompt=f"{query} ", passage_prompt=f"{passage} "))
+    assert not {70, 80} & set(Shards(less).used_ids().tolist())
+    encoder = TrainableEncoder.begin(start, Shards(less), TrainingConfig(), JOB)
+    assert len(present(encoder.vocabulary).ids) < words.vocab_size
+    prompted = words([f"{query} {words.convert_ids_to_tokens(10)}", f"{passage} {words.convert_ids_to_tokens(11)}"])
+    encoder(prompted.input_ids).square().sum().backward()
+    gradient = present(encoder.embeddings.grad)
+    assert all(gradient[encoder.rows(np.array([at]))].abs().sum() > 0 for at in (70, 80))

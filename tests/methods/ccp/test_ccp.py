@@ -1,10 +1,11 @@
 """CCP as a plugin, its windows, and trained end to end on a planted corpus."""
 
+import json
 import math
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from itertools import permutations
+from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from bench.core.errors import UsageError
 from bench.data.corpora.shards import Shards
 from bench.pipeline.settings import resolve
 from bench.training.encoder import TrainableEncoder
+from bench.training.losses import info_nce
 from bench.training.mlm import MlmHead
 from bench.training.views import SentencePairs, in_a_window
 from methods.ccp import CCP, CcpConfig
@@ -26,7 +28,7 @@ from methods.ccp.loss import ccp_loss
 from methods.ccp.probes import BankStalenessProbe, language_accuracy
 from methods.ccp.trainer import CcpModules, CcpTrainer
 from tests.conftest import Start, TrainMethod, present
-from tests.methods.ccp.conftest import Small
+from tests.methods.ccp.conftest import Small, config_of
 
 
 def test_the_grids_are_the_tables() -> None:
@@ -192,3 +194,25 @@ def test_a_folder_that_is_no_encoder_is_refused(tmp_path: Path, corpus: Path, tr
     work: Any = None
     with pytest.raises(UsageError):
         trainer.train(tmp_path / "start", corpus, job, work)
+
+
+def test_a_grid_leads_from_crop_to_ccp_in_single_steps() -> None:
+    """Neighbouring cells differ in one setting, the first has crop's loss, and the last is CCP as it is."""
+    grid = CCP.presets["from-crop"]
+    values = [dict(cell.values) for cell in grid.cells]
+    for before, after in pairwise(values):
+        assert len([key for key in before if before[key] != after[key]]) == 1
+    first_cell, last_cell = (
+        config_of(*(f"{key}={json.dumps(value)}" for key, value in cell.items())) for cell in (values[0], values[-1])
+    )
+    assert last_cell == config_of()
+    config = first_cell
+    generator = torch.Generator().manual_seed(4)
+    first, second = torch.randn(2, 6, 8, dtype=torch.float64, generator=generator)
+    contrast, _ = CcpTrainer(config).contrast(None, first, second, torch.zeros(6, dtype=torch.int64))
+    expected = info_nce(first, second, temperature=config.temperature, similarity="cos")
+    torch.testing.assert_close(contrast.loss, expected, rtol=0, atol=1e-12)
+    both = config.model_copy(update={"directions": "both"})
+    contrast, _ = CcpTrainer(both).contrast(None, first, second, torch.zeros(6, dtype=torch.int64))
+    expected = info_nce(first, second, temperature=config.temperature, similarity="cos", symmetric=True)
+    torch.testing.assert_close(contrast.loss, expected, rtol=0, atol=1e-12)

@@ -82,3 +82,18 @@ def test_statistics_are_each_process_s_own(two_processes: TwoProcesses) -> None:
             head(first_view[mine], second_view[mine])
         torch.testing.assert_close(result["mean"], present(head.project.norm).running_mean, rtol=0, atol=1e-12)
     assert not torch.allclose(results[0]["mean"], results[1]["mean"])
+
+
+def test_a_process_meets_its_own_windows_where_they_are_not_gathered(two_processes: TwoProcesses) -> None:
+    """While the bank is empty: the loss of the half alone, weighed by its share of the windows."""
+    first_view, second_view = views()
+    sets = ["gather_negatives=false"]
+    results = two_processes(step, first_view, second_view, sets)
+    for result, mine in zip(results, (slice(CUT), slice(CUT, None)), strict=True):
+        trainer, modules = trainer_of(sets)
+        head = present(modules.head)
+        alone, _ = trainer.contrast(None, *head(first_view[mine], second_view[mine]), LANGUAGES[mine])
+        share = 2 * len(first_view[mine]) / len(first_view)
+        torch.testing.assert_close(result["losses"][0], alone.loss.detach() * share, rtol=0, atol=1e-12)
+    assert torch.equal(results[0]["rows"], results[1]["rows"])  # the bank has the rows of both
+    assert len(results[0]["rows"]) == 2 * 2 * len(first_view)

@@ -14,10 +14,10 @@ from safetensors.torch import load_file
 
 from bench.data.corpora.shards import Shards
 from bench.training.encoder import TrainableEncoder
-from bench.training.losses import info_nce
+from bench.training.losses import info_nce, sharpness
 from bench.training.optimisation import adamw
 from methods.contriever import ContrieverConfig
-from methods.contriever.loss import max_probability, moco_logits, own_first, same_language
+from methods.contriever.loss import moco_logits, own_first, same_language
 from methods.contriever.moco import Moco, drift
 from methods.contriever.trainer import ContrieverTrainer
 from methods.contriever.views import CroppedPairs
@@ -210,7 +210,7 @@ def test_shares_of_a_language_and_drift_by_hand() -> None:
     mass, share = same_language(logits, torch.tensor([5]), torch.tensor([5, 6, 6]))
     assert mass == pytest.approx(0.5)
     assert share == pytest.approx(1 / 3)
-    assert max_probability(logits) == pytest.approx(9 / 13)
+    assert sharpness(logits) == pytest.approx({"sharpest": 9 / 13, "candidates": logits.shape[1]})
     fast, slow = (torch.nn.ParameterList([torch.zeros(1), torch.zeros(1)]) for _ in range(2))
     with torch.no_grad():
         fast[0].fill_(3.0)

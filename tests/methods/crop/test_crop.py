@@ -15,7 +15,8 @@ from bench.retrieval.packed import pack
 from bench.training.heads import Shape
 from bench.training.losses import paired_info_nce
 from bench.training.mlm import Masking, MlmHead, masked_prediction
-from methods.crop import CropConfig
+from bench.training.views import read_segment, segments
+from methods.crop import CROP, CropConfig
 from methods.crop.spans import CondenserHead, SpanSource
 from methods.crop.trainer import CropModules, CropTrainer
 from methods.crop.views import CropViews
@@ -151,3 +152,37 @@ def test_the_head_reads_one_late_state_and_early_ones_else() -> None:
     first = torch.tensor([True, False, False, True, False, False, False])
     assert torch.equal(present(late.grad).abs().amax(1) > 0, first)
     assert torch.equal(present(early.grad).abs().amax(1) > 0, ~first)
+
+
+def test_each_unit_of_a_block_asks_once_as_in_msms_code(shards: Shards) -> None:
+    """Units are packed to the length, a block's are queries in order, keys lie within the window; no pair repeats."""
+    config = config_of(pairs=8, document_pairs=4, pack=True, partners="of-each", window=2, sentence_tokens=12)
+    source, rng, sizes = CropViews(shards, config, seed=1), np.random.default_rng(0), set()
+    for _ in range(20):
+        batch = source.batch(rng)
+        assert len(set(batch.documents.tolist())) == 2
+        for document in set(batch.documents.tolist()):
+            units = [
+                read_segment(shards, document, unit, 12, seen=False).tolist() for unit in segments(shards, document, 12)
+            ]
+            rows = np.flatnonzero(batch.documents == document)
+            queries, keys = ([side[row].tolist() for row in rows] for side in (batch.left, batch.right))
+            (start,) = [at for at in range(0, len(units), 4) if units[at : at + 4] == queries]
+            for at, key in enumerate(keys):
+                near = {start + at + step for step in (-2, -1, 1, 2)} & set(range(start, start + len(queries)))
+                assert key in [units[place] for place in near]
+            sizes.add(len(queries))
+    assert len(sizes) > 1  # ends of documents are blocks of fewer units
+    assert max(map(len, units)) > max(map(len, CropViews(shards, config_of(), 1).batch(rng).left))
+
+
+def test_the_batch_of_msms_crop_is_its_papers() -> None:
+    """What the preset resolves to: 16 blocks of up to 32 packed units, each asking once."""
+    for preset in ("paper", "msm"):
+        values = CROP.presets[preset].values
+        assert (values["pairs"], values["document_pairs"], values["pack"], values["partners"]) == (
+            512,
+            32,
+            True,
+            "of-each",
+        )
