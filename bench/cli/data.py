@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from click.core import ParameterSource
 
 from bench.cli import LazyGroup, examples
 from bench.cli.data_probe import probe
+from bench.cli.file_texts import file_json, print_files, print_instructions
 from bench.cli.options import data_dir_option, store_option
 from bench.cli.output import (
     Reporter,
@@ -104,7 +105,7 @@ def list_files(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> 
                 "proxy_for": suite.proxy_for or None,
                 "licence": suite.licence,
                 "totals": totals_by_suite[suite.name],
-                "files": [_file_json(file) for file in files_by_suite[suite.name]],
+                "files": [file_json(file) for file in files_by_suite[suite.name]],
             }
             for suite in suites
         ]
@@ -124,9 +125,9 @@ def list_files(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> 
         elif not files:
             click.echo(f"{suite.name} lists no official files; `bench show {suite.name}` says what it reads\n")
         else:
-            _print_files(f"{suite.name}: {suite.licence}", files)
+            print_files(f"{suite.name}: {suite.licence}", files)
             click.echo(f"{totals['complete']} of {file_count(len(files))}, {size_here} here; to come: {to_come}")
-            _print_instructions(by_hand, click.echo)
+            print_instructions(by_hand, click.echo)
             click.echo()
     if overview:
         titles = ("suite", "files here", "size here", "to come", "by hand", "licence")
@@ -206,7 +207,7 @@ def fetch(
     say = notice if as_json else click.echo
     if plan.incomplete and not as_json and official.needed is None:
         title = f"{official.name}: {len(plan.incomplete)} of {file_count(len(files))} not there"
-        _print_files(title, plan.incomplete, _MAX_ROWS)
+        print_files(title, plan.incomplete, _MAX_ROWS)
     for line in plan.summary():
         say(line)
     failed: dict[str, str] = {}
@@ -221,7 +222,7 @@ def fetch(
     lacking = [] if official.needed is None else official.needed.libraries
     left = [download for download in lacking if dry_run or offline or download.name in failed]
     complete = sum(file.complete for file in files)
-    _print_instructions((file for file in files if file.by_hand), say)
+    print_instructions((file for file in files if file.by_hand), say)
     notice(*failed.values())
     if as_json:
         print_json(
@@ -231,7 +232,7 @@ def fetch(
                 "into": sorted({str(file.root) for file in plan.todo}),
                 "asked_for": [file.release.path for file in plan.todo],
                 "failed": [{"path": path, "reason": reason} for path, reason in failed.items()],
-                "files": [_file_json(file) for file in files],
+                "files": [file_json(file) for file in files],
                 **({} if official.needed is None else {"downloads": [*map(download_json, official.needed.downloads)]}),
             }
         )
@@ -510,7 +511,7 @@ def check(data_dir: Path | None, store: Path, progress: Reporter, as_json: bool,
             subsets = execute(prepared, stage_store, lines)
     faults = sum(_VERDICTS[file.state] != "ok" for file in files) + sum(subset.verdict != "ok" for subset in subsets)
     if as_json:
-        files_json = [{**_file_json(file), "verdict": _VERDICTS[file.state]} for file in files]
+        files_json = [{**file_json(file), "verdict": _VERDICTS[file.state]} for file in files]
         subsets_json = [{**asdict(subset), "reason": subset.reason or None} for subset in subsets]
         print_json({"suite": official.name, "faults": faults, "files": files_json, "subsets": subsets_json})
     else:
@@ -574,64 +575,3 @@ def _examined(files: Sequence[LocalFile], *, reread: bool) -> list[LocalFile]:
     total = sum(unread(file) for file, selected in selection if selected)
     with ByteBars() as bars, bars.bar("checking", total) as bar:
         return [examine(file, bar.read) if selected else file for file, selected in selection]
-
-
-def _file_json(file: LocalFile) -> dict[str, Any]:
-    """Return the entry of a file in `--json`."""
-    from bench.data.fetching.records import public_url
-
-    release = file.release
-    return {
-        "path": release.path,
-        "state": file.state,
-        "where": str(file.path),
-        "bytes": file.size,
-        "published": {"bytes": release.size, "sha256": release.sha256 or None, "md5": release.md5 or None},
-        "licence": release.licence,
-        "sources": [public_url(url) for url in release.urls],
-        "by_hand": not release.urls,
-        "instructions": release.instructions or None,
-        "unpacked_into": release.unpack or None,
-        "tasks": list(release.tasks),
-        "reason": file.reason or None,
-        "held_against": file.basis or None,
-    }
-
-
-def _print_files(title: str, files: Sequence[LocalFile], most: int | None = None) -> None:
-    """Print a row for each file; with `most`, at most about so many."""
-    from bench.data.fetching.records import public_url
-
-    rows = [
-        (
-            file.release.path,
-            file.state,
-            size_text(file.release.size if file.release.size is not None else file.size or None),
-            file.release.licence,
-            public_url(file.release.urls[0]) if file.release.urls else "by hand",
-            file.reason,
-        )
-        for file in files
-    ]
-    shown = rows if most is None or len(rows) <= most + 1 else rows[:most]
-    table(title, ("file", "state", "size", "licence", "source", "remark"), shown, numbers=("size",))
-    if len(shown) < len(rows):
-        click.echo(f"… and {len(rows) - len(shown)} more; `bench data list SUITE` and --json name all")
-
-
-def _print_instructions(files: Iterable[LocalFile], say: Callable[[str], None]) -> None:
-    """Say what to do about files that cannot be fetched: name, size, checksum, place."""
-    groups: dict[str, list[LocalFile]] = {}
-    for file in files:
-        groups.setdefault(file.release.instructions, []).append(file)
-    for text, members in groups.items():
-        say(f"{file_count(len(members))} cannot be fetched. {text}")
-        for file in members:
-            release = file.release
-            published = [size_text(release.size)] if release.size is not None else []
-            published += [f"sha256 {release.sha256}"] if release.sha256 else []
-            published += [f"md5 {release.md5}"] if release.md5 else []
-            facts = ", ".join(published) or "size and checksum were not published"
-            say(f"  {release.path} ({facts}): put it at {file.path}")
-        if any(file.release.unpack for file in members):
-            say("  as it is; `bench data fetch` unpacks it")

@@ -160,7 +160,7 @@ def _of_files(kind: Kind, name: str, licence: str, files: Sequence[LocalFile], c
 
 def _model(model: str, ask: bool) -> Download:
     """Return a model of the hub, as large as the hub says, else as its shape makes its weights."""
-    said = hub_sizes.about("model", model) if ask else hub_sizes.Repository()
+    said = hub_sizes.about("model", model) if ask else hub_sizes.HubEntry()
     size = said.bytes or int(4 * encoder_size(model).all_weights)
     licence = said.licence or _PAGE.format(f"https://huggingface.co/{model.partition('@')[0]}")
     return Download("model", model, 1, size, int(not size), licence, hub_sizes.cache())
@@ -174,7 +174,7 @@ def _hub_data(name: str, ask: bool) -> Download | None:
     said = (
         hub_sizes.about("dataset", f"{identifier}@{revision}" if revision else identifier, config)
         if ask
-        else hub_sizes.Repository()
+        else hub_sizes.HubEntry()
     )
     from datasets import config as library
 

@@ -18,7 +18,7 @@ _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 
 @dataclass(frozen=True)
-class Repository:
+class HubEntry:
     """A repository of the hub as far as its page says."""
 
     bytes: int | None = None  # of what would be fetched
@@ -42,7 +42,7 @@ def cache() -> Path:
     return Path(constants.HF_HUB_CACHE)
 
 
-def about(kind: Literal["model", "dataset"], name: str, part: str = "") -> Repository:
+def about(kind: Literal["model", "dataset"], name: str, part: str = "") -> HubEntry:
     """Return what the hub says of a repository; nothing where there is no network or no answer.
 
     Args:
@@ -51,7 +51,7 @@ def about(kind: Literal["model", "dataset"], name: str, part: str = "") -> Repos
         part: config of a data set, whose files alone are meant where they lie in a folder of that name.
     """
     if is_offline():
-        return Repository()
+        return HubEntry()
     from huggingface_hub import HfApi
 
     identifier, _, revision = name.partition("@")
@@ -59,9 +59,9 @@ def about(kind: Literal["model", "dataset"], name: str, part: str = "") -> Repos
     try:
         answer = ask(identifier, revision=revision or None, files_metadata=True, timeout=_SECONDS)
     except (OSError, ValueError):  # the hub's own errors are of these kinds; fetching will say what is wrong
-        return Repository()
+        return HubEntry()
     sizes = {file.rfilename: file.size for file in answer.siblings or () if file.size is not None}
-    return Repository(_bytes(kind, sizes, part), str(getattr(answer.card_data, "license", "") or ""))
+    return HubEntry(_bytes(kind, sizes, part), str(getattr(answer.card_data, "license", "") or ""))
 
 
 def _bytes(kind: str, sizes: dict[str, int], part: str) -> int | None:

@@ -8,12 +8,9 @@ on a corpus that they do not come from.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import Any
 
 from bench import Footprint
-
-if TYPE_CHECKING:
-    from methods.bm25 import BM25Config
 
 BYTES_A_TOKEN = {
     "ar": 10.6,
@@ -41,8 +38,8 @@ _SEARCH, _ID, _IDS = (
 _LIBRARY = 150.0  # bytes of memory a token of rank_bm25, which holds all of them in lists and dictionaries
 
 
-def footprint(config: BM25Config, language: str, passages: float, text: float) -> Footprint:
-    """Return what an index takes, as `bench.Method.footprint` does.
+def footprint(config: Any, language: str, passages: float, text: float) -> Footprint:
+    """Return what an index takes, as `bench.Method.footprint` does; `config` is `methods.bm25.BM25Config`.
 
     A shard is held while it is indexed. Of a passage stay its different terms, each with a place and a share.
     """

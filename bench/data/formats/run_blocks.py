@@ -28,7 +28,7 @@ class _UnusualError(Exception):
 
 
 @dataclass
-class _Lines:
+class _QueryLines:
     """Lines of whole queries."""
 
     queries: list[str] = field(default_factory=list)
@@ -55,7 +55,7 @@ def read_usual(path: Path, tie: Tie) -> CleanRun | None:
     return run or None
 
 
-def _blocks(path: Path) -> Iterator[_Lines]:
+def _blocks(path: Path) -> Iterator[_QueryLines]:
     """Yield the queries that end in each piece of a file."""
     waiting, size, enough = list[str](), 0, 0
     for number, piece in enumerate(pieces(path)):
@@ -71,9 +71,9 @@ def _blocks(path: Path) -> Iterator[_Lines]:
     yield rows
 
 
-def _split(text: str, *, is_last: bool) -> tuple[_Lines, int]:
+def _split(text: str, *, is_last: bool) -> tuple[_QueryLines, int]:
     """Split lines into words, up to where the last query begins, which may go on behind them, or to the end."""
-    rows, begin = _Lines(), 0
+    rows, begin = _QueryLines(), 0
     if "\0" in text:
         raise _UnusualError
     has_odd_digits = "_" in text  # which `int` and `float` take
@@ -116,7 +116,7 @@ def _end(text: str, begin: int, start: str, rank: str) -> int:
     return len(text)
 
 
-def _rankings(rows: _Lines, tie: Tie) -> Iterator[Ranking]:
+def _rankings(rows: _QueryLines, tie: Tie) -> Iterator[Ranking]:
     """Yield the ranking of each query. Raises `_UnusualError` for what is wrong or, under `list`, not in its order."""
     values, ends = np.asarray(rows.scores), list(accumulate(map(len, rows.documents)))
     if not (np.abs(values) <= LARGEST).all() or (tie == "list" and not rows.is_rising):
