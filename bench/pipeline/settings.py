@@ -289,7 +289,7 @@ def _shared(name: str, resolved: Settings, size: Profile) -> Settings:
     """
     asked = processes = resolved.run.compute.processes if size.own else 1
     config: Any = resolved.method
-    update = dict[str, int]()
+    update: dict[str, int] = {}
     gathers = getattr(config, "gather_negatives", None)
     for key in ("accumulate", "pairs") if gathers is not False else ("accumulate",):
         if resolved.origins.get(f"method.{key}", "").startswith(("profile", "preset")):

@@ -93,7 +93,7 @@ def inner_products(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
     Its ten bits of a product are .06 of a logit at a temperature of .001.
     """
-    product: torch.Tensor = _Product.apply(a, b)  # type: ignore[no-untyped-call]
+    product: torch.Tensor = _Product.apply(a, b)  # type: ignore[no-untyped-call]  # torch types none
     return product
 
 

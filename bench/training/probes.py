@@ -96,8 +96,8 @@ def collapse_metrics(queries: torch.Tensor, keys: torch.Tensor) -> dict[str, flo
 SIGNS: Mapping[str, Callable[..., bool]] = {
     "one-point": lambda cosine, accuracy, chance: cosine > COSINE and accuracy < NEAR_CHANCE * chance,
     "learnt-nothing": lambda accuracy, first_accuracy, document_accuracy, first_document_accuracy, spent, candidates: (
-        candidates > 0
-        and spent >= HALF
+        spent >= HALF
+        and candidates > 0
         and accuracy <= first_accuracy < ROOM
         and document_accuracy <= first_document_accuracy
     ),

@@ -130,8 +130,8 @@ def test_similarities_are_never_rounded_to_tf32(similarity: Literal["dot", "cos"
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")  # as `tensor_cores` on CUDA
     try:
-        with Products():
-            product = similarities(*rows, similarity)
+        with Products():  # type: ignore[no-untyped-call]  # torch types none
+            product = similarities(rows[0], rows[1], similarity)
             gradients = torch.autograd.grad(product.logsumexp(1).sum(), rows)
         assert torch.get_float32_matmul_precision() == "high"
     finally:

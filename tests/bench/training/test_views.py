@@ -267,5 +267,5 @@ def test_held_out_halves_are_every_other_sentence(shards: Shards) -> None:
             for document, ids in zip(batch.documents.tolist(), half, strict=True):
                 sentences = [shards.sentence(document, at).tolist() for at in range(shards.sentence_count(document))]
                 text = [*itertools.chain.from_iterable(sentences[first::2])]
-                assert ids.tolist() == [shards.special["cls"], *text[:7], shards.special["sep"]]
+                assert [*ids] == [shards.special["cls"], *text[:7], shards.special["sep"]]
     assert shards.seen().tolist() == seen

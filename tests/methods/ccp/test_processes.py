@@ -92,7 +92,8 @@ def test_a_process_meets_its_own_windows_where_they_are_not_gathered(two_process
     for result, mine in zip(results, (slice(CUT), slice(CUT, None)), strict=True):
         trainer, modules = trainer_of(sets)
         head = present(modules.head)
-        alone, _ = trainer.contrast(None, *head(first_view[mine], second_view[mine]), LANGUAGES[mine])
+        queries, keys = head(first_view[mine], second_view[mine])
+        alone, _ = trainer.contrast(None, queries, keys, LANGUAGES[mine])
         share = 2 * len(first_view[mine]) / len(first_view)
         torch.testing.assert_close(result["losses"][0], alone.loss.detach() * share, rtol=0, atol=1e-12)
     assert torch.equal(results[0]["rows"], results[1]["rows"])  # the bank has the rows of both

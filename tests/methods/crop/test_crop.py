@@ -165,8 +165,8 @@ def test_each_unit_of_a_block_asks_once_as_in_msms_code(shards: Shards) -> None:
             units = [
                 read_segment(shards, document, unit, 12, seen=False).tolist() for unit in segments(shards, document, 12)
             ]
-            rows = np.flatnonzero(batch.documents == document)
-            queries, keys = ([side[row].tolist() for row in rows] for side in (batch.left, batch.right))
+            rows = np.flatnonzero(batch.documents == document).tolist()
+            queries, keys = ([[*side[row]] for row in rows] for side in (batch.left, batch.right))
             (start,) = [at for at in range(0, len(units), 4) if units[at : at + 4] == queries]
             for at, key in enumerate(keys):
                 near = {start + at + step for step in (-2, -1, 1, 2)} & set(range(start, start + len(queries)))
