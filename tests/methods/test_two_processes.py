@@ -37,7 +37,8 @@ def part(batch: Any, mine: slice) -> Any:
         return Blocks(sentences, np.full(len(units), 2), batch.documents[mine], batch.languages[mine])
     if isinstance(batch, Runs):
         mine = slice(2 * (mine.start or 0), None if mine.stop is None else 2 * mine.stop)
-    return replace(batch, **{field.name: getattr(batch, field.name)[mine] for field in fields(batch)})
+    parts = {field.name: getattr(batch, field.name) for field in fields(batch)}
+    return replace(batch, **{name: value[mine] for name, value in parts.items() if value is not None})
 
 
 def training_of(name: str, settings: dict[str, Any], start: str, corpus: str) -> tuple[Any, ...]:

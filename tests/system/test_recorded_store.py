@@ -135,7 +135,10 @@ def test_nothing_is_run_again(name: str, bench: Callable[[str], str], place: Pat
 
 
 def _lost(old: Any, new: Any, at: str = "") -> Iterator[str]:
-    """Yield what a new value lacks or has otherwise; a dict may have more fields, a setting another source text."""
+    """Yield what a new value lacks or has otherwise; a dict may have more fields, a setting another source text.
+
+    Settings are compared by key: there may be more of them, those that came late, at their defaults.
+    """
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name, value in old.items():
             if name == "source" and name in new and "origin" in old:  # a setting: prose on its default
@@ -146,6 +149,8 @@ def _lost(old: Any, new: Any, at: str = "") -> Iterator[str]:
                 yield f"{at}.{name} is lost"
             else:
                 yield from _lost(value, new[name], f"{at}.{name}")
+    elif _are_settings(old) and _are_settings(new):
+        yield from _lost(*({row["key"]: row for row in rows} for rows in (old, new)), at)
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for number, (old_item, new_item) in enumerate(zip(old, new, strict=True)):
             yield from _lost(old_item, new_item, f"{at}[{number}]")
@@ -153,6 +158,10 @@ def _lost(old: Any, new: Any, at: str = "") -> Iterator[str]:
         yield from (f"{at}.{name} is lost" for name in old if name not in new)
     elif old != new:
         yield f"{at}: recorded {old!r}, found {new!r}"
+
+
+def _are_settings(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, Mapping) and "key" in row for row in value)
 
 
 COMMANDS: dict[str, str] = RECORDED["printed"]

@@ -17,6 +17,7 @@ from bench.core.errors import UsageError
 from bench.core.files import write_sealed
 from bench.data.formats.trec import read_run
 from bench.evaluation.eval_results import eval_results
+from bench.pipeline import settings
 from bench.retrieval.encoder import load
 from bench.retrieval.mteb_wrapper import MtebEncoder
 from bench.store.store import Artefact, Store
@@ -143,8 +144,10 @@ def test_check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPat
         status, _, error = typed(capsys, "plugin", "check", *arguments)
         assert status == 2
         assert words in error
-    resolve = "bench.studies.conformance.light.resolve"
-    monkeypatch.setattr(resolve, lambda methods, **_: {method.name: method for method in methods})
+    monkeypatch.setattr(  # what is set, known or not, is passed over
+        "bench.studies.conformance.light.resolve",
+        lambda methods, **options: settings.resolve(methods, **{**options, "sets": ()}),
+    )
     status, text, _ = typed(capsys, "plugin", "check", "bm25", "--only", "unknown-key-refused")
     assert status == 1
     assert "✗ unknown-key-refused: " in text
