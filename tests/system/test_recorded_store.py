@@ -150,7 +150,7 @@ def _lost(old: Any, new: Any, at: str = "") -> Iterator[str]:
             else:
                 yield from _lost(value, new[name], f"{at}.{name}")
     elif _are_settings(old) and _are_settings(new):
-        yield from _lost(*({row["key"]: row for row in rows} for rows in (old, new)), at)
+        yield from _lost({row["key"]: row for row in old}, {row["key"]: row for row in new}, at)
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for number, (old_item, new_item) in enumerate(zip(old, new, strict=True)):
             yield from _lost(old_item, new_item, f"{at}[{number}]")
