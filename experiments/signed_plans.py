@@ -155,7 +155,8 @@ def main(data: str, again: str = "") -> None:
         "`make signed-plans DATA=FOLDER`: seconds of the processor within a factor of 1.5, memory and disk within 1.2.",
         "Memory is the most anonymous memory of the process; of three runs the median counts. Constants of searches,",
         "scores and lines of runs were measured on the first two, and what encoders and shards leave on disk was",
-        "corrected after the third had run; then the plans were asked again. So this is a fit, no prediction of unseen runs.",
+        "corrected after the third had run; then the plans were asked again. So this is a fit, no prediction of",
+        "unseen runs.",
         f"Measured on {processor()}, with one thread.",
         "",
     ]
