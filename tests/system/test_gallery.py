@@ -159,7 +159,7 @@ def test_cluster(tmp_path: Path) -> None:
     (commands / "bench").chmod(0o755)
     path = f"{commands}{os.pathsep}{os.environ['PATH']}"
     text = printed("cluster.sh", tmp_path, *toy, BENCH_SLURM="local", PATH=path)
-    assert re.search(r"^profile mini: (\d+) of \1 stages to run", text, flags=re.MULTILINE)
+    assert re.search(r"^in all: (\d+) of \1 stages to run", text, flags=re.MULTILINE)
     again = bench.run(
         *("crop", "mrtydi"),
         task="sw",

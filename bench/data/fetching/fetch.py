@@ -136,7 +136,7 @@ class _Partial:
     @property
     def _note(self) -> Path:
         """Where it is noted which version they are of."""
-        return self.root / records.FOLDER / "partial" / f"{self.path}.json"
+        return records.partial_note(self.root, self.path)
 
     @property
     def size(self) -> int:

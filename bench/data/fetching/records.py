@@ -8,9 +8,10 @@ Layout (format 1)::
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from glob import escape
 from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
@@ -85,6 +86,11 @@ def partial_file(root: Path, path: str) -> Path:
     return target.with_name(f".{target.name}.part")
 
 
+def partial_note(root: Path, path: str) -> Path:
+    """Return where it is noted which version the bytes of an unfinished file are of."""
+    return root / FOLDER / "partial" / f"{path}.json"
+
+
 def stamp(path: Path) -> tuple[int, int]:
     """Return size and modification time (nanoseconds), which change when a file is written to."""
     status = path.stat()
@@ -120,10 +126,18 @@ def _is_full(line: bytes) -> bool:
     return bool(line) and not line.isspace()
 
 
-def locked(root: Path, path: str, notice: Callable[[str], None]) -> AbstractContextManager[None]:
-    """Hold the lock of a file; give notice while another command holds it."""
+@contextmanager
+def locked(root: Path, path: str, notice: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock of a file; give notice while another command holds it.
+
+    Nobody else writes about the file then, so what a killed command left of its notes is removed.
+    """
     place = root / FOLDER / "locks" / f"{hashlib.sha256(path.encode()).hexdigest()[:32]}.lock"
-    return locks.locked(place, notice, f"another command is at work on {path}; waiting for it")
+    with locks.locked(place, notice, f"another command is at work on {path}; waiting for it"):
+        for note in (record_file(root, path), partial_note(root, path)):
+            for litter in note.parent.glob(f".{escape(note.name)}.*.part"):
+                litter.unlink(missing_ok=True)
+        yield
 
 
 def public_url(url: str) -> str:
