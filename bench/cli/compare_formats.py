@@ -69,7 +69,7 @@ def tables(compared: Compared, *, by_task: bool, pairs: bool = False, costs: boo
         rows = [_TestRow(test.pair, "", test.comparison, test.chance_text(test.comparison)) for test in tests]
         caption = f"{name}, {compared.measure} points, {compared.value_name} (corrected over {len(rows)})"
         if rows:
-            laid_out.append(_tests(caption, rows, _PAIR, whole=pairs))
+            laid_out.append(_tests(caption, rows, _PAIR, details=pairs))
         rows = [
             _TestRow(test.pair, task, tested, test.chance_text(tested))
             for test in tests
@@ -77,7 +77,7 @@ def tables(compared: Compared, *, by_task: bool, pairs: bool = False, costs: boo
         ]
         if by_task and rows:
             caption = f"{name} on each task, {compared.measure} points (corrected over all {len(rows)} tests)"
-            laid_out.append(_tests(caption, rows, _PAIR, _TASK, whole=pairs))
+            laid_out.append(_tests(caption, rows, _PAIR, _TASK, details=pairs))
     if listed and any(pair.low is not None for pair in compared.over_tasks.values()):
         laid_out.append(_over_tasks(compared))
     if compared.advice is not None:
@@ -99,14 +99,14 @@ def contrast_table(registered: Registered) -> Table:
         )
     suites = len({registered_test.test.metadata["suite"] for registered_test in registered.tests})
     caption = f"registered contrasts (corrected over all {len(rows)}, on {suites} suite{'s'[: suites != 1]})"
-    about = (
+    caveat = (
         "corrected: jointly for all contrasts of the file, on all its suites (Westfall and Young's step-down "
         "procedure); the scatter of training runs is that of the systems that the file names"
     )
     substitutes = (f"{suite}: {mark(proxy_for)}" for suite, proxy_for in registered.proxies.items() if proxy_for)
-    notes = (about, *substitutes, *(f"warning: {warning}" for warning in registered.warnings))
+    notes = (caveat, *substitutes, *(f"warning: {warning}" for warning in registered.warnings))
     columns = [Column("contrast", value=lambda row: row.name)] if any(row.name for row in rows) else []
-    table = _tests(caption, rows, *columns, _PAIR, Column("suite", value=lambda row: row.scope), whole=True)
+    table = _tests(caption, rows, *columns, _PAIR, Column("suite", value=lambda row: row.scope), details=True)
     return replace(table, notes=notes)
 
 
@@ -173,27 +173,27 @@ def _costs(compared: Compared) -> list[Table]:
     if relevant := [difference for difference in compared.setting_differences if difference.is_relevant]:
         columns = tuple(Column(name, number=False) for name in ("setting", *labels))
         rows = tuple((row.key, *(row.values[label] for label in labels)) for row in relevant)
-        rest = len(compared.setting_differences) - len(relevant)
-        notes = (f"{rest} more settings exist for some of the methods only; --json lists them",) if rest else ()
+        unlisted = len(compared.setting_differences) - len(relevant)
+        notes = (f"{unlisted} more settings exist for some of the methods only; --json lists them",) if unlisted else ()
         laid_out.append(Table("settings that differ", columns, rows, notes))
     return laid_out
 
 
-def _tests(caption: str, rows: Sequence[_TestRow], *lead: Column, whole: bool) -> Table:
-    """Lay tests out behind the columns that say of what they are: what they decide, and the whole of them if asked."""
+def _tests(caption: str, rows: Sequence[_TestRow], *lead: Column, details: bool) -> Table:
+    """Lay tests out behind the columns that say of what they are: what they decide, and further details if asked."""
     columns = (
         Column("difference", "", True, partial(points, sign=True), value=lambda row: row.test.difference),
         Column("interval", "95 %", value=lambda row: row.test.interval),
         Column("p_adjusted", "p, corrected", False, value=lambda row: row.chance),
     )
-    rest = (
+    detail_columns = (
         Column("interval_all", "95 % of all", value=lambda row: interval_text(row.test.simultaneous)),
         Column("better again", "", True, "{:.0%}".format, value=lambda row: row.test.superiority),
         Column("wins/ties/losses", value=lambda row: f"{row.test.wins:,}/{row.test.ties:,}/{row.test.losses:,}"),
         Column("detectable", "", True, points, value=lambda row: row.test.detectable),
         Column("queries", "", True, "{:,}".format, value=lambda row: row.test.n),
     )
-    return Table.from_items(caption, (*lead, *columns, *(rest if whole else ())), rows)
+    return Table.from_items(caption, (*lead, *columns, *(detail_columns if details else ())), rows)
 
 
 def _over_tasks(compared: Compared) -> Table:
@@ -236,11 +236,11 @@ def _next(advice: Sequence[Advice]) -> Table:
         amount("questions"),
     )
     sentences = [sentence for row in advice if (sentence := row.sentence())]
-    about = (
+    caveat = (
         "in all, the rest as it is, for 80 % power if the true difference is the one seen; — where no number is enough "
         "(up to 100 seeds, 200 tasks, 100 times the questions); time as recorded, judgements not counted"
     )
-    notes = (about, *(["cheapest: " + "; ".join(sentences)] if sentences else []))
+    notes = (caveat, *(["cheapest: " + "; ".join(sentences)] if sentences else []))
     caption = "what to buy next for the open differences" if advice else "what to buy next: nothing, all is decided"
     return Table.from_items(caption, columns, advice, notes)
 
@@ -266,8 +266,8 @@ def _not_shown(compared: Compared, shown: Sequence[Table]) -> list[str]:
     relevant = [key for key in keys if key not in ("method", "version")]  # labels tell these apart
     if relevant and "settings that differ" not in captions:
         more = len(relevant) - _MOST_SETTINGS
-        named = ", ".join(relevant[:_MOST_SETTINGS]) + (f" and {more} more" if more > 0 else "")
-        sentences.append(f"settings differ (--costs): {named}")
+        names = ", ".join(relevant[:_MOST_SETTINGS]) + (f" and {more} more" if more > 0 else "")
+        sentences.append(f"settings differ (--costs): {names}")
     return sentences
 
 
@@ -280,9 +280,9 @@ def brief(compared: Compared, shown: Sequence[Table]) -> list[str]:
         sentences.append(f"no p: fewer than {TRAININGS} trainings tell of checkpoints, not of methods (--seed {seeds})")
     if compared.reliability:
         of = compared.reliability
-        needed = "no number of tasks" if of.tasks_needed is None else f"{of.tasks_needed:,}"
+        enough = "no number of tasks" if of.tasks_needed is None else f"{of.tasks_needed:,}"
         sentences.append(
-            f"reliability of the order over {of.tasks} tasks: {of.coefficient:.2f}; {needed} would give {RELIABLE}"
+            f"reliability of the order over {of.tasks} tasks: {of.coefficient:.2f}; {enough} would give {RELIABLE}"
         )
     return sentences
 

@@ -220,7 +220,7 @@ def fetch(
         files = [fetched.get(file.release.path, file) for file in files]
         failed |= fetch_by_libraries(plan.libraries)
     lacking = [] if official.needed is None else official.needed.libraries
-    left = [download for download in lacking if dry_run or offline or download.name in failed]
+    lacking_still = [download for download in lacking if dry_run or offline or download.name in failed]
     complete = sum(file.complete for file in files)
     print_instructions((file for file in files if file.by_hand), say)
     notice(*failed.values())
@@ -228,7 +228,7 @@ def fetch(
         print_json(
             {
                 "suite": official.name,
-                "complete": complete == len(files) and not left,
+                "complete": complete == len(files) and not lacking_still,
                 "into": sorted({str(file.root) for file in plan.todo}),
                 "asked_for": [file.release.path for file in plan.todo],
                 "failed": [{"path": path, "reason": reason} for path, reason in failed.items()],
@@ -237,12 +237,12 @@ def fetch(
             }
         )
     elif (plan.incomplete or plan.libraries) and not dry_run:
-        ending = "" if complete == len(files) and not left else ", not complete"
-        there = f"{complete} of {file_count(len(files))} there"
+        ending = "" if complete == len(files) and not lacking_still else ", not complete"
+        summary = f"{complete} of {file_count(len(files))} there"
         if lacking:
-            there += f", {len(lacking) - len(left)} of {len(lacking)} models and data sets of libraries"
-        click.echo(f"{official.name}: {there}{ending}")
-    if (complete < len(files) or left) and not dry_run:
+            summary += f", {len(lacking) - len(lacking_still)} of {len(lacking)} models and data sets of libraries"
+        click.echo(f"{official.name}: {summary}{ending}")
+    if (complete < len(files) or lacking_still) and not dry_run:
         raise click.exceptions.Exit(1)
 
 
@@ -329,8 +329,8 @@ def _official_files(
         raise UsageError(where=f"suite {name}", found="--quota", expected="--task, or neither")
     task_names = asked_tasks(suite, split(tasks))
     files = local_files(suite, places, task_names if tasks else ())
-    known = (*suite.task_names("official"), *(name for name in task_names if name.endswith(DEV)))
-    read = tuple(name for name in task_names if name in known)  # the others are groups of files that no task reads
+    readable = (*suite.task_names("official"), *(name for name in task_names if name.endswith(DEV)))
+    read = tuple(name for name in task_names if name in readable)  # the others are groups of files that no task reads
     return _OfficialFiles(suite.name, suite.licence, files, suite, read)
 
 
@@ -385,19 +385,19 @@ class _FetchPlan:
         """Return a line for each thing that a command reads and is not here, and the sum."""
         from bench.cli.fetch_texts import amount_text
 
-        lines, known, unknown, count = [], 0, 0, 0
+        lines, size_in_all, unsized_in_all, count = [], 0, 0, 0
         for download in reads.downloads:
             sizes = [self.sizes.get(file.release.path) for file in download.local if not file.local]
             has_answers = any(size is not None for size in sizes) or not sizes
             size = sum(filter(None, sizes)) if download.local and has_answers else download.bytes
             unsized = sizes.count(None) if download.local and has_answers else download.unknown
-            known, unknown, count = known + size, unknown + unsized, count + download.files
-            what = f"{download.name}: {file_count(download.files)}, {amount_text(size, unsized)}"
-            lines.append(f"{what}; licence: {download.licence}; into {download.into}")
+            size_in_all, unsized_in_all, count = size_in_all + size, unsized_in_all + unsized, count + download.files
+            entry = f"{download.name}: {file_count(download.files)}, {amount_text(size, unsized)}"
+            lines.append(f"{entry}; licence: {download.licence}; into {download.into}")
         if not lines:
             return [f"{self.official.name}: nothing missing"]
         verb = "missing" if self.offline else "to fetch"
-        return [*lines, f"{verb} in all: {file_count(count)}, {amount_text(known, unknown)}"]
+        return [*lines, f"{verb} in all: {file_count(count)}, {amount_text(size_in_all, unsized_in_all)}"]
 
 
 def _plan_fetch(official: _OfficialFiles, files: Sequence[LocalFile], offline: bool) -> _FetchPlan:
@@ -414,7 +414,7 @@ def _plan_fetch(official: _OfficialFiles, files: Sequence[LocalFile], offline: b
 
         with Client(RetryPolicy(connect=5, read=10)) as client:
             answers = {release.path: map(client.size, release.urls) for release in unsized}  # each until one says it
-            first = {path: next((size for size in told if size is not None), None) for path, told in answers.items()}
+            first = {path: next((size for size in sizes if size is not None), None) for path, sizes in answers.items()}
         sizes |= {path: size for path, size in first.items() if size is not None}
     return _FetchPlan(official, files, todo, sizes, offline)
 

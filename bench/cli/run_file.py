@@ -118,21 +118,21 @@ class Save:
         """Return options by their keys, with paths as the file has them."""
         from bench.pipeline.tasks import is_own_folder
 
-        here, values = self.path.parent, dict[str, Any]()
+        folder, values = self.path.parent, dict[str, Any]()
         for key, option in options_by_key().items():
             if (value := options.get(str(option.name))) in {None, "", ()}:
                 continue
             if isinstance(option.type, click.Path):
-                values[key] = _from_folder(here, str(value))
+                values[key] = _from_folder(folder, str(value))
             elif option.name == "tasks":
-                values[key] = [_from_folder(here, name) if is_own_folder(name, suites) else name for name in value]
+                values[key] = [_from_folder(folder, name) if is_own_folder(name, suites) else name for name in value]
             elif option.multiple:
                 parts = (assignment.partition("=") for assignment in value)
-                values[key] = [f"{name}={_text_from_folder(here, text)}" for name, _, text in parts]
+                values[key] = [f"{name}={_text_from_folder(folder, text)}" for name, _, text in parts]
             elif isinstance(value, tuple):
-                values[key] = [_text_from_folder(here, part) if isinstance(part, str) else part for part in value]
+                values[key] = [_text_from_folder(folder, part) if isinstance(part, str) else part for part in value]
             else:
-                values[key] = _text_from_folder(here, value) if isinstance(value, str) else value
+                values[key] = _text_from_folder(folder, value) if isinstance(value, str) else value
         return values
 
 
@@ -160,14 +160,14 @@ def read_run_file(path: Path) -> RunFile:
         raise DataError(path, None, f"{_VARIANTS} = {shown(tables)}", "tables of options: [variants.NAME]")
     options, variants = _options(path, document), dict[str, Values]()
     for name, table in (tables or {}).items():
-        where = f"{_VARIANTS}.{name}"
+        heading = f"{_VARIANTS}.{name}"
         if not isinstance(table, dict):
-            raise DataError(path, None, f"{where} = {shown(table)}", f"a table of options: [{where}]")
-        variants[name] = _options(path, table, f"{where}.")
+            raise DataError(path, None, f"{heading} = {shown(table)}", f"a table of options: [{heading}]")
+        variants[name] = _options(path, table, f"{heading}.")
         free = [key for key in table if is_free(options_by_key()[key])]
         if free:
             hint = f"write {free[0]} above the variants, for all of them, or type --{free[0]}"
-            raise DataError(path, None, f"{where}.{free[0]}", "options that make another system", hint)
+            raise DataError(path, None, f"{heading}.{free[0]}", "options that make another system", hint)
     return RunFile(path, options, variants)
 
 
@@ -228,14 +228,14 @@ def _refuse_conflicts(run_file: RunFile, context: click.Context) -> None:
         if is_free(option) or _source(context, option) is not ParameterSource.COMMANDLINE:
             continue
         typed, filed = _normal(option, context.params[str(option.name)]), run_file.options.get(str(option.name))
-        if _same(option, typed, filed):
+        if _is_equal(option, typed, filed):
             continue
-        free = ", ".join(f"--{name}" for name, other in options_by_key().items() if is_free(other))
+        free = ", ".join(f"--{name}" for name, entry in options_by_key().items() if is_free(entry))
         shown_value = " ".join(map(str, typed)) if isinstance(typed, tuple) else typed
-        said = f"no {key}" if filed is None else f"{key} = {_literal(filed)}"
+        in_file = f"no {key}" if filed is None else f"{key} = {_literal(filed)}"
         raise UsageError(
             where=run_file.path,
-            found=f"--{key} {short(str(shown_value))} next to it, and {said} in it",
+            found=f"--{key} {short(str(shown_value))} next to it, and {in_file} in it",
             expected=f"the file alone to say what is run; next to it {free}",
             hint=f"leave --{key} out, or write a second file",
         )
@@ -271,7 +271,7 @@ def _source(context: click.Context, option: click.Option) -> ParameterSource | N
     return context.get_parameter_source(str(option.name))
 
 
-def _same(option: click.Option, typed: Any, filed: Any) -> bool:
+def _is_equal(option: click.Option, typed: Any, filed: Any) -> bool:
     if isinstance(option.type, click.Path) and filed is not None:
         return Path(typed).resolve() == Path(filed).resolve()
     return bool(typed == filed)
@@ -311,16 +311,16 @@ def _annotation(option: click.Option) -> Any:
 
 def _options(path: Path, table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return the options of a table by their names in Python, as they would be typed in the current folder."""
-    known, values = options_by_key(), dict[str, Any]()
+    options, values = options_by_key(), dict[str, Any]()
     for key, value in table.items():
-        if key not in known:
-            near = did_you_mean(key, known).strip("; .")
-            keys = ", ".join(known) + ("" if prefix else f", {_VARIANTS}")
+        if key not in options:
+            near = did_you_mean(key, options).strip("; .")
+            keys = ", ".join(options) + ("" if prefix else f", {_VARIANTS}")
             raise DataError(path, None, f"key {short(prefix + key)}", f"an option of bench run: {keys}", near)
         if value in ("", [], {}):
             hint = "leave the key out for the default"
             raise DataError(path, None, f"{prefix}{key} = {shown(value) if value != {} else '{}'}", "a value", hint)
-        values[str(known[key].name)] = _value(path, prefix + key, known[key], value)
+        values[str(options[key].name)] = _value(path, prefix + key, options[key], value)
     return values
 
 
@@ -344,8 +344,8 @@ def _value(path: Path, key: str, option: click.Option, value: Any) -> Any:
         if "" in values:
             raise DataError(path, None, f"{key} = {shown(value)}", "names without empty ones")
         if len(values) > len(set(values)):
-            twice = next(entry for at, entry in enumerate(values) if entry in values[:at])
-            raise DataError(path, None, f"{twice} twice in {key}", "each once")
+            repeated = next(entry for at, entry in enumerate(values) if entry in values[:at])
+            raise DataError(path, None, f"{repeated} twice in {key}", "each once")
         return values
     if isinstance(option.type, click.Path):
         return _placed(path, value if value.startswith(("/", "~", "$")) else f"./{value}")

@@ -30,22 +30,22 @@ def resolve_each(request: Request, plugins: Plugins, store: Store) -> list[Exper
     experiments: list[Experiment] = []
     first: dict[_Row, _Owner] = {}
     quotas: dict[str, float] = {}
-    for where, part in request.each().items():
-        with _named(where):
+    for variant, part in request.each().items():
+        with _named_in_errors(variant):
             for name, tokens in largest_quotas([part], plugins).items():
                 quotas[name] = max(tokens, quotas.get(name, 0.0))
-    for where, part in request.each().items():
-        with _named(where):
+    for variant, part in request.each().items():
+        with _named_in_errors(variant):
             experiment = Experiment.resolve(part, plugins, store, quotas)
         if experiments and experiment.profile.name != experiments[0].profile.name:
             raise UsageError(
-                where=where,
+                where=variant,
                 found=f"profile {experiment.profile.name} next to {experiments[0].profile.name}",
                 expected="one profile for all variants",
                 hint="write a file for each profile",
             )
-        _refuse_equal(where, experiment.cells, first)
-        first = _labels(where, experiment) | first
+        _refuse_equal(variant, experiment.cells, first)
+        first = _labels(variant, experiment) | first
         experiments.append(experiment)
     later: dict[_Row, _Owner] = {}
     for place, experiment in reversed([*enumerate(experiments)]):
@@ -66,15 +66,15 @@ def joined(experiments: Sequence[Experiment]) -> Experiment:
 
 
 @contextmanager
-def _named(where: str) -> Iterator[None]:
+def _named_in_errors(variant: str) -> Iterator[None]:
     """Say of an error in which variant it is."""
     try:
         yield
     except UsageError as error:
-        if not where:
+        if not variant:
             raise
         fields = {name: getattr(error, name) for name in ("found", "expected", "hint")}
-        raise type(error)(f"{where}: {error}", where=where, **fields) from error
+        raise type(error)(f"{variant}: {error}", where=variant, **fields) from error
 
 
 def _rows(cell: ExperimentCell) -> list[_Row]:
@@ -82,30 +82,30 @@ def _rows(cell: ExperimentCell) -> list[_Row]:
     return [(*address, task.id) for task in cell.tasks]
 
 
-def _labels(where: str, experiment: Experiment) -> dict[_Row, _Owner]:
-    return {row: (where, cell.system.label) for cell in experiment.cells for row in _rows(cell)}
+def _labels(variant: str, experiment: Experiment) -> dict[_Row, _Owner]:
+    return {row: (variant, cell.system.label) for cell in experiment.cells for row in _rows(cell)}
 
 
-def _is_known(cell: ExperimentCell, others: Mapping[_Row, _Owner]) -> bool:
+def _is_known(cell: ExperimentCell, owners: Mapping[_Row, _Owner]) -> bool:
     """Whether other variants have all numbers of a cell, under the same label."""
-    return all(others.get(row, ("", ""))[1] == cell.system.label for row in _rows(cell))
+    return all(owners.get(row, ("", ""))[1] == cell.system.label for row in _rows(cell))
 
 
-def _refuse_equal(where: str, cells: Sequence[ExperimentCell], first: Mapping[_Row, _Owner]) -> None:
+def _refuse_equal(variant: str, cells: Sequence[ExperimentCell], first: Mapping[_Row, _Owner]) -> None:
     """Refuse a variant that makes nothing new, or a system under a second label; starts may be those of another one."""
     trained = [cell for cell in cells if not cell.system.untrained]
     for cell in trained:
-        other, label = next((first[row] for row in _rows(cell) if row in first), ("", cell.system.label))
+        first_variant, label = next((first[row] for row in _rows(cell) if row in first), ("", cell.system.label))
         if label != cell.system.label:
             raise UsageError(
-                where=where,
-                found=f"{cell.system.label}, which is {label} of {other}",
+                where=variant,
+                found=f"{cell.system.label}, which is {label} of {first_variant}",
                 expected="systems that differ in more than their label",
                 hint="leave it out of one of the two by a method key in the variant",
             )
     if trained and all(_is_known(cell, first) for cell in trained):
         raise UsageError(
-            where=where,
+            where=variant,
             found=f"no system that is not one of {first[_rows(trained[0])[0]][0]}",
             expected="settings that make another system",
             hint="leave the variant out",

@@ -20,7 +20,7 @@ REMOVED = "removed"
 _DAY = 86_400
 
 
-def verify(store: Store, seen: Callable[[], None]) -> list[Fault]:
+def verify(store: Store, advance: Callable[[], None]) -> list[Fault]:
     """Re-hash all artefacts and remembered checksums; return faulty files, and mark artefacts to be made again.
 
     `seen` is called after each artefact. Raises `StoreError` if one cannot be marked.
@@ -30,7 +30,7 @@ def verify(store: Store, seen: Callable[[], None]) -> list[Fault]:
         if artefact_faults := store.faults(folder, thorough=True):
             store.mark(folder, artefact_faults)
             faults += artefact_faults
-        seen()
+        advance()
     for memo in sorted((store.root / "inputs").glob("*.json")):
         try:
             read_sealed(memo)
@@ -75,23 +75,23 @@ def remove(store: Store, items: Iterable[Garbage], used: Callable[[], Collection
     """
     listed, removed = list(items), []  # before the lock, which listing takes too
     with leased_keys(store) as leased:
-        needed = {*leased, *used()}
+        needed_keys = {*leased, *used()}
         for item in listed:
             folder = item.path.is_dir()
             if not folder:
                 item.path.unlink(missing_ok=True)
-            if not folder or _moved_aside(store, item.path, needed):
+            if not folder or _moved_aside(store, item.path, needed_keys):
                 removed.append(item)
     for item in removed:
         shutil.rmtree(_trash(store, item.path), ignore_errors=True)
     return removed
 
 
-def _moved_aside(store: Store, folder: Path, needed: Collection[str]) -> bool:
+def _moved_aside(store: Store, folder: Path, needed_keys: Collection[str]) -> bool:
     """Move a folder to the trash unless somebody needs it or works in it; return whether it is there."""
     trash = _trash(store, folder)
     with suppress(Timeout), lock_file(store.lock_path(_key(folder))).acquire(timeout=0):
-        if not folder.exists() or (_key(folder) in needed and not _is_finished(store, folder)):
+        if not folder.exists() or (_key(folder) in needed_keys and not _is_finished(store, folder)):
             return False
         if folder != trash:
             trash.parent.mkdir(parents=True, exist_ok=True)

@@ -57,7 +57,7 @@ class Ablation:
         def paper_number(line: CellResult) -> str | None:
             return "fails" if line.paper_fails else None if line.paper is None else f"{line.paper:g}"
 
-        where = f"{self.where}, {self.about['regime']}, {self.about['data']} data" if self.where else "nothing ran"
+        setup = f"{self.where}, {self.about['regime']}, {self.about['data']} data" if self.where else "nothing ran"
         seeds = max(line.seeds for line in self.lines)
         means = f" · means of {seeds} seeds" if seeds > 1 else ""
         columns = (
@@ -70,7 +70,7 @@ class Ablation:
             ),
             Column("paper", f"paper: {self.paper or 'no number'}", True, value=paper_number),
         )
-        caption = f"{self.preset} · {where}{means} · {self.source}"
+        caption = f"{self.preset} · {setup}{means} · {self.source}"
         return Table.from_items(caption, columns, self.lines, [f"{self.preset} {describe(self.direction)}"])
 
 
@@ -95,8 +95,8 @@ def _ablation(name: str, runs: Sequence[CellRun]) -> Ablation:
     measure = (preset.measure if first.suite.name == preset.suite else "") or first.suite.primary
     values = []
     for cell, published, reason in runs:
-        where, value = cell_value(published.content, cell, preset, measure) if published else ("", None)
-        values.append(GridRun(cell.system.label, cell_name(cell), cell.seed, value, reason, where))
+        run_place, value = cell_value(published.content, cell, preset, measure) if published else ("", None)
+        values.append(GridRun(cell.system.label, cell_name(cell), cell.seed, value, reason, run_place))
     grid = Grid(tuple(values))
     lines = grid.against(reported(preset), {cell: grid.runs_of(cell)[0].system for cell in grid.cells})
     results: dict[str, dict[int, Result]] = defaultdict(dict)
@@ -107,9 +107,9 @@ def _ablation(name: str, runs: Sequence[CellRun]) -> Ablation:
     seed_results = [SeedResults(label, by_seed) for label, by_seed in results.items()]
     tests = paired_tests(seed_results, measure, {grid.where} & tasks or tasks)
     decided = {frozenset({test.first, test.second}): test.comparison.decided for test in tests}
-    about = {"suite": first.suite.name, "regime": first.regime, "data": first.data}
+    address = {"suite": first.suite.name, "regime": first.regime, "data": first.data}
     order = direction(lines, decided)
-    return Ablation(name, preset.source, preset.summary, about, grid.where, measure, preset.label, lines, order)
+    return Ablation(name, preset.source, preset.summary, address, grid.where, measure, preset.label, lines, order)
 
 
 def cell_value(content: Mapping[str, Any], cell: ExperimentCell, preset: Preset, measure: str) -> tuple[str, float]:

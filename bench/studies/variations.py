@@ -186,8 +186,8 @@ def _pieces(key: str, listed: str) -> list[str]:
 def _factor(key: str, texts: Sequence[str], request: Request, method: Method, preset: str | None) -> Factor:
     """Resolve the values of a setting. Raises as `with_variants` does."""
     size = profile(request.profile or DEFAULT)
-    wanted = replace(request, varied=tuple((f"{key}={text}",) for text in texts))
-    configured, *varied = variants(wanted, [method], preset, size)
+    request_varied = replace(request, varied=tuple((f"{key}={text}",) for text in texts))
+    configured, *varied = variants(request_varied, [method], preset, size)
     if key not in {row.key for row in configured.resolved.rows()}:
         raise UsageError(
             where=OPTION, found=f"{key}, which is a section", expected="one of its keys", hint=_shows(method)
@@ -244,10 +244,10 @@ def check(ready: Plan) -> None:
         )
     for (_, regime, _), by_name in by_group.items():
         cells = list(by_name.values())
-        whole = [cell.system.label for cell in cells if not _is_variant(cell.system)]
-        if len(whole) > 1:
+        unvaried = [cell.system.label for cell in cells if not _is_variant(cell.system)]
+        if len(unvaried) > 1:
             raise UsageError(
-                found=f"{OPTION} where one choice of settings is several systems ({', '.join(whole)})",
+                found=f"{OPTION} where one choice of settings is several systems ({', '.join(unvaried)})",
                 expected="one each",
                 hint="leave --rerank, --readout and post.kind out",
             )
@@ -262,9 +262,9 @@ def check(ready: Plan) -> None:
                     hint=_shows(system.method),
                 )
         labels = [cell.system.label for cell in cells]
-        if twice := next((label for label in labels if labels.count(label) > 1), None):
+        if repeated := next((label for label in labels if labels.count(label) > 1), None):
             raise UsageError(
-                found=f"two variants that are called {twice}",
+                found=f"two variants that are called {repeated}",
                 expected=f"names of up to {LONGEST_LABEL} letters, digits and @ . _ + = , - that differ",
                 hint="a shorter name leaves room: --label NAME",
             )
@@ -335,10 +335,10 @@ class Variations:
 
     def as_json(self) -> dict[str, Any]:
         """Return an object of `variants` and `gains`, as `bench ablate --json` prints them."""
-        about = {**self.about, "measure": self.measure, "where": self.where}
+        address = {**self.about, "measure": self.measure, "where": self.where}
         varied = {row.system: row.cell for row in self.rows}
         return {
-            "variants": [{**about, **row.as_json()} for row in self.rows],
+            "variants": [{**address, **row.as_json()} for row in self.rows],
             "gains": [{**test.row(), "varies": varied[test.first]} for test in self.conclusion.gains],
         }
 
@@ -393,17 +393,17 @@ def _variations(
     group: Group, systems: Mapping[str, Sequence[tuple[ExperimentCell, Result | None]]], keys: Sequence[str]
 ) -> Variations:
     suite_name, regime, data = group
-    about = {"suite": suite_name, "regime": regime, "data": data}
-    whole = {
+    address = {"suite": suite_name, "regime": regime, "data": data}
+    complete_results = {
         label: results
         for label, runs in systems.items()
         if len(results := [result for _, result in runs if result is not None]) == len(runs)
     }
     (base,) = (label for label, runs in systems.items() if not _is_variant(runs[0][0].system))
     suite = systems[base][0][0].suite
-    aligned = lineup(ComparisonGroup(data, regime, whole), suite)
-    pairs = [(label, base) for label in whole if label != base]
-    table = ContrastTable(about, aligned.rows, aligned.measure, aligned.stratum_shares, pairs)
+    aligned = lineup(ComparisonGroup(data, regime, complete_results), suite)
+    pairs = [(label, base) for label in complete_results if label != base]
+    table = ContrastTable(address, aligned.rows, aligned.measure, aligned.stratum_shares, pairs)
     gains = {test.first: test for test in (contrast_tests([table]) if pairs else [])}
     values = {
         system.label: fmean(
@@ -431,4 +431,4 @@ def _variations(
         )
     trainings = {row.label: len(row.results) for row in aligned.rows if not row.deterministic}
     conclusion = Conclusion(tuple(gains.values()), (), trainings, "the default")
-    return Variations(suite, about, aligned.measure, aligned.value_name, tuple(rows), conclusion)
+    return Variations(suite, address, aligned.measure, aligned.value_name, tuple(rows), conclusion)

@@ -69,11 +69,11 @@ class CropViews(RandomSource[Shards, Documents]):
         per_document = self._config.document_pairs
         distinct = self._sampler.draw(self._config.pairs // per_document, rng)
         if self._config.partners == "of-each":
-            drawn = [(document, pair) for document in distinct for pair in self._of_each(document, rng)]
+            drawn_pairs = [(document, pair) for document in distinct for pair in self._of_each(document, rng)]
         else:
             repeated = (document for document in distinct for _ in range(per_document))
-            drawn = [(document, self._draw(document, rng)) for document in repeated]
-        documents, pairs = zip(*drawn, strict=True)
+            drawn_pairs = [(document, self._draw(document, rng)) for document in repeated]
+        documents, pairs = zip(*drawn_pairs, strict=True)
         queries, keys = zip(*pairs, strict=True)
         return PairBatch(queries, keys, np.array(documents, np.int64), tuple(map(self.shards.language_of, documents)))
 
@@ -92,8 +92,8 @@ class CropViews(RandomSource[Shards, Documents]):
         if self._config.pack:
             units = segments(self.shards, document, most)
             pair = two_sentences(len(units), rng, window=self._config.window)
-            one, other = (read_segment(self.shards, document, units[at], most) for at in pair)
-            return one, other
+            first, second = (read_segment(self.shards, document, units[at], most) for at in pair)
+            return first, second
         count = self.shards.sentence_count(document)
         first_at, second_at = two_sentences(count, rng, window=self._config.window)
         special = self.shards.special

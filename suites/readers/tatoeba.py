@@ -75,10 +75,10 @@ def _linked(
     """Read the links between the languages of each pair: ids `[n, 2]`, left and right, ascending."""
     linked: dict[Pair, array[int]] = {pair: array("q") for pair in pairs.values()}
     for columns in _fields(links, ("id", "id")):
-        left, right = map(int, columns)
-        known_ids = left < len(languages) and right < len(languages)
-        if known_ids and (pair := pairs.get((int(languages[left]), int(languages[right])))):
-            linked[pair].extend((left, right))
+        first, right = map(int, columns)
+        known_ids = first < len(languages) and right < len(languages)
+        if known_ids and (pair := pairs.get((int(languages[first]), int(languages[right])))):
+            linked[pair].extend((first, right))
     return {pair: np.unique(np.array(ids, np.int64).reshape(-1, 2), axis=0) for pair, ids in linked.items()}
 
 
@@ -88,13 +88,13 @@ def _sample(
     """Sample translations, none with a sentence on either side that another of them has."""
     used_texts: tuple[set[str], set[str]] = set(), set()
     sampled = []
-    for left, right in rows[rng.permutation(len(rows))].tolist():
-        sentences = texts.get(left), texts.get(right)
+    for first_id, right in rows[rng.permutation(len(rows))].tolist():
+        sentences = texts.get(first_id), texts.get(right)
         if None in sentences or sentences[0] in used_texts[0] or sentences[1] in used_texts[1]:
             continue
         for side, text in zip(used_texts, sentences, strict=True):
             side.add(str(text))
-        sampled.append((left, right))
+        sampled.append((first_id, right))
         if len(sampled) == most:
             break
     return sorted(sampled)

@@ -34,9 +34,9 @@ from bench.data.contamination.index import (
 )
 
 VERSION = 1
-How = Literal["equal", "contained", "run", "alike"]
-EXACT: tuple[How, ...] = ("equal", "contained")
-NEAR: tuple[How, ...] = ("run", "alike")
+MatchKind = Literal["equal", "contained", "run", "alike"]
+EXACT: tuple[MatchKind, ...] = ("equal", "contained")
+NEAR: tuple[MatchKind, ...] = ("run", "alike")
 
 _BATCH = 1 << 20  # characters compared at once
 _PAIRS = 1 << 14  # candidates compared letter by letter before those already matched are dropped
@@ -71,7 +71,7 @@ class Match:
 
 def scan(
     texts: Iterable[Text], test_texts: Sequence[TestText], rules: AuditConfig, advance: Advance = noop
-) -> list[dict[How, Match]]:
+) -> list[dict[MatchKind, Match]]:
     """Search training texts, which are read once, for texts of a test.
 
     Args:
@@ -147,9 +147,9 @@ class _TextSearch:
 
     def __init__(self, index: TextIndex) -> None:
         self._index = index
-        self.matches: list[dict[How, Match]] = [{} for _ in index.ends]
-        self._unmatched: dict[How, npt.NDArray[np.bool_]] = {
-            how: np.ones(len(index.ends), np.bool_) for how in (*EXACT, *NEAR)
+        self.matches: list[dict[MatchKind, Match]] = [{} for _ in index.ends]
+        self._unmatched: dict[MatchKind, npt.NDArray[np.bool_]] = {
+            kind: np.ones(len(index.ends), np.bool_) for kind in (*EXACT, *NEAR)
         }
 
     def add(self, texts: Sequence[Text]) -> None:
@@ -166,10 +166,10 @@ class _TextSearch:
         self._find_contained(batch, anchors)
         self._find_alike(batch, anchors)
 
-    def _record(self, how: How, text: int, match: Match) -> None:
+    def _record(self, kind: MatchKind, text: int, match: Match) -> None:
         """Record the first match of a text in a way."""
-        self.matches[text][how] = match
-        self._unmatched[how][text] = False
+        self.matches[text][kind] = match
+        self._unmatched[kind][text] = False
 
     def _find_contained(self, batch: _LetterBatch, pairs: CandidatePairs) -> None:
         """Compare whole texts at the places of their runs."""
@@ -185,13 +185,13 @@ class _TextSearch:
         self._record_wholes("contained", batch, texts[equal], starts[equal], stops[equal])
 
     def _record_wholes(
-        self, how: How, batch: _LetterBatch, texts: Positions, starts: Positions, stops: Positions
+        self, kind: MatchKind, batch: _LetterBatch, texts: Positions, starts: Positions, stops: Positions
     ) -> None:
         """Record the texts whose letters are those from start to stop, where their hashes say so."""
         for row in np.argsort(starts, kind="stable").tolist():
             text, start, stop = int(texts[row]), int(starts[row]), int(stops[row])
-            if self._unmatched[how][text] and np.array_equal(self._index.letters(text), batch.codes[start:stop]):
-                self._record(how, text, batch.match(start, stop - start))
+            if self._unmatched[kind][text] and np.array_equal(self._index.letters(text), batch.codes[start:stop]):
+                self._record(kind, text, batch.match(start, stop - start))
 
     def _find_runs(self, batch: _LetterBatch, pairs: CandidatePairs) -> None:
         """Count the letters in a row on both sides of the start of each window; record runs that are long enough."""

@@ -119,7 +119,7 @@ def _read_text(path: Path, place: Place) -> Iterator[Document]:
         if head is None:
             raise DataError(path, None, "no document", "at least one")
         cut, parse = _kind(path, head[1])
-        texts = cut(chain((head,), rows), where=path)
+        texts = cut(chain((head,), rows), path=path)
         records = ((number, (text, place, f"{place.name}:{number}")) for number, text in texts)
         for _, document in checked(path, records, Format("document", lambda row: parse(*row)), faults):
             if document is not None:
@@ -141,13 +141,13 @@ def _kind(path: Path, first: str) -> tuple[_Cut, _Parse]:
     return _paragraphs, _from_text
 
 
-def _full(rows: Lines, where: Path) -> Lines:  # noqa: ARG001 (a line is never too long, whatever the file)
+def _full(rows: Lines, path: Path) -> Lines:  # noqa: ARG001 (a line is never too long, whatever the file)
     """Stream every line that is not blank."""
     return (row for row in rows if row[1] and not row[1].isspace())
 
 
-def _paragraphs(rows: Lines, where: Path) -> Lines:
-    block = _LineBlock(where)
+def _paragraphs(rows: Lines, path: Path) -> Lines:
+    block = _LineBlock(path)
     for number, line in rows:
         if line and not line.isspace():
             block.add(number, line)
@@ -156,9 +156,9 @@ def _paragraphs(rows: Lines, where: Path) -> Lines:
     yield from block.take()
 
 
-def _records(rows: Lines, where: Path) -> Lines:
+def _records(rows: Lines, path: Path) -> Lines:
     """WARC records: each begins with its version on a line of its own, after a blank line."""
-    block, previous = _LineBlock(where), ""
+    block, previous = _LineBlock(path), ""
     for number, line in rows:
         if line in ("WARC/1.0", "WARC/1.1") and not previous:
             yield from block.take()
@@ -167,9 +167,9 @@ def _records(rows: Lines, where: Path) -> Lines:
     yield from block.take()
 
 
-def blocks(rows: Lines, where: Path, first: str, last: str) -> Lines:
+def blocks(rows: Lines, path: Path, first: str, last: str) -> Lines:
     """Cut lines into blocks from a line beginning with `first` to one that has `last`; `DataError` for one too long."""
-    block = _LineBlock(where)
+    block = _LineBlock(path)
     for number, line in rows:
         if block or line.lstrip().startswith(first):
             block.add(number, line.lstrip() if not block else line)
@@ -264,8 +264,8 @@ _Parse = Callable[[str, Place, str], Document | None]
 class _LineBlock:
     """Lines of a file that will be one record; memory is bounded."""
 
-    def __init__(self, where: Path) -> None:
-        self._where, self._begun, self._size = where, 0, 0
+    def __init__(self, path: Path) -> None:
+        self._where, self._begun, self._size = path, 0, 0
         self._lines: list[str] = []
 
     def __bool__(self) -> bool:
@@ -278,9 +278,9 @@ class _LineBlock:
         self._lines.append(line)
         self._size += len(line)
         if self._size > _LONGEST:
-            found = f"a document of more than {_LONGEST:,} characters"
+            size = f"a document of more than {_LONGEST:,} characters"
             hint = "separate documents of plain text by blank lines, or give them as JSON lines"
-            raise DataError(self._where, self._begun, found, "its end", hint)
+            raise DataError(self._where, self._begun, size, "its end", hint)
 
     def take(self) -> Lines:
         """Yield what was gathered, if anything, and begin anew."""
@@ -333,12 +333,12 @@ _HUB = re.compile(r"(?P<name>[\w.-]+(/[\w.-]+)?)(:(?P<config>[\w.-]+))?(@(?P<rev
 _SPLIT = "train"
 
 
-def require_library(library: str, what: str) -> str:
+def require_library(library: str, noun: str) -> str:
     """Return the version of an optional library. Raises `UsageError` that says how to install a missing one."""
     try:
         return version(library)
     except PackageNotFoundError:
-        raise UsageError(f"{what} are read by {library}, which is not installed; type pip install {library}") from None
+        raise UsageError(f"{noun} are read by {library}, which is not installed; type pip install {library}") from None
 
 
 def parquet(path: Path, place: Place) -> Iterator[Document]:

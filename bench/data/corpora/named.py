@@ -57,10 +57,10 @@ class CorpusPart:
         share: dict[str, Json] = {} if self.weight is None else {"weight": self.weight}
         first: dict[str, Json] = {} if self.corpus.first is None else {"first": self.corpus.first}
         pinned = {"name": self.corpus.name, "revision": self.corpus.revision, "languages": list(self.languages)}
-        some = {language: len(self.taken(language)) for language in self.languages if self.times(language) > 1}
+        some = {language: len(self.shard_numbers(language)) for language in self.languages if self.times(language) > 1}
         return {**pinned, **first, **share, **({"files": some} if some else {})}
 
-    def taken(self, language: str) -> list[int]:
+    def shard_numbers(self, language: str) -> list[int]:
         """Return the numbers of the files of a language that are taken, from 0."""
         shards, size = self._shards(language), self.corpus.languages.get(language)
         numbers = list(range(shards))
@@ -72,7 +72,7 @@ class CorpusPart:
 
     def times(self, language: str) -> float:
         """Return how many times as much all files of a language hold as those that are taken."""
-        return self._shards(language) / len(self.taken(language))
+        return self._shards(language) / len(self.shard_numbers(language))
 
     def _shards(self, language: str) -> int:
         shards = self.corpus.shards.get(language, 1)
@@ -97,7 +97,7 @@ class CorpusPart:
             return listing.releases(corpus.name, pattern, listings.get(pattern), corpus.licence)[: corpus.first]
         shards = corpus.shards.get(language, 1)
         files = []
-        for shard in self.taken(language):
+        for shard in self.shard_numbers(language):
             code = corpus.codes.get(language, language)
             filled = {"language": code, "revision": corpus.revision, "shard": shard, "shards": shards}
             urls = tuple(url.format(**filled) for url in corpus.urls)
@@ -155,10 +155,10 @@ def _with_language(
     corpus_parts: Sequence[CorpusPart], languages: Sequence[str], name: str, weight: float | None
 ) -> Iterator[CorpusPart]:
     """Yield the parts of one corpus in the languages asked for, with their share of its weight."""
-    known = list(dict.fromkeys(chain.from_iterable(part.languages for part in corpus_parts)))
+    languages_of_corpus = list(dict.fromkeys(chain.from_iterable(part.languages for part in corpus_parts)))
     for language in languages:
-        if language not in known:
-            raise unknown_name("language", language, known, where=f"corpus {name}")
+        if language not in languages_of_corpus:
+            raise unknown_name("language", language, languages_of_corpus, where=f"corpus {name}")
     for part in corpus_parts:
         selected = tuple(language for language in part.languages if not languages or language in languages)
         if selected:
@@ -199,9 +199,10 @@ class NamedCorpus:
 
     def listed(self) -> Self:
         """Ask the hub for the files of patterns that were not listed yet. Raises `UsageError` where it does not say."""
-        known = self.known_listings()
+        known_listings = self.known_listings()
         return replace(
-            self, listings={pattern: listing.ask(pattern) for pattern in self._patterns() if pattern not in known}
+            self,
+            listings={pattern: listing.ask(pattern) for pattern in self._patterns() if pattern not in known_listings},
         )
 
     def keep_listings(self) -> None:
@@ -251,10 +252,12 @@ class NamedCorpus:
     @property
     def some_files(self) -> str:
         """How many of its files are taken, behind a blank and in brackets; empty where all are."""
-        each = [(part, language) for part in self.parts for language in part.languages if part.by_language]
-        taken = sum(len(part.taken(language)) for part, language in each)
-        whole = sum(round(len(part.taken(language)) * part.times(language)) for part, language in each)
-        return "" if taken == whole else f" ({taken:,} of {whole:,} files)"
+        parts_by_language = [(part, language) for part in self.parts for language in part.languages if part.by_language]
+        file_count = sum(len(part.shard_numbers(language)) for part, language in parts_by_language)
+        files_in_all = sum(
+            round(len(part.shard_numbers(language)) * part.times(language)) for part, language in parts_by_language
+        )
+        return "" if file_count == files_in_all else f" ({file_count:,} of {files_in_all:,} files)"
 
     def missing_error(self) -> UsageError | None:
         """Return the error for files that are not there, with the command that fetches them; None where all are."""

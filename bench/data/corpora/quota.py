@@ -51,10 +51,10 @@ class Horizon:
         if place > end:
             return
         bins[place] += size
-        held = self._held.get(language, 0) + size
-        while held - bins[end] >= self._most:
-            held, end = held - bins[end], end - 1
-        self._held[language], self._ends[language] = held, end
+        within = self._held.get(language, 0) + size
+        while within - bins[end] >= self._most:
+            within, end = within - bins[end], end - 1
+        self._held[language], self._ends[language] = within, end
 
     def holds(self, language: str, mark: int) -> bool:
         """Return whether the text of a fingerprint may be drawn, as far as is known by now."""
@@ -79,14 +79,14 @@ class Ranks:
     total: int  # documents of the source
 
     @classmethod
-    def take(cls, census: Census, kept: Mask, horizon: Horizon) -> Ranks:
+    def take(cls, census: Census, mask: Mask, horizon: Horizon) -> Ranks:
         """Rank what is kept of a census and within the horizon."""
         documents, sizes, stock = dict[str, Numbers](), dict[str, Numbers](), dict[str, int]()
-        for language, _, all_sizes in census.ranked(kept):
+        for language, _, all_sizes in census.ranked(mask):
             stock[language] = int(all_sizes.sum())
-        for language, ranked, sizes_by_rank in census.ranked(kept & horizon.mask(census)):
+        for language, ranked, sizes_by_rank in census.ranked(mask & horizon.mask(census)):
             documents[language], sizes[language] = ranked, sizes_by_rank
-        return cls(documents, sizes, stock, len(kept))
+        return cls(documents, sizes, stock, len(mask))
 
     def dump(self) -> bytes:
         """As the bytes of an .npz."""
@@ -128,8 +128,8 @@ class Draw:
             if has >= self._quota or end == len(documents):
                 continue
             a_token = min(_MORE * read / has, CHARACTERS) if has else CHARACTERS if end else 1.0
-            wanted = (self._quota - has) * a_token
-            until = end + int(np.searchsorted(np.cumsum(sizes[end:]), wanted)) + 1
+            characters = (self._quota - has) * a_token
+            until = end + int(np.searchsorted(np.cumsum(sizes[end:]), characters)) + 1
             mask[documents[end:until]] = True
             self._asked += int(sizes[end:until].sum())
             self._ends[language] = min(until, len(documents))
@@ -142,15 +142,15 @@ class Draw:
 
     def share(self) -> float:
         """Return about which share of the work the last turn is."""
-        whole = sum(min(int(sizes.sum()), _USUAL * self._quota) for sizes in self._ranks.sizes.values())
-        return self._asked / (whole or 1)
+        total_characters = sum(min(int(sizes.sum()), _USUAL * self._quota) for sizes in self._ranks.sizes.values())
+        return self._asked / (total_characters or 1)
 
-    def drawn(self) -> Iterator[tuple[str, Numbers, int | None]]:
+    def ranked_documents(self) -> Iterator[tuple[str, Numbers, int | None]]:
         """Yield language, documents by rank, and the tokens of the language, about, where some are left out."""
         for language, ranked in sorted(self._ranks.documents.items()):
             before = np.cumsum(self.tokens[ranked]) - self.tokens[ranked]
-            taken = before < self._quota
-            documents, read = ranked[taken], int(self._ranks.sizes[language][taken].sum())
+            in_quota = before < self._quota
+            documents, read = ranked[in_quota], int(self._ranks.sizes[language][in_quota].sum())
             tokens, stock = int(self.tokens[documents].sum()), self._ranks.stock[language]
             with_text = documents[self.sentences[documents] > 0]
             if len(with_text):
@@ -184,15 +184,21 @@ def join(
     tokens_at, sentences_at = np.full(len(draw.tokens), -1), np.full(len(draw.tokens), -1)
     stretches, counts = list[Stretch](), list[Numbers]()
     documents = sentences = tokens = 0
-    for language, drawn, whole in draw.drawn():
-        ends, sentence_ends = np.cumsum(draw.tokens[drawn]), np.cumsum(draw.sentences[drawn])
-        tokens_at[drawn] = tokens + ends - draw.tokens[drawn]
-        sentences_at[drawn] = sentences + sentence_ends - draw.sentences[drawn]
-        counts.append(draw.sentences[drawn])
+    for language, documents_drawn, stock_tokens in draw.ranked_documents():
+        ends, sentence_ends = np.cumsum(draw.tokens[documents_drawn]), np.cumsum(draw.sentences[documents_drawn])
+        tokens_at[documents_drawn] = tokens + ends - draw.tokens[documents_drawn]
+        sentences_at[documents_drawn] = sentences + sentence_ends - draw.sentences[documents_drawn]
+        counts.append(draw.sentences[documents_drawn])
         size, times = int(ends[-1]), scale.get(language, 1.0)
-        stock = None if whole is None and times == 1 else round((whole or size) * times)
-        stretches.append(Stretch(language, documents, documents + len(drawn), int(sentence_ends[-1]), size, stock))
-        documents, sentences, tokens = documents + len(drawn), sentences + int(sentence_ends[-1]), tokens + size
+        stock = None if stock_tokens is None and times == 1 else round((stock_tokens or size) * times)
+        stretches.append(
+            Stretch(language, documents, documents + len(documents_drawn), int(sentence_ends[-1]), size, stock)
+        )
+        documents, sentences, tokens = (
+            documents + len(documents_drawn),
+            sentences + int(sentence_ends[-1]),
+            tokens + size,
+        )
     with shards.offsets(out / shards.DOCUMENTS, documents) as add:
         for column in counts:
             add(column)

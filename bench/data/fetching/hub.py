@@ -51,7 +51,7 @@ _ADDRESS = re.compile(
 _RENAMED = re.compile(r"/datasets/(?P<name>[\w.-]+(?:/[\w.-]+)?)/resolve/")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SHA256 = re.compile(r'"?([0-9a-f]{64})"?')
-_THINGS: Mapping[Kind, str] = {"model": "model", "dataset": "data set"}
+_NOUNS: Mapping[Kind, str] = {"model": "model", "dataset": "data set"}
 _CODES: Mapping[str, Fault] = {
     "GatedRepo": "gated",
     "RepoNotFound": "missing",
@@ -203,11 +203,11 @@ def commit(repository: Repository) -> str:
     """
     if repository.is_pinned:
         return repository.revision
-    known = cached_commit(repository)
+    commit_in_cache = cached_commit(repository)
     if is_offline():
-        if known is None:
+        if commit_in_cache is None:
             raise refusal("offline", repository)
-        return known
+        return commit_in_cache
     from huggingface_hub import HfApi
 
     prepare_library()
@@ -217,14 +217,14 @@ def commit(repository: Repository) -> str:
         )
     except Exception as error:  # the errors of connections belong to a library that the hub's hides
         reason = refusal_of(error, repository)
-        if reason.fault in _PASSING and known is not None:
-            return known
+        if reason.fault in _PASSING and commit_in_cache is not None:
+            return commit_in_cache
         raise reason from error
     if info.id != repository.name:
         raise refusal("renamed", repository, str(info.id))
     if not _COMMIT.fullmatch(info.sha or ""):
         raise refusal("other", repository, f"an answer without a commit ({info.sha})")
-    if info.sha != known:
+    if info.sha != commit_in_cache:
         write_bytes(repository.reference, str(info.sha).encode())
     return str(info.sha)
 
@@ -274,26 +274,26 @@ def refusal(fault: Fault, repository: Repository, detail: str = "") -> HubError:
         repository: of the hub.
         detail: the new name of a renamed one, the words of an unknown fault.
     """
-    thing, page, revision = _THINGS[repository.kind], repository.page, repository.revision
+    noun, page, revision = _NOUNS[repository.kind], repository.page, repository.revision
     host, last = urlsplit(endpoint()).netloc, repository.name.rpartition("/")[2]
     listing = f"{endpoint()}/{repository.kind}s?search={last}"
     log_in = "type hf auth login or set HF_TOKEN"
     sentences: Mapping[Fault, tuple[str, str]] = {
         "gated": (
-            f"a gated {thing}, for those alone who have accepted its terms",
+            f"a gated {noun}, for those alone who have accepted its terms",
             f"accept them at {page}, then {log_in} (a token of the same account)",
         ),
         "missing": (
-            f"no {thing} {repository.name} on {host} that may be read from here",
+            f"no {noun} {repository.name} on {host} that may be read from here",
             f"compare the spelling with {listing}; for a private one, {log_in} (a token that may read it)",
         ),
-        "renamed": (f"a {thing} that is called {detail} now", f"type {detail} in its place"),
+        "renamed": (f"a {noun} that is called {detail} now", f"type {detail} in its place"),
         "revision": (
-            f"no revision {revision or 'main'} of the {thing} {repository.name}",
+            f"no revision {revision or 'main'} of the {noun} {repository.name}",
             f"take a commit, branch or tag of {page}/commits/main, or leave the revision out",
         ),
         "file": (
-            f"no such file in the {thing} {repository.name}",
+            f"no such file in the {noun} {repository.name}",
             f"compare with {page}/tree/{revision or 'main'}",
         ),
         "token": (
@@ -301,10 +301,10 @@ def refusal(fault: Fault, repository: Repository, detail: str = "") -> HubError:
             "type hf auth login, or unset HF_TOKEN: what is public needs none; a token is of one host (HF_ENDPOINT)",
         ),
         "forbidden": (
-            f"a token that may not read the {thing} {repository.name}",
+            f"a token that may not read the {noun} {repository.name}",
             f"let it read that at {endpoint()}/settings/tokens, or {log_in} (another one)",
         ),
-        "disabled": (f"a {thing} that {host} has disabled", f"{page} says why; take another"),
+        "disabled": (f"a {noun} that {host} has disabled", f"{page} says why; take another"),
         "busy": (f"too many requests for {host}", "type the same command later; hf auth login raises the limit"),
         "certificate": (f"a certificate of {host} that is not trusted here", CERTIFICATES),
         "proxy": (f"a proxy that does not lead to {host}", "mend HTTPS_PROXY, or except the host by NO_PROXY"),
@@ -317,7 +317,7 @@ def refusal(fault: Fault, repository: Repository, detail: str = "") -> HubError:
             "mend the network or HTTPS_PROXY, or name a mirror by HF_ENDPOINT; --offline takes what is in the cache",
         ),
         "offline": (
-            f"no {thing} {repository.name} whole in the cache {_cache()}, and nobody may be asked (offline)",
+            f"no {noun} {repository.name} whole in the cache {_cache()}, and nobody may be asked (offline)",
             f"type {repository.download_command()} where there is a network, and set HF_HOME to that cache",
         ),
         "other": (detail, f"{page} shows whether it is there"),
@@ -334,9 +334,9 @@ def _cache() -> str:
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """Yield an error and what it was raised from, the latest first; not what was merely being handled meanwhile."""
     current: BaseException | None = error
-    seen = set[int]()
-    while current is not None and id(current) not in seen:
-        seen.add(id(current))
+    visited = set[int]()
+    while current is not None and id(current) not in visited:
+        visited.add(id(current))
         yield current
         replaced = current.__context__ if current.__suppress_context__ else None  # by `from None`
         current = current.__cause__ or replaced

@@ -38,7 +38,7 @@ _PLAIN = 2048  # bytes of headers that every member may have: its own, and a sho
 _SPARE = 1 << 20  # bytes of all headers beyond those
 _PADDING = 1 << 24  # bytes behind the last member, since tapes are written in whole records
 _SMALL = 1 << 23  # bytes of a file that is kept
-_KEPT = 1 << 26  # bytes of all files that are kept, of however many archives
+_CACHED = 1 << 26  # bytes of all files that are kept, of however many archives
 _DIGITS = re.compile(rb"[0-9]{100}")
 """What no header holds, and what tarfile before Python 3.11.10 needs time for that grows with the square."""
 
@@ -135,7 +135,7 @@ def tar_stream(path: Path) -> Iterator[TarStream]:
 
 
 _Stamp = tuple[str, int, int]
-_kept: dict[_Stamp, dict[str, bytes]] = {}
+_file_cache: dict[_Stamp, dict[str, bytes]] = {}
 """Small files by archive and name, in this process; the archive that was met last comes last."""
 
 
@@ -143,17 +143,20 @@ def _small_files(path: Path) -> dict[str, bytes]:
     """Return what is kept of an archive as it is now, to be added to; archives of long ago make room."""
     status = path.stat()
     stamp = str(path.absolute()), status.st_size, status.st_mtime_ns
-    files = _kept[stamp] = _kept.pop(stamp, {})
+    files = _file_cache[stamp] = _file_cache.pop(stamp, {})
     # Lists, since another thread may add to them meanwhile.
-    while len(_kept) > 1 and sum(len(content) for held in [*_kept.values()] for content in [*held.values()]) > _KEPT:
-        _kept.pop(next(iter(_kept)), None)
+    while (
+        len(_file_cache) > 1
+        and sum(len(content) for small in [*_file_cache.values()] for content in [*small.values()]) > _CACHED
+    ):
+        _file_cache.pop(next(iter(_file_cache)), None)
     return files
 
 
 def _keep(archive: TarStream, entry: tarfile.TarInfo, files: dict[str, bytes]) -> None:
     """Keep a regular file that is small, the first of its name, while there is room."""
     name = entry.name.removeprefix("./")
-    room = _KEPT - sum(map(len, [*files.values()]))
+    room = _CACHED - sum(map(len, [*files.values()]))
     if entry.isreg() and entry.size <= min(_SMALL, room) and name not in files:
         stream = archive.content(entry)
         content = stream.read() if stream else b""
@@ -204,8 +207,8 @@ class Member:
                     _keep(archive, entry, files)
                     stream: io.BytesIO | io.BufferedReader | None = None
                     if entry.isreg() and name == self.path:
-                        kept = files.get(name)
-                        stream = archive.content(entry) if kept is None else io.BytesIO(kept)
+                        cached = files.get(name)
+                        stream = archive.content(entry) if cached is None else io.BytesIO(cached)
                     if stream is not None:
                         yield self._opened(stream)
                         with suppress(tarfile.TarError, RecordError, OSError):  # what lies behind was not asked for

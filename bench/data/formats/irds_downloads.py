@@ -16,29 +16,29 @@ _PLACES = ("_path", "_cache_path", "_extract_path", "_docstore_path")
 """Attributes of the library's objects that say where a file lies once it is here."""
 
 
-def missing(thing: Any, seen: set[int] | None = None) -> Iterator[Any]:
+def missing(node: Any, seen: set[int] | None = None) -> Iterator[Any]:
     """Yield the downloads that an object of the library rests on and whose files are not here."""
     seen = set() if seen is None else seen
-    if id(thing) in seen:
+    if id(node) in seen:
         return
-    seen.add(id(thing))
-    if isinstance(thing, list | tuple):
-        for part in thing:
-            yield from missing(part, seen)
-    elif isinstance(thing, dict):
-        yield from missing(list(thing.values()), seen)
-    elif type(thing).__module__.startswith("ir_datasets") and hasattr(thing, "__dict__"):
-        if any(path.is_absolute() and path.exists() for holder in (thing, *mirrors(thing)) for path in _places(holder)):
+    seen.add(id(node))
+    if isinstance(node, list | tuple):
+        for child in node:
+            yield from missing(child, seen)
+    elif isinstance(node, dict):
+        yield from missing(list(node.values()), seen)
+    elif type(node).__module__.startswith("ir_datasets") and hasattr(node, "__dict__"):
+        if any(path.is_absolute() and path.exists() for holder in (node, *mirrors(node)) for path in _places(holder)):
             return
-        if mirrors(thing) or type(thing).__name__ == "ExpectedFile":
-            yield thing
+        if mirrors(node) or type(node).__name__ == "ExpectedFile":
+            yield node
         else:
-            yield from missing(list(vars(thing).values()), seen)
+            yield from missing(list(vars(node).values()), seen)
 
 
-def mirrors(thing: Any) -> list[Any]:
+def mirrors(node: Any) -> list[Any]:
     """Return where an object of the library is had from, the first place first; none for what is no download."""
-    return list(getattr(thing, "mirrors", ()))
+    return list(getattr(node, "mirrors", ()))
 
 
 def by_endpoint(*handlers: Any) -> None:
@@ -48,13 +48,13 @@ def by_endpoint(*handlers: Any) -> None:
     """
     share_certificates()
     header = authorization()
-    for place in (place for handler in handlers for thing in missing(handler) for place in mirrors(thing)):
+    for place in (place for handler in handlers for node in missing(handler) for place in mirrors(node)):
         url = str(getattr(place, "url", ""))
         if url.startswith(f"{OFFICIAL}/"):
             place.url = endpoint() + url.removeprefix(OFFICIAL)
             place.headers = {"Authorization": header} if header else None
 
 
-def _places(thing: Any) -> list[Path]:
-    values = (getattr(thing, name, None) for name in _PLACES)
+def _places(node: Any) -> list[Path]:
+    values = (getattr(node, name, None) for name in _PLACES)
     return [Path(value) for value in values if isinstance(value, str | Path)]

@@ -40,16 +40,16 @@ def lineages(rows: Mapping[str, Sequence[Result]]) -> dict[str, Lineage]:
     keys = {label: [_keys(result) for result in results] for label, results in rows.items()}
     lines = {}
     for label, results in rows.items():
-        begun, trained = [by_stage.get("init", "") for by_stage in keys[label]], _trained(keys[label])
+        init_keys, trained = [by_stage.get("init", "") for by_stage in keys[label]], _trained(keys[label])
         origin = [by_stage.get("train", "") for by_stage in keys[label]]
-        trainings = origin if trained else begun
-        alike = [other for other in rows if _precisions(rows[other]) == _precisions(results)]
+        trainings = origin if trained else init_keys
+        same_precision = [candidate for candidate in rows if _precisions(rows[candidate]) == _precisions(results)]
         lines[label] = Lineage(
             repr(trainings) if all(trainings) else label,
-            tuple(f"{start}:{result.content.seed}" for start, result in zip(begun, results, strict=True))
-            if all(begun)
+            tuple(f"{start}:{result.content.seed}" for start, result in zip(init_keys, results, strict=True))
+            if all(init_keys)
             else (),
-            next((other for other in alike if trained and _begins(keys[label], keys[other])), ""),
+            next((candidate for candidate in same_precision if trained and _begins(keys[label], keys[candidate])), ""),
         )
     return lines
 
@@ -59,8 +59,8 @@ def role_of(results: Sequence[Result]) -> Role:
     keys = [_keys(result) for result in results]
     if _trained(keys):
         return "contestant"
-    begun = all(by_stage.get("init") for by_stage in keys)
-    return "start" if begun and not any(result.came_trained for result in results) else "reference"
+    init_keys = all(by_stage.get("init") for by_stage in keys)
+    return "start" if init_keys and not any(result.came_trained for result in results) else "reference"
 
 
 def equal_starts(rows: Mapping[str, Sequence[Result]]) -> dict[str, str]:
@@ -102,9 +102,9 @@ def _begins(keys: Sequence[Mapping[str, str]], start_keys: Sequence[Mapping[str,
     """Whether a trained system began as another one: untrained, at the same artefact seed by seed, read alike since."""
     if any("train" in by_stage or not by_stage.get("init") for by_stage in start_keys):
         return False
-    begun, starts = ([by_stage.get("init") for by_stage in side] for side in (keys, start_keys))
-    same = begun == starts or (len(starts) == 1 and {*begun} == {*starts})
-    return same and _later(keys) == _later(start_keys)
+    init_keys, starts = ([by_stage.get("init") for by_stage in side] for side in (keys, start_keys))
+    same_starts = init_keys == starts or (len(starts) == 1 and {*init_keys} == {*starts})
+    return same_starts and _later(keys) == _later(start_keys)
 
 
 def _precisions(results: Sequence[Result]) -> set[str]:

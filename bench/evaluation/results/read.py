@@ -116,13 +116,13 @@ class Result:
         if len(column) != scores.queries:
             raise StoreError(
                 f"{path}: found {len(column):,} values of {measure}, expected one for each of {scores.queries:,} "
-                f"queries; {_AGAIN}"
+                f"queries; {_REPAIR}"
             )
         values = np.array(column)
         if abs(float(values.mean()) - scores.measures[measure]) > 1e-6:
             raise StoreError(
                 f"{path}: found a mean {measure} of {values.mean():.6f}, expected {scores.measures[measure]:.6f} as in "
-                f"{RESULT}; {_AGAIN}"
+                f"{RESULT}; {_REPAIR}"
             )
         return values
 
@@ -135,7 +135,7 @@ class Result:
         if not len(table.queries) == len(set(table.queries)) == count:
             raise StoreError(
                 f"{path}: found {len(table.queries):,} queries, {len(set(table.queries)):,} of them different, "
-                f"expected {count:,}; {_AGAIN}"
+                f"expected {count:,}; {_REPAIR}"
             )
         return table
 
@@ -146,13 +146,13 @@ class Result:
             if path.stat().st_size > LARGEST:
                 raise StoreError(f"{path}: found {path.stat().st_size:,} bytes, expected at most {LARGEST:,}")
             if sha256_file(path) != self.content.files.get(name):
-                raise StoreError(f"{path}: found other bytes than {RESULT} names; {_AGAIN}")
+                raise StoreError(f"{path}: found other bytes than {RESULT} names; {_REPAIR}")
             return path.read_bytes()
         except OSError as error:
-            raise StoreError(f"{path} cannot be read: {error.strerror}; {_AGAIN}") from error
+            raise StoreError(f"{path} cannot be read: {error.strerror}; {_REPAIR}") from error
 
 
-_AGAIN = "run the command that made it again, or take its folder away"
+_REPAIR = "run the command that made it again, or take its folder away"
 
 
 def _model(kind: type[Part], raw: bytes, path: Path) -> Part:
@@ -167,7 +167,7 @@ def _fault(path: Path, error: ValidationError) -> StoreError:
     """Return the error that says where the first fault is, and what was expected there."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"])) or "file"
-    return StoreError(f"{path}: found a fault at {place!a}, expected: {first['msg']}; {_AGAIN}")
+    return StoreError(f"{path}: found a fault at {place!a}, expected: {first['msg']}; {_REPAIR}")
 
 
 def unpacked(packed: bytes, path: Path) -> bytes:
@@ -176,9 +176,9 @@ def unpacked(packed: bytes, path: Path) -> bytes:
         with gzip.open(io.BytesIO(packed)) as stream:
             raw = stream.read(LARGEST + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise StoreError(f"{path} cannot be unpacked: {error}; {_AGAIN}") from error
+        raise StoreError(f"{path} cannot be unpacked: {error}; {_REPAIR}") from error
     if len(raw) > LARGEST:
-        raise StoreError(f"{path}: found more than {LARGEST:,} bytes unpacked, expected fewer; {_AGAIN}")
+        raise StoreError(f"{path}: found more than {LARGEST:,} bytes unpacked, expected fewer; {_REPAIR}")
     return raw
 
 
@@ -286,23 +286,23 @@ def one_of(name: str, paths: Sequence[Path], suite: str | None = None, seeds: Co
     raise several(name, "results", files)
 
 
-def several(name: str, what: str, files: Sequence[tuple[Path, Mapping[str, Any]]]) -> UsageError:
+def several(name: str, noun: str, files: Sequence[tuple[Path, Mapping[str, Any]]]) -> UsageError:
     """Return the error for a label that stands for several things where one is wanted, with what tells them apart.
 
     Args:
         name: as typed.
-        what: the things, e.g. `encoders`.
+        noun: what they are called, e.g. `encoders`.
         files: the result file that each comes from, with its content.
     """
     suites = sorted({content["suite"]["name"] for _, content in files})
     seeds = sorted({content["seed"] for _, content in files})
     if len(seeds) == len(files):
-        found, hint = f"{what} of the seeds {', '.join(map(str, seeds))}", f"type --seed {seeds[0]}"
+        several_of, hint = f"{noun} of the seeds {', '.join(map(str, seeds))}", f"type --seed {seeds[0]}"
     elif len(suites) > 1:
-        found, hint = f"{what} on the suites {', '.join(suites)}", f"type --suite {suites[0]}"
+        several_of, hint = f"{noun} on the suites {', '.join(suites)}", f"type --suite {suites[0]}"
     else:
-        found, hint = f"{len(files)} {what}", f"name one result: {', '.join(str(path) for path, _ in files)}"
-    return UsageError(where=name, found=found, expected="one", hint=hint)
+        several_of, hint = f"{len(files)} {noun}", f"name one result: {', '.join(str(path) for path, _ in files)}"
+    return UsageError(where=name, found=several_of, expected="one", hint=hint)
 
 
 def faults(path: Path) -> list[Fault]:
@@ -347,19 +347,19 @@ def results(folder: Path) -> list[Result]:
         StoreError: a result is damaged, or lies elsewhere than its fields say (`require_place`), or two have the same
             system, seed, suite, regime and data.
     """
-    found = [_checked_once(path, content) for path, content in _sealed(result_files(folder))]
+    checked_results = [_checked_once(path, content) for path, content in _sealed(result_files(folder))]
     first: dict[Path, Path] = {}
-    for result in found:
+    for result in checked_results:
         require_place(folder, result)
-        other = first.setdefault(bundle_folder(result.whole), result.path)
-        if other != result.path:
+        first_path = first.setdefault(bundle_folder(result.whole), result.path)
+        if first_path != result.path:
             raise StoreError(
                 where=result.path,
-                found=f"the system, seed, suite, regime and data of {other}",
+                found=f"the system, seed, suite, regime and data of {first_path}",
                 expected="one result file of each",
                 hint="take one of them away, or compare folders of their own with --results",
             )
-    return found
+    return checked_results
 
 
 def require_place(root: Path, result: Result) -> None:
@@ -401,5 +401,5 @@ def checked(path: Path, content: Mapping[str, Any]) -> Result:
         raise _fault(path, error) from error
     if unlike := identity_error(content):
         expected = "one system, with one encoder for all its tasks"
-        raise StoreError(where=path, found=unlike, expected=expected, hint=_AGAIN)
+        raise StoreError(where=path, found=unlike, expected=expected, hint=_REPAIR)
     return result

@@ -20,7 +20,7 @@ from bench.core.errors import DataError
 from bench.core.workspace import Advance, Workspace, noop
 from bench.data.contamination import search
 from bench.data.contamination.index import AuditConfig, normalize_text
-from bench.data.contamination.search import EXACT, NEAR, How, Match, TestText, Text, excerpt, scan
+from bench.data.contamination.search import EXACT, NEAR, Match, MatchKind, TestText, Text, excerpt, scan
 from bench.pipeline.stages import read
 from bench.pipeline.stages.read import Read
 from bench.store.fingerprinted import files_of
@@ -73,7 +73,7 @@ class Finding:
     """A text of a subset that stands in training texts."""
 
     part: Part
-    how: How  # the strongest way in which it was found
+    how: MatchKind  # the strongest way in which it was found
     match: Match
 
 
@@ -124,7 +124,7 @@ def audit(
     return [Audited(parts, tuple(_findings(parts, hits)), short, count) for parts, short in gathered]
 
 
-def _findings(parts: Iterable[Part], hits: Mapping[str, Mapping[How, Match]]) -> Iterator[Finding]:
+def _findings(parts: Iterable[Part], hits: Mapping[str, Mapping[MatchKind, Match]]) -> Iterator[Finding]:
     """The strongest finding of each part that was found; only of questions the grams count."""
     for part in parts:
         ways = [how for how in (*EXACT, *NEAR) if how in hits[part.text] and (how != "alike" or part.kind == "queries")]

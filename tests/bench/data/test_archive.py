@@ -122,13 +122,13 @@ def test_one_pass_over_a_large_file_has_its_small_neighbours(
 
 def test_no_more_is_kept_than_has_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Archives of long ago go first; of one, files that come first stay."""
-    monkeypatch.setattr(archive_module, "_KEPT", 20)
-    archive_module._kept.clear()
+    monkeypatch.setattr(archive_module, "_CACHED", 20)
+    archive_module._file_cache.clear()
     for archive in "abc":
         files = {f"{name}.txt": archive.encode() * 7 + b"\n" for name in "xyzw"}
         list(lines(Member(pack(tmp_path / f"{archive}.tar", files, mode="w"), "w.txt")))
     list(lines(Member(tmp_path / "c.tar", "x.txt")))
-    kept = {Path(stamp[0]).name: sorted(files) for stamp, files in archive_module._kept.items()}
+    kept = {Path(stamp[0]).name: sorted(files) for stamp, files in archive_module._file_cache.items()}
     assert kept == {"c.tar": ["x.txt", "y.txt"]}
 
 

@@ -21,7 +21,7 @@ from bench.data.contamination.index import (
     normalize_texts,
     ranges,
 )
-from bench.data.contamination.search import How, Match, Text, excerpt, scan
+from bench.data.contamination.search import Match, MatchKind, Text, excerpt, scan
 from bench.data.corpora.documents import documents
 from bench.data.formats import beir
 from tests.conftest import cases
@@ -82,12 +82,12 @@ def test_ranges() -> None:
 SMALL = AuditConfig(run=16, contained=10, gram=3, alike=0.6)
 
 
-def by_hand(texts: Sequence[Text], test_text: overlap.TestText, rules: AuditConfig) -> dict[How, str]:
+def by_hand(texts: Sequence[Text], test_text: overlap.TestText, rules: AuditConfig) -> dict[MatchKind, str]:
     """Apply the rules to strings: way → the first training text."""
     letters = normalize_text(test_text.text)
     runs = {letters[start : start + rules.run] for start in range(len(letters) - rules.run + 1)}
     grams = {letters[start : start + rules.gram] for start in range(len(letters) - rules.gram + 1)}
-    matches: dict[How, str] = {}
+    matches: dict[MatchKind, str] = {}
     for text in texts:
         sentences = [normalize_text(sentence) for sentence in text.sentences]
         document = "".join(sentences)

@@ -204,10 +204,10 @@ def test_a_quota_takes_so_many_files_as_surely_hold_it() -> None:
         [10, 3, 4],
     ]
     for quota in range(1, 250, 7):  # more of them hold fewer, and they stand in their order
-        few, more = (replace(plain, quota=most).taken("en") for most in (quota, quota + 20))
+        few, more = (replace(plain, quota=most).shard_numbers("en") for most in (quota, quota + 20))
         assert set(few) <= set(more)
         assert more == sorted(more)
-    assert replace(plain, quota=100).taken("en") != list(range(5)), "drawn by hash, and not the first ones"
+    assert replace(plain, quota=100).shard_numbers("en") != list(range(5)), "drawn by hash, and not the first ones"
     limited = replace(plain, quota=21)
     assert limited.fetched_bytes() == (230.0, 1)
     assert (limited.times("en"), limited.times("fi")) == (5.0, 1.0)

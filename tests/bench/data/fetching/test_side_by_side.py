@@ -167,8 +167,8 @@ def test_an_ended_command_is_taken_up(script: Any, server: str, tmp_path: Path, 
         time.sleep(0.02)
     struck = time.monotonic()
     process.send_signal(number)
-    process.wait(10)
-    assert time.monotonic() - struck < 5
+    process.wait(60)
+    assert time.monotonic() - struck < 15  # the host is silent for 20
     going.set()
     come = {name: part.stat().st_size for name, part in parts.items()}
     script.received.clear()

@@ -313,7 +313,7 @@ def test_of_many_files_some_are_read(tmp_path: Path) -> None:
         urls=("https://example.org/{language}-{shard}.jsonl",),
     )
     named = NamedCorpus("many", (CorpusPart(kind, ("en",)),), (tmp_path / "data",)).within(2000)
-    taken = named.parts[0].taken("en")
+    taken = named.parts[0].shard_numbers("en")
     assert len(taken) == 2
     (tmp_path / "data" / "many").mkdir(parents=True)
     for number in taken:
