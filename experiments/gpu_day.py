@@ -1,19 +1,23 @@
-"""What only a GPU can tell, in one resumable command without network (docs/gpu.md).
+"""What only a GPU can tell, in one resumable command of at most 45 minutes, without network (docs/gpu.md).
 
-    python -m experiments.gpu_day FOLDER [--device cuda] [--layers 12] [--width 768] [--parts NAME …]
+    python -m experiments.gpu_day FOLDER [--toy] [--device cuda] [--layers 12] [--width 768] [--minutes 45]
 
-Parts are the card's ceilings, `make test-gpu`, a training of each method, encoding and a contrastive step beside
-sentence-transformers, and exact search. Each writes `FOLDER/PART.json` when it is finished and is not run again; what
-fails is written too, with its message. `--device cpu` and a small encoder try the script where there is no GPU.
+Measured are the card's ceilings, `make test-gpu`, each trained method in micro-batches of about 4,000 and 16,000 tokens
+in each of `VARIANTS`, contrastive steps and encoding beside sentence-transformers, and exact search. `FOLDER/day.json`
+has each measurement as soon as it is finished, and `FOLDER/day.md` the table of all; what is there is not measured
+again, so the same command goes on after a kill. What fails or takes longer than it may is written too, with its
+message. `--toy` tries the script on the processor, with a small encoder.
 """
 
 import argparse
+import faulthandler
 import hashlib
 import itertools
 import json
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,11 +25,13 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 from xml.etree import ElementTree
 
 import numpy as np
@@ -38,15 +44,18 @@ from bench.config.layers import resolve
 from bench.config.profiles import PROFILES
 from bench.core.encoder_config import ENCODER_CONFIG, Document, EncoderConfig, TrainingJob
 from bench.core.files import canonical, write_bytes
+from bench.core.network import offline
 from bench.core.workspace import Parts, Workspace
 from bench.data.corpora import tokenizer
 from bench.pipeline.settings import PrepareConfig, RunConfig
+from bench.pipeline.sizes import EncoderSize, constants, operations
 from bench.pipeline.stages.prepare import Prepare
 from bench.plugins import load
-from bench.retrieval import backbones, packed
+from bench.retrieval import backbones
 from bench.retrieval import encoder as inference
 from bench.retrieval.search import VectorBlock, search
 from bench.training.batches import PairBatch
+from bench.training.config import Pass
 from bench.training.determinism import reproducible
 from bench.training.encoder import TrainableEncoder
 from bench.training.losses import info_nce
@@ -56,18 +65,44 @@ ROOT = Path(__file__).parents[1]
 METHODS: dict[str, Method] = {
     name: owned.value for name, owned in load().methods.items() if owned.value.trainer is not None
 }
-STEPS = {"warm-up": 4, "timed": 12, "profiled": 1}
 SENTENCES, DOCUMENT = (12, 40), 28  # words of a sentence, from and to; sentences of a document
-BY_LENGTH = ("crop", "msm")  # trained once more where attention goes length by length, as without a kernel for all
 LANGUAGES = ("aa", "bb", "cc", "dd")
-DOCUMENTS, WORDS = 300, 20_000  # of each language
+WORDS = 20_000  # of each language
+OTHERS = "sentence-transformers"
+RATES = "tokens_per_second", "operations_per_second"
+MINUTES = 45
+PASSAGE = 129  # tokens of `texts`, about: 66,200 of 512 were counted
 
 
-def documents() -> Iterator[Document]:
-    """Yield documents of random words, as frequent as Zipf's law has them, with the lengths of web text."""
+@dataclass(frozen=True)
+class Variant:
+    """A way to train, which others are compared with."""
+
+    precision: str
+    seconds: int  # that a training may take
+    buckets: bool = False  # shapes are filled up to quarters of a micro-batch
+    compiled: bool = False
+
+    def settings(self, tokens: int) -> dict[str, Any]:
+        """Return its settings for micro-batches of so many tokens."""
+        more = {"token_bucket": tokens // 4} if self.buckets else {}
+        return {"precision": self.precision, **more, **({"compile": True} if self.compiled else {})}
+
+
+VARIANTS = {
+    "float32": Variant("float32", 16),
+    "bfloat16": Variant("bfloat16", 16),
+    "bfloat16 in buckets": Variant("bfloat16", 16, buckets=True),
+    "bfloat16 compiled": Variant("bfloat16", 62, buckets=True, compiled=True),
+}
+"""By title; those whose settings a method lacks are left out, and on a processor compiling, a minute for each shape."""
+
+
+def documents(count: int) -> Iterator[Document]:
+    """Yield so many documents a language, of words as frequent as Zipf's law has them, with the lengths of web text."""
     rng = np.random.default_rng(0)
     shares = 1 / np.arange(1, WORDS + 1)
-    for language, number in itertools.product(LANGUAGES, range(DOCUMENTS)):
+    for language, number in itertools.product(LANGUAGES, range(count)):
         lengths = rng.integers(*SENTENCES, DOCUMENT)
         words = iter(rng.choice(WORDS, int(lengths.sum()), p=shares / shares.sum()))
         sentences = (" ".join(f"{language}{next(words)}" for _ in range(length)) for length in lengths)
@@ -75,19 +110,47 @@ def documents() -> Iterator[Document]:
 
 
 @dataclass(frozen=True)
+class Sizes:
+    """How large everything is."""
+
+    device: str = "cuda"
+    layers: int = 12
+    width: int = 768
+    tokens: tuple[int, ...] = (4096, 16384)  # of micro-batches
+    documents: int = 300  # of each language
+    warm_up: int = 4  # steps before those that are timed
+    timed: int = 12
+    matrix: int = 8192  # rows and columns of the products that say what the card reaches
+    passages: int = 4096  # that are encoded
+    vectors: int = 1_000_000  # that are searched
+    tests: str = ""  # a choice of the GPU tests, as pytest's `-k`
+
+    @property
+    def shape(self) -> EncoderSize:
+        """Return the shape of the encoder, but for its vocabulary."""
+        return EncoderSize(self.layers, self.width, 4 * self.width, 0)
+
+
+TOY = Sizes("cpu", 1, 64, (512, 1024), 12, 1, 2, 128, 32, 1000, "rankings")
+
+
+@dataclass(frozen=True)
 class Day:
     """Where the day's work lies, and on what it is done."""
 
     folder: Path
-    device: str
-    layers: int
-    width: int
-    tokens: Sequence[int] = (4096, 16384)  # of micro-batches
+    sizes: Sizes
+
+    @property
+    def device(self) -> str:
+        """Return torch's name of the device."""
+        return self.sizes.device
 
     @cached_property
     def shards(self) -> Path:
         """The corpus as shards, made once."""
-        source = Source("zipf", "zipf/1", (), documents, records=DOCUMENTS * len(LANGUAGES))
+        count = self.sizes.documents
+        source = Source("zipf", "zipf/1", (), partial(documents, count), records=count * len(LANGUAGES))
         settings = PrepareConfig()
         stage = Prepare(backbone=None, corpus=None, settings=settings, documents=source, corpus_name="zipf")
         return self.made("shards", lambda work: stage.run(work, {}))
@@ -102,10 +165,10 @@ class Day:
         words = tokenizer.load(self.shards / "tokenizer")
         sizes = BertConfig(
             vocab_size=len(words),
-            hidden_size=self.width,
-            num_hidden_layers=self.layers,
-            num_attention_heads=max(1, self.width // 64),
-            intermediate_size=4 * self.width,
+            hidden_size=self.sizes.width,
+            num_hidden_layers=self.sizes.layers,
+            num_attention_heads=max(1, self.sizes.width // 64),
+            intermediate_size=self.sizes.shape.inner,
         )
         torch.manual_seed(0)
         backbones.save(BertModel(sizes, add_pooling_layer=encoder_config.pooling == "pooler"), words, folder)
@@ -141,8 +204,7 @@ class Day:
 
 def card(day: Day) -> dict[str, Any]:
     """Measure what the card reaches without us: products of matrices a second by precision, bytes copied a second."""
-    size = 8192 if day.device != "cpu" else 512
-    rates = {}
+    size, rates = day.sizes.matrix, {}
     for name, dtype, tf32 in (
         ("bfloat16", torch.bfloat16, False),
         ("tf32", torch.float32, True),
@@ -164,10 +226,9 @@ def gpu_tests(day: Day) -> dict[str, Any]:
     report = day.folder / "work" / "tests.xml"
     typed = [sys.executable, "-m", "pytest", "-m", "gpu", "tests/gpu", "-q", f"--junitxml={report}"]
     typed += ["-o", "filterwarnings=default"]  # other versions of libraries warn of other things
-    typed += ["-k", "not memory"] if day.device == "cpu" else []
+    typed += ["-p", "no:cacheprovider", "-k", day.sizes.tests]
     environment = {**os.environ, "BENCH_GPU_DEVICE": day.device}
-    began = time.monotonic()
-    subprocess.run(typed, cwd=ROOT, env=environment, capture_output=True, timeout=420, check=False)
+    subprocess.run(typed, cwd=ROOT, env=environment, capture_output=True, check=False)
     cases = list(ElementTree.parse(report).iter("testcase"))  # noqa: S314 (pytest's own report)
     failed = {
         case.attrib["name"]: (fault.attrib.get("message", "") + "\n" + (fault.text or "")[-2000:])
@@ -180,34 +241,40 @@ def gpu_tests(day: Day) -> dict[str, Any]:
         "passed": len(cases) - len(failed) - skipped,
         "skipped": skipped,
         "failed": failed,
-        "seconds": time.monotonic() - began,
         "slowest": sorted(((float(case.attrib["time"]), case.attrib["name"]) for case in cases), reverse=True)[:5],
     }
 
 
 class Stopwatch:
-    """Listens to the steps of a training: times some after a warm-up, and records the operations of some more."""
+    """Listens to the steps of a training: times some after a warm-up, and records the operations of one more."""
 
-    def __init__(self, day: Day) -> None:
-        self.day, self.steps, self.tokens = day, 0, 0.0
+    def __init__(self, day: Day, warm_up: int) -> None:
+        self.day, self.warm_up, self.steps, self.tokens = day, warm_up, 0, 0.0
         self.began = self.seconds = self.timed_tokens = 0.0
         kinds = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if day.device != "cpu" else [])]
-        self.profile = profile(activities=kinds)
+        self.profile, self.profiling = profile(activities=kinds), False
 
     def __call__(self, tokens: float) -> None:
         """Count a finished step."""
         self.steps, self.tokens = self.steps + 1, self.tokens + tokens
-        last = STEPS["warm-up"] + STEPS["timed"]
-        if self.steps == STEPS["warm-up"]:
+        last = self.warm_up + self.day.sizes.timed
+        if self.steps == self.warm_up:
             self.day.synchronise()
             self.began, self.timed_tokens = time.perf_counter(), self.tokens
         elif self.steps == last:
             self.day.synchronise()
             self.seconds, self.timed_tokens = time.perf_counter() - self.began, self.tokens - self.timed_tokens
             self.profile.start()
-        elif self.steps == last + STEPS["profiled"]:
+            self.profiling = True
+        elif self.steps == last + 1:
             self.day.synchronise()
+            self.close()
+
+    def close(self) -> None:
+        """Stop recording, since nothing else can be recorded before."""
+        if self.profiling:
             self.profile.stop()
+            self.profiling = False
 
     def counts(self) -> dict[str, Any]:
         """Return, for a step: kernels, their seconds, copies from and to the device, waits for it, and operations."""
@@ -224,43 +291,34 @@ class Stopwatch:
             "operations": sum(event.name.startswith("aten::") and event.cpu_parent is None for event in events),
         }
         names = Counter(event.name for event in events if event.name.startswith("aten::"))
-        per_step = {name: value / STEPS["profiled"] for name, value in counted.items()}
-        return {**per_step, "most_frequent": dict(names.most_common(12))}
+        return {**counted, "most_frequent": dict(names.most_common(12))}
 
 
-def training(day: Day, name: str) -> dict[str, Any]:
-    """Train a method as the profile `small` has it, in micro-batches of each size: tokens a second and counts."""
-    runs = [*(("bfloat16", tokens) for tokens in day.tokens), ("float32", day.tokens[0])]
-    results = {f"{precision}-{tokens}": train(day, METHODS[name], tokens, precision) for precision, tokens in runs}
-    if name in BY_LENGTH:
-        with patch.object(packed, "_kernel", lambda *_: False):
-            results["by length"] = train(day, METHODS[name], day.tokens[0], "bfloat16")
-    return results
-
-
-def train(day: Day, method: Method, tokens: int, precision: str) -> dict[str, Any]:
-    """Train for a few steps of one micro-batch each."""
-    values: Any = resolve([method], RunConfig, profile=PROFILES["small"])[method.name].method
-    settings = {**values.model_dump(), "precision": precision, "probe_every": 10_000, "accumulate": 1}
+def training(day: Day, name: str, variant: Variant, tokens: int) -> dict[str, Any]:
+    """Train a method as the profile `small` has it for a few steps of one micro-batch each: tokens a second, counts."""
+    method = METHODS[name]
+    values: Any = resolve([method], RunConfig, profile=PROFILES["small"])[name].method
+    settings = {**values.model_dump(), **variant.settings(tokens), "probe_every": 10_000, "accumulate": 1}
     config: Any = scaled(method.config.model_validate(settings), tokens)
-    start = day.start(config.encoder_config())
-    with tempfile.TemporaryDirectory() as folder:
+    start, sizes = day.start(config.encoder_config()), day.sizes
+    warm_up = sizes.warm_up * (4 if variant.compiled else 1)  # until every shape has been met
+    if variant.compiled:
+        torch.compiler.reset()  # a function is compiled for so many shapes alone
+    with tempfile.TemporaryDirectory() as folder, closing(Stopwatch(day, warm_up)) as watch:
         (out := Path(folder) / "out").mkdir()
-        watch = Stopwatch(day)
-        steps = sum(STEPS.values())
-        job = TrainingJob(tokens=0, seed=1, device=day.device, threads=4, steps=steps + 1)
+        job = TrainingJob(tokens=0, seed=1, device=day.device, threads=4, steps=warm_up + sizes.timed + 2)
         with reproducible(job):
             trainer = method.build_trainer(config)
             metadata = trainer.train(start, day.shards, job, Workspace(out, Parts(Path(folder) / "parts"), watch))
-        flops_per_token = float(str(metadata["flops"])) / float(str(metadata["tokens"]))
-        return {
-            "tokens_per_step": watch.timed_tokens / STEPS["timed"],
-            "tokens_per_second": watch.timed_tokens / watch.seconds,
-            "operations_per_second": flops_per_token * watch.timed_tokens / watch.seconds,
-            "peak_memory_bytes": metadata["peak_memory_bytes"],
-            "per_step": {"seconds": watch.seconds / STEPS["timed"], **watch.counts()},
-            "loss": metadata["loss"],
-        }
+    flops_per_token = float(str(metadata["flops"])) / float(str(metadata["tokens"]))
+    return {
+        "tokens_per_step": watch.timed_tokens / sizes.timed,
+        "tokens_per_second": watch.timed_tokens / watch.seconds,
+        "operations_per_second": flops_per_token * watch.timed_tokens / watch.seconds,
+        "peak_memory_bytes": metadata["peak_memory_bytes"],
+        "per_step": {"seconds": watch.seconds / sizes.timed, **watch.counts()},
+        "loss": metadata["loss"],
+    }
 
 
 def scaled(config: Any, tokens: int) -> Any:
@@ -280,15 +338,17 @@ def scaled(config: Any, tokens: int) -> Any:
 
 def texts(count: int) -> list[str]:
     """Return passages of four sentences, of mixed lengths."""
-    found = (" ".join(document.sentences[at : at + 4]) for document in documents() for at in range(0, DOCUMENT, 4))
-    return list(itertools.islice(found, count))
+    starts = range(0, DOCUMENT, 4)
+    whole = documents(math.ceil(count / len(starts) / len(LANGUAGES)))
+    passages = (" ".join(document.sentences[at : at + 4]) for document in whole for at in starts)
+    return list(itertools.islice(passages, count))
 
 
 def encoding(day: Day) -> dict[str, Any]:
     """Encode passages, tokenising included, beside sentence-transformers on the same card: texts a second."""
     from sentence_transformers import SentenceTransformer
 
-    passages = texts(4096 if day.device != "cpu" else 64)
+    passages = texts(day.sizes.passages)
     results: dict[str, Any] = {}
     for dtype in ("float32", "bfloat16"):
         config = EncoderConfig(pooling="mean", passage_length=256)
@@ -301,18 +361,18 @@ def encoding(day: Day) -> dict[str, Any]:
         items = [Item(f"p{at}", text) for at, text in enumerate(passages)]
         peers: Mapping[str, Callable[[], object]] = {
             "ours": partial(ours.encode, items, "passage"),
-            "sentence-transformers": partial(theirs.encode, passages, batch_size=256, show_progress_bar=False),
+            OTHERS: partial(theirs.encode, passages, batch_size=256, show_progress_bar=False),
         }
         results[dtype] = {name: len(passages) / day.seconds(work, 2) for name, work in peers.items()}
     return results
 
 
-def contrastive(day: Day) -> dict[str, Any]:
-    """Take a step on 256 pairs of passages, tokens given, in bfloat16 beside sentence-transformers: seconds."""
+def contrastive(day: Day, tokens: int) -> dict[str, Any]:
+    """Take steps on pairs of passages of about so many tokens, in bfloat16, beside sentence-transformers."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-    pairs = 256 if day.device != "cpu" else 4
+    pairs = max(2, round(tokens / PASSAGE / 2))
     config = EncoderConfig(pooling="mean", normalise=True, similarity="cos", passage_length=256)
     start = day.start(config)
     theirs = SentenceTransformer(str(start), device=day.device, local_files_only=True).train()
@@ -348,15 +408,22 @@ def contrastive(day: Day) -> dict[str, Any]:
     def our_loss() -> torch.Tensor:
         return info_nce(*ours.encode_views(batch), temperature=0.05, similarity="cos")
 
-    peers = {"ours": steps(ours.model, our_loss), "sentence-transformers": steps(theirs, their_loss)}
-    tokens = sum(len(row) for side in rows for row in side)
+    peers = {"ours": steps(ours.model, our_loss), OTHERS: steps(theirs, their_loss)}
+    read = sum(len(row) for side in rows for row in side)
     padded = sum(int(side["input_ids"].numel()) for side in features)
-    return {"tokens": tokens, "padded": padded, "seconds": {name: day.seconds(work) for name, work in peers.items()}}
+    rates = {name: read / day.seconds(work) for name, work in peers.items()}
+    flops = operations(Pass(read, PASSAGE), day.sizes.shape)
+    return {
+        "tokens": read,
+        "padded": padded,
+        "tokens_per_second": rates,
+        "operations_per_second": {name: rate * flops / read for name, rate in rates.items()},
+    }
 
 
 def searching(day: Day) -> dict[str, Any]:
     """Search a million passages of 384 dimensions, the best 100 and 1,000: seconds for 1,024 questions."""
-    rows = 1_000_000 if day.device != "cpu" else 2_000
+    rows = day.sizes.vectors
     rng = np.random.default_rng(0)
     queries = VectorBlock([f"q{at}" for at in range(1024)], rng.standard_normal((1024, 384), np.float32))
     passages = VectorBlock([f"p{at}" for at in range(rows)], rng.standard_normal((rows, 384), np.float32))
@@ -367,42 +434,137 @@ def searching(day: Day) -> dict[str, Any]:
     return {f"k={most}": day.seconds(partial(work, most), 1) for most in (100, 1000)}
 
 
-def parts(day: Day) -> dict[str, Callable[[], dict[str, Any]]]:
-    """Return all parts by name, in the order in which they run."""
-    trainings = {f"train-{name}": partial(training, day, name) for name in sorted(METHODS)}
-    works = {"card": card, "tests": gpu_tests, "contrastive": contrastive, "encoding": encoding}
-    return {
-        **{name: partial(work, day) for name, work in works.items()},
-        **trainings,
-        "search": partial(searching, day),
+@dataclass(frozen=True)
+class Measurement:
+    """One of the day's, and the seconds that it may take."""
+
+    work: Callable[[], dict[str, Any]]
+    seconds: int
+
+
+def measurements(day: Day) -> dict[str, Measurement]:
+    """Return all by name, in the order in which they run; those beside a package that is not installed are left out."""
+    table = {
+        "card": Measurement(partial(card, day), 40),
+        "tests": Measurement(partial(gpu_tests, day), 180),
+        "corpus": Measurement(lambda: {"folder": day.shards.name}, 90),
     }
+    if find_spec("sentence_transformers"):
+        for tokens in day.sizes.tokens:
+            table[f"pairs, {tokens}"] = Measurement(partial(contrastive, day, tokens), 30)
+        table["encoding"] = Measurement(partial(encoding, day), 60)
+    for title, variant in VARIANTS.items():
+        for name, tokens in itertools.product(sorted(METHODS), day.sizes.tokens):
+            known = variant.settings(tokens).keys() <= METHODS[name].config.model_fields.keys()
+            if known and not (variant.compiled and day.device == "cpu"):
+                work = partial(training, day, name, variant, tokens)
+                table[f"{name}, {tokens}, {title}"] = Measurement(work, variant.seconds)
+    return {**table, "search": Measurement(partial(searching, day), 60)}
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raise `TimeoutError` in what takes longer, as soon as Python has its turn."""
+
+    def over(*_: object) -> None:
+        raise TimeoutError(f"took longer than {seconds:.0f} s")
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def peak(card_row: Mapping[str, Any], precision: str) -> float | None:
+    """Return the operations a second that the maker prints; of a card that nobody entered, those of bare products.
+
+    None where the card was not measured.
+    """
+    if "error" in card_row:
+        return None
+    rows = constants()["devices"]
+    known = next((rows[name] for name in rows if name != "cpu" and name in str(card_row["name"])), None)
+    measured = card_row["operations_per_second"]["tf32" if precision == "float32" else precision]
+    return float((known or {}).get(precision, measured))
+
+
+def cell(row: Mapping[str, Any], most: float | None, of: str | None = None) -> str:
+    """Return what a table says of a training: tokens a second, the share of the peak, kernels a step; or its error."""
+    if "error" in row:
+        return " ".join(row["error"].split())[:60].replace("|", "/")
+    rate, flops = (row[name] if of is None else row[name][of] for name in RATES)
+    share = [f"{100 * flops / most:.2g} %"] if most else []
+    kernels = row.get("per_step", {}).get("kernels")
+    more = [*share, *([f"{kernels:,} kernels"] if kernels else [])]
+    return f"{rate:,.0f}" + (f" ({', '.join(more)})" if more else "")
+
+
+def page(results: Mapping[str, Any]) -> str:
+    """Return a Markdown table of the trainings, and a line on each of all other measurements."""
+    titles = [title for title in VARIANTS if any(name.endswith(f", {title}") for name in results)]
+    peaks = {title: peak(results["card"], VARIANTS[title].precision) for title in titles}
+    lines = ["| tokens/s (share of peak) | micro-batch | " + " | ".join(titles) + " |"]
+    lines += ["|---|---:|" + "---:|" * len(titles)]
+    trainings = {key.rsplit(", ", 1)[0]: None for key in results if key.count(", ") > 1}
+    for training_name in sorted(trainings):
+        name, tokens = training_name.split(", ")
+        rows = {title: results.get(f"{training_name}, {title}") for title in titles}
+        cells = (cell(row, peaks[title]) if row else "" for title, row in rows.items())
+        lines.append(f"| `{name}` | {int(tokens):,} | " + " | ".join(cells) + " |")
+    for key, of in itertools.product((key for key in results if key.startswith("pairs, ")), ("ours", OTHERS)):
+        cells = (cell(results[key], peaks[title], of) if title == "bfloat16" else "" for title in titles)
+        lines.append(f"| pairs, {of} | {int(key.split(', ')[1]):,} | " + " | ".join(cells) + " |")
+    others = {key: row for key, row in results.items() if ", " not in key}
+    return "\n".join([*lines, "", *(f"{key}: `{json.dumps(row)}`  " for key, row in others.items())]) + "\n"
 
 
 def main(typed: Sequence[str]) -> int:
-    """Run what is not there yet; 1 where a part failed."""
+    """Measure what is not there yet; 1 where something failed."""
     parser = argparse.ArgumentParser(description="What only a GPU can tell (docs/gpu.md)")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--layers", type=int, default=12)
-    parser.add_argument("--width", type=int, default=768)
-    parser.add_argument("--parts", nargs="*", default=[], help="names of parts, or of their beginnings; all without")
-    parser.add_argument("--tokens", type=int, nargs="+", default=Day.tokens, help="tokens of a micro-batch")
+    parser.add_argument("folder", type=Path, help="what is measured lies here, and is not measured again")
+    parser.add_argument("--toy", action="store_true", help="try the script on the processor, with a small encoder")
+    parser.add_argument("--device", default=Sizes.device)
+    parser.add_argument("--layers", type=int, default=Sizes.layers)
+    parser.add_argument("--width", type=int, default=Sizes.width)
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="after which nothing runs; default: %(default)s")
     options = parser.parse_args(typed)
-    day = Day(options.folder, options.device, options.layers, options.width, options.tokens)
-    failed = 0
-    for name, work in parts(day).items():
-        path = options.folder / f"{name}.json"
-        if path.exists() or (options.parts and not name.startswith(tuple(options.parts))):
-            continue
-        began = time.monotonic()
-        try:
-            result = work()
-        except Exception:
-            failed, result = 1, {"error": traceback.format_exc()}
-        write_bytes(path, json.dumps(result, indent=1).encode())
-        sys.stdout.write(f"{name} {time.monotonic() - began:.1f} s {json.dumps(result)[:1500]}\n")
-        sys.stdout.flush()
-    return failed
+    sizes = TOY if options.toy else Sizes(options.device, options.layers, options.width)
+    if sizes.device.startswith("cuda") and not torch.cuda.is_available():
+        parser.error("torch sees no CUDA device; --toy tries the script on the processor")
+    path, asked = options.folder / "day.json", json.loads(json.dumps(asdict(sizes)))
+    record = json.loads(path.read_bytes()) if path.exists() else {"bench": version("retrieval-bench"), "sizes": asked}
+    if record["sizes"] != asked:
+        parser.error(f"{path} was measured with other sizes: {record['sizes']}; choose another folder")
+    results = record.setdefault("results", {})
+    end = time.monotonic() + 60 * options.minutes
+    # Whatever hangs, in whatever language; 2 is stderr, also where a test has put something else in its place.
+    faulthandler.dump_traceback_later(60 * options.minutes, exit=True, file=2)
+    try:
+        with offline():
+            for name, measurement in measurements(Day(options.folder, sizes)).items():
+                if name not in results and time.monotonic() + measurement.seconds <= end:
+                    results[name] = measured(measurement)
+                    write_bytes(path, json.dumps(record, indent=1).encode())
+                    write_bytes(path.with_suffix(".md"), page(results).encode())
+                    sys.stdout.write(f"{name}: {json.dumps(results[name])[:1500]}\n")
+                    sys.stdout.flush()
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    return int(any("error" in result for result in results.values()))
+
+
+def measured(measurement: Measurement) -> dict[str, Any]:
+    """Return a measurement and its seconds, or the error that ended it."""
+    began = time.monotonic()
+    try:
+        with limited(measurement.seconds):
+            result = measurement.work()
+    except Exception as error:
+        result = {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
+    return {**result, "took": time.monotonic() - began}
 
 
 if __name__ == "__main__":

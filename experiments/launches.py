@@ -33,14 +33,17 @@ COLUMNS = {"operations": "operations", "of the optimiser": "optimiser", "reads":
 Row = dict[str, float]
 
 
+CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    name: (name, {}) for name in TABLES["small"] if name in METHODS and name not in ALONE
+} | VARIANTS
+"""Title of a row → method and settings."""
+
+
 def count(layers: int) -> dict[str, Row]:
     """Return what a step of each method asks for, the mean of three."""
-    cases: dict[str, tuple[str, dict[str, Any]]] = {
-        name: (name, {}) for name in TABLES["small"] if name in METHODS and name not in ALONE
-    } | VARIANTS
     rows = {}
     with tempfile.TemporaryDirectory() as folder:
-        for number, (title, (name, values)) in enumerate(sorted(cases.items())):
+        for number, (title, (name, values)) in enumerate(sorted(CASES.items())):
             (place := Path(folder) / str(number)).mkdir()
             steps = method(name, {**values, "precision": "bfloat16"}, place, f"scratch:{layers}x16")
             rows[title] = _row(steps)

@@ -72,6 +72,10 @@ class _Screen:
             "unknown": sum(row.unknown for row in running),
             "seconds": sum(row.seconds for row in running),
             "device_seconds": sum(row.seconds for row in shared),
+            "bound": {
+                bound: sum(row.seconds for row in shared if row.estimate.bound == bound)
+                for bound in sorted({row.estimate.bound for row in shared} - {""})
+            },
             "memory": max((estimate.main for estimate in estimates), default=0.0),
             "device_memory": max((estimate.memory for estimate in estimates), default=0.0),
             "disk": sum(estimate.disk for estimate in estimates),
@@ -203,7 +207,6 @@ def _json(screen: _Screen) -> dict[str, Any]:
         return {
             "profile": profile.name,
             "devices": asdict(screen.on),
-            "assumed_utilisation": _utilisation(screen.on),
             "stages": stages,
             **more,
         }
@@ -288,13 +291,13 @@ def _totals(screen: _Screen) -> Iterator[str]:
         yield f"in all: {totals['runs']} of {totals['stages']} stages to run, {took}"
     else:
         cores = totals["seconds"] - totals["device_seconds"]
-        assumed = f" (assumed {_utilisation(on):.0%} of peak)".replace("%", " %")
-        shared = f"{duration(totals['device_seconds'])} of {on.count} x {on.name}{assumed}, "
+        shared = f"{duration(totals['device_seconds'])} of {on.count} x {on.name}, "
         hint = "" if screen.ready else "; encoding and search: --suite NAME"
         work = (
             f"{shared if on.name != 'cpu' else ''}{duration(cores)} of {'its cores' if on.name == 'cpu' else 'a core'}"
         )
         yield f"in all: {totals['stages']} stages, {work}, one after the other{unknown}{hint}"
+        yield from _bounds(screen.rows) if on.name != "cpu" else ()
     if not totals["runs"]:
         return
     device = f" and {_size(totals['device_memory'])} on each device" if totals["device_memory"] else ""
@@ -312,11 +315,18 @@ def _quoted(words: str) -> str:
     return shlex.quote(words) if '"' in words or "$" in words else f'"{words}"'
 
 
-def _utilisation(on: Devices) -> float:
-    """Return the share of their peak that devices are assumed to reach, the whole of a rate that was measured."""
-    from bench.pipeline.sizes import constants
-
-    return float(constants()["utilisation"]["cpu" if on.name == "cpu" else "float32"])
+def _bounds(rows: Sequence[_Row]) -> Iterator[str]:
+    """Yield a line that says what most of the time of each kind of work on devices is for."""
+    seconds: dict[str, dict[str, float]] = {}
+    for row in rows:
+        if bound := row.estimate.bound:
+            bounds = seconds.setdefault(row.estimate.stage, {})
+            bounds[bound] = bounds.get(bound, 0.0) + row.seconds
+    kinds: dict[str, list[str]] = {}
+    for kind, bounds in seconds.items():
+        kinds.setdefault(max(bounds, key=bounds.__getitem__), []).append(kind)
+    if kinds:
+        yield "bound " + "; ".join(f"by {bound}: {', '.join(names)}" for bound, names in kinds.items())
 
 
 def _by_system(rows: Sequence[_Row], *, each: bool) -> list[list[_Row]]:

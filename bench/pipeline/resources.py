@@ -14,7 +14,7 @@ from typing import Any, Literal
 from bench.core.errors import UsageError
 from bench.core.messages import unknown_name
 from bench.pipeline.quotas import prepared_tokens
-from bench.pipeline.sizes import MASKED, EncoderSize, average, constants, encoder_size, operations
+from bench.pipeline.sizes import MASKED, EncoderSize, average, constants, encoder_size, launches, operations
 from bench.pipeline.stages.encode import Encode, EncodeSample, EncodeShare
 from bench.pipeline.stages.init import Init, begun_size
 from bench.pipeline.stages.prepare import Prepare
@@ -32,6 +32,10 @@ _WORD, _SENTENCE = 68, 0.56  # bytes of a tokenizer for each word, and of places
 _ACTIVATION_BYTES = 34  # a token, layer and unit of width in 16 bits: Korthikanti et al. 2022, no attention
 
 
+Bound = Literal["", "arithmetic", "launches", "tokenizer"]
+"""What work waits for most of all; empty where nobody has counted that."""
+
+
 @dataclass(frozen=True)
 class Devices:
     """Devices of one kind."""
@@ -40,13 +44,32 @@ class Devices:
     count: int
 
     def rate(self, precision: str) -> float:
-        """Return the operations a second that encoders reach on all of them.
+        """Return the operations a second that encoders reach on all of them where nothing waits for launches.
 
         `full` is float32 without TF32, and `half` bfloat16 after training, where a processor has another rate for it.
+        A processor's rates were measured; of a GPU's, a share is reached that was measured on another one.
         """
-        rates, kind = constants()["devices"][self.name], "bfloat16" if precision == "half" else precision
-        utilisation = constants()["utilisation"]["cpu" if self.name == "cpu" else kind]
-        return float(self.count * rates.get(precision, rates[kind]) * utilisation)
+        rates = constants()["devices"][self.name]
+        kind = next(name for name in (precision, *("bfloat16",) * (precision == "half"), "full") if name in rates)
+        return float(self.count * rates[kind] * (1.0 if self.name == "cpu" else constants()["reached"][kind]))
+
+    def hours(self, flops: float, precision: str, launched: float, words: float = 0.0) -> tuple[float, Bound]:
+        """Return the hours of work, and what it waits for: of what goes on side by side, the slowest.
+
+        Args:
+            flops: operations in all.
+            precision: as of `rate`.
+            launched: operations that are sent to GPUs, by a processor for each GPU.
+            words: seconds of the tokenizer.
+        """
+        sent = launched * constants()["launches"]["seconds"] / self.count
+        seconds: dict[Bound, float] = {"arithmetic": flops / self.rate(precision), "launches": sent, "tokenizer": words}
+        bound = max(seconds, key=seconds.__getitem__)
+        return seconds[bound] / 3600, bound if seconds[bound] else ""
+
+    def launches(self, batch: Pass, shape: EncoderSize, chunk: int | None = None) -> float:
+        """Return how many operations they are sent for a pass; a processor computes them itself."""
+        return 0.0 if self.name == "cpu" else launches(batch, shape, chunk)
 
     def some(self, count: int) -> "Devices":
         """Return so many of them, but all cores of a processor, which share any work."""
@@ -64,6 +87,8 @@ class Estimate:
     flops: float = 0.0
     tokens: float = 0.0
     hours: float = 0.0
+    launches: float = 0.0  # operations that are sent to GPUs
+    bound: Bound = ""  # by what the hours are
     memory: float = 0.0  # bytes on each device
     main: float = 0.0  # bytes of main memory
     disk: float = 0.0  # bytes that it leaves
@@ -163,6 +188,7 @@ def _training_estimate(stage: Train | Tune | TrainCross, passes: Sequence[tuple[
     budget: Any = stage if isinstance(stage, Train) else config
     batch = sum(share * batch_pass.tokens for share, batch_pass in passes)
     flops = sum(share * operations(batch_pass, shape, chunk) for share, batch_pass in passes)
+    launched = sum(share * on.launches(batch_pass, shape, chunk) for share, batch_pass in passes)
     batches = (budget.steps or 0) * getattr(config, "accumulate", 1) * stage.compute.processes
     batches = batches or getattr(budget, "tokens", 0) / batch or (getattr(budget, "flops", 0) or 0) / (flops or 1)
     at_once = min(max(batch_pass.tokens for _, batch_pass in passes), chunk or math.inf)
@@ -170,13 +196,16 @@ def _training_estimate(stage: Train | Tune | TrainCross, passes: Sequence[tuple[
     masked = sum(
         6 * MASKED * batch_pass.tokens * shape.vocabulary for _, batch_pass in passes if batch_pass.masked
     )  # logits, and a copy
+    hours, bound = on.hours(batches * flops, config.precision, batches * launched)
     return Estimate(
         stage.name,
         stage.title,
         work="devices",
         flops=batches * flops,
         tokens=batches * batch,
-        hours=batches * flops / on.rate(config.precision) / 3600,
+        hours=hours,
+        launches=batches * launched,
+        bound=bound,
         memory=_ADAM * shape.all_weights + bits * _ACTIVATION_BYTES * at_once * shape.layers * shape.width + masked,
         disk=_saved(shape),
     )
@@ -191,12 +220,14 @@ def _read(stage: Encode | Rerank, on: Devices) -> Estimate:
         most = encoder_config.query_length if stage.role == "query" else encoder_config.passage_length
         length = average("sentence" if isinstance(stage, EncodeSample) else stage.role, most)
     tokens, kind, size = texts * length, *(("half", 2) if dtype == "bfloat16" else ("full", 4))
-    flops = operations(Pass(tokens, length, learns=False), shape)
-    words = tokens / (constants()["text"]["tokenised"] * on.count * (1 if on_cpu else stage.compute.threads))
     at_once = getattr(stage, "batch_tokens", None) or (CPU_TOKENS if on_cpu else DEVICE_TOKENS)
+    calls = Pass(tokens, length, learns=False, calls=math.ceil(tokens / at_once))
+    flops, launched = operations(calls, shape), on.launches(calls, shape)
+    words = tokens / (constants()["text"]["tokenised"] * on.count * (1 if on_cpu else stage.compute.threads))
     memory = 4 * shape.all_weights + size * at_once * (shape.inner + 5 * shape.width)  # activations of one layer
-    hours = max(flops / on.rate(kind), words) / 3600 if flops else 0.0
-    return Estimate(stage.name, stage.title, work="devices", flops=flops, tokens=tokens, hours=hours, memory=memory)
+    hours, bound = on.hours(flops, kind, launched, words if flops else 0.0)
+    row = Estimate(stage.name, stage.title, work="devices", flops=flops, tokens=tokens, hours=hours, memory=memory)
+    return replace(row, launches=launched, bound=bound)
 
 
 def _searched(stage: DenseSearch, on: Devices) -> Estimate | None:

@@ -109,6 +109,21 @@ def operations(batch: Pass, shape: EncoderSize, chunk: int | None = None) -> flo
     return float((forward + head) * ((_LEARNT if batch.learns else 1) + recomputed))
 
 
+def launches(batch: Pass, shape: EncoderSize, chunk: int | None = None) -> float:
+    """Return about how many operations a GPU is sent for a pass: so many a layer and call, and some besides.
+
+    With chunks, each is a call of its own and goes forward a second time.
+    """
+    counts = constants()["launches"]
+    if not batch.learns or not shape.layers:
+        return float(batch.calls * shape.layers * counts["reading"])
+    calls, layer = batch.calls, counts["learning"]
+    if chunk:
+        calls, layer = max(calls, math.ceil(batch.tokens / chunk)), layer + counts["reading"]
+    besides = batch.layers * counts["learning"] + bool(batch.calls) * counts["besides"]
+    return float(calls * shape.layers * layer + besides)
+
+
 def reading(length: float, shape: EncoderSize | None) -> float:
     """Return the operations of reading a text, with those that its tokenizer has time for; 0 where nothing is known."""
     words = length * core_rate("reading") / constants()["text"]["tokenised"]

@@ -198,6 +198,8 @@ class Pass(NamedTuple):
     learns: bool = True  # a backward pass follows
     masked: bool = False  # hidden tokens are predicted from it
     heads: float = 0.0  # multiplications of what lies above the encoder, as multiples of its width squared
+    calls: int = 1  # of the encoder; 0 where it goes through it together with the pass before
+    layers: int = 0  # above the encoder, such as its own
 
 
 class TrainingConfig(LoopConfig):

@@ -119,10 +119,11 @@ class ContrieverConfig(DenseConfig):
         return self
 
     def own_passes(self, sentence: float, document: float) -> tuple[Pass, ...]:
-        """Return the passes over queries and keys; those of a queue are made without gradients."""
+        """Return the passes over queries and keys: together, or for a queue apart and without gradients."""
         length = min(self.chunk_length, document) * (self.ratio_min + self.ratio_max) / 2
         length = 2 + length * (1 - self.augmentation_probability * (self.augmentation == "delete"))
-        return Pass(self.pairs * length, length), Pass(self.pairs * length, length, learns=self.loss != "moco")
+        queries, queued = Pass(self.pairs * length, length), self.loss == "moco"
+        return queries, queries._replace(learns=not queued, calls=int(queued))
 
 
 CONTRIEVER = Method(

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from bench import Config, Method, constant, declared, hookimpl, setting
-from bench.training import SHORTEST, DenseConfig, MlmConfig, PoolBy
+from bench.training import SHORTEST, DenseConfig, MlmConfig, Pass, PoolBy
 
 _PAIR = 2
 
@@ -137,6 +137,11 @@ class CropConfig(DenseConfig):
                 "which has no negatives: raise pairs"
             )
         return self
+
+    def own_passes(self, sentence: float, document: float) -> tuple[Pass, ...]:
+        """Return the pass over both views, which spans go on from to the layers of a head."""
+        (both,) = super().own_passes(sentence, document)
+        return (both._replace(layers=self.span.head_layers if self.variant == "span" else 0),)
 
 
 CROP = Method(

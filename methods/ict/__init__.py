@@ -61,9 +61,9 @@ class IctConfig(DenseConfig):
     gather_negatives: Literal[True] = constant(True, source="ORQA: blocks of all devices are candidates")
 
     def own_passes(self, sentence: float, document: float) -> tuple[Pass, ...]:
-        """Return the passes over sentences and over blocks."""
+        """Return the passes over sentences and over blocks, which go through the encoder together."""
         query, block = min(self.sentence_tokens, sentence + 2), min(self.block_tokens, document)
-        return Pass(self.pairs * query, query), Pass(self.pairs * block, block)
+        return Pass(self.pairs * query, query), Pass(self.pairs * block, block, calls=0)
 
 
 ICT = Method(

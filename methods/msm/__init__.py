@@ -95,7 +95,7 @@ class MsmConfig(DenseConfig):
         length = min(self.sentence_tokens, 0.8 * self.sentence_tokens if self.pack else sentence + 2)
         units = min(self.doc_sentences, max(self.min_doc_sentences, document / length))
         heads = self.documents * units * (8 + 12 * self.doc_layers * units)  # as many copies of a document as units
-        return (Pass(self.documents * units * length, length, heads=heads),)
+        return (Pass(self.documents * units * length, length, heads=heads, layers=self.doc_layers),)
 
 
 MSM = Method(

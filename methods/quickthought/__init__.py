@@ -3,7 +3,7 @@
 from typing import Literal
 
 from bench import Method, constant, declared, hookimpl, setting
-from bench.training import DenseConfig, PoolBy
+from bench.training import DenseConfig, Pass, PoolBy
 
 
 class QuickThoughtConfig(DenseConfig):
@@ -34,6 +34,11 @@ class QuickThoughtConfig(DenseConfig):
         "mean", source="ours: from random weights the mean learns sooner; lajanugen/S2V has the last state of a GRU"
     )
     gather_negatives: Literal[True] = constant(True, source="ours: as every method here")
+
+    def own_passes(self, sentence: float, document: float) -> tuple[Pass, ...]:
+        """Return the pass over all sentences, once for each of two encoders."""
+        (of_pairs,) = super().own_passes(sentence, document)
+        return (of_pairs._replace(tokens=self.sentences * of_pairs.tokens, calls=2),)
 
 
 QUICKTHOUGHT = Method(

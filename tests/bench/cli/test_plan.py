@@ -41,7 +41,12 @@ def test_a_screen_with_totals(plan: Run) -> None:
     stages = [line.split()[0] for line in lines[2 : lines.index("")]]
     assert {"validate", "read", "init", "prepare", "train", "encode", "search", "score"} == set(stages)
     assert len(stages) == len(set(stages)) + 3, "encode, search and score also of the start"
-    for words in ("assumed 30 % of peak", "mc4-small", "xlm-roberta-base", "to begin with: --suite mrtydi --task sw"):
+    for words in (
+        "\nbound by arithmetic: train, encode\n",
+        "mc4-small",
+        "xlm-roberta-base",
+        "to begin with: --suite mrtydi --task sw",
+    ):
         assert words in screen
     assert 'fetch all of it: bench data fetch --for "run --method msm --suite mrtydi --profile small"' in screen
 
@@ -54,6 +59,13 @@ def test_totals_are_sums(plan: Run) -> None:
     gpu = [stage for stage in stages if stage["work"] == "devices"]
     assert {stage["stage"] for stage in gpu} == {"train", "encode", "search"}
     assert totals["device_seconds"] == pytest.approx(3600 * sum(stage["hours"] for stage in gpu))
+    assert totals["bound"] == {
+        bound: pytest.approx(3600 * sum(stage["hours"] for stage in gpu if stage["bound"] == bound))
+        for bound in ("arithmetic", "launches")
+    }
+    contriever = plan(*MSM, "--method", "contriever", "--devices", "A100")
+    assert "\nbound by launches: train; by arithmetic: encode\n" in contriever
+    assert "bound by" not in plan(*MSM, "--devices", "8xcpu")
     assert totals["disk"] == pytest.approx(sum(stage["disk"] for stage in stages))
     assert totals["memory"] == max(stage["main"] for stage in stages)
     assert totals["device_memory"] == max(stage["memory"] for stage in stages)

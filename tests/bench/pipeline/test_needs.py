@@ -1,5 +1,6 @@
 """What stages take of a machine, worked out by hand for an encoder of BERT-base's shape on A100s."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -33,8 +34,11 @@ LAYERS, EMBEDDINGS, WIDTH = 85_054_464, 30_522 * 768, 768
 ENCODER_CONFIG = EncoderConfig(pooling="mean", normalise=True, similarity="cos")
 COMPUTE = Compute("cuda", threads=4)
 BERT = Init(backbone="bert", encoder_config=ENCODER_CONFIG, place="google-bert/bert-base-uncased")
-TF32, FULL, BFLOAT16 = 0.3 * 156e12, 0.3 * 19.5e12, 0.3 * 312e12
-"""Operations a second that an A100 reaches: 30 % of its peaks."""
+TF32, FULL, BFLOAT16 = 0.25 * 156e12, 0.58 * 19.5e12, 0.22 * 312e12
+"""Operations a second that an A100 reaches: shares of its peaks."""
+LAUNCH = 53e-6
+STEP, READING = 12 * 79 + 115, 12 * 30
+"""Seconds of a launch, and launches of a batch of twelve layers that learns and of one that is only read."""
 RULES = RankingOptions(10, "trec", drop_identical=False)
 
 
@@ -97,18 +101,40 @@ def test_a_tuning() -> None:
     flops = 3 * forward(tokens, 130)
     assert (usage.tokens, usage.flops) == (40 * tokens, 40 * flops)
     assert usage.hours == pytest.approx(40 * flops / (2 * TF32) / 3600)
+    assert (usage.launches, usage.bound) == (40 * STEP, "arithmetic")
     everything = LAYERS + EMBEDDINGS
     assert usage.memory == 16 * everything + 2 * 34 * tokens * 12 * WIDTH
     assert (usage.disk, usage.work) == (4 * everything + 68 * 30_522, "devices")
     short = config.model_copy(update={"precision": "bfloat16", "query_tokens": 10, "passage_tokens": 20})
     half, tokens = estimate(replace(stage, config=short), "2xA100"), 32 * 10 + 64 * 20
     assert half.memory == 16 * everything + 34 * tokens * 12 * WIDTH
-    assert half.hours == pytest.approx(40 * 3 * forward(tokens, 20) / (2 * BFLOAT16) / 3600)
+    assert half.hours == pytest.approx(40 * STEP * LAUNCH / 2 / 3600), "each process sends half of them"
+    assert (half.launches, half.bound) == (40 * STEP, "launches")
+    assert half.hours > 40 * 3 * forward(tokens, 20) / (2 * BFLOAT16) / 3600
     chunks = estimate(replace(stage, config=config.model_copy(update={"chunk_tokens": 1000})), "2xA100")
     assert chunks.flops == pytest.approx(4 / 3 * usage.flops)
+    assert chunks.launches == 40 * (9 * 12 * (79 + 30) + 115), "8,800 tokens in nine chunks"
     assert chunks.memory == 16 * everything + 2 * 34 * 1000 * 12 * WIDTH
     epochs = estimate(replace(stage, config=config.model_copy(update={"steps": None})), "2xA100")
     assert (epochs.tokens, epochs.flops, epochs.hours, epochs.memory) == (0, 0, 0, usage.memory)
+
+
+def test_larger_batches_lift_what_launches_bind() -> None:
+    """As many tokens in fewer batches: time falls with their number, until arithmetic, which stays, takes longer."""
+    usage = {}
+    for pairs_a_batch in (2, 4, 64, 128):
+        config = FineTuningConfig(
+            steps=2560 // pairs_a_batch, pairs=pairs_a_batch, hard_negatives=0, precision="bfloat16"
+        )
+        stage = Tune(start=BERT, pairs=pairs(), config=config, seed=0, compute=COMPUTE, label="tune")
+        usage[pairs_a_batch] = estimate(stage)
+    assert [usage[size].bound for size in usage] == ["launches", "launches", "arithmetic", "arithmetic"]
+    assert usage[2].hours == pytest.approx(2 * usage[4].hours) == pytest.approx(1280 * STEP * LAUNCH / 3600)
+    assert usage[4].hours > 5 * usage[64].hours
+    assert usage[64].hours == usage[128].hours == pytest.approx(3 * forward(2560 * 145, 130) / BFLOAT16 / 3600)
+    assert len({row.flops for row in usage.values()}) == 1
+    on_cpu = estimate(replace(stage, config=config.model_copy(update={"pairs": 2})), "1xcpu")
+    assert (on_cpu.launches, on_cpu.bound) == (0, "arithmetic"), "a processor launches nothing"
 
 
 def test_a_cross_encoder_and_what_it_ranks() -> None:
@@ -139,9 +165,14 @@ def test_encoding() -> None:
     usage = estimate(stage, "8xA100")
     assert (usage.tokens, usage.flops, usage.disk) == (tokens, forward(tokens, 130), stage.disk)
     assert usage.hours == pytest.approx(usage.flops / FULL / 3600), "one share"
+    assert (usage.launches, usage.bound) == (math.ceil(tokens / 65_536) * READING, "arithmetic")
     shared = passages(10_000, compute=replace(COMPUTE, shares=8), batch_tokens=100)
     assert [share.share for share in shared.shares if isinstance(share, EncodeShare)] == [(0, 3), (1, 3), (2, 3)]
-    assert estimate(shared, "8xA100").hours == pytest.approx(usage.flops / (3 * FULL) / 3600)
+    wide = replace(shared, batch_tokens=65_536)
+    assert estimate(wide, "8xA100").hours == pytest.approx(usage.flops / (3 * FULL) / 3600)
+    many = estimate(shared, "8xA100")
+    assert (many.launches, many.bound) == (13_000 * READING, "launches")
+    assert many.hours == pytest.approx(13_000 * READING * LAUNCH / 3 / 3600)
     assert estimate(shared).memory == 4 * (LAYERS + EMBEDDINGS) + 4 * 100 * (3072 + 5 * WIDTH)
     assert list(needs(shared.shares, machine("8xA100"))) == []
     half = estimate(passages(10_000, encoder_config=replace(ENCODER_CONFIG, dtype="bfloat16", passage_length=20)))
@@ -159,7 +190,9 @@ def test_encoding() -> None:
 def test_a_tokenizer_can_be_slower_than_the_encoder() -> None:
     """300,000 tokens a second and core: on a GPU four cores feed a small encoder, on the processor all work alike."""
     small = Init(backbone="scratch:1x8", encoder_config=ENCODER_CONFIG, place="scratch:1x8")
-    assert estimate(passages(10_000, small)).hours == pytest.approx(1_300_000 / (4 * 300e3) / 3600)
+    usage = estimate(passages(10_000, small))
+    assert usage.hours == pytest.approx(1_300_000 / (4 * 300e3) / 3600)
+    assert usage.bound == "tokenizer"
     assert estimate(passages(10_000, small), "2xcpu").hours == pytest.approx(1_300_000 / (2 * 300e3) / 3600)
     on_cpu = estimate(passages(10_000), "2xcpu")
     assert on_cpu.hours == pytest.approx(forward(1_300_000, 130) / (2 * 60e9) / 3600), "all cores share any work"
@@ -265,3 +298,5 @@ def test_devices_have_names() -> None:
     assert cpu.rate("bfloat16") == pytest.approx(2.7 * cpu.rate("float32"), rel=0.05)
     assert cpu.rate("half") == pytest.approx(2.6 * cpu.rate("full"), rel=0.05)
     assert machine("4xcpu").rate("full") == 4 * 60e9
+    old = machine("V100")  # without units for anything else
+    assert {old.rate(kind) for kind in ("bfloat16", "half", "float32", "full")} == {0.58 * 15.7e12}

@@ -126,8 +126,8 @@ def test_the_table_of_the_guide(capsys: pytest.CaptureFixture[str], tmp_path: Pa
             for estimate in stages
             if estimate["stage"] in "encode search" and "@init" not in estimate["title"]
         )
-        cells = [f"{train['tokens']:.1e}", f"{train['flops']:.1e}", f"{train['hours']:.1f}", f"{tested:.1f}"]
-        cells += [f"{prepare['hours']:,.0f}", f"{train['memory'] / 1e9:,.1f} GB"]
+        cells = [f"{train['tokens']:.1e}", f"{train['flops']:.1e}", f"{train['hours']:.1f}", train["bound"]]
+        cells += [f"{tested:.1f}", f"{prepare['hours']:,.0f}", f"{train['memory'] / 1e9:,.1f} GB"]
         cells += [f"{size / 1e9:,.1f} GB" for size in (prepare["disk"], corpus["bytes"])]
         rows.append(f"| {' | '.join((*(more[1:] or (f'`{method}`',)), prepare['title'], *cells))} |")
     guide = Path(__file__).parents[3] / "docs" / "guide" / "train.md"
