@@ -35,6 +35,8 @@ KEPT_BECAUSE = {
     "train.probe_every": "users watch their own trainings by it",
     "train.probe_pairs": "users watch their own trainings by it",
     "train.probe_languages": "users watch their own trainings by it",
+    "train.token_bucket": "few shapes, for whoever compiles on hardware of their own",
+    "train.compile": "few launches, on hardware of one's own",
     "method.precision": "ready models are read in either, whatever trainings run in",
     "method.margin_sign": "Auto-MLM's equation 6 is printed with the other sign",
     "method.automlm_side": "Auto-MLM leaves open whose tokens are hidden; an ablation varies it",

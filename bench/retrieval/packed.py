@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -66,14 +66,50 @@ class Packed:
     @property
     def longest(self) -> int:
         """Tokens of the longest sequence."""
-        start, end, count = self.runs[-1]
-        return (end - start) // count
+        return max((end - start) // count for start, end, count in self.runs)
 
     def to(self, device: torch.device | str) -> Packed:
         """Return the same on another device."""
         names = ("ids", "positions", "starts", "places", "cuts")
         moved: dict[str, Any] = {name: to_device(getattr(self, name), torch.device(device)) for name in names}
         return replace(self, **moved)
+
+    def attend(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        scaling: float | None,
+        dropout: float,
+        window: int | None,
+    ) -> torch.Tensor:
+        """Attend within each sequence, `[1, heads, T, width]` → `[T, heads, width]`."""
+        shape = (query.shape[1], key.shape[1], query.shape[-1])
+        attention = varlen if _kernel(query.device, query.dtype, shape, window is not None) else _by_runs
+        return attention(query, key, value, self, scaling, dropout, window)
+
+
+class Layout(Protocol):
+    """What attention knows of a packed row: a `Packed`, or one of which a compiler knows the shapes alone."""
+
+    @property
+    def cuts(self) -> torch.Tensor:
+        """Row at which each sequence begins, and T, int32 `[n + 1]`."""
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sequence, or more."""
+
+    def attend(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        scaling: float | None,
+        dropout: float,
+        window: int | None,
+    ) -> torch.Tensor:
+        """Attend within each sequence, as `Packed.attend`."""
 
 
 def pack(sequences: Sequence[Ids], first_position: int) -> Packed:
@@ -165,11 +201,23 @@ def forward_layers(
     """Return several layers of one pass, each as `forward` returns one."""
     if not uses_packed(model):
         return _padded(model, packed, layers, embeds)
+    return forward_row(model, packed.ids, packed.positions, packed, layers, embeds)
+
+
+def forward_row(
+    model: PreTrainedModel,
+    ids: torch.Tensor,
+    positions: torch.Tensor,
+    layout: Layout,
+    layers: Sequence[int],
+    embeds: torch.Tensor | None,
+) -> tuple[torch.Tensor, ...]:
+    """Return several layers `[T, d]` of a model that runs packed, of ids `[T]` or of `embeds` `[T, d]`."""
     output = model(
-        **({"input_ids": packed.ids[None]} if embeds is None else {"inputs_embeds": embeds[None]}),
-        position_ids=packed.positions[None],
+        **({"input_ids": ids[None]} if embeds is None else {"inputs_embeds": embeds[None]}),
+        position_ids=positions[None],
         output_hidden_states=any(layer != -1 for layer in layers),
-        bench_packed=packed,  # handed through by every architecture of the interface, down to `_attention`
+        bench_packed=layout,  # handed through by every architecture of the interface, down to `_attention`
     )
     return tuple(_layer(output, layer)[0] for layer in layers)
 
@@ -341,7 +389,7 @@ def _attention(
     scaling: float | None = None,
     dropout: float = 0.0,
     sliding_window: int | None = None,
-    bench_packed: Packed | None = None,
+    bench_packed: Layout | None = None,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
     """Attend within each sequence, `[1, heads, T, width]` → `[1, T, heads, width]`, and no weights.
@@ -351,10 +399,7 @@ def _attention(
     if bench_packed is None:
         raise RuntimeError("the model is set to packed attention: call bench.retrieval.packed.forward, not the model")
     window = sliding_window if sliding_window is not None and sliding_window < bench_packed.longest else None
-    shape = (query.shape[1], key.shape[1], query.shape[-1])
-    if _kernel(query.device, query.dtype, shape, window is not None):
-        return _varlen(query, key, value, bench_packed, scaling, dropout, window)[None], None
-    return _by_runs(query, key, value, bench_packed, scaling, dropout, window)[None], None
+    return bench_packed.attend(query, key, value, scaling, dropout, window)[None], None
 
 
 def _by_runs(
@@ -368,34 +413,43 @@ def _by_runs(
 ) -> torch.Tensor:
     """One call for all sequences of a length; `[T, heads, width]`."""
     parts = []
-    runs = zip(*(tensor[0].split(packed.tokens, dim=1) for tensor in (query, key, value)), packed.runs, strict=True)
-    for *tensors, (start, end, count) in runs:
-        length = (end - start) // count
-        mask = None  # [length, length]: which token sees which; None where all see all
-        if window is not None and length > window:
-            at = torch.arange(length, device=query.device)
-            mask = (at[:, None] - at[None]).abs() < window
-        q, k, v = (
-            tensor.reshape(tensor.shape[0], count, length, -1).transpose(0, 1) for tensor in tensors
-        )  # each [count, heads, length, width]
+    for q, k, v in by_length((query[0], key[0], value[0]), packed.runs):
         part = functional.scaled_dot_product_attention(
             q,
             k,
             v,
-            attn_mask=mask,
+            attn_mask=seen(q, window),
             dropout_p=dropout,
             scale=scaling,
             enable_gqa=query.shape[1] != key.shape[1],
         )
-        parts.append(part.transpose(1, 2).flatten(0, 1))  # [end − start, heads, width]
+        parts.append(part.transpose(1, 2).flatten(0, 1))  # [tokens of the run, heads, width]
     return torch.cat(parts)
+
+
+def by_length(
+    tensors: Sequence[torch.Tensor], runs: Sequence[tuple[int, int, int]]
+) -> Iterator[tuple[torch.Tensor, ...]]:
+    """Yield, for each run, what tensors `[heads, T, width]` have of it, each `[count, heads, length, width]`."""
+    tokens = [end - start for start, end, _ in runs]
+    for *parts, (_, _, count) in zip(*(tensor.split(tokens, dim=1) for tensor in tensors), runs, strict=True):
+        yield tuple(part.reshape(part.shape[0], count, -1, part.shape[2]).transpose(0, 1) for part in parts)
+
+
+def seen(query: torch.Tensor, window: int | None) -> torch.Tensor | None:
+    """Return which token of a sequence sees which, `[length, length]`, for `[…, length, width]`; None where all do."""
+    length = query.shape[-2]
+    if window is None or length <= window:
+        return None
+    at = torch.arange(length, device=query.device)
+    return (at[:, None] - at[None]).abs() < window
 
 
 @cache
 def _kernel(device: torch.device, dtype: torch.dtype, shape: tuple[int, int, int], windowed: bool) -> bool:
     """Return whether one call on CUDA serves all sequences of (heads, heads of keys, width), by trying it on two.
 
-    It must give the values and gradients of calls for each length, and take dropout.
+    It must give the values and gradients of calls for each length, and drop what it is told to.
     """
     if device.type not in _DEVICES or (windowed and dtype not in _HALF):
         return False
@@ -415,19 +469,33 @@ def _kernel(device: torch.device, dtype: torch.dtype, shape: tuple[int, int, int
     gradients = torch.inference_mode(False), torch.enable_grad()  # an encoder that is not trained calls in neither
     with gradients[0], gradients[1], torch.random.fork_rng([device] if device.type == "cuda" else []):
         try:
-            tried(_varlen, 0.5)
-            results = tried(_varlen, 0.0)
+            dropped, results = tried(varlen, 0.5), tried(varlen, 0.0)
         except (RuntimeError, ValueError, TypeError, NotImplementedError):  # torch names no error for what it lacks
             return False
         expected = tried(_by_runs, 0.0)
-    return all(torch.allclose(*pair, atol=0.05) for pair in zip(map(wide, results), map(wide, expected), strict=True))
+    return not torch.equal(dropped[0], results[0]) and all(
+        torch.allclose(*pair, atol=0.05) for pair in zip(map(wide, results), map(wide, expected), strict=True)
+    )
 
 
-def _varlen(
+def kernels(model: PreTrainedModel, dtype: torch.dtype) -> tuple[bool, bool]:
+    """Return whether one call serves a model's attention in a type in a graph, without a window and with one.
+
+    Only in half precision: torch 2.13 cannot trace the gradient of its kernel for float32.
+    """
+    config = model.config
+    heads = config.num_attention_heads
+    width = getattr(config, "head_dim", None) or config.hidden_size // heads
+    shape = (heads, getattr(config, "num_key_value_heads", None) or heads, width)
+    plain, windowed = (dtype in _HALF and _kernel(model.device, dtype, shape, window) for window in (False, True))
+    return plain, windowed
+
+
+def varlen(
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
-    packed: Packed,
+    packed: Layout,
     scaling: float | None,
     dropout: float,
     window: int | None,

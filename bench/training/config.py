@@ -81,6 +81,17 @@ CheckpointSeconds = Annotated[float, Field(gt=0)]
 ProbeEvery = Annotated[int, Field(ge=1)]
 ProbePairs = Annotated[int, Field(ge=2)]
 ProbeLanguages = Annotated[int, Field(ge=1)]
+TokenBucket = Annotated[int | None, Field(ge=SHORTEST)]
+
+
+def _compiles_buckets(config: Any) -> Any:
+    """Refuse to compile for rows of any size, each of which would be a shape of its own."""
+    if config.compile and config.token_bucket is None:
+        raise ValueError(
+            "compile is true and token_bucket nothing, so that nearly every batch would be compiled anew; type "
+            "--set train.token_bucket=512 too, about a fifth of a batch's tokens"
+        )
+    return config
 
 
 class TrainSection(Config):
@@ -123,6 +134,21 @@ class TrainSection(Config):
     probe_languages: ProbeLanguages = setting(
         4, source="ours: enough to see a language fail", help="languages that are probed, the largest ones"
     )
+    token_bucket: TokenBucket = setting(
+        None,
+        late=True,
+        source="ours: a processor gains nothing by equal shapes, and the filling costs it time",
+        help="each pass of an encoder in pretraining is filled up to a multiple of so many tokens, so that shapes "
+        "repeat; these count neither as tokens nor as operations, but dropout's draws are others; nothing: no filling",
+    )
+    compile: bool = setting(
+        False,
+        late=True,
+        source="ours: compiling takes a minute a shape on a processor; what it saves on a GPU was not measured",
+        help="compile the encoder's pass in pretraining, once for each shape (torch.compile); wants token_bucket",
+    )
+
+    _shapes = model_validator(mode="after")(_compiles_buckets)
 
 
 class LoopConfig(Config):
@@ -232,6 +258,10 @@ class TrainingConfig(LoopConfig):
     vocabulary: Vocabulary = shared(TrainSection, "train.vocabulary")
     probe_pairs: ProbePairs = shared(TrainSection, "train.probe_pairs")
     probe_languages: ProbeLanguages = shared(TrainSection, "train.probe_languages")
+    token_bucket: TokenBucket = shared(TrainSection, "train.token_bucket")
+    compile: bool = shared(TrainSection, "train.compile")
+
+    _shapes = model_validator(mode="after")(_compiles_buckets)
 
     def own_passes(self, sentence: float, document: float) -> tuple[Pass, ...]:
         """Return the passes over one batch of its own task, about, given average tokens of sentences and documents."""

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -27,6 +27,7 @@ from bench.core.errors import UsageError
 from bench.data.corpora import tokenizer
 from bench.data.corpora.shards import Shards
 from bench.retrieval import backbones, lm_heads
+from bench.retrieval.buckets import CompiledPass, check_packed, fill
 from bench.retrieval.packed import (
     Ids,
     Packed,
@@ -166,9 +167,13 @@ class TrainableEncoder:
     meter: Meter = field(default_factory=Meter)  # may be shared by a second encoder
     vocabulary: Vocabulary | None = None  # ids that still have embeddings; None: all
     chunk_tokens: int | None = None  # tokens whose activations are kept at once when vectors are made; None: all
+    token_bucket: int | None = None  # a pass is filled up to a multiple of so many tokens; None: it is not
+    compile: bool = False  # a pass is compiled for each shape of row; wants `token_bucket`
 
     def __post_init__(self) -> None:
-        """Raise `UsageError` for dense layers behind the pooling, which are read but not trained."""
+        """Raise `UsageError` for dense layers behind the pooling, which are not trained, and for buckets of padding."""
+        if self.token_bucket is not None:
+            check_packed(self.model)
         if self.encoder_config.dense:
             raise UsageError(
                 where=self.start,
@@ -201,7 +206,17 @@ class TrainableEncoder:
         loaded = TrainableEncoder.load(start, job.device, config.precision)
         kept = {*also, *prompt_ids(start, loaded.encoder_config)}
         vocabulary = crop(loaded.model, shards, kept) if config.vocabulary == "cropped" else None
-        return replace(loaded, vocabulary=vocabulary, chunk_tokens=config.chunk_tokens)
+        return replace(
+            loaded,
+            vocabulary=vocabulary,
+            chunk_tokens=config.chunk_tokens,
+            token_bucket=config.token_bucket,
+            compile=config.compile,
+        )
+
+    @cached_property
+    def _compiled(self) -> CompiledPass:
+        return CompiledPass(self.model)
 
     @property
     def device(self) -> torch.device:
@@ -364,7 +379,13 @@ class TrainableEncoder:
         self, packed: Packed, layers: Sequence[int], embeds: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, ...]:
         with self.autocast():
-            return forward_layers(self.model, packed, layers, embeds=embeds)
+            if self.token_bucket is None:
+                return forward_layers(self.model, packed, layers, embeds=embeds)
+            row, tokens = fill(packed, self.token_bucket), len(packed.ids)
+            if embeds is not None:
+                embeds = nn.functional.pad(embeds, (0, 0, 0, len(row.ids) - tokens))
+            passed = self._compiled if self.compile else partial(forward_layers, self.model)
+            return tuple(states[:tokens] for states in passed(row, layers, embeds=embeds))
 
     def _vectors(self, packed: Packed) -> torch.Tensor:
         hidden = wide(self._layers(packed, (self.encoder_config.layer,))[0])

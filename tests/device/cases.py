@@ -130,6 +130,7 @@ ALONE = [  # methods of which every second batch is of masked language modelling
     if "probability" in values.get("mlm", {})
 ]
 LANGUAGES = [["ccp", {"mlm": {"probability": 0.0}, "language_pure": False}, []]]
+FILLED: list[Any] = [["crop", {"token_bucket": 64}, []]]
 TUNINGS: tuple[dict[str, Any], ...] = (
     {"hard_negatives": 1, "hard_share": 0.5},
     {"accumulate": 2, "chunk_tokens": 50},
@@ -139,7 +140,7 @@ TUNINGS: tuple[dict[str, Any], ...] = (
 )
 CASES: dict[str, Callable[[Path], Any]] = {
     title(name, {**values, **precision}): partial(method, name, {**values, **precision})
-    for name, values, _ in (*TABLES["cases"], *ALONE, *LANGUAGES)
+    for name, values, _ in (*TABLES["cases"], *ALONE, *LANGUAGES, *FILLED)
     for precision in PRECISIONS
 }
 CASES |= {title("tune", values): partial(tune, values) for values in TUNINGS}

@@ -18,7 +18,7 @@ from torch.utils import backend_registration
 
 from experiments import launches
 from tests.device import broken
-from tests.device.cases import ALONE, BROKEN, CASES, TABLES, title
+from tests.device.cases import ALONE, BROKEN, CASES, FILLED, TABLES, title
 from tests.device.emulator import HOOK, ROOT
 from tests.device.rules import faults
 from tests.device.steps import COUNTED
@@ -28,6 +28,7 @@ FIRST = {name: title(name, {**values, **HALF}) for name, values, _ in reversed([
 QUICK = [
     *FIRST.values(),
     title("ccp", ALONE[0][1]),
+    title("crop", FILLED[0][1]),
     "tune optimiser=asam rho=0.05",
     "cross",
     "encode",

@@ -149,12 +149,12 @@ def test_attention_of_all_lengths_is_one_call(dtype: torch.dtype, window: int | 
         return attend(q, k, v, rows, None, dropout, window)
 
     if DEVICE != "cpu":
-        results, expected = attended(packed._varlen), attended(packed._by_runs)
+        results, expected = attended(packed.varlen), attended(packed._by_runs)
         torch.testing.assert_close(results, expected, atol=0.05, rtol=0)
         gradients = [torch.autograd.grad(values.float().square().sum(), (q, k, v)) for values in (results, expected)]
         for gradient, reference in zip(*gradients, strict=True):
             torch.testing.assert_close(gradient, reference, atol=0.1, rtol=0.05)
-    one_call = packed._varlen if DEVICE != "cpu" else packed._by_runs
+    one_call = packed.varlen if DEVICE != "cpu" else packed._by_runs
     draws = torch.stack([attended(one_call, 0.2).float() for _ in range(2000)])
     assert not torch.equal(draws[0], draws[1])
     torch.testing.assert_close(draws.mean(0), attended(packed._by_runs).float(), atol=0.15, rtol=0)

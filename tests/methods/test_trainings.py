@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from safetensors.torch import load_file
 
 from bench.core.encoder_config import EncoderConfig
@@ -106,6 +107,39 @@ def test_killed_twice(name: str, precision: str, run: Run) -> None:
         with pytest.raises(KilledError):
             run("killed", name, config, advance=killer(tokens))
     assert run("killed", name, config).files() == expected.files()
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "crop" else pytest.mark.slow) for name in TABLES["small"]]
+)
+def test_one_whose_passes_are_filled_is_resumed_exactly(name: str, run: Run) -> None:
+    """Killed and begun again: the same bytes, of as many tokens and steps; other ones than without, by dropout."""
+    plain, config = (config_of(name, checkpoint_tokens=200, token_bucket=bucket) for bucket in (None, 128))
+    expected = run("whole", name, config)
+    with pytest.raises(KilledError):
+        run("killed", name, config, advance=killer(700))
+    assert run("killed", name, config).files() == expected.files()
+    unfilled = run("unfilled", name, plain)
+    assert unfilled.files() != expected.files()
+    assert [unfilled.metadata[value] for value in ("tokens", "steps", "flops")] == [
+        expected.metadata[value] for value in ("tokens", "steps", "flops")
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", ["contriever", "crop", "mlm", "simcse"])
+def test_one_whose_passes_are_compiled_is_resumed_exactly(name: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a slow copy of the encoder, inner layers, and words that are predicted: the same bytes, killed or not."""
+    monkeypatch.setattr("bench.retrieval.buckets.BACKEND", "aot_eager")
+    values: dict[str, Any] = {"variant": "span", "span": {"tokens": 12}} if name == "crop" else {}
+    config = config_of(name, checkpoint_tokens=200, token_bucket=512, compile=True, **values)
+    expected = run("whole", name, config, tokens=800)
+    with pytest.raises(KilledError):
+        run("killed", name, config, tokens=800, advance=killer(400))
+    torch._dynamo.reset()  # as another process would
+    assert run("killed", name, config, tokens=800).files() == expected.files()
+    assert all(np.isfinite(value) for line in expected.log for value in line.values() if isinstance(value, float))
 
 
 @pytest.mark.parametrize("name", TABLES["small"])

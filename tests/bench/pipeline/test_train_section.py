@@ -1,5 +1,6 @@
 """The harness's section `train`: declared once, filled into every training, and refused under its old keys."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -33,8 +34,10 @@ TYPED: dict[str, Any] = {
     "probe_every": 9,
     "probe_pairs": 5,
     "probe_languages": 2,
+    "token_bucket": 256,
+    "compile": True,
 }
-SETS = tuple(f"train.{name}={value}" for name, value in TYPED.items())
+SETS = tuple(f"train.{name}={str(value).lower()}" for name, value in TYPED.items())
 METHODS = {name: owned.value for name, owned in load().methods.items()}
 Patch = pytest.MonkeyPatch
 TRAINED = sorted(name for name, method in METHODS.items() if method.trainer is not None)
@@ -108,14 +111,29 @@ def test_what_of_it_identifies_a_system(planned: Callable[..., Plan]) -> None:
         ("train.vocabulary=whole", "@vocabulary=whole"),
         ("train.probe_pairs=4", "@probe_pairs=4"),
         ("train.probe_languages=1", "@probe_languages=1"),
+        ("train.token_bucket=256", "@token_bucket=256"),
+        ("train.token_bucket=256 train.compile=true", "@token_bucket=256,compile=True"),
     ):
-        after = planned(sets, rerank=None)
+        after = planned(*sets.split(), rerank=None)
         assert not hashes(before).items() & hashes(after).items(), sets
         assert f"crop{suffix}" in {cell.system.label for cell in after.cells}
     for sets in ("train.checkpoint_seconds=7", "train.probe_every=9"):
         after = planned(sets, rerank=None)
         assert [step.stage.key for step in after.steps] == [step.stage.key for step in before.steps], sets
         assert {cell.system.label for cell in after.cells} == {cell.system.label for cell in before.cells}
+
+
+def test_shapes_are_in_keys_only_where_they_are_asked_for(planned: Callable[..., Plan]) -> None:
+    """They came late: typed at their defaults they change no key. Passes are compiled for rows of few shapes alone."""
+    keys = [step.stage.key for step in planned().steps]
+    assert [step.stage.key for step in planned("train.compile=false", "train.token_bucket=").steps] == keys
+    assert not {"token_bucket", "compile"} & identity(TrainingConfig()).keys()
+    assert identity(TrainingConfig(token_bucket=64))["token_bucket"] == 64
+    refusal = "compile is true and token_bucket nothing"
+    with pytest.raises(ConfigError, match=refusal):
+        planned("train.compile=true")
+    with pytest.raises(ValidationError, match=refusal):
+        TrainingConfig(compile=True)
 
 
 FAST, SLOW = 4.3, 1 / 6
@@ -211,7 +229,7 @@ def test_an_old_key_is_refused_with_the_new_one(old: str, new: str, tmp_path: Pa
         f"{old} (--set) is {new} since 0.2.0, one for the whole run; expected --set {new}={value}"
     )
     file = tmp_path / "run.toml"
-    file.write_text(f"{old} = {value!r}\n")
+    file.write_text(f"{old} = {json.dumps(value)}\n")
     with pytest.raises(ConfigError, check=fields(found=old, expected=new, where="")):
         resolve([METHODS["crop"]], file=file)
 

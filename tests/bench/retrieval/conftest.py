@@ -23,6 +23,14 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "deberta-v2": {"relative_attention": True, "pos_att_type": ["c2p", "p2c"], "position_buckets": 16},
     # takes the attention, and is causal
     "qwen3": {"num_key_value_heads": 1, "head_dim": 8},
+    # what EmbeddingGemma is made of: it sees both ways, and shares keys
+    "gemma3_text": {
+        "num_key_value_heads": 1,
+        "head_dim": 8,
+        "sliding_window": 8,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+        "use_bidirectional_attention": True,
+    },
 }
 MARKS = {**dict.fromkeys(("bos_token", "cls_token"), "<s>"), **dict.fromkeys(("eos_token", "sep_token"), "</s>")}
 MARKS |= {f"{name}_token": f"<{name}>" for name in ("pad", "unk", "mask")}

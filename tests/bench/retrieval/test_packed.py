@@ -69,6 +69,7 @@ class Kernel:
     def flash(self, *given: Any, scale: float | None, window_size_left: int, window_size_right: int) -> tuple[Tensor]:
         """Attend to each sequence alone in half precision, `[T, heads, width]`."""
         q, k, v, cuts, _, _, _, dropout, _, _ = given
+        dropout = 0.0 if self.spoilt == "dropout" else dropout
         assert window_size_left == window_size_right
         return (self.attend(q, k, v, cuts, dropout, scale, window_size_left),)
 
@@ -140,12 +141,13 @@ def test_the_kernel_is_tried_and_replaced(
         (torch.float32, None, "", 3),
         (torch.bfloat16, None, "value", 2),
         (torch.bfloat16, None, "gradient", 2),
+        (torch.bfloat16, None, "dropout", 2),
     ],
 )
 def test_a_kernel_must_have_values_and_gradients_of_calls_for_each_length(
     dtype: torch.dtype, window: int | None, spoilt: str, calls: int, kernels: Callable[[Kernel], None]
 ) -> None:
-    """With windows too; and trying it draws nothing from the generators of the training."""
+    """With windows too, and dropout; and trying it draws nothing from the generators of the training."""
     kernel, sequences = Kernel(spoilt=spoilt), [[5] * 6, [8, 9]]
     q, k, v = (torch.randn(1, 2, 8, 16, dtype=dtype, requires_grad=True) for _ in range(3))
     options: Any = {"bench_packed": pack(sequences, 0), "scaling": 0.3, "sliding_window": window}

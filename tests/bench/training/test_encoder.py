@@ -16,6 +16,7 @@ from transformers import AutoModel
 
 from bench.core.encoder_config import TrainingJob
 from bench.core.errors import UsageError
+from bench.retrieval import buckets
 from bench.retrieval.packed import budget
 from bench.training import encoder
 from bench.training.cross_encoder import TrainableCrossEncoder as CrossModel
@@ -163,6 +164,83 @@ def test_without_dropout_chunks_change_nothing(wide: TrainableEncoder) -> None:
     before = wide.meter.tokens
     replace(wide, chunk_tokens=12).layers(ROWS, (1, -1))
     assert wide.meter.tokens - before == sum(map(len, ROWS))
+
+
+# Passes that are filled up, and compiled: what a training computes stays what it was.
+
+Value = Callable[[TrainableEncoder], torch.Tensor]
+
+
+def of_layers(encode: TrainableEncoder) -> torch.Tensor:
+    (early, late), _ = encode.layers(ROWS, (1, -1))
+    return (early * late * torch.linspace(-1, 1, len(early))[:, None]).square().mean() * 10
+
+
+def of_words_behind_a_vector(encode: TrainableEncoder) -> torch.Tensor:
+    states, packed = encode.hidden(ROWS, before=encode(ROWS)[:, None])
+    return states[packed.starts + 1].square().mean()
+
+
+def of_a_decoder(encode: TrainableEncoder) -> torch.Tensor:
+    states = encode.states(encode.packed(ROWS), -1, decoded=True)
+    return (states[::3] @ encode.embeddings.T).logsumexp(1).mean()
+
+
+VALUES: list[Value] = [lambda encode: in_batch(encode(ROWS)), of_layers, of_words_behind_a_vector, of_a_decoder]
+
+
+@pytest.mark.parametrize("make", VALUES)
+@pytest.mark.parametrize("chunk_tokens", [None, 12])
+def test_what_fills_a_pass_changes_no_gradient(wide: TrainableEncoder, make: Value, chunk_tokens: int | None) -> None:
+    """1e-10 in float64 without dropout, for whatever methods ask of an encoder; tokens and operations are the same."""
+    wide.model.eval()
+    filled = replace(wide, token_bucket=32, chunk_tokens=chunk_tokens)
+    plain = replace(wide, chunk_tokens=chunk_tokens)
+    meters = []
+    results = []
+    for encode in (filled, plain):
+        before = replace(wide.meter)
+        results.append(gradients(encode, make))
+        after = wide.meter
+        meters.append((after.tokens - before.tokens, after.passes - before.passes, after.flops - before.flops))
+    dense = [[gradient.to_dense() for gradient in kind] for kind in results]
+    assert_equal(*dense)
+    assert meters[0] == meters[1]
+
+
+@pytest.mark.parametrize("chunk_tokens", [5, 20, 1000])
+def test_chunks_that_are_filled_give_the_gradient_of_the_whole_batch(wide: TrainableEncoder, chunk_tokens: int) -> None:
+    """With dropout on: each chunk is filled up, and computed again with what was dropped of it."""
+    filled = replace(wide, token_bucket=32)
+    chunked_gradients = gradients(replace(filled, chunk_tokens=chunk_tokens), lambda encode: in_batch(encode(ROWS)))
+    assert_equal(chunked_gradients, gradients(filled, lambda encoder: by_hand(encoder, chunk_tokens, in_batch)))
+    assert not torch.equal(chunked_gradients[0], gradients(wide, lambda encode: in_batch(encode(ROWS)))[0])
+
+
+@pytest.fixture
+def compiled(wide: TrainableEncoder, monkeypatch: pytest.MonkeyPatch) -> TrainableEncoder:
+    """The same encoder, its passes compiled by torch's back end `aot_eager`."""
+    torch._dynamo.reset()
+    monkeypatch.setattr(buckets, "BACKEND", "aot_eager")
+    return replace(wide, token_bucket=64, compile=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", VALUES)
+def test_what_is_compiled_has_the_same_gradient(
+    compiled: TrainableEncoder, wide: TrainableEncoder, make: Value
+) -> None:
+    """Without dropout that of a plain pass."""
+    wide.model.eval()
+    dense = [[gradient.to_dense() for gradient in gradients(encode, make)] for encode in (compiled, wide)]
+    assert_equal(*dense)
+
+
+@pytest.mark.slow
+def test_chunks_that_are_compiled_give_the_gradient_of_the_whole_batch(compiled: TrainableEncoder) -> None:
+    """With dropout on: what is computed again drops what was dropped."""
+    chunked_gradients = gradients(replace(compiled, chunk_tokens=20), lambda encode: in_batch(encode(ROWS)))
+    assert_equal(chunked_gradients, gradients(compiled, lambda encoder: by_hand(encoder, 20, in_batch)))
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("-inf")])
