@@ -9,8 +9,8 @@ EXTRAS   ?= cpu,lang,dev
 PIP_ARGS ?=
 # More arguments for pytest, e.g. PYTEST_ARGS='-k order -x', or PYTEST_ARGS='-n 0 --pdb' for one process
 PYTEST_ARGS ?=
-# Of `make demo`: the numbers of the training, e.g. bfloat16, which is quicker where the processor has it; and what is cut.
-PRECISION ?=
+# Of `make demo`: the numbers of the training, in short bfloat16 where the processor is faster in it; and what is cut.
+PRECISION ?= $(if $(FULL),,auto)
 SHORT := --set budget.tokens=200000 --set prepare.max_documents=375
 # The methods that `make worlds` ranks.
 METHODS ?= bm25,crop

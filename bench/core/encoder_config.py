@@ -36,6 +36,7 @@ class Document:
     sentences: tuple[str, ...]  # in order, none empty
     title: str = ""  # empty where the source has none
     group: str = ""  # documents of one group are translations of each other; empty where nothing is known
+    source: str = ""  # the corpus of a weighted mixture that it is from; empty where there is one corpus
 
 
 @dataclass(frozen=True)

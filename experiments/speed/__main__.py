@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from bench.core.files import write_bytes
+from bench.core.machine import bfloat16_speed
 from experiments.speed import commands, dense, lexical, scoring
 from experiments.speed.growth import grown, lines
 from experiments.speed.measure import Row, measure
@@ -93,6 +94,9 @@ def main() -> None:
     sizes = lines(typed.full)
     names = [name for name in (*all_rows, *sizes) if not typed.names or any(part in name for part in typed.names)]
     for name in names:
+        if name in all_rows and all_rows[name].bfloat16 and bfloat16_speed() <= 1:
+            print(f"{name}: not measured, this processor has no unit for bfloat16", flush=True)  # noqa: T201 (a command)
+            continue
         if name not in records or typed.again:
             load = os.getloadavg()[0]
             with TemporaryDirectory() as folder:
@@ -103,7 +107,7 @@ def main() -> None:
         print(text, flush=True)  # noqa: T201 (a command)
     if sentences := contradictions(records, all_rows["BM25 index"].units):
         raise SystemExit("\n".join(sentences))
-    if not all_rows.keys() <= records.keys():
+    if any(name not in records for name, row in all_rows.items() if not row.bfloat16):
         return
     before = PAGE.read_text(encoding="utf-8").partition("Measured with ")[0]
     table = [
@@ -112,7 +116,7 @@ def main() -> None:
         "| work | ours | peers | ratio | reached | what holds it | measured on, load |",
         "|---|---|---|---|---|---|---|",
     ]
-    table += [line(name, row, records[name]) for name, row in all_rows.items()]
+    table += [line(name, row, records[name]) for name, row in all_rows.items() if name in records]
     table += ["", "| growth | size | µs each | memory, MiB | measured on, load |", "|---|---|---|---|---|"]
     table += [growth_line(name, records[name]) for name in lines(True) if name in records]
     write_bytes(PAGE, (before + "\n".join(table) + "\n").encode())

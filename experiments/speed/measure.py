@@ -34,6 +34,7 @@ class Row:
         reach: peer → the least ratio of its seconds to ours; the table names what is missed.
         rounds: how often each is run.
         holds: what keeps ours from being faster.
+        bfloat16: only for processors that have a unit for bfloat16.
     """
 
     works: Callable[[Path], AbstractContextManager[Mapping[str, Work]]]
@@ -42,6 +43,7 @@ class Row:
     reach: Mapping[str, float]
     rounds: int = 5
     holds: str = ""
+    bfloat16: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,9 +112,10 @@ def command(*typed: object, folder: Path) -> Work:
     return call
 
 
-def products(operations: float, tokens: int, width: int) -> Work:
-    """Return bare products of float32 matrices, `[tokens, width] × [width, 4 width]`, of as many operations."""
-    left, right, out = torch.randn(tokens, width), torch.randn(width, 4 * width), torch.empty(tokens, 4 * width)
+def products(operations: float, tokens: int, width: int, dtype: torch.dtype = torch.float32) -> Work:
+    """Return bare products of matrices, `[tokens, width] × [width, 4 width]`, of as many operations."""
+    shapes = ((tokens, width), (width, 4 * width), (tokens, 4 * width))
+    left, right, out = (torch.randn(shape).to(dtype) for shape in shapes)
     times = max(1, round(operations / (8 * tokens * width * width)))
 
     def multiply() -> None:

@@ -81,6 +81,25 @@ def test_examples_print_what_the_document_shows(document: Path, tmp_path: Path) 
             assert re.fullmatch(pattern, line), (command, line)
 
 
+def test_the_demo_is_what_the_readme_says() -> None:
+    """FULL=1 is the README's commands behind BM25's row; in short two things are cut, in the machine's precision."""
+    full = README.partition("`make demo FULL=1`")[2].partition("```sh\n")[2].partition("\n```")[0]
+    bm25, places = "bench run --method bm25 --suite mrtydi", " --store store --results results"
+
+    def demo(*more: str) -> list[str]:
+        variables = {name: value for name, value in os.environ.items() if name not in ("FULL", "PRECISION")}
+        words = ["make", "--dry-run", "demo", *more]
+        printed = subprocess.run(words, cwd=ROOT, env=variables, capture_output=True, text=True, check=True).stdout
+        lines = (re.sub(" +", " ", line).partition("/bin/")[2].removesuffix(places) for line in printed.splitlines())
+        return [line for line in lines if line.startswith("bench ")]
+
+    run, build = full.splitlines()
+    assert demo("FULL=1") == [bm25, run, build]
+    cuts = " --set budget.tokens=200000 --set prepare.max_documents=375 --set train.precision="
+    assert demo() == [bm25, f"{run}{cuts}auto", build]
+    assert demo("PRECISION=float32") == [bm25, f"{run}{cuts}float32", build]
+
+
 def test_the_pictures_are_small_and_show_what_the_readme_prints() -> None:
     """The terminal's lines are the command and the output of the demo's block; both pictures are linked."""
     picture = html.unescape((ROOT / "docs" / "pictures" / "run.svg").read_text(encoding="utf-8")).replace("\xa0", " ")

@@ -34,6 +34,7 @@ LOST = ("short_sentences", "cut_sentences", "documents_without_sentence")
 BLOCK = 2048
 """Documents of the source in a block."""
 
+_FROM = ":"  # which no code of a language has
 _BATCH = 1024  # sentences given to the tokenizer at once: what it returns takes some hundred bytes a token
 
 
@@ -56,6 +57,17 @@ def ids_name(number: int, turn: int | None = None) -> str:
     return f"block-{number:07d}.npz" if turn is None else f"block-{number:07d}-{turn}.npz"
 
 
+def column(language: str, source: str) -> str:
+    """Return the name in a part of the documents of a language, from a source or (empty) from the only one."""
+    return f"{language}{_FROM}{source}" if source else language
+
+
+def language_and_source(column: str) -> tuple[str, str]:
+    """Return what a `column` stands for."""
+    language, _, source = column.partition(_FROM)
+    return language, source
+
+
 def is_stored(parts: Parts, number: int) -> bool:
     """Return whether nobody has to read the documents of a block again."""
     return bool(parts.done(ids_name(number)) or parts.done(text_name(number)))
@@ -64,7 +76,7 @@ def is_stored(parts: Parts, number: int) -> bool:
 def store_text(parts: Parts, number: int, documents: Iterable[Document]) -> None:
     """Write the text of a block, unless it or its ids are there."""
     if not is_stored(parts, number):
-        rows = [[document.language, document.sentences] for document in documents]
+        rows = [[column(document.language, document.source), document.sentences] for document in documents]
         text = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
         parts.write(text_name(number), zlib.compress(text, 1))
 
@@ -120,7 +132,7 @@ def encode_blocks(
 
 
 def _ids(text_and_mask: bytes, backend: Tokenizer, limits: SentenceLimits) -> bytes:
-    """Turn a block into one part: of every language ids, lengths of sentences, counts and places; and what was lost.
+    """Turn a block into one part: of every column ids, lengths of sentences, counts and places; and what was lost.
 
     `text_and_mask` is the deflated text, and behind it a truth value for each of its documents.
     """
@@ -128,21 +140,21 @@ def _ids(text_and_mask: bytes, backend: Tokenizer, limits: SentenceLimits) -> by
     rows = json.loads(inflated.decompress(text_and_mask))
     mask = np.frombuffer(inflated.unused_data, np.bool_)
     documents = [
-        (number, language, sentences)
-        for number, ((language, sentences), keep) in enumerate(zip(rows, mask, strict=True))
+        (number, name, sentences)
+        for number, ((name, sentences), keep) in enumerate(zip(rows, mask, strict=True))
         if keep
     ]
     columns: dict[str, Any] = {}
     short = cut = empty = 0
     dtype, fewest, most = np.dtype(limits.dtype), limits.fewest, limits.most
-    for language in sorted({language for _, language, _ in documents}):
-        documents_of_language = [(number, sentences) for number, spoken, sentences in documents if spoken == language]
-        all_sentences = list(chain.from_iterable(sentences for _, sentences in documents_of_language))
+    for name in sorted({name for _, name, _ in documents}):
+        documents_of_column = [(number, sentences) for number, of, sentences in documents if of == name]
+        all_sentences = list(chain.from_iterable(sentences for _, sentences in documents_of_column))
         batches = (all_sentences[at : at + _BATCH] for at in range(0, len(all_sentences), _BATCH))
         encoded = (row.ids for batch in batches for row in backend.encode_batch_fast(batch, add_special_tokens=False))
         ids, lengths, counts = array("H" if dtype.itemsize == 2 else "I"), array("q"), array("q")
         numbers = array("q")
-        for number, sentences in documents_of_language:
+        for number, sentences in documents_of_column:
             before = len(lengths)
             for token_ids in islice(encoded, len(sentences)):
                 size = len(token_ids)
@@ -159,9 +171,9 @@ def _ids(text_and_mask: bytes, backend: Tokenizer, limits: SentenceLimits) -> by
             else:
                 empty += 1
         if counts:
-            columns[f"{language}.tokens"] = np.array(ids).astype(dtype, copy=False)
-            columns[f"{language}.lengths"], columns[f"{language}.counts"] = np.array(lengths), np.array(counts)
-            columns[f"{language}.numbers"] = np.array(numbers)
+            columns[f"{name}.tokens"] = np.array(ids).astype(dtype, copy=False)
+            columns[f"{name}.lengths"], columns[f"{name}.counts"] = np.array(lengths), np.array(counts)
+            columns[f"{name}.numbers"] = np.array(numbers)
     stream = io.BytesIO()
     np.savez(stream, allow_pickle=False, lost=np.array([short, cut, empty]), **columns)
     return stream.getvalue()

@@ -14,6 +14,7 @@ key. Where no size is stated all files are taken. Should they hold less than the
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -223,7 +224,9 @@ class NamedCorpus:
 
     def identity(self) -> Json:
         """Return what decides its documents: who reads, and what is pinned."""
-        return {"reader": reader(), "corpora": [part.identity() for part in self.parts]}
+        # The documents of a mixture are told apart, and so lie in another order than those of a plain corpus.
+        told_apart: dict[str, Json] = {"by": "source"} if self.weights() else {}
+        return {"reader": reader(), "corpora": [part.identity() for part in self.parts], **told_apart}
 
     def source(self) -> Source[Document]:
         """Return its documents, language by language; reading raises `UsageError` where a file is not there."""
@@ -235,6 +238,15 @@ class NamedCorpus:
             require_library("pyarrow", "parquet files")
         existing = tuple(path for path in dict.fromkeys(files.values()) if path.exists())
         return Source(self.text, reader(), existing, partial(self._read, files))
+
+    def weights(self) -> dict[str, float]:
+        """Return the weight of each corpus, by name; empty unless corpora share a language and have weights."""
+        pairs = {(part.corpus.name, language) for part in self.parts for language in part.languages}
+        shared = max(Counter(language for _, language in pairs).values(), default=0) > 1
+        weights: dict[str, float] = {}
+        for part in self.parts:
+            weights[part.corpus.name] = weights.get(part.corpus.name, 0.0) + (part.weight or 0.0)
+        return weights if shared and all(weights.values()) else {}
 
     def scale(self) -> dict[str, float]:
         """Return of each language whose files are not all taken how many times as much all of them are."""
@@ -265,20 +277,26 @@ class NamedCorpus:
         return _lacking(self, len(incomplete), incomplete[0].path) if incomplete else None
 
     def _read(self, files: Mapping[str, Path]) -> Iterator[Document]:
+        told_apart = bool(self.weights())
         for language in dict.fromkeys(chain.from_iterable(part.languages for part in self.parts)):
             having = [part for part in self.parts if language in part.languages]
-            streams = [self._documents(part, language, files) for part in having]
+            streams = [
+                self._documents(part, language, files, part.corpus.name if told_apart else "") for part in having
+            ]
             weights = [part.weight for part in having if part.weight is not None]
             yield from _mixed(streams, weights) if len(having) > 1 and weights else chain.from_iterable(streams)
 
-    def _documents(self, part: CorpusPart, language: str, files: Mapping[str, Path]) -> Iterator[Document]:
+    def _documents(self, part: CorpusPart, language: str, files: Mapping[str, Path], source: str) -> Iterator[Document]:
         paths = [files[release.path] for release in part.files(language, self.known_listings())]
         for path in paths:
             if not path.exists():
                 raise _lacking(self, 1, path)
         language_of_files = language if part.by_language else ""
         places = [Place(str(path), path.name, language_of_files, decides=part.by_language) for path in paths]
-        return (document for document in stream(paths, places) if part.by_language or document.language == language)
+        documents = stream(paths, places)
+        if not part.by_language:
+            documents = (document for document in documents if document.language == language)
+        return (replace(document, source=source) for document in documents) if source else documents
 
 
 def _lacking(corpus: NamedCorpus, count: int, first: Path) -> UsageError:

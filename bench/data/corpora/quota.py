@@ -116,6 +116,7 @@ class Draw:
         self._ranks, self._quota = ranks, quota
         self._ends = dict.fromkeys(ranks.documents, 0)  # ranks that were encoded
         self._asked = 0  # characters of the last turn
+        self._sources, self._numbers = np.zeros(ranks.total, np.uint8), dict[str, int]()  # each one's; by name
         self.tokens = np.zeros(ranks.total, np.int64)
         self.sentences = np.zeros(ranks.total, np.int64)
 
@@ -137,13 +138,21 @@ class Draw:
 
     def count(self, number: int, path: Path) -> None:
         """Take in the part of a block."""
-        for _, document, ids, lengths in part_documents(number, path):
+        for column, document, ids, lengths in part_documents(number, path):
+            _, source = encoding.language_and_source(column)
+            self._sources[document] = self._numbers.setdefault(source, len(self._numbers))
             self.tokens[document], self.sentences[document] = len(ids), len(lengths)
 
     def share(self) -> float:
         """Return about which share of the work the last turn is."""
         total_characters = sum(min(int(sizes.sum()), _USUAL * self._quota) for sizes in self._ranks.sizes.values())
         return self._asked / (total_characters or 1)
+
+    def by_source(self, documents: Numbers) -> dict[str, Numbers]:
+        """Return documents by their source, sources sorted by name, the order of each one's documents kept."""
+        numbers = self._sources[documents]
+        groups = {source: documents[numbers == number] for source, number in sorted(self._numbers.items())}
+        return {source: group for source, group in groups.items() if len(group)}
 
     def ranked_documents(self) -> Iterator[tuple[str, Numbers, int | None]]:
         """Yield language, documents by rank, and the tokens of the language, about, where some are left out."""
@@ -158,21 +167,23 @@ class Draw:
 
 
 def part_documents(number: int, path: Path) -> Iterator[tuple[str, int, Any, Any]]:
-    """Yield language, place in the source, ids and lengths of sentences of each document in the part of a block."""
+    """Yield column, place in the corpus, ids and lengths of sentences of each document in the part of a block."""
     with np.load(path, allow_pickle=False) as part:
-        for language in (name.removesuffix(".counts") for name in part.files if name.endswith(".counts")):
-            columns = ("tokens", "lengths", "counts", "numbers")
-            ids, lengths, counts, places = (part[f"{language}.{column}"] for column in columns)
+        for column in (name.removesuffix(".counts") for name in part.files if name.endswith(".counts")):
+            kinds = ("tokens", "lengths", "counts", "numbers")
+            ids, lengths, counts, places = (part[f"{column}.{kind}"] for kind in kinds)
             sentences = np.concatenate([[0], np.cumsum(counts)])
             tokens = np.concatenate([[0], np.cumsum(lengths)])[sentences]
             for place, (first, last), (start, end) in zip(places, pairwise(sentences), pairwise(tokens), strict=True):
-                yield language, number * encoding.BLOCK + int(place), ids[start:end], lengths[first:last]
+                yield column, number * encoding.BLOCK + int(place), ids[start:end], lengths[first:last]
 
 
 def join(
     out: Path, parts: Iterable[tuple[int, Path]], draw: Draw, scale: Mapping[str, float], dtype: np.dtype[Any]
 ) -> tuple[Stretch, ...]:
-    """Put what was drawn into shards, language by language and by rank; return where each language lies.
+    """Put what was drawn into shards, language by language, in a mixture source by source, and by rank.
+
+    Return where each language lies.
 
     Args:
         out: the folder of the shards.
@@ -184,21 +195,19 @@ def join(
     tokens_at, sentences_at = np.full(len(draw.tokens), -1), np.full(len(draw.tokens), -1)
     stretches, counts = list[Stretch](), list[Numbers]()
     documents = sentences = tokens = 0
-    for language, documents_drawn, stock_tokens in draw.ranked_documents():
+    for language, ranked, stock_tokens in draw.ranked_documents():
+        groups = draw.by_source(ranked)
+        documents_drawn = np.concatenate(list(groups.values()))
+        sources = shards.documents_by_source({source: len(group) for source, group in groups.items()})
         ends, sentence_ends = np.cumsum(draw.tokens[documents_drawn]), np.cumsum(draw.sentences[documents_drawn])
         tokens_at[documents_drawn] = tokens + ends - draw.tokens[documents_drawn]
         sentences_at[documents_drawn] = sentences + sentence_ends - draw.sentences[documents_drawn]
         counts.append(draw.sentences[documents_drawn])
         size, times = int(ends[-1]), scale.get(language, 1.0)
         stock = None if stock_tokens is None and times == 1 else round((stock_tokens or size) * times)
-        stretches.append(
-            Stretch(language, documents, documents + len(documents_drawn), int(sentence_ends[-1]), size, stock)
-        )
-        documents, sentences, tokens = (
-            documents + len(documents_drawn),
-            sentences + int(sentence_ends[-1]),
-            tokens + size,
-        )
+        end = documents + len(documents_drawn)
+        stretches.append(Stretch(language, documents, end, int(sentence_ends[-1]), size, stock, sources))
+        documents, sentences, tokens = end, sentences + int(sentence_ends[-1]), tokens + size
     with shards.offsets(out / shards.DOCUMENTS, documents) as add:
         for column in counts:
             add(column)

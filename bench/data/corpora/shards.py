@@ -5,12 +5,14 @@ Layout of the folder (format 1)::
     tokens.bin      ids of all sentences without special tokens; uint16, or uint32 from 65,536 ids on, little endian
     sentences.npy   int64 [S + 1]: sentence i is tokens[sentences[i] : sentences[i + 1]]
     documents.npy   int64 [D + 1]: document i holds the sentences documents[i] … documents[i + 1] − 1
-    meta.json       languages in order, each with its documents [first, end), and with its `stock` where a quota left
-                    some out; vocabulary, special ids, counts
+    meta.json       languages in order, each with its documents [first, end), with its `stock` where a quota left some
+                    out, and with documents by source where several corpora were mixed by weight; the weights of
+                    these; vocabulary, special ids, counts
     tokenizer/      a Hugging Face fast tokenizer
 
-Conventions: documents are grouped by language, languages sorted by code; a document has at least one sentence, a
-sentence at least one token. Nothing is read into memory but what is asked for.
+Conventions: documents are grouped by language, languages sorted by code, and those of a language by source, sources
+sorted by name; a document has at least one sentence, a sentence at least one token. Nothing is read into memory but
+what is asked for.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any
 
@@ -47,10 +50,16 @@ class Stretch:
     sentences: int
     tokens: int
     stock: int | None = None  # tokens of the language before a quota left some out, about; None: nothing was left out
+    sources: Mapping[str, int] | None = None  # documents of each corpus of a mixture, in order; None: of one corpus
 
     def dump(self) -> dict[str, Any]:
         """As a row of `meta.json`."""
         return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def documents_by_source(counts: Mapping[str, int]) -> Mapping[str, int] | None:
+    """Return a stretch's `sources`, sorted by name, of how many documents each source has; `""` is the only one."""
+    return None if set(counts) == {""} else dict(sorted(counts.items()))
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,7 @@ class Meta:
     stretches: tuple[Stretch, ...]  # the languages in order
     vocabulary: int  # number of ids, special ones included
     special: Mapping[str, int]  # ids of the special tokens that the tokenizer has, keys among `SPECIAL`
+    sources: Mapping[str, float] = field(default_factory=dict)  # weight of each corpus of a mixture; none: one corpus
 
     def dump(self) -> bytes:
         """As the bytes of `meta.json`."""
@@ -68,6 +78,7 @@ class Meta:
             "languages": [stretch.dump() for stretch in self.stretches],
             "vocabulary": self.vocabulary,
             "special": dict(self.special),
+            **({"sources": dict(self.sources)} if self.sources else {}),
             "documents": sum(stretch.end - stretch.first for stretch in self.stretches),
             "sentences": sum(stretch.sentences for stretch in self.stretches),
             "tokens": sum(stretch.tokens for stretch in self.stretches),
@@ -83,7 +94,7 @@ class Meta:
             if value["format"] != FORMAT:
                 raise ValueError(f"format {value['format']}, expected {FORMAT}")
             stretches = tuple(Stretch(**row) for row in value["languages"])
-            return Meta(stretches, value["vocabulary"], value["special"])
+            return Meta(stretches, value["vocabulary"], value["special"], value.get("sources", {}))
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise UsageError(where=path, found=str(error), expected="the description of a prepared corpus") from error
 
@@ -124,6 +135,7 @@ class Shards:
         self.folder = folder
         self.vocabulary = meta.vocabulary
         self.special: Mapping[str, int] = dict(meta.special)
+        self.sources: Mapping[str, float] = dict(meta.sources)  # weight of each corpus of a mixture; none: one corpus
         self._stretches = {stretch.language: stretch for stretch in meta.stretches}
         try:
             self._sentences: npt.NDArray[np.int64] = np.load(folder / SENTENCES, mmap_mode="r", allow_pickle=False)
@@ -160,6 +172,16 @@ class Shards:
         """Return the numbers of a language's documents. Raises `KeyError` for a language that is not there."""
         stretch = self._stretches[language]
         return range(stretch.first, stretch.end)
+
+    def documents_from(self, language: str, source: str) -> range:
+        """Return the numbers of a language's documents from one of `sources`; empty where it has none from there.
+
+        Raises `KeyError` for a language that is not there.
+        """
+        stretch = self._stretches[language]
+        counts = stretch.sources or {}
+        first = stretch.first + sum(counts[name] for name in takewhile(source.__ne__, counts))
+        return range(first, first + counts.get(source, 0))
 
     def tokens_of(self, language: str) -> int:
         """Return how many tokens a language has. Raises `KeyError` for a language that is not there."""

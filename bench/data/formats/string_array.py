@@ -3,6 +3,7 @@
 import mmap
 from array import array
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar, overload
 
@@ -93,4 +94,6 @@ def take(strings: Sequence[str], places: npt.NDArray[np.integer]) -> list[str]:
     """Return the strings of places in range, `[n]`, by the shortest way."""
     if isinstance(strings, StringArray | Picked):
         return strings.take(places)
-    return list(map(strings.__getitem__, places.tolist()))
+    if len(places) < 2:  # of one place itemgetter returns no tuple, and none it does not take
+        return [strings[place] for place in places.tolist()]
+    return list(itemgetter(*places.tolist())(strings))  # in less than half of the time that a map takes

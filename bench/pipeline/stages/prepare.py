@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
@@ -116,7 +117,9 @@ class Prepare(Stage):
         if not stretches:
             hint = "see prepare.min_tokens" if lost["short_sentences"] else ""
             raise DataError(self.documents.name, None, "no document with a sentence to train on", "at least one", hint)
-        write_bytes(space.out / shards.META, Meta(stretches, vocabulary, tokenizer.special_ids(loaded)).dump())
+        weights = self.named.weights() if self.named else {}
+        meta = Meta(stretches, vocabulary, tokenizer.special_ids(loaded), weights)
+        write_bytes(space.out / shards.META, meta.dump())
         return {
             **counts,
             **lost,
@@ -130,6 +133,7 @@ class Prepare(Stage):
                     "sentences": stretch.sentences,
                     "tokens": stretch.tokens,
                     **({} if stretch.stock is None else {"of_tokens": stretch.stock}),
+                    **({} if stretch.sources is None else {"sources": dict(stretch.sources)}),
                 }
                 for stretch in stretches
             },
@@ -280,17 +284,21 @@ def _lost(parts: Iterable[Path]) -> dict[str, int]:
 
 
 def _join(out: Path, parts: Sequence[Path], dtype: np.dtype[Any]) -> tuple[tuple[Stretch, ...], dict[str, int]]:
-    """Put the parts end to end, language by language; return where each language lies, and what was lost by reason."""
-    holders: dict[str, list[Path]] = {}
+    """Put the parts end to end, language by language and, in a mixture, source by source.
+
+    Return where each language lies, and what was lost by reason.
+    """
+    holders: dict[str, dict[str, list[Path]]] = {}  # language → source → parts
     documents = sentences = 0
     lost = np.zeros(len(encoding.LOST), np.int64)
     for path in parts:
         with np.load(path, allow_pickle=False) as part:
             lost += part["lost"]
-            for language in (name.removesuffix(".counts") for name in part.files if name.endswith(".counts")):
-                holders.setdefault(language, []).append(path)
-                documents += len(part[f"{language}.counts"])
-                sentences += len(part[f"{language}.lengths"])
+            for column in (name.removesuffix(".counts") for name in part.files if name.endswith(".counts")):
+                language, source = encoding.language_and_source(column)
+                holders.setdefault(language, {}).setdefault(source, []).append(path)
+                documents += len(part[f"{column}.counts"])
+                sentences += len(part[f"{column}.lengths"])
     stretches: list[Stretch] = []
     with (
         atomic(out / shards.TOKENS) as tokens,
@@ -299,15 +307,19 @@ def _join(out: Path, parts: Sequence[Path], dtype: np.dtype[Any]) -> tuple[tuple
     ):
         for language in sorted(holders):
             first = stretches[-1].end if stretches else 0
-            sizes = np.zeros(3, np.int64)
-            for path in holders[language]:
-                with np.load(path, allow_pickle=False) as part:
-                    ids, lengths, counts = (part[f"{language}.{column}"] for column in ("tokens", "lengths", "counts"))
-                tokens.write(ids.astype(dtype, copy=False).tobytes())
-                add_sentences(lengths)
-                add_documents(counts)
-                sizes += (len(counts), len(lengths), len(ids))
-            stretches.append(Stretch(language, first, first + int(sizes[0]), int(sizes[1]), int(sizes[2])))
+            sizes, by_source = np.zeros(3, np.int64), Counter[str]()
+            for source, paths in sorted(holders[language].items()):
+                column = encoding.column(language, source)
+                for path in paths:
+                    with np.load(path, allow_pickle=False) as part:
+                        ids, lengths, counts = (part[f"{column}.{kind}"] for kind in ("tokens", "lengths", "counts"))
+                    tokens.write(ids.astype(dtype, copy=False).tobytes())
+                    add_sentences(lengths)
+                    add_documents(counts)
+                    sizes += (len(counts), len(lengths), len(ids))
+                    by_source[source] += len(counts)
+            end, sources = first + int(sizes[0]), shards.documents_by_source(by_source)
+            stretches.append(Stretch(language, first, end, int(sizes[1]), int(sizes[2]), sources=sources))
     return tuple(stretches), dict(zip(encoding.LOST, lost.tolist(), strict=True))
 
 

@@ -5,6 +5,7 @@ from bisect import bisect_left
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from bench.core.errors import DataError, DataFaultsError
 from bench.data.formats import aligned, beir
 from bench.data.formats import jsonl as nested
 from bench.data.formats.faults import RecordError
-from bench.data.formats.string_array import StringArray, write_strings
+from bench.data.formats.string_array import Picked, StringArray, take, write_strings
 from bench.data.formats.titled import title_and_text, with_titles
 from bench.data.pairs.arrays import elements
 from bench.testing import fields
@@ -105,6 +106,16 @@ def test_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, texts: l
         assert read[-1] == texts[-1]
     with pytest.raises(IndexError):
         read[len(texts)]
+
+
+@pytest.mark.parametrize("places", [[], [2], [1, 1], [3, 0, 2]])
+def test_strings_are_taken_by_their_places(tmp_path: Path, places: list[int]) -> None:
+    """From a list, a file, or what was picked of one; none, one or several, also twice."""
+    strings, wanted = ["a", "bc", "ä", ""], [["a", "bc", "ä", ""][place] for place in places]
+    write_strings(tmp_path, "x", strings)
+    backwards = Picked(strings[::-1], np.array([3, 2, 1, 0]))
+    for sequence in (strings, tuple(strings), StringArray(tmp_path, "x"), backwards):
+        assert take(sequence, np.array(places, np.int64)) == wanted
 
 
 def test_sorted_strings_can_be_searched(tmp_path: Path) -> None:

@@ -148,6 +148,29 @@ def test_a_mixture_keeps_to_its_weights(write: WriteFile, tmp_path: Path) -> Non
     assert sum(document.language == "sw" for document in mixed) == 5
 
 
+def test_corpora_of_a_mixture_are_told_apart(write: WriteFile, tmp_path: Path) -> None:
+    """Where they share a language by weights, each document says its corpus, and the key says so; nowhere else."""
+    write("cc100/en.txt.xz", lzma.compress(b"One.\n\n" * 4))
+    write("cc100/sw.txt.xz", lzma.compress(b"Moja.\n\n"))
+    write("oasst1/2023-04-12_oasst_ready.trees.jsonl.gz", gzip.compress(
+        json.dumps({"message_tree_id": "0", "prompt": {"text": "Why?", "lang": "en", "replies": []}}).encode()
+    ))  # fmt: skip
+
+    def sources(text: str) -> list[tuple[str, str]]:
+        return [(document.language, document.source) for document in corpus(text, tmp_path).source().read()]
+
+    mixed = "oasst1:en*0.25+cc100:en,sw*0.75"
+    assert set(sources(mixed)) == {("en", "oasst1"), ("en", "cc100"), ("sw", "cc100")}
+    assert corpus(mixed, tmp_path).weights() == {"oasst1": 0.25, "cc100": 0.75}
+    assert corpus(mixed, tmp_path).identity().keys() == {"reader", "corpora", "by"}  # type: ignore[union-attr]
+    nested = corpus("contriever-mix*0.5+c4*0.5", tmp_path).weights()
+    assert nested == {"wikipedia": 0.25, "cc100": 0.25, "c4": 0.5}
+    for plain in ("cc100:en", "oasst1:en+cc100:en", "oasst1:en*0.5+cc100:sw*0.5", "cc100:en*0.5+cc100:en*0.5"):
+        assert {source for _, source in sources(plain)} == {""}, plain
+        assert corpus(plain, tmp_path).weights() == {}
+        assert corpus(plain, tmp_path).identity().keys() == {"reader", "corpora"}  # type: ignore[union-attr]
+
+
 def test_what_enters_the_key(tmp_path: Path) -> None:
     """Revision, languages and weights, whether the files are there or not; not their order, place or addresses."""
     first = corpus("cc100:sw,en*0.5+wikipedia:sw*0.5", tmp_path).identity()

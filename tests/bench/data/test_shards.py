@@ -61,6 +61,23 @@ def test_meta_survives_the_way_to_disk(tmp_path: Path) -> None:
     assert [width(size).itemsize for size in (8000, 65_535, 65_536, 250_002)] == [2, 2, 4, 4]
 
 
+def test_corpora_of_a_mixture_are_told_apart(tmp_path: Path) -> None:
+    """Documents by source, in the order of the names, and the weights; one corpus has none, and says nothing of it."""
+    assert "sources" not in (written(tmp_path) / META).read_text()
+    assert dict(Shards(tmp_path).sources) == {}
+    stretches = (
+        Stretch("de", 0, 2, 3, 4, sources={"books": 1, "web": 1}),
+        Stretch("sw", 2, 3, 2, 4, sources={"web": 1}),
+    )
+    meta = Meta(stretches, 100, SPECIAL, {"web": 3.0, "books": 1.0})
+    (tmp_path / META).write_bytes(meta.dump())
+    assert Meta.load(tmp_path) == meta
+    shards = Shards(tmp_path)
+    assert dict(shards.sources) == {"web": 3.0, "books": 1.0}
+    of_each = {name: [list(shards.documents_from(code, name)) for code in ("de", "sw")] for name in ("books", "web")}
+    assert of_each == {"books": [[0], []], "web": [[1], [2]]}
+
+
 @pytest.mark.parametrize("name", [TOKENS, SENTENCES, DOCUMENTS, META])
 def test_folders_that_are_none(tmp_path: Path, name: str) -> None:
     """A missing file is named."""

@@ -1,5 +1,7 @@
 """Chunks of a language's stream: where they lie, in which order they come, and what is left out."""
 
+import json
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ import numpy as np
 import pytest
 
 from bench.data.corpora.shards import Shards
-from bench.training.chunks import Chunks, Stream
+from bench.training.chunks import Chunk, Chunks, Stream
 from bench.training.config import TrainingConfig
 
 
@@ -97,6 +99,67 @@ def test_languages_are_drawn_alike_each_by_itself(corpus: Path) -> None:
     large = Chunks(Shards(corpus), config_of(), 100_000, 1).draw(20, rng)
     assert {(chunk.start, chunk.length == len(chunk.stream)) for chunk in large} == {(0, True)}
     assert {chunk.language for chunk in large} == {"en", "fi", "sw"}
+
+
+@pytest.fixture
+def mixture(corpus: Path, tmp_path: Path) -> Path:
+    """The planted corpus, the first third of its English and all of its Finnish from `books`, the rest from `web`."""
+    folder = shutil.copytree(corpus, tmp_path / "mixture")
+    meta = json.loads((folder / "meta.json").read_text())
+    for row in meta["languages"]:
+        count = row["end"] - row["first"]
+        books = {"en": count // 3, "fi": count}.get(row["language"], 0)
+        row["sources"] = {name: size for name, size in (("books", books), ("web", count - books)) if size}
+    meta["sources"] = {"books": 1.0, "web": 3.0}
+    (folder / "meta.json").write_text(json.dumps(meta))
+    return folder
+
+
+def test_a_stream_of_a_source_has_its_documents(mixture: Path) -> None:
+    """Those of both put end to end are those of the language; what is left out is left out of one of them."""
+    shards = Shards(mixture)
+    books, web = (shards.documents_from("en", source) for source in ("books", "web"))
+    assert [*books, *web] == [*shards.documents("en")]
+    for source, documents in (("books", books), ("web", web)):
+        without = [books[-1], web[0]]
+        stream = Stream(shards, "en", without, source)
+        expected = tokens_of(shards, "en", {*shards.documents("en")} - {*documents} | {*without})
+        assert stream.read(0, len(stream)).tolist() == expected
+
+
+def test_a_step_is_of_one_source(mixture: Path) -> None:
+    """All batches of a step; steps by the weights (5σ), languages alike within a source; as chance alone decides."""
+    shards, rng, accumulate = Shards(mixture), np.random.default_rng(0), 3
+    chunks = Chunks(shards, config_of(accumulate=accumulate), 16, 1)
+    ends = {language: shards.documents_from(language, "books") for language in ("en", "fi")}
+    bounds = {language: shards.place(documents[-1])[1] for language, documents in ends.items()}
+
+    def source_of(chunk: Chunk) -> str:
+        end = int(chunk.stream._starts[0])
+        return "books" if chunk.language in bounds and end < bounds[chunk.language] else "web"
+
+    steps = [[chunk for _ in range(accumulate) for chunk in chunks.draw(4, rng)] for _ in range(400)]
+    sources = [{source_of(chunk) for chunk in step} for step in steps]
+    assert all(len(of_step) == 1 for of_step in sources)
+    of_books = sum(of_step == {"books"} for of_step in sources)
+    assert abs(of_books - 100) < 5 * np.sqrt(400 * 3 / 16)
+    for source, languages in (("books", {"en", "fi"}), ("web", {"en", "sw"})):
+        counts = Counter(chunk.language for step in steps for chunk in step if source_of(chunk) == source)
+        assert set(counts) == languages
+        total = sum(counts.values())
+        assert all(abs(count - total / 2) < 5 * np.sqrt(total / 4) for count in counts.values())
+
+
+def test_the_state_goes_on_within_a_step(mixture: Path) -> None:
+    """After any number of batches the rest of the step is of its source; order and chance are as without a stop."""
+    config = config_of(accumulate=3)
+    for before in range(1, 7):
+        chunks, restored = (Chunks(Shards(mixture), config, 16, 1) for _ in range(2))
+        for at in range(before):
+            next_chunks(chunks, 5, at)
+        restored.restore(json.loads(json.dumps(chunks.state())))
+        for at in range(9):
+            assert next_chunks(restored, 5, 100 + at) == next_chunks(chunks, 5, 100 + at)
 
 
 def test_held_out_documents_are_in_no_chunk(shards: Shards) -> None:

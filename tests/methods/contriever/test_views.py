@@ -1,6 +1,9 @@
 """Contriever's views: contiguous crops of a chunk, with tokens deleted, replaced or masked."""
 
+import gzip
 import json
+import lzma
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +11,13 @@ import numpy as np
 import pytest
 
 from bench.core.errors import UsageError
+from bench.core.workspace import Parts, Workspace
+from bench.data.corpora import tokenizer
+from bench.data.corpora.named import NamedCorpus
 from bench.data.corpora.shards import Shards
+from bench.pipeline.settings import PrepareConfig
+from bench.pipeline.stages.prepare import Prepare
+from bench.plugins import load
 from methods.contriever import ContrieverConfig
 from methods.contriever.views import Augmentation, CroppedPairs, complement
 
@@ -54,6 +63,48 @@ def test_crops_are_independent_pieces_of_the_stream(shards: Shards) -> None:
     sizes = np.array([[len(query), len(key)] for query, key in views], float)
     assert abs(np.corrcoef(sizes.T)[0, 1]) < 5 / np.sqrt(len(views))
     assert any(text(query[1:-1]) in text(key[1:-1]) for query, key in views if len(query) > 5)
+
+
+@pytest.mark.parametrize("quota", [None, 2_000])
+def test_a_step_is_of_one_corpus_of_a_mixture(quota: int | None, tmp_path: Path) -> None:
+    """Prepared by weights with and without a quota, half of the steps from each (5σ); a plain corpus mixes in a step.
+
+    The corpora have words of their own; `oasst1` says "w", `cc100` says "c".
+    """
+    chance = np.random.default_rng(0)
+
+    def line(word: str) -> str:
+        return " ".join(f"{word}{number}" for number in chance.integers(0, 9, 20))
+
+    trees = ({"message_tree_id": f"{at}", "prompt": {"text": line("w"), "lang": "en"}} for at in range(60))
+    files = {
+        "oasst1/2023-04-12_oasst_ready.trees.jsonl.gz": gzip.compress("\n".join(map(json.dumps, trees)).encode()),
+        "cc100/en.txt.xz": lzma.compress("\n\n".join(line("c") for _ in range(60)).encode()),
+    }
+    for name, data in files.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes(data)
+    settings = PrepareConfig(vocabulary=512, min_tokens=1, quota=quota)
+    config, kinds = config_of(accumulate=2, queue=16), list[set[str]]()
+    for mixture in ("oasst1:en*0.5+cc100:en*0.5", "oasst1:en+cc100:en"):
+        named, folder = NamedCorpus.parse(mixture, load().corpora_by_name, tmp_path), tmp_path / mixture
+        stage = Prepare(
+            backbone=None, corpus=None, settings=settings, documents=named.source(), corpus_name=mixture, named=named
+        )
+        (folder / "out").mkdir(parents=True)
+        stage.run(Workspace(folder / "out", Parts(folder / "parts")), {})
+        shards = Shards(folder / "out")
+        words = tokenizer.load(shards.tokenizer_folder)
+        pairs, rng = CroppedPairs(shards, config, 1), np.random.default_rng(0)
+        steps = [
+            [view for _ in range(config.accumulate) for side in pairs.batch(rng) for view in side] for _ in range(100)
+        ]
+        texts = (words.decode(list(chain.from_iterable(step)), skip_special_tokens=True) for step in steps)
+        kinds = [{*text} & {*"cw"} for text in texts]
+        if "*" in mixture:
+            assert all(len(kind) == 1 for kind in kinds)
+            assert abs(sum(kind == {"c"} for kind in kinds) - 50) < 5 * np.sqrt(100 / 4)
+    assert sum(len(kind) == 2 for kind in kinds) > 90
 
 
 def test_the_rest_of_a_chunk_is_the_other_view(shards: Shards) -> None:

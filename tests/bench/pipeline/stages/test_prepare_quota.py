@@ -357,5 +357,5 @@ def test_languages_are_drawn_by_their_stock(tmp_path: Path) -> None:
     for language, count in languages[0].items():
         assert languages[1][language] == pytest.approx(count, abs=20)
     assert languages[1]["en"] > 3 * languages[1]["sw"], "with the tokens of the shards they would be about alike"
-    chunks = [Chunks(Shards(tmp_path / name / "out"), config, 8, 0)._shares for name in ("whole", "some")]
+    chunks = [Chunks(Shards(tmp_path / name / "out"), config, 8, 0)._sources[0].shares for name in ("whole", "some")]
     assert chunks[1] == pytest.approx(chunks[0], rel=0.1)
