@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import get_args, get_type_hints
+from typing import get_args, get_origin, get_type_hints
 
 import bench
 from bench.pipeline import stages
@@ -49,7 +49,8 @@ def inputs(kinds: Iterable[type[Stage]]) -> Mapping[str, set[str]]:
         found[user.name] |= {given.name for given in user.inputs.values()}
     for kind in kinds:
         for hint in get_type_hints(kind).values():
-            held = {one for one in get_args(hint) or (hint,) if isinstance(one, type) and issubclass(one, Stage)}
+            kinds_held = () if get_origin(hint) is tuple else get_args(hint) or (hint,)  # tuples hold shares, no inputs
+            held = {one for one in kinds_held if isinstance(one, type) and issubclass(one, Stage)}
             found[kind.name] |= {known.name for one in held - {Stage} for known in named(one)}
     return {name: given - {name} for name, given in found.items()}
 
@@ -88,7 +89,7 @@ def flow() -> str:
         lanes[place : place + 1] = [name]
         drawn = ["●" if one == name else "○" if one in given[name] else "│" if one else " " for one in lanes]
         note = "".join(f" (and {one}, below)" for one in sorted(given[name] - {*order[:at]}))
-        lines.append(f"{name:12}{' '.join(drawn):22}{'; '.join(said[name])}{note}")
+        lines.append(f"{name:12}{' '.join(drawn):26}{'; '.join(said[name])}{note}")
         lanes = [one if any(one in given[user] for user in order[at + 1 :]) else "" for one in lanes]
     return "\n".join(["```text", *lines, "```"])
 

@@ -308,10 +308,12 @@ def train_method(tmp_path: Path, corpus: Path, start_of: Start) -> TrainMethod:
         seed: int = 1,
         shards: Path | None = None,
         advance: Advance = noop,
+        until: float | None = None,
+        cool: float | None = None,
     ) -> Trained:
         out, parts = tmp_path / name / "out", tmp_path / name / "parts"
         out.mkdir(parents=True, exist_ok=True)
-        job = TrainingJob(tokens=tokens, seed=seed, device="cpu", threads=1)
+        job = TrainingJob(tokens=tokens, seed=seed, device="cpu", threads=1, until=until, cool=cool)
         with reproducible(job):
             metadata = trainer.train(
                 start_of(encoder_config), shards or corpus, job, Workspace(out, Parts(parts), advance)

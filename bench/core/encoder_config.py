@@ -115,6 +115,15 @@ class TrainingJob:
     # budget in floating-point operations (`bench.training.meter.Meter`), in place of tokens; None: tokens
     flops: float | None = None
     steps: int | None = None  # budget in changes of the weights, in place of both; None: one of them
+    # share of the budget after which to stop on the way: the step that reaches it is the last, and leaves a checkpoint
+    # from which the training goes on another time as if it had never stopped; None: the whole budget is spent
+    until: float | None = None
+    cool: float | None = None  # from `until` go on for so much of it again while the rate falls to 0; None: stop there
+
+    @property
+    def end(self) -> float:
+        """Share of the budget at which the training is over: all of it, but for a branch that cools down."""
+        return 1.0 if self.until is None or self.cool is None else self.until * (1 + self.cool)
 
 
 class Trainer(Protocol):
@@ -125,5 +134,7 @@ class Trainer(Protocol):
 
         Both go under `work.out`; checkpoints are `work.parts`, so that a training that was killed and begun again
         writes the same bytes (CPU, same threads); `work.advance` counts tokens. `shards` is the corpus
-        (`corpora.shards.Shards`). Returns metadata worth showing: tokens, steps, pairs, seconds, last loss.
+        (`corpora.shards.Shards`). Returns metadata worth showing: tokens, steps, pairs, seconds, last loss; and where
+        the job says `until`, as `spent` the share of the budget at which it stopped. `bench.training.fit` does all of
+        this.
         """

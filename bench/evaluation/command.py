@@ -126,6 +126,8 @@ def _label(system: Mapping[str, Any]) -> str | None:
     label = str(system["label"]).replace(f"+{_of_system(system, 'vectors')}", "")  # of any part of a fusion
     for ending in (_RERANKED, (system.get("post") or {}).get("kind"), _PROTOCOL):
         label = label.removesuffix(f"+{ending}")
+    if system.get("point"):
+        label = label.rpartition("@")[0]
     typed = any(_layer(row) in {*_USER_LAYERS, "preset"} for row in system.get("settings", ()))
     is_made_up = label.partition("@")[0] == system["method"] and not (label == system["method"] and typed)
     is_made_up &= not _is_variant(system)  # which is also called after settings that no label has by itself

@@ -390,7 +390,8 @@ def _rows(
         trained = Trained(label, method, resolved, machine, sample, grid=grid)
         ready, starts = trained, trained.before_training().variants()
     starts = list(map(by_precision, starts))
-    rows = [by_precision(row) for row in ready.variants()]
+    on_the_way = ready.on_the_way() if isinstance(ready, Trained) else []
+    rows = [by_precision(row) for system in (ready, *on_the_way) for row in system.variants()]
     twins = [PostProcessed.from_system(row, sample) for row in rows if processed and sample]
     return [*rows, *twins, *starts]
 

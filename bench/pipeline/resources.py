@@ -191,6 +191,7 @@ def _training_estimate(stage: Train | Tune | TrainCross, passes: Sequence[tuple[
     launched = sum(share * on.launches(batch_pass, shape, chunk) for share, batch_pass in passes)
     batches = (budget.steps or 0) * getattr(config, "accumulate", 1) * stage.compute.processes
     batches = batches or getattr(budget, "tokens", 0) / batch or (getattr(budget, "flops", 0) or 0) / (flops or 1)
+    batches *= getattr(stage, "spends", 1.0)  # what lies between two points of a training, or after the last
     at_once = min(max(batch_pass.tokens for _, batch_pass in passes), chunk or math.inf)
     bits = 1 if config.precision == "bfloat16" else 2
     masked = sum(

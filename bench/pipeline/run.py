@@ -1,5 +1,6 @@
 """Carry out a plan: run what the store lacks, then merge every scored subset into its result file."""
 
+import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,9 @@ from bench.pipeline.downloads import fetched_by_libraries, refuse_large
 from bench.pipeline.passports import source_of
 from bench.pipeline.plan import Plan, foreign_versions, missing_files, plan
 from bench.pipeline.publish import heading_row, publish, refuse_unlike, row
+from bench.pipeline.resources import Devices, needs
+from bench.pipeline.stages.train import Train
+from bench.pipeline.stages.train_point import TrainPoint
 from bench.plugins import Plugins
 from bench.retrieval.backbones import cached_references, fetch_reference
 from bench.store.executors import executor
@@ -33,7 +37,7 @@ _WORTH_WORKERS = 30.0
 
 @dataclass(frozen=True)
 class Failure:
-    """A cell of a grid whose training failed; the others went on."""
+    """A cell of a grid or of a curve whose training failed; the others went on."""
 
     cell: ExperimentCell
     reason: str
@@ -73,6 +77,7 @@ def run(request: Request, plugins: Plugins, store: Store, listener: Listener, re
         raise error
     refuse_large(fetched_by_libraries(todo.cells, [step.stage for step in todo.steps if step.runs]))
     _writable(todo.experiment.results)
+    _refuse_small_disk(todo, store)
     for cell, subsets in zip(todo.cells, todo.subsets, strict=True):
         refuse_unlike(todo.experiment.results, cell, subsets, store, todo.profile)
     with leased(store, [step.stage.key for step in todo.steps]):
@@ -122,8 +127,10 @@ def execute(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -> t
     }
 
     def tolerates(item: Stage, error: Exception) -> bool:
-        """Spare the others a training of grids' cells alone."""
-        return item.name == "train" and isinstance(error, UsageError) and item.key not in outside_grids
+        """Spare the others a training of grids' cells alone, and one that is looked at on its way."""
+        if not isinstance(item, Train) or not isinstance(error, UsageError):
+            return False
+        return item.key not in outside_grids or item.reaches < 1 or bool(item.after)
 
     workers = todo.experiment.workers or (cores() if todo.seconds > _WORTH_WORKERS else 1)
     work = [step.stage for step in todo.steps if step.runs]
@@ -154,10 +161,27 @@ class _TrackingListener:
 
     def finished(self, item: Stage, state: str, seconds: float, error: BaseException | None = None) -> None:
         self.listener.finished(item, state, seconds, error)
-        if state == "failed" and item.name == "train":
+        if state == "failed" and isinstance(item, Train):
             self.untrained[item.key] = str(error)
         outcome = {"state": state, "seconds": seconds, **({"error": str(error)} if error else {})}
         self.plugins.notify("bench_stage_finished", stage=item.about(), outcome=outcome)
+
+
+def _refuse_small_disk(todo: Plan, store: Store) -> None:
+    """Refuse before any work points of trainings for whose encoders the store's disk has no room."""
+    to_make = [step.stage for step in todo.steps if step.runs and isinstance(step.stage, TrainPoint)]
+    disk = sum(estimate.disk for estimate in needs(to_make, Devices("cpu", 1)))
+    if not disk:
+        return
+    store.root.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(store.root).free
+    if disk > free:
+        raise UsageError(
+            where=f"store {store.root}",
+            found=f"{free / 1e9:,.1f} GB free",
+            expected=f"{disk / 1e9:,.1f} GB for the encoders of {len(to_make)} points",
+            hint="type fewer points (--set curve.points=…) or name a store on a larger disk by --store",
+        )
 
 
 def _writable(folder: Path) -> None:

@@ -144,6 +144,44 @@ class BudgetConfig(Config):
         return self
 
 
+class CurveConfig(Config):
+    """Points on the way of every pretraining, which are rows of their own."""
+
+    points: int | None = setting(
+        None,
+        ge=2,
+        le=21,
+        in_key=False,
+        source="ours: a row is about the end of its budget",
+        help="points of each pretraining that are rows, each at twice the budget of the one before, the last of them "
+        "the row itself; nothing: that one alone",
+    )
+    cool: float | None = setting(
+        None,
+        gt=0,
+        le=1,
+        in_key=False,
+        source="ours: a branch costs more, and answers another question than a point along the training",
+        help="also branch off at points: the rate falls to 0 over so much more of what was spent, e.g. 0.2, which says "
+        "what a smaller budget would have come to; nothing: no branches",
+    )
+    cooled: int | None = setting(
+        None,
+        ge=1,
+        in_key=False,
+        source="ours: all that there are",
+        help="of how many points branches cool down, the last ones before the end; nothing: of all",
+    )
+
+    @model_validator(mode="after")
+    def _points_first(self) -> Self:
+        if self.points is None and self.cool is not None:
+            raise ValueError("cool is given and points is not; type how many points too: --set curve.points=4")
+        if self.cool is None and self.cooled is not None:
+            raise ValueError("cooled is given and cool is not; type for how long too: --set curve.cool=0.2")
+        return self
+
+
 class ComputeConfig(Config):
     """The processor."""
 
@@ -207,6 +245,7 @@ class RunConfig(Config):
     fuse: FuseConfig = FuseConfig()
     rerank: RerankConfig = RerankConfig()
     compute: ComputeConfig = ComputeConfig()
+    curve: CurveConfig = CurveConfig()
     mini: MiniConfig = MiniConfig()
 
 

@@ -39,7 +39,7 @@ from bench.retrieval import dense_layers
 from bench.store.leases import leased
 from bench.store.store import MANIFEST, Store
 
-STAGES = ("tune", "train", "init")
+STAGES = ("tune", "train", "train_point", "init")
 """The stages whose artefact is an encoder, the last in the chain first."""
 
 _TOKENIZER = (

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import safetensors.torch
@@ -40,12 +41,40 @@ def log_line(values: Mapping[str, Any]) -> str:
 
 def newest(parts: Parts) -> tuple[dict[str, torch.Tensor], dict[str, Any]] | None:
     """Return tensors and state of the newest checkpoint that is whole, or None."""
+    whole = _newest(parts)
+    return None if whole is None else (safetensors.torch.load_file(whole[0]), whole[1])
+
+
+def is_past(parts: Parts, until: float) -> bool:
+    """Return whether a training has gone on, at its newest checkpoint, from the step that spent a share of its budget.
+
+    Checkpoints of earlier versions do not say, and count as past.
+    """
+    whole = _newest(parts)
+    return whole is not None and float(whole[1]["progress"].get("before", until)) >= until
+
+
+def copy(parts: Parts, to: Parts) -> None:
+    """Copy the newest checkpoint that is whole, with the parts that it needs; the JSON, which makes it one, last.
+
+    Raises `FileNotFoundError` where there is none.
+    """
+    whole = _newest(parts)
+    if whole is None:
+        raise FileNotFoundError(parts.folder)
+    tensors, state = whole
+    for name in (*state["log"], tensors.name, tensors.with_suffix(".json").name):
+        to.write(name, (parts.folder / name).read_bytes())
+
+
+def _newest(parts: Parts) -> tuple[Path, dict[str, Any]] | None:
+    """Return the tensors' file and the state of the newest checkpoint that is whole."""
     for step in _steps(parts):
         tensors, state = parts.done(f"{_name(step)}.safetensors"), parts.done(f"{_name(step)}.json")
         if tensors and state:
             loaded = json.loads(state.read_bytes())
             if all(parts.done(name) for name in loaded["log"]):
-                return safetensors.torch.load_file(tensors), loaded
+                return tensors, loaded
     return None
 
 

@@ -145,7 +145,7 @@ def fit(
         source: its batches.
         encoder: what is trained and exported.
         config: optimiser, accumulation, log and checkpoints.
-        job: the budget (the step that spends it is the last) and the seed.
+        job: the budget (the step that spends it is the last), the seed, and where to stop on the way.
         work: where everything is written; `work.advance` counts tokens.
         modules: what the loss trains or keeps besides the encoder: heads, banks (as buffers), a momentum copy (without
             gradients), whatever it needs to know of earlier batches (a buffer); checkpointed, never exported.
@@ -164,7 +164,7 @@ def fit(
     Returns:
         tokens, distinct_tokens, flops, passes, steps, pairs, loss (of the last step), warnings (signs of collapse),
         without_gradient (trainable weights that never had one), vocabulary, seconds, device_seconds, peak_memory_bytes,
-        tokens_per_second; selection, where there is one.
+        tokens_per_second; selection, where there is one; spent (share of the budget), where the job stops on the way.
 
     Raises:
         UsageError: the loss or the gradient is no longer finite.
@@ -190,7 +190,7 @@ def fit(
     )
     with tensor_cores(encoder.device):
         training.resume()
-        while not training.over:
+        while not (training.over or training.pauses):
             training.step()
         return training.finish()
 
@@ -210,6 +210,7 @@ class _Progress:
     seconds: float = 0.0  # earlier attempts included
     device_seconds: float = 0.0  # of the processor, all threads together, or of the GPU
     meter: dict[str, float] = field(default_factory=dict)
+    before: float = 0.0  # share of the budget that was spent before the last step
 
 
 @dataclass
@@ -268,7 +269,25 @@ class _TrainingLoop(Generic[ModelT, B]):
     @property
     def over(self) -> bool:
         """Whether the budget is spent, or the weights have stopped to improve."""
-        return self.spent >= 1 or (self.selection is not None and self.selection.stopped)
+        until, cool = self.job.until, self.job.cool
+        branches = until is None or cool is None or self.progress.before >= until  # every branch has a step at least
+        spent = self.spent >= self.job.end and branches
+        return spent or (self.selection is not None and self.selection.stopped)
+
+    @property
+    def pauses(self) -> bool:
+        """Whether the training stops here on its way: a checkpoint is left, and what comes later is as without it."""
+        until = self.job.until
+        return until is not None and self.job.cool is None and self.spent >= until
+
+    @property
+    def rate(self) -> float:
+        """The learning rate of the next step: up and down over the budget, and on a branch that cools down to its 0."""
+        job, place, cooled = self.job, self.spent, 1.0
+        total = 1.0 if job.steps is None else float(job.steps)  # steps are counted as the papers count them
+        if job.until is not None and job.cool is not None and place >= job.until:
+            place, cooled = job.until, max(0.0, job.end - place) / (job.end - job.until)
+        return self.config.learning_rate * warm_up_and_decay(place * total, self.config.warm_up * total, total) * cooled
 
     @property
     def logs(self) -> bool:
@@ -279,7 +298,7 @@ class _TrainingLoop(Generic[ModelT, B]):
     @property
     def selects(self) -> bool:
         """Whether the weights are evaluated after this step."""
-        return self.selection is not None and self.selection.due(self.progress.step, self.spent)
+        return self.selection is not None and self.selection.due(self.progress.step, self.spent / self.job.end)
 
     def resume(self) -> None:
         """Go on from the newest checkpoint, or start."""
@@ -309,8 +328,7 @@ class _TrainingLoop(Generic[ModelT, B]):
     def step(self) -> None:
         """Take one step: accumulate, clip, update, select, log, save."""
         config, progress, before = self.config, self.progress, replace(self.encoder.meter)
-        total = 1.0 if self.job.steps is None else float(self.job.steps)  # steps are counted as the papers count them
-        rate = config.learning_rate * warm_up_and_decay(self.spent * total, config.warm_up * total, total)
+        rate, progress.before = self.rate, self.spent
         progress.step += 1
         seed_step(self.job.seed, progress.step)
         batches, self.prefetched = self.prefetched or self._draw(), []
@@ -405,7 +423,7 @@ class _TrainingLoop(Generic[ModelT, B]):
     def _synchronise(self, before: Meter, units: int) -> None:
         """Count what all processes did in this step, and let the first one's clock decide whether it is saved.
 
-        A checkpoint is due by tokens, or by seconds, of which writing may take a twentieth.
+        A checkpoint is due by tokens, or by seconds, of which writing may take a twentieth, and where it pauses.
         """
         meter, (tokens, moment), often = self.encoder.meter, self.saved, self.config.checkpoint_tokens
         pause = max(self.config.checkpoint_seconds, _CHECKPOINT_PAUSE * self.save_seconds)
@@ -417,7 +435,7 @@ class _TrainingLoop(Generic[ModelT, B]):
             for count, value in zip(fields(meter), counts, strict=True):
                 setattr(meter, count.name, type(getattr(meter, count.name))(getattr(before, count.name) + value))
         self.progress.pairs += int(pairs)
-        self.saves = bool(saves)
+        self.saves = bool(saves) or self.pauses
 
     def _finite(self, value: float, quantity: str) -> float:
         """Return a number; raise `UsageError` if it is not finite."""
@@ -516,4 +534,5 @@ class _TrainingLoop(Generic[ModelT, B]):
             **costs,
             "tokens_per_second": round(meter.tokens / max(costs["seconds"], 1e-3)),
             **({} if self.selection is None else {"selection": self.selection.metadata()}),
+            **({} if self.job.until is None else {"spent": self.spent}),
         }

@@ -17,6 +17,7 @@ from bench.evaluation.compare.fairness import ComparedSystem
 from bench.evaluation.measures.aggregate import mean
 from bench.evaluation.results import shares
 from bench.evaluation.results.format import Average, Content
+from bench.evaluation.results.identity import PRETRAININGS
 from bench.evaluation.results.marks import COLLAPSED, collapsed, marked, marks
 from bench.evaluation.results.passports import data_difference, one_system_error
 from bench.evaluation.results.read import FloatArray, Result
@@ -69,7 +70,9 @@ class System:
                     tasks.setdefault(task, {})[name] = {
                         "queries": subset.queries,
                         "protocol": subset.protocol,
-                        "metadata": {"train": part(subset.metadata, "train")},
+                        "metadata": {
+                            name: part(subset.metadata, name) for name in PRETRAININGS if name in subset.metadata
+                        },
                         "libraries": subset.libraries,
                         "harness": raw_subset.get("harness"),
                         "compute": part(raw_subset, "compute"),
@@ -303,7 +306,7 @@ def total_cost(results: Sequence[Result]) -> Cost:
             or None
         )
 
-    training = [stage_metadata(result, "train", "tune") for result in results]
+    training = [stage_metadata(result, *PRETRAININGS, "tune") for result in results]
     encoded = [metadata for result in results for metadata in stage_metadata(result, "encode")]
     vectors = [
         metadata for metadata in encoded if _is_count(metadata.get("vectors")) and _is_count(metadata.get("dimensions"))

@@ -11,7 +11,9 @@ import torch
 from safetensors.torch import load_file
 
 from bench.core.encoder_config import EncoderConfig
+from bench.core.workspace import Parts
 from bench.plugins import load
+from bench.training import checkpoint
 from tests.conftest import Start
 
 METHODS = {name: owned.value for name, owned in load().methods.items()}
@@ -57,6 +59,21 @@ def run(train_method: Run) -> Run:
         return train_method(folder, METHODS[name].build_trainer(config), config.encoder_config(), **options)
 
     return make
+
+
+@pytest.mark.parametrize("name", TABLES["small"])
+def test_points_on_the_way_leave_the_end_as_it_is(name: str, run: Run) -> None:
+    """Looked at twice, and branched off from, a training has the bytes of one that never stopped."""
+    config = config_of(name)
+    expected = run("whole", name, config)
+    points = [run("stops", name, config, until=share) for share in (0.25, 0.5)]
+    assert [point.metadata["spent"] >= share for point, share in zip(points, (0.25, 0.5), strict=True)] == [True, True]
+    branch = Parts(points[1].parts.parent.with_name("branch") / "parts")
+    checkpoint.copy(Parts(points[1].parts), branch)
+    branched = run("branch", name, config, until=0.5, cool=0.2)
+    assert branched.metadata["steps"] > points[1].metadata["steps"]
+    assert branched.metadata["spent"] >= 0.6
+    assert run("stops", name, config).files() == expected.files()
 
 
 def test_every_method_is_trained_here() -> None:

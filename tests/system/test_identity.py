@@ -54,7 +54,7 @@ ENVIRONMENT_SETTINGS = {"compute.threads"}
 """The settings that may change bytes and identify no system."""
 ENVIRONMENT_FIELDS = {
     *("encode.compute", "encode_part.compute", "mine_encode.compute", "fit.compute", "post.machine", "index.compute"),
-    *("train.compute", "tune.compute", "train_cross.compute", "rerank.compute"),
+    *("train.compute", "train_point.compute", "tune.compute", "train_cross.compute", "rerank.compute"),
     *("index.resolved", "mine_index.resolved"),
     *("search.tag", "mine_search.tag", "fuse.tag", "rerank.tag"),
 }

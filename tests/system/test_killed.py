@@ -23,9 +23,15 @@ MARK = "BENCH_TEST_KILLED"
 BM25 = ("--method", "bm25", "--suite", "beir", "--task", "made", "--offline")
 CROP = ("--method", "crop", "--suite", "beir", "--task", "made", "--offline", "--backbone", "scratch:1x16")
 SMALL = ("--set", "budget.tokens=300", "--set", "prepare.vocabulary=1500", "--set", "compute.threads=1")
+_CURVE = (
+    *("budget.tokens=5000", "method.pairs=4", "train.checkpoint_seconds=0.05"),
+    *("curve.points=4", "curve.cool=0.4"),
+)
+POINTS = tuple(word for text in _CURVE for word in ("--set", text))
 COMMANDS = {
     "run --workers 2": (("run", *BM25, "--workers", "2"), "new", 10),
     "encode shares": (("run", *CROP, *SMALL, "--corpus", "texts", "--shard-workers", "2", "--workers", "2"), "new", 4),
+    "points": (("run", *CROP, *SMALL, *POINTS, "--corpus", "texts", "--workers", "1"), "new", 10),
     "plan": (("plan", *BM25), "new", 6),
     "compare": (("compare", "bm25", "bm25@k1=1.2", "--suite", "beir", "--json"), "results", 6),
     "leaderboard build": (("leaderboard", "build"), "results", 6),
@@ -81,6 +87,7 @@ def contents(place: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_killed_at_random_instants(name: str, begun: dict[str, Path], tmp_path: Path) -> None:
     """The command alone is killed, not those that it began: these end by themselves."""

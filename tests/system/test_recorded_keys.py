@@ -26,7 +26,7 @@ DIGITS = 12
 
 STAGES = """
 encode fit fuse index init mine mine_encode mine_index mine_search pairs pool post prepare read rerank score search
-texts train train_cross tune validate weigh
+texts train train_cross train_point tune validate weigh
 """
 """All but `audit`, which no plan has."""
 

@@ -14,7 +14,7 @@ from bench.evaluation.tables import duration
 
 _SHARED = frozenset({"prepare", "validate", "read"})
 """Stages that are there already, whatever is bought."""
-_ONCE = frozenset({"init", "train", "tune"})
+_ONCE = frozenset({"init", "train", "train_point", "tune"})
 """Stages of a seed that all tasks share."""
 
 

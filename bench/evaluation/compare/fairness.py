@@ -13,6 +13,7 @@ from typing import Any
 
 from bench.config.fields import flat
 from bench.core.messages import bare, shown
+from bench.evaluation.results.identity import of_pretraining
 from bench.evaluation.results.read import came_trained
 
 Content = Mapping[str, Any]
@@ -54,6 +55,12 @@ class ComparedSystem:
         """All seeds, ascending."""
         return sorted(content["seed"] for content in self.contents)
 
+    @property
+    def point(self) -> str:
+        """Where on the way of its training its encoder was taken."""
+        point = self.system.get("point")
+        return f"{point['share']:.4g} of its budget, {point['kind']}" if point else "the end of its budget"
+
     def setting(self, key: str) -> Any:
         """The value of a setting by its dotted key, None where it is none of the system's."""
         return next((row["value"] for row in self.system.get("settings", ()) if row["key"] == key), None)
@@ -70,7 +77,7 @@ class ComparedSystem:
         tables = []
         for content in self.contents:
             entries = (subset for subsets in content["tasks"].values() for subset in subsets.values())
-            metadata = next((entry.get("metadata", {}).get("train") for entry in entries), None) or {}
+            metadata = next((of_pretraining(entry.get("metadata", {})) for entry in entries), None) or {}
             numbers = {key: value for key, value in metadata.items() if isinstance(value, int | float)}
             tables.append({key: float(value) for key, value in numbers.items() if not isinstance(value, bool)})
         keys = [key for key in tables[0] if all(key in table for table in tables)]
@@ -79,7 +86,7 @@ class ComparedSystem:
 
     def hardware(self) -> str | None:
         """Return the machines of its trainings; None where a result does not say (earlier versions')."""
-        trainings = [subset.get("metadata", {}).get("train") or {} for _, subset in self.subsets()]
+        trainings = [of_pretraining(subset.get("metadata", {})) or {} for _, subset in self.subsets()]
         machines = {training.get("hardware") for training in trainings}
         return None if None in machines else " and ".join(sorted(map(str, machines)))
 
@@ -188,7 +195,7 @@ def _environment(entry: Content) -> dict[str, str]:
         "retrieval-bench": entry.get("harness"),
         **entry.get("libraries", {}),
         **entry.get("compute", {}),
-        "hardware of training": (entry.get("metadata", {}).get("train") or {}).get("hardware"),
+        "hardware of training": (of_pretraining(entry.get("metadata", {})) or {}).get("hardware"),
     }
     return {name: f"{value!s:.{_LONGEST_VALUE}}" for name, value in values.items() if value is not None}
 
@@ -238,6 +245,7 @@ def _training_warnings(pair: Pair) -> Iterator[Difference]:
     """
     budgets = [system.system["budget"] for system in pair]
     yield from _differ(pair, "budget of pretraining (tokens)", budgets)
+    yield from _differ(pair, "point of the pretraining", [system.point for system in pair])
     operations = [system.system.get("budget_flops") for system in pair]
     yield from _differ(pair, "budget of pretraining (operations)", operations)
     if budgets[0] == budgets[1]:

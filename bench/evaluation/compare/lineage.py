@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from bench.evaluation.results import Result
+from bench.evaluation.results.identity import PRETRAININGS, of_pretraining
 
 Role: TypeAlias = Literal["contestant", "start", "reference"]
 
@@ -41,7 +42,7 @@ def lineages(rows: Mapping[str, Sequence[Result]]) -> dict[str, Lineage]:
     lines = {}
     for label, results in rows.items():
         init_keys, trained = [by_stage.get("init", "") for by_stage in keys[label]], _trained(keys[label])
-        origin = [by_stage.get("train", "") for by_stage in keys[label]]
+        origin = [of_pretraining(by_stage) or "" for by_stage in keys[label]]
         trainings = origin if trained else init_keys
         same_precision = [candidate for candidate in rows if _precisions(rows[candidate]) == _precisions(results)]
         lines[label] = Lineage(
@@ -95,12 +96,12 @@ def _keys(result: Result) -> dict[str, str]:
 
 
 def _trained(keys: Sequence[Mapping[str, str]]) -> bool:
-    return all("train" in by_stage for by_stage in keys)
+    return all(of_pretraining(by_stage) for by_stage in keys)
 
 
 def _begins(keys: Sequence[Mapping[str, str]], start_keys: Sequence[Mapping[str, str]]) -> bool:
     """Whether a trained system began as another one: untrained, at the same artefact seed by seed, read alike since."""
-    if any("train" in by_stage or not by_stage.get("init") for by_stage in start_keys):
+    if any(of_pretraining(by_stage) or not by_stage.get("init") for by_stage in start_keys):
         return False
     init_keys, starts = ([by_stage.get("init") for by_stage in side] for side in (keys, start_keys))
     same_starts = init_keys == starts or (len(starts) == 1 and {*init_keys} == {*starts})
@@ -114,5 +115,5 @@ def _precisions(results: Sequence[Result]) -> set[str]:
 
 def _later(keys: Sequence[Mapping[str, str]]) -> set[str]:
     """The names of the stages after pretraining."""
-    early = {"init", "prepare", "train", "validate"}
+    early = {"init", "prepare", "validate", *PRETRAININGS}
     return {stage for by_stage in keys for stage in by_stage if stage.partition("-")[0] not in early}

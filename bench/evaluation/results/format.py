@@ -134,6 +134,14 @@ class FusedPart(_Model):
     budget_steps: int | None = None
 
 
+class PointAbout(_Model):
+    """A point on the way of a pretraining, after a share of the budget; `cool` of that a branch took besides."""
+
+    kind: Literal["along", "cooled"]
+    share: Fraction
+    cool: Fraction | None = None
+
+
 class About(_Model):
     """A system. `backbone`, `corpus`, `budget`, `readout` and `post` are there for dense systems only.
 
@@ -160,6 +168,7 @@ class About(_Model):
     post: Processing | None = None
     rerank: Reranking | None = None
     grid: GridReference | None = None
+    point: PointAbout | None = None
     parts: Annotated[list[FusedPart], Field(max_length=10)] = []
 
 

@@ -1,14 +1,17 @@
 """Is a row what its name says: does the hash follow from the graph, and do all subsets rest on one encoder?"""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from bench.core.files import digest
 from bench.core.system_graph import choices_by_stage, differences_sentence, graph_error
 from bench.evaluation.results.passports import one_system_error
 
 Content = Mapping[str, Any]
-_ENCODER_STAGES = ("prepare", "init", "train")
+T = TypeVar("T")
+PRETRAININGS = ("train", "train_point")
+"""Stages that pretrain an encoder: to the end of a budget, or to a point on the way."""
+_ENCODER_STAGES = ("prepare", "init", *PRETRAININGS)
 """Stages of an encoder that no task decides; further ones of a name are numbered (`train-2`)."""
 _TASK_PAIRS = "of the task>"
 """Ends the reader of pairs that each task has of its own, in a graph."""
@@ -24,6 +27,11 @@ def identity_error(content: Content) -> str:
         return "a system's graph with values within values without end"
     tasks = content["tasks"]
     return encoder_error(tasks, by_task=tuned_by_task(system["graph"])) or one_system_error([tasks])
+
+
+def of_pretraining(by_stage: Mapping[str, T]) -> T | None:
+    """Return what is there of the stage that pretrained an encoder, e.g. its key; None where nothing was pretrained."""
+    return next((by_stage[stage] for stage in PRETRAININGS if stage in by_stage), None)
 
 
 def tuned_by_task(graph: Mapping[str, Any]) -> bool:
@@ -77,16 +85,20 @@ def _untrue_statements(system: Content) -> Iterator[str]:
     Of a system that is made of two, each part states for itself, and nothing is compared.
     """
     choices = choices_by_stage(system["graph"])
-    if "parts" in system or "train" not in choices or "train-2" in choices:
+    trained = [name for stage in PRETRAININGS for name in (stage, f"{stage}-2") if name in choices]
+    if "parts" in system or len(trained) != 1:
         return
     nodes = {node["stage"]: node["choices"] for node in system["graph"].values()}
-    train, corpus = nodes["train"], nodes.get("prepare", {}).get("corpus")
+    train, corpus = nodes[trained[0]], nodes.get("prepare", {}).get("corpus")
+    point = system.get("point") or {}
     for name, stated, made in (
         ("config", digest(system.get("config")), digest(train.get("config"))),
         ("version", system.get("version"), train.get("version")),
         ("budget", system.get("budget"), train.get("tokens")),
         ("budget_flops", system.get("budget_flops"), train.get("flops")),
         ("budget_steps", system.get("budget_steps"), train.get("steps")),
+        ("share", point.get("share"), train.get("share")),
+        ("cool", point.get("cool"), train.get("cool")),
         ("corpus", digest((system.get("corpus") or {}).get("digest")), digest(corpus)),
     ):
         if stated != made:

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from bench.core.encoder_config import Role, Trainer, TrainingJob
 from bench.core.errors import PluginError
-from bench.core.workspace import Workspace
+from bench.core.workspace import Advance, Workspace
 from bench.pipeline import memory
 from bench.pipeline.compute import LIBRARIES, Compute, several
 from bench.pipeline.sizes import average, core_rate, in_precision, learning, learning_gain
@@ -19,6 +19,8 @@ from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost, Resources
 from bench.training.config import ENCODER, TrainingConfig
 from bench.types import Json, Method
 
+CODE = 4
+"""Version of what trains; part of what points of a training have."""
 _FLOPS_A_TOKEN = 2.5e6  # of scratch:2x128
 
 
@@ -26,7 +28,8 @@ _FLOPS_A_TOKEN = 2.5e6  # of scratch:2x128
 class Train(EncoderStage):
     """Encoder before training + prepared corpus → pretrained encoder."""
 
-    name, code, libraries = "train", 4, LIBRARIES
+    name, libraries = "train", LIBRARIES
+    code: ClassVar[int | tuple[int, ...]] = CODE
     unit = "tokens"
     start: Init
     shards: Prepare
@@ -40,8 +43,14 @@ class Train(EncoderStage):
     compute: Compute = field(metadata=ENVIRONMENT)  # but for the number of processes, which is a choice
     plugin: Method = field(metadata=NOT_IN_KEY)
     corpus: str = field(metadata=NOT_IN_KEY)
+    # the last of the points that are made on its way (`bench.pipeline.stages.train_point`), none or one
+    after: tuple["Train", ...] = field(default=(), metadata=NOT_IN_KEY)
 
     title = property(lambda self: f"{self.method} on {self.corpus}, seed {self.seed}")
+    shares = property(lambda self: self.after)
+    reaches = property(lambda _: 1.0, doc="Share of the budget that the training has spent when it ends.")
+    begun = property(lambda self: sum(point.reaches for point in self.after), doc="The share spent before its turn.")
+    spends = property(lambda self: self.reaches - self.begun, doc="The share that it spends itself.")
 
     @property
     def cost(self) -> Cost:
@@ -52,6 +61,7 @@ class Train(EncoderStage):
         shape = begun_size(self) if is_ours else None
         operations = learning(passes, shape, self.config.chunk_tokens) if is_ours else 0.0
         units = self.tokens or (self.steps or 0) * a_step or (self.flops or 0) / (operations or _FLOPS_A_TOKEN)
+        units *= self.spends
         if not operations:
             return Cost(f"train {self.method} from {self.origin}", units, 1e4, start=2.0)
         device = self.compute.device.partition(":")[0]
@@ -68,9 +78,18 @@ class Train(EncoderStage):
         return folder / ENCODER
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
+        return self.trained(replace(space, advance=beyond(self.begun * self.tokens, space.advance)), folders, self.job)
+
+    @property
+    def job(self) -> TrainingJob:
+        """The training, to the end of its budget."""
+        return self.compute.job(self.seed, self.tokens, self.flops, self.steps)
+
+    def trained(self, space: Workspace, folders: Mapping[str, Path], job: TrainingJob) -> Mapping[str, Json]:
+        """Train into a workspace, on as many processes as there are to be; return the metadata."""
         from bench.training.processes import train_on_several
 
-        job, processes = self.compute.job(self.seed, self.tokens, self.flops, self.steps), self.compute.processes
+        processes = self.compute.processes
         if processes == 1:
             metadata = run(space, self.plugin.build_trainer(self.config), folders["start"], folders["shards"], job)
         else:
@@ -102,6 +121,17 @@ class Train(EncoderStage):
                 hint="give it as package.module:Name",
             )
         return name
+
+
+def beyond(tokens: float, advance: Advance) -> Advance:
+    """Return what reports progress without the first tokens, which another stage has trained on."""
+    left = [tokens]
+
+    def report(units: float) -> None:
+        counted, left[0] = min(units, left[0]), max(0.0, left[0] - units)
+        advance(units - counted)
+
+    return report if tokens else advance
 
 
 def run(work: Workspace, trainer: Trainer, start: Path, shards: Path, job: TrainingJob) -> Mapping[str, Json]:

@@ -150,9 +150,11 @@ def hybrid(name: str, systems: Sequence[System]) -> Hybrid:
 
 
 def _only(method: str, name: str, systems: Sequence[System]) -> System:
-    """The one system of a method, leaving out its untrained start and its twins (of two readouts, the protocol's)."""
+    """The one system of a method, without its start, points on its way and twins (of two readouts, the protocol's)."""
     candidates = [
-        system for system in systems if system.method.name == method and not system.untrained and system.post is None
+        system
+        for system in systems
+        if system.method.name == method and not system.untrained and system.post is None and system.point is None
     ]
     matches = [system for system in candidates if not system.protocol] or candidates
     if len(matches) != 1:

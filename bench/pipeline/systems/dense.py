@@ -6,8 +6,8 @@ an encoder rests on a task: judgements of tests cannot come near what is mined.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,6 +20,7 @@ from bench.core.files import digest
 from bench.pipeline.compute import Compute
 from bench.pipeline.fine_tunings import PLACEHOLDER, Tuning
 from bench.pipeline.graph import GraphBuilder
+from bench.pipeline.points import Point, points, refuse_lost
 from bench.pipeline.pretraining import PretrainingInputs
 from bench.pipeline.stages.encode import EncodePassages, EncodeQueries, EncodeSample
 from bench.pipeline.stages.fit import Fit
@@ -30,9 +31,10 @@ from bench.pipeline.stages.read import Read
 from bench.pipeline.stages.search import EncoderSearch, RankingStage
 from bench.pipeline.stages.search_dense import DenseSearch
 from bench.pipeline.stages.train import Train
+from bench.pipeline.stages.train_point import TrainPoint
 from bench.pipeline.stages.tune import Tune
 from bench.pipeline.systems import encoders
-from bench.pipeline.systems.system import System, Wrapped, named_precision
+from bench.pipeline.systems.system import LONGEST_LABEL, System, Wrapped, named_precision
 from bench.retrieval.prompts import BY_SUITE, prompts_of, task_prompts
 from bench.retrieval.readouts import fixed
 from bench.retrieval.settings import PostConfig
@@ -309,6 +311,20 @@ class Trained(Dense):
         return encoders.scratch(self.pretraining_plan, self.own_encoder_config, seed, prepare, self.notes, graph)
 
     def pretrained(self, seed: int, graph: GraphBuilder) -> EncoderStage:
+        *_, train = self.training(seed, graph)
+        return train
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The points on its way that settings ask for, each after the one before."""
+        return points(self.resolved.run.curve)
+
+    def training(self, seed: int, graph: GraphBuilder) -> Iterator[Train]:
+        """Yield the stages of the points on the way of its training, in the order in which they are made, then its own.
+
+        Each is made after the one before, which leaves it a checkpoint; those of a training that is in the store
+        already are repeated, each by itself. Raises as `start`.
+        """
         plan, method = self.pretraining_plan, self.method
         train = Train(
             start=self.start(seed, graph),
@@ -325,7 +341,37 @@ class Trained(Dense):
             corpus=plan.corpus,
             notes=self.notes,
         )
-        return graph.intern(train)
+        late = bool(self.points) and graph.store.state(train) == "cached"
+        shared = {item.name: getattr(train, item.name) for item in fields(Train)}
+        after: tuple[Train, ...] = ()
+        for point in self.points:
+            shared["after"] = after
+            stage = graph.intern(TrainPoint(**shared, share=point.share, cool=point.cool, late=late))
+            after = () if late else (stage,)
+            yield stage
+        yield graph.intern(replace(train, after=after))
+
+    def on_the_way(self) -> list[AtPoint]:
+        """Return the systems at the points on its way: `LABEL@500k` after 500,000 tokens, `LABEL@500k-cooled`.
+
+        They are this system in everything but the encoder, may be tuned and read as it is, and state `point` in their
+        choices. Their `System.point` says which one they are; a training itself is the last point of either kind.
+
+        Raises:
+            UsageError: the budget is too small for so many points.
+        """
+        plan = self.pretraining_plan
+        budget, unit = (
+            (plan.tokens, "") if plan.tokens else (plan.steps or plan.flops or 0.0, "steps" if plan.steps else "flops")
+        )
+        refuse_lost(self.points, budget, self.label)
+        systems = []
+        for point in self.points:
+            suffix = point.suffix(budget, unit)
+            label = f"{self.label[: LONGEST_LABEL - 1 - len(suffix)]}@{suffix}"
+            values = {item.name: getattr(self, item.name) for item in fields(Trained)}
+            systems.append(AtPoint(**{**values, "label": label, "grid": None}, place=point))
+        return systems
 
     def before_training(self) -> Untrained:
         """Return the same before the first step of training: a system of its own, `METHOD@init`.
@@ -357,6 +403,30 @@ class Untrained(Trained):
 
     def pretrained(self, seed: int, graph: GraphBuilder) -> EncoderStage:
         return self.start(seed, graph)
+
+
+@dataclass(frozen=True)
+class AtPoint(Trained):
+    """A method that pretrains its encoder, at a point on the way."""
+
+    place: Point = field(kw_only=True)
+
+    @property
+    def point(self) -> Point:
+        return self.place
+
+    @property
+    def sections(self) -> set[str]:
+        return super().sections | {"curve"}
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """Those of the training, whose budget is the whole one, and the point."""
+        return {**super().choices, "point": self.place.dump()}
+
+    def pretrained(self, seed: int, graph: GraphBuilder) -> EncoderStage:
+        stages = self.training(seed, graph)
+        return next(stage for point, stage in zip(self.points, stages, strict=False) if point == self.place)
 
 
 @dataclass(frozen=True)
@@ -497,7 +567,7 @@ def backbone_warnings(systems: Sequence[System]) -> list[str]:
     warnings = []
     for system in systems:
         pretraining, origin = system.pretraining, system.resolved.origins.get(rate, nobody)
-        if pretraining is None or pretraining.scratch or system.untrained or origin != nobody:
+        if pretraining is None or pretraining.scratch or system.untrained or system.point or origin != nobody:
             continue
         value = getattr(system.resolved.method, "learning_rate", "")
         warnings.append(

@@ -23,6 +23,7 @@ from bench.core.system_graph import Graph, graph_differences
 from bench.pipeline.compute import Compute
 from bench.pipeline.fine_tunings import Recipes
 from bench.pipeline.graph import GraphBuilder
+from bench.pipeline.points import Point
 from bench.pipeline.pretraining import PretrainingInputs
 from bench.pipeline.public_names import FOLDER_PREFIX, public
 from bench.pipeline.settings import Settings, Variant, row_json
@@ -82,6 +83,11 @@ class System(ABC):
     def untrained(self) -> bool:
         """Whether it is the start of a training, before the first step."""
         return False
+
+    @property
+    def point(self) -> Point | None:
+        """Where on the way of a training its encoder is; None at the end, and where nothing is pretrained."""
+        return None
 
     @property
     def sections(self) -> set[str]:
@@ -279,6 +285,7 @@ class Wrapped(System):
 
     inner: System
     untrained = _inner("untrained")
+    point = _inner("point")
     sections = _inner("sections")
     leaves = _inner("leaves")
     parts = _inner("parts")

@@ -98,7 +98,7 @@ def compare(theirs: Content, ours: Content, their_values: PerQuery, our_values: 
             for subset in subsets.values()
             for stage in subset.get("keys", ())
         }
-        is_trained = not stages.isdisjoint(("train", "tune", "train_cross"))
+        is_trained = not stages.isdisjoint(("train", "train_point", "tune", "train_cross"))
         trained = "; a training on another is one with another seed" if is_trained else ""
         summary = f"processor: results do not say which; sums of an encoder differ by it{trained}"
         differences.append(Cause("machine", summary, True))

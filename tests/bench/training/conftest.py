@@ -55,6 +55,8 @@ def train(tmp_path: Path, corpus: Path, start: Path, trained: Callable[[Path, Pa
         advance: Advance = noop,
         scale: Mapping[int, float] = MappingProxyType({}),
         flops: float | None = None,
+        until: float | None = None,
+        cool: float | None = None,
         idle_layer: bool = False,
         log_values: Callable[[], Mapping[str, float]] | None = None,
         **changed: Any,
@@ -62,7 +64,7 @@ def train(tmp_path: Path, corpus: Path, start: Path, trained: Callable[[Path, Pa
         folder, config = tmp_path / name, config_of(**changed)
         out, parts = folder / "out", folder / "parts"
         out.mkdir(parents=True, exist_ok=True)
-        job = TrainingJob(tokens=tokens, seed=seed, device="cpu", threads=1, flops=flops)
+        job = TrainingJob(tokens=tokens, seed=seed, device="cpu", threads=1, flops=flops, until=until, cool=cool)
         with reproducible(job):
             encoder = TrainableEncoder.load(start, job.device, config.precision)
             head, source = Head(idle_layer), SentencePairs(Shards(corpus), config, seed, two_sentences)
