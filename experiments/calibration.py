@@ -1,7 +1,8 @@
 """How often the tests are right: simulated worlds, decided by the engine that decides boards.
 
 `make calibration` writes `docs/calibration.md` from the rows of `tests/fixtures/cases/calibration.json` and, to resume
-where it was interrupted, `build/calibration.json`. A row names a world, what is measured in it, and the bounds that the
+where it was interrupted, `build/calibration.json`; `python -m experiments.calibration curves` fills only the rows that
+have that word in their names. A row names a world, what is measured in it, and the bounds that the
 estimate has to keep (`least`, `most`; `before` is what the engine of commit 84986ef8 gave in the same world, and `loss`
 how far the estimate may lie below that). Where one misses its bound by more than two Monte-Carlo errors, the command
 names it and fails.
@@ -24,6 +25,7 @@ from bench.evaluation.significance import families
 from bench.evaluation.significance.estimates import Sample
 from bench.evaluation.significance.families import LEVEL, Comparison, Family, family, intervals, stratified
 from bench.evaluation.significance.trainings import ALIKE, FloatArray
+from experiments import curve_worlds
 from tests.conftest import cases
 
 ROOT = Path(__file__).parents[1]
@@ -267,6 +269,8 @@ def speed(systems: int = 250) -> tuple[float, float]:
 def measured(row: Mapping[str, Any]) -> dict[str, Estimate]:
     """Return what is measured in the world of a row, by what it is called there."""
     of, draws, world = row["of"], row["draws"], row["world"]
+    if "methods" in world:
+        return curve_worlds.measured(of, curve_worlds.CurveWorld(**world), draws)
     match of:
         case "power at detectable":
             return {of: power(World(**world), draws)}
@@ -309,14 +313,23 @@ def decision(case: dict[str, Any]) -> Comparison:
     return family(systems, {"": case["weights"] or {"": 1.0}}, case["questions"]).comparison(*case["pair"])
 
 
-def main() -> None:
-    """Fill the table, world by world; what an interrupted command finished stays as it is."""
+def main(word: str = "") -> None:
+    """Fill the table, world by world; what an interrupted command finished stays as it is.
+
+    Args:
+        word: of the rows to fill, in their names; others stay as they are on the page, where they are there.
+    """
+    page = ROOT / "docs" / "calibration.md"
+    there = {line.split(" | ")[0].removeprefix("| "): line for line in page.read_text(encoding="utf-8").splitlines()}
     path = ROOT / "build" / "calibration.json"
     path.parent.mkdir(exist_ok=True)
     finished = json.loads(path.read_bytes()) if path.exists() else {}
     engine = families._DRAWS, families._MOST, families.MARGIN
     lines, missed = [], []
     for row in cases("calibration"):
+        if word not in row["case"] and row["case"] in there:
+            lines.append(there[row["case"]])
+            continue
         key = json.dumps([row["draws"], row["world"]])
         if row["of"] not in finished.setdefault(key, {}):
             # Draws are few, so what is close to the level is decided by them and does not count as undecided.
@@ -330,7 +343,6 @@ def main() -> None:
             missed.append(row["case"])
         lines.append(_line(row, estimate))
     families._DRAWS, families._MOST, families.MARGIN = engine
-    page = ROOT / "docs" / "calibration.md"
     before = page.read_text(encoding="utf-8").partition("|---")[0].rpartition("| case")[0]
     head = "| case | worlds | bound | estimate | its error | before |\n|---|---|---|---|---|---|\n"
     lines += [
@@ -362,4 +374,4 @@ def _line(row: Mapping[str, Any], estimate: Estimate) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])

@@ -321,7 +321,7 @@ def family(
             name: tuple(pair for pair in pairs if {*pair} <= {*estimand.names}) for name, estimand in prepared.items()
         }
     judged = [
-        _judge(estimand, *_sides(estimand, None if listed is None else listed[name]))
+        judge(estimand, *_sides(estimand, None if listed is None else listed[name]))
         for name, estimand in prepared.items()
     ]
     runs = {
@@ -397,8 +397,16 @@ def _unskewed(reach: FloatArray, skewness: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class _Judged(Differences):
-    """Pairs of an estimand, each by itself."""
+class Judged(Differences):
+    """Pairs of an estimand, each by itself.
+
+    Args:
+        low: lower end of the 95 % interval.
+        high: its upper end.
+        p_uncorrected: two-sided.
+        n: queries.
+        checkpoints: 1 where a method has fewer than `TRAININGS` trainings.
+    """
 
     low: FloatArray
     high: FloatArray
@@ -407,7 +415,7 @@ class _Judged(Differences):
     checkpoints: FloatArray
 
 
-def _judge(estimand: Estimand, first: IntArray, second: IntArray) -> _Judged:
+def judge(estimand: Estimand, first: IntArray, second: IntArray) -> Judged:
     """Judge pairs by Student's distribution; without any scatter by the sign test, of which it is a tie."""
     from scipy.special import stdtr, stdtrit
 
@@ -420,7 +428,7 @@ def _judge(estimand: Estimand, first: IntArray, second: IntArray) -> _Judged:
     too_few = ~estimand.random & (estimand.runs < TRAININGS) & ~estimand.deterministic
     checkpoints = too_few[first] | too_few[second]
     pairs.superiority[checkpoints] = np.nan
-    return _Judged(
+    return Judged(
         **vars(pairs),
         low=pairs.difference - reach,
         high=pairs.difference + reach,
@@ -439,7 +447,7 @@ def holm(chances: FloatArray) -> FloatArray:
 
 
 def _adjusted(
-    prepared: Sequence[Estimand], judged: Sequence[_Judged], seed: int
+    prepared: Sequence[Estimand], judged: Sequence[Judged], seed: int
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return corrected p values, their Monte-Carlo errors, and the level at which the clearest difference is judged."""
     from scipy.special import ndtr, ndtri

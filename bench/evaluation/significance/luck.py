@@ -17,6 +17,9 @@ import numpy as np
 
 from bench.evaluation.significance.trainings import BoolArray, FloatArray, IntArray, Trainings, Variance, degrees
 
+_TRAINING = "training\t"
+"""How the names of those sources of luck begin that are trainings."""
+
 
 @dataclass(frozen=True)
 class Scatter:
@@ -214,6 +217,21 @@ class Luck:
             return systems
         return np.concatenate([systems, systems, np.flatnonzero(self._gains.rows >= 0)])
 
+    def alone(self) -> dict[str, FloatArray]:
+        """Return how far what each training does by itself moves every column of `moves`, by source."""
+        return {name: move for name, move in zip(*self.moves(), strict=True) if name.startswith(_TRAINING)}
+
+    def estimates(self, names: Sequence[str], first: IntArray, second: IntArray) -> list[str]:
+        """Name the estimate of `errors` that each pair rests on: the same in every estimand.
+
+        Args:
+            names: of all systems.
+            first: place of each pair's first system.
+            second: place of its second.
+        """
+        count = len(names)
+        return [f"pool {at}" if at <= count else f"own {names[at - count - 1]}" for at in self.errors(first, second)]
+
     def moves(self) -> tuple[list[str], FloatArray]:
         """Return sources of luck, and how far a standard normal of each moves every column `[sources, columns]`.
 
@@ -236,7 +254,7 @@ class Luck:
                 column = offset + row if offset else at
                 seeds = sorted({name for system in np.flatnonzero(crossed.rows >= 0) for name in self._seeds[system]})
                 for run, move in enumerate(alone[row].tolist()):
-                    add(f"training\t{self._groups[at]}\t{run}", column, move)
+                    add(f"{_TRAINING}{self._groups[at]}\t{run}", column, move)
                 for seed in np.flatnonzero(common[row]).tolist():
                     add(f"{kind}\t{seeds[seed]}", column, float(common[row, seed]))
         return list(sources), np.stack([*sources.values()]) if sources else np.zeros((0, len(systems)))

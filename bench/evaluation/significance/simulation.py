@@ -11,6 +11,7 @@ Each size is read as the normal deviate that is as rare as it is by Student's di
 freedom, so that pairs of unlike freedom are comparable.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -50,10 +51,10 @@ class _Part:
     second: IntArray
     scale: npt.NDArray[np.float32]
     errors: IntArray
-    students: list[tuple[IntArray, "_Student"]]
+    students: list[tuple[IntArray, "Student"]]
 
 
-class _Student:
+class Student:
     """Tables of Student's distribution with some degrees of freedom."""
 
     def __init__(self, freedom: float) -> None:
@@ -74,6 +75,23 @@ class _Student:
         with np.errstate(divide="ignore"):
             squares = 2 * np.log(sizes) - log_ratios
         return _interpolated(squares, self._log_sizes, self._deviates)
+
+
+_student = functools.cache(Student)
+
+
+def students(freedom: FloatArray) -> list[tuple[IntArray, Student]]:
+    """Group rows by their degrees of freedom; those with many, for which the normal distribution serves, are left out.
+
+    Args:
+        freedom: of each row; NaN for many `[rows]`.
+
+    Returns:
+        Rows, and the distribution that serves them all.
+    """
+    bins = np.round(np.log(np.clip(np.nan_to_num(freedom, nan=_MANY), 1, _MANY)) / _STEP)
+    few = np.unique(bins[bins < np.round(np.log(_MANY) / _STEP)])
+    return [(np.flatnonzero(bins == number), _student(float(np.exp(_STEP * number)))) for number in few]
 
 
 def _interpolated(values: FloatArray, grid: FloatArray, table: FloatArray) -> FloatArray:
@@ -118,13 +136,10 @@ class Simulation:
             scatters = (differences.error > 0) & (deviation > 0)
             scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=scatters)
             errors = estimand.luck.errors(differences.first, differences.second)
-            bins = np.round(np.log(np.clip(np.nan_to_num(differences.freedom, nan=_MANY), 1, _MANY)) / _STEP)
-            students = [
-                (np.flatnonzero(bins == number), _Student(float(np.exp(_STEP * number))))
-                for number in np.unique(bins[bins < np.round(np.log(_MANY) / _STEP)])
-            ]
             scales = scale.astype(np.float32)
-            self._parts.append(_Part(questions, ids, luck, luck_ids, first, second, scales, errors, students))
+            self._parts.append(
+                _Part(questions, ids, luck, luck_ids, first, second, scales, errors, students(differences.freedom))
+            )
         self._luck_sources = len(sources)
         self._questions = len(uses) if any(part.ids is not None for part in self._parts) else 0
         widest = max(self._questions, self._luck_sources, sum(len(part.first) for part in self._parts))
