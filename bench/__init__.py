@@ -11,6 +11,7 @@ from bench.core.lazy import lazy
 
 if TYPE_CHECKING:
     from bench.api import compare as compare
+    from bench.api import curve as curve
     from bench.api import export as export
     from bench.api import load_results as load_results
     from bench.api import plan as plan

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from bench.cli.compare_formats import FRACTIONS, records, tables
 from bench.cli.run import run_with_progress
@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Comparisons", "Results", "compare", "export", "load_results", "plan", "run", "score"]
+    from bench.evaluation.learning_curves.figure import LearningCurves
+
+__all__ = ["Comparisons", "Results", "compare", "curve", "export", "load_results", "plan", "run", "score"]
 
 Folder = Path | str
 
@@ -82,6 +84,52 @@ def run(
         if quiet:
             return pipeline.run(request, loaded, store, NullListener())
         return run_with_progress(request, loaded, store)[0]
+
+
+def curve(
+    methods: Request | Names = None,
+    suites: Names = None,
+    *,
+    axis: Literal["tokens", "steps", "flops", "seconds"] = "tokens",
+    forecast: float | None = None,
+    out: Folder | None = None,
+    quiet: bool = False,
+    plugins: Sequence[object] = (),
+    **options: Unpack[RequestOptions],
+) -> LearningCurves:
+    """Score pretrainings at points of their budget on dev questions, as `bench curve` does, and return the curves.
+
+    For instance `bench.curve("crop,ict", "mrtydi", seed="0-2", set={"curve.points": 6}).plot()`.
+
+    Args:
+        methods: names, or a whole `Request`, which takes no options then.
+        suites: the name of one.
+        axis: what curves are drawn against.
+        forecast: how many times the budget scores are forecast at, with a check; default: no forecast.
+        out: folder that a file of each training is written to; default: none is written.
+        quiet: print nothing, notices included.
+        plugins: modules or objects with hooks, e.g. a method that is written in a notebook.
+        options: those of `bench run` in Python's spelling, typed by `RequestOptions`; one value or a list.
+
+    Raises:
+        BenchError: as the command fails; see `bench.studies.curve.prepare` and `run`.
+    """
+    from bench.cli.curve import carried_out
+    from bench.cli.output import Reporter
+    from bench.studies import curve as study
+
+    request = _request(methods, suites, options)
+    with offline(request.offline):
+        loaded, store = load(extra=plugins), Store(request.store)
+        ready = study.prepare(request, loaded, store)
+        if quiet:
+            files = study.run(ready, loaded, store, NullListener())
+        else:
+            files = carried_out(ready, loaded, store, Reporter())
+    for file in files if out else ():
+        file.write(Path(str(out)))
+    (curves,) = study.curves(files, axis, forecast)
+    return curves
 
 
 def _request(methods: Request | Names, suites: Names, options: RequestOptions) -> Request:

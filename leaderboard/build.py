@@ -15,8 +15,22 @@ from typing import Any, TypeVar
 
 from bench.core.errors import BenchError, StoreError, UsageError
 from bench.core.files import explain
+from bench.evaluation.learning_curves import trainings
+from bench.evaluation.learning_curves.figure import LearningCurves
 from bench.evaluation.results.read import Result, require_place, result, result_files
-from leaderboard.pages import ablations, compare, cost, index, methods, protocols, reported, runs, suites, variants
+from leaderboard.pages import (
+    ablations,
+    compare,
+    cost,
+    index,
+    learning_curves,
+    methods,
+    protocols,
+    reported,
+    runs,
+    suites,
+    variants,
+)
 from leaderboard.records import NEAR, Records
 from leaderboard.site.boards import COPY, Board, boards
 from leaderboard.site.render import Family, Renderer, assets, resolve_links
@@ -37,6 +51,7 @@ FAMILIES: tuple[Family, ...] = (
     protocols.files,
     ablations.files,
     variants.files,
+    learning_curves.files,
     runs.files,
     methods.files,
     compare.files,
@@ -103,6 +118,8 @@ def build(
         StoreError: no result can be trusted, a folder cannot be written, or pages contradict their files.
     """
     results, omitted = _readable(folder)
+    curves, unreadable = _curves(folder)
+    omitted |= unreadable
     if not results and omitted:
         raise StoreError(f"no result can be shown; the first: {next(iter(omitted.values()))}", where=folder)
     if not results:
@@ -125,6 +142,7 @@ def build(
             runs=runs,
             records=records,
             omitted=omitted | bundles,
+            curves=curves,
         )
         content = files(site)
         _check(content)
@@ -207,6 +225,18 @@ def _readable(folder: Path) -> tuple[list[Result], dict[str, str]]:
         except BenchError as error:
             omitted[path.parent.relative_to(folder).as_posix()] = str(error)
     return results, omitted
+
+
+def _curves(folder: Path) -> tuple[tuple[LearningCurves, ...], dict[str, str]]:
+    """Return the curves below a results folder, and what is wrong with files of some that are not as written."""
+    files, omitted = [], {}
+    for path in trainings.curve_files(folder / trainings.FOLDER):
+        try:
+            files.append(trainings.read(path))
+        except BenchError as error:
+            omitted[path.relative_to(folder).as_posix()] = str(error)
+    groups = trainings.by_scoring(files)
+    return tuple(LearningCurves(scoring, group) for scoring, group in groups.items()), omitted
 
 
 def build_without_broken(

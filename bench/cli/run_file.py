@@ -33,6 +33,7 @@ _DATA = "$BENCH_DATA"
 """Begins a path below the folder of official data, wherever that is on a machine."""
 _TYPES = get_type_hints(Request)
 
+Reads = Callable[[click.Context, click.Parameter, Path | None], "RunFile | None"]
 Values = Mapping[str, Any]
 """Values of options by their names in Python: names and seeds as tuples, paths as text."""
 
@@ -171,13 +172,17 @@ def read_run_file(path: Path) -> RunFile:
     return RunFile(path, options, variants)
 
 
-def takes_file(command: Callable[..., Any]) -> Callable[..., Any]:
+def takes_file(
+    command: Callable[..., Any], metavar: str = "[FILE.toml]", read: Reads | None = None
+) -> Callable[..., Any]:
     """Let a command with the options of `run` take them from a file, and write one.
 
     The command gets a `Save` or None as `save`. Options of the file become defaults of those of the command line.
     """
 
-    @click.argument("run_file", required=False, metavar="[FILE.toml]", type=FILE, is_eager=True, callback=_as_defaults)
+    @click.argument(
+        "run_file", required=False, metavar=metavar, type=FILE, is_eager=True, callback=read or _as_defaults
+    )
     @click.option(
         "--save",
         "target",
@@ -204,6 +209,19 @@ def takes_file(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(request=request, save=save, **options)
 
     return wrapped
+
+
+def takes_file_or_methods(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Do what `takes_file` does for a command whose methods may stand in the place of the file."""
+    return takes_file(command, "[METHOD,… | FILE.toml]", _as_defaults_or_methods)
+
+
+def _as_defaults_or_methods(context: click.Context, parameter: click.Parameter, path: Path | None) -> RunFile | None:
+    """Read a file as `_as_defaults` does; take anything else for the methods, unless --method names them."""
+    if path is None or path.suffix == SUFFIX or context.resilient_parsing:
+        return _as_defaults(context, parameter, path)
+    context.default_map = {"methods": str(path)}
+    return None
 
 
 def _as_defaults(context: click.Context, _: click.Parameter, path: Path | None) -> RunFile | None:

@@ -216,11 +216,15 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """A line of a chart; a `level` one has the same value whatever x is, and is drawn right across."""
+    """A line of a chart; a `level` one has the same value whatever x is, and is drawn right across.
+
+    The values of a point are drawn as faint points; of a line with a `band`, the area from the lowest to the highest.
+    """
 
     name: str
     points: tuple[Point, ...]
     level: bool = False
+    band: bool = False
 
 
 @dataclass(frozen=True)
@@ -347,10 +351,16 @@ def _line_parts(line: Series, at: int, plane: Plane) -> list[str]:
         return [_stroke("path", at, d=f"M{plane.left:g} {y:.1f}H{plane.right:g}")]
     points = sorted(line.points, key=lambda point: point.x)
     corners = " ".join(f"{plane.x(point.x):.1f},{plane.y(point.mean):.1f}" for point in points)
-    parts = [_stroke("polyline", at, points=corners)] if len(points) > 1 else []
+    parts = []
+    if line.band and any(len(point.values) > 1 for point in points):
+        edges = [(point.x, max(point.values)) for point in points] + [(p.x, min(p.values)) for p in reversed(points)]
+        area = " ".join(f"{plane.x(x):.1f},{plane.y(y):.1f}" for x, y in edges)
+        colour = _COLOURS[at % len(_COLOURS)]
+        parts.append(element("polygon", points=area, fill=colour, fill_opacity="0.15", stroke="none"))
+    parts += [_stroke("polyline", at, points=corners)] if len(points) > 1 else []
     for point in points:
         x = plane.x(point.x)
-        if len(point.values) > 1:
+        if len(point.values) > 1 and not line.band:
             parts += [_marker(at, x, plane.y(value), 3, "0.35") for value in point.values]
         parts.append(_marker(at, x, plane.y(point.mean), 4.5, "1", f"{line.name}: {point.mean:.4g}"))
     return parts

@@ -118,9 +118,18 @@ def _published(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -
     return Outcome(tuple(rows), tuple(averages), primary, tuple(published), todo, failed)
 
 
-def execute(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -> tuple[Failure, ...]:
-    """Run what the store lacks of a plan; return the cells of grids whose training failed, which spares the others."""
-    tracker = _TrackingListener(listener, plugins)
+def execute(
+    todo: Plan, plugins: Plugins, store: Store, listener: Listener, *, each: bool = False
+) -> tuple[Failure, ...]:
+    """Run what the store lacks of a plan; return the cells of grids whose training failed, which spares the others.
+
+    With `each`, it is so of every cell, and of whatever fails in what rests on a training.
+    """
+    trained: set[str] = set()
+    for item in closure([step.stage for step in todo.steps] if each else []):
+        if isinstance(item, Train) or any(dependency.key in trained for dependency in item.inputs.values()):
+            trained.add(item.key)
+    tracker = _TrackingListener(listener, plugins, trained)
     rests_on = [{item.key for item in closure([subset.score for subset in subsets])} for subsets in todo.subsets]
     outside_grids = {
         key for cell, keys in zip(todo.cells, rests_on, strict=True) if cell.system.grid is None for key in keys
@@ -128,6 +137,8 @@ def execute(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -> t
 
     def tolerates(item: Stage, error: Exception) -> bool:
         """Spare the others a training of grids' cells alone, and one that is looked at on its way."""
+        if each:
+            return item.key in trained and isinstance(error, UsageError)
         if not isinstance(item, Train) or not isinstance(error, UsageError):
             return False
         return item.key not in outside_grids or item.reaches < 1 or bool(item.after)
@@ -146,6 +157,7 @@ class _TrackingListener:
 
     listener: Listener
     plugins: Plugins
+    spared: set[str] = field(default_factory=set)  # keys of further stages that may fail
     untrained: dict[str, str] = field(default_factory=dict)
 
     def started(self, item: Stage) -> None:
@@ -161,7 +173,7 @@ class _TrackingListener:
 
     def finished(self, item: Stage, state: str, seconds: float, error: BaseException | None = None) -> None:
         self.listener.finished(item, state, seconds, error)
-        if state == "failed" and isinstance(item, Train):
+        if state == "failed" and (isinstance(item, Train) or item.key in self.spared):
             self.untrained[item.key] = str(error)
         outcome = {"state": state, "seconds": seconds, **({"error": str(error)} if error else {})}
         self.plugins.notify("bench_stage_finished", stage=item.about(), outcome=outcome)

@@ -230,22 +230,15 @@ def _top(
     queries: Matrix, passages: Stored, depth: int, similarity: Similarity, finders: _Finders
 ) -> tuple[Top, npt.NDArray[np.float64]]:
     """Find the best `depth` in a backend's arithmetic, block by block, and how far its scores may be off, `[m]`."""
-    if similarity != "dot":
-        queries = _unit(queries)
-    if similarity == "l2":
-        queries = _extended(queries, (0.5, 0.0), (1.0, 0.5))
+    queries = as_products(queries, similarity, "query")
     size, best_so_far, longest = max(depth, BLOCK_BYTES // (4 * passages.shape[1])), None, 0.0
     starts = range(0, len(passages), size)
 
     def among(number: int, start: int) -> tuple[Top, float]:
         """Find the best of a block; return them, and the length of its longest passage."""
-        block = np.ascontiguousarray(passages[start : start + size], np.float32)
-        if similarity != "dot":
-            block = _unit(block)
-        if similarity == "l2":
-            block = _extended(block, (0.0, 1.0), (1.0, 0.0))
+        block = as_products(np.ascontiguousarray(passages[start : start + size], np.float32), similarity, "passage")
         block_top = finders.finds[number % len(finders.finds)](queries, block, min(depth, len(block)))
-        return Top(block_top.scores, block_top.rows + start), _longest(block) if similarity == "dot" else _SCALED
+        return Top(block_top.scores, block_top.rows + start), _reach(block, similarity)
 
     with finders.steady(), ThreadPoolExecutor(len(finders.finds)) as pool:
         # One stays in this thread, whose limits hold for it.
@@ -254,10 +247,34 @@ def _top(
             longest = max(longest, length)
             best_so_far = block_top if best_so_far is None else _merge(best_so_far, block_top, depth)
     assert best_so_far is not None  # noqa: S101 (for the type checker: there is a passage)
+    return best_so_far, _bounds(queries, similarity, longest)
+
+
+def as_products(vectors: Matrix, similarity: Similarity, role: Literal["query", "passage"]) -> Matrix:
+    """Return rows whose inner products with those of the other role are scores, about."""
+    if similarity != "dot":
+        vectors = _unit(vectors)
+    if similarity == "l2":
+        ends = ((0.5, 0.0), (1.0, 0.5)) if role == "query" else ((0.0, 1.0), (1.0, 0.0))
+        vectors = _extended(vectors, *ends)
+    return vectors
+
+
+def product_bounds(queries: Matrix, passages: Matrix, similarity: Similarity) -> Double:
+    """Return by how much products of what `as_products` makes may be off the exact scores, in any order, `[m]`."""
+    return _bounds(queries, similarity, _reach(passages, similarity))
+
+
+def _reach(passages: Matrix, similarity: Similarity) -> float:
+    """Return at least the length of the longest row of what `as_products` makes of passages."""
+    return _longest(passages) if similarity == "dot" else _SCALED
+
+
+def _bounds(queries: Matrix, similarity: Similarity, longest: float) -> Double:
     # Any order of d products summed in float32 is off by less than this; the rest is for rounding and scaling to unit.
     sums = queries.shape[1] if similarity == "dot" else 2 * queries.shape[1]
-    bounds = ((sums + 8) * _ROUNDING + (similarity != "dot") * _NEARLY) * longest * _lengths(queries)
-    return best_so_far, bounds
+    bounds: Double = ((sums + 8) * _ROUNDING + (similarity != "dot") * _NEARLY) * longest * _lengths(queries)
+    return bounds
 
 
 def _merge(first: Top, second: Top, depth: int) -> Top:

@@ -11,10 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from bench.config.profiles import DEFAULT
 from bench.config.request import Request
 from bench.core.errors import UsageError
-from bench.core.publications import mark
 from bench.evaluation.grid import Grid, GridRun
 from bench.evaluation.results import headline
 from bench.evaluation.svg import Chart, Point, Series
@@ -22,6 +20,7 @@ from bench.evaluation.tables import Table, plain_columns
 from bench.pipeline.plan import Plan
 from bench.pipeline.run import Outcome
 from bench.studies.grid import finished
+from bench.studies.headings import note, source
 from bench.types import REGIMES
 
 ALL = "all"
@@ -32,10 +31,6 @@ REGIME = "few-shot"
 """The regime if none is named."""
 SHOTS = "tune.shots"
 """The setting that the grid varies."""
-
-_MAX_TITLE_TASKS = 3
-_SYNTHETIC = "data of the embedded world: comparable with no published numbers"
-_SMALL = f"profile {DEFAULT}: what it trains is comparable with no published numbers"
 
 
 @dataclass(frozen=True)
@@ -209,9 +204,7 @@ def curve(outcomes: Mapping[str, Outcome]) -> Curve:
                 continue
             tasks = {task.id: result.content["tasks"][task.id] for task in cell.tasks}
             where, value = headline(tasks, cell.suite.macros, cell.suite.primary)
-            if where not in tasks and where not in {macro.name for macro in cell.suite.macros}:  # a mean of tasks
-                is_short = len(tasks) <= _MAX_TITLE_TASKS
-                where = f"mean of {', '.join(tasks)}" if is_short else f"{cell.suite.name}, {where}"
+            where = source(where, tasks, cell.suite)
             queries = sum(subset["queries"] for subsets in tasks.values() for subset in subsets.values())
             values.append(CurveValue(cell.system.label, shots, _tuning_pairs(tasks), cell.seed, value, queries))
     if not values:
@@ -219,10 +212,8 @@ def curve(outcomes: Mapping[str, Outcome]) -> Curve:
         raise UsageError(f"found no value to draw, for every training failed: {'; '.join(reasons)}")
     plans = [outcome.plan for number, outcome in outcomes.items() if number != NONE and outcome.plan.cells]
     profile, first = plans[0].profile.name, plans[0].cells[0]
-    note = mark(first.suite.proxy_for) or (_SYNTHETIC if first.data.startswith("mini") else "")
-    note = note or (_SMALL if profile == DEFAULT else "")
-    suite, measure = first.suite.name, first.suite.primary
-    return Curve(suite, first.regime, first.data, profile, where, measure, note, tuple(values))
+    suite, measure, why = first.suite.name, first.suite.primary, note(first.suite, first.data, profile)
+    return Curve(suite, first.regime, first.data, profile, where, measure, why, tuple(values))
 
 
 def _tuning_pairs(tasks: Mapping[str, Mapping[str, Any]]) -> float:

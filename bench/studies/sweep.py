@@ -37,6 +37,7 @@ from bench.pipeline.settings import variants
 from bench.plugins import Owned, Plugins
 from bench.store.graph import Listener
 from bench.store.store import Store
+from bench.studies.dev_questions import is_test_folder, require_dev, require_one
 from bench.types import GridCell, Method, Preset, Suite
 
 SCHEMA = "retrieval-bench/sweep/1"
@@ -205,25 +206,17 @@ def run(ready: SweepPlan, plugins: Plugins, store: Store, listener: Listener, ou
 
 def _one_suite(request: Request, plugins: Plugins) -> Suite:
     """Return the suite of a sweep, which has dev questions; refuse the test part of a folder of the user's."""
-    for option, values in (("suite", request.suites), ("regime", request.regimes), ("seed", request.seeds)):
-        if len(values) > 1:
-            names = ",".join(map(str, values))
-            raise UsageError(f"found --{option} {names}; a sweep chooses settings for one, name one")
+    options = {"suite": request.suites, "regime": request.regimes, "seed": request.seeds}
+    require_one(options, "a sweep chooses settings for one")
     if not request.methods or not request.suites:
         missing = "--method NAME" if not request.methods else "--suite NAME"
         raise UsageError(f"a sweep needs methods and a suite; type {missing}")
     suite = plugins.suite(request.suites[0])
-    if suite.dev is None:
-        with_dev = sorted(name for name, owned in plugins.suites.items() if owned.value.dev)
-        raise UsageError(
-            f"suite {suite.name} has no questions besides its test, and settings chosen on the test would make its "
-            f"numbers worthless; suites with dev questions: {', '.join(with_dev) or 'none'}"
-        )
+    require_dev(suite, plugins, "settings chosen on the test would make its numbers worthless")
     dev_tasks = {name for data in suite.data for name in (suite.dev_names or suite.task_names)(data)}
     for name in request.tasks:
-        folder, colon, split = name.rpartition(":")
-        is_task = bare(name).removeprefix(f"{suite.name}/") in dev_tasks or not Path(folder or name).is_dir()
-        if suite.folder and not is_task and (not colon or split == "test"):
+        folder = name.rpartition(":")[0]
+        if bare(name).removeprefix(f"{suite.name}/") not in dev_tasks and is_test_folder(name, suite):
             raise UsageError(
                 f"found --task {name}, whose test part a sweep must not see; name another part, e.g. "
                 f"--task {folder or name}:dev"

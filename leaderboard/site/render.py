@@ -33,12 +33,13 @@ NAV = (
     ("Compare", "compare/index.html"),
     ("Reported", "reported.html"),
     ("Ablations", "ablations/index.html"),
+    ("Curves", "curves/index.html"),
     ("Cost", "cost.html"),
     ("Protocols", "protocols/index.html"),
     ("Glossary", "glossary.html"),
 )
 """Links of every page, as far as this build has the pages."""
-_SHARED = {"Reported", "Ablations", "Protocols", "Glossary"}  # every tree leads to the same page
+_SHARED = {"Reported", "Ablations", "Curves", "Protocols", "Glossary"}  # every tree leads to the same page
 
 
 class Renderer:

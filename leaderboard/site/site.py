@@ -10,6 +10,7 @@ from functools import cached_property
 
 from bench.core.files import digest
 from bench.core.publications import Reported
+from bench.evaluation.learning_curves.figure import LearningCurves
 from bench.evaluation.results.read import Result
 from bench.types import Method, Suite
 from leaderboard.records import Records
@@ -44,6 +45,7 @@ class Site:
         runs: whether result files and runs are copied next to the rows' pages.
         records: which results are verified.
         omitted: why bundles that broke the build are left out, by their folder below the results folder.
+        curves: of pretrainings on dev questions, as `bench curve` keeps them.
     """
 
     results: tuple[Result, ...]
@@ -54,6 +56,7 @@ class Site:
     runs: bool = False
     records: Records = field(default_factory=Records)
     omitted: Mapping[str, str] = field(default_factory=dict)
+    curves: tuple[LearningCurves, ...] = ()
 
     def first_day(self, board: Board, row: Row) -> str:
         """Return the day of the first build that showed a row, ISO 8601; empty where days are not named.

@@ -21,7 +21,8 @@ from bench.store.stage import ENVIRONMENT, FLATTEN_IN_KEY, Cost, Resources, Stag
 from bench.types import Candidates, Item, Json, Method, Ranking, Retriever, Tie
 
 RUN = "run.trec"
-_EVERYTHING = 2**31 - 1
+EVERYTHING = 2**31 - 1
+"""As many documents as there may be: the depth of a whole ranking."""
 _BLOCK = 1024  # queries a part: a second or a few of work, and never part of the bytes
 _RATE = 300.0  # queries a second
 _LOADING = 0.4  # seconds
@@ -140,8 +141,8 @@ def run(
         """Let the retriever search a block, one document deeper where one may be dropped."""
         if candidates is None:
             return retriever.search(index, block, rules.k + rules.drop_identical, rules.tie)
-        full_rankings = retriever.search(index, block, _EVERYTHING, rules.tie)
-        return (_among(ranking, candidates[ranking.query], rules) for ranking in full_rankings)
+        full_rankings = retriever.search(index, block, EVERYTHING, rules.tie)
+        return (among(ranking, candidates[ranking.query], rules) for ranking in full_rankings)
 
     return write(work, read.queries(subset), rank, rules, tag)
 
@@ -185,7 +186,7 @@ def _lines(
     return stream.getvalue()
 
 
-def _among(ranking: Ranking, candidates: Candidates, rules: RankingOptions) -> Ranking:
+def among(ranking: Ranking, candidates: Candidates, rules: RankingOptions) -> Ranking:
     """Rank a query's candidates as a search of the whole corpus does; those that did not match at all come last."""
     scores = dict(zip(ranking.documents, ranking.scores, strict=True))
     last = min(0.0, *(scores[name] for name in candidates.documents if name in scores), 0.0)

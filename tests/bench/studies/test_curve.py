@@ -1,0 +1,190 @@
+"""Curves of pretrainings, from what is typed to what is drawn."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.config.request import Request
+from bench.core.errors import UsageError
+from bench.evaluation.learning_curves.trainings import CurveFile, by_scoring, curve_files, read
+from bench.plugins import Plugins, load
+from bench.store.graph import NullListener
+from bench.store.store import Store
+from bench.studies.curve import CurvePlan, curves, prepare, run
+from bench.testing import fields
+
+Curved = Callable[..., tuple[CurvePlan, list[CurveFile]]]
+LEXICON = 20
+"""Words of the planted corpus."""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A BEIR folder of five passages, whose test cannot be read, and a corpus of documents to train on."""
+    folder = tmp_path / "made"
+    (folder / "qrels").mkdir(parents=True)
+    texts = {"p1": "red red red", "p2": "red blue blue blue", "p3": "green", "p4": "white", "p5": "black"}
+    rows = [{"_id": name, "title": "", "text": text} for name, text in texts.items()]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    queries = {"second": "red", "last": "red", "none": "red"}
+    (folder / "queries.jsonl").write_text(
+        "".join(json.dumps({"_id": name, "text": text}) + "\n" for name, text in queries.items())
+    )
+    # p2 is found second; of p3, p4 and p5, which do not match, p5 comes first by id, so p3 is the last of five
+    judged = {"second": "p2\t1", "last": "p3\t1", "none": "p1\t0"}
+    lines = "".join(f"{query}\t{text}\n" for query, text in judged.items())
+    (folder / "qrels" / "dev.tsv").write_text(f"query-id\tcorpus-id\tscore\n{lines}")
+    (folder / "qrels" / "test.tsv").write_bytes(b"\xff\xfe no judgements")
+    (tmp_path / "long").mkdir()
+    sentences = [f"word{at % LEXICON} word{at * 3 % LEXICON} word{at * 7 % LEXICON} red blue." for at in range(60)]
+    documents = [
+        {"id": str(at), "lang": "en", "title": "", "sentences": sentences[at : at + 4]}
+        for at in range(len(sentences) - 4)
+    ]
+    (tmp_path / "long" / "en.jsonl").write_text("".join(json.dumps(document) + "\n" for document in documents))
+    return folder
+
+
+@pytest.fixture
+def curved(tmp_path: Path, place: Path, plugins: Plugins) -> Curved:
+    """Draw curves on the folder's dev part, in folders of its own."""
+
+    def call(methods: str, *sets: str, guarded: Plugins = plugins, **options: Any) -> tuple[CurvePlan, list[CurveFile]]:
+        usual = ("prepare.vocabulary=512", "budget.tokens=2000", "data.language=en", "compute.threads=1")
+        trained = methods != "bm25"
+        request = Request(
+            tuple(methods.split(",")),
+            ("beir",),
+            options.pop("tasks", (f"{place}:dev",)),
+            sets=(*(usual if trained else usual[2:3]), *sets),
+            backbone="scratch:1x16" if trained else None,
+            corpus=str(tmp_path / "long") if trained else None,
+            **options,
+        )
+        store = Store(tmp_path / "store")
+        ready = prepare(request, guarded, store)
+        return ready, run(ready, guarded, store, NullListener())
+
+    return call
+
+
+def test_what_is_not_trained_is_a_level_line_by_hand(curved: Curved) -> None:
+    """Five passages: rank 2 is 1 − 1/log2(6), rank 5 is 1 − log2(5)/log2(6), nothing relevant is 0; no test is read."""
+    _, files = curved("bm25")
+    ((scoring, (bm25,)),) = by_scoring(files).items()
+    assert (bm25.kind, bm25.seed, len(bm25.points), scoring.measure) == ("level", 0, 1, "nDCG@10")
+    assert scoring.strata[0].queries == ("second", "last", "none")
+    assert bm25.points[0].values["LogRank"] == pytest.approx(
+        (1 - 1 / 2.5849625, 1 - 2.3219281 / 2.5849625, 0), abs=1e-7
+    )
+    assert bm25.points[0].values["nDCG@10"] == pytest.approx((0.6309298, 0, 0), abs=1e-7)
+    (lines,) = curves(files)
+    assert lines.picture("LogRank").splitlines()[-1] == "  a bm25 (not trained)"
+    assert lines.remarks == ("bm25: not trained, so drawn and not compared",)
+    assert lines.compared == ()
+
+
+def test_a_training_is_a_curve(curved: Curved, tmp_path: Path) -> None:
+    """Start, points and row of each seed; cooled ones apart; files give the same curves, and no result is written."""
+    ready, files = curved("bm25,crop", "curve.points=3", "curve.cool=0.2", seeds=(0, 1), results=tmp_path / "results")
+    trainings = {(item.training.system, item.training.kind, item.training.seed): item.training for item in files}
+    assert trainings.keys() == {
+        ("bm25", "level", 0),
+        *(("crop", kind, seed) for kind in ("along", "cooled") for seed in (0, 1)),
+    }
+    shares = {"along": [0, 0.25, 0.5, 1], "cooled": [0, 0.3, 0.6, 1]}
+    for (_, kind, seed), training in trainings.items():
+        if kind == "level":
+            continue
+        assert [point.share for point in training.points] == pytest.approx(shares[kind])
+        assert [point.label for point in training.points][::3] == ["crop@init", "crop"]
+        assert training.points[0].tokens == 0
+        spent = [point.tokens or 0.0 for point in training.points]
+        assert spent == sorted(spent)
+        assert spent[-1] >= 2000
+        assert (training.budget, training.unit, training.backbone) == (2000, "tokens", "scratch:1x16")
+        assert all(len(point.values["LogRank"]) == 3 for point in training.points)
+        other = trainings["crop", "along" if kind == "cooled" else "cooled", seed]
+        assert (training.points[0], training.points[-1]) == (other.points[0], other.points[-1])
+    assert trainings["crop", "along", 0].start != trainings["crop", "along", 1].start
+    assert all(task.id.endswith("@dev") for cell in ready.plan.cells for task in cell.tasks)
+    (lines,) = curves(files)
+    assert list(lines.lines) == ["bm25", "crop", "crop, cooled"]
+    assert [part.kind for part in lines.compared] == ["along", "along", "cooled", "cooled"]
+    assert any("fewer than 3 seeds of crop (2); crop, cooled (2)" in sentence for sentence in lines.remarks)
+    kept = sorted(file.write(tmp_path / "curves") for file in files)
+    assert curve_files(tmp_path / "curves") == kept
+    (again,) = curves(map(read, kept))
+    assert again.table("LogRank").shown() == lines.table("LogRank").shown()
+    assert not list(tmp_path.rglob("result.json"))
+    again_ready, same = curved("bm25,crop", "curve.points=3", "curve.cool=0.2", seeds=(0, 1))
+    assert not any(step.runs for step in again_ready.plan.steps)
+    assert same == files
+
+
+def test_what_cannot_be_drawn_is_refused(curved: Curved, place: Path) -> None:
+    """Each with what to type; a system that is made of others is left out, and the rest goes on."""
+    refused: list[tuple[str, dict[str, Any], str]] = [
+        ("bm25", {"tasks": (str(place),)}, "a test"),
+        ("bm25", {"regimes": ("unsupervised", "english")}, "--regime unsupervised,english; a curve is of one"),
+        ("", {}, "no method"),
+        ("bm25+crop", {"tasks": (f"{place}:dev",)}, "bm25\\+crop"),
+    ]
+    for methods, options, message in refused[:3]:
+        with pytest.raises(UsageError, match=message):
+            curved(methods, **options)
+    ready, files = curved("bm25,crop,bm25+crop", "curve.points=2", "fuse.how=rrf")
+    assert [sentence for sentence in ready.left_out if sentence.startswith("bm25+crop has no curve")]
+    assert {item.training.system for item in files} == {"bm25", "crop"}
+    with pytest.raises(UsageError, check=fields(found="axis 'hours'", expected="tokens, steps, flops, seconds")):
+        curves(files, "hours")
+    with pytest.raises(UsageError, check=fields(found="--forecast 1", expected="a number above 1")):
+        curves(files, beyond=1)
+
+
+@pytest.mark.parametrize(("fault", "reason"), [("", "cannot stop on the way"), ("nan", "is nan")])
+def test_a_training_that_fails_spares_the_others(
+    curved: Curved, dense: Any, with_methods: Any, fault: str, reason: str
+) -> None:
+    """A trainer without `fit`, and one that diverges: its points say why, the start and other curves are there."""
+    sets = ("curve.points=2", *([f'method.fault="{fault}"'] if fault else []))
+    _, files = curved("bm25,dense" if not fault else "dense", *sets, guarded=with_methods(dense()))
+    (lines,) = curves(files)
+    broken = next(item.training for item in files if item.training.method == "dense")
+    start, *points = broken.points
+    assert start.values.keys() == {"nDCG@10", "LogRank"}
+    assert len(points) == 2
+    for point in points:
+        assert not point.values
+        assert reason in point.failed
+    assert sum("has no value" in sentence for sentence in lines.remarks) == 2
+    assert lines.picture("LogRank")
+    assert lines.compared == ()
+
+
+def test_a_folder_of_checkpoints_is_a_curve_of_steps(curved: Curved, tmp_path: Path, place: Path) -> None:
+    """Two encoders of a training as checkpoint-10 and checkpoint-40; their values are those of these points."""
+    _, files = curved("crop", "curve.points=2")
+    ours = files[0].training.points
+    encoders = sorted(
+        (tmp_path / "store" / "artefacts").glob("train*/*/encoder"), key=lambda path: path.stat().st_mtime
+    )
+    for steps, encoder in zip((10, 40), encoders, strict=True):
+        shutil.copytree(encoder, tmp_path / "mine" / f"checkpoint-{steps}")
+    request = Request((str(tmp_path / "mine"),), ("beir",), (f"{place}:dev",), sets=("data.language=en",))
+    store = Store(tmp_path / "store")
+    ready = prepare(request, load({}), store)
+    (file,) = run(ready, load({}), store, NullListener())
+    training = file.training
+    assert (training.system, training.kind, training.unit, training.budget) == ("mine", "along", "steps", 40)
+    assert [(point.label, point.share, point.steps) for point in training.points] == [
+        ("pretrained@mine-10", 0.25, 10),
+        ("pretrained@mine-40", 1.0, 40),
+    ]
+    assert [point.values["LogRank"] for point in training.points] == [point.values["LogRank"] for point in ours[1:]]
+    (lines,) = curves([file], "steps")
+    assert [point.x for point in lines.chart("LogRank").lines[0].points] == [10, 40]
