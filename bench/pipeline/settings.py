@@ -86,6 +86,12 @@ class PrepareConfig(Config):
         source="ours: an unsupervised method may or may not see translations; say which",
         help="keep one document, drawn at random, of those that are translations of each other",
     )
+    titles: bool = setting(
+        False,
+        late=True,
+        source="ours: most methods read running text; title–body pairs (mE5's weak stage) ask for titles",
+        help="a document's title is its first sentence, and documents without one are left out",
+    )
     max_documents: int | None = setting(
         None,
         ge=1,

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from bench.training.distributed import weight as weight
     from bench.training.distributed import world_size as world_size
     from bench.training.encoder import TrainableEncoder as TrainableEncoder
+    from bench.training.heads import CondenserHead as CondenserHead
     from bench.training.heads import HeadPair as HeadPair
     from bench.training.heads import Layer as Layer
     from bench.training.heads import Projection as Projection
@@ -84,6 +85,8 @@ if TYPE_CHECKING:
     from bench.training.probes import accuracy as accuracy
     from bench.training.probes import deviation as deviation
     from bench.training.probes import in_float64 as in_float64
+    from bench.training.schedules import Schedule as Schedule
+    from bench.training.schedules import Spent as Spent
     from bench.training.views import Bounds as Bounds
     from bench.training.views import Documents as Documents
     from bench.training.views import SentencePairs as SentencePairs

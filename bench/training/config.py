@@ -81,6 +81,7 @@ CheckpointSeconds = Annotated[float, Field(gt=0)]
 ProbeEvery = Annotated[int, Field(ge=1)]
 ProbePairs = Annotated[int, Field(ge=2)]
 ProbeLanguages = Annotated[int, Field(ge=1)]
+Average = Annotated[float, Field(ge=0, le=1)]
 TokenBucket = Annotated[int | None, Field(ge=SHORTEST)]
 
 
@@ -133,6 +134,12 @@ class TrainSection(Config):
     )
     probe_languages: ProbeLanguages = setting(
         4, source="ours: enough to see a language fail", help="languages that are probed, the largest ones"
+    )
+    average: Average = setting(
+        0.0,
+        late=True,
+        source="ours: the papers export the last weights",
+        help="share of a pretraining, at its end, over whose steps the exported weights are averaged; 0: the last ones",
     )
     token_bucket: TokenBucket = setting(
         None,
@@ -258,6 +265,7 @@ class TrainingConfig(LoopConfig):
     vocabulary: Vocabulary = shared(TrainSection, "train.vocabulary")
     probe_pairs: ProbePairs = shared(TrainSection, "train.probe_pairs")
     probe_languages: ProbeLanguages = shared(TrainSection, "train.probe_languages")
+    average: Average = shared(TrainSection, "train.average")
     token_bucket: TokenBucket = shared(TrainSection, "train.token_bucket")
     compile: bool = shared(TrainSection, "train.compile")
 

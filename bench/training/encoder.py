@@ -22,7 +22,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
-from bench.core.encoder_config import EncoderConfig, TrainingJob
+from bench.core.encoder_config import EncoderConfig, Role, TrainingJob
 from bench.core.errors import UsageError
 from bench.data.corpora import tokenizer
 from bench.data.corpora.shards import Shards
@@ -231,6 +231,16 @@ class TrainableEncoder:
     def rows(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the rows of `embeddings` that belong to token ids, `[m]`."""
         return ids if self.vocabulary is None else self.vocabulary.rows(ids)
+
+    def prompt(self, role: Role) -> npt.NDArray[np.int64]:
+        """Return the ids of a role's prompt, which come between the first special token and a text, `[p]`.
+
+        A text's own ids follow where a prompt is one or more whole words and a blank: those of both in one piece then
+        are the same, but for tokenizers that join words.
+        """
+        prompt = self.encoder_config.query_prompt if role == "query" else self.encoder_config.passage_prompt
+        ids = tokenizer.load(self.start)(prompt.rstrip(), add_special_tokens=False).input_ids if prompt else []
+        return np.asarray(ids, np.int64)
 
     def autocast(self) -> AbstractContextManager[None]:
         """Compute what is inside in the encoder's precision."""

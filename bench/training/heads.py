@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn import functional
 from transformers import PreTrainedConfig
 
+from bench.retrieval.packed import Packed, padded
 from bench.training.distributed import all_reduce_sum, sums
 
 Activation = Literal["relu", "gelu", "tanh", "none"]
@@ -215,16 +216,51 @@ class Layer(nn.Module):
         Args:
             rows: `[n, m, d]`.
             context: `[n, l, d]`.
-            hidden: marks places of the context that no row reads, such as padding, bool `[n, l]`.
+            hidden: marks places of the context that no row reads, such as padding, bool `[n, l]`; or those that each
+                row does not read, bool `[n, m, l]`, where something is left for every row.
 
         Returns:
             `[n, m, d]`.
         """
-        read, _ = self.attention(rows, context, context, key_padding_mask=hidden, need_weights=False)
+        of_each = hidden is not None and hidden.ndim == 3
+        read, _ = self.attention(
+            rows,
+            context,
+            context,
+            key_padding_mask=None if of_each else hidden,
+            attn_mask=hidden.repeat_interleave(self.attention.num_heads, 0) if hidden is not None and of_each else None,
+            need_weights=False,
+        )
         rows = self.norm_attention(rows + self.dropout(read))
         inner = self.second(functional.gelu(self.first(rows)))
         normalised: torch.Tensor = self.norm(rows + self.dropout(inner))
         return normalised
+
+
+class CondenserHead(nn.Module):
+    """Layers over the late state of the first token and the early states of all others.
+
+    What is predicted from it has little but the first token's vector to know the text by.
+
+    Source: Gao and Callan 2021 (Condenser), section 3.2.
+    """
+
+    def __init__(self, shape: Shape, layers: int) -> None:
+        super().__init__()
+        self.shape = shape
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(layers))
+
+    def forward(self, early: torch.Tensor, late: torch.Tensor, packed: Packed) -> torch.Tensor:
+        """Return states `[T, d]`, from early and late ones `[T, d]`, rows as in `packed`."""
+        mixed = early.index_put((packed.starts,), late[packed.starts])
+        states, present, places = padded(mixed, packed.lengths)  # [n, l, d], shortest first
+        for layer in self.layers:
+            states = layer(states, states, ~present)
+        return states.flatten(0, 1)[places]
+
+    def operations(self, packed: Packed) -> int:
+        """Return the multiply-adds of a forward pass, padding included."""
+        return (len(packed.cuts) - 1) * len(self.layers) * self.shape.operations(packed.longest, packed.longest)
 
 
 def initialise(module: nn.Module) -> None:

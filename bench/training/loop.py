@@ -22,6 +22,7 @@ from bench.core.files import atomic
 from bench.core.workspace import Workspace
 from bench.data.corpora.shards import Shards
 from bench.training import checkpoint
+from bench.training.averaging import TailAverage
 from bench.training.batches import BatchSource
 from bench.training.checkpoint import WeightSelection
 from bench.training.config import ENCODER, LOG, LoopConfig, TrainingConfig
@@ -40,6 +41,7 @@ from bench.training.encoder import TrainableEncoder, Vocabulary
 from bench.training.meter import Costs, Meter
 from bench.training.optimisation import Asam, adamw, clip, tensor_cores, warm_up_and_decay
 from bench.training.probes import AT_START, evaluate_probes, in_float64, signs
+from bench.training.schedules import Spent
 from bench.types import Json
 
 
@@ -137,6 +139,7 @@ def fit(
     folder: str = ENCODER,
     log_fields: Sequence[str] | None = None,
     clipped: Sequence[nn.Parameter] | None = None,
+    spent: Spent | None = None,
 ) -> dict[str, Json]:
     """Train an encoder; write `encoder/` and `log.jsonl`.
 
@@ -160,16 +163,22 @@ def fit(
             after a line of the start.
         clipped: weights whose gradients are clipped, in the order in which their norms are summed; default: all, in the
             optimiser's order.
+        spent: is told before each step's batches are drawn how much of the budget is spent.
 
     Returns:
         tokens, distinct_tokens, flops, passes, steps, pairs, loss (of the last step), warnings (signs of collapse),
         without_gradient (trainable weights that never had one), vocabulary, seconds, device_seconds, peak_memory_bytes,
-        tokens_per_second; selection, where there is one; spent (share of the budget), where the job stops on the way.
+        tokens_per_second; selection, where there is one; averaged_steps, where weights are averaged (`train.average`);
+        spent (share of the budget), where the job stops on the way.
 
     Raises:
         UsageError: the loss or the gradient is no longer finite.
     """
     extra = {} if modules is None else {"method": modules.to(encoder.device)}
+    averages = isinstance(config, TrainingConfig) and config.average > 0
+    tail = TailAverage(encoder.model) if averages else None
+    if tail is not None:
+        extra["average"] = tail
     trained = nn.ModuleDict({"encoder": encoder.model, **extra})
     training = _TrainingLoop(
         loss=loss,
@@ -186,6 +195,8 @@ def fit(
         folder=folder,
         log_fields=log_fields,
         clipped=clipped,
+        clock=spent,
+        tail=tail,
         asam=None if asam_rho is None else Asam(trained, asam_rho),
     )
     with tensor_cores(encoder.device):
@@ -231,6 +242,8 @@ class _TrainingLoop(Generic[ModelT, B]):
     folder: str
     log_fields: Sequence[str] | None
     clipped: Sequence[nn.Parameter] | None
+    clock: Spent | None
+    tail: TailAverage | None
     asam: Asam | None
 
     def __post_init__(self) -> None:
@@ -329,9 +342,9 @@ class _TrainingLoop(Generic[ModelT, B]):
         """Take one step: accumulate, clip, update, select, log, save."""
         config, progress, before = self.config, self.progress, replace(self.encoder.meter)
         rate, progress.before = self.rate, self.spent
+        batches, self.prefetched = self.prefetched or self._draw(), []
         progress.step += 1
         seed_step(self.job.seed, progress.step)
-        batches, self.prefetched = self.prefetched or self._draw(), []
         losses, ascent = self._gradients(batches), list[torch.Tensor]()
         if self.asam is not None:
             self.asam.perturb()
@@ -347,6 +360,8 @@ class _TrainingLoop(Generic[ModelT, B]):
         self.optimiser.step()
         if self.after_step is not None:
             self.after_step(progress.step)
+        if self.tail is not None and self.spent > 1 - cast(TrainingConfig, self.config).average:
+            self.tail.add()
         progress.first = progress.loss if progress.first is None else progress.first
         line = {"step": progress.step, "tokens": self.tokens}
         if self.selection is not None and self.selects:
@@ -364,6 +379,8 @@ class _TrainingLoop(Generic[ModelT, B]):
     def _draw(self) -> list[B]:
         """Draw the batches of a step; all processes draw from the generator of the first."""
         batches = []
+        if self.clock is not None:
+            self.clock.share = self.spent
         for _ in range(self.config.accumulate):
             broadcast_rng(self.rng)
             batches.append(self.source.batch(self.rng))
@@ -515,6 +532,8 @@ class _TrainingLoop(Generic[ModelT, B]):
         (costs["device_seconds"],) = sums([costs["device_seconds"]])
         if self.selection is not None:
             self.selection.put_back(self.modules, self.work.parts)
+        if self.tail is not None:
+            self.tail.put_back()
         self.encoder.save(self.work.out / self.folder)
         with atomic(self.work.out / LOG) as stream:
             for name in progress.log:
@@ -535,4 +554,5 @@ class _TrainingLoop(Generic[ModelT, B]):
             "tokens_per_second": round(meter.tokens / max(costs["seconds"], 1e-3)),
             **({} if self.selection is None else {"selection": self.selection.metadata()}),
             **({} if self.job.until is None else {"spent": self.spent}),
+            **({} if self.tail is None else {"averaged_steps": int(self.tail.count)}),
         }

@@ -13,12 +13,11 @@ import torch
 from torch import nn
 
 from bench.training import (
+    CondenserHead,
     Ids,
-    Layer,
     Masked,
     Masking,
     MlmHead,
-    Packed,
     PairBatch,
     RandomSource,
     Shape,
@@ -27,7 +26,6 @@ from bench.training import (
     accuracy,
     gather,
     masked_prediction,
-    padded,
     paired_info_nce,
     pool,
     sharpness,
@@ -36,30 +34,6 @@ from bench.training import (
 )
 from methods.crop import CropConfig
 from methods.crop.views import CropViews
-
-
-class CondenserHead(nn.Module):
-    """Layers over the late state of the first token and the early states of all others.
-
-    Source: Gao and Callan 2021 (Condenser), section 3.2.
-    """
-
-    def __init__(self, shape: Shape, layers: int) -> None:
-        super().__init__()
-        self.shape = shape
-        self.layers = nn.ModuleList(Layer(shape) for _ in range(layers))
-
-    def forward(self, early: torch.Tensor, late: torch.Tensor, packed: Packed) -> torch.Tensor:
-        """Return states `[T, d]`, from early and late ones `[T, d]`, rows as in `packed`."""
-        mixed = early.index_put((packed.starts,), late[packed.starts])
-        states, present, places = padded(mixed, packed.lengths)  # [n, l, d], shortest first
-        for layer in self.layers:
-            states = layer(states, states, ~present)
-        return states.flatten(0, 1)[places]
-
-    def operations(self, packed: Packed) -> int:
-        """Return the multiply-adds of a forward pass, padding included."""
-        return (len(packed.cuts) - 1) * len(self.layers) * self.shape.operations(packed.longest, packed.longest)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from bench.types import DataRequest
 
 ROOT = Path(__file__).parents[2]
 SMALL_TRAINING = ("budget.tokens=20k", "method.pairs=2", "train.probe_pairs=2")
-EXAMPLES = sorted((ROOT / "examples").glob("*/pyproject.toml"))
+EXAMPLES = sorted((ROOT / "examples").glob("**/pyproject.toml"))
 
 
 def loaded_modules(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:

@@ -38,6 +38,10 @@ def test_methods_templates_and_the_example_import_the_public_face_alone(tmp_path
     new_plugin("method", "some-method", tmp_path / "new", taken=())
     assert outside(tmp_path / "new") == set()
     assert outside(EXAMPLE) == set()
+    packages = [path.parent for path in (ROOT / "examples" / "methods").glob("*/pyproject.toml")]
+    assert len(packages) >= 4
+    for package in packages:
+        assert outside(package) == set(), package.name
     (tmp_path / "private").mkdir()
     (tmp_path / "private" / "one.py").write_text(
         "import bench\nfrom bench.core.files import canonical\nbench.nothing\n"

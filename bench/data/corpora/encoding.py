@@ -45,6 +45,7 @@ class SentenceLimits:
     fewest: int  # tokens of a sentence; shorter ones are left out
     most: int  # tokens that are kept of one
     dtype: str  # of the ids, as numpy has it
+    titles: bool = False  # whether the first sentence is a title, which may be as short as a token
 
 
 def text_name(number: int) -> str:
@@ -156,11 +157,16 @@ def _ids(text_and_mask: bytes, backend: Tokenizer, limits: SentenceLimits) -> by
         numbers = array("q")
         for number, sentences in documents_of_column:
             before = len(lengths)
-            for token_ids in islice(encoded, len(sentences)):
+            encoded_sentences = list(islice(encoded, len(sentences)))
+            if limits.titles and not (
+                encoded_sentences[0] and max(map(len, encoded_sentences[1:]), default=0) >= fewest
+            ):
+                encoded_sentences = []  # no title, or nothing under it
+            for place, token_ids in enumerate(encoded_sentences):
                 size = len(token_ids)
                 if size > most:
                     cut += 1
-                if size >= fewest:
+                if size >= fewest or (limits.titles and not place):
                     ids.extend(token_ids if size <= most else token_ids[:most])
                     lengths.append(size if size <= most else most)
             added = len(lengths) - before

@@ -7,7 +7,7 @@ Layout of the folder (format 1)::
     documents.npy   int64 [D + 1]: document i holds the sentences documents[i] … documents[i + 1] − 1
     meta.json       languages in order, each with its documents [first, end), with its `stock` where a quota left some
                     out, and with documents by source where several corpora were mixed by weight; the weights of
-                    these; vocabulary, special ids, counts
+                    these; vocabulary, special ids, counts; `titles` where first sentences are titles
     tokenizer/      a Hugging Face fast tokenizer
 
 Conventions: documents are grouped by language, languages sorted by code, and those of a language by source, sources
@@ -70,6 +70,7 @@ class Meta:
     vocabulary: int  # number of ids, special ones included
     special: Mapping[str, int]  # ids of the special tokens that the tokenizer has, keys among `SPECIAL`
     sources: Mapping[str, float] = field(default_factory=dict)  # weight of each corpus of a mixture; none: one corpus
+    titles: bool = False  # the first sentence of every document is its title
 
     def dump(self) -> bytes:
         """As the bytes of `meta.json`."""
@@ -82,6 +83,7 @@ class Meta:
             "documents": sum(stretch.end - stretch.first for stretch in self.stretches),
             "sentences": sum(stretch.sentences for stretch in self.stretches),
             "tokens": sum(stretch.tokens for stretch in self.stretches),
+            **({"titles": True} if self.titles else {}),
         }
         return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
 
@@ -94,7 +96,8 @@ class Meta:
             if value["format"] != FORMAT:
                 raise ValueError(f"format {value['format']}, expected {FORMAT}")
             stretches = tuple(Stretch(**row) for row in value["languages"])
-            return Meta(stretches, value["vocabulary"], value["special"], value.get("sources", {}))
+            special, sources = value["special"], value.get("sources", {})
+            return Meta(stretches, value["vocabulary"], special, sources, value.get("titles", False))
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise UsageError(where=path, found=str(error), expected="the description of a prepared corpus") from error
 
@@ -136,6 +139,7 @@ class Shards:
         self.vocabulary = meta.vocabulary
         self.special: Mapping[str, int] = dict(meta.special)
         self.sources: Mapping[str, float] = dict(meta.sources)  # weight of each corpus of a mixture; none: one corpus
+        self.titles = meta.titles  # whether the first sentence of every document is its title
         self._stretches = {stretch.language: stretch for stretch in meta.stretches}
         try:
             self._sentences: npt.NDArray[np.int64] = np.load(folder / SENTENCES, mmap_mode="r", allow_pickle=False)

@@ -100,7 +100,9 @@ class Prepare(Stage):
         mask, counts = _take_stock(space, progress, settings, sample=folder is None)
         loaded = _tokenizer(space, folder, settings.vocabulary)
         vocabulary = len(loaded)
-        limits = encoding.SentenceLimits(settings.min_tokens, settings.max_tokens, shards.width(vocabulary).str)
+        limits = encoding.SentenceLimits(
+            settings.min_tokens, settings.max_tokens, shards.width(vocabulary).str, settings.titles
+        )
         if settings.quota is None:
             masks = _by_block(mask)
             for number in encoding.encode_blocks(space.parts, masks, tokenizer.backend(loaded), limits):
@@ -118,7 +120,7 @@ class Prepare(Stage):
             hint = "see prepare.min_tokens" if lost["short_sentences"] else ""
             raise DataError(self.documents.name, None, "no document with a sentence to train on", "at least one", hint)
         weights = self.named.weights() if self.named else {}
-        meta = Meta(stretches, vocabulary, tokenizer.special_ids(loaded), weights)
+        meta = Meta(stretches, vocabulary, tokenizer.special_ids(loaded), weights, settings.titles)
         write_bytes(space.out / shards.META, meta.dump())
         return {
             **counts,
@@ -202,15 +204,15 @@ def _take_stock(
         block = list(islice(documents, encoding.BLOCK))
         if not block:
             break
-        marks = list[int]()
-        for document in block:
-            mark = fingerprint(document.sentences)
+        marks = [fingerprint(document.sentences) for document in block]
+        if settings.titles:
+            block = [_under_title(document) for document in block]
+        for document, mark in zip(block, marks, strict=True):
             census.add(document, mark)
             if sample and document.sentences:
                 texts.add(document.language, mark, document.sentences)
             if horizon and not (settings.drop_translations and document.group):  # which may be left out in the end
                 horizon.add(document.language, mark, sum(map(len, document.sentences)))
-            marks.append(mark)
         if horizon:
             block = [
                 document if horizon.holds(document.language, mark) else replace(document, sentences=())
@@ -235,6 +237,12 @@ def _take_stock(
     work.parts.write(_MASK, _bytes(lambda stream: np.save(stream, kept.mask)))
     work.parts.write(_CENSUS, canonical(counts))
     return kept.mask, counts
+
+
+def _under_title(document: Document) -> Document:
+    """Return a document with its title as the first sentence; without a sentence where it lacks a title or a text."""
+    whole = bool(document.title and document.sentences)
+    return replace(document, sentences=(document.title, *document.sentences) if whole else ())
 
 
 def _tokenizer(work: Workspace, folder: Path | None, vocabulary: int) -> PreTrainedTokenizerBase:

@@ -1,8 +1,9 @@
 """A planted corpus, made from a seed: documents about two topics, whose words drown among words that say nothing.
 
-Each of two languages has its own words. A sentence holds a few words of its document's two topics among fillers that
-occur in every document, more of them than of the others. An encoder that knows nothing of the corpus is led astray by
-the fillers; one that has seen which words come back within a document separates the topics from the rest.
+Each of two languages has its own words. A title holds a few words of its document's two topics; a sentence holds some
+of them among fillers that occur in every document, more of them than of the others. An encoder that knows nothing of
+the corpus is led astray by the fillers; one that has seen which words come back within a document separates the topics
+from the rest.
 """
 
 import json
@@ -51,7 +52,8 @@ def corpus() -> Source[Document]:
             for at in range(DOCUMENTS):
                 first, second = rng.choice(TOPICS, 2, replace=False)
                 sentences = tuple(_sentence(topics[first] + topics[second], fillers, rng) for _ in range(SENTENCES))
-                yield Document(f"{language}-{at}", language, sentences, title=f"{language} {at}")
+                title = " ".join((*topics[first][at % WORDS :][:2], *topics[second][at % WORDS :][:2]))
+                yield Document(f"{language}-{at}", language, sentences, title=title)
 
     return Source("planted corpus", "planted/1", (), read)
 

@@ -36,6 +36,7 @@ TYPED: dict[str, Any] = {
     "probe_languages": 2,
     "token_bucket": 256,
     "compile": True,
+    "average": 0.25,
 }
 SETS = tuple(f"train.{name}={str(value).lower()}" for name, value in TYPED.items())
 METHODS = {name: owned.value for name, owned in load().methods.items()}
@@ -113,6 +114,7 @@ def test_what_of_it_identifies_a_system(planned: Callable[..., Plan]) -> None:
         ("train.probe_languages=1", "@probe_languages=1"),
         ("train.token_bucket=256", "@token_bucket=256"),
         ("train.token_bucket=256 train.compile=true", "@token_bucket=256,compile=True"),
+        ("train.average=0.2", "@average=0.2"),
     ):
         after = planned(*sets.split(), rerank=None)
         assert not hashes(before).items() & hashes(after).items(), sets

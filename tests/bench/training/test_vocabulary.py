@@ -11,11 +11,14 @@ import torch
 from safetensors.torch import load_file
 from transformers import XLMRobertaConfig, XLMRobertaModel
 
-from bench.core.encoder_config import EncoderConfig, TrainingJob
+from bench.core.encoder_config import EncoderConfig, Role, TrainingJob
 from bench.core.errors import UsageError
+from bench.core.records import Item
 from bench.core.workspace import Parts, Workspace
 from bench.data.corpora import tokenizer
 from bench.data.corpora.shards import Shards
+from bench.pipeline.stages import init
+from bench.retrieval.encoder import Reader
 from bench.training import checkpoint
 from bench.training.config import BlocksConfig, TrainingConfig
 from bench.training.encoder import TrainableEncoder, crop
@@ -147,3 +150,29 @@ def test_prompts_can_be_trained(less: Path, start_of: Start, tmp_path: Path) -> 
     encoder(prompted.input_ids).square().sum().backward()
     gradient = present(encoder.embeddings.grad)
     assert all(gradient[encoder.rows(np.array([at]))].abs().sum() > 0 for at in (70, 80))
+
+
+@pytest.mark.parametrize("prompts", [("query: ", "passage: "), ("Represent this question for search: ", "")])
+def test_a_prompt_before_a_text_is_what_search_reads(tmp_path: Path, prompts: tuple[str, str]) -> None:
+    """Its ids, then the text's own, by a tokenizer that is learnt from a corpus as that of `scratch:LxH` is."""
+    texts = [
+        "The fox sleeps in the wood.",
+        "Paka analala nyumbani leo.",
+        "แมวกินปลาวันนี้",
+        "query passage search question",
+    ]
+    backend = tokenizer.train({"en": texts * 20}, 800)
+    encoder_config = EncoderConfig(query_prompt=prompts[0], passage_prompt=prompts[1])
+    tokens = tmp_path / "tokenizer"
+    tokenizer.save(backend, tokens, 512)
+    start = tmp_path / "start"
+    init.run(Workspace(start, Parts(tmp_path / "parts")), "scratch:1x16", tokens, encoder_config, 0)
+    encoder, reader = TrainableEncoder.load(start, "cpu"), Reader(tokenizer.load(tokens), encoder_config)
+    roles: tuple[Role, Role] = ("query", "passage")
+    for role, prompt in zip(roles, prompts, strict=True):
+        ids = encoder.prompt(role).tolist()
+        assert bool(ids) == bool(prompt)
+        for text in texts:
+            own = reader.words(text, add_special_tokens=False).input_ids
+            (read,) = reader.tokens([reader.text(Item("i", text), role)], role)
+            assert read[1:-1] == [*ids, *own]

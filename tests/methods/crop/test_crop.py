@@ -11,16 +11,13 @@ import torch
 from bench.core.encoder_config import EncoderConfig
 from bench.core.errors import UsageError
 from bench.data.corpora.shards import Shards
-from bench.retrieval.packed import pack
-from bench.training.heads import Shape
 from bench.training.losses import paired_info_nce
 from bench.training.mlm import Masking, MlmHead, masked_prediction
 from bench.training.views import read_segment, segments
 from methods.crop import CROP, CropConfig
-from methods.crop.spans import CondenserHead, SpanSource
+from methods.crop.spans import SpanSource
 from methods.crop.trainer import CropModules, CropTrainer
 from methods.crop.views import CropViews
-from tests.conftest import present
 from tests.methods.conftest import EncoderFor
 
 SMALL: dict[str, Any] = {"pairs": 6, "probe_pairs": 4, "checkpoint_tokens": 200, "learning_rate": 5e-3, "log_every": 3}
@@ -140,18 +137,6 @@ def test_the_parts_of_the_span_loss(encoder_for: EncoderFor, corpus: Path) -> No
     for name, value in expected.items():
         assert parts()[name] == pytest.approx(float(value.detach()), abs=1e-4), name
     assert float(loss.detach()) == pytest.approx(sum(float(value.detach()) for value in expected.values()), abs=1e-4)
-
-
-def test_the_head_reads_one_late_state_and_early_ones_else() -> None:
-    """Gradients reach the late states of first tokens alone, and all early states but those."""
-    torch.manual_seed(0)
-    packed = pack([[1, 5, 2], [1, 6, 7, 2]], 0)
-    head = CondenserHead(Shape(8, 2, 12, 0.0, 1e-12), 2)
-    early, late = (torch.randn(7, 8, requires_grad=True) for _ in range(2))
-    head(early, late, packed).square().sum().backward()
-    first = torch.tensor([True, False, False, True, False, False, False])
-    assert torch.equal(present(late.grad).abs().amax(1) > 0, first)
-    assert torch.equal(present(early.grad).abs().amax(1) > 0, ~first)
 
 
 def test_each_unit_of_a_block_asks_once_as_in_msms_code(shards: Shards) -> None:

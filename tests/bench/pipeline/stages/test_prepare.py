@@ -1,6 +1,7 @@
 """prepare: what goes in can be had back, however often it was interrupted, in any process."""
 
 import gzip
+import io
 import json
 import os
 import subprocess
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, models
 
+from bench.config.layers import identity
 from bench.core import children
 from bench.core.encoder_config import Document
 from bench.core.errors import BenchError, DataError
@@ -286,6 +288,45 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
         "th": 4,
     }
     assert metadata["surplus"] == 18
+
+
+@pytest.mark.parametrize("quota", [None, 100_000])
+def test_titles_are_first_sentences(tmp_path: Path, quota: int | None) -> None:
+    """However short; documents without a title, or with nothing under it, are left out; the rest is as without."""
+    documents = [
+        Document("a", "en", ("the quick brown fox", "x", "over the lazy dog"), title="y"),
+        Document("b", "en", ("the lazy dog runs",)),
+        Document("c", "en", ("The quick brown FOX x over the lazy dog",), title="another title of the same text"),
+        Document("d", "en", ("x",), title="a title over one short sentence"),
+        Document("e", "en", (), title="a title over nothing"),
+    ]
+    settings = SMALL.model_copy(update={"min_tokens": 3, "titles": True, "quota": quota})
+    metadata, _ = prepared(tmp_path, source(documents), settings)
+    sentences = texts(tmp_path)["en"]
+    copies = [["y", "the quick brown fox", "over the lazy dog"], [documents[2].title, *documents[2].sentences]]
+    assert sentences == copies[:1] if quota is None else sentences in (copies[:1], copies[1:])
+    assert [metadata[name] for name in ("documents", "empty", "duplicates")] == [1, 2, 1]
+    assert Shards(tmp_path / "out").titles
+    prepared(tmp_path / "without", source(documents), settings.model_copy(update={"titles": False}))
+    assert "titles" not in json.loads((tmp_path / "without" / "out" / "meta.json").read_text(encoding="utf-8"))
+    assert not Shards(tmp_path / "without" / "out").titles
+
+
+def test_a_title_of_no_token_is_none() -> None:
+    """As of characters that a tokenizer drops: its document is left out, for its first sentence would be another."""
+    backend = Tokenizer(models.BPE(vocab={"a": 0, "b": 1}, merges=[]))
+    rows = zlib.compress(json.dumps([["en", ["§", "ab"]], ["en", ["a", "ba"]]]).encode())
+    for titles, lengths in ((True, [1, 2]), (False, [2, 2])):
+        limits = encoding.SentenceLimits(2, 9, "<u2", titles)
+        with np.load(io.BytesIO(encoding._ids(rows + b"\1\1", backend, limits))) as part:
+            assert part["en.lengths"].tolist() == lengths
+            assert part["lost"].tolist()[2] == int(titles)
+
+
+def test_titles_are_in_the_key_where_they_are_kept() -> None:
+    """A setting that came late: a corpus prepared without them has the key that it had."""
+    assert "titles" not in identity(SMALL)
+    assert identity(SMALL.model_copy(update={"titles": True})) == identity(SMALL) | {"titles": True}
 
 
 def test_a_corpus_of_nothing_is_refused(tmp_path: Path) -> None:
