@@ -91,6 +91,7 @@ test-processors: $(STAMP) ## the training tests with the arithmetic of processor
 
 calibration: $(STAMP) ## how often the tests of boards are right, by simulation (docs/calibration.md)
 	@$(BIN)/python -m experiments.calibration
+	@$(BIN)/python -m experiments.races --write
 
 bench: $(STAMP) ## how fast the work is, compared with other libraries in one process (docs/performance.md); ROWS names some, FULL=1 is larger
 	@$(BIN)/python -m experiments.speed $(if $(FULL),--full) $(ROWS)

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from bench.evaluation.learning_curves.figure import LearningCurves
+    from bench.studies.race import Race
 
-__all__ = ["Comparisons", "Results", "compare", "curve", "export", "load_results", "plan", "run", "score"]
+__all__ = ["Comparisons", "Results", "compare", "curve", "export", "load_results", "plan", "race", "run", "score"]
 
 Folder = Path | str
 
@@ -130,6 +131,45 @@ def curve(
         file.write(Path(str(out)))
     (curves,) = study.curves(files, axis, forecast)
     return curves
+
+
+def race(
+    methods: Request | Names = None,
+    suites: Names = None,
+    *,
+    guess: bool = True,
+    quiet: bool = False,
+    plugins: Sequence[object] = (),
+    **options: Unpack[RequestOptions],
+) -> Race:
+    """Race pretrainings on dev questions, as `bench race` does, and return how it ended.
+
+    For instance `bench.race("crop,ict,contriever", "mrtydi", task="ko,sw", seed="0-7")`.
+
+    Args:
+        methods: names, two or more, or a whole `Request`, which takes no options then.
+        suites: the name of one.
+        guess: drop methods by a forecast at a quarter of the budget, which is no test.
+        quiet: print nothing, notices included.
+        plugins: modules or objects with hooks, e.g. a method that is written in a notebook.
+        options: those of `bench run` in Python's spelling, typed by `RequestOptions`; one value or a list.
+
+    Raises:
+        BenchError: as the command fails; see `bench.studies.race.prepare` and `Race.advanced`.
+    """
+    from bench.cli.output import Reporter
+    from bench.cli.race import carried_out
+    from bench.studies import race as study
+
+    request = _request(methods, suites, options)
+    with offline(request.offline):
+        loaded, store = load(extra=plugins), Store(request.store)
+        ready = study.prepare(request, loaded, store, guess=guess)
+        if not quiet:
+            return carried_out(ready, loaded, store, Reporter())
+        while not ready.is_over:
+            ready = ready.advanced(ready.todo(store), loaded, store, NullListener())
+        return ready
 
 
 def _request(methods: Request | Names, suites: Names, options: RequestOptions) -> Request:

@@ -29,6 +29,7 @@ COMMANDS = {
     "sweep": "Choose settings on dev questions, as many trials for every method.",
     "few-shot": "Tune on more and more training pairs and draw the curve.",
     "curve": "Draw pretrainings over their budget, on dev questions: which method leads where.",
+    "race": "Find the best of several pretrainings on dev questions, without training all of them to the end.",
     "ablate": "Run the papers' ablation tables and compare their direction with ours.",
     "reproduce": "Make a row again from its result file; say OK, close or differs.",
     "leaderboard": "Build a static site from results.",
@@ -50,7 +51,7 @@ _MODULES = {
 _RENAMED = {"shots": ("few-shot",), "check": ("plugin", "check"), "new": ("plugin", "new")}
 _RENAMED_OPTIONS = {"--setting": "--regime", "--leg": "--subset"}
 """Names of earlier versions, which still work and which no help mentions."""
-_TRAINS = ("run", "sweep", "few-shot", "curve", "ablate", "reproduce")
+_TRAINS = ("run", "sweep", "few-shot", "curve", "race", "ablate", "reproduce")
 """Commands for which processes that a launcher has started work together."""
 _RESULT_STREAM: ContextVar[TextIO | None] = ContextVar("result_stream", default=None)
 _LONG_WORD = re.compile(r"(\S{199})\S{2,}")

@@ -135,6 +135,11 @@ plan_options = all_of(
         type=click.Choice(["encoder", "protocol", "both"]),
         help="Who says how texts are read: the encoder (default), the suite's protocol, or a row of each.",
     ),
+    click.option(
+        "--stop-when",
+        type=click.Choice(["never", "collapsed"]),
+        help="End a pretraining before its budget: where its vectors fall onto one point. Default: never.",
+    ),
     data_dir_option,
     store_option,
     results_option,

@@ -14,7 +14,7 @@ from bench.evaluation.compare.conclusions import Conclusion, Group
 from bench.evaluation.compare.lineage import equal_starts
 from bench.evaluation.compare.paired_tests import PairedTest
 from bench.evaluation.results import Result
-from bench.evaluation.results.marks import COLLAPSED, collapsed
+from bench.evaluation.results.marks import COLLAPSED, collapsed, stopped
 from bench.evaluation.results.scores import laid_out
 from bench.evaluation.tables import Column, Table, duration, points
 from bench.pipeline.run import Outcome
@@ -97,7 +97,7 @@ def readouts(results: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def collapses(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a sentence for each system whose vectors are one for different texts."""
+    """Return a sentence for each system whose vectors are one for different texts, or whose training was stopped."""
     tasks_of: dict[str, dict[str, None]] = {}
     for content in results:
         if tasks := collapsed(content):
@@ -106,6 +106,10 @@ def collapses(results: Sequence[Mapping[str, Any]]) -> list[str]:
         f"{COLLAPSED}: {label} has one vector for different texts of {', '.join(tasks)}; its order is that of ids, and "
         "it has no rank"
         for label, tasks in tasks_of.items()
+    ] + [
+        f"{content['system']['label']}, seed {content['seed']}: {place} of its budget, for {why}"
+        for content in results
+        for place, why in stopped(content).items()
     ]
 
 

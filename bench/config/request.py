@@ -13,7 +13,12 @@ from bench.core.messages import unknown
 
 Names = str | Path | Iterable[str | Path] | None
 """One name or path, several as a list, or several in a string with commas between them."""
-OPTION_KEYS = {"readout": "encode.readout", "processes": "compute.processes", "shard_workers": "compute.shard_workers"}
+OPTION_KEYS = {
+    "readout": "encode.readout",
+    "stop_when": "train.stop_when",
+    "processes": "compute.processes",
+    "shard_workers": "compute.shard_workers",
+}
 """Options that are settings: of both the command and Python."""
 _RANGE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})", re.ASCII)
 _LONGEST_RANGE = 1_000
@@ -61,6 +66,7 @@ class RequestOptions(TypedDict, total=False):
     offline: bool | None
     again: bool | None
     readout: str | None
+    stop_when: str | None
     processes: int | None
     shard_workers: int | None
 

@@ -18,7 +18,7 @@ from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.data.corpora import SMALLEST_VOCABULARY
 from bench.retrieval.settings import EncodeConfig, FuseConfig, PostConfig
-from bench.training.config import Precision, TrainSection
+from bench.training.config import NEVER, Precision, TrainSection
 from bench.training.cross_encoder_config import RerankConfig
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.types import Method
@@ -259,6 +259,7 @@ Settings = Resolved[RunConfig]
 """The settings of one method in one run."""
 ConfigT = TypeVar("ConfigT", bound=Config)
 
+STOP = "train.stop_when"
 AUTO = "auto"
 """A precision that the machine decides: of a setting declared `by_machine`."""
 
@@ -283,7 +284,7 @@ class Variant:
 def variants(request: Request, methods: Sequence[Method], preset: str | None, size: Profile) -> list[Variant]:
     """Resolve the settings of every method, or of each cell of a grid, each followed by its variants.
 
-    Raises as `layers.resolve` does.
+    Raises as `layers.resolve` does; `UsageError` for `--stop-when` where none of the methods can stop.
     """
     picked = choose_presets(methods, preset)
     wide, layered = [expand_grid(method) for method in methods], ((), *request.varied)
@@ -297,11 +298,27 @@ def variants(request: Request, methods: Sequence[Method], preset: str | None, si
     expanded = []
     for method, name, cell in picked:
         for sets in layered:
-            settings = _shared(method.name, resolved[name, sets][method.name], size)
+            settings = _stopping(_shared(method.name, resolved[name, sets][method.name], size))
             varied = tuple(row.key for row in settings.rows() if settings.origins.get(row.key) == layers.VARIED)
             if varied or not sets:  # a method without any of the settings has no such variant
                 expanded.append(Variant(method, settings, cell, varied))
+    typed = {of.run.train.stop_when for by_method in resolved.values() for of in by_method.values()} - {NEVER}
+    if typed and all(variant.resolved.run.train.stop_when == NEVER for variant in expanded):
+        raise UsageError(
+            where=f"--stop-when {typed.pop()} for {', '.join(method.name for method in methods)}",
+            found="nothing to stop by: held-out pairs of a training whose loss compares vectors",
+            expected="a method that trains so",
+            hint="leave --stop-when out",
+        )
     return expanded
+
+
+def _stopping(resolved: Settings) -> Settings:
+    """Let settings say that nothing stops a training which cannot be: its config does not share the setting."""
+    if any(row.key == STOP for row in resolved.shared_rows(type(resolved.method))):
+        return resolved
+    train = resolved.run.train.model_copy(update={"stop_when": NEVER})
+    return replace(resolved, run=resolved.run.model_copy(update={"train": train}))
 
 
 def decided(resolved: Settings, precision: Callable[[], Precision]) -> Settings:

@@ -4,6 +4,10 @@ The first trial is always the settings as they are without a sweep. The others a
 Bengio 2012, "Random Search for Hyper-Parameter Optimization"), one after the other from one seeded generator, so that
 eight trials are the first eight of sixteen; a small finite space is sampled without replacement. The highest score
 wins, the first of equal ones.
+
+A training that collapses is stopped, and its trial counts as failed, as one does whose loss is no number: unless
+`--stop-when` says otherwise, `train.stop_when=collapsed` is fixed in all trials of the methods that it can stop. All
+trainings come first, so that nothing is encoded by one that failed.
 """
 
 from __future__ import annotations
@@ -32,12 +36,14 @@ from bench.evaluation.tables import Column, Table, duration, percent
 from bench.pipeline.cells import ExperimentCell
 from bench.pipeline.graph import SubsetStages
 from bench.pipeline.plan import Plan, plan
-from bench.pipeline.run import execute
-from bench.pipeline.settings import variants
+from bench.pipeline.run import Failure, execute
+from bench.pipeline.settings import STOP, variants
 from bench.plugins import Owned, Plugins
-from bench.store.graph import Listener
+from bench.store.graph import Listener, closure
+from bench.store.stage import Stage
 from bench.store.store import Store
 from bench.studies.dev_questions import is_test_folder, require_dev, require_one
+from bench.training.config import NEVER, StopWhen
 from bench.types import GridCell, Method, Preset, Suite
 
 SCHEMA = "retrieval-bench/sweep/1"
@@ -167,6 +173,8 @@ def prepare(request: Request, trials: int, plugins: Plugins, store: Store) -> Sw
     """
     suite = _one_suite(request, plugins)
     bases = {base.method.name: base for base in _base_settings(request, plugins)}
+    if any(base.stops == "default" for base in bases.values()):
+        request = replace(request, sets=(*request.sets, f"{STOP}=collapsed"))
     draws, methods, warnings = {}, {}, []
     for name, base in bases.items():
         draws[name] = draw(base.space, base.values, trials, request.seed)
@@ -194,7 +202,7 @@ def run(ready: SweepPlan, plugins: Plugins, store: Store, listener: Listener, ou
         StoreError: a file cannot be written.
         UsageError: all trials of a method failed; and as stages do.
     """
-    failed = {id(failure.cell): failure.reason for failure in execute(ready.plan, plugins, store, listener)}
+    failed = {id(failure.cell): failure.reason for failure in _execute(ready.plan, plugins, store, listener)}
     by_method: dict[str, list[tuple[ExperimentCell, Trial]]] = {}
     for cell, subsets in zip(ready.plan.cells, ready.plan.subsets, strict=True):
         if cell.system.grid is None:  # the start of a training, which every run brings along
@@ -202,6 +210,34 @@ def run(ready: SweepPlan, plugins: Plugins, store: Store, listener: Listener, ou
         trial = _read_trial(cell, subsets, ready, store, failed.get(id(cell), ""))
         by_method.setdefault(cell.system.method.name, []).append((cell, trial))
     return [_keep(ready, trials, out) for trials in by_method.values()]
+
+
+def _execute(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -> list[Failure]:
+    """Run all trainings, and then what rests on none that failed; return the trials that did."""
+    rests_on = [{item.key: item for item in closure([subset.score for subset in subsets])} for subsets in todo.subsets]
+    trained = [[item for item in items.values() if item.name == "train"] for items in rests_on]
+    before = {item.key for item in closure([item for items in trained for item in items])}
+    first = replace(todo, steps=tuple(step for step in todo.steps if step.stage.key in before))
+    failed = {id(failure.cell): failure for failure in execute(first, plugins, store, listener)}
+    for cell, items in zip(todo.cells, trained, strict=True):
+        if id(cell) not in failed and (reason := _stopped([*items], store)) and cell.system.grid is not None:
+            failed[id(cell)] = Failure(cell, reason)
+    wanted = {
+        key for cell, items in zip(todo.cells, rests_on, strict=True) if id(cell) not in failed for key in items
+    } - before
+    execute(
+        replace(todo, steps=tuple(step for step in todo.steps if step.stage.key in wanted)), plugins, store, listener
+    )
+    return [*failed.values()]
+
+
+def _stopped(trainings: Sequence[Stage], store: Store) -> str:
+    """Return where and why a training ended before its budget did, empty where none has."""
+    for item in trainings:
+        stored = store.open(item)
+        if stored is not None and (stop := stored.metadata.get("stopped")):
+            return f"stopped at {100 * stop['share']:.3g} % of its budget: {stop['why']}"
+    return ""
 
 
 def _one_suite(request: Request, plugins: Plugins) -> Suite:
@@ -232,6 +268,7 @@ class BaseSettings:
     preset: Values  # of profile and preset
     values: Values  # of every key without a sweep
     fixed: Values  # by `--set` or a file
+    stops: str  # what says when its training stops (`default`, `--set`, …); empty where nothing can
 
     @property
     def space(self) -> dict[str, Space]:
@@ -253,9 +290,9 @@ def _base_settings(request: Request, plugins: Plugins) -> list[BaseSettings]:
         fixed = {row.key.removeprefix("method.") for row in rows if not is_default_layer(row)}
         default = {row.key.removeprefix("method.") for row in rows if row.origin == "default"}
         of_preset = {key: value for key, value in values.items() if key not in fixed | default}
-        bases.append(
-            BaseSettings(system.method, of_preset, values, {key: values[key] for key in values if key in fixed})
-        )
+        stops = next((row.origin for row in system.resolved.shared_rows(system.method.config) if row.key == STOP), "")
+        held = {key: values[key] for key in values if key in fixed}
+        bases.append(BaseSettings(system.method, of_preset, values, held, stops))
     return bases
 
 
@@ -337,13 +374,13 @@ def _keep(ready: SweepPlan, cells: Sequence[tuple[ExperimentCell, Trial]], out: 
     sweep = Sweep(name, tuple(trials), winner.number, folder / f"{name}.toml", folder / f"{name}.json")
     try:
         write_sealed(sweep.record, record)
-        write_bytes(sweep.config, _toml(ready, sweep, tuning).encode())
+        write_bytes(sweep.config, _toml(ready, sweep, tuning, system.resolved.run.train.stop_when).encode())
     except OSError as error:
         raise StoreError(f"cannot write to {folder}: {explain(error)}; the trials are kept, type it again") from error
     return sweep
 
 
-def _toml(ready: SweepPlan, sweep: Sweep, tuning: Values) -> str:
+def _toml(ready: SweepPlan, sweep: Sweep, tuning: Values, stop_when: StopWhen) -> str:
     """Return the chosen settings as a file for `--config`, with what the user has fixed and how they were chosen."""
     base, winner = ready.bases[sweep.method], sweep.trials[sweep.chosen]
     values = {**base.fixed, **winner.values}
@@ -359,6 +396,7 @@ def _toml(ready: SweepPlan, sweep: Sweep, tuning: Values) -> str:
         "[method]",
         *(f"{key} = {shown(value)}" for key, value in values.items() if value is not None),
         "",
+        *(("[train]", f'stop_when = "{stop_when}"', "") if stop_when != NEVER else ()),
         "[tuning]",
         *(f"{key} = {shown(value)}" for key, value in tuning.items()),
     ]

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from bench.training.config import MlmConfig as MlmConfig
     from bench.training.config import Pass as Pass
     from bench.training.config import PoolBy as PoolBy
+    from bench.training.config import StopWhen as StopWhen
     from bench.training.config import TrainingConfig as TrainingConfig
     from bench.training.distributed import candidates as candidates
     from bench.training.distributed import gather as gather

@@ -77,6 +77,8 @@ Precision = Literal["float32", "bfloat16"]
 PrecisionSetting = Literal["float32", "bfloat16", "auto"]
 """A precision as it is typed: a run puts the machine's own in place of `auto` before anything has a key."""
 Vocabulary = Literal["cropped", "whole"]
+StopWhen = Literal["never", "collapsed"]
+NEVER: StopWhen = "never"
 CheckpointSeconds = Annotated[float, Field(gt=0)]
 ProbeEvery = Annotated[int, Field(ge=1)]
 ProbePairs = Annotated[int, Field(ge=2)]
@@ -120,6 +122,13 @@ class TrainSection(Config):
         "cropped",
         source="ours: ids that the corpus never uses learn nothing and cost most of the time of masked prediction",
         help="embeddings in pretraining: of the ids that the corpus uses, the others coming back unchanged; or of all",
+    )
+    stop_when: StopWhen = setting(
+        "never",
+        late=True,
+        source="ours: a row is what its budget makes of it, unless typed; sweeps stop collapsed ones",
+        help="end a pretraining before its budget: collapsed, where held-out pairs, looked at every tenth of the "
+        "budget, show twice in a row that vectors fall onto one point; the row says where and why",
     )
     probe_every: ProbeEvery = setting(
         200,
@@ -210,6 +219,7 @@ class LoopConfig(Config):
         help="tokens whose activations are kept at once; the others are computed again for the gradient; nothing: all",
     )
     precision: Precision = shared(TrainSection, "train.precision")
+    stop_when: StopWhen = constant("never", source="ours: only pretrainings are stopped by what their probes show")
     log_every: int = constant(10, source="ours: a line a second on the mini world")
     probe_every: ProbeEvery = shared(TrainSection, "train.probe_every")
     checkpoint_seconds: CheckpointSeconds = shared(TrainSection, "train.checkpoint_seconds")
@@ -263,6 +273,7 @@ class TrainingConfig(LoopConfig):
         "come oftener; no batch has two of one document",
     )
     vocabulary: Vocabulary = shared(TrainSection, "train.vocabulary")
+    stop_when: StopWhen = shared(TrainSection, "train.stop_when")
     probe_pairs: ProbePairs = shared(TrainSection, "train.probe_pairs")
     probe_languages: ProbeLanguages = shared(TrainSection, "train.probe_languages")
     average: Average = shared(TrainSection, "train.average")

@@ -25,7 +25,7 @@ from bench.training import checkpoint
 from bench.training.averaging import TailAverage
 from bench.training.batches import BatchSource
 from bench.training.checkpoint import WeightSelection
-from bench.training.config import ENCODER, LOG, LoopConfig, TrainingConfig
+from bench.training.config import ENCODER, LOG, NEVER, LoopConfig, TrainingConfig
 from bench.training.determinism import rng_state, seed_everything, set_rng_state
 from bench.training.distributed import (
     GradientAverage,
@@ -40,7 +40,7 @@ from bench.training.distributed import (
 from bench.training.encoder import TrainableEncoder, Vocabulary
 from bench.training.meter import Costs, Meter
 from bench.training.optimisation import Asam, adamw, clip, tensor_cores, warm_up_and_decay
-from bench.training.probes import AT_START, evaluate_probes, in_float64, signs
+from bench.training.probes import AT_START, COLLAPSE, evaluate_probes, in_float64, signs
 from bench.training.schedules import Spent
 from bench.types import Json
 
@@ -90,6 +90,7 @@ Probe = Callable[[], Mapping[str, float]]
 Facts = Mapping[str, Json]
 """What a training reports about itself, as `fit` returns it."""
 
+_JUDGED, _IN_A_ROW = 10, 2  # times in a training, where it is to stop once it is collapsed; and how often it must be
 _CHECKPOINT_PAUSE = 20  # a checkpoint that took t seconds is followed by none for 20·t
 
 ConfigT = TypeVar("ConfigT", bound=TrainingConfig)
@@ -169,7 +170,8 @@ def fit(
         tokens, distinct_tokens, flops, passes, steps, pairs, loss (of the last step), warnings (signs of collapse),
         without_gradient (trainable weights that never had one), vocabulary, seconds, device_seconds, peak_memory_bytes,
         tokens_per_second; selection, where there is one; averaged_steps, where weights are averaged (`train.average`);
-        spent (share of the budget), where the job stops on the way.
+        spent (share of the budget), where the job stops on the way; stopped (share, step, why; None at the end), where
+        `config.stop_when` may end it.
 
     Raises:
         UsageError: the loss or the gradient is no longer finite.
@@ -222,6 +224,7 @@ class _Progress:
     device_seconds: float = 0.0  # of the processor, all threads together, or of the GPU
     meter: dict[str, float] = field(default_factory=dict)
     before: float = 0.0  # share of the budget that was spent before the last step
+    collapsed: int = 0  # looks in a row that showed vectors on one point
 
 
 @dataclass
@@ -262,6 +265,7 @@ class _TrainingLoop(Generic[ModelT, B]):
         self.saved = (0, time.monotonic())  # tokens and moment of the last checkpoint
         self.save_seconds = 0.0  # that it took to write
         self.saves = False  # a checkpoint follows this step
+        self.collapsed = ""  # why it ends before its budget does
         self.prefetched: list[B] = []  # batches of the next step, drawn while the device computes
         self.last_metrics: Callable[[], Values] | None = None  # of the last batch, until the step is known to be logged
 
@@ -281,11 +285,16 @@ class _TrainingLoop(Generic[ModelT, B]):
 
     @property
     def over(self) -> bool:
-        """Whether the budget is spent, or the weights have stopped to improve."""
+        """Whether the budget is spent, the weights have stopped to improve, or they are collapsed."""
         until, cool = self.job.until, self.job.cool
         branches = until is None or cool is None or self.progress.before >= until  # every branch has a step at least
-        spent = self.spent >= self.job.end and branches
-        return spent or (self.selection is not None and self.selection.stopped)
+        stopped = bool(self.collapsed) or (self.selection is not None and self.selection.stopped)
+        return stopped or (self.spent >= self.job.end and branches)
+
+    @property
+    def judges(self) -> bool:
+        """Whether this step is one after which a collapsed training ends."""
+        return self.config.stop_when == "collapsed" and int(_JUDGED * self.spent) > int(_JUDGED * self.progress.before)
 
     @property
     def pauses(self) -> bool:
@@ -306,7 +315,7 @@ class _TrainingLoop(Generic[ModelT, B]):
     def logs(self) -> bool:
         """Whether this step ends with a line of the log."""
         step, config = self.progress.step, self.config
-        return self.over or step % config.log_every == 0 or step % config.probe_every == 0
+        return self.over or self.judges or step % config.log_every == 0 or step % config.probe_every == 0
 
     @property
     def selects(self) -> bool:
@@ -351,7 +360,8 @@ class _TrainingLoop(Generic[ModelT, B]):
             ascent = self._gradients(batches, log=False)
             self.asam.restore()
         self._synchronise(before, sum(map(len, batches)))
-        stop_prefetch = self.saves or self.over or self.selects  # nothing beyond such a step may be drawn, or seen
+        # Nothing beyond a step that may be the last may be drawn, or seen.
+        stop_prefetch = self.saves or self.over or self.selects or self.judges
         if not stop_prefetch:
             self.prefetched = self._draw()
         progress.loss = self._read(losses, ascent, clip(self.weights, config.clip))
@@ -370,7 +380,7 @@ class _TrainingLoop(Generic[ModelT, B]):
         if self.logs:
             means = {name: total / count for name, (total, count) in sorted(progress.sums.items())}
             progress.sums = {}
-            probes = self.over or progress.step % config.probe_every == 0
+            probes = self.over or self.judges or progress.step % config.probe_every == 0
             self._write({**line, "learning_rate": rate, **means}, probe=probes)
         if self.saves and not self.over:  # after the last step the result itself is written
             self._save()
@@ -487,11 +497,20 @@ class _TrainingLoop(Generic[ModelT, B]):
             place = {"step": float(line["step"]), "spent": self.spent}
             warm = self.spent > self.config.warm_up  # random weights look collapsed, and are not
             numbers = {name: value for name, value in line.items() if isinstance(value, float)}
-            line["warnings"] = signs({**numbers, **place, **first, **measured}) if warm else []
+            values = {**numbers, **place, **first, **measured}
+            line["warnings"] = signs(values) if warm else []
+            if warm and self.judges:
+                self.collapsed = self._judged(signs(values, COLLAPSE))
             progress.warnings += len(line["warnings"])
         line = line if self.log_fields is None else {name: line[name] for name in self.log_fields}
         self.lines.append(checkpoint.log_line(line))
         self.work.log(line)
+
+    def _judged(self, collapse: Sequence[str]) -> str:
+        """Return why the training ends here, empty where it goes on: what the first process saw holds for all."""
+        (seen,) = sums([bool(collapse) and not rank()])
+        self.progress.collapsed = self.progress.collapsed + 1 if seen else 0
+        return "; ".join(collapse) or "collapsed" if self.progress.collapsed >= _IN_A_ROW else ""
 
     def _save(self) -> None:
         """Write a checkpoint: the first process does so, for all."""
@@ -555,4 +574,11 @@ class _TrainingLoop(Generic[ModelT, B]):
             **({} if self.selection is None else {"selection": self.selection.metadata()}),
             **({} if self.job.until is None else {"spent": self.spent}),
             **({} if self.tail is None else {"averaged_steps": int(self.tail.count)}),
+            **({} if self.config.stop_when == NEVER else {"stopped": self.stopped}),
         }
+
+    @property
+    def stopped(self) -> Json:
+        """Where and why the training ended before its budget did."""
+        step = self.progress.step
+        return {"share": round(self.spent, 4), "step": step, "why": self.collapsed} if self.collapsed else None

@@ -132,10 +132,15 @@ A sign is silent where one of its values was not logged. Sentences, with the val
 """
 
 
-def signs(values: Mapping[str, float]) -> list[str]:
-    """Return what looks like a failure in logged values, as sentences."""
+COLLAPSE = ("one-point", "active-hinges")
+"""Signs from which a training does not come back: its vectors fall onto one point."""
+
+
+def signs(values: Mapping[str, float], names: Sequence[str] = tuple(SIGNS)) -> list[str]:
+    """Return what looks like a failure in logged values, as sentences, of all signs or those with some names."""
     sentences, warnings = json.loads(Path(__file__).with_name("signs.json").read_bytes()), []
-    for name, shows in SIGNS.items():
+    for name in names:
+        shows = SIGNS[name]
         needs = signature(shows).parameters
         if values.keys() >= needs.keys() and shows(**{need: values[need] for need in needs}):
             warnings.append(sentences[name].format(**values))

@@ -1,4 +1,4 @@
-"""What a reader must know of a row besides its numbers: that its vectors are one, and that its readout is a guess."""
+"""What a reader must know of a row besides its numbers: one vector, a readout that is a guess, a training cut short."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,9 +16,21 @@ def collapsed(content: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(bare(task) for task, subset in _subsets(content) if _one_vector(subset)))
 
 
+def stopped(content: Mapping[str, Any]) -> dict[str, str]:
+    """Return where trainings of a result ended before their budgets did (`stopped at 20 %`), and why."""
+    places = {}
+    for _, subset in _subsets(content):
+        for stage, measured in _metadata(subset):
+            stop = measured.get("stopped") if stage.partition("-")[0] == "train" else None
+            if isinstance(stop, Mapping) and isinstance(stop.get("share"), float):
+                places[f"stopped at {100 * stop['share']:.3g} %"] = str(stop.get("why"))
+    return places
+
+
 def row_mark(content: Mapping[str, Any]) -> dict[str, str]:
     """Return `mark`, what stands behind the name of a result's rows; empty for a row like others."""
-    return {"mark": COLLAPSED} if collapsed(content) else {}
+    parts = [*([COLLAPSED] if collapsed(content) else []), *stopped(content)]
+    return {"mark": ", ".join(parts)} if parts else {}
 
 
 def marked(name: str, mark: str) -> str:
@@ -37,6 +49,7 @@ def marks(content: Mapping[str, Any]) -> list[str]:
         more = f" and {len(tasks) - _MOST} more" if len(tasks) > _MOST else ""
         sentences.append(f"{COLLAPSED}: one vector for different texts of {', '.join(tasks[:_MOST])}{more}; no rank")
     guesses = {f"read by our guess: {resolved['guess']!s:.{_LONGEST}}" for resolved in _resolved(content)}
+    sentences += [f"{place} of its budget: {why:.{2 * _LONGEST}}" for place, why in stopped(content).items()]
     return [*sentences, *sorted(guesses)]
 
 
@@ -52,10 +65,13 @@ def _resolved(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield resolved
 
 
-def _one_vector(subset: Mapping[str, Any]) -> bool:
+def _metadata(subset: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     metadata = subset.get("metadata")
-    of_encode = metadata.items() if isinstance(metadata, Mapping) else ()
+    of_stages = metadata.items() if isinstance(metadata, Mapping) else ()
+    yield from ((stage, measured) for stage, measured in of_stages if isinstance(measured, Mapping))
+
+
+def _one_vector(subset: Mapping[str, Any]) -> bool:
     return any(
-        stage.partition("-")[0] == "encode" and isinstance(measured, Mapping) and measured.get(COLLAPSED) is True
-        for stage, measured in of_encode
+        stage.partition("-")[0] == "encode" and measured.get(COLLAPSED) is True for stage, measured in _metadata(subset)
     )

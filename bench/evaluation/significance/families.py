@@ -134,7 +134,12 @@ class Comparison:
     @property
     def decided(self) -> bool:
         """Whether it is significant in its family."""
-        return self.adjusted <= LEVEL and self.settled and self.difference != 0
+        return self.decided_at(LEVEL)
+
+    def decided_at(self, level: float) -> bool:
+        """Whether it is significant at another level, to which draws were made (`family`)."""
+        settled = abs(self.adjusted - level) >= MARGIN * self.chance
+        return self.adjusted <= level and settled and self.difference != 0
 
     @property
     def chance_text(self) -> str:
@@ -298,6 +303,7 @@ def family(
     questions: Mapping[str, Sequence[str]] | None = None,
     pairs: Sequence[tuple[str, str]] | None = None,
     seed: int = SEED,
+    level: float = LEVEL,
 ) -> Family:
     """Compare systems on every estimand that both have, and correct all p values together.
 
@@ -308,6 +314,7 @@ def family(
         questions: name of the question that each query asks, by stratum; default: each query asks its own.
         pairs: first and second of each comparison; default: every two systems.
         seed: of the simulated draws.
+        level: draws go on while a corrected p is close to it; what the table calls decided is so at `LEVEL`.
 
     Raises:
         UsageError: as `bench.evaluation.significance.estimates.estimands` does.
@@ -333,7 +340,7 @@ def family(
     scatter = {name: estimand.luck.scatter for name, estimand in prepared.items()}
     if not sum(len(estimand_pairs.p_uncorrected) for estimand_pairs in judged):
         return Family(members, runs=runs, scatter=scatter, listed=listed)
-    adjusted, chance, level = _adjusted(list(prepared.values()), judged, seed)
+    adjusted, chance, clearest = _adjusted(list(prepared.values()), judged, seed, level)
     columns: dict[str, FloatArray] = {
         name: np.concatenate([getattr(estimand_pairs, name) for estimand_pairs in judged])
         for name in FIELDS
@@ -342,7 +349,7 @@ def family(
     columns |= {"adjusted": adjusted, "chance": chance, "holm": holm(columns["p_uncorrected"])}
     error, freedom = columns["error"], columns["freedom"]
     with np.errstate(invalid="ignore"):
-        reach = error * stdtrit(freedom, 1 - level / 2)
+        reach = error * stdtrit(freedom, 1 - clearest / 2)
         # A true difference of as many errors as both quantiles are is found with `POWER`.
         columns["detectable"] = np.where(error > 0, reach + error * stdtrit(freedom, POWER), np.nan)
     columns["reach"] = np.where(error == 0, 0.0, reach)
@@ -447,7 +454,7 @@ def holm(chances: FloatArray) -> FloatArray:
 
 
 def _adjusted(
-    prepared: Sequence[Estimand], judged: Sequence[Judged], seed: int
+    prepared: Sequence[Estimand], judged: Sequence[Judged], seed: int, level: float
 ) -> tuple[FloatArray, FloatArray, float]:
     """Return corrected p values, their Monte-Carlo errors, and the level at which the clearest difference is judged."""
     from scipy.special import ndtr, ndtri
@@ -473,11 +480,11 @@ def _adjusted(
         drawn[bound <= 1 / (1 + first)] = 1.0
         corrected = np.maximum(p, np.minimum(drawn, bound))
         chance = np.where(corrected == drawn, np.sqrt(drawn * (1 - drawn) / draws), 0.0)
-        if draws == most or (np.abs(corrected - LEVEL) >= MARGIN * chance).all():
+        if draws == most or (np.abs(corrected - level) >= MARGIN * chance).all():
             break
         target = min(most, 2 * draws)
-    level = 2 * float(ndtr(-np.quantile(np.concatenate(highest), 1 - LEVEL)))
-    return corrected, chance, min(LEVEL, max(level, LEVEL / len(p)))
+    clearest = 2 * float(ndtr(-np.quantile(np.concatenate(highest), 1 - LEVEL)))
+    return corrected, chance, min(LEVEL, max(clearest, LEVEL / len(p)))
 
 
 def _draws(pairs: int) -> tuple[int, int]:

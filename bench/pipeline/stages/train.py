@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bench.core.encoder_config import Role, Trainer, TrainingJob
-from bench.core.errors import PluginError
+from bench.core.errors import PluginError, UsageError
 from bench.core.workspace import Advance, Workspace
 from bench.pipeline import memory
 from bench.pipeline.compute import LIBRARIES, Compute, several
@@ -16,7 +16,7 @@ from bench.pipeline.stages.exported import check_device, validate_encoders
 from bench.pipeline.stages.init import EncoderStage, Init, begun_size
 from bench.pipeline.stages.prepare import Prepare
 from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost, Resources, versions
-from bench.training.config import ENCODER, TrainingConfig
+from bench.training.config import ENCODER, NEVER, TrainingConfig
 from bench.types import Json, Method
 
 CODE = 4
@@ -95,6 +95,13 @@ class Train(EncoderStage):
         else:
             metadata = train_on_several(self._trainer(), self.config, folders, job, space, processes)
             validate_encoders(space.out, [(ENCODER, folders["start"])])
+        if getattr(self.config, "stop_when", NEVER) != NEVER and "stopped" not in metadata:
+            raise UsageError(
+                where=f"--stop-when of {self.method}",
+                found="a trainer that does not say whether it stopped",
+                expected="one that does, as all do that train by bench.training.fit and return what it returns",
+                hint="leave --stop-when out for this method",
+            )
         return {**metadata, "hardware": self.compute.hardware()}
 
     @property

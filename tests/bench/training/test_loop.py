@@ -316,3 +316,49 @@ def test_float32_is_trained_with_tensor_cores(train: Train, monkeypatch: pytest.
         with tensor_cores(torch.device(device)):
             assert torch.get_float32_matmul_precision() == inside
         assert torch.get_float32_matmul_precision() == "highest"
+
+
+COLLAPSING: dict[str, Any] = {"tokens": 4000, "learning_rate": 2e-2, "scale": dict.fromkeys(range(1, 100), -1.0)}
+"""The loss turned round: other texts are pulled together, and after a tenth of the budget all lie on one point."""
+
+
+def test_a_collapsed_training_stops_where_it_is_seen_and_says_so(train: Train) -> None:
+    """At the second tenth of the budget in a row whose probes show it; up to the first it is what it was."""
+    whole, stopped = train("whole", **COLLAPSING), train("stopped", stop_when="collapsed", **COLLAPSING)
+    last = stopped.log[-1]
+    assert whole.metadata["tokens"] >= 4000
+    assert 800 <= stopped.metadata["tokens"] == last["tokens"] < 1000
+    assert stopped.metadata["stopped"] == {
+        "share": round(last["tokens"] / 4000, 4),
+        "step": last["step"],
+        "why": last["warnings"][0],
+    }
+    assert last["warnings"][0].startswith("vectors fall onto one point")
+    assert "stopped" not in whole.metadata
+    losses = {line["step"]: line for line in whole.log}
+    same = [line for line in stopped.log if line["step"] in losses and line["step"] <= 4]
+    assert same == [losses[line["step"]] for line in same]
+    assert [line["step"] for line in same] == [0, 3, 4]
+
+
+def test_a_training_that_was_killed_stops_at_the_same_place(train: Train) -> None:
+    """Before the probe that sees it, at its step, and again and again: files and metadata are the same."""
+    expected = train("whole", stop_when="collapsed", **COLLAPSING)
+    steps = expected.metadata["steps"]
+    for name, kills in {"before": (steps - 1,), "at": (steps,), "often": (3, 6, steps)}.items():
+        for step in kills:
+            with pytest.raises(InterruptedError):
+                train(name, after_step=killer(step), stop_when="collapsed", **COLLAPSING)
+        again = train(name, stop_when="collapsed", **COLLAPSING)
+        assert again.files() == expected.files(), name
+        counted = ("tokens", "distinct_tokens", "steps", "pairs", "loss", "warnings", "stopped")
+        assert [again.metadata[key] for key in counted] == [expected.metadata[key] for key in counted], name
+
+
+def test_a_training_that_does_not_collapse_is_the_same_under_the_rule(train: Train) -> None:
+    """Weights byte for byte; and the metadata say that it went on to its end."""
+    free, judged = train("free"), train("judged", stop_when="collapsed")
+    weights = [run.files()["encoder/model.safetensors"] for run in (free, judged)]
+    assert weights[0] == weights[1]
+    assert judged.metadata["stopped"] is None
+    assert judged.metadata["distinct_tokens"] == free.metadata["distinct_tokens"]
