@@ -56,7 +56,7 @@ def bench_stage_started(stage: Mapping[str, Any]) -> None:
 def bench_step(stage: Mapping[str, Any], step: Mapping[str, Any]) -> None:
     """Hear a line of a training's log, every so many steps, while it runs on this machine.
 
-    Of several processes the first one's line is heard; from Ray tasks and SLURM jobs, none.
+    Of several processes the first one's line arrives; from Ray tasks and SLURM jobs, none.
 
     :param stage: as in `bench_stage_started`.
     :param step: `step`, `tokens`, `learning_rate`, and what the method logs (`loss`, …).

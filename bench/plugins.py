@@ -199,7 +199,7 @@ class Plugins:
         return called
 
     def readers_of_models(self) -> list[str]:
-        """Return the methods that are told a model by a setting, rather than train one."""
+        """Return the methods that take a model from a setting, rather than train one."""
         return [name for name, owned in self.methods.items() if "model" in owned.value.config.model_fields]
 
 

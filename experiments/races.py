@@ -18,7 +18,7 @@ import numpy as np
 
 from bench.core.files import write_bytes
 from bench.evaluation.learning_curves.guess import guesses
-from bench.evaluation.learning_curves.sequential import Look, Verdict, decide, left, looks_until
+from bench.evaluation.learning_curves.sequential import Look, PairVerdict, decide, looks_until, undominated
 from bench.evaluation.significance import families
 from bench.evaluation.significance.estimates import Sample
 from bench.evaluation.significance.trainings import TRAININGS, FloatArray
@@ -49,7 +49,7 @@ class Raced:
     """
 
     guessed: tuple[str, ...]
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[PairVerdict, ...]
     alive: tuple[str, ...]
     work: float
 
@@ -75,7 +75,7 @@ def race(world: World, draw: np.random.Generator, *, guess: bool) -> Raced:
         guessed = tuple(name for name, of in guesses(before, now, SHARE).items() if of.dropped)
         alive = tuple(name for name in alive if name not in guessed)
         trained |= dict.fromkeys(guessed, TRAININGS * SHARE)
-    verdicts: list[Verdict] = []
+    verdicts: list[PairVerdict] = []
     for look in _looks(world.seeds):
         trained |= dict.fromkeys(alive, float(look.seeds))
         if len(alive) < 2:
@@ -83,7 +83,7 @@ def race(world: World, draw: np.random.Generator, *, guess: bool) -> Raced:
         so_far = {name: _first(samples[name], int(trained[name])) for name in world.methods if name not in guessed}
         weights = dict.fromkeys(next(iter(samples.values())).values, 1.0)
         verdicts += decide(so_far, weights, look, alive, seed=int(draw.integers(1 << 30)))
-        alive = left(alive, verdicts)
+        alive = undominated(alive, verdicts)
         if len(alive) < 2:
             break
     return Raced(guessed, tuple(verdicts), alive, sum(trained.values()) / (world.systems * world.seeds))

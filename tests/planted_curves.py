@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.evaluation.learning_curves.trainings import CurvePoint, QuestionStratum, Scoring, Training
+from bench.evaluation.learning_curves.trainings import CurvePoint, CurveTraining, QuestionStratum, Scoring
 from bench.evaluation.measures.log_rank import LOG_RANK
 
 STRATA = (QuestionStratum("s/a@dev", "", 0.75, ("1", "2")), QuestionStratum("s/b@dev", "x", 0.25, ("1",)))
@@ -13,7 +13,7 @@ SCORING = Scoring("s", "1", "official", "unsupervised", "small", "mean of s/a, s
 SHARES = (0.25, 0.5, 1.0)
 
 
-def training(system: str, seed: int = 0, values: Any = ((0.0,) * 3,) * 3, **changes: Any) -> Training:
+def training(system: str, seed: int = 0, values: Any = ((0.0,) * 3,) * 3, **changes: Any) -> CurveTraining:
     """A training of 1,000 tokens, values by point and question."""
     points = tuple(
         CurvePoint(
@@ -24,7 +24,7 @@ def training(system: str, seed: int = 0, values: Any = ((0.0,) * 3,) * 3, **chan
     nothing = (0.0,) * len(values[0])
     start = CurvePoint(f"{system}@init", 0.0, 0.0, 0.0, 0.0, 0.0, {"RR": nothing, LOG_RANK: nothing})
     about = {"hash": f"{system}hash", "backbone": "scratch:1x16", "corpus": "c", "corpus_digest": "1", "start": "i"}
-    whole = Training(
+    whole = CurveTraining(
         system,
         system,
         "1",
@@ -39,7 +39,7 @@ def training(system: str, seed: int = 0, values: Any = ((0.0,) * 3,) * 3, **chan
     return replace(whole, **changes)
 
 
-def level(system: str, questions: int = 3) -> Training:
+def level(system: str, questions: int = 3) -> CurveTraining:
     """What is not trained, with a score of 0.4."""
     point = CurvePoint(system, 1.0, None, None, None, None, {"RR": (0.4,) * questions, LOG_RANK: (0.4,) * questions})
     return training(
@@ -47,7 +47,7 @@ def level(system: str, questions: int = 3) -> Training:
     )
 
 
-def planted(system: str, gaps: tuple[float, float, float], **changes: Any) -> list[Training]:
+def planted(system: str, gaps: tuple[float, float, float], **changes: Any) -> list[CurveTraining]:
     """Three seeds whose questions differ, the same ones for every system, and that lie so far above it at points."""
     base = np.random.default_rng(0).uniform(0.2, 0.6, 40)
     return [

@@ -298,8 +298,10 @@ def _for_command(
         "--quota": quota,
         "--data-dir": explicit,
     }
-    if beside := next((option for option, value in typed.items() if value), None):
-        raise UsageError(where="--for", found=f"{beside} beside it", expected="all options within the command's words")
+    if other_option := next((option for option, value in typed.items() if value), None):
+        raise UsageError(
+            where="--for", found=f"{other_option} next to it", expected="all options within the command's words"
+        )
     reads = needed(words, ask=ask)
     files = [file for download in reads.downloads for file in download.local]
     return _OfficialFiles(reads.words, "", files, needed=reads)

@@ -47,7 +47,7 @@ def instead_of(error: click.NoSuchOption, words: Sequence[str]) -> str:
 
 
 def _meant(typed: str, value: str, options: Sequence[str]) -> str:
-    """Return `type …` with the option or the setting that an unknown option stands for; nothing where none is known."""
+    """Return `type …` with the option or the setting that an unknown option means; nothing where none is known."""
     name = canonical(typed.lstrip("-"))
     plugins = load()
     line = _ELSEWHERE.get(name, "").format(value=value or _VALUES, reader=next(iter(plugins.readers_of_models()), ""))

@@ -230,7 +230,7 @@ class Lines:
         self._show_whole()
 
     def _show_whole(self) -> None:
-        """Move the bar of all stages; it tells the time that is left as long as no stage to come is guessed."""
+        """Move the bar of all stages; it shows the time that is left as long as no stage to come is guessed."""
         if self._bar is None or self._whole is None:
             return
         left = sum(self._waiting.values())

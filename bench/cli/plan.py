@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bench.store.store import Store
 
 _MOST_ROWS = 24
-"""Rows that fit on a screen next to what stands above and below; beyond, systems share a row for each kind of stage."""
+"""Rows that fit on a screen next to what is above and below; beyond, systems share a row for each kind of stage."""
 _WIDEST, _LICENCE = 38, 38
 """Characters of what a row is about, and of a licence."""
 
@@ -96,7 +96,7 @@ def command(request: Request, as_json: bool, stages: bool, save: Save | None) ->
     """Say what `bench run` with the same options would do: what is cached, what would run and be fetched, and totals.
 
     Nothing is run and nothing is fetched; only checksums of input files are remembered in the store. Official files
-    need not be here: their published counts stand for them. With --devices, say what it takes on another machine.
+    need not be here: their published counts replace them. With --devices, say what it takes on another machine.
     """
     from bench.plugins import load
     from bench.store.store import Store
@@ -104,7 +104,7 @@ def command(request: Request, as_json: bool, stages: bool, save: Save | None) ->
     if request.devices is not None and save:
         raise UsageError(found="--save next to --devices", expected="one of them")
     plugins, store = load(), Store(request.store, notice)
-    screen = _here(request, plugins, store) if request.devices is None else _elsewhere(request, plugins, store)
+    screen = _screen_of(request, plugins, store) if request.devices is None else _elsewhere(request, plugins, store)
     if save and screen.ready:
         save.write([cell.suite for cell in screen.ready.cells])
     if as_json:
@@ -113,7 +113,7 @@ def command(request: Request, as_json: bool, stages: bool, save: Save | None) ->
     _print(screen, each=stages)
 
 
-def _here(request: Request, plugins: Plugins, store: Store) -> _Screen:
+def _screen_of(request: Request, plugins: Plugins, store: Store) -> _Screen:
     """Plan for this machine; without the official files where some of them are not here yet."""
     from bench.data.fetching.official import roots
     from bench.pipeline.downloads import lacking
@@ -137,14 +137,14 @@ def _here(request: Request, plugins: Plugins, store: Store) -> _Screen:
     else:
         downloads = lacking(ready.cells, [step.stage for step in ready.steps if step.runs], places)
     stages = [step.stage for step in ready.steps]
-    estimates = {id(stage): estimate for stage, estimate in zip(stages, map(_alone, stages), strict=True)}
+    estimates = {id(stage): estimate for stage, estimate in zip(stages, map(_estimate, stages), strict=True)}
     rows = [_step_row(step, estimates[id(step.stage)]) for step in ready.steps]
     seconds = {step.stage.key: step.seconds for step in ready.steps}
     begin = first_tasks(ready.cells, ready.subsets, seconds)
     return _Screen(ready.profile, None, rows, downloads, begin, ready, note)
 
 
-def _alone(stage: Stage) -> Estimate:
+def _estimate(stage: Stage) -> Estimate:
     """Return what a stage takes of any machine; the hours that it states are not those of this one."""
     from bench.pipeline.resources import Devices, Estimate, needs
 
@@ -184,9 +184,11 @@ def _elsewhere(request: Request, plugins: Plugins, store: Store) -> _Screen:
             parts = [pretrainings(part, plugins, store, quotas) for part in request.each().values()]
             profile, stages = parts[0][0], [*{stage.key: stage for _, part in parts for stage in part}.values()]
         downloads = lacking(ready.cells if ready else (), stages, roots(request.data_dir))
-        whole = [stage for stage in stages if not isinstance(stage, EncodeShare)]  # shares are counted with the whole
-        estimates = list(needs(whole, on))
-        seconds = {stage.key: 3600 * row.hours for stage, row in zip(whole, estimates, strict=True)}
+        distinct = [
+            stage for stage in stages if not isinstance(stage, EncodeShare)
+        ]  # shares are counted with the whole
+        estimates = list(needs(distinct, on))
+        seconds = {stage.key: 3600 * row.hours for stage, row in zip(distinct, estimates, strict=True)}
         begin = first_tasks(ready.cells, ready.subsets, seconds) if ready else ()
     rows = [_Row(row, "runs", True, 3600 * row.hours, not row.hours) for row in estimates]
     return _Screen(profile, on, rows, downloads, begin, ready)
@@ -246,7 +248,7 @@ def _print(screen: _Screen, *, each: bool) -> None:
     rows = [
         (
             group[0].estimate.stage,
-            group[0].estimate.title if each else _about(group),
+            group[0].estimate.title if each else _description(group),
             *([group[0].state] if each else [_count(group)]),
             _time(group),
             *map(_size, (_most(group, "main"), _most(group, "memory"), _sum(group, "disk"))),
@@ -341,7 +343,7 @@ def _by_system(rows: Sequence[_Row], *, each: bool) -> list[list[_Row]]:
     return [*(by_system if len(by_system) <= _MOST_ROWS else by_kind).values()]
 
 
-def _about(group: Sequence[_Row]) -> str:
+def _description(group: Sequence[_Row]) -> str:
     """Return what a group is about: its only title, or what its titles begin with."""
     titles = [row.estimate.title for row in group]
     if len(titles) == 1:
@@ -391,6 +393,6 @@ def _guesses(ready: Plan) -> str:
     if not guessed:
         return ""
     seconds, stages = sum(step.seconds for step in guessed), sum(step.runs for step in ready.steps)
-    part, whole = duration(seconds), duration(ready.seconds)
-    share = "" if len(guessed) == stages else f"{'nearly all' if part == whole else part} of it "
+    part, in_all = duration(seconds), duration(ready.seconds)
+    share = "" if len(guessed) == stages else f"{'nearly all' if part == in_all else part} of it "
     return f"; {share}a rough guess, since nothing like it has run in this store"

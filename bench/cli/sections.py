@@ -6,11 +6,11 @@ SECTIONS = {
     "What": ("method", "suite", "task", "regime", "seed", "preset", "config", "set", "label", "vary", "full"),
     "From what": ("data", "profile", "backbone", "corpus", "rerank", "readout", "data-dir", "offline"),
     "Where and how it runs": (
-        *("store", "executor", "workers", "device", "devices", "processes", "shard-workers", "again"),
+        *("store", "executor", "workers", "device", "devices", "processes", "shard-workers", "again", "stop-when"),
     ),
     "Output": ("results", "out", "save", "stages", "quiet", "log", "json", "help"),
 }
-"""Options by the heading under which they stand; those of one command alone come first, without one of these."""
+"""Options by the heading under which they are; those of one command alone come first, without one of these."""
 
 
 class SectionedCommand(click.Command):

@@ -57,7 +57,7 @@ def method_faults(method: Method) -> list[str]:
 
 
 def _door_faults(method: Method) -> list[str]:
-    """Return the faults of doors: what can never be imported, and what would never be called beside the others."""
+    """Return the faults of doors: what can never be imported, and what would never be called next to the others."""
     faults = []
     for name in _set_fields(method, "retriever", "trainer", "encoder"):
         door = getattr(method, name)

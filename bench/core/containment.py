@@ -128,7 +128,7 @@ def one_line(text: str) -> str:
 
 
 class _Signals:
-    """Tells what a handler of a signal raises from what code raises itself, and stops code by a timer.
+    """Distinguishes what a handler of a signal raises from what code raises itself, and stops code by a timer.
 
     Both in the main thread only.
 

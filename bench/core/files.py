@@ -95,7 +95,7 @@ def is_temporary(path: Path) -> bool:
 
 
 def is_abandoned(path: Path) -> bool:
-    """Return whether the writer of a temporary file is gone, as far as this machine can tell: it ran here, and died."""
+    """Return whether the writer of a temporary file is gone, as far as this machine knows: it ran here, and died."""
     *_, machine, process, _ = path.name.removesuffix(".part").replace(".", "-").split("-")
     if machine != _machine() or not process.isdigit():
         return False
@@ -118,7 +118,7 @@ def clear_abandoned(folder: Path) -> None:
 
 @cache
 def _machine() -> str:
-    """Tell this machine from others that share a folder, without its name."""
+    """Identify this machine among others that share a folder, without its name."""
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:6]
 
 

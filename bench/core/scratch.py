@@ -58,5 +58,5 @@ def _is_alive(process: int) -> bool:
 
 
 def _machine() -> str:
-    """Return what tells this machine from others that share its temporary folder."""
+    """Return what identifies this machine among others that share its temporary folder."""
     return digest(socket.gethostname())[:4]

@@ -1,7 +1,7 @@
 """The passport of sources: every file of every suite, corpus and preset, its addresses, and whose its figures are.
 
 It is read off what suites, corpora and presets say, which nothing repeats by hand; `docs/sources.py` writes it into
-`suites/sources.json` for others. Files of corpora are told by patterns: some have tens of thousands.
+`suites/sources.json` for others. Files of corpora are named by patterns: some have tens of thousands.
 """
 
 from __future__ import annotations

@@ -33,17 +33,17 @@ def text_chart(chart: Chart, width: int = 80, height: int = 16) -> str:
     if up is None:
         raise ValueError("a chart without a value")
     numbers = {_row(up, height, tick): up.exact(tick) for tick in up.ticks}
-    left = max(map(len, numbers.values())) + 2
+    margin = max(map(len, numbers.values())) + 2
     places = [line for line in chart.lines if not line.level] or list(chart.lines)
-    across = Counts(tuple(sorted({point.x for line in places for point in line.points})), width - left, inset=1)
-    grid = [[" "] * (width - left) for _ in range(height)]
+    across = Counts(tuple(sorted({point.x for line in places for point in line.points})), width - margin, inset=1)
+    grid = [[" "] * (width - margin) for _ in range(height)]
     for letter, line in zip(_LETTERS, chart.lines, strict=False):
         _draw(grid, line, letter, up, across)
     rows = [
-        f"{numbers.get(at, ''):>{left - 2}} {'┤' if at in numbers else '│'}{''.join(cells).rstrip()}"
+        f"{numbers.get(at, ''):>{margin - 2}} {'┤' if at in numbers else '│'}{''.join(cells).rstrip()}"
         for at, cells in enumerate(grid)
     ]
-    ticks, base = [" "] * (width - left), ["─"] * (width - left)
+    ticks, base = [" "] * (width - margin), ["─"] * (width - margin)
     free = 0
     for tick in across.ticks:
         column, words = round(across.pixel(tick)), short(tick)
@@ -57,8 +57,8 @@ def text_chart(chart: Chart, width: int = 80, height: int = 16) -> str:
         [
             f"{chart.y} by {chart.x}"[:width],
             *(row[:width] for row in rows),
-            f"{'':>{left - 2}} └{''.join(base)}"[:width],
-            f"{'':>{left}}{''.join(ticks).rstrip()}",
+            f"{'':>{margin - 2}} └{''.join(base)}"[:width],
+            f"{'':>{margin}}{''.join(ticks).rstrip()}",
             *(entry[:width] for entry in legend),
         ]
     )
@@ -74,28 +74,28 @@ def _draw(grid: list[list[str]], line: Series, letter: str, up: Axis, across: Co
     """Draw a line over what is there."""
     height, last = len(grid), len(grid[0]) - 1
 
-    def put(column: int, row: int, mark: str) -> None:
-        there = grid[row][column]
+    def draw(column: int, row: int, mark: str) -> None:
+        cell = grid[row][column]
         if mark in _WEAK:
-            if there in _WEAK and _WEAK[there] < _WEAK[mark]:
+            if cell in _WEAK and _WEAK[cell] < _WEAK[mark]:
                 grid[row][column] = mark
         else:
-            grid[row][column] = mark if there in _WEAK or there == mark else _SHARED
+            grid[row][column] = mark if cell in _WEAK or cell == mark else _SHARED
 
     if line.level:
         row = _row(up, height, math.fsum(point.mean for point in line.points) / len(line.points))
         for column in range(last):
-            put(column, row, _LEVEL)
-        put(last, row, letter)
+            draw(column, row, _LEVEL)
+        draw(last, row, letter)
         return
     points = sorted(line.points, key=lambda point: point.x)
     columns = [min(last, round(across.pixel(point.x))) for point in points]
     for (first, second), (begin, end) in zip(pairwise(points), pairwise(columns), strict=True):
         for column in range(begin + 1, end):
             share = (column - begin) / (end - begin)
-            put(column, _row(up, height, first.mean + share * (second.mean - first.mean)), _BETWEEN)
+            draw(column, _row(up, height, first.mean + share * (second.mean - first.mean)), _BETWEEN)
     for point, column in zip(points, columns, strict=True):
         ends: Sequence[int] = [_row(up, height, value) for value in (max(point.values), min(point.values))]
         for row in range(ends[0], ends[1] + 1):
-            put(column, row, _RANGE)
-        put(column, _row(up, height, point.mean), letter)
+            draw(column, row, _RANGE)
+        draw(column, _row(up, height, point.mean), letter)

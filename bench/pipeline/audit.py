@@ -197,10 +197,10 @@ def _pairs(tuning: Tuning, store: Store, formats: Sequence[PairFormat]) -> Itera
 
 
 def typed(files: Sequence[Path]) -> list[str]:
-    """Tell what a person types as the corpus of an audit for the files of training pairs.
+    """Distinguish what a person types as the corpus of an audit from the files of training pairs.
 
     FOLDER:SPLIT for every folder in BEIR's layout, the one other file or the folder of the others; nothing where no
-    name stands for all of them. The list of leaked questions is passed over: what it leaves out is audited along.
+    name means all of them. The list of leaked questions is passed over: what it leaves out is audited along.
     """
     files = [path for path in files if path.name != Path(TABLE).name]
     judged = [path for path in files if path.parent.name == _JUDGED]

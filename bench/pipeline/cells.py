@@ -195,7 +195,7 @@ def _reason(system: System, suite: Suite, regime: str) -> str:
 
 
 def protocol_overrides(cells: Sequence[ExperimentCell]) -> list[str]:
-    """Tell of rows that are called after the protocol and that settings read otherwise all the same."""
+    """Warn of rows that are called after the protocol and that settings read otherwise all the same."""
     warnings: dict[str, None] = {}
     for cell in cells:
         if cell.system.protocol:
@@ -203,7 +203,7 @@ def protocol_overrides(cells: Sequence[ExperimentCell]) -> list[str]:
             overridden = (name for leaf in cell.system.leaves if isinstance(leaf, Dense) for name in leaf.readout)
             typed = dict.fromkeys(f"encode.{name}" for name in overridden if name in ruled)
             if typed:
-                warnings[f"{cell.system.label}: {', '.join(typed)} stands over what the protocol says"] = None
+                warnings[f"{cell.system.label}: {', '.join(typed)} overrides what the protocol says"] = None
     return [*warnings]
 
 

@@ -77,7 +77,7 @@ def compute(
 
     Args:
         config: what settings say of the processor.
-        size: whose device `auto` stands for.
+        size: whose device `auto` means.
         device: `auto`, `cpu`, `cuda`, `cuda:N` or `mps`.
         executor: where stages run: `local`, `ray` or `slurm`.
         workers: stages at a time of the local executor; None for as many as fit.

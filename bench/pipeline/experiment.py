@@ -296,7 +296,7 @@ def labels(variants: Sequence[Variant], label: str | None) -> list[str]:
     """Return the labels of methods with their settings: those of `default_label`, unless the user gives one.
 
     A label given by the user names the only system, or follows each method's name where there are several; cells of a
-    grid are called `LABEL=no-bn`. Raises `UsageError` for a label that cannot stand in a table, a path and a run file.
+    grid are called `LABEL=no-bn`. Raises `UsageError` for a label that does not fit in a table, a path and a run file.
     """
     if label is None:
         return [default_label(variant) for variant in variants]

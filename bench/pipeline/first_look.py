@@ -1,4 +1,4 @@
-"""Which task of a suite to begin with: the cheapest that still has enough questions to tell systems apart."""
+"""Which task of a suite to begin with: the cheapest that still has enough questions to separate systems."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

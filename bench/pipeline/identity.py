@@ -90,7 +90,7 @@ def source(name: str) -> Source[Any]:
 
 @cache
 def placeholder(split: str, language: str | None) -> Task:
-    """Return the task that stands for any task, on its `test` or `dev` questions.
+    """Return the task that represents any task, on its `test` or `dev` questions.
 
     It is sharp: where a protocol may fix how texts are read it has a mark that equals no value, so that a setting over
     the protocol shows whatever the method's own value is; its languages differ, unless the user has named the language

@@ -11,7 +11,7 @@ from bench.plugins import Plugins
 from bench.types import DataRequest, Suite, Task
 
 DEV = "@dev"
-"""What the name of a task ends with that stands for its dev questions."""
+"""What the name of a task ends with that means its dev questions."""
 
 
 def suites_of(names: Sequence[str], tasks: Sequence[str], plugins: Plugins) -> list[Suite]:
@@ -175,6 +175,6 @@ def _names(name: str, suite: Suite, data: str | None = None) -> tuple[str, ...]:
 
 
 def _is_folder(name: str) -> bool:
-    """Tell a path from a task's name: it has a separator that no task name begins with, or a folder stands there."""
+    """Distinguish a path from a task's name: it has a separator that no task name begins with, or a folder is there."""
     head, colon, _ = name.rpartition(":")  # of `path/to/folder:split`
     return name.startswith((".", "/", "~")) or Path(head if colon and not Path(name).exists() else name).is_dir()

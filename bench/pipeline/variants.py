@@ -13,7 +13,7 @@ from bench.plugins import Plugins
 from bench.store.store import Store
 
 _Row: TypeAlias = tuple[str, str, str, str, int, str]
-"""What a number stands for: hash of the system, suite, regime, data, seed, task."""
+"""What a number is of: hash of the system, suite, regime, data, seed, task."""
 _Owner: TypeAlias = tuple[str, str]
 """Which variant has a number, and what it calls the system."""
 

@@ -1,6 +1,6 @@
 """Rows of few shapes: packed sequences filled up to a multiple of some tokens, and passes compiled for such rows.
 
-A GPU is told what to do one operation at a time, some hundred a layer. `torch.compile` makes a few of them, but anew
+A GPU is sent one operation at a time, some hundred a layer. `torch.compile` makes a few of them, but anew
 for every shape that it meets; so packed rows are filled up, by sequences that see only themselves and that nothing
 reads. Values and gradients of all others are what they were, beyond how products of another shape round; of dropout a
 longer row takes other draws.

@@ -1,7 +1,7 @@
 """Dense layers behind the pooling: what a folder of sentence-transformers says of them, their weights, how they act.
 
 EmbeddingGemma has two behind a mean, distiluse one that makes vectors smaller. An encoder's folder keeps the weights of
-all in one file beside the model's, for the model itself has no place for them. Importing this module imports no torch.
+all in one file next to the model's, for the model itself has no place for them. Importing this module imports no torch.
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ from bench.types import Tie
 
 _QUERIES, _PASSAGES = 256, 1 << 15
 """Of a block of products, 32 MiB."""
-_AGAIN = 1 << 13  # passages that are scored again at a time
-_FEW = 1 << 10  # ties of which ids are compared one by one
+_RESCORED = 1 << 13  # passages that are scored again at a time
+_FEW_TIES = 1 << 10  # ties of which ids are compared one by one
 
 
-class _Order:
+class _TieOrder:
     """Which passages come before another by score and the tie rule; where many tie, ids are ordered once."""
 
     def __init__(self, ids: Sequence[str], tie: Tie) -> None:
@@ -32,10 +32,10 @@ class _Order:
         ties = rows[values == score]
         if self.tie == "list":
             before = int((ties < row).sum())
-        elif len(ties) > _FEW:
+        elif len(ties) > _FEW_TIES:
             before = int((self._places[ties] < self._places[row]).sum())
         else:
-            before = sum(self.ids[other] > self.ids[row] for other in ties.tolist())
+            before = sum(self.ids[row_of_tie] > self.ids[row] for row_of_tie in ties.tolist())
         return int((values > score).sum()) + before
 
     @cached_property
@@ -69,10 +69,10 @@ def first_ranks(
     Raises:
         UsageError: a score of a relevant passage is not finite.
     """
-    exact, ordered = Exact(passages, similarity), _Order(passages.ids, tie)
-    own = set(queries.ids) if drop_identical else set()
-    wanted = own.union(*(relevant.get(query, ()) for query in queries.ids))
-    rows = {name: row for row, name in enumerate(passages.ids) if name in wanted}
+    exact, ordered = Exact(passages, similarity), _TieOrder(passages.ids, tie)
+    excluded = set(queries.ids) if drop_identical else set()
+    ids = excluded.union(*(relevant.get(query, ()) for query in queries.ids))
+    rows = {name: row for row, name in enumerate(passages.ids) if name in ids}
     targets: list[tuple[int, int, float]] = []  # place of the query, row and score of its first relevant passage
     for at, query in enumerate(queries.ids):
         names = [name for name in relevant.get(query, ()) if name in rows and not (name == query and drop_identical)]
@@ -95,24 +95,24 @@ def first_ranks(
 
 
 def _before(
-    targets: list[tuple[int, int, float]], queries: VectorRows, passages: VectorRows, exact: Exact, ordered: _Order
+    targets: list[tuple[int, int, float]], queries: VectorRows, passages: VectorRows, exact: Exact, ordered: _TieOrder
 ) -> Numbers:
     """Count the passages before each target, `[len(targets)]`."""
     places = [at for at, _, _ in targets]
     vectors = np.ascontiguousarray(queries.matrix[places], np.float32)
-    left, scores = as_products(vectors, exact.similarity, "query"), np.asarray([score for _, _, score in targets])
+    query_rows, scores = as_products(vectors, exact.similarity, "query"), np.asarray([score for _, _, score in targets])
     counts = np.zeros(len(targets), np.int64)
     for start in range(0, len(passages.ids), _PASSAGES):
         block = np.ascontiguousarray(passages.matrix[start : start + _PASSAGES], np.float32)
-        right = as_products(block, exact.similarity, "passage")
-        bounds: Double = product_bounds(left, right, exact.similarity)
-        products = left @ right.T
+        passage_rows = as_products(block, exact.similarity, "passage")
+        bounds: Double = product_bounds(query_rows, passage_rows, exact.similarity)
+        products = query_rows @ passage_rows.T
         above = products > (scores + bounds)[:, None]
         counts += above.sum(1)
         doubtful = ~(above | (products < (scores - bounds)[:, None]))
         for number, (_, row, score) in enumerate(targets):
-            again = start + np.flatnonzero(doubtful[number])
-            for part in (again[at : at + _AGAIN] for at in range(0, len(again), _AGAIN)):
+            rescored = start + np.flatnonzero(doubtful[number])
+            for part in (rescored[at : at + _RESCORED] for at in range(0, len(rescored), _RESCORED)):
                 values = exact.scores(vectors[number], part, float(bounds[number]))
                 counts[number] += ordered.before(part, values, row, score)
     return counts

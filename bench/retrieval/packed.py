@@ -362,7 +362,7 @@ def padded(
     Args:
         rows: `[T, …]`, those of n sequences one after the other.
         lengths: rows of each sequence, T together; l is the largest.
-        filler: what stands behind a shorter sequence.
+        filler: what follows a shorter sequence.
 
     Returns:
         The padded rows `[n, l, …]`; which of them are real, bool `[n, l]`; and the places `[T]` of `rows` among the
@@ -449,7 +449,7 @@ def seen(query: torch.Tensor, window: int | None) -> torch.Tensor | None:
 def _kernel(device: torch.device, dtype: torch.dtype, shape: tuple[int, int, int], windowed: bool) -> bool:
     """Return whether one call on CUDA serves all sequences of (heads, heads of keys, width), by trying it on two.
 
-    It must give the values and gradients of calls for each length, and drop what it is told to.
+    It must give the values and gradients of calls for each length, and drop what it should.
     """
     if device.type not in _DEVICES or (windowed and dtype not in _HALF):
         return False

@@ -105,7 +105,7 @@ class Listener(Protocol):
         """A stage has done so many more units of its cost."""
 
     def logged(self, item: Stage, line: Mapping[str, Any]) -> None:
-        """A training has written a line of its log; those of Ray tasks and SLURM jobs are not heard."""
+        """A training has written a line of its log; those of Ray tasks and SLURM jobs do not arrive."""
 
     def finished(self, item: Stage, state: str, seconds: float, error: BaseException | None = None) -> None:
         """A stage has ended: `ran`, `cached` (another run made it meanwhile, or it was there) or `failed`."""

@@ -61,7 +61,7 @@ def garbage(store: Store, used: Collection[str], older_than_days: float) -> Iter
         age, key = _age(scratch), _key(scratch)
         finished = _is_finished(store, scratch)
         if (finished or (age >= older_than_days and key not in leased)) and _idle(store, key):
-            reason = "leavings of a stage that is finished" if finished else f"an unfinished stage, {age:.1f} days old"
+            reason = "what a finished stage left behind" if finished else f"an unfinished stage, {age:.1f} days old"
             yield Garbage(scratch, reason, _size(scratch))
     for litter in sorted(filter(is_temporary, _files(store.root))):
         if is_abandoned(litter) or _age(litter) >= 1:

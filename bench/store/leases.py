@@ -1,4 +1,4 @@
-"""Leases: the artefacts that work in progress rests on, so that `gc` beside it spares them.
+"""Leases: the artefacts that work in progress rests on, so that `gc` next to it spares them.
 
 A lease is a file `leases/NAME.json` with keys, void once its holder no longer has the lock next to it. Leases are
 taken, and artefacts removed, under one lock of the store (`locks/leases.lock`).

@@ -146,7 +146,7 @@ class Stage(ABC):
         return versions(*self.libraries)
 
     def choices(self) -> dict[str, Json]:
-        """Return what decides the output beside inputs and environment: the one method that a stage may extend.
+        """Return what decides the output besides inputs and environment: the one method that a stage may extend.
 
         These are the fields that are neither stages nor marked `NOT_IN_KEY` or `ENVIRONMENT`. They are part of the key
         and of the hash of every system that the stage belongs to.
@@ -210,7 +210,7 @@ class Stage(ABC):
 
     @property
     def provenance(self) -> dict[str, Json]:
-        """What is kept with the artefact beside its identity."""
+        """What is kept with the artefact besides its identity."""
         return {**self.notes, "cost": {"kind": self.cost.kind, "units": self.cost.work}}
 
     def about(self) -> dict[str, Any]:

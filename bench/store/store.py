@@ -177,7 +177,7 @@ class Store:
         return faults
 
     def provenance(self, stage: Stage) -> Mapping[str, Any]:
-        """Return what was kept with a stage's artefact beside its identity; nothing where it is not sound."""
+        """Return what was kept with a stage's artefact besides its identity; nothing where it is not sound."""
         if self.state(stage) != "cached":
             return {}
         provenance: Mapping[str, Any] = read_sealed(self.folder(stage) / MANIFEST)["provenance"]

@@ -58,7 +58,11 @@ def with_checkpoints(request: Request) -> WithCheckpoints:
     Raises:
         UsageError: such folders in an experiment with variants of its own, or two of one name.
     """
-    of_folders = {name: found for name in request.methods if (found := checkpoints(Path(name).expanduser()))}
+    of_folders = {
+        name: folder_checkpoints
+        for name in request.methods
+        if (folder_checkpoints := checkpoints(Path(name).expanduser()))
+    }
     if not of_folders:
         return WithCheckpoints(request)
     if request.variants or request.preset or request.label:
@@ -67,16 +71,16 @@ def with_checkpoints(request: Request) -> WithCheckpoints:
             expected="each by itself",
             hint="draw the folder apart: bench curve FOLDER --suite NAME",
         )
-    every = {item.label: item for found in of_folders.values() for item in found}
-    if len(every) < sum(map(len, of_folders.values())):
+    by_label = {item.label: item for folder_checkpoints in of_folders.values() for item in folder_checkpoints}
+    if len(by_label) < sum(map(len, of_folders.values())):
         raise UsageError(
             found=f"folders of one name ({', '.join(of_folders)})", expected="names that differ", hint="rename one"
         )
-    others = tuple(name for name in request.methods if name not in of_folders)
-    whole = {"methods": others, "backbone": request.backbone, "corpus": request.corpus}
-    variants = [RequestVariant("methods", whole)] if others else []
-    variants += [_variant(item) for item in every.values()]
-    return WithCheckpoints(replace(request, methods=(), backbone=None, corpus=None, variants=tuple(variants)), every)
+    other_methods = tuple(name for name in request.methods if name not in of_folders)
+    fields = {"methods": other_methods, "backbone": request.backbone, "corpus": request.corpus}
+    variants = [RequestVariant("methods", fields)] if other_methods else []
+    variants += [_variant(item) for item in by_label.values()]
+    return WithCheckpoints(replace(request, methods=(), backbone=None, corpus=None, variants=tuple(variants)), by_label)
 
 
 def _variant(item: Checkpoint) -> RequestVariant:

@@ -25,9 +25,9 @@ from bench.evaluation.learning_curves.trainings import (
     LEVEL,
     CurveFile,
     CurvePoint,
+    CurveTraining,
     QuestionStratum,
     Scoring,
-    Training,
     by_scoring,
 )
 from bench.evaluation.measures.log_rank import LOG_RANK
@@ -270,7 +270,7 @@ def scoring_of(plan: Plan, store: Store) -> Scoring:
     return Scoring(suite.name, suite.version, *place, strata)
 
 
-def _trainings(rows: Sequence[_Row], store: Store) -> list[Training]:
+def _trainings(rows: Sequence[_Row], store: Store) -> list[CurveTraining]:
     """Gather rows to trainings: a row at the end with its start and the points of one kind on its way."""
     trainings = []
     for row in rows:
@@ -298,7 +298,7 @@ def _trainings(rows: Sequence[_Row], store: Store) -> list[Training]:
     return trainings
 
 
-def _of_folders(rows: Sequence[_Row], checkpoints: Mapping[str, Checkpoint]) -> list[Training]:
+def _of_folders(rows: Sequence[_Row], checkpoints: Mapping[str, Checkpoint]) -> list[CurveTraining]:
     """Gather the checkpoints of each folder to a training, of which their steps are all that is known."""
     folders: dict[str, list[_Row]] = {}
     for row in rows:
@@ -312,7 +312,7 @@ def _of_folders(rows: Sequence[_Row], checkpoints: Mapping[str, Checkpoint]) -> 
             points.append(replace(row.point, share=steps / last, steps=steps))
         row = of_folder[-1]
         trainings.append(
-            Training(
+            CurveTraining(
                 system=line,
                 method=row.cell.system.method.name,
                 version=row.cell.system.method.version,
@@ -332,14 +332,14 @@ def _of_folders(rows: Sequence[_Row], checkpoints: Mapping[str, Checkpoint]) -> 
     return trainings
 
 
-def _described(row: _Row, kind: str, points: tuple[CurvePoint, ...], store: Store) -> Training:
+def _described(row: _Row, kind: str, points: tuple[CurvePoint, ...], store: Store) -> CurveTraining:
     system, inputs = row.cell.system, row.cell.system.pretraining
     training = _training(row.subsets, store)
     budget, unit = 0.0, ""
     if inputs is not None:
         kinds = ((inputs.tokens, "tokens"), (inputs.steps, "steps"), (inputs.flops, "FLOPs"))
         budget, unit = next((float(amount), unit) for amount, unit in kinds if amount)
-    return Training(
+    return CurveTraining(
         system=system.label,
         method=system.method.name,
         version=system.method.version,

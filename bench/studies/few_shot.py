@@ -81,7 +81,7 @@ class Curve:
         return re.sub(r"[^A-Za-z0-9._]+", "-", "-".join((*parts, self.where, self.regime)))
 
     def pairs(self, shots: str) -> float:
-        """Return how many pairs a number stands for: the mean over what was tuned."""
+        """Return how many pairs a number means: the mean over what was tuned."""
         return fmean(point.pairs for point in self.values if point.shots == shots)
 
     def chart(self) -> Chart:
@@ -96,10 +96,10 @@ class Curve:
             series = tuple(Point(x, tuple(by_seed.values())) for x, by_seed in by_pairs.items())
             lines.append(Series(system if tuned else f"{system} (not tuned)", series, level=not tuned))
         seeds = f"mean of {self.grid.seeds} seeds, each a faint point" if self.grid.seeds > 1 else "one seed"
-        about = f"{self.values[0].queries:,} queries; {seeds}; profile {self.profile}."
+        summary = f"{self.values[0].queries:,} queries; {seeds}; profile {self.profile}."
         title = f"{self.where} · {self.regime} · {self.data} data"
         x = "training pairs (linear up to the first number, then logarithmic)"
-        notes = (about, f"{self.note}.") if self.note else (about,)
+        notes = (summary, f"{self.note}.") if self.note else (summary,)
         return Chart(title, notes, x, f"{self.measure}, percent", tuple(lines))
 
     def table(self) -> Table:
@@ -112,8 +112,8 @@ class Curve:
     def records(self) -> Table:
         """Lay out the numbers behind the curve: a row a value."""
         names = ("suite", "where", "regime", "data", "profile", "measure", "note")
-        about = [getattr(self, name) for name in names]
-        rows = tuple((*about, *asdict(point).values()) for point in self.values)
+        fields = [getattr(self, name) for name in names]
+        rows = tuple((*fields, *asdict(point).values()) for point in self.values)
         return Table("", plain_columns(*names, *CurveValue.__dataclass_fields__), rows)
 
 

@@ -25,7 +25,7 @@ from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.core.files import digest
 from bench.evaluation.learning_curves.guess import Guess, guesses
-from bench.evaluation.learning_curves.sequential import Look, Verdict, decide, left, looks_until
+from bench.evaluation.learning_curves.sequential import Look, PairVerdict, decide, looks_until, undominated
 from bench.evaluation.learning_curves.trainings import Scoring
 from bench.evaluation.significance.estimates import Sample
 from bench.evaluation.significance.questions import questions
@@ -88,7 +88,7 @@ class Race:
     spent: Mapping[tuple[str, int], float] = field(default_factory=dict)
     scoring: Scoring | None = None
     guesses: Mapping[str, Guess] = field(default_factory=dict)
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[PairVerdict, ...] = ()
     failed: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -100,7 +100,7 @@ class Race:
     def alive(self) -> tuple[str, ...]:
         """The methods that are left."""
         racing = [name for name in self.methods if name not in self.failed and name not in self.guessed]
-        return left(racing, self.verdicts)
+        return undominated(racing, self.verdicts)
 
     @property
     def _look(self) -> Look | None:
@@ -463,7 +463,7 @@ def _forecast(name: str, guess: Guess) -> str:
     )
 
 
-def _sentence(verdict: Verdict) -> str:
+def _sentence(verdict: PairVerdict) -> str:
     """Say what a look has decided."""
     return (
         f"{verdict.worse} is below {verdict.better} by test after {verdict.seeds} seeds: "

@@ -164,7 +164,7 @@ def fit(
             after a line of the start.
         clipped: weights whose gradients are clipped, in the order in which their norms are summed; default: all, in the
             optimiser's order.
-        spent: is told before each step's batches are drawn how much of the budget is spent.
+        spent: is set, before each step's batches are drawn, to how much of the budget is spent.
 
     Returns:
         tokens, distinct_tokens, flops, passes, steps, pairs, loss (of the last step), warnings (signs of collapse),

@@ -87,7 +87,7 @@ class MlmHead(nn.Module):
 
     Args:
         width: d, of the hidden states.
-        vocabulary: v, ids that the decoder tells apart.
+        vocabulary: v, ids that the decoder distinguishes.
         eps: of the normalisation.
 
     Source: Devlin et al. 2019 (BERT), as in transformers.

@@ -1,6 +1,6 @@
 """The first page of every kind of data: the gains over the start, all scores in a grid a regime, and how to cite.
 
-Substitutes stand on it beside benchmarks, with their mark; their own pages are in a tree of their own.
+Substitutes are on it next to benchmarks, with their mark; their own pages are in a tree of their own.
 """
 
 from collections import Counter, defaultdict

@@ -115,7 +115,7 @@ def _starts(gains: Gains) -> Markup:
 
 
 def _seeds(gains: Gains, about_methods: bool, regimes: bool) -> Markup:
-    """Say how many trainings there are, and what checkpoints show beside methods."""
+    """Say how many trainings there are, and what checkpoints show besides methods."""
     trainings = [f"{arm.trainings} from {arm.start}" for arm in gains.arms]
     trainings = trainings if len({arm.trainings for arm in gains.arms}) > 1 else [gains.arms[0].trainings]
     sentence = Markup("Every system has {}").format(", ".join(trainings))

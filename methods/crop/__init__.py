@@ -95,7 +95,7 @@ class CropConfig(DenseConfig):
         "drawn",
         late=True,
         source="ours: pairs of a document are drawn one by one; MSM's code draws a partner for each unit of a block",
-        help="variant sentence: both of a pair by lot; of-each: each view of a block of document_pairs asks once",
+        help="variant sentence: both of a pair at random; of-each: each view of a block of document_pairs asks once",
     )
     inbatch_mode: Literal["mask"] = constant(
         "mask", source="ours: negatives of the same document are false ones; which MSM's runs used is not known"

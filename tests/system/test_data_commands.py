@@ -449,9 +449,9 @@ def test_all_that_a_run_needs_by_one_command(toy: Toy) -> None:
         ("run --method bm25 'x", (), "No closing quotation"),
         ("run --metod bm25", (), "did you mean --method?"),
         ("run --method bm25 --suite nobody", (), "no suite 'nobody'"),
-        ("run --method bm25 --suite beir", ("toy",), "found a name beside it"),
-        ("run --method bm25 --suite beir", ("--task", "nq"), "found --task beside it"),
-        ("run --method bm25 --suite beir", ("--data-dir", "."), "found --data-dir beside it"),
+        ("run --method bm25 --suite beir", ("toy",), "found a name next to it"),
+        ("run --method bm25 --suite beir", ("--task", "nq"), "found --task next to it"),
+        ("run --method bm25 --suite beir", ("--data-dir", "."), "found --data-dir next to it"),
     ],
 )
 def test_words_that_no_command_takes(toy: Toy, words: str, more: tuple[str, ...], message: str) -> None:

@@ -105,6 +105,14 @@ def other_value(leaf: FieldInfo, value: Any) -> Iterator[Any]:
         yield from ("de", PAIRS, "other")
 
 
+WITH = {
+    "curve.cool": ("curve.points=3",),
+    "curve.cooled": ("curve.points=3", "curve.cool=0.2"),
+    "train.compile": ("train.token_bucket=64",),
+}
+"""What settings want besides, of those that do."""
+
+
 @pytest.fixture(scope="module")
 def plugins() -> Plugins:
     return load()
@@ -151,10 +159,14 @@ def change_each(
     resolve: Callable[[Request], Experiment],
 ) -> None:
     """Resolve a request once for each setting, changed to the first other value that is accepted."""
-    before = rows(resolve(request))
+    plain = request, rows(resolve(request))
     for key, leaf in leaves.items():
         if key in ADDRESS or key.startswith("tuning."):
             continue
+        request, before = plain
+        if key in WITH:
+            request = replace(request, sets=(*request.sets, *WITH[key]))
+            before = rows(resolve(request))
         for value in other_value(leaf, values[key]):
             try:
                 after = rows(resolve(replace(request, sets=(*request.sets, f"{key}={written(value)}"))))

@@ -64,7 +64,7 @@ def column(language: str, source: str) -> str:
 
 
 def language_and_source(column: str) -> tuple[str, str]:
-    """Return what a `column` stands for."""
+    """Return language and source of a `column`."""
     language, _, source = column.partition(_FROM)
     return language, source
 

@@ -224,7 +224,7 @@ class NamedCorpus:
 
     def identity(self) -> Json:
         """Return what decides its documents: who reads, and what is pinned."""
-        # The documents of a mixture are told apart, and so lie in another order than those of a plain corpus.
+        # The documents of a mixture are kept apart, and so lie in another order than those of a plain corpus.
         told_apart: dict[str, Json] = {"by": "source"} if self.weights() else {}
         return {"reader": reader(), "corpora": [part.identity() for part in self.parts], **told_apart}
 

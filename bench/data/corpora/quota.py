@@ -3,7 +3,7 @@
 The rule: the documents of a language that `bench.data.corpora.dedupe` keeps are ranked by fingerprint and taken in that
 order up to the one that reaches the quota, within the lowest fingerprints that hold `CHARACTERS` characters for each of
 its tokens. A language with less is taken whole. Tokens are counted as training reads them, short sentences left out and
-long ones cut. In the shards the documents stand by rank, so that no byte depends on the order of the source.
+long ones cut. In the shards the documents are in order of rank, so that no byte depends on the order of the source.
 
 One pass over the source keeps the text of what may be drawn (`Horizon`). Tokens are not known before a text is encoded,
 so the ranks are encoded in turns (`Draw`), each as long as the turns before it let expect; what was encoded beyond the

@@ -196,7 +196,7 @@ class Client:
         self._adapter.max_retries = Retry(0)
         try:
             with self._answer("HEAD", url, {}) as answer:
-                stated = offer(url, answer).size  # the hub tells it before it redirects to where the bytes are
+                stated = offer(url, answer).size  # the hub says it before it redirects to where the bytes are
                 return stated if stated is not None else length(answer) if answer.status_code == HTTPStatus.OK else None
         except AddressError:
             return None

@@ -1,6 +1,6 @@
 """Ask one address whether it still has its file, by the first 64 kB of it.
 
-open     it answers with the file, as far as size, checksum and first bytes tell
+open     it answers with the file, as far as size, checksum and first bytes show
 moved    so does another address, to which this one leads for good
 other    it answers with something else: another size, another checksum, a web page
 gone     it says that there is no such file
@@ -153,7 +153,7 @@ def _difference(release: Release, size: int | None, checksum: str, content: byte
 
 
 def _is(path: str, content: bytes) -> bool:
-    """Return whether content begins as a file of that ending does; true for endings that tell nothing of it."""
+    """Return whether content begins as a file of that ending does; true for endings that say nothing of it."""
     suffix = PurePosixPath(path).suffix
     beginnings = _BEGINNINGS.get(suffix)
     return beginnings is None or content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(beginnings)

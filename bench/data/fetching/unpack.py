@@ -59,7 +59,7 @@ def unpack(
     """Unpack a zip or tar (plain, gz, bz2, xz) whole into a folder, which is made if need be.
 
     Args:
-        archive: the archive; its first bytes tell its kind.
+        archive: the archive; its first bytes give its kind.
         folder: where its files go; files of the same names are replaced.
         limits: bounds on members and unpacked bytes; default: `Limits()`.
         advance: called with numbers of bytes unpacked.

@@ -1,7 +1,7 @@
 """What ir_datasets says of a data set before anything of it is fetched or opened.
 
 Its registry names the parts of a data set, the shape of their records, languages, counts and, of some, the official
-measures. A data set that a pattern stands for (CLIRMatrix) is described by its id alone, since loading it asks the
+measures. A data set that a pattern matches (CLIRMatrix) is described by its id alone, since loading it asks the
 network.
 """
 
@@ -29,7 +29,7 @@ _PATTERN = re.compile(
 )
 """Ids of CLIRMatrix: language of the documents; collection, language of the queries, split."""
 _EXAMPLES = {"clirmatrix": "clirmatrix/sw/bi139-base/en/test1"}
-"""Of data sets that a pattern stands for, since none of their ids is listed."""
+"""Of data sets that a pattern matches, since none of their ids is listed."""
 _DEPRECATED = "IR_DATASETS_SKIP_DEPRECATED_WARNING"
 
 
@@ -96,20 +96,20 @@ def lacks(dataset: str) -> str:
 
 
 def ids() -> tuple[str, ...]:
-    """Return every id that ir_datasets lists; those that a pattern stands for are not listed."""
+    """Return every id that ir_datasets lists; those that a pattern matches are not listed."""
     return tuple(_registry())
 
 
 def similar(dataset: str) -> list[str]:
-    """Return at most three tasks whose ids are near: those below it or beside it, else spelt alike."""
+    """Return at most three tasks whose ids are near: those below it or next to it, else spelt alike."""
     tasks = _tasks()
     if example := _EXAMPLES.get(dataset.partition("/")[0]):
         return [example]
     parts = dataset.strip("/").split("/")
     for length in range(len(parts), 0, -1):
         head = "/".join(parts[:length])
-        if beside := [name for name in tasks if name == head or name.startswith(f"{head}/")]:
-            return sorted(close(dataset, beside) or beside, key=lambda name: name.endswith("/train"))[:3]
+        if siblings := [name for name in tasks if name == head or name.startswith(f"{head}/")]:
+            return sorted(close(dataset, siblings) or siblings, key=lambda name: name.endswith("/train"))[:3]
     return close(dataset, tasks)
 
 
@@ -178,7 +178,7 @@ def _registry() -> Any:
 
 
 def _is_of_pattern(dataset: str) -> bool:
-    """Return whether a pattern stands for a data set, which the library lists too once it has been loaded."""
+    """Return whether a pattern matches a data set, which the library lists too once it has been loaded."""
     return any(pattern.match(dataset) for pattern, _ in _registry()._patterns)
 
 

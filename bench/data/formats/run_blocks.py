@@ -1,6 +1,6 @@
 r"""A run in its usual form, read a query at a time: lines of a query together, one blank between columns.
 
-Convention: between two lines of a query stand the same words then, ` TAG\nQUERY Q0 `. Put a NUL between blanks in their
+Convention: between two lines of a query are the same words then, ` TAG\nQUERY Q0 `. Put a NUL between blanks in their
 place, split the text at its white space, and each line has left three words, document, rank and score, before a NUL: if
 not every fourth word is one, some line has not six columns. So nothing is done line by line.
 """

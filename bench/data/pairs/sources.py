@@ -100,7 +100,7 @@ def dev_of(source: Source[TrainingPair]) -> Source[TrainingPair] | None:
 
 
 def reader(code: str, *arguments: Json) -> str:
-    """Return name and version of reading code, with a hash of the arguments that decide the records beside files.
+    """Return name and version of reading code, with a hash of the arguments that decide the records besides files.
 
     Example:
         >>> reader("dpr-pairs/1", "nq", "en", "en")

@@ -173,7 +173,7 @@ def environment_warnings(system: ComparedSystem) -> Iterator[str]:
     """Yield a sentence where seeds or tasks that are averaged as one system were made in unlike environments.
 
     The environment (version of the harness, libraries, threads, device, hardware of training) is in the keys of stages
-    and in no system's hash, so nothing else tells such results apart.
+    and in no system's hash, so nothing else distinguishes such results.
 
     Example:
         `crop averages results of unlike environments: numpy 2.0 (seed 0) and 2.1 (seed 1)`
@@ -201,7 +201,7 @@ def _environment(entry: Content) -> dict[str, str]:
 
 
 def _places_by_value(name: str, places: Mapping[str, Sequence[tuple[int, str]]]) -> str:
-    """Say which values something has, and where: in which seeds if these tell the values apart, else on which tasks."""
+    """Say which values something has, and where: in which seeds if these separate them, else on which tasks."""
     seeds = [dict.fromkeys(seed for seed, _ in having) for having in places.values()]
     parts = []
     for value, having in places.items():

@@ -1,1 +1,1 @@
-"""Curves of scores along trainings: who leads where, from where on a method stands still, what is to be expected."""
+"""Curves of scores along trainings: who leads where, from where on a method is flat, what is to be expected."""

@@ -1,4 +1,4 @@
-"""Which method leads at which budget, and from where on a method stands still.
+"""Which method leads at which budget, and from where on a method is flat.
 
 All pairs of methods are compared at all points by one simultaneous band (`simultaneous`). A method leads another at
 the points at which the band of their difference is without 0; a run of such points is a lead. Where the leader changes
@@ -71,13 +71,13 @@ class CurveScores:
         if self.x.ndim != 1 or not np.isfinite(self.x).all() or (np.diff(self.x) <= 0).any() or self.x[0] <= 0:
             raise UsageError(where="a curve", found=f"points {self.x.tolist()}", expected="positive ones, ascending")
         if len({*self.trainings}) < len(self.trainings):
-            twice = next(training for training in self.trainings if self.trainings.count(training) > 1)
-            raise UsageError(where=twice[0], found=f"seed {twice[1]} twice", expected="each training once")
+            repeated = next(training for training in self.trainings if self.trainings.count(training) > 1)
+            raise UsageError(where=repeated[0], found=f"seed {repeated[1]} twice", expected="each training once")
         counts = {"strata": self.values.shape[2], "clusters": self.values.shape[2], "starts": len(self.trainings)}
         for name, count in counts.items():
             if len(getattr(self, name)) not in {0, count}:
-                found = f"{len(getattr(self, name))} names of {name}"
-                raise UsageError(where="a curve", found=found, expected=f"{count} or none")
+                counted = f"{len(getattr(self, name))} names of {name}"
+                raise UsageError(where="a curve", found=counted, expected=f"{count} or none")
         if self.weights and not {*self.strata} <= self.weights.keys():
             missing = min({*self.strata} - self.weights.keys())
             raise UsageError(where=f"stratum {missing!r}", found="no weight", expected="one for each stratum, or none")
@@ -160,12 +160,12 @@ class CurveScores:
             for method, values in of_methods.items()
         }
         questions = self.clusters or tuple(f"{stratum}\t{at}" for at, stratum in enumerate(strata.tolist()))
-        named = {name: [questions[column] for column in columns] for name, columns in places.items()}
+        clusters = {name: [questions[column] for column in columns] for name, columns in places.items()}
         weights = {name: self.weights.get(name, 1.0) for name in places}
         prepared = estimands(
             samples,
             {str(at): {f"{name}\t{at}": weight for name, weight in weights.items()} for at in range(len(by_point))},
-            {f"{name}\t{at}": of_stratum for at in range(len(by_point)) for name, of_stratum in named.items()},
+            {f"{name}\t{at}": of_stratum for at in range(len(by_point)) for name, of_stratum in clusters.items()},
         )
         return [prepared[str(at)] for at in range(len(by_point))]
 
@@ -219,9 +219,9 @@ class Lead:
     def sentence(self) -> str:
         """Say it: `ict leads crop from 31k tokens on; crop leads up to 7.8k tokens; they cross between …`."""
         parts = [self._runs(), *([self.lost] if self.lost else [])]
-        about = "these trainings: " if self.checkpoints else ""
+        prefix = "these trainings: " if self.checkpoints else ""
         tail = "; nothing follows for the methods, of which three seeds each would tell" if self.checkpoints else ""
-        return about + "; ".join(parts) + tail
+        return prefix + "; ".join(parts) + tail
 
     def _runs(self) -> str:
         if not self.x:
@@ -230,19 +230,19 @@ class Lead:
             shown = (
                 "" if self.detectable is None else f"; a gap of {points(self.detectable)} points there would have shown"
             )
-            where = f"up to {self._at(self.x[-1])}" if len(self.x) > 1 else f"at {self._at(self.x[-1])}"
-            return f"{self.first} and {self.second}: nobody leads {where}{shown}"
+            span = f"up to {self._at(self.x[-1])}" if len(self.x) > 1 else f"at {self._at(self.x[-1])}"
+            return f"{self.first} and {self.second}: nobody leads {span}{shown}"
         clauses = []
         for at, (leader, group) in enumerate(groupby(self.runs, lambda run: run.leader)):
             rival = "" if at else f" {self.second if leader == self.first else self.first}"
-            clauses.append(f"{leader} leads{rival} {_listed([self._where(run) for run in group])}")
+            clauses.append(f"{leader} leads{rival} {_listed([self._span(run) for run in group])}")
         spans = [f"between {amount(low)} and {self._at(high)}" for low, high in self.crossings]
         if spans:
             return f"{', '.join(clauses)}; they cross {_listed(spans)}"
         everywhere = sum(self.x.index(run.last) - self.x.index(run.first) + 1 for run in self.runs) == len(self.x)
         return clauses[0] + ("" if everywhere else "; elsewhere nobody leads")
 
-    def _where(self, run: Run) -> str:
+    def _span(self, run: Run) -> str:
         if run.first == run.last:
             return f"at {self._at(run.first)}"
         if (run.first, run.last) == (self.x[0], self.x[-1]):
@@ -328,9 +328,9 @@ def bands(scores: CurveScores, seed: int = SEED) -> Bands:
         UsageError: as `bench.evaluation.significance.estimates.estimands` does.
     """
     pairs = tuple(combinations(scores.methods, 2))
-    whole = {method: np.isfinite(scores.mean(method)) for method in scores.methods}
+    defined = {method: np.isfinite(scores.mean(method)) for method in scores.methods}
     by_point = [
-        {method: scores.values[scores.rows(method), at] for method, there in whole.items() if there[at]}
+        {method: scores.values[scores.rows(method), at] for method, is_defined in defined.items() if is_defined[at]}
         for at in range(scores.x.size)
     ]
     return Bands(scores, pairs, band(scores.prepared(by_point), pairs, seed))
@@ -338,7 +338,7 @@ def bands(scores: CurveScores, seed: int = SEED) -> Bands:
 
 @dataclass(frozen=True)
 class Flat:
-    """From where on a method stands still.
+    """From where on a method is flat.
 
     Args:
         method: its name.
@@ -363,17 +363,17 @@ class Flat:
     @property
     def sentence(self) -> str:
         """Say it: `crop is flat from 250k tokens on: what it gained from there to 1M tokens is within ± 1.3 points`."""
-        about = "these trainings: " if self.checkpoints else ""
+        prefix = "these trainings: " if self.checkpoints else ""
         if self.end is None or self.gain is None or self.least is None:
-            return f"{about}{self.method}: too few points or questions to say whether it is flat"
+            return f"{prefix}{self.method}: too few points or questions to say whether it is flat"
         gain, low, high = self.gain
         end, margin = f"{amount(self.end)} {self.unit}", f"± {points(self.least)} points"
         if self.since is not None:
-            since = f"{about}{self.method} is flat from {amount(self.since)} {self.unit} on"
+            since = f"{prefix}{self.method} is flat from {amount(self.since)} {self.unit} on"
             return f"{since}: what it gained from there to {end} is within {margin}; a smaller gain could be missed"
         gained = f"over the point before it gained {points(gain, sign=True)} points [{points(low)}, {points(high)}]"
         verdict = "is not flat" if low > 0 or high < 0 else "is not known to be flat"
-        return f"{about}{self.method} {verdict} at {end}: {gained}, which is not within {margin}"
+        return f"{prefix}{self.method} {verdict} at {end}: {gained}, which is not within {margin}"
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `--json` prints it: fractions, None where a number is not defined."""
@@ -389,7 +389,7 @@ class Flat:
 
 
 def flats(scores: CurveScores, least: float | None = None, seed: int = SEED) -> tuple[Flat, ...]:
-    """Say of every method from where on it stands still: one band over all methods and points.
+    """Say of every method from where on it is flat: one band over all methods and points.
 
     Args:
         scores: of at least one method.
@@ -403,14 +403,14 @@ def flats(scores: CurveScores, least: float | None = None, seed: int = SEED) -> 
     if least is not None and not 0 < least < np.inf:
         raise UsageError(found=f"a gain of {least}", expected="a positive fraction: 0.01 for one point")
     # Gains are up to the last point of all: those of a method that has no value there are up to its own last one.
-    whole = {method: np.flatnonzero(np.isfinite(scores.mean(method))) for method in scores.methods}
-    ends = {method: int(there[-1]) for method, there in whole.items() if len(there) > 1}
+    defined_points = {method: np.flatnonzero(np.isfinite(scores.mean(method))) for method in scores.methods}
+    ends = {method: int(defined_at[-1]) for method, defined_at in defined_points.items() if len(defined_at) > 1}
     by_point: list[dict[str, FloatArray]] = []
     for at in range(scores.x.size):
         gains = {
             method: scores.values[scores.rows(method), end] - scores.values[scores.rows(method), at]
             for method, end in ends.items()
-            if at in whole[method] and at < end
+            if at in defined_points[method] and at < end
         }
         by_point.append(gains | {_NOTHING: np.zeros((1, scores.values.shape[2]))})
     contrasts = [(method, _NOTHING) for method in scores.methods]
@@ -420,10 +420,10 @@ def flats(scores: CurveScores, least: float | None = None, seed: int = SEED) -> 
 
 def _flat(scores: CurveScores, method: str, over: Band, row: int, end: int | None, least: float | None) -> Flat:
     """Read a method's row of the band of gains."""
-    few = len(scores.rows(method)) < TRAININGS
+    checkpoints = len(scores.rows(method)) < TRAININGS
     defined = np.flatnonzero(np.isfinite(over.reach[row]))
     if end is None or not len(defined):
-        return Flat(method, checkpoints=few, unit=scores.unit)
+        return Flat(method, checkpoints=checkpoints, unit=scores.unit)
     margins = (
         np.where(over.error[row] == 0, 0.0, over.detectable[row]) if least is None else np.full(scores.x.size, least)
     )
@@ -441,7 +441,7 @@ def _flat(scores: CurveScores, method: str, over: Band, row: int, end: int | Non
         end=float(scores.x[end]),
         least=float(np.nanmax(margins[since:])) if least is None else least,
         gain=(float(over.difference[row, since]), low, high),
-        checkpoints=few,
+        checkpoints=checkpoints,
         unit=scores.unit,
     )
 
@@ -455,8 +455,8 @@ def _lost(scores: CurveScores, methods: Iterable[str]) -> str:
     sentences = []
     for (method, seeds), places in clauses.items():
         which = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {_listed([*map(str, seeds)])}"
-        where = _listed([amount(scores.x[at]) for at in places])
-        sentences.append(f"not compared at {where} {scores.unit}, where {which} of {method} has no value")
+        point_list = _listed([amount(scores.x[at]) for at in places])
+        sentences.append(f"not compared at {point_list} {scores.unit}, where {which} of {method} has no value")
     return "; ".join(sentences)
 
 

@@ -1,4 +1,4 @@
-"""What is found between curves: who leads where, and who stands still, by what may be compared with what.
+"""What is found between curves: who leads where, and who is flat, by what may be compared with what.
 
 Points along the way and cooled ones are never mixed; nor are trainings that began elsewhere, on another corpus, or had
 another budget. Whatever a picture is drawn against, methods are compared at equal shares of one budget. What is not
@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from bench.evaluation.learning_curves.bands import Bands, CurveScores, Flat, bands, flats
-from bench.evaluation.learning_curves.forecast import Check, Forecast, check, forecast
-from bench.evaluation.learning_curves.trainings import COOLED, LEVEL, Scoring, Training, names
+from bench.evaluation.learning_curves.forecast import Forecast, HeldOutCheck, check, forecast
+from bench.evaluation.learning_curves.trainings import COOLED, LEVEL, CurveTraining, Scoring, names
 from bench.evaluation.measures.log_rank import LOG_RANK
 from bench.evaluation.significance.questions import questions
 
-_MANY = 10
+_LISTED = 10
 """Pairs beyond which a terminal shows those in which somebody leads."""
 
 
@@ -31,7 +31,7 @@ class ComparedCurves:
         kind: of all of them.
         measure: by which they are compared.
         bands: all pairs at all points.
-        flat: from where on each stands still.
+        flat: from where on each is flat.
         forecasts: of each beyond its budget; none unless they were asked for.
         check: whether such forecasts are worth anything; None without forecasts.
     """
@@ -41,28 +41,28 @@ class ComparedCurves:
     bands: Bands
     flat: tuple[Flat, ...]
     forecasts: tuple[Forecast, ...] = ()
-    check: Check | None = None
+    check: HeldOutCheck | None = None
 
     @property
-    def _about(self) -> str:
+    def _heading(self) -> str:
         return f"{self.measure}, {COOLED}" if self.kind == COOLED else self.measure
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What was found, a sentence a pair and one a method; forecasts behind their check."""
         checked = (self.check,) if self.check else ()
-        found = [item.sentence for item in (*self.bands.leads, *self.flat, *checked, *self.forecasts)]
-        return tuple(f"{self._about}: {sentence}" for sentence in found)
+        sentences = [item.sentence for item in (*self.bands.leads, *self.flat, *checked, *self.forecasts)]
+        return tuple(f"{self._heading}: {sentence}" for sentence in sentences)
 
     @property
     def brief(self) -> tuple[str, ...]:
         """The same for a terminal: of many pairs those in which somebody leads, and how many others there are."""
         open_pairs = [lead for lead in self.bands.leads if not lead.runs]
-        if len(self.bands.leads) <= _MANY or not open_pairs:
+        if len(self.bands.leads) <= _LISTED or not open_pairs:
             return self.sentences
         left_out = {lead.sentence for lead in open_pairs}
-        told = tuple(sentence for sentence in self.sentences if sentence.partition(": ")[2] not in left_out)
-        return (f"{self._about}: nobody leads in {len(open_pairs)} of {len(self.bands.leads)} pairs", *told)
+        decided = tuple(sentence for sentence in self.sentences if sentence.partition(": ")[2] not in left_out)
+        return (f"{self._heading}: nobody leads in {len(open_pairs)} of {len(self.bands.leads)} pairs", *decided)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `--json` prints it."""
@@ -79,17 +79,17 @@ class ComparedCurves:
 
 
 def compared(
-    scoring: Scoring, trainings: Sequence[Training], beyond: float | None = None
+    scoring: Scoring, trainings: Sequence[CurveTraining], beyond: float | None = None
 ) -> tuple[ComparedCurves, ...]:
     """Compare what may be compared, by the headline measure and by LogRank.
 
     With `beyond`, scores at so many times the budget are forecast, too.
     """
-    groups: dict[tuple[Any, ...], list[Training]] = {}
+    groups: dict[tuple[Any, ...], list[CurveTraining]] = {}
     for training in trainings:
         if training.kind != LEVEL:
-            alike = training.kind, training.backbone, training.corpus_digest, training.budget, training.unit
-            groups.setdefault(alike, []).append(training)
+            comparable = training.kind, training.backbone, training.corpus_digest, training.budget, training.unit
+            groups.setdefault(comparable, []).append(training)
     return tuple(
         _compared(group[0], measure, scores, beyond)
         for group in groups.values()
@@ -98,17 +98,17 @@ def compared(
     )
 
 
-def _compared(first: Training, measure: str, scores: CurveScores, beyond: float | None) -> ComparedCurves:
-    found = ComparedCurves(first.kind, measure, bands(scores), flats(scores))
+def _compared(first: CurveTraining, measure: str, scores: CurveScores, beyond: float | None) -> ComparedCurves:
+    comparison = ComparedCurves(first.kind, measure, bands(scores), flats(scores))
     if beyond is None:
-        return found
+        return comparison
     at = beyond * first.budget
     return replace(
-        found, forecasts=tuple(forecast(scores, method, at) for method in scores.methods), check=check(scores)
+        comparison, forecasts=tuple(forecast(scores, method, at) for method in scores.methods), check=check(scores)
     )
 
 
-def curve_scores(scoring: Scoring, trainings: Sequence[Training], measure: str) -> CurveScores | None:
+def curve_scores(scoring: Scoring, trainings: Sequence[CurveTraining], measure: str) -> CurveScores | None:
     """Return values as bands take them, at the points that all trainings have; None where they have none in common.
 
     Starts are left out: nothing is spent there, and trainings that share one do not differ.
@@ -125,9 +125,9 @@ def curve_scores(scoring: Scoring, trainings: Sequence[Training], measure: str) 
     strata, clusters, weights = list[str](), list[str](), dict[str, float]()
     for stratum in scoring.strata:
         of_test = stratum.task.partition("@")[0]
-        same = questions(scoring.parallel, of_test, stratum.queries)
+        same_question = questions(scoring.parallel, of_test, stratum.queries)
         strata += [stratum.name] * len(stratum.queries)
-        clusters += same or [f"{stratum.name} {query}" for query in stratum.queries]
+        clusters += same_question or [f"{stratum.name} {query}" for query in stratum.queries]
         weights[stratum.name] = stratum.weight
     return CurveScores(
         x=np.asarray(shares) * trainings[0].budget,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.core.errors import UsageError
 from bench.evaluation.learning_curves.compared import ComparedCurves, compared
-from bench.evaluation.learning_curves.trainings import COOLED, LEVEL, CurvePoint, Scoring, Training, names, unlike
+from bench.evaluation.learning_curves.trainings import COOLED, LEVEL, CurvePoint, CurveTraining, Scoring, names, unlike
 from bench.evaluation.measures.log_rank import LOG_RANK
 from bench.evaluation.svg import Chart, Drawing, Point, Series, line_chart
 from bench.evaluation.tables import Column, Table, html_text, percent, plain_columns
@@ -29,7 +29,7 @@ AXES = {
 """What a curve may be drawn against, as axes call it."""
 SPLIT = "dev questions, never the test"
 _SCALE = "logarithmic from the first point on"
-_MANY = 3
+_FEWEST_SEEDS = 3
 """Seeds from which on something may be said of methods."""
 
 
@@ -45,14 +45,14 @@ class LearningCurves:
     """
 
     scoring: Scoring
-    trainings: tuple[Training, ...]
+    trainings: tuple[CurveTraining, ...]
     axis: str = "tokens"
     beyond: float | None = None
 
     @cached_property
-    def lines(self) -> dict[str, tuple[Training, ...]]:
+    def lines(self) -> dict[str, tuple[CurveTraining, ...]]:
         """Trainings by the name of their line, in their order; cooled points are lines of their own."""
-        lines: dict[str, list[Training]] = defaultdict(list)
+        lines: dict[str, list[CurveTraining]] = defaultdict(list)
         for name, training in zip(names(self.trainings), self.trainings, strict=True):
             lines[f"{name}, {COOLED}" if training.kind == COOLED else name].append(training)
         return {name: tuple(sorted(group, key=lambda training: training.seed)) for name, group in lines.items()}
@@ -67,9 +67,9 @@ class LearningCurves:
         """What a picture is headed by."""
         return f"{self.scoring.where} · {self.scoring.regime} · {self.scoring.data} data"
 
-    def at(self, name: str) -> dict[float, list[tuple[Training, CurvePoint]]]:
+    def at(self, name: str) -> dict[float, list[tuple[CurveTraining, CurvePoint]]]:
         """Return the points of a line by the share of the budget, the earliest first, one of each seed."""
-        points: dict[float, list[tuple[Training, CurvePoint]]] = defaultdict(list)
+        points: dict[float, list[tuple[CurveTraining, CurvePoint]]] = defaultdict(list)
         for training in self.lines[name]:
             for point in training.points:
                 points[point.share].append((training, point))
@@ -86,7 +86,7 @@ class LearningCurves:
                     for training, point in at_share
                     if (score := training.score(point, measure, self.scoring)) is not None
                 ]
-                places = [place for each in at_share if (place := self._place(*each)) is not None]
+                places = [place for pair in at_share if (place := self._place(*pair)) is not None]
                 is_level = trainings[0].kind == LEVEL
                 if values and (places or is_level):
                     points.append(Point(fmean(places) if places else 1.0, tuple(values)))
@@ -94,11 +94,11 @@ class LearningCurves:
                 level = trainings[0].kind == LEVEL
                 series.append(Series(f"{name} (not trained)" if level else name, tuple(points), level, band=True))
         seeds = {training.seed for training in self.trainings if training.kind != LEVEL}
-        about = f"{len(self.scoring.shares):,} {SPLIT}"
-        about += (
+        summary = f"{len(self.scoring.shares):,} {SPLIT}"
+        summary += (
             f"; means of {len(seeds)} seeds, the lowest to the highest as a band" if len(seeds) > 1 else "; one seed"
         )
-        notes = (f"{about}; profile {self.scoring.profile}.", f"{self.scoring.note}." if self.scoring.note else "")
+        notes = (f"{summary}; profile {self.scoring.profile}.", f"{self.scoring.note}." if self.scoring.note else "")
         return Chart(
             self.title,
             tuple(filter(None, notes)),
@@ -107,13 +107,13 @@ class LearningCurves:
             tuple(series),
         )
 
-    def _place(self, training: Training, point: CurvePoint) -> float | None:
+    def _place(self, training: CurveTraining, point: CurvePoint) -> float | None:
         """Return where a point lies on the axis; that of the budget as it was meant, of which a step may spend more."""
         if self.axis == training.unit:
             return point.share * training.budget
         return point.at(self.axis)
 
-    def _placed(self, trainings: tuple[Training, ...]) -> bool:
+    def _placed(self, trainings: tuple[CurveTraining, ...]) -> bool:
         """Return whether the points of a line have places on the axis."""
         return any(self._place(training, point) for training in trainings for point in training.points)
 
@@ -168,10 +168,10 @@ class LearningCurves:
             at = self.at(name)
             cells: list[str | float | None] = [name, len(trainings)]
             for share in shares or [1.0]:
-                there = at.get(1.0 if trainings[0].kind == LEVEL else share, [])
-                scores = [training.score(point, measure, self.scoring) for training, point in there]
-                known = [score for score in scores if score is not None]
-                cells.append(fmean(known) if known and len(known) == len(scores) else None)
+                at_share = at.get(1.0 if trainings[0].kind == LEVEL else share, [])
+                scores = [training.score(point, measure, self.scoring) for training, point in at_share]
+                defined = [score for score in scores if score is not None]
+                cells.append(fmean(defined) if defined and len(defined) == len(scores) else None)
             rows.append(tuple(cells))
         heads = [Column(f"{share:.6g}", _share(share), True, show=percent) for share in shares or [1.0]]
         caption = f"{self.title} · {measure}, percent, by share of the budget · {SPLIT}"
@@ -179,7 +179,7 @@ class LearningCurves:
 
     def records(self) -> Table:
         """Lay out the numbers behind the curves: a row a training, point and measure."""
-        about = ("suite", "where", "regime", "data", "profile")
+        address = ("suite", "where", "regime", "data", "profile")
         numbers = ("system", "kind", "seed", "label", "share", *AXES, "measure", "value", "failed")
         rows = []
         for training in self.trainings:
@@ -188,9 +188,9 @@ class LearningCurves:
                     score = training.score(point, measure, self.scoring)
                     place = (point.label, point.share, *map(point.at, AXES))
                     of_training = (training.system, training.kind, training.seed)
-                    on = tuple(getattr(self.scoring, name) for name in about)
+                    on = tuple(getattr(self.scoring, name) for name in address)
                     rows.append((*on, *of_training, *place, measure, score, point.failed))
-        return Table("", plain_columns(*about, *numbers), tuple(rows))
+        return Table("", plain_columns(*address, *numbers), tuple(rows))
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
@@ -202,20 +202,20 @@ class LearningCurves:
             if point.failed
         ]
         for name, trainings in self.lines.items():
-            told = [(training, point) for training in trainings for point in training.points if point.signs]
-            if told:
-                training, point = told[-1]
-                count = f"{len(told)} of its points show" if len(told) > 1 else "one of its points shows"
+            flagged = [(training, point) for training in trainings for point in training.points if point.signs]
+            if flagged:
+                training, point = flagged[-1]
+                count = f"{len(flagged)} of its points show" if len(flagged) > 1 else "one of its points shows"
                 place = f"{point.label}, seed {training.seed}"
                 sentences.append(f"{name}: {count} signs of collapse; {place}: {'; '.join(point.signs)}")
-        few = [
+        short = [
             f"{name} ({len(trainings)})"
             for name, trainings in self.lines.items()
-            if trainings[0].kind != LEVEL and len(trainings) < _MANY
+            if trainings[0].kind != LEVEL and len(trainings) < _FEWEST_SEEDS
         ]
-        if few:
-            about = "what is said holds for these trainings, not for methods"
-            sentences.append(f"fewer than {_MANY} seeds of {'; '.join(few)}: {about}")
+        if short:
+            caveat = "what is said holds for these trainings, not for methods"
+            sentences.append(f"fewer than {_FEWEST_SEEDS} seeds of {'; '.join(short)}: {caveat}")
         if levels := [name for name, trainings in self.lines.items() if trainings[0].kind == LEVEL]:
             sentences.append(f"{', '.join(levels)}: not trained, so drawn and not compared")
         for name, trainings in self.lines.items():
@@ -242,12 +242,12 @@ class LearningCurves:
     def as_json(self) -> dict[str, Any]:
         """Return it as `--json` prints it: fractions, None where there is no value."""
         scoring = self.scoring
-        about = {
+        scoring_fields = {
             name: getattr(scoring, name)
             for name in ("suite", "version", "data", "regime", "profile", "where", "measure", "note")
         }
         return {
-            **about,
+            **scoring_fields,
             "split": "dev",
             "tasks": list(dict.fromkeys(stratum.task for stratum in scoring.strata)),
             "questions": len(scoring.shares),
@@ -257,8 +257,19 @@ class LearningCurves:
             "remarks": list(self.remarks),
         }
 
-    def _training(self, training: Training) -> dict[str, Any]:
-        about = ("system", "kind", "method", "seed", "hash", "backbone", "corpus", "budget", "unit", "processor")
+    def _training(self, training: CurveTraining) -> dict[str, Any]:
+        fields_ = (
+            "system",
+            "kind",
+            "method",
+            "seed",
+            "hash",
+            "backbone",
+            "corpus",
+            "budget",
+            "unit",
+            "processor",
+        )
         points = [
             {
                 "label": point.label,
@@ -270,7 +281,7 @@ class LearningCurves:
             }
             for point in training.points
         ]
-        return {**{name: getattr(training, name) for name in about}, "points": points}
+        return {**{name: getattr(training, name) for name in fields_}, "points": points}
 
 
 def _share(share: float) -> str:

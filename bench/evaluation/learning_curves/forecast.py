@@ -2,7 +2,7 @@
 
 Nothing prints a forecast unless it is asked for, and none is printed without its check: the curves are fitted to the
 points up to a quarter of the last one, the last one is forecast, and the order of the methods by these forecasts is
-held against their order by the scores at that quarter.
+compared with their order by the scores at that quarter.
 
 Trainings of one method have an offset of their own each, and a, b and c in common. As each has all points, that is the
 least-squares fit to their mean. Around it a forecast (and the exponent) is a weighted sum of the points, so its error
@@ -65,13 +65,13 @@ class Forecast:
     @property
     def sentence(self) -> str:
         """Say it: `crop: 41.3 [39.0, 43.6] at 4M tokens, if it goes on as it did up to 1M`."""
-        where = f"at {amount(self.at)} {self.unit}"
+        point = f"at {amount(self.at)} {self.unit}"
         if self.value is None:
-            return f"{self.method}: no forecast {where}: {self.why_not}"
+            return f"{self.method}: no forecast {point}: {self.why_not}"
         interval = "" if self.interval is None else f" [{points(self.interval[0])}, {points(self.interval[1])}]"
-        about = "these trainings: " if self.checkpoints else ""
+        prefix = "these trainings: " if self.checkpoints else ""
         going_on = f"if it goes on as it did up to {amount(self.until)}"
-        return f"{about}{self.method}: {points(self.value)}{interval} {where}, {going_on}"
+        return f"{prefix}{self.method}: {points(self.value)}{interval} {point}, {going_on}"
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `--json` prints it: fractions, None where a number is not defined."""
@@ -81,7 +81,7 @@ class Forecast:
 
 
 @dataclass(frozen=True)
-class Check:
+class HeldOutCheck:
     """How good forecasts of the last point would have been, from the points up to a quarter of it.
 
     Args:
@@ -117,12 +117,14 @@ class Check:
             return f"no check of forecasts: no method has {FEWEST} points to fit up to a quarter of the last one"
         off = points(float(np.abs(self.errors).mean()))
         until, at, count = amount(self.until), f"{amount(self.at)} {self.unit}", len(self.errors)
-        held = f"held out: fitted up to {until}, forecasts of {at} are off by {off} points"
+        held_out = f"held out: fitted up to {until}, forecasts of {at} are off by {off} points"
         if self.tau_forecasts is None or self.tau_scores is None:
-            return f"{held}; methods are too few or too equal to say whether forecasts rank them better than scores do"
+            return (
+                f"{held_out}; methods are too few or too equal to say whether forecasts rank them better than scores do"
+            )
         taus = f"τ {self.tau_forecasts:.2f}, the order of their scores at {until} with τ {self.tau_scores:.2f}"
         verdict = "rank better" if self.ranks_better else "do not rank better: read the scores"
-        return f"{held}; their order of {count} methods agrees with {taus}: forecasts {verdict}"
+        return f"{held_out}; their order of {count} methods agrees with {taus}: forecasts {verdict}"
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `--json` prints it: fractions, None where a number is not defined."""
@@ -150,52 +152,52 @@ def forecast(scores: CurveScores, method: str, at: float, until: float = np.inf)
         UsageError: a point that is not beyond those that are fitted.
     """
     mean = scores.mean(method)
-    used = np.flatnonzero(np.isfinite(mean) & (scores.x <= until))
-    last = float(scores.x[used[-1]]) if len(used) else float(scores.x[0])
+    fitted_points = np.flatnonzero(np.isfinite(mean) & (scores.x <= until))
+    last = float(scores.x[fitted_points[-1]]) if len(fitted_points) else float(scores.x[0])
     if not last < at < np.inf:
         raise UsageError(
             found=f"a forecast at {amount(at)} {scores.unit}",
             expected=f"one beyond {amount(last)}, the last point that is fitted",
         )
-    none = Forecast(method, float(at), last, checkpoints=len(scores.rows(method)) < TRAININGS, unit=scores.unit)
-    if len(used) < FEWEST:
-        return replace(none, why_not=f"{len(used)} points, and it needs {FEWEST}")
-    x, y = scores.x[used] / last, mean[used]
+    undefined = Forecast(method, float(at), last, checkpoints=len(scores.rows(method)) < TRAININGS, unit=scores.unit)
+    if len(fitted_points) < FEWEST:
+        return replace(undefined, why_not=f"{len(fitted_points)} points, and it needs {FEWEST}")
+    x, y = scores.x[fitted_points] / last, mean[fitted_points]
     exponent = _exponent(x, y)
     if not FLATTEST * 1.01 < exponent < STEEPEST * 0.99:
         why = "it rises like a logarithm, without an end" if exponent < 1 else "it bends more sharply than is believed"
-        return replace(none, why_not=f"its exponent is at a bound ({why})")
+        return replace(undefined, why_not=f"its exponent is at a bound ({why})")
     end, scale = np.linalg.lstsq(_design(x, exponent), y, rcond=None)[0]
     if scale <= 0:
-        return replace(none, why_not="it does not rise")
+        return replace(undefined, why_not="it does not rise")
     ahead = np.array([at / last])
     # How end, scale and exponent follow the points, near the fit.
     follows = np.linalg.pinv(_gradients(x, scale, exponent))
     value = float(end - scale * ahead[0] ** -exponent)
     return replace(
-        none,
+        undefined,
         value=value,
-        interval=_interval(scores, method, used, (_gradients(ahead, scale, exponent) @ follows)[0], value),
+        interval=_interval(scores, method, fitted_points, (_gradients(ahead, scale, exponent) @ follows)[0], value),
         exponent=exponent,
-        exponent_interval=_interval(scores, method, used, follows[2], exponent),
+        exponent_interval=_interval(scores, method, fitted_points, follows[2], exponent),
     )
 
 
-def check(scores: CurveScores) -> Check:
+def check(scores: CurveScores) -> HeldOutCheck:
     """Hold forecasts from the points up to a quarter of the last one against the scores there."""
     from scipy.stats import kendalltau
 
     at = float(scores.x[-1])
     early = scores.x[scores.x <= at / HELD_OUT]
     if not len(early):
-        return Check(None, at, unit=scores.unit)
+        return HeldOutCheck(None, at, unit=scores.unit)
     until = float(early[-1])
     means = {method: scores.mean(method) for method in scores.methods}
     place = len(early) - 1
-    tried = [
+    fits = [
         forecast(scores, method, at, until) for method, mean in means.items() if np.isfinite(mean[[place, -1]]).all()
     ]
-    forecasts = tuple(of_method for of_method in tried if of_method.value is not None)
+    forecasts = tuple(of_method for of_method in fits if of_method.value is not None)
     predicted = [of_method.value for of_method in forecasts if of_method.value is not None]
     ends, starts = ([float(means[of_method.method][column]) for of_method in forecasts] for column in (-1, place))
     taus = [np.nan, np.nan]
@@ -203,7 +205,7 @@ def check(scores: CurveScores) -> Check:
         taus = [float(kendalltau(ends, ranked).statistic) for ranked in (predicted, starts)]
     of_forecasts, of_scores = (None if np.isnan(tau) else tau for tau in taus)
     off = tuple(value - end for value, end in zip(predicted, ends, strict=True))
-    return Check(until, at, forecasts, off, of_forecasts, of_scores, scores.unit)
+    return HeldOutCheck(until, at, forecasts, off, of_forecasts, of_scores, scores.unit)
 
 
 def _exponent(x: FloatArray, y: FloatArray) -> float:
@@ -233,12 +235,12 @@ def _gradients(x: FloatArray, scale: float, exponent: float) -> FloatArray:
 
 
 def _interval(
-    scores: CurveScores, method: str, used: IntArray, weights: FloatArray, value: float
+    scores: CurveScores, method: str, fitted_points: IntArray, weights: FloatArray, value: float
 ) -> tuple[float, float] | None:
     """Return the 95 % interval of a weighted sum of points around a value; None where its error cannot be said."""
     from scipy.special import stdtrit
 
-    values = np.einsum("p,tpq->tq", weights, scores.values[np.ix_(scores.rows(method), used.tolist())])
+    values = np.einsum("p,tpq->tq", weights, scores.values[np.ix_(scores.rows(method), fitted_points.tolist())])
     error, freedom, _ = errors(scores.prepared([{method: values}])[0])
     if np.isnan(error[0]):
         return None

@@ -3,7 +3,7 @@
 No test on scores of a quarter of a budget is valid for its end: where curves rise at different rates, tests and halving
 alike drop the method that would have been best in a third to a half of cases, since it may well be behind at a quarter.
 So each method may repeat its last doubling's gain for every doubling that is left, though gains mostly shrink, and the
-leader is taken to stand still; who stays behind even so, by two standard errors on either side, is dropped.
+leader is taken to stay flat; who stays behind even so, by two standard errors on either side, is dropped.
 """
 
 import math
@@ -28,7 +28,7 @@ class Guess:
         gain: mean of what the last doubling gained.
         forecast: `now` and the gain of every doubling that is left.
         highest: the forecast and its errors.
-        leader: the highest mean at the point, which is taken to stand still.
+        leader: the highest mean at the point, which is taken to stay flat.
         lowest: that, less its errors.
         dropped: whether `highest` is below `lowest`.
     """
@@ -72,4 +72,4 @@ def guesses(before: Mapping[str, FloatArray], now: Mapping[str, FloatArray], sha
 
 def _error(values: Mapping[str, FloatArray], count: int) -> float:
     """Return the standard error of a mean over seeds, from the scatter of all methods."""
-    return math.sqrt(float(np.mean([np.var(each, ddof=1) for each in values.values()])) / count)
+    return math.sqrt(float(np.mean([np.var(scores_of_method, ddof=1) for scores_of_method in values.values()])) / count)

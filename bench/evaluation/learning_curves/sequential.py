@@ -49,7 +49,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PairVerdict:
     """A pair that a look has decided: `difference` is better minus worse, `adjusted` its corrected p."""
 
     better: str
@@ -97,9 +97,9 @@ def levels(seeds: Sequence[int], level: float = LEVEL) -> tuple[Look, ...]:
         most = 40 * math.sqrt(count)
         limit = float(brentq(_excess, 0.0, most, args=(unspent, places, mass, spread), xtol=1e-12))
         looks.append(Look(count, share, 2 * float(ndtr(-limit / math.sqrt(count)))))
-        there = limit * nodes
-        density = np.exp(-(((there[:, None] - places) / spread) ** 2) / 2) @ mass / (spread * math.sqrt(2 * math.pi))
-        places, mass, before = there, density * weights * limit, count
+        grid = limit * nodes
+        density = np.exp(-(((grid[:, None] - places) / spread) ** 2) / 2) @ mass / (spread * math.sqrt(2 * math.pi))
+        places, mass, before = grid, density * weights * limit, count
     return tuple(looks)
 
 
@@ -117,7 +117,7 @@ def decide(
     alive: Sequence[str],
     questions: Mapping[str, Sequence[str]] | None = None,
     seed: int = SEED,
-) -> tuple[Verdict, ...]:
+) -> tuple[PairVerdict, ...]:
     """Test all pairs of the methods that are left.
 
     Args:
@@ -141,11 +141,11 @@ def decide(
         pair = result.comparison(first, second)
         pair, names = (pair, (first, second)) if pair.difference > 0 else (pair.turned(), (second, first))
         if pair.decided_at(look.level):
-            verdicts.append(Verdict(*names, pair.difference, pair.adjusted, look.seeds))
+            verdicts.append(PairVerdict(*names, pair.difference, pair.adjusted, look.seeds))
     return tuple(verdicts)
 
 
-def left(alive: Sequence[str], verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+def undominated(alive: Sequence[str], verdicts: Sequence[PairVerdict]) -> tuple[str, ...]:
     """Return the methods that no verdict puts below another one."""
     below = {verdict.worse for verdict in verdicts}
     return tuple(name for name in alive if name not in below)

@@ -100,14 +100,14 @@ def band(estimands: Sequence[Estimand], contrasts: Sequence[tuple[str, str]], se
     p = np.where(error > 0, p, columns["p_uncorrected"])
     count = int(np.isfinite(p).sum())
     observed = -ndtri(np.clip(p, _LEAST, 1.0) / 2)
-    simulation = _Simulation(estimands, contrasts, compared, error, freedom, luck, seed)
+    simulation = _BandSimulation(estimands, contrasts, compared, error, freedom, luck, seed)
     largest, draws = np.zeros(0), _DRAWS
     adjusted, chance, level = p, np.where(np.isfinite(p), 0.0, np.nan), LEVEL
     while count > 1:
         largest = np.sort(np.append(largest, simulation.largest(draws - len(largest))))
-        drawn = (1 + draws - np.searchsorted(largest, observed)) / (1 + draws)
-        adjusted = np.maximum(p, np.minimum(drawn, count * p))
-        chance = np.where(adjusted == drawn, np.sqrt(drawn * (1 - drawn) / draws), 0.0)
+        exceeded = (1 + draws - np.searchsorted(largest, observed)) / (1 + draws)
+        adjusted = np.maximum(p, np.minimum(exceeded, count * p))
+        chance = np.where(adjusted == exceeded, np.sqrt(exceeded * (1 - exceeded) / draws), 0.0)
         level = 2 * float(ndtr(-np.quantile(largest, 1 - LEVEL)))
         level = min(LEVEL, max(level, LEVEL / count))
         if draws >= _MOST or not (np.abs(adjusted - LEVEL) < families.MARGIN * chance).any():
@@ -127,23 +127,23 @@ def _cautious(columns: Mapping[str, FloatArray]) -> tuple[FloatArray, FloatArray
     limited, since Satterthwaite's is too large where the variance of few trainings comes out too small.
     """
     luck, total, of_luck = (columns[name] for name in ("luck", "luck_total", "luck_freedom"))
-    drawn = (luck > 0) | (total > 0)
+    has_luck = (luck > 0) | (total > 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         square = columns["error"] ** 2
-        spread = square**2 / columns["freedom"] - np.where(drawn, total**2 / of_luck, 0.0)
+        spread = square**2 / columns["freedom"] - np.where(has_luck, total**2 / of_luck, 0.0)
         questions = square - luck
-        counts = np.maximum(1, drawn.sum(axis=1, keepdims=True))
-        average = [np.where(drawn, of, 0.0).sum(axis=1, keepdims=True) / counts for of in (luck, total)]
-        few = drawn & (of_luck < BLIND + 0.5)
-        luck, total = (np.where(few, np.fmax(of, mean), of) for of, mean in zip((luck, total), average, strict=True))
+        counts = np.maximum(1, has_luck.sum(axis=1, keepdims=True))
+        average = [np.where(has_luck, of, 0.0).sum(axis=1, keepdims=True) / counts for of in (luck, total)]
+        few_df = has_luck & (of_luck < BLIND + 0.5)
+        luck, total = (np.where(few_df, np.fmax(of, mean), of) for of, mean in zip((luck, total), average, strict=True))
         square = questions + luck
-        spread = np.maximum(spread, 0.0) + np.where(drawn, total**2 / of_luck, 0.0)
-        freedom = np.where(few, np.maximum(1.0, square**2 / spread), columns["freedom"])
-        freedom = np.where(drawn, np.minimum(freedom, np.maximum(1.0, _LENT * of_luck)), freedom)
-        return np.where(few, np.sqrt(square), columns["error"]), freedom, luck
+        spread = np.maximum(spread, 0.0) + np.where(has_luck, total**2 / of_luck, 0.0)
+        freedom = np.where(few_df, np.maximum(1.0, square**2 / spread), columns["freedom"])
+        freedom = np.where(has_luck, np.minimum(freedom, np.maximum(1.0, _LENT * of_luck)), freedom)
+        return np.where(few_df, np.sqrt(square), columns["error"]), freedom, luck
 
 
-class _Simulation:
+class _BandSimulation:
     """Draws of all contrasts at all points, if no contrast were different from 0 anywhere."""
 
     def __init__(
@@ -184,11 +184,11 @@ class _Simulation:
                     questions[estimand.ids, at, places[name]] = np.nan_to_num(estimand.parts[:, place])
             # What trainings add to a difference is split as the means of both sides have it.
             means = np.stack([estimand.luck.of_means.net[side] for side in (first, second)])
-            whole = means.sum(axis=0)
-            shares = np.divide(means, whole, out=np.full_like(means, 0.5), where=whole > 0)
+            total = means.sum(axis=0)
+            shares = np.divide(means, total, out=np.full_like(means, 0.5), where=total > 0)
             self._luck[:, rows, at] = np.sqrt(shares * luck[rows, at])
-            named = estimand.luck.estimates(estimand.names, first, second)
-            self._errors[rows, at] = [sources.setdefault(name, len(sources)) for name in named]
+            sources_of = estimand.luck.estimates(estimand.names, first, second)
+            self._errors[rows, at] = [sources.setdefault(name, len(sources)) for name in sources_of]
             for name, moves in estimand.luck.alone().items():
                 paths.setdefault(name, np.zeros(len(estimands)))[at] = moves.sum()
         flat = questions.reshape(len(questions), -1)

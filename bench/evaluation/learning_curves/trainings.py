@@ -63,8 +63,8 @@ class Scoring:
     @cached_property
     def shares(self) -> tuple[float, ...]:
         """The weight of each question in a score, in the order of strata and their queries; they sum to 1."""
-        whole = fsum(stratum.weight for stratum in self.strata)
-        return tuple(stratum.weight / whole / len(stratum.queries) for stratum in self.strata for _ in stratum.queries)
+        total = fsum(stratum.weight for stratum in self.strata)
+        return tuple(stratum.weight / total / len(stratum.queries) for stratum in self.strata for _ in stratum.queries)
 
     @property
     def stem(self) -> str:
@@ -85,7 +85,7 @@ class CurvePoint:
     seconds: float | None  # of its device
     # by measure, of every dev question in the order of the strata; empty where it has none
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    signs: tuple[str, ...] = ()  # of collapse, as the training told them
+    signs: tuple[str, ...] = ()  # of collapse, as the training logged them
     failed: str = ""  # why it has no values
 
     def at(self, axis: str) -> float | None:
@@ -95,7 +95,7 @@ class CurvePoint:
 
 
 @dataclass(frozen=True)
-class Training:
+class CurveTraining:
     """A training with its points, the earliest first."""
 
     system: str  # the label of its row
@@ -124,15 +124,15 @@ class CurveFile:
     """A training and what it was scored on, as one file holds them."""
 
     scoring: Scoring
-    training: Training
+    training: CurveTraining
 
     def place(self, folder: Path) -> Path:
         """Return the file below a folder of curves."""
         scoring, training = self.scoring, self.training
-        where = f"{_plain(scoring.where)}-{digest(asdict(scoring))[:8]}"
+        setup = f"{_plain(scoring.where)}-{digest(asdict(scoring))[:8]}"
         name = f"{training.kind}-seed-{training.seed}.json"
         system = f"{_plain(training.system)}-{training.hash[:8]}"
-        return folder / scoring.data / scoring.suite / scoring.regime / where / system / name
+        return folder / scoring.data / scoring.suite / scoring.regime / setup / system / name
 
     def write(self, folder: Path) -> Path:
         """Write the file; return its path. Raises `StoreError` where it cannot be written."""
@@ -172,7 +172,7 @@ def read(path: Path) -> CurveFile:
             )
             for point in content["training"]["points"]
         )
-        training = Training(**{**content["training"], "points": points})
+        training = CurveTraining(**{**content["training"], "points": points})
         lengths = {len(column) for point in points for column in point.values.values()} - {len(scoring.shares)}
         if lengths:
             raise ValueError(f"values of {lengths.pop()} questions, expected {len(scoring.shares)}")
@@ -186,15 +186,15 @@ def curve_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*-seed-*.json") if path.is_file())
 
 
-def by_scoring(files: Iterable[CurveFile]) -> dict[Scoring, tuple[Training, ...]]:
+def by_scoring(files: Iterable[CurveFile]) -> dict[Scoring, tuple[CurveTraining, ...]]:
     """Return the trainings that may be drawn together, by what they are scored on."""
-    groups: dict[str, tuple[Scoring, list[Training]]] = {}
+    groups: dict[str, tuple[Scoring, list[CurveTraining]]] = {}
     for file in files:
         groups.setdefault(digest(asdict(file.scoring)), (file.scoring, []))[1].append(file.training)
     return {scoring: tuple(trainings) for scoring, trainings in groups.values()}
 
 
-def names(trainings: Sequence[Training]) -> list[str]:
+def names(trainings: Sequence[CurveTraining]) -> list[str]:
     """Return what each training's system is called: its label, with a part of its hash where others have it too."""
     hashes: dict[str, set[str]] = {}
     for training in trainings:
@@ -205,7 +205,7 @@ def names(trainings: Sequence[Training]) -> list[str]:
     ]
 
 
-def unlike(trainings: Sequence[Training]) -> dict[str, tuple[str, ...]]:
+def unlike(trainings: Sequence[CurveTraining]) -> dict[str, tuple[str, ...]]:
     """Return in what trainings differ that a comparison of methods holds equal: name → the different values.
 
     Of what is not trained nothing is asked.

@@ -75,7 +75,7 @@ def task_value(subsets: Mapping[str, Any], measure: str) -> float:
 
 
 def headline(tasks: Mapping[str, Mapping[str, Any]], macros: Sequence[Macro], measure: str) -> tuple[str, float]:
-    """Return the name and value that stand for a suite.
+    """Return the name and value that represent a suite.
 
     Args:
         tasks: contents of scored subsets by task and subset.

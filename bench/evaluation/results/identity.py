@@ -80,7 +80,7 @@ def _environment(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
 
 
 def _untrue_statements(system: Content) -> Iterator[str]:
-    """Yield what a result states of its system beside the graph, and the graph has otherwise.
+    """Yield what a result states of its system besides the graph, and the graph has otherwise.
 
     Of a system that is made of two, each part states for itself, and nothing is compared.
     """

@@ -12,7 +12,7 @@ _LONGEST, _MOST = 80, 3  # characters of a reason, tasks that a sentence names
 
 
 def collapsed(content: Mapping[str, Any]) -> list[str]:
-    """Return the tasks of a result on which different texts had one vector, none where vectors tell texts apart."""
+    """Return the tasks of a result on which different texts had one vector, none where vectors distinguish texts."""
     return list(dict.fromkeys(bare(task) for task, subset in _subsets(content) if _one_vector(subset)))
 
 
@@ -28,7 +28,7 @@ def stopped(content: Mapping[str, Any]) -> dict[str, str]:
 
 
 def row_mark(content: Mapping[str, Any]) -> dict[str, str]:
-    """Return `mark`, what stands behind the name of a result's rows; empty for a row like others."""
+    """Return `mark`, what follows the name of a result's rows; empty for a row like others."""
     parts = [*([COLLAPSED] if collapsed(content) else []), *stopped(content)]
     return {"mark": ", ".join(parts)} if parts else {}
 

@@ -46,7 +46,7 @@ Part = TypeVar("Part", bound=BaseModel)
 
 
 def came_trained(system: Mapping[str, Any]) -> bool:
-    """Tell from what a result says of its system whether the encoder was trained elsewhere."""
+    """Return, from what a result says of its system whether the encoder was trained elsewhere."""
     return system.get("deterministic") is True and bool(system.get("encoder_config")) and system.get("budget") is None
 
 
@@ -287,7 +287,7 @@ def one_of(name: str, paths: Sequence[Path], suite: str | None = None, seeds: Co
 
 
 def several(name: str, noun: str, files: Sequence[tuple[Path, Mapping[str, Any]]]) -> UsageError:
-    """Return the error for a label that stands for several things where one is wanted, with what tells them apart.
+    """Return the error for a label of several things where one is wanted, with what distinguishes them.
 
     Args:
         name: as typed.
@@ -365,7 +365,7 @@ def results(folder: Path) -> list[Result]:
 def require_place(root: Path, result: Result) -> None:
     """Raise `StoreError` where a result lies in another folder than its fields name.
 
-    A copy beside the original would count as one more training. As much of the place is compared as lies below `root`,
+    A copy next to the original would count as one more training. As much of the place is compared as lies below `root`,
     which may be a folder of results folders, or one inside of one.
     """
     expected = bundle_folder(result.whole).parts

@@ -198,7 +198,7 @@ def laid_out(title: str, primary: str, rows: Sequence[Row], averages: Sequence[R
 
 
 def _layout(row: Row) -> str:
-    """Return what stands before the name of a folder of the user's own; of a suite's tasks nothing is left out."""
+    """Return what precedes the name of a folder of the user's own; of a suite's tasks nothing is left out."""
     return f"{row['suite']}/" if row.get("data") == "local" else ""
 
 

@@ -51,7 +51,7 @@ LEVEL, POWER, COVERAGE = 0.05, 0.8, 0.95
 SEED = 0
 """Of all draws: the same values always give the same numbers."""
 MARGIN = 4.0
-"""Monte-Carlo errors between a corrected p and the level from which a decision stands."""
+"""Monte-Carlo errors between a corrected p and the level from which a decision holds."""
 _DRAWS, _MOST = 10_000, 300_000
 _FEWEST = 1_000
 _WORK = 1 << 29

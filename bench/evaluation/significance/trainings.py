@@ -2,7 +2,7 @@
 
 The value of system m trained with seed s is y[m, s] = μ[m] + σ[s] + r[m, s]. The seed's effect σ is one for all systems
 whose trainings began at the same artefact with the same seed; r is what a training does by itself. Where no two systems
-share a seed, σ and r cannot be told apart and need not be. Sums of squares are split by the normal equations, systems
+share a seed, σ and r cannot be separated and need not be. Sums of squares are split by the normal equations, systems
 first (Henderson 1953, method III; in whole tables that is the two-way analysis of variance, and where both components
 are positive, REML):
 
@@ -293,7 +293,7 @@ def _components(system: IntArray, seed: IntArray) -> Iterator[IntArray]:
 
 
 def _basis(system: IntArray, seed: IntArray) -> FloatArray:
-    """Return an orthonormal basis of what seeds do beside systems, of connected trainings `[trainings, seeds − 1]`."""
+    """Return an orthonormal basis of what seeds do besides systems, of connected trainings `[trainings, seeds − 1]`."""
     _, seed = np.unique(seed, return_inverse=True)
     _, system = np.unique(system, return_inverse=True)
     indicators = _centred(np.eye(int(seed.max()) + 1)[seed], system)

@@ -1,12 +1,12 @@
-"""audit: training texts against the questions, gold passages and answers of subsets → what of them stands there.
+"""audit: training texts against the questions, gold passages and answers of subsets → what of them occurs there.
 
 The training texts are streamed once for all subsets of a request; what is found of a subset does not depend on
 the others, so each subset is an artefact of its own: `found.jsonl`, one line for every text that was found.
 
 Gold passages are those judged relevant (grade ≥ 1), each once, by their text (by their title where they have no text):
-what a corpus holds beside them are distractors, and a model may have read these without knowing an answer. Of the
+what a corpus holds besides them are distractors, and a model may have read these without knowing an answer. Of the
 answers each is looked for once, and only where it is long enough to be looked for within documents: a name or a year
-stands everywhere.
+occurs everywhere.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A text of a subset that stands in training texts."""
+    """A text of a subset that occurs in training texts."""
 
     part: Part
     how: MatchKind  # the strongest way in which it was found
@@ -149,7 +149,7 @@ def _gold_of_all(subsets: Sequence[AuditSubject]) -> list[dict[str, str]]:
 
 
 def _identity(items: Source[Item]) -> tuple[Json, ...]:
-    """What tells a corpus from others within a run."""
+    """What distinguishes a corpus from others within a run."""
     return items.name, items.reader, *map(str, items.files)
 
 

@@ -298,7 +298,7 @@ def _loaded(
     encoder_config: EncoderConfig,
     batch_tokens: int | None,
 ) -> TorchEncoder:
-    """Load an encoder; torch is imported here. The stamp tells a folder from another that lay at its place before."""
+    """Load an encoder; torch is imported here. The stamp is that of the folder, which may change."""
     from bench.retrieval.encoder import load
 
     return load(folder, device, threads, encoder_config, batch_tokens)

@@ -1,4 +1,4 @@
-"""What a training wrote, held against what it promised: encoders as their start was, and a log."""
+"""What a training wrote, compared with what it promised: encoders as their start was, and a log."""
 
 import json
 from collections.abc import Sequence
@@ -60,11 +60,11 @@ def _weight_faults(found: Path, start: Path, pooled: bool) -> list[str]:
     try:
         with safe_open(found, "pt") as new, safe_open(start, "pt") as old:
             names, expected_names = set(new.keys()), set(old.keys())
-            strangers = sorted(name for name in names - expected_names if not (pooled and name.startswith(_POOLER)))
+            unexpected = sorted(name for name in names - expected_names if not (pooled and name.startswith(_POOLER)))
             lost = sorted(name for name in expected_names - names if pooled or not name.startswith(_POOLER))
-            if strangers:
+            if unexpected:
                 faults.append(
-                    f"{_shortened(strangers)} only the training needs (heads, queues, copies); leave them out"
+                    f"{_shortened(unexpected)} only the training needs (heads, queues, copies); leave them out"
                 )
             if lost:
                 faults.append(f"{_shortened(lost)} of the start are missing, expected all of them")

@@ -26,7 +26,7 @@ from bench.retrieval.first_rank import first_ranks
 from bench.retrieval.search import VectorBlock, rank_candidates
 from bench.retrieval.vectors import Vectors
 from bench.store.fingerprinted import Fingerprinted
-from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost, Stage
+from bench.store.stage import NOT_IN_KEY, OPTIONAL, Cost, Stage
 from bench.types import Candidates, Item, Json, Tie
 
 RANKS = "first-ranks.json.gz"
@@ -64,7 +64,7 @@ class FirstRank(Stage):
     ranking: RankingStage
     subset: Read
     checked: Validate
-    corpus: Fingerprinted[Item] = field(metadata=ENVIRONMENT)
+    corpus: Fingerprinted[Item]
     passages: Stage | None = field(default=None, metadata=OPTIONAL)
     queries: Stage | None = field(default=None, metadata=OPTIONAL)
     index: Stage | None = field(default=None, metadata=OPTIONAL)
@@ -113,7 +113,10 @@ class FirstRank(Stage):
         if candidates is not None:
             among = {query: len(candidates[query].documents) for query in relevant}
         elif rules.drop_identical:
-            among = {query: among[query] - own for query, own in zip(among, ids.contains(list(among)), strict=True)}
+            among = {
+                query: among[query] - identical
+                for query, identical in zip(among, ids.contains(list(among)), strict=True)
+            }
         if isinstance(self.ranking, DenseSearch):
             ranks = self._of_vectors(folders, relevant, candidates)
         else:
@@ -155,7 +158,7 @@ class FirstRank(Stage):
             return ranks
         retriever, places = self.ranking.index.retriever(folders), dict[str, int]()
         for ranking in retriever.search(folders["index"], items, EVERYTHING, rules.tie):
-            query, wanted = ranking.query, relevant[ranking.query]
+            query, relevant_ids = ranking.query, relevant[ranking.query]
             if candidates is not None:
                 listed = among_candidates(ranking, candidates[query], replace(rules, k=EVERYTHING)).documents
             else:
@@ -164,11 +167,11 @@ class FirstRank(Stage):
                 ranks |= hit
             elif candidates is None:
                 places = places or self._places(rules.tie)
-                if in_corpus := [places[name] for name in wanted if name in places]:
+                if in_corpus := [places[name] for name in relevant_ids if name in places]:
                     target = min(in_corpus)
-                    others = {query} - set(listed) if rules.drop_identical else set[str]()
+                    excluded = {query} - set(listed) if rules.drop_identical else set[str]()
                     skipped = rules.drop_identical and query in listed
-                    behind = sum(places[name] < target for name in [*listed, *(others & places.keys())])
+                    behind = sum(places[name] < target for name in [*listed, *(excluded & places.keys())])
                     ranks[query] = 1 + len(listed) - skipped + target - behind
         return ranks
 
@@ -184,8 +187,8 @@ def _first(
     """Return the rank of the first relevant document of each ranking that has one."""
     ranks = {}
     for query, documents in rankings.items():
-        kept = (name for name in documents if not (drop_identical and name == query))
-        rank = next((rank for rank, name in enumerate(kept, 1) if name in relevant.get(query, ())), None)
+        candidates = (name for name in documents if not (drop_identical and name == query))
+        rank = next((rank for rank, name in enumerate(candidates, 1) if name in relevant.get(query, ())), None)
         if rank is not None:
             ranks[query] = rank
     return ranks

@@ -148,9 +148,7 @@ def _parts(work: Workspace, count: int, run: Path, pool: Pool, rules: MiningRule
             parts.append(work.parts.get(f"{start:09d}.json", make))
             work.advance(end - start)
     if following is not None:
-        raise StoreError(
-            f"{run}: found a ranking of pair {following[0]}, which is not there; `bench verify` tells more"
-        )
+        raise StoreError(f"{run}: found a ranking of pair {following[0]}, which is not there; `bench verify` says more")
     return parts
 
 

@@ -73,5 +73,5 @@ def _languages(vectors: Vectors, items: Iterable[Item]) -> Iterator[str]:
     """Stream the language of each vector."""
     for name, item in zip(vectors.ids, items, strict=True):
         if name != item.id:
-            raise StoreError(f"found the vector of {name!r} where {item.id!r} was read; `bench verify` tells more")
+            raise StoreError(f"found the vector of {name!r} where {item.id!r} was read; `bench verify` says more")
         yield item.language

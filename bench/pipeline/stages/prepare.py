@@ -114,8 +114,11 @@ class Prepare(Stage):
             numbered = _in_turns(draw, space, progress, tokenizer.backend(loaded), limits)
             scale = self.named.scale() if self.named else {}
             stretches = join(space.out, numbered, draw, scale, shards.width(vocabulary))
-            drawn = sum(stretch.end - stretch.first for stretch in stretches)
-            counts, lost = {**counts, "beyond_quota": int(mask.sum()) - drawn}, _lost(path for _, path in numbered)
+            document_count = sum(stretch.end - stretch.first for stretch in stretches)
+            counts, lost = (
+                {**counts, "beyond_quota": int(mask.sum()) - document_count},
+                _lost(path for _, path in numbered),
+            )
         if not stretches:
             hint = "see prepare.min_tokens" if lost["short_sentences"] else ""
             raise DataError(self.documents.name, None, "no document with a sentence to train on", "at least one", hint)
@@ -186,10 +189,10 @@ def _take_stock(
     Their text is left in blocks, and a sample for the tokenizer if one is wanted.
     """
     draws = settings.quota is not None
-    done = [
+    finished = [
         work.parts.done(name) for name in (_MASK, _CENSUS, *([_SAMPLE] if sample else []), *([_RANKS] if draws else []))
     ]
-    if all(done):
+    if all(finished):
         mask = np.load(work.parts.folder / _MASK, allow_pickle=False)
         if all(encoding.is_stored(work.parts, number) for number in range(-(-len(mask) // encoding.BLOCK))):
             progress.reading_done()

@@ -144,11 +144,11 @@ def judged_queries(
     by_documents, by_answers = {row.query for row in judgements}, {row.query for row in accepted}
     if subset.answers is None:
         return by_documents
-    if strangers := sorted(by_answers - set(asked)):
+    if unasked := sorted(by_answers - set(asked)):
         raise DataError(
             place(subset.answers),
             None,
-            f"answers of query {strangers[0]!r}",
+            f"answers of query {unasked[0]!r}",
             f"one of the ids in {place(subset.queries)}",
         )
     if subset.qrels is not None and (half := sorted(by_documents ^ by_answers)):

@@ -1,4 +1,4 @@
-"""rerank: run + texts → run whose best documents stand in the order of a cross-encoder."""
+"""rerank: run + texts → run whose best documents are in the order of a cross-encoder."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class DenseSearch(RankingStage):
         if [item.id for item in items] != list(place):
             folder = folders["queries"]
             raise StoreError(
-                f"{folder}: the vectors are not those of the queries of {subset}; `bench verify` tells more"
+                f"{folder}: the vectors are not those of the queries of {subset}; `bench verify` says more"
             )
         candidates = read.candidates(subset)
 

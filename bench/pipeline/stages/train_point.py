@@ -53,32 +53,32 @@ class TrainPoint(Train):
         """
         from bench.training import checkpoint
 
-        store, whole, done = Store(space.parts.folder.parents[2], space.notice), self.whole, self.begun
+        store, whole, spent = Store(space.parts.folder.parents[2], space.notice), self.whole, self.begun
         along = replace(whole.job, until=self.share)
         with store.lock(whole.key, whole.title):
             parts = Parts(space.parts.folder.parent.with_name(f"{whole.name}-{whole.key}") / "parts")
             is_begun = checkpoint.is_past(space.parts, 0.0)  # in parts of its own, by an attempt that was ended
             if not (is_begun or checkpoint.is_past(parts, self.share) or store.state(whole) == "cached"):
-                metadata = self._stopped(replace(space, parts=parts), folders, along, done)
+                metadata = self._stopped(replace(space, parts=parts), folders, along, spent)
                 if self.cool is None or not checkpoint.is_past(parts, 0.0):
                     return metadata
                 checkpoint.copy(parts, space.parts)
-                done = self.share
+                spent = self.share
                 shutil.rmtree(space.out)
                 space.out.mkdir()
-        return self._stopped(space, folders, replace(along, cool=self.cool), done)
+        return self._stopped(space, folders, replace(along, cool=self.cool), spent)
 
     def _stopped(
-        self, space: Workspace, folders: Mapping[str, Path], job: TrainingJob, done: float
+        self, space: Workspace, folders: Mapping[str, Path], job: TrainingJob, spent: float
     ) -> Mapping[str, Json]:
         """Train as far as a job says; `done` is the share of the budget that is no progress of this stage."""
-        report, seen = beyond(done * self.tokens, space.advance), [0.0]
+        report, tokens_seen = beyond(spent * self.tokens, space.advance), [0.0]
 
         def advance(tokens: float) -> None:
             """Report progress; a step past the point would be followed by all others."""
-            if self.tokens and job.cool is None and seen[0] / self.tokens >= self.share and tokens:
+            if self.tokens and job.cool is None and tokens_seen[0] / self.tokens >= self.share and tokens:
                 raise self._unstoppable()
-            seen[0] += tokens
+            tokens_seen[0] += tokens
             report(tokens)
 
         metadata = self.trained(replace(space, advance=advance), folders, job)

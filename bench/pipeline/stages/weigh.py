@@ -19,7 +19,7 @@ from bench.types import Json
 GRID = tuple(step / 20 for step in range(21))
 """Weights that are tried: 0 to 1 by 0.05.
 
-Source: ours; Mr. TyDi's script has weights of two decimals, which a few hundred questions do not tell apart.
+Source: ours; Mr. TyDi's script has weights of two decimals, which a few hundred questions do not separate.
 """
 
 

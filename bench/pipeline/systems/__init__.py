@@ -1,1 +1,1 @@
-"""Systems as expressions: what stands in a row of a table, and the stages that make its ranking."""
+"""Systems as expressions: what a row of a table is about, and the stages that make its ranking."""

@@ -33,7 +33,7 @@ JOINT = "+"
 """Between the names of two methods whose runs are fused."""
 _TWO = 2
 TRAINED = "trained"
-"""The value of `--rerank` that stands for a cross-encoder of our own; a folder of that name is `./trained`."""
+"""The value of `--rerank` that means a cross-encoder of our own; a folder of that name is `./trained`."""
 
 _RATE, _NOBODY = "rerank.train.learning_rate", f"profile {DEFAULT}"
 
@@ -285,7 +285,7 @@ def _weights(model: str, inputs: InputHashes) -> Json:
 
 
 def rate_warnings(systems: Sequence[System]) -> list[str]:
-    """Tell where re-rankers' weights that were trained before would be trained on at a rate that suits random ones."""
+    """Warn where re-rankers' weights that were trained before would be trained on at a rate that suits random ones."""
     warnings: dict[str, None] = {}
     for system in systems:
         if not isinstance(system, Reranked) or not system.reranker.trained or system.reranker.corpus:

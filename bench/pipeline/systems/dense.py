@@ -105,7 +105,9 @@ class Dense(System):
         if not isinstance(prompts, str):
             if task.id != PLACEHOLDER.id:
                 return prompts_of(prompts, task.id)
-            fields = {field for of_name in prompts.values() for field in of_name}  # a system is told by all of them
+            fields = {
+                field for of_name in prompts.values() for field in of_name
+            }  # a system is identified by all of them
             return {field: f"<{field} by {digest(prompts)}>" for field in sorted(fields)}
         if not task.prompts:
             found, expected = f"task {task.id}, of which its suite states no prompt", "a suite that states prompts"
@@ -136,7 +138,7 @@ class Dense(System):
     def encoder_config(self, task: Task, *, processed: bool = False) -> EncoderConfig:
         """Return how texts are read for a task: the method's config, tunings, what the task fixes, what settings say.
 
-        Of settings, a prompt for all tasks stands over prompts by task.
+        Of settings, a prompt for all tasks overrides prompts by task.
 
         A system that reads as the protocol says takes what the task's readout says over its tunings. No setting changes
         a similarity that the task fixes.

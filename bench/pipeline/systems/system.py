@@ -1,8 +1,8 @@
-"""A system: what stands in a row of a table — a method with every choice that precedes the test resolved.
+"""A system: what a row of a table is about — a method with every choice that precedes the test resolved.
 
 A system is an expression. Its leaves rank by themselves (`Lexical`, `OwnEncoder`, and those of
 `bench.pipeline.systems.dense`); others wrap them: `PostProcessed`, `Hybrid`, `Reranked`. What a system is, is read from
-the graph of its ranking on a placeholder (`bench.pipeline.identity`), so that no list of choices is kept beside it.
+the graph of its ranking on a placeholder (`bench.pipeline.identity`), so that no list of choices is kept next to it.
 """
 
 from __future__ import annotations
@@ -337,7 +337,7 @@ def default_label(variant: Variant) -> str:
     if grid:  # also a value that is the default's, for the cell may have said another
         changed = [assignment(row) for row in setting_rows if not is_default_layer(row)]
         return _fit(",".join([grid.label, *changed]))
-    # A profile stands in the heading of a result, so its values are no part of the name.
+    # A profile is in the heading of a result, so its values are no part of the name.
     rows = [row for row in setting_rows if row.value != row.default and not row.origin.startswith("profile ")]
     origins = {row.origin for row in rows}
     if not rows:

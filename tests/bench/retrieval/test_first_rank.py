@@ -41,8 +41,8 @@ def test_an_encoder_that_gives_one_vector_for_every_text_is_ordered_by_the_tie_r
     tie: Tie, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where so many tie that ids are ordered once."""
-    monkeypatch.setattr(first_rank, "_FEW", 10)
-    monkeypatch.setattr(first_rank, "_AGAIN", 64)
+    monkeypatch.setattr(first_rank, "_FEW_TIES", 10)
+    monkeypatch.setattr(first_rank, "_RESCORED", 64)
     names = [f"d{at * 7 % 1009}" for at in range(1000)]
     passages = VectorBlock(names, np.tile(np.asarray([[0.3, 0.4]], np.float32), (1000, 1)))
     queries = vectors((1.0, 1.0), prefix="q")

@@ -188,7 +188,7 @@ def test_protocol_overrides(plugins: Plugins, tmp_path: Path) -> None:
     (row,) = system(plugins, "encode.readout=protocol", "encode.layer=2", "encode.query_prompt=x").variants()
     identity = applicable[0].identity
     cell = ExperimentCell(row, identity, plugins.suite("tatoeba"), "unsupervised", "official", 0, (TASK,))
-    assert protocol_overrides([cell]) == ["crop+protocol: encode.layer stands over what the protocol says"]
+    assert protocol_overrides([cell]) == ["crop+protocol: encode.layer overrides what the protocol says"]
     assert protocol_overrides([replace(cell, tasks=(replace(TASK, readout=CLS),))])
     assert protocol_overrides([replace(cell, system=system(plugins, "encode.layer=2"))]) == []
 

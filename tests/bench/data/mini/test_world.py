@@ -41,7 +41,9 @@ for language in order:
         *mini.cross_lingual(language, small).questions.read(), *mini.mkqa(language, small).questions.read(),
         *mini.mentions(language, "dev", small).read(),
     ]
-    everything[language] = [[asdict(one) for one in records], mini.bitext(language, small) if language != "en" else []]
+    # A document without the corpus that it is from, which it has in a mixture alone.
+    plain = [{name: value for name, value in asdict(one).items() if (name, value) != ("source", "")} for one in records]
+    everything[language] = [plain, mini.bitext(language, small) if language != "en" else []]
 for domain in mini.BEIR_DOMAINS:
     parts = mini.beir(domain, small)
     everything[domain] = [asdict(one) for part in (parts.corpus, parts.queries, parts.qrels) for one in part.read()]

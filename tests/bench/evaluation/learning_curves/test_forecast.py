@@ -10,7 +10,7 @@ from scipy import optimize, stats
 
 from bench.core.errors import UsageError
 from bench.evaluation.learning_curves.bands import CurveScores
-from bench.evaluation.learning_curves.forecast import Check, check, forecast
+from bench.evaluation.learning_curves.forecast import HeldOutCheck, check, forecast
 from bench.evaluation.significance.trainings import FloatArray
 from bench.testing import fields
 
@@ -144,4 +144,4 @@ def test_a_check_that_cannot_be_made_says_so() -> None:
     few = CurveScores(X[:3], scores.trainings, scores.values[:, :3])
     assert check(few).sentence.startswith("no check of forecasts")
     alone = CurveScores(X[:1], scores.trainings, scores.values[:, :1])
-    assert check(alone) == Check(None, 1000.0)
+    assert check(alone) == HeldOutCheck(None, 1000.0)

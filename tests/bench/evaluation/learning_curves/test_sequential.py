@@ -8,7 +8,7 @@ from scipy.special import ndtri
 from scipy.stats import multivariate_normal
 
 from bench.core.errors import UsageError
-from bench.evaluation.learning_curves.sequential import Verdict, decide, left, levels, looks_until, spent
+from bench.evaluation.learning_curves.sequential import PairVerdict, decide, levels, looks_until, spent, undominated
 from bench.evaluation.significance.estimates import Sample
 from bench.testing import fields
 from experiments import races
@@ -67,7 +67,7 @@ def test_what_is_clear_is_decided_early_and_the_rest_goes_on() -> None:
     assert {(verdict.better, verdict.worse) for verdict in verdicts} == {("high", "low"), ("next", "low")}
     assert all(verdict.seeds == 3 and 0.15 < verdict.difference < 0.25 for verdict in verdicts)
     assert all(verdict.adjusted <= first.level for verdict in verdicts)
-    assert left([*samples], verdicts) == ("high", "next")
+    assert undominated([*samples], verdicts) == ("high", "next")
     alone = decide({name: samples[name] for name in ("low", "high")}, {"": 1.0}, first, ("low", "high"))
     assert [(verdict.better, verdict.worse) for verdict in alone] == [("high", "low")]
 
@@ -82,8 +82,8 @@ def test_pairs_of_methods_that_have_gone_are_not_tested() -> None:
 
 def test_a_method_goes_that_is_below_any_other() -> None:
     """Not only below the leader."""
-    verdicts = [Verdict("b", "c", 0.1, 0.001, 3)]
-    assert left(["a", "b", "c"], verdicts) == ("a", "b")
+    verdicts = [PairVerdict("b", "c", 0.1, 0.001, 3)]
+    assert undominated(["a", "b", "c"], verdicts) == ("a", "b")
 
 
 def test_equal_methods_keep_the_level_and_a_lead_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

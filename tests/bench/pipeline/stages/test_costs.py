@@ -195,7 +195,12 @@ def test_what_was_measured_in_one_precision_says_nothing_of_another(monkeypatch:
     monkeypatch.setattr("bench.pipeline.sizes.bfloat16_speed", lambda: 4.0)
     compute = Compute("cpu", 1)
     start = Init(backbone="scratch:2x288", encoder_config=ENCODER_CONFIG, place="scratch:2x288")
-    common: dict[str, Any] = {**dict.fromkeys(item.name for item in fields(Train)), "compute": compute, "start": start}
+    common: dict[str, Any] = {
+        **dict.fromkeys(item.name for item in fields(Train)),
+        "compute": compute,
+        "start": start,
+        "after": (),
+    }
 
     def costs(precision: Any) -> list[Cost]:
         half = EncoderConfig(dtype=precision)
