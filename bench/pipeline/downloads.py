@@ -15,9 +15,9 @@ from typing import Any, Literal
 from bench.core.errors import UsageError
 from bench.data.corpora.documents import HUB
 from bench.data.corpora.named import NamedCorpus
-from bench.data.fetching import irds_files
 from bench.data.fetching.local_files import LocalFile, bytes_to_fetch, local_files
-from bench.data.formats.irds import FETCHES, home
+from bench.data.formats import irds_downloads
+from bench.data.formats.irds import FETCHES
 from bench.pipeline.cells import ExperimentCell
 from bench.pipeline.passports import source_of
 from bench.pipeline.sizes import encoder_size
@@ -188,7 +188,7 @@ def _hub_data(name: str, ask: bool) -> Download | None:
 
 def _irds(dataset: str, parts: tuple[str, ...], licence: str, known: set[str]) -> Download | None:
     """Return what ir_datasets would fetch of a data set, without addresses that are `known`; None for nothing."""
-    lists = [irds_files.lacking(dataset, part) for part in parts]
+    lists = [irds_downloads.lacking(dataset, part) for part in parts]
     files = {file.url: file for part in lists for file in part or () if file.url not in known}
     known.update(files)
     if not files and None not in lists:
@@ -196,7 +196,7 @@ def _irds(dataset: str, parts: tuple[str, ...], licence: str, known: set[str]) -
     unsized = sum(file.size is None for file in files.values()) + lists.count(None)
     size = sum(file.size or 0 for file in files.values())
     family = dataset.partition("/")[0]
-    licence, into = licence or _PAGE.format(f"https://ir-datasets.com/{family}.html"), home() / family
+    licence, into = licence or _PAGE.format(f"https://ir-datasets.com/{family}.html"), irds_downloads.home() / family
     return Download("ir_datasets", dataset, max(1, len(files)), size, unsized, licence, into, parts=parts)
 
 

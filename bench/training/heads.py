@@ -242,7 +242,7 @@ class CondenserHead(nn.Module):
 
     What is predicted from it has little but the first token's vector to know the text by.
 
-    Source: Gao and Callan 2021 (Condenser), section 3.2.
+    Source: Gao and Callan 2021 (Condenser, arXiv 2104.08253), as in luyug/Condenser.
     """
 
     def __init__(self, shape: Shape, layers: int) -> None:

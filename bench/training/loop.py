@@ -22,7 +22,6 @@ from bench.core.files import atomic
 from bench.core.workspace import Workspace
 from bench.data.corpora.shards import Shards
 from bench.training import checkpoint
-from bench.training.averaging import TailAverage
 from bench.training.batches import BatchSource
 from bench.training.checkpoint import WeightSelection
 from bench.training.config import ENCODER, LOG, NEVER, LoopConfig, TrainingConfig
@@ -39,7 +38,7 @@ from bench.training.distributed import (
 )
 from bench.training.encoder import TrainableEncoder, Vocabulary
 from bench.training.meter import Costs, Meter
-from bench.training.optimisation import Asam, adamw, clip, tensor_cores, warm_up_and_decay
+from bench.training.optimisation import Asam, TailAverage, adamw, clip, tensor_cores, warm_up_and_decay
 from bench.training.probes import AT_START, COLLAPSE, evaluate_probes, in_float64, signs
 from bench.training.schedules import Spent
 from bench.types import Json

@@ -145,7 +145,7 @@ def paired_info_nce(
     Raises:
         ValueError: an odd number of rows, or as `info_nce` does.
 
-    Source: Gao and Callan 2022 (coCondenser), eq. 3.
+    Source: Gao and Callan 2022 (coCondenser, arXiv 2108.05540), as in luyug/Condenser.
 
     Example:
         >>> paired_info_nce(torch.tensor([[1.0], [1.0], [-1.0], [-1.0]]))  # ln(1 + 2e⁻²)

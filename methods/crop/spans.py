@@ -2,7 +2,7 @@
 
 Condenser's head predicts hidden tokens from early layers and one late vector, so that the vector must hold the text.
 
-Source: Gao and Callan 2022 (coCondenser), section 3.2; Gao and Callan 2021 (Condenser), section 3.2; luyug/Condenser.
+Source: Gao and Callan 2022 (coCondenser); Gao and Callan 2021 (Condenser); both as in luyug/Condenser.
 """
 
 from collections.abc import Callable, Mapping

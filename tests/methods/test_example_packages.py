@@ -127,6 +127,14 @@ def test_a_training_resumes_and_ends_in_an_encoder(
     assert train("killed").files() == whole.files()
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_only_a_training_by_contrast_alone_may_be_stopped(name: str, packages: Plugins) -> None:
+    """Of the others vectors look collapsed while predictions are learnt, and `bench sweep` stops by default."""
+    sets = ["train.stop_when=collapsed"]
+    config: Any = resolve([packages.method(name)], sets=sets)[name].method
+    assert config.stop_when == ("collapsed" if name == "title-body" else "never")
+
+
 def test_titles_are_asked_for(packages: Plugins, train_method: TrainMethod) -> None:
     """A corpus that was prepared without them is refused, and what to type is said."""
     method = packages.method("title-body")

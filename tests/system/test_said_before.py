@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bench.data.fetching.irds_files import IrdsFile
+from bench.data.formats.irds_downloads import IrdsFile
 from bench.pipeline.downloads import MOST
 
 RUN = ("run", "--method", "bm25", "--suite", "beir", "--task", "scifact", "--data", "official")
@@ -27,7 +27,7 @@ def fetches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[int], 
         for name in ("create_connection", "getaddrinfo", "gethostbyname"):
             monkeypatch.setattr(socket, name, refuse)
         file = IrdsFile("https://nowhere.example/a.zip", size, tmp_path / "a.zip")
-        monkeypatch.setattr("bench.data.fetching.irds_files.lacking", lambda *_: (file,))
+        monkeypatch.setattr("bench.data.formats.irds_downloads.lacking", lambda *_: (file,))
         return addresses
 
     return need

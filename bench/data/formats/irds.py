@@ -7,7 +7,6 @@ TREC's topics the title. Nothing is imported, downloaded or opened before a sour
 """
 
 import io
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -21,11 +20,13 @@ from urllib.parse import urlsplit
 
 from bench.core.errors import BenchError, DataError
 from bench.core.installed import version
+from bench.data.formats import irds_downloads
 from bench.data.formats.faults import Faults, RecordError, shown
-from bench.data.formats.irds_downloads import by_endpoint
 from bench.data.formats.source import Format, check_id, checked, judgement_label, query_label
 from bench.types import Item, Judgement, Source
 
+home = irds_downloads.home
+"""Return the folder in which ir_datasets keeps what it has fetched; suites ask for it."""
 T = TypeVar("T")
 Part = Literal["docs", "queries", "qrels"]
 
@@ -54,11 +55,6 @@ def sources(dataset: str) -> Sources:
         _source(dataset, "queries", Format("query", _query, query_label)),
         _source(dataset, "qrels", Format("judgement", _judgement, judgement_label)),
     )
-
-
-def home() -> Path:
-    """Return the folder in which ir_datasets keeps what it has fetched."""
-    return Path(os.environ.get("IR_DATASETS_HOME") or Path.home() / ".ir_datasets")
 
 
 def _source(dataset: str, part: Part, form: Format[T]) -> Source[T]:
@@ -91,7 +87,7 @@ def _rows(dataset: str, part: Part, name: str) -> Iterator[tuple[Any, str]]:
         if not getattr(loaded, f"has_{part}")():
             raise DataError(name, None, f"no {part} in the data set {dataset!r}", "an id that has them")
         language = (getattr(loaded, f"{part}_lang")() or "") if part != "qrels" else ""
-        by_endpoint(
+        irds_downloads.by_endpoint(
             *(getattr(loaded, f"{name}_handler")() for name in get_args(Part) if getattr(loaded, f"has_{name}")())
         )
         with _chatter_held():  # whatever has to be fetched is, before the first record comes

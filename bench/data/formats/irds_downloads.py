@@ -1,11 +1,14 @@
 """The downloads that a data set of ir_datasets rests on: those whose files are not here, and those of the hub.
 
-The library knows neither mirrors of the hub nor its tokens; both hold for its files as for all others of the hub.
+Nothing is fetched: the library's own objects say what would be. It knows neither mirrors of the hub nor its tokens;
+both hold for its files as for all others of the hub.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,22 @@ from bench.data.fetching.hub import OFFICIAL, authorization, endpoint
 
 _PLACES = ("_path", "_cache_path", "_extract_path", "_docstore_path")
 """Attributes of the library's objects that say where a file lies once it is here."""
+_FETCHED_BY_LOADING = "clirmatrix/"
+"""Data sets of which ir_datasets reads a list on the net before it says anything."""
+
+
+@dataclass(frozen=True)
+class IrdsFile:
+    """One file that ir_datasets does not have yet."""
+
+    url: str
+    size: int | None  # bytes, where its catalogue says
+    path: Path  # where the library keeps it, or what it takes from it
+
+
+def home() -> Path:
+    """Return the folder in which ir_datasets keeps what it has fetched."""
+    return Path(os.environ.get("IR_DATASETS_HOME") or Path.home() / ".ir_datasets")
 
 
 def missing(node: Any, seen: set[int] | None = None) -> Iterator[Any]:
@@ -39,6 +58,30 @@ def missing(node: Any, seen: set[int] | None = None) -> Iterator[Any]:
 def mirrors(node: Any) -> list[Any]:
     """Return where an object of the library is had from, the first place first; none for what is no download."""
     return list(getattr(node, "mirrors", ()))
+
+
+def lacking(dataset: str, part: str) -> tuple[IrdsFile, ...] | None:
+    """Return the files that reading a part of a data set would fetch; None where that cannot be known beforehand.
+
+    Args:
+        dataset: id, e.g. `beir/scifact/test`.
+        part: `docs`, `queries` or `qrels`.
+    """
+    if dataset.startswith(_FETCHED_BY_LOADING):
+        return None
+    import ir_datasets
+
+    try:
+        handler = getattr(ir_datasets.load(dataset), f"{part}_handler")()
+    except Exception:  # an unknown id, or whatever the library raises: who reads it says what is wrong
+        return None
+    files = {}
+    for download in missing(handler):
+        urls = [str(url) for mirror in mirrors(download) if (url := getattr(mirror, "url", None))]
+        if urls:  # what only a person can get has none
+            place = getattr(download, "_cache_path", None)
+            files[urls[0]] = IrdsFile(urls[0], getattr(download, "_size_hint", None), Path(place or home()))
+    return tuple(files.values())
 
 
 def by_endpoint(*handlers: Any) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bench.core.errors import UsageError
-from bench.data.fetching.irds_files import IrdsFile
 from bench.data.formats import irds
+from bench.data.formats.irds_downloads import IrdsFile, home
 from bench.data.pairs import irds_pairs
 from bench.pipeline.downloads import MOST, Download, fetched_by_libraries, refuse_large
 from bench.pipeline.stages.pairs import StorePairs
@@ -28,7 +28,7 @@ def catalogue(monkeypatch: pytest.MonkeyPatch) -> Catalogue:
     def look(dataset: str, part: str) -> Any:
         return files.get((dataset, part), ())
 
-    monkeypatch.setattr("bench.data.fetching.irds_files.lacking", look)
+    monkeypatch.setattr("bench.data.formats.irds_downloads.lacking", look)
     return files
 
 
@@ -46,7 +46,7 @@ def test_files_are_counted_once(catalogue: Catalogue) -> None:
     assert (first.kind, first.name, first.files, first.bytes, first.unknown) == ("ir_datasets", "one/x", 1, 70, 0)
     assert (second.name, second.files, second.bytes, second.unknown) == ("two/y", 1, 0, 1)
     assert second.parts == ("queries", "qrels", "docs")
-    assert first.into == irds.home() / "one"
+    assert first.into == home() / "one"
     assert fetched_by_libraries([], [corpus_of("three")]) == [], "all of it is here"
     catalogue["four", "docs"] = None
     (unknown,) = fetched_by_libraries([], [corpus_of("four")])

@@ -12,8 +12,7 @@ import pytest
 from bench.core.workspace import Workspace
 from bench.store.executors.local import LocalExecutor
 from bench.store.fingerprinted import Fingerprinted
-from bench.store.graph import NullListener, closure, steps
-from bench.store.runtime_statistics import RuntimeStatistics, runtime_statistics
+from bench.store.graph import NullListener, RuntimeStatistics, closure, runtime_statistics, steps
 from bench.store.stage import NOT_IN_KEY, Cost, Stage
 from bench.store.store import Store
 from bench.types import Json, Source

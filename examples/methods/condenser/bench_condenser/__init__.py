@@ -3,7 +3,7 @@
 from typing import Literal
 
 from bench import Choice, LogUniform, Method, Preset, constant, hookimpl, setting
-from bench.training import SHORTEST, DenseConfig, MaskConfig, Pass
+from bench.training import SHORTEST, DenseConfig, MaskConfig, Pass, StopWhen
 
 
 class CondenserConfig(DenseConfig):
@@ -17,25 +17,26 @@ class CondenserConfig(DenseConfig):
     tokens: int = setting(
         32,
         ge=SHORTEST,
-        source="ours: documents of the mini world have about 140 tokens; coCondenser's recipe: 128 (preset paper)",
+        source="ours: documents of the mini world have about 140 tokens",
         help="tokens of a span, special ones included: as many whole sentences as fit",
     )
     masking: MaskConfig = MaskConfig()
     head_layers: int = setting(
-        2, ge=1, source="Condenser's script: --n_head_layers 2", help="layers over late first tokens and early others"
+        2, ge=1, source="the authors' scripts: --n_head_layers 2", help="layers over late first tokens and early others"
     )
     late_mlm: bool = setting(
-        True, source="Condenser's script: --late_mlm", help="hidden tokens are predicted from the last layer too"
+        True, source="the authors' scripts: --late_mlm", help="hidden tokens are predicted from the last layer too"
     )
-    pooling: Literal["cls"] = constant("cls", source="Condenser, section 3.2: the first token's last state")
+    pooling: Literal["cls"] = constant("cls", source="the authors' code: the first token's last state")
     similarity: Literal["cos", "dot"] = setting(
         "dot",
-        source="coCondenser, equation 3: dot products",
+        source="the authors' code: dot products",
         help="how two vectors are compared, in training and search",
     )
     temperature: float = setting(
-        1.0, gt=0, source="coCondenser, equation 3: none", help="what dot products are divided by before the softmax"
+        1.0, gt=0, source="the authors' code: none", help="what dot products are divided by before the softmax"
     )
+    stop_when: StopWhen = constant("never", source="ours: its vectors look collapsed before predictions are learnt")
     sentence_tokens: int = constant(64, source="spans are of several sentences; set tokens")
     chunk_tokens: None = constant(None, source="ours: a page of code; crop with variant=span has GradCache")
 
@@ -61,16 +62,21 @@ CONDENSER = Method(
     presets={
         "paper": Preset(
             {"learning_rate": 1e-4, "warm_up": 0.1, "pairs": 2048, "tokens": 128},
-            source="luyug/Condenser: rate 1e-4, warm-up over a tenth; coCondenser's recipe: 2048 documents a batch",
+            source="luyug/Condenser, run_co_pre_training: rate 1e-4, warm-up over a tenth, roughly 2048 documents a "
+            "batch; spans of 128 tokens are ours",
             summary="coCondenser from a backbone that was trained before, best a Condenser",
         ),
         "condenser": Preset(
             {"variant": "condenser", "learning_rate": 1e-4, "warm_up": 0.1, "tokens": 128},
-            source="luyug/Condenser, run_pre_training: rate 1e-4, warm-up over a tenth",
+            source="luyug/Condenser, run_pre_training: rate 1e-4, warm-up over a tenth; texts of 128 tokens are ours",
             summary="the first stage alone, whose encoder the second takes as its --backbone",
         ),
     },
-    space={"learning_rate": LogUniform(1e-4, 5e-3), "masking.mask": Choice((0.15, 0.3))},
+    space={
+        "learning_rate": LogUniform(1e-4, 5e-3),
+        "warm_up": Choice((0.05, 0.1, 0.2)),
+        "masking.mask": Choice((0.15, 0.3)),
+    },
     describe=__name__,
     licence="Apache-2.0",
     code="https://github.com/luyug/Condenser",

@@ -3,18 +3,14 @@
 from typing import Literal
 
 from bench import Choice, LogUniform, Method, Preset, constant, hookimpl, setting
-from bench.training import BlocksConfig, DenseConfig
+from bench.training import BlocksConfig, DenseConfig, StopWhen
 
 
 class RetroMaeBlocks(BlocksConfig):
     """Stretches of documents with hidden tokens, more of them than BERT hides."""
 
     mask: float = setting(
-        0.3,
-        gt=0,
-        le=1,
-        source="the paper's script: --encoder_mlm_probability 0.3",
-        help="share of the tokens that are hidden",
+        0.3, gt=0, le=1, source="RetroMAE, section 4.1, and its script", help="share of the tokens that are hidden"
     )
 
 
@@ -23,11 +19,12 @@ class RetroMaeConfig(DenseConfig):
 
     mlm: RetroMaeBlocks = RetroMaeBlocks()
     decoder_mask: float = setting(
-        0.5, ge=0, lt=1, source="the paper's script: --decoder_mlm_probability 0.5", help="share hidden from each place"
+        0.5, ge=0, lt=1, source="RetroMAE, section 4.1, and its script", help="share hidden from each place"
     )
     pooling: Literal["cls"] = constant("cls", source="RetroMAE, section 3.1: the first token's last state")
     pairs: int = constant(64, source="there are no pairs; set mlm.sequences")
     temperature: float = constant(0.1, source="no vectors are compared")
+    stop_when: StopWhen = constant("never", source="no vectors are compared, so they may look collapsed and be none")
     sentence_tokens: int = constant(64, source="no single sentences are read; set mlm.tokens")
     chunk_tokens: None = constant(None, source="ours: no vectors of a batch meet, so accumulate does what chunks do")
 
@@ -46,11 +43,16 @@ RETROMAE = Method(
     presets={
         "paper": Preset(
             {"learning_rate": 1e-4, "warm_up": 0.1, "mlm.tokens": 512, "mlm.sequences": 32},
-            source="the paper's code (staoxiao/RetroMAE), general data: 32 texts of 512 tokens a device, rate 1e-4",
+            source="RetroMAE, section 4.1: rate 1e-4, 32 texts on each of 8 devices; the authors' script for general "
+            "data: warm-up over a tenth, 512 tokens",
             summary="a backbone that was trained before goes on",
         )
     },
-    space={"learning_rate": LogUniform(1e-4, 5e-3), "decoder_mask": Choice((0.5, 0.7))},
+    space={
+        "learning_rate": LogUniform(1e-4, 5e-3),
+        "warm_up": Choice((0.05, 0.1, 0.2)),
+        "decoder_mask": Choice((0.5, 0.7)),
+    },
     describe=__name__,
     licence="Apache-2.0",
     code="https://github.com/staoxiao/RetroMAE",

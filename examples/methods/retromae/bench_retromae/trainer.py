@@ -38,7 +38,7 @@ Veil = npt.NDArray[np.bool_]
 def veil(readable: npt.NDArray[np.bool_], share: float, rng: np.random.Generator) -> Veil:
     """Hide from each place a draw of its own of the m `readable` tokens, `[l]`: ⌊share·m + u⌋ of them, and itself.
 
-    All others, special ones, are read by all places, and so is the first, where the vector of the text stands.
+    All others, which frame the text, are read by all places, and so is the first, where the vector of the text stands.
 
     Source: Xiao et al. 2022 (RetroMAE), section 3.3, equation 7.
     """
@@ -61,14 +61,13 @@ class VeiledBlocks(RandomSource[Shards, MaskedBlocks]):
 
     def __init__(self, blocks: MaskedBlocks, share: float) -> None:
         super().__init__(blocks.shards, blocks)
-        self._share, self._special = share, sorted(blocks.shards.special.values())
+        special = blocks.shards.special
+        self._share, self._framing = share, [special[name] for name in ("cls", "sep", "pad") if name in special]
 
     def batch(self, rng: np.random.Generator) -> Veiled:
         """Return the next stretches."""
         masked = self._sampler.batch(rng)
-        readable = [~np.isin(ids, self._special) for ids in masked.inputs]
-        for sequence, place in zip(masked.sequence, masked.place, strict=True):
-            readable[sequence][place] = True  # a mask is none of the text's own special tokens
+        readable = [~np.isin(ids, self._framing) for ids in masked.inputs]  # masks and unknown tokens are
         return Veiled(**vars(masked), veils=[veil(marks, self._share, rng) for marks in readable])
 
 
@@ -79,7 +78,7 @@ def rebuild(
 
     `embedded` are the tokens' embeddings, the first of each text its vector; `queries` positions plus that vector.
 
-    Source: Xiao et al. 2022 (RetroMAE), section 3.3, equations 5 to 8.
+    Source: Xiao et al. 2022 (RetroMAE), section 3.3, equations 4 and 5.
     """
     context, _, places = padded(embedded, packed.lengths)  # [n, l, d], shortest first
     hidden = np.ones((len(veils), packed.longest, packed.longest), np.bool_)

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import torch
-from bench_retromae.trainer import rebuild, veil
+from bench_retromae.trainer import VeiledBlocks, rebuild, veil
 
-from bench.training import Layer, Shape
+from bench.training import Layer, Masked, Shape
 
 
 def test_no_place_reads_itself_and_each_its_own_half() -> None:
@@ -27,6 +27,18 @@ def test_a_share_between_two_counts_is_drawn() -> None:
     counts = [veil(np.array([False, *[True] * 3]), 0.5, np.random.default_rng(at))[0].sum() for at in range(400)]
     assert set(counts) == {1, 2}
     assert abs(np.mean(counts) - 1.5) < 0.1
+
+
+def test_all_but_what_frames_a_text_is_rebuilt() -> None:
+    """[CLS], a word, a mask, an unknown token, [SEP]: the authors' labels leave out the first and the last alone."""
+    special = {"cls": 1, "sep": 2, "pad": 0, "mask": 3, "unk": 4}
+    masked = Masked([np.array([1, 10, 3, 4, 2])], *map(np.array, ([0], [2], [11])))
+    blocks = SimpleNamespace(
+        shards=SimpleNamespace(special=special), batch=lambda _: masked, held_out=None, state=None, restore=None
+    )
+    (marks,) = VeiledBlocks(blocks, 0.5).batch(np.random.default_rng(0)).veils
+    assert marks.diagonal().tolist() == [False, True, True, True, False]
+    assert not marks[:, [0, 4]].any()
 
 
 def normal(rows: np.ndarray) -> np.ndarray:

@@ -64,13 +64,18 @@ TITLE_BODY = Method(
     presets={
         "paper": Preset(
             {"learning_rate": 2e-4, "pairs": 32_768, "chunk_tokens": 65_536},
-            source="multilingual E5 (arXiv 2402.05672), base: batches of 32k, 30k steps, rate 2e-4; chunks are ours",
+            source="multilingual E5 (arXiv 2402.05672), base: batches of 32k, 30k steps (as several notes quote), rate "
+            "2e-4 (by a summary of its appendix A); not checked against the report; chunks are ours",
             summary="a backbone that was trained before, in the largest batches",
             backbone="FacebookAI/xlm-roberta-base",
             steps=30_000,
         )
     },
-    space={"learning_rate": LogUniform(1e-4, 5e-3), "temperature": Choice((0.01, 0.05, 0.1))},
+    space={
+        "learning_rate": LogUniform(1e-4, 5e-3),
+        "warm_up": Choice((0.05, 0.1, 0.2)),
+        "temperature": Choice((0.01, 0.05, 0.1)),
+    },
     describe=__name__,
     licence="Apache-2.0",
     code="https://github.com/microsoft/unilm/tree/master/e5",
