@@ -72,11 +72,7 @@ CONDENSER = Method(
             summary="the first stage alone, whose encoder the second takes as its --backbone",
         ),
     },
-    space={
-        "learning_rate": LogUniform(1e-4, 5e-3),
-        "warm_up": Choice((0.05, 0.1, 0.2)),
-        "masking.mask": Choice((0.15, 0.3)),
-    },
+    space={"learning_rate": LogUniform(1e-4, 5e-3), "warm_up": Choice((0.05, 0.1, 0.2))},
     describe=__name__,
     licence="Apache-2.0",
     code="https://github.com/luyug/Condenser",

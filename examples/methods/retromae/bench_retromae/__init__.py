@@ -43,8 +43,7 @@ RETROMAE = Method(
     presets={
         "paper": Preset(
             {"learning_rate": 1e-4, "warm_up": 0.1, "mlm.tokens": 512, "mlm.sequences": 32},
-            source="RetroMAE, section 4.1: rate 1e-4, 32 texts on each of 8 devices; the authors' script for general "
-            "data: warm-up over a tenth, 512 tokens",
+            source="RetroMAE, section 4.1: rate, 32 texts a device (of 8); the authors' script: warm-up, 512 tokens",
             summary="a backbone that was trained before goes on",
         )
     },
