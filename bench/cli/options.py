@@ -137,8 +137,9 @@ plan_options = all_of(
     ),
     click.option(
         "--stop-when",
-        type=click.Choice(["never", "collapsed"]),
-        help="End a pretraining before its budget: where its vectors fall onto one point. Default: never.",
+        type=click.Choice(["never", "collapsed", "flat"]),
+        help="End a pretraining before its budget: where its vectors fall onto one point, or where dev questions show "
+        "no more gain. Default: never.",
     ),
     data_dir_option,
     store_option,

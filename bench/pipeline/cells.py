@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bench.config.profiles import Profile
 from bench.core.errors import UsageError
+from bench.core.messages import bare
 from bench.core.publications import mark
 from bench.pipeline.fine_tunings import PLACEHOLDER, Recipes, Tuning, replaced, tunings
 from bench.pipeline.graph import GraphBuilder, SubsetStages
@@ -118,7 +119,11 @@ class Cells:
             f"the protocol of {', '.join(free)} leaves it to the encoder how texts are read (--readout encoder)"
         ] * bool(free)
         applicable = [task for task in tasks if task.id not in free]
-        dev = dev_tasks(suite, applicable, self.data_request) if system.chooses_weight else {}
+        stops = any(leaf.stops_by_dev for leaf in system.leaves)
+        dev = dev_tasks(suite, applicable, self.data_request) if system.chooses_weight or stops else {}
+        others = {task for task, questions in dev.items() if questions.id != task}
+        if stops and (without := [task.id for task in applicable if task.id not in others]):
+            raise _without_dev(system, without, sorted(others))
         cells, missing, identity = list[ExperimentCell](), dict[str, None](), None
         for seed in (0,) if system.deterministic else self.seeds:
             for kind in dict.fromkeys(task.data for task in applicable):
@@ -159,6 +164,17 @@ class Cells:
             user_pairs = FineTuneStep(run.tune.data, None, {}, "pairs of the user's")
             suite = replace(suite, recipes={regime: {"own": (user_pairs,)}})
         return Recipes(encoder, chains(suite), dev)
+
+
+def _without_dev(system: System, tasks: Sequence[str], others: Sequence[str]) -> UsageError:
+    """Return the error of a training that stops by dev questions, on tasks without any."""
+    with_some = f"name tasks that have some: --task {','.join(map(bare, others))}; or " if others else ""
+    return UsageError(
+        where=f"--stop-when flat for {system.label}",
+        found=f"no questions of {', '.join(tasks)} besides those that it is scored on",
+        expected="dev questions of every task of the run",
+        hint=f"{with_some}leave --stop-when out",
+    )
 
 
 def synthetic_warnings(world: str, systems: Sequence[System], tasks: Sequence[Task]) -> list[str]:

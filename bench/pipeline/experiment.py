@@ -42,12 +42,13 @@ from bench.pipeline.systems.system import (
     variant_label,
     variant_of,
 )
+from bench.pipeline.systems.until_flat import UntilFlat
 from bench.pipeline.tasks import language_warnings, suites_of, tasks_of, with_headline, with_language
 from bench.plugins import Plugins
 from bench.store.input_hashes import InputHashes
 from bench.store.stage import Stage
 from bench.store.store import Store
-from bench.training.config import Precision
+from bench.training.config import FLAT, Precision
 from bench.types import REGIMES, DataRequest, Method, Preset
 
 _LABEL = re.compile(rf"[A-Za-z0-9][A-Za-z0-9@._+=,-]{{0,{LONGEST_LABEL - 1}}}")
@@ -387,7 +388,8 @@ def _rows(
         corpus = example.corpus if example else None
         plan = _pretraining(request, size, resolved.run, inputs, plugins, backbone, corpus)
         sample = replace(plan, **_budget(resolved.run, size, example))
-        trained = Trained(label, method, resolved, machine, sample, grid=grid)
+        kind = UntilFlat if resolved.run.train.stop_when == FLAT else Trained
+        trained = kind(label, method, resolved, machine, sample, grid=grid)
         ready, starts = trained, trained.before_training().variants()
     starts = list(map(by_precision, starts))
     on_the_way = ready.on_the_way() if isinstance(ready, Trained) else []

@@ -97,12 +97,15 @@ class SubsetStages:
 
     @property
     def by_name(self) -> dict[str, Stage]:
-        """The stages by verb; further ones of a verb (queries after passages, the other part's) get a number."""
-        stages: dict[str, Stage] = {}
-        for stage in self.stages:
-            earlier = sum(name.partition("-")[0] == stage.name for name in stages)
-            stages[f"{stage.name}-{earlier + 1}" if earlier else stage.name] = stage
-        return stages
+        """The stages by verb; further ones of a verb (queries after passages, the other part's) get a number.
+
+        What reads the test comes before what reads dev questions.
+        """
+        test, names = (self.score.subset.key, self.score.subset.corpus.key), dict[str, str]()
+        for stage in sorted(self.stages, key=lambda stage: stage.key not in test):
+            earlier = sum(name.partition("-")[0] == stage.name for name in names.values())
+            names[stage.key] = f"{stage.name}-{earlier + 1}" if earlier else stage.name
+        return {names[stage.key]: stage for stage in self.stages}
 
     @property
     def libraries(self) -> dict[str, Json]:

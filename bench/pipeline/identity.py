@@ -55,13 +55,14 @@ def hash_of(system: System, graph: Graph) -> str:
 def untuned_graph(system: System, builder: GraphBuilder) -> dict[str, dict[str, Json]]:
     """Return the graph of a system without fine-tunings; a re-ranker that is trained here is trained on some pairs."""
     some_pairs = (Tuning("", source("pairs"), FineTuningConfig(), ""),) if system.reranker_training else ()
-    return _graph(system.with_recipes(Recipes(reranker={PLACEHOLDER.id: some_pairs})), builder)
+    recipes = Recipes(reranker={PLACEHOLDER.id: some_pairs}, dev=system.recipes.dev)
+    return _graph(system.with_recipes(recipes), builder)
 
 
 def _graph(system: System, builder: GraphBuilder) -> dict[str, dict[str, Json]]:
     language = system.resolved.run.data.language
     task, dev = placeholder("test", language), placeholder("dev", language)
-    prepared = system.with_recipes(replace(system.recipes, dev={PLACEHOLDER.id: dev}))
+    prepared = system.with_recipes(replace(system.recipes, dev={**system.recipes.dev, PLACEHOLDER.id: dev}))
     ranking = prepared.ranking(task, task.subsets[0], SEED, builder)
     return system_graph(ranking, partial(public, names=system.public_names))
 

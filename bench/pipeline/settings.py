@@ -17,6 +17,7 @@ from bench.config.profiles import Profile
 from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.data.corpora import SMALLEST_VOCABULARY
+from bench.evaluation.learning_curves.standstill import LEAST, LOOKS, PATIENCE
 from bench.retrieval.settings import EncodeConfig, FuseConfig, PostConfig
 from bench.training.config import NEVER, Precision, TrainSection
 from bench.training.cross_encoder_config import RerankConfig
@@ -151,7 +152,7 @@ class BudgetConfig(Config):
 
 
 class CurveConfig(Config):
-    """Points on the way of every pretraining, which are rows of their own."""
+    """Points on the way of every pretraining, which are rows of their own; and where one ends that stands still."""
 
     points: int | None = setting(
         None,
@@ -177,6 +178,23 @@ class CurveConfig(Config):
         in_key=False,
         source="ours: all that there are",
         help="of how many points branches cool down, the last ones before the end; nothing: of all",
+    )
+
+    patience: int = setting(
+        PATIENCE,
+        ge=1,
+        le=LOOKS - 2,
+        in_key=False,
+        source="ours: a decision has all questions, and one look's luck should not make it",
+        help="tenths of the budget over which --stop-when flat counts a gain; part of such a training's key",
+    )
+    gain: float = setting(
+        LEAST,
+        ge=-1,
+        le=1,
+        in_key=False,
+        source="ours: a hundredth of the way from last to first in LogRank",
+        help="--stop-when flat ends a training that surely gained less LogRank on dev questions; part of its key",
     )
 
     @model_validator(mode="after")
@@ -306,7 +324,7 @@ def variants(request: Request, methods: Sequence[Method], preset: str | None, si
     if typed and all(variant.resolved.run.train.stop_when == NEVER for variant in expanded):
         raise UsageError(
             where=f"--stop-when {typed.pop()} for {', '.join(method.name for method in methods)}",
-            found="nothing to stop by: held-out pairs of a training whose loss compares vectors",
+            found="nothing that can be stopped so: no training whose loss compares vectors",
             expected="a method that trains so",
             hint="leave --stop-when out",
         )

@@ -77,8 +77,10 @@ Precision = Literal["float32", "bfloat16"]
 PrecisionSetting = Literal["float32", "bfloat16", "auto"]
 """A precision as it is typed: a run puts the machine's own in place of `auto` before anything has a key."""
 Vocabulary = Literal["cropped", "whole"]
-StopWhen = Literal["never", "collapsed"]
+StopWhen = Literal["never", "collapsed", "flat"]
 NEVER: StopWhen = "never"
+COLLAPSED: StopWhen = "collapsed"
+FLAT: StopWhen = "flat"
 CheckpointSeconds = Annotated[float, Field(gt=0)]
 ProbeEvery = Annotated[int, Field(ge=1)]
 ProbePairs = Annotated[int, Field(ge=2)]
@@ -128,7 +130,8 @@ class TrainSection(Config):
         late=True,
         source="ours: a row is what its budget makes of it, unless typed; sweeps stop collapsed ones",
         help="end a pretraining before its budget: collapsed, where held-out pairs, looked at every tenth of the "
-        "budget, show twice in a row that vectors fall onto one point; the row says where and why",
+        "budget, show twice in a row that vectors fall onto one point; flat, where the suite's dev questions, asked as "
+        "often, show less than curve.gain over curve.patience tenths; the row says where and why",
     )
     probe_every: ProbeEvery = setting(
         200,

@@ -24,7 +24,7 @@ from bench.data.corpora.shards import Shards
 from bench.training import checkpoint
 from bench.training.batches import BatchSource
 from bench.training.checkpoint import WeightSelection
-from bench.training.config import ENCODER, LOG, NEVER, LoopConfig, TrainingConfig
+from bench.training.config import COLLAPSED, ENCODER, LOG, LoopConfig, TrainingConfig
 from bench.training.determinism import rng_state, seed_everything, set_rng_state
 from bench.training.distributed import (
     GradientAverage,
@@ -170,7 +170,7 @@ def fit(
         without_gradient (trainable weights that never had one), vocabulary, seconds, device_seconds, peak_memory_bytes,
         tokens_per_second; selection, where there is one; averaged_steps, where weights are averaged (`train.average`);
         spent (share of the budget), where the job stops on the way; stopped (share, step, why; None at the end), where
-        `config.stop_when` may end it.
+        `config.stop_when` is `collapsed`.
 
     Raises:
         UsageError: the loss or the gradient is no longer finite.
@@ -293,7 +293,7 @@ class _TrainingLoop(Generic[ModelT, B]):
     @property
     def judges(self) -> bool:
         """Whether this step is one after which a collapsed training ends."""
-        return self.config.stop_when == "collapsed" and int(_JUDGED * self.spent) > int(_JUDGED * self.progress.before)
+        return self.config.stop_when == COLLAPSED and int(_JUDGED * self.spent) > int(_JUDGED * self.progress.before)
 
     @property
     def pauses(self) -> bool:
@@ -573,7 +573,7 @@ class _TrainingLoop(Generic[ModelT, B]):
             **({} if self.selection is None else {"selection": self.selection.metadata()}),
             **({} if self.job.until is None else {"spent": self.spent}),
             **({} if self.tail is None else {"averaged_steps": int(self.tail.count)}),
-            **({} if self.config.stop_when == NEVER else {"stopped": self.stopped}),
+            **({"stopped": self.stopped} if self.config.stop_when == COLLAPSED else {}),
         }
 
     @property

@@ -115,5 +115,5 @@ def _precisions(results: Sequence[Result]) -> set[str]:
 
 def _later(keys: Sequence[Mapping[str, str]]) -> set[str]:
     """The names of the stages after pretraining."""
-    early = {"init", "prepare", "validate", *PRETRAININGS}
+    early = {"init", "prepare", "validate", "read", *PRETRAININGS}  # a pretraining may read dev questions
     return {stage for by_stage in keys for stage in by_stage if stage.partition("-")[0] not in early}

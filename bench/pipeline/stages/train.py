@@ -16,7 +16,7 @@ from bench.pipeline.stages.exported import check_device, validate_encoders
 from bench.pipeline.stages.init import EncoderStage, Init, begun_size
 from bench.pipeline.stages.prepare import Prepare
 from bench.store.stage import ENVIRONMENT, NOT_IN_KEY, OPTIONAL, Cost, Resources, versions
-from bench.training.config import ENCODER, NEVER, TrainingConfig
+from bench.training.config import COLLAPSED, ENCODER, NEVER, TrainingConfig
 from bench.types import Json, Method
 
 CODE = 4
@@ -95,7 +95,7 @@ class Train(EncoderStage):
         else:
             metadata = train_on_several(self._trainer(), self.config, folders, job, space, processes)
             validate_encoders(space.out, [(ENCODER, folders["start"])])
-        if getattr(self.config, "stop_when", NEVER) != NEVER and "stopped" not in metadata:
+        if getattr(self.config, "stop_when", NEVER) == COLLAPSED and "stopped" not in metadata:
             raise UsageError(
                 where=f"--stop-when of {self.method}",
                 found="a trainer that does not say whether it stopped",

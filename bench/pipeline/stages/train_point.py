@@ -71,25 +71,49 @@ class TrainPoint(Train):
     def _stopped(
         self, space: Workspace, folders: Mapping[str, Path], job: TrainingJob, spent: float
     ) -> Mapping[str, Json]:
-        """Train as far as a job says; `done` is the share of the budget that is no progress of this stage."""
-        report, tokens_seen = beyond(spent * self.tokens, space.advance), [0.0]
+        return train_to(self, space, folders, job, spent, "curve.points", "--set curve.points")
 
-        def advance(tokens: float) -> None:
-            """Report progress; a step past the point would be followed by all others."""
-            if self.tokens and job.cool is None and tokens_seen[0] / self.tokens >= self.share and tokens:
-                raise self._unstoppable()
-            tokens_seen[0] += tokens
-            report(tokens)
 
-        metadata = self.trained(replace(space, advance=advance), folders, job)
-        if "spent" not in metadata:
-            raise self._unstoppable()
-        return metadata
+def train_to(
+    train: Train,
+    space: Workspace,
+    folders: Mapping[str, Path],
+    job: TrainingJob,
+    spent: float,
+    option: str,
+    typed: str,
+) -> Mapping[str, Json]:
+    """Train as far as a job says, from the newest checkpoint of a workspace; return the metadata.
 
-    def _unstoppable(self) -> UsageError:
-        return UsageError(
-            where=f"curve.points of {self.method}",
-            found="a trainer that cannot stop on the way: it goes on past `until` of its job",
-            expected="one that does, as all do that train by bench.training.fit and return what it returns",
-            hint="leave --set curve.points out for this method",
-        )
+    Args:
+        train: what trains.
+        space: where it does.
+        folders: the artefacts of its inputs.
+        job: how far; `until` its end where it says none.
+        spent: the share of the budget that is no progress, since it was reported before.
+        option: what wants a training to stop on its way, for messages.
+        typed: what to leave out, so that none has to.
+
+    Raises:
+        UsageError: the trainer does not stop on the way; and whatever `Train.run` raises.
+    """
+    report, tokens_seen = beyond(spent * train.tokens, space.advance), [0.0]
+
+    def advance(tokens: float) -> None:
+        """Report progress; a step past the point would be followed by all others."""
+        stops = job.until is not None and job.cool is None
+        if train.tokens and stops and tokens_seen[0] / train.tokens >= (job.until or 0.0) and tokens:
+            raise unstoppable
+        tokens_seen[0] += tokens
+        report(tokens)
+
+    unstoppable = UsageError(
+        where=f"{option} of {train.method}",
+        found="a trainer that cannot stop on the way: it goes on past `until` of its job",
+        expected="one that does, as all do that train by bench.training.fit and return what it returns",
+        hint=f"leave {typed} out for this method",
+    )
+    metadata = train.trained(replace(space, advance=advance), folders, job)
+    if job.until is not None and "spent" not in metadata:
+        raise unstoppable
+    return metadata

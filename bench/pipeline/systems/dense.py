@@ -1,7 +1,8 @@
 """Systems whose encoder the harness reads: as somebody else trained it, before and after a pretraining, post-processed.
 
 The stages that make an encoder are prepare → init → train, then pairs (→ mine) → tune for each fine-tuning. No stage of
-an encoder rests on a task: judgements of tests cannot come near what is mined.
+an encoder rests on a test: judgements of tests cannot come near what is mined. On dev questions one kind of training
+does (`bench.pipeline.systems.until_flat`).
 """
 
 from __future__ import annotations

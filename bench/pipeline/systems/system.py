@@ -105,6 +105,11 @@ class System(ABC):
         return False
 
     @property
+    def stops_by_dev(self) -> bool:
+        """Whether it pretrains an encoder until dev questions show no gain."""
+        return False
+
+    @property
     def compute(self) -> Compute | None:
         """The machine; None for a method without an encoder."""
         return None

@@ -203,9 +203,12 @@ def test_a_suite_that_is_named_is_run_whatever_a_grid_says(tmp_path: Path) -> No
 
 
 def test_further_stages_of_a_verb_are_numbered() -> None:
-    """In the order in which they run, whatever numbers the others have."""
-    names = ["init", "encode", "encode", "search", "init", "encode", "search", "score"]
-    score: Any = SimpleNamespace(chain=lambda: [SimpleNamespace(name=name) for name in names])
+    """In the order in which they run, whatever numbers the others have; but the test's reading is the first."""
+    names = ["read", "init", "encode", "encode", "search", "read", "init", "encode", "search", "score"]
+    stages = [SimpleNamespace(name=name, key=f"{at}") for at, name in enumerate(names)]
+    subset = SimpleNamespace(key="5", corpus=SimpleNamespace(key="none"))
+    score: Any = SimpleNamespace(chain=lambda: stages, subset=subset)
     task: Any = None
     by_name = SubsetStages(task, task, score).by_name
-    assert list(by_name) == ["init", "encode", "encode-2", "search", "init-2", "encode-3", "search-2", "score"]
+    numbered = ["read-2", "init", "encode", "encode-2", "search", "read", "init-2", "encode-3", "search-2", "score"]
+    assert list(by_name) == numbered
