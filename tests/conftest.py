@@ -56,6 +56,18 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return argname if isinstance(val, bytes) else None
 
 
+@pytest.fixture(scope="session", autouse=True)
+def without_waiting() -> Iterator[None]:
+    """Files of a test need not survive a power cut, and of two threads each waits for the other on a busy processor.
+
+    Commands in processes of their own wait as ever.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        patch.setattr("bench.pipeline.compute.cores", lambda: 1)  # the default of compute.threads
+        yield
+
+
 @pytest.fixture(autouse=True)
 def isolated_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither what a developer has downloaded nor what ran before changes a test."""

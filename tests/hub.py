@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import ssl
 import threading
 import time
@@ -11,8 +12,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+import pytest
 
 REFUSALS: Mapping[str, tuple[int, dict[str, str]]] = {
     "gated": (403, {"X-Error-Code": "GatedRepo", "X-Error-Message": "Access to this resource is restricted."}),
@@ -24,6 +28,21 @@ REFUSALS: Mapping[str, tuple[int, dict[str, str]]] = {
     "busy": (429, {}),
 }
 """Status and headers by which the hub refuses, as its own library reads them."""
+
+
+def use(url: str, home: Path, patch: pytest.MonkeyPatch, token: str = "") -> None:
+    """Let this process use a hub, with an empty cache, as a new one does that has these variables.
+
+    The hub's library reads them when it is imported, and then no more.
+    """
+    for name in [name for name in os.environ if name.startswith(("HF_", "HUGGING_FACE_"))]:
+        patch.delenv(name)
+    for name, value in {"HF_ENDPOINT": url, "NO_PROXY": "*", **({"HF_TOKEN": token} if token else {})}.items():
+        patch.setenv(name, value)
+    names = {"ENDPOINT": url, "HUGGINGFACE_CO_URL_TEMPLATE": f"{url}/{{repo_id}}/resolve/{{revision}}/{{filename}}"}
+    places = {"HF_HOME": home, "HF_TOKEN_PATH": home / "token", "HF_HUB_CACHE": home / "hub"}
+    for name, value in {**names, **{name: str(place) for name, place in places.items()}}.items():
+        patch.setattr(f"huggingface_hub.constants.{name}", value)
 
 
 @dataclass

@@ -36,6 +36,8 @@ QUICK = [
 ]
 HEALTHY = [name for name in CASES if name not in BROKEN]
 OTHERS = [name for name in HEALTHY if name not in QUICK]
+KEPT = ("mixed", "read", "launches")
+"""Broken lines of a quick round."""
 # The memory is CUDA's own count, and what recomputes in a backward pass may end a process with torch's Python back end.
 BEYOND = "not memory and not recomputed"
 
@@ -54,7 +56,12 @@ def run(folder: Path, names: Sequence[str]) -> Steps:
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Steps:
-    return run(tmp_path_factory.mktemp("quick"), [*QUICK, *BROKEN])
+    return run(tmp_path_factory.mktemp("quick"), [*QUICK, *(f"broken {name}" for name in KEPT)])
+
+
+@pytest.fixture(scope="module")
+def all_broken(tmp_path_factory: pytest.TempPathFactory) -> Steps:
+    return run(tmp_path_factory.mktemp("broken"), [*BROKEN])
 
 
 def test_torch_has_the_hook() -> None:
@@ -91,14 +98,25 @@ SAYS = {
 """Broken line → the sentence about it."""
 
 
-@pytest.mark.parametrize("name", broken.LINES)
+@pytest.mark.parametrize("name", KEPT)
 def test_a_broken_line_is_named(name: str, quick: Steps) -> None:
-    """Each line that is broken on purpose: the rule that it breaks, and where it is."""
+    """A line that is broken on purpose: the rule that it breaks, and where it is."""
+    _named(name, quick)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", broken.LINES)
+def test_every_broken_line_is_named(name: str, all_broken: Steps) -> None:
+    """Each of them."""
+    _named(name, all_broken)
+
+
+def _named(name: str, steps: Steps) -> None:
     place = Path(broken.__file__)
     lines = place.read_text(encoding="utf-8").splitlines()
     (number,) = (at for at, text in enumerate(lines, 1) if text.endswith(f"# broken: {name}"))
     expected = SAYS[name].format(line=re.escape(f"{place.relative_to(ROOT)}:{number}"))
-    assert [sentence for sentence in faults(quick[f"broken {name}"]) if re.search(expected, sentence)]
+    assert [sentence for sentence in faults(steps[f"broken {name}"]) if re.search(expected, sentence)]
 
 
 def test_the_table_is_the_record() -> None:

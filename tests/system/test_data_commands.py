@@ -73,7 +73,11 @@ class Toy:
 
     def __call__(self, *arguments: str | Path, status: int = 0, **more: Any) -> subprocess.CompletedProcess[str]:
         """Run `bench data …` in this process, with variables more, and expect a status."""
-        command = ["data", *map(str, arguments)]
+        return self.bench("data", *arguments, status=status, **more)
+
+    def bench(self, *arguments: str | Path, status: int = 0, **more: Any) -> subprocess.CompletedProcess[str]:
+        """Run `bench …` in the same way."""
+        command = [*map(str, arguments)]
         self.capture.readouterr()
         with self.patch.context() as patch:
             for name, value in more.items():
@@ -403,9 +407,7 @@ def test_the_overview(toy: Toy) -> None:
 
 def test_a_plan_says_what_is_to_be_fetched(toy: Toy) -> None:
     """Files of the tasks alone, and the command; the size is the one that `bench data list` knows."""
-    planned = toy.run_in_process(
-        "plan", "--method", "bm25", "--suite", "beir", "--task", "nq", "--data", "official", "--json"
-    )
+    planned = toy.bench("plan", "--method", "bm25", "--suite", "beir", "--task", "nq", "--data", "official", "--json")
     (nq,) = [file for file in toy.json("list", "beir")["suites"][0]["files"] if file["path"] == "beir/nq.zip"]
     (download,) = json.loads(planned.stdout)["downloads"]
     expected = {"kind": "suite", "name": "beir", "files": 1, "bytes": nq["published"]["bytes"], "unknown": 0}
@@ -428,17 +430,15 @@ def test_all_that_a_run_needs_by_one_command(toy: Toy) -> None:
     assert shown.endswith(f"to fetch in all: 2 files, {decimal(archive + corpus)}\n")
     assert "there is no terminal to ask on" in toy("fetch", "--for", words, status=2).stderr
     assert toy.states()["toy/one.zip"] == "missing"
-    planned = toy.run_in_process("plan", *shlex.split(words)[1:])
+    planned = toy.bench("plan", *shlex.split(words)[1:])
     hint = shlex.split(planned.stdout.split("bench data fetch --for ")[1])[0]
     assert sorted(hint.split()) == sorted(words.split()), "in another order"
     fetched = toy.json("fetch", "--for", f"bench {words}", "--yes")
     assert (fetched["complete"], sorted(fetched["asked_for"])) == (True, ["tales/sw.jsonl", "toy/one.zip"])
     assert [(row["kind"], row["name"]) for row in fetched["downloads"]] == [("suite", "toy"), ("corpus", "tales:sw")]
-    ran = toy.run_in_process(*shlex.split(words), "--offline")
-    assert ran.returncode == 0, ran.stderr
+    toy.bench(*shlex.split(words), "--offline")
     assert toy("fetch", "--for", words).stdout == f"{words}: nothing missing\n"
-    saved = toy.run_in_process("plan", *shlex.split(words)[1:], "--save", "toy.toml")
-    assert saved.returncode == 0, saved.stderr
+    toy.bench("plan", *shlex.split(words)[1:], "--save", "toy.toml")
     assert "nothing missing" in toy("fetch", "--for", "toy.toml").stdout, "a run's file says the same"
 
 
@@ -475,10 +475,10 @@ def test_a_corpus_from_nothing_to_a_training(toy: Toy) -> None:
     run = ["--method", "crop", "--suite", "mrtydi", "--task", "sw", "--corpus", "tales:sw", "--set", "method.pairs=2"]
     run += ["--set", "train.probe_pairs=2", "--set", "budget.tokens=100", "--set", "prepare.dedupe=false"]
     run += ["--backbone", "scratch:1x16"]
-    early = toy.run_in_process("run", *run)
-    assert (early.returncode, "type bench data fetch 'tales:sw'" in early.stderr) == (2, True), early.stderr
+    early = toy.bench("run", *run, status=2)
+    assert "type bench data fetch 'tales:sw'" in early.stderr
     assert not list((toy.home / "store").glob("artefacts/*")), "nothing was run"
-    planned = toy.run_in_process("plan", *run, "--json")
+    planned = toy.bench("plan", *run, "--json")
     assert "1 of its files missing" in json.loads(planned.stdout)["warnings"][-1], planned.stderr
     toy("check", "tales", "--languages", "sw", status=1)
     assert "found --task" in toy("fetch", "tales", "--task", "sw", "--yes", status=2).stderr
@@ -486,12 +486,11 @@ def test_a_corpus_from_nothing_to_a_training(toy: Toy) -> None:
     assert (fetched["complete"], [file["path"] for file in fetched["files"]]) == (True, ["tales/sw.jsonl"])
     checked = toy.json("check", "tales", "--languages", "sw")
     assert [(subset["subset"], subset["counts"]["sentences"]) for subset in checked["subsets"]] == [("sw", 2)]
-    listed = json.loads(toy.run_in_process("list", "corpora", "--json").stdout)["corpora"]
+    listed = json.loads(toy.bench("list", "corpora", "--json").stdout)["corpora"]
     assert {corpus["name"]: corpus["size"] for corpus in listed}[
         "tales"
     ] == "about 100 bytes and 1 file of unknown size"
-    ran = toy.run_in_process("run", *run, "--offline", "--json")
-    assert ran.returncode == 0, ran.stderr
+    ran = toy.bench("run", *run, "--offline", "--json")
     keys = {stage["stage"]: stage["key"] for stage in json.loads(ran.stdout)["stages"]}
     before = {step["stage"]: step["key"] for step in json.loads(planned.stdout)["steps"]}
     assert keys["prepare"] == before["prepare"], "the key is the same before anything is fetched"
@@ -571,15 +570,14 @@ def test_a_corpus_of_many_files_by_quota(toy: Toy) -> None:
     tokens = round(1.5 * size / 8 / 5)  # five bytes a token
     run = ["--method", "crop", "--suite", "mrtydi", "--task", "sw", "--corpus", "tales:sw", "--set", "method.pairs=2"]
     run += ["--set", "train.probe_pairs=2", "--set", "budget.tokens=100", "--backbone", "scratch:1x16"]
-    early = toy.run_in_process("run", *run, "--set", f"prepare.quota={tokens}")
+    early = toy.bench("run", *run, "--set", f"prepare.quota={tokens}", status=2)
     assert f"type bench data fetch 'tales:sw' --quota {tokens}" in early.stderr
     fetched = toy.json("fetch", "tales:sw", "--quota", str(tokens), "--yes")
     assert (fetched["complete"], len(fetched["files"])) == (True, 2)
     assert len(list(toy.cache.glob("tales/*.jsonl"))) == 2
-    ran = toy.run_in_process("run", *run, "--set", f"prepare.quota={tokens}", "--offline", "--json")
-    assert ran.returncode == 0, ran.stderr
+    ran = toy.bench("run", *run, "--set", f"prepare.quota={tokens}", "--offline", "--json")
     assert f"tales:sw (2 of 8 files), {tokens:,} tokens a language" in ran.stdout
-    whole = toy.run_in_process("run", *run, "--offline")
+    whole = toy.bench("run", *run, "--offline", status=2)
     assert "6 of its files missing" in whole.stderr
     assert "found --quota" in toy("fetch", "toy", "--quota", "5", "--yes", status=2).stderr
     for bad in ("0", "-3", "many"):

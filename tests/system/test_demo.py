@@ -72,7 +72,7 @@ def test_one_seed_in_three_minutes(tmp_path: Path, bench: Bench, run_json: RunJs
     }
     assert averages["msm"] > averages["msm@init"]
     assert re.search(r"^msm +msm@init +\+[\d.]+ +— +1 +—$", completed.stdout, re.MULTILINE), "of one training no p"
-    outcome = run_json(*_job(tmp_path))
+    outcome = run_json(*_job(tmp_path), seconds=PATIENCE)
     assert {stage["state"] for stage in outcome["stages"]} == {"cached"}
     assert _gain(outcome)["low"] > 0
 
@@ -103,7 +103,7 @@ def test_three_seeds(tmp_path: Path, bench: Bench, run_json: RunJson) -> None:
     outcome = run_json(*_job(tmp_path, *QUARTER, "--seed", "0,1,2"), seconds=PATIENCE)
     assert _ran(outcome) == {"init", "train", "encode", "search", "score"}, "the corpus and its vocabulary were there"
     assert sum(stage["state"] == "ran" and stage["stage"] == "train" for stage in outcome["stages"]) == 2
-    completed = bench(*_job(tmp_path, *QUARTER, "--seed", "0,1,2"))
+    completed = bench(*_job(tmp_path, *QUARTER, "--seed", "0,1,2"), seconds=PATIENCE)
     lines = completed.stdout.splitlines()
     for name, seeds in (("bm25", 1), ("msm", 3), ("msm@init", 3)):
         (line,) = (line for line in lines if re.match(rf"{name} +{seeds} ", line))

@@ -1,9 +1,12 @@
 """The examples of docs/guide/gallery.md, run as the page says, each in an empty folder and at toy size."""
 
+import io
 import os
 import re
+import runpy
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import mean
@@ -41,6 +44,19 @@ def printed(name: str, folder: Path, *arguments: str | Path, **variables: str) -
     return re.sub(r" +$", "", completed.stdout, flags=re.MULTILINE)
 
 
+def printed_here(name: str, folder: Path, patch: pytest.MonkeyPatch, *arguments: str | Path) -> str:
+    """Run an example in Python as `printed` does, in this process, which has imported what it needs."""
+    out = io.StringIO()
+    with patch.context() as context, redirect_stdout(out):
+        for variable in [variable for variable in os.environ if variable.startswith("BENCH_")]:
+            context.delenv(variable)
+        context.setenv("BENCH_CACHE", str(folder / "cache"))
+        context.setattr(sys, "argv", [name, *map(str, arguments)])
+        context.chdir(folder)
+        runpy.run_path(str(GALLERY / name), run_name="__main__")
+    return re.sub(r" +$", "", out.getvalue(), flags=re.MULTILINE)
+
+
 def test_every_example_has_an_entry_and_says_how_long_it_takes() -> None:
     """Six entries; a file has sixty lines at most, and its head says how to start it and how long it runs."""
     files = [path for path in sorted(GALLERY.iterdir()) if path.is_file()]
@@ -64,9 +80,9 @@ def test_pictures_are_small_and_drawn_by_the_examples() -> None:
         assert (ROOT / "docs" / "pictures" / name).stat().st_size < 60_000
 
 
-def test_own_data(tmp_path: Path) -> None:
+def test_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It prints what the page shows; what it wrote is answered as the suite that it was taken from."""
-    assert printed("own_data.py", tmp_path) == shown("own_data.py")
+    assert printed_here("own_data.py", tmp_path, monkeypatch) == shown("own_data.py")
     assert (tmp_path / "own_data.svg").read_bytes() == (ROOT / "docs" / "pictures" / "own_data.svg").read_bytes()
     outcome = bench.run(
         "bm25", "mrtydi", task="sw", store=tmp_path / "store", results=tmp_path / "suite", device="cpu", quiet=True
@@ -78,9 +94,9 @@ def test_own_data(tmp_path: Path) -> None:
     assert own["bm25"] == outcome.rows[0]["measures"]["R@100"]
 
 
-def test_own_data_takes_a_folder(tmp_path: Path, tiny: Path) -> None:
+def test_own_data_takes_a_folder(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One's own folder is run on instead of the made ones."""
-    assert "beir/tiny-beir" in printed("own_data.py", tmp_path, tiny)
+    assert "beir/tiny-beir" in printed_here("own_data.py", tmp_path, monkeypatch, tiny)
     assert not (tmp_path / "my-data").exists()
 
 
@@ -100,12 +116,12 @@ def test_own_suite(tmp_path: Path) -> None:
     assert (tmp_path / "own_suite.svg").is_file()
 
 
-def test_released_model(tmp_path: Path, encoder: Path) -> None:
+def test_released_model(tmp_path: Path, encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An encoder as a folder; the gains by question that it prints add up to the difference of the means.
 
     That folder says nothing of its pooling, and a comparison of it says so.
     """
-    lines = printed("released_model.py", tmp_path, encoder).splitlines()
+    lines = printed_here("released_model.py", tmp_path, monkeypatch, encoder).splitlines()
     difference = re.match(r"bm25 − released: \+([\d.]+) nDCG@10 points, .* over (\d+) queries", lines[0])
     assert difference is not None
     assert any("read by our guess" in line for line in lines[1:])
@@ -148,6 +164,8 @@ def test_cluster(tmp_path: Path) -> None:
         "0",
         "--set",
         "budget.tokens=2k",
+        "--set",
+        "compute.threads=1",
         "--backbone",
         "scratch:1x16",
         "--device",
@@ -163,7 +181,7 @@ def test_cluster(tmp_path: Path) -> None:
     again = bench.run(
         *("crop", "mrtydi"),
         task="sw",
-        set={"budget.tokens": 2000},
+        set={"budget.tokens": 2000, "compute.threads": 1},
         backbone="scratch:1x16",
         store=tmp_path / "here",
         results=tmp_path / "here-results",

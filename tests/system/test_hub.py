@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.cli import main
 from tests import hub as loopback
 from tests.hub import Hub
 
@@ -43,9 +45,10 @@ def tales(*words: str) -> Mapping[str, bytes]:
 
 
 class Command:
-    """`bench …` in a process of its own, whose hub is the loopback's."""
+    """`bench …` in a process of its own, or in this one (`here`), whose hub is the loopback's."""
 
     def __init__(self, home: Path, hub: Hub) -> None:
+        self.hub = hub
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("BENCH_", "HF_"))}
         variables = {"HF_ENDPOINT": hub.url, "HF_HOME": str(home / "hf"), "BENCH_CACHE": str(home / "cache")}
         self.home, self.environment = home, {**kept, **variables, "NO_PROXY": "*"}
@@ -58,6 +61,21 @@ class Command:
         )
         assert ended.returncode == status, ended.stderr
         value: dict[str, Any] = json.loads(ended.stdout)
+        return value
+
+    def here(self, *arguments: str, status: int = 0, token: str = "") -> dict[str, Any]:
+        """Run a command in this process."""
+        out, err = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch:
+            for name in [name for name in os.environ if name.startswith("BENCH_")]:
+                patch.delenv(name)
+            patch.setenv("BENCH_CACHE", self.environment["BENCH_CACHE"])
+            loopback.use(self.hub.url, Path(self.environment["HF_HOME"]), patch, token)
+            patch.chdir(self.home)
+            with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+                main(arguments)
+        assert ended.value.code == status, err.getvalue()
+        value: dict[str, Any] = json.loads(out.getvalue())
         return value
 
 
@@ -125,13 +143,13 @@ def test_models_that_are_refused(command: Command, hub: Hub) -> None:
     hub.add("models/me/encoder", {"config.json": b"{}"})
     error = command(*run, "method.model=me/encoder@v9", status=2)["error"]
     assert "no revision v9 of the model me/encoder" in error["found"]
-    error = command(*run, "method.model=me/encoder@v9", "--offline", status=2)["error"]
+    error = command.here(*run, "method.model=me/encoder@v9", "--offline", status=2)["error"]
     assert "hf download me/encoder --revision v9 where there is a network" in error["hint"]
     hub.repositories["models/me/encoder"].refusal = "gated"
-    error = command(*run, "method.model=me/encoder", status=2)["error"]
+    error = command.here(*run, "method.model=me/encoder", status=2)["error"]
     assert "a gated model, for those alone who have accepted its terms" in error["found"]
     assert f"accept them at {hub.url}/me/encoder, then type hf auth login or set HF_TOKEN" in error["hint"]
-    error = command(*run, "method.model=me/none", status=2)["error"]
+    error = command.here(*run, "method.model=me/none", status=2)["error"]
     assert f"compare the spelling with {hub.url}/models?search=none" in error["hint"]
 
 
@@ -143,12 +161,12 @@ def test_a_corpus_by_name_from_the_hub_alone(command: Command, hub: Hub) -> None
     revision = "1588ec454efa1a09f29cd18ddd04fe05fc8653a2"
     hub.repositories["datasets/allenai/c4"] = loopback.Repository({revision: files}, token=RIGHT["HF_TOKEN"])
     fetch = ("data", "fetch", "mc4-small:sw", "--yes", "--json")
-    assert command(*fetch, status=1)["failed"][0]["path"] == f"mc4-small/{Path(path).name}"
-    fetched = command(*fetch, variables=RIGHT)
+    assert command.here(*fetch, status=1)["failed"][0]["path"] == f"mc4-small/{Path(path).name}"
+    fetched = command.here(*fetch, token=RIGHT["HF_TOKEN"])
     assert (fetched["complete"], fetched["files"][0]["bytes"]) == (True, len(files[path]))
-    checked = command("data", "check", "mc4-small:sw", "--json")
+    checked = command.here("data", "check", "mc4-small:sw", "--json")
     assert (checked["faults"], checked["files"][0]["held_against"]) == (0, "sha256 by the hub")
     hub.received.clear()
     run = [argument if argument != "hf:me/tales:sw" else "mc4-small:sw" for argument in RUN]
-    assert stages(command(*run, "--offline"))["prepare"] == "ran"
+    assert stages(command.here(*run, "--offline"))["prepare"] == "ran"
     assert not [path for _, path, _ in hub.received if "c4" in path]

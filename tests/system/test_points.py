@@ -44,6 +44,12 @@ HALF = "crop@pairs=4@2k"
 LABELS = ["crop@pairs=4@500", "crop@pairs=4@1k", "crop@pairs=4@1k-cooled", HALF, f"{HALF}-cooled"]
 
 
+@pytest.fixture(autouse=True)
+def small_corpus(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pretrain on a small corpus: of the mini world's 14 languages every document is read, however few are kept."""
+    monkeypatch.setitem(SMALL, "corpus", str(corpus))
+
+
 def request(folder: Path, *sets: str, **changed: Any) -> Request:
     values = {**SMALL, "store": folder / "store", "results": folder / "results", **changed}
     return Request(**{**values, "sets": (*SMALL["sets"], *sets)})
@@ -98,7 +104,8 @@ def test_points_are_rows_and_leave_the_training_as_it_is(tmp_path: Path) -> None
     assert subset["keys"]["train_point"] == stages[LABELS[2]].key
 
     for published in outcome.published[:3]:
-        again = prepared(published.content, ReplayOptions(tmp_path / "new", tmp_path / "again"), plugins, curve)
+        options = ReplayOptions(tmp_path / "new", tmp_path / "again", corpus=SMALL["corpus"])
+        again = prepared(published.content, options, plugins, curve)
         (cell,) = again.plan.cells
         assert cell.identity.hash == published.content["system"]["hash"]
         assert cell.system.label == published.content["system"]["label"]

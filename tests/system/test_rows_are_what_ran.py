@@ -14,14 +14,20 @@ from bench.evaluation.results.identity import encoder_error, identity_error
 from tests.system.conftest import Bench
 
 TRAINING = ("--set", "budget.tokens=500", "--set", "prepare.vocabulary=1500", "--backbone", "scratch:1x16")
-CROP = ("run", "--method", "crop", "--suite", "mrtydi", *TRAINING)
+CROP = ("run", "--method", "crop", "--suite", "mrtydi", *TRAINING, "--set", "compute.threads=1")
 SHORT = ("--set", "prepare.max_documents=3", "--set", "prepare.max_tokens=5")
 
 
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where stages are made once for this module; every test has results of its own."""
+    return tmp_path_factory.mktemp("store")
+
+
 @pytest.fixture
-def crop(corpus: Path, tmp_path: Path) -> tuple[str | Path, ...]:
+def crop(corpus: Path, tmp_path: Path, store: Path) -> tuple[str | Path, ...]:
     """The words that train `crop` on a small corpus and test it on Mr. TyDi."""
-    return (*CROP, "--corpus", corpus, "--results", tmp_path / "results", "--store", tmp_path / "store")
+    return (*CROP, "--corpus", corpus, "--results", tmp_path / "results", "--store", store)
 
 
 @pytest.fixture
@@ -55,10 +61,11 @@ def test_settings_of_any_section_make_rows_of_their_own(
 
 
 def test_an_encoder_of_another_machine_does_not_join_a_result(
-    train: Callable[..., list[dict[str, Any]]], bench: Bench, crop: tuple[str | Path, ...], tmp_path: Path
+    train: Callable[..., list[dict[str, Any]]], bench: Bench, crop: tuple[str | Path, ...], store: Path
 ) -> None:
     """Two numbers of threads may give two encoders: the second run is refused before it trains, nothing is changed."""
-    (row,) = train("--task", "sw", "--set", "compute.threads=1")
+    (row,) = train("--task", "sw")
+    trainings = {*(store / "artefacts" / "train").iterdir()}
     path = Path(row["result_file"])
     before = path.read_bytes()
     completed = bench(*crop, "--task", "te", "--set", "compute.threads=2", status=2)
@@ -66,7 +73,7 @@ def test_an_encoder_of_another_machine_does_not_join_a_result(
     assert "threads 1 and 2" in completed.stderr
     assert "name all its tasks" in completed.stderr
     assert path.read_bytes() == before
-    assert len(list((tmp_path / "store" / "artefacts" / "train").iterdir())) == 1
+    assert {*(store / "artefacts" / "train").iterdir()} == trainings
 
 
 def test_a_result_of_two_encoders_is_refused_everywhere(

@@ -24,10 +24,12 @@ SMALL: dict[str, Any] = {
 }
 
 
-def test_another_log_is_offered_and_changes_no_weight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_log_is_offered_and_changes_no_weight(
+    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without `--again` nothing is trained, and one sentence says how the stored training was logged."""
     store, plugins = Store(tmp_path / "store"), load()
-    request = Request(**SMALL, results=tmp_path / "results")
+    request = Request(**SMALL, corpus=str(corpus), results=tmp_path / "results")
     outcome = run(request, plugins, store, NullListener())
     train = outcome.plan.subsets[0][0].by_name["train"]
     weights = (store.folder(train) / ENCODER / "model.safetensors").read_bytes()
@@ -38,8 +40,8 @@ def test_another_log_is_offered_and_changes_no_weight(tmp_path: Path, monkeypatc
     assert not any(step.runs for step in offered.steps)
     (sentence,) = [warning for warning in offered.warnings if "--again" in warning]
     assert sentence == (
-        "crop on mini, seed 0 is stored with a log by train.probe_every=200, not 2; its weights are the same; "
-        "type --again to train it again"
+        f"crop on {corpus.name}, seed 0 is stored with a log by train.probe_every=200, not 2; its weights are the "
+        "same; type --again to train it again"
     )
     again = replace(other, again=True)
     assert [step.stage.name for step in plan(again, plugins, store).steps if step.runs] == ["train"]

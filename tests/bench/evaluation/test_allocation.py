@@ -97,6 +97,7 @@ def test_nobody_can_say() -> None:
     assert needs(family(constant, {"": {"t": 1.0}}).comparison("a", "b"), 1) is None
 
 
+@pytest.mark.slow
 def test_bought_seeds_decide_four_times_in_five() -> None:
     """Eight methods, one three points better than the rest: with the seeds that three say are needed, it is found."""
     world = World(systems=8, seeds=3, scatter=1.7, lead=3.0)

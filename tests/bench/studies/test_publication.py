@@ -2,12 +2,14 @@
 
 import base64
 import hashlib
+import io
 import json
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,11 +17,16 @@ from typing import Any
 
 import pytest
 
+from bench.cli import main
 from bench.evaluation.results.read import results
 from tests.conftest import tree
+from tests.hub import use
 
 TOKEN = "hf_loopback"  # noqa: S105 (of nobody)
-RUN = "--method mlm --suite mrtydi --task sw --set budget.tokens=2000 --backbone scratch:1x32 --device cpu"
+RUN = (
+    "--method mlm --suite mrtydi --task sw --set budget.tokens=2000 --set prepare.max_documents=60 "
+    "--backbone scratch:1x32 --device cpu"
+)
 
 
 @dataclass
@@ -154,12 +161,27 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def typed(folder: Path, address: str, *words: str, token: str = TOKEN) -> subprocess.CompletedProcess[str]:
     """Type a command in a folder with a hub."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        use(address, folder / "hf", patch, token)
+        patch.chdir(folder)
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+            main(words)
+    return subprocess.CompletedProcess(words, int(str(ended.value.code)), out.getvalue(), err.getvalue())
+
+
+def typed_in_process(folder: Path, address: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Type a command in a process of its own, to which variables alone name the hub."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
     environment |= {"HF_ENDPOINT": address, "HF_HOME": str(folder / "hf"), "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
-    environment |= {"HF_TOKEN": token} if token else {}
-    command = [sys.executable, "-m", "bench", *words]
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
+        [sys.executable, "-m", "bench", *words],
+        cwd=folder,
+        env={**environment, "HF_TOKEN": TOKEN},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
 
 
@@ -169,7 +191,7 @@ PUBLISH = ("publish", "mlm", "--to", "hf:me/small")
 def test_what_is_published_is_read_back(hub: tuple[Hub, str], trained: Path) -> None:
     """One commit with encoder, card and bundle; export and reproduce take it from there, from another folder."""
     state, address = hub
-    completed = typed(trained, address, *PUBLISH, "--json")
+    completed = typed_in_process(trained, address, *PUBLISH, "--json")
     assert completed.returncode == 0, completed.stderr
     report = json.loads(completed.stdout)
     files = state.repositories["me/small"]

@@ -91,13 +91,19 @@ def plugins() -> Plugins:
 
 
 @pytest.fixture
-def race(tmp_path: Path, plugins: Plugins) -> Racing:
-    """Plan a race on the embedded world, of encoders as small as can be."""
+def race(tmp_path: Path, tiny: Path, plugins: Plugins) -> Racing:
+    """Plan a race on the embedded world, of encoders as small as can be; most trainers learn nothing of the corpus."""
+    texts = [json.loads(line)["text"] for line in (tiny / "corpus.jsonl").read_text().splitlines()]
+    corpus = tmp_path / "en.jsonl"
+    corpus.write_text(
+        "".join(json.dumps({"id": text[:20], "lang": "en", "sentences": [text]}) + "\n" for text in texts)
+    )
 
     def make(methods: str, seed: str = "0-3", *, guess: bool = False, **options: Any) -> Race:
-        sets = ("budget.tokens=3000", "prepare.vocabulary=1000", "compute.threads=1")
+        sets = ("budget.tokens=3000", "prepare.vocabulary=512", "compute.threads=1")
         places = {"store": tmp_path / "store", "results": tmp_path / "results", "backbone": "scratch:1x32"}
-        typed = {"suite": "mrtydi", "task": "sw", "sets": sets, "device": "cpu", **places, **options}
+        usual = {"suite": "mrtydi", "task": "sw", "sets": sets, "device": "cpu", "corpus": str(corpus)}
+        typed = {**usual, **places, **options}
         return prepare(
             Request.from_options(methods, seed=seed, **typed), plugins, Store(tmp_path / "store"), guess=guess
         )
@@ -172,7 +178,7 @@ def test_a_trainer_that_cannot_stop_is_not_guessed_about(race: Racing, plugins: 
 @pytest.mark.slow
 def test_a_guess_says_so_and_trains_no_further(race: Racing, plugins: Plugins, tmp_path: Path) -> None:
     """At a quarter of the budget; what is left alone has won no test."""
-    larger = {"backbone": "scratch:2x128", "sets": ("budget.tokens=20000", "compute.threads=1")}
+    larger = {"corpus": None, "backbone": "scratch:2x128", "sets": ("budget.tokens=20000", "compute.threads=1")}
     over = finished(race("crop,deafcrop", "0-2", guess=True, **larger), plugins, tmp_path)
     assert {name: over.fate(name) for name in over.methods} == {"crop": LEFT, "deafcrop": GUESSED}
     assert not over.verdicts

@@ -30,17 +30,8 @@ NAME = "datasets/me/tales"
 def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     """A hub that the environment names, an empty cache, and nobody logged in."""
     with loopback.running() as server:
-        use(server, tmp_path, monkeypatch)
+        loopback.use(server.url, tmp_path, monkeypatch)
         yield server
-
-
-def use(server: Hub, home: Path, patch: pytest.MonkeyPatch) -> None:
-    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_HUB_OFFLINE"):
-        patch.delenv(name, raising=False)
-    patch.setenv("HF_ENDPOINT", server.url)
-    patch.setenv("NO_PROXY", "*")
-    patch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(home / "token"))
-    patch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(home / "hub"))
 
 
 def address(revision: str, path: str = PATH, name: str = "me/tales") -> str:
@@ -281,7 +272,7 @@ def test_one_variable_names_the_certificates_of_all(
     for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"):
         monkeypatch.setenv(name, "")  # and as it was afterwards, whatever is set meanwhile
     with loopback.running(context) as server:
-        use(server, tmp_path, monkeypatch)
+        loopback.use(server.url, tmp_path, monkeypatch)
         commit = server.add(NAME, {PATH: data})
         tales, sentence = hub.Repository("dataset", "me/tales"), "set REQUESTS_CA_BUNDLE or SSL_CERT_FILE to the file"
         close_session()
