@@ -16,12 +16,13 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
 from typing import Any
 
+from bench.config.fields import LayerValue, build
 from bench.config.grids import is_default_layer
 from bench.config.layers import dump
 from bench.config.layers import identity as identity_of
@@ -53,6 +54,7 @@ _PRESET = "sweep"
 _DIGITS = 4
 _MAX_COMBINATIONS = 100_000
 """Spaces of up to so many combinations are listed, so that none is sampled twice."""
+_MOST_DRAWS = 100  # for each trial, until a method takes one
 _SHARED_STAGES = ("validate", "read", "prepare", "init")
 """Stages that rest on no setting of a method."""
 
@@ -73,7 +75,13 @@ class Trial:
     failed: str = ""  # why it has no score, in a sentence; empty where it has one
 
 
-def draw(space: Mapping[str, Space], defaults: Values, trials: int, seed: int) -> list[dict[str, Any]]:
+def draw(
+    space: Mapping[str, Space],
+    defaults: Values,
+    trials: int,
+    seed: int,
+    accepts: Callable[[Values], bool] = lambda _: True,
+) -> list[dict[str, Any]]:
     """Sample the trials of a method.
 
     Args:
@@ -81,6 +89,7 @@ def draw(space: Mapping[str, Space], defaults: Values, trials: int, seed: int) -
         defaults: the values without a sweep.
         trials: how many at most; fewer are returned where the space has fewer combinations.
         seed: the same one always samples the same trials, and fewer trials are the first ones of more.
+        accepts: whether a method takes settings; others are drawn in the place of those that it does not.
 
     Returns:
         Settings by key, the first of them empty, which stands for the defaults.
@@ -89,9 +98,10 @@ def draw(space: Mapping[str, Space], defaults: Values, trials: int, seed: int) -
     choices = {key: axis.values for key, axis in sorted(space.items()) if isinstance(axis, Choice)}
     if len(choices) == len(space) and math.prod(map(len, choices.values())) <= _MAX_COMBINATIONS:
         cells = [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
-        changed = [cell for cell in cells if any(cell[key] != defaults.get(key) for key in cell)]
+        changed = [cell for cell in cells if any(cell[key] != defaults.get(key) for key in cell) and accepts(cell)]
         return [{}, *rng.sample(changed, min(len(changed), trials - 1))]
-    return [{}, *({key: _sample(space[key], rng) for key in sorted(space)} for _ in range(trials - 1))]
+    samples = ({key: _sample(space[key], rng) for key in sorted(space)} for _ in range(_MOST_DRAWS * trials))
+    return [{}, *islice(filter(accepts, samples), trials - 1)]
 
 
 def _sample(space: Space, rng: random.Random) -> Any:
@@ -177,7 +187,7 @@ def prepare(request: Request, trials: int, plugins: Plugins, store: Store) -> Sw
         request = replace(request, sets=(*request.sets, f"{STOP}=collapsed"))
     draws, methods, warnings = {}, {}, []
     for name, base in bases.items():
-        draws[name] = draw(base.space, base.values, trials, request.seed)
+        draws[name] = draw(base.space, base.values, trials, request.seed, base.accepts)
         if len(draws[name]) < trials:
             kind = "combinations" if base.space else "settings to search"
             warnings.append(f"{name}: {len(draws[name])} instead of {trials} trials, for it has no more {kind}")
@@ -274,6 +284,12 @@ class BaseSettings:
     def space(self) -> dict[str, Space]:
         """What is searched: the method's space without what the user has fixed."""
         return {key: space for key, space in self.method.space.items() if key not in self.fixed}
+
+    def accepts(self, values: Values) -> bool:
+        """Return whether the method takes a trial's settings: a rule between several may refuse some."""
+        rows = [LayerValue(key, value, "") for key, value in {**self.values, **values}.items()]
+        _, faults = build(self.method.config, rows)
+        return not faults
 
 
 def _base_settings(request: Request, plugins: Plugins) -> list[BaseSettings]:

@@ -184,6 +184,9 @@ def test_every_setting_that_changes_a_number_changes_the_hash(
     """Every setting of the harness, in cases with every kind of system; every setting of every method."""
     toy = system_graph(Toy(strength=1.0))
     monkeypatch.setattr(identity, "untuned_graph", lambda *_: toy)  # nothing here reads the hash without fine-tunings
+    monkeypatch.setattr(
+        "bench.pipeline.compute.cores", lambda: 2
+    )  # so that one thread is another number than the default
 
     def resolve(request: Request) -> Experiment:
         with offline(request.offline):

@@ -72,6 +72,16 @@ def test_a_small_space_is_drawn_without_repeats_and_runs_out() -> None:
     assert draw({"a": Choice((1,))}, {"a": 1}, 8, 0) == [{}]
 
 
+def test_settings_that_a_method_refuses_are_drawn_again() -> None:
+    """A rule between two settings costs no trial; others are drawn as they were without it."""
+    space: dict[str, Space] = {"rate": LogUniform(0.001, 0.1), "pairs": Choice((32, 64))}
+    free = draw(space, {}, 40, 0)
+    held = draw(space, {}, 20, 0, lambda values: values["pairs"] > 32)
+    assert held == [{}, *[values for values in free[1:] if values["pairs"] > 32][:19]]
+    listed = draw({"pairs": Choice((32, 64)), "k": Choice((1, 2))}, {}, 9, 0, lambda values: values["pairs"] > 32)
+    assert sorted(map(str, listed[1:])) == ["{'k': 1, 'pairs': 64}", "{'k': 2, 'pairs': 64}"]
+
+
 def _trial(number: int, score: float | None) -> Trial:
     return Trial(number, {}, score, {}, 0.0, {}, "" if score is not None else "the loss is nan")
 
