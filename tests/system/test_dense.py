@@ -72,8 +72,8 @@ def test_training_killed_and_begun_again_is_the_same(
     SIGKILL ends a run, which is begun again; SIGTERM a job of SLURM, which is queued again while the run goes on.
     """
     environment |= {"BENCH_SLURM": "local", "SUBMITIT_PREEMPT_SIGNAL": "TERM"}
-    # Long enough that a busy machine, which may see a checkpoint seconds late, still finds the training unfinished.
-    more = ("--set", "budget.tokens=200000", "--set", "train.checkpoint_seconds=0.05")
+    # Long enough for a busy disk: after a checkpoint that took a second to write comes none for twenty.
+    more = ("--set", "budget.tokens=800000", "--set", "train.checkpoint_seconds=0.05")
     uninterrupted = run_json(*_options(tmp_path / "whole", corpus, *more))
     for engine in ("local", "slurm") if find_spec("submitit") else ("local",):
         command = [str(part) for part in _options(tmp_path / engine, corpus, *more, "--executor", engine)]
