@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -43,6 +44,7 @@ class ByteBars(Progress):
     """Bars with rate and time left, below each other; a bar is there as long as its file is at work."""
 
     def __init__(self) -> None:
+        self._sentences = deque[str]()
         super().__init__(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
@@ -64,8 +66,19 @@ class ByteBars(Progress):
             self.remove_task(task)
 
     def notice(self, sentence: str) -> None:
-        """Print a sentence above the bars."""
-        if sys.stderr.isatty():
-            self.console.print(f"bench: {sentence}", markup=False, highlight=False)
+        """Print a sentence above the bars; may be called from several threads."""
+        if self.live.is_started:
+            self._sentences.append(sentence)
+            self.refresh()
         else:
             notice(sentence)
+
+    def get_renderable(self) -> RenderableType:
+        """Return the bars, once the sentences that wait are printed.
+
+        `rich` asks for the bars under the lock of its display. Outside of it a print reads how many lines to erase
+        while another thread draws another number of bars, and leaves some behind.
+        """
+        while self._sentences:
+            self.console.print(f"bench: {self._sentences.popleft()}", markup=False, highlight=False)
+        return super().get_renderable()
