@@ -90,8 +90,8 @@ class Variant:
 
 
 VARIANTS = {
-    "float32": Variant("float32", 16),
     "bfloat16": Variant("bfloat16", 16),
+    "float32": Variant("float32", 16),
     "bfloat16 in buckets": Variant("bfloat16", 16, buckets=True),
     "bfloat16 compiled": Variant("bfloat16", 62, buckets=True, compiled=True),
 }

@@ -1,5 +1,7 @@
 """The committed results: one bundle for each arm, suite and seed under `experiments/rows`, unpacked under `build/rows`.
 
+The curves of an arm's trainings are one bundle a seed, `ARM/curves-seed-N.tar.xz`.
+
     python -m experiments.rows [FOLDER]         unpack every bundle into FOLDER/ARM (default build/rows); `make rows`
     python -m experiments.rows pack [FOLDER]    write the bundles again from FOLDER, after rows were added or changed
 
@@ -14,6 +16,9 @@ import tarfile
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
+
+from bench.evaluation.learning_curves.trainings import FOLDER as CURVES
+from bench.evaluation.learning_curves.trainings import curve_files
 
 BUNDLES = Path(__file__).with_name("rows")
 FOLDER = Path("build", "rows")
@@ -45,6 +50,10 @@ def pack(folder: Path, bundles: Path = BUNDLES) -> list[Path]:
         if path.is_file() and parts[0] != "runs":
             name = path.relative_to(folder / arm).as_posix()
             contents[bundles / arm / f"{suite}-{seed}.tar.xz"][name] = path.read_bytes()
+    for arm_folder in filter(Path.is_dir, sorted(folder.glob("*"))):
+        for path in curve_files(arm_folder / CURVES):  # …/along-seed-N.json, …/cooled-seed-N.json
+            name, seed = path.relative_to(arm_folder).as_posix(), path.stem[path.stem.index("seed-") :]
+            contents[bundles / arm_folder.name / f"{CURVES}-{seed}.tar.xz"][name] = path.read_bytes()
     changed = [bundle for bundle, files in contents.items() if not bundle.is_file() or read(bundle) != files]
     for bundle in changed:
         data = archive(contents[bundle])

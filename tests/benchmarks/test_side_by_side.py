@@ -1,0 +1,33 @@
+"""The variants of a file as processes beside each other: what each is given."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from experiments.side_by_side import main, single
+
+FILES = Path(__file__).parents[2] / "experiments" / "s2"
+
+
+@pytest.mark.parametrize("name", ["arm", "curves", "english"])
+def test_a_file_has_one_variant_and_one_seed(name: str) -> None:
+    """All else is as the file has it."""
+    text = (FILES / f"{name}.toml").read_text()
+    whole = tomllib.loads(text)
+    for variant in whole["variants"]:
+        alone = tomllib.loads(single(text, variant, 2))
+        assert alone == {**whole, "seed": [2], "variants": {variant: whole["variants"][variant]}}
+
+
+def test_each_file_is_carried_out_by_its_command(tmp_path: Path) -> None:
+    """Curves where points are set, a run otherwise; logs are kept, files are taken away, failures end with 1."""
+    text = 'method = ["bm25"]\nseed = [0, 1]\n{more}[variants.a]\n[variants.b]\nset.method.k1 = 2\n'
+    (tmp_path / "run.toml").write_text(text.format(more=""))
+    (tmp_path / "curves.toml").write_text(text.format(more="[set]\ncurve.points = 2\n"))
+    typed = ["1", str(tmp_path / "logs"), str(tmp_path / "run.toml"), "--nonsense"]
+    assert main(typed) == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"run.toml", "curves.toml", "logs"}
+    assert "Usage: bench run" in (tmp_path / "logs" / "a.log").read_text()
+    main(["1", str(tmp_path / "logs"), str(tmp_path / "curves.toml"), "--nonsense"])
+    assert "Usage: bench curve" in (tmp_path / "logs" / "a.log").read_text()
