@@ -119,16 +119,18 @@ def curve(
     from bench.cli.output import Reporter
     from bench.studies import curve as study
 
+    study.refuse_drawing(axis, forecast)
     request = _request(methods, suites, options)
     with offline(request.offline):
         loaded, store = load(extra=plugins), Store(request.store)
-        ready = study.prepare(request, loaded, store)
+        ready, folder = study.prepare(request, loaded, store), Path(out) if out else None
         if quiet:
-            files = study.run(ready, loaded, store, NullListener())
+            files = study.run(ready, loaded, store, NullListener(), folder)
         else:
-            files = carried_out(ready, loaded, store, Reporter())
-    for file in files if out else ():
-        file.write(Path(str(out)))
+            files = carried_out(ready, loaded, store, Reporter(), folder)
+    if folder:
+        for file in files:
+            file.write(folder)
     (curves,) = study.curves(files, axis, forecast)
     return curves
 

@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from bench.data.pairs.sources import pair_source as pair_source
     from bench.data.pairs.sources import reader as reader
     from bench.data.pairs.sources import with_unique_queries as with_unique_queries
-    from bench.evaluation.measures.aggregate import mean as mean
     from bench.evaluation.measures.builtin import average_precision as average_precision
     from bench.evaluation.measures.builtin import precision as precision
     from bench.evaluation.measures.builtin import reciprocal_rank as reciprocal_rank
@@ -68,6 +67,7 @@ if TYPE_CHECKING:
     from bench.evaluation.measures.checks import judged as judged
     from bench.evaluation.measures.evaluate import Qrels as Qrels
     from bench.evaluation.measures.evaluate import evaluate as evaluate
+    from bench.evaluation.measures.evaluate import mean as mean
     from bench.evaluation.measures.evaluate import without_identical as without_identical
     from bench.evaluation.measures.specs import MeasureSpec as MeasureSpec
     from bench.evaluation.measures.specs import parse as parse

@@ -13,7 +13,7 @@ from typing import Any
 from bench import plugins
 from bench.cli.output import size_text
 from bench.config.profiles import PROFILES
-from bench.data import sources
+from bench.data.fetching import probe
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "suites" / "sources.json"
@@ -39,7 +39,7 @@ def table() -> dict[str, Any]:
     methods = (owned.value for owned in found.methods.values())
     backbones = {f"--profile {profile.name}": profile.backbone for profile in PROFILES.values()}
     corpora = [found.corpora_by_name[name] for name in sorted(found.corpora)]
-    return sources.table(suites, corpora, sources.models(methods, backbones))
+    return probe.table(suites, corpora, probe.models(methods, backbones))
 
 
 def as_json(value: Mapping[str, Any]) -> str:

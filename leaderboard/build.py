@@ -228,13 +228,19 @@ def _readable(folder: Path) -> tuple[list[Result], dict[str, str]]:
 
 
 def _curves(folder: Path) -> tuple[tuple[LearningCurves, ...], dict[str, str]]:
-    """Return the curves below a results folder, and what is wrong with files of some that are not as written."""
-    files, omitted = [], {}
+    """Return the curves below a results folder, and why files of some are left out: damaged, or one training twice."""
+    files, omitted, first = [], dict[str, str](), dict[tuple[str, ...], str]()
     for path in trainings.curve_files(folder / trainings.FOLDER):
+        name = path.relative_to(folder).as_posix()
         try:
-            files.append(trainings.read(path))
+            file = trainings.read(path)
         except BenchError as error:
-            omitted[path.relative_to(folder).as_posix()] = str(error)
+            omitted[name] = str(error)
+            continue
+        if (known := first.setdefault(file.identity, name)) != name:
+            omitted[name] = f"the same training as {known}"
+        else:
+            files.append(file)
     groups = trainings.by_scoring(files)
     return tuple(LearningCurves(scoring, group) for scoring, group in groups.items()), omitted
 

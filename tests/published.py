@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.core.files import canonical, digest
 from bench.core.system_graph import DIGITS, system_hash
-from bench.evaluation.measures.aggregate import mean
+from bench.evaluation.measures.evaluate import mean
 from bench.evaluation.results import Entry, Heading, publish
 from bench.types import Macro
 

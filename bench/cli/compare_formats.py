@@ -120,14 +120,9 @@ def contrasts_csv(registered: Registered) -> str:
     return as_csv(Table("", plain_columns(*rows[0]), tuple(tuple(row.values()) for row in rows)))
 
 
-def _places(interval: Sequence[int]) -> str:
-    """Print a first and a last place: `2`, `1–3`."""
-    return "–".join(map(str, dict.fromkeys(interval)))
-
-
 def _systems(compared: Compared) -> Table:
     metadata = compared.metadata
-    ranks = {label: _places(interval) for label, interval in compared.ranks.items()}
+    ranks = {label: "–".join(map(str, dict.fromkeys(interval))) for label, interval in compared.ranks.items()}
     mixed = len(set(compared.regimes.values())) > 1
     columns = (
         Column("system", value=lambda system: system.label),

@@ -81,12 +81,13 @@ def command(
     from bench.studies import curve as study
 
     warn_of_faiss()
+    study.refuse_drawing(axis, forecast)
     plugins, store = load(), Store(request.store, notice)
     ready = study.prepare(request, plugins, store)
     if save:
         save.write([cell.suite for cell in ready.plan.cells])
-    files = carried_out(ready, plugins, store, progress)
     folder = out or request.results / CURVES
+    files = carried_out(ready, plugins, store, progress, folder)
     kept = [str(file.write(folder).resolve()) for file in files]
     (curves,) = study.curves(files, axis, forecast)
     drawings = _write(curves, folder)
@@ -106,14 +107,16 @@ def command(
     click.echo(f"trainings: {folder}")
 
 
-def carried_out(ready: CurvePlan, plugins: Plugins, store: Store, progress: Reporter) -> list[CurveFile]:
-    """Print notices, and carry out a plan with progress. Raises as `bench.studies.curve.run` does."""
+def carried_out(
+    ready: CurvePlan, plugins: Plugins, store: Store, progress: Reporter, out: Path | None
+) -> list[CurveFile]:
+    """Print notices, and carry out a plan with progress; errors are those of `bench.studies.curve.run`, as is `out`."""
     from bench.studies import curve as study
 
     notice(*ready.plan.warnings, *ready.left_out)
     progress.announce(ready.plan.seconds)
     with progress(ready.plan.steps) as lines:
-        return study.run(ready, plugins, store, lines)
+        return study.run(ready, plugins, store, lines, out)
 
 
 def _write(curves: LearningCurves, folder: Path) -> dict[str, Path]:

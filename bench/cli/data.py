@@ -455,7 +455,7 @@ def _confirm() -> None:
 def _fetch_all(plan: _FetchPlan) -> tuple[dict[str, LocalFile], dict[str, str]]:
     """Fetch and unpack files; return what is there now and what failed, by path. Raises `StoreError`."""
     from bench.cli.byte_bars import ByteBars
-    from bench.data.fetching.side_by_side import ensure_all
+    from bench.data.fetching.fetch import ensure_all
 
     with ByteBars() as bars:
 

@@ -20,8 +20,7 @@ from bench.core.publications import Release
 
 if TYPE_CHECKING:
     from bench.data.fetching.client import Client
-    from bench.data.fetching.probe import Probed
-    from bench.data.sources import HubModel
+    from bench.data.fetching.probe import HubModel, Probed
     from bench.plugins import Plugins
 
 PRESETS = "presets"
@@ -105,7 +104,7 @@ def _targets(name: str | None, languages: str | None, plugins: Plugins) -> Itera
     from bench.config.profiles import PROFILES
     from bench.data.corpora.named import parse
     from bench.data.fetching.local_files import releases
-    from bench.data.sources import CONFIG, first_files, models
+    from bench.data.fetching.probe import CONFIG, first_files, models
 
     suites, corpora = plugins.suites, plugins.corpora_by_name
     known = canonical(name) if name else None
@@ -128,9 +127,8 @@ def _targets(name: str | None, languages: str | None, plugins: Plugins) -> Itera
 
 
 def _probed(item: _Target, client: Client) -> Iterator[Probed]:
+    from bench.data.fetching.probe import CONFIG, probe_model
     from bench.data.fetching.probe import probe as ask
-    from bench.data.fetching.probe import probe_model
-    from bench.data.sources import CONFIG
 
     if item.model:
         yield probe_model(item.model.repository, item.model.revision, CONFIG, client)

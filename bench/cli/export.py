@@ -54,9 +54,8 @@ def command(
     """
     from bench.plugins import load
     from bench.store.store import Store
-    from bench.studies.annotated_runs import export_runs
     from bench.studies.export import export_found, from_key, from_name, from_result
-    from bench.studies.publication import SCHEME, download
+    from bench.studies.publication import SCHEME, download, export_runs
 
     origins = [name for name in (system, result, key) if name is not None]
     if len(origins) != 1:

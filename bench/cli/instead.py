@@ -1,6 +1,6 @@
 """What to type in place of an option that does not exist: a setting, or the option that other tools call so."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import click
 
@@ -42,7 +42,9 @@ def instead_of(error: click.NoSuchOption, words: Sequence[str]) -> str:
         words: what follows `bench` on the command line.
     """
     typed = short(error.option_name)
-    options = [option for option in _options(error.ctx) if option != "--help"]
+    parameters = error.ctx.command.get_params(error.ctx) if error.ctx else []
+    names = (option for parameter in parameters for option in parameter.opts)
+    options = [name for name in names if name.startswith("--") and name != "--help"]
     return f"no option {typed}; {_meant(typed, _value(typed, words), options) or _near(typed, options)}"
 
 
@@ -60,11 +62,6 @@ def _meant(typed: str, value: str, options: Sequence[str]) -> str:
 def _near(typed: str, options: Sequence[str]) -> str:
     near = [f"--{name}" for name in close(typed.lstrip("-"), [option.lstrip("-") for option in options])]
     return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(options)}"
-
-
-def _options(context: click.Context | None) -> Iterable[str]:
-    parameters = context.command.get_params(context) if context else []
-    return [option for parameter in parameters for option in parameter.opts if option.startswith("--")]
 
 
 def _value(typed: str, words: Sequence[str]) -> str:

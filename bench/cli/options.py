@@ -34,15 +34,11 @@ results_option: Decorator = click.option(
 )
 
 
-def _parse_seeds(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, ...]:
-    return parse_seeds(text)
-
-
 result_seeds_option: Decorator = click.option(
     "--seed",
     "seeds",
     metavar="NUMBERS",
-    callback=_parse_seeds,
+    callback=lambda _, __, text: parse_seeds(text),
     help="Only results of these seeds, comma-separated or a range: 0,1,2 or 0-2. Default: all.",
 )
 records_option: Decorator = click.option(

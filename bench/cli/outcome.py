@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import click
@@ -12,7 +13,6 @@ from bench.core.messages import bare
 from bench.core.publications import corpus_note, tabled, tokens_note
 from bench.evaluation.compare.conclusions import Conclusion, Group
 from bench.evaluation.compare.lineage import equal_starts
-from bench.evaluation.compare.paired_tests import PairedTest
 from bench.evaluation.results import Result
 from bench.evaluation.results.marks import COLLAPSED, collapsed, stopped
 from bench.evaluation.results.scores import laid_out
@@ -149,11 +149,11 @@ def _equal_starts(outcome: Outcome, group: Group) -> set[str]:
 
 def _print_conclusion(conclusion: Conclusion) -> None:
     """Print at most eight lines: gains, or pairs where nothing was trained; what they decide, and what to type next."""
-    tests = conclusion.tests
+    tests, difference = conclusion.tests, attrgetter("comparison.difference")
     names = [Column("system", value=lambda test: test.first), Column("start", value=lambda test: test.second)]
     columns = (
         *(names if conclusion.gains else [Column("pair", value=lambda test: test.pair)]),
-        Column("difference", f"{tests[0].measure} points", True, partial(points, sign=True), value=_difference),
+        Column("difference", f"{tests[0].measure} points", True, partial(points, sign=True), value=difference),
         Column("interval", "95 %", value=conclusion.interval),
         Column("seeds", number=True, value=lambda test: conclusion.fewest(test) or 1),
         Column("p", "p, corrected", value=conclusion.chance),
@@ -162,7 +162,3 @@ def _print_conclusion(conclusion: Conclusion) -> None:
     more = [f"{len(tests) - _TESTS} more: bench compare"] if len(tests) > _TESTS else []
     for sentence in (*conclusion.sentences(), *more):
         click.echo(sentence)
-
-
-def _difference(test: PairedTest) -> float:
-    return test.comparison.difference

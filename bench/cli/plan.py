@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -348,12 +347,9 @@ def _description(group: Sequence[_Row]) -> str:
     titles = [row.estimate.title for row in group]
     if len(titles) == 1:
         return _cut(titles[0], _WIDEST)
-    shared = next(end for end in range(len(titles[0]), -1, -1) if all(map(partial(_begins, titles[0][:end]), titles)))
+    ends = range(len(titles[0]), -1, -1)
+    shared = next(end for end in ends if all(title.startswith(titles[0][:end]) for title in titles))
     return _cut(titles[0][:shared], _WIDEST - 1).removesuffix("…") + "…"
-
-
-def _begins(start: str, text: str) -> bool:
-    return text.startswith(start)
 
 
 def _count(group: Sequence[_Row]) -> str:

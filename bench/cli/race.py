@@ -66,7 +66,7 @@ def command(request: Request, progress: Reporter, guess: bool, as_json: bool, sa
 
 def carried_out(race: Race, plugins: Plugins, store: Store, progress: Reporter) -> Race:
     """Print notices, and run a race phase by phase with progress. Raises as `bench.studies.race.Race.advanced` does."""
-    notice(*race.whole.warnings, *race.left_out)
+    notice(*race.whole.warnings, *race.left_out, *race.notes)
     while not race.is_over:
         todo = race.todo(store)
         progress.announce(todo.seconds)

@@ -240,10 +240,10 @@ def _references(
     """Check reference scores. Raises `UsageError` where none could be run."""
     from bench.plugins import load
     from bench.store.store import Store
-    from bench.studies.reproduce import references as check
+    from bench.studies.reproduce.replay import check_references, references
 
     plugins = load()
-    selected = check.references(plugins, names)
+    selected = references(plugins, names)
     if odd := [f"--{name}" for name in ("corpus", "rerank", "tasks") if options.pop(name)]:
         raise UsageError(where=odd[0], found="--references", expected="a result file", hint="presets name their own")
     if dry_run:
@@ -257,9 +257,7 @@ def _references(
     with _folder(store, "store") as stages, _folder(out, "results") as results:
         request = Request(store=stages, results=results, **options)
         checks = list(
-            check.check_references(
-                selected, request, plugins, Store(stages, notice), lambda ready: progress(ready.steps)
-            )
+            check_references(selected, request, plugins, Store(stages, notice), lambda ready: progress(ready.steps))
         )
     if as_json:
         print_json({"references": [{**asdict(item), "off": item.off} for item in checks]})

@@ -6,7 +6,6 @@ alone; what it means is decided where the option is read.
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import tomllib
@@ -24,7 +23,7 @@ from bench.cli.output import progress_options
 from bench.config.request import OPTION_KEYS, Request, RequestVariant, data_folder, parse_seeds, split
 from bench.core.errors import DataError, StoreError, UsageError
 from bench.core.files import explain, write_bytes
-from bench.core.messages import did_you_mean, expected, short, shown
+from bench.core.messages import did_you_mean, expected, literal, short, shown
 from bench.types import Suite
 
 SUFFIX = ".toml"
@@ -250,7 +249,7 @@ def _refuse_conflicts(run_file: RunFile, context: click.Context) -> None:
             continue
         free = ", ".join(f"--{name}" for name, entry in options_by_key().items() if is_free(entry))
         shown_value = " ".join(map(str, typed)) if isinstance(typed, tuple) else typed
-        in_file = f"no {key}" if filed is None else f"{key} = {_literal(filed)}"
+        in_file = f"no {key}" if filed is None else f"{key} = {literal(filed)}"
         raise UsageError(
             where=run_file.path,
             found=f"--{key} {short(str(shown_value))} next to it, and {in_file} in it",
@@ -443,16 +442,9 @@ def _toml(options: Values, variants: Mapping[str, Values]) -> str:
     """Return options by their keys as TOML, each variant a table."""
     lines = ["# Run it by `bench run FILE`; paths are relative to this folder.", *_assignments(options)]
     for name, values in variants.items():
-        lines += ["", f"[{_VARIANTS}.{_literal(name)}]", *_assignments(values)]
+        lines += ["", f"[{_VARIANTS}.{literal(name)}]", *_assignments(values)]
     return "\n".join(lines) + "\n"
 
 
 def _assignments(options: Values) -> list[str]:
-    return [f"{key} = {_literal(value)}" for key, value in options.items()]
-
-
-def _literal(value: Any) -> str:
-    """Return a value as TOML has it."""
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_literal, value))}]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return [f"{key} = {literal(value)}" for key, value in options.items()]

@@ -2,6 +2,9 @@
 
 import click
 
+from bench.core.errors import UsageError
+from bench.core.messages import short
+
 SECTIONS = {
     "What": ("method", "suite", "task", "regime", "seed", "preset", "config", "set", "label", "vary", "full"),
     "From what": ("data", "profile", "backbone", "corpus", "rerank", "readout", "data-dir", "offline"),
@@ -13,8 +16,28 @@ SECTIONS = {
 """Options by the heading under which they are; those of one command alone come first, without one of these."""
 
 
+def no_file(command: str, word: str) -> UsageError:
+    """Return the error for a word that a command takes for neither a file nor a method."""
+    if word.endswith(".toml"):
+        expected, hint = f"options alone: bench {command} takes no file", f"bench {command} --help"
+    else:
+        expected, hint = "options alone", f"--method {short(word)} for a method"
+    return UsageError(found=short(word), expected=expected, hint=hint)
+
+
 class SectionedCommand(click.Command):
-    """A command whose help groups its options."""
+    """A command whose help groups its options, and that says what to type for a word that it does not take."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read what was typed. Raises `UsageError` for a word that is neither an option nor an argument."""
+        ctx.allow_extra_args = True
+        extra = super().parse_args(ctx, args)
+        if extra and any(isinstance(parameter, click.Argument) for parameter in self.params):
+            hint = "several methods have commas between them"
+            raise UsageError(found=short(extra[0]), expected="one word besides options", hint=hint)
+        if extra:
+            raise no_file(str(ctx.info_name), extra[0])
+        return extra
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings, in their order of the command."""

@@ -13,7 +13,7 @@ from bench.cli import examples
 from bench.cli.options import FOLDER, plan_options
 from bench.cli.output import Reporter, json_option, notice, print_json, print_table, progress_options, warn_of_faiss
 from bench.cli.run import fail_where_nothing_applied, run_with_progress
-from bench.cli.sections import SectionedCommand
+from bench.cli.sections import SectionedCommand, no_file
 from bench.config.request import Request
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import explain, write_bytes
@@ -69,7 +69,7 @@ def sweep(request: Request, trials: int, out: Path, progress: Reporter, as_json:
     notice(*ready.warnings)
     progress.announce(ready.plan.seconds)
     with progress(ready.plan.steps) as lines:
-        by_method = sweeps.run(ready, plugins, store, lines, out)
+        by_method, failed = sweeps.run(ready, plugins, store, lines, out)
     if as_json:
         stages = [{"stage": stage["stage"], "state": stage["state"]} for stage in lines.outcomes]
         rows = [
@@ -84,7 +84,7 @@ def sweep(request: Request, trials: int, out: Path, progress: Reporter, as_json:
             }
             for item in by_method
         ]
-        print_json({"sweeps": rows, "stages": stages})
+        print_json({"sweeps": rows, "failed": failed, "stages": stages})
         return
     for item in by_method:
         print_table(item.table(ready.suite))
@@ -92,6 +92,8 @@ def sweep(request: Request, trials: int, out: Path, progress: Reporter, as_json:
             if trial.failed:
                 click.echo(f"trial {trial.number} failed: {trial.failed}")
         click.echo(f"settings: {item.config}\nrecord: {item.record}\n")
+    for name, reason in failed.items():
+        click.echo(f"{name}: {reason}")
 
 
 @click.command(
@@ -129,13 +131,11 @@ def few_shot(request: Request, shots: str, out: Path | None, progress: Reporter,
     from bench.evaluation.svg import line_chart
     from bench.plugins import load
     from bench.store.store import Store
-    from bench.studies import few_shot as curves
+    from bench.studies import grid
 
     warn_of_faiss()
-    outcomes = _run_shots(
-        curves.requests(request, curves.numbers(shots)), load(), Store(request.store, notice), progress
-    )
-    curve = curves.curve(outcomes)
+    outcomes = _run_shots(grid.requests(request, grid.numbers(shots)), load(), Store(request.store, notice), progress)
+    curve = grid.curve(outcomes)
     plot = out or Path("shots") / f"{curve.stem}.svg"
     csv_file = plot.with_suffix(".csv")
     for path, text in ((plot, line_chart(curve.chart())), (csv_file, as_csv(curve.records()))):
@@ -165,18 +165,17 @@ def few_shot(request: Request, shots: str, out: Path | None, progress: Reporter,
 def _run_shots(requests: dict[str, Request], plugins: Plugins, store: Store, progress: Reporter) -> dict[str, Outcome]:
     """Plan every number of pairs before any work, then run them; a notice that several give is printed once."""
     from bench.pipeline.plan import plan
-    from bench.studies import few_shot as curves
-    from bench.studies.grid import run_requests
+    from bench.studies import grid
 
     plans = {number: plan(request, plugins, store) for number, request in requests.items()}
-    curves.drawable(plans)
+    grid.drawable(plans)
     refused = {
         f"not applicable: {item.system} on {item.suite} in regime {item.regime}: {item.reason}"
         for ready in plans.values()
         for item in ready.refused
     }
     notice(*dict.fromkeys(text for ready in plans.values() for text in ready.warnings), *sorted(refused))
-    outcomes = dict(run_requests(requests, plugins, store, lambda ready: progress(ready.steps)))
+    outcomes = dict(grid.run_requests(requests, plugins, store, lambda ready: progress(ready.steps)))
     published = [result for outcome in outcomes.values() for result in outcome.published]
     notice(*dict.fromkeys(text for result in published for text in result.notices))
     return outcomes
@@ -317,6 +316,8 @@ def _plan_grids(
     owners = [plugins.method(name) for name in request.methods or sorted(plugins.methods)]
     by_name = {canonical(name): name for method in owners for name in grids(method)}
     for name in typed:
+        if name.endswith(".toml"):
+            raise no_file("ablate", name)
         if canonical(name) not in by_name:
             varied = f" {_varying(name)}" if canonical(name) in plugins.methods else ""
             raise UsageError(unknown("grid", name, [*by_name.values()]) + varied)

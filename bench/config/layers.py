@@ -474,11 +474,8 @@ def namesakes(key: str, keys: Iterable[str]) -> list[str]:
     name = key.rpartition(".")[2]
     ends = {key: key.rpartition(".")[2] for key in keys}
     same = [key for key, end in ends.items() if end == name]
-    return sorted(same or [key for key, end in ends.items() if _initials(end) == name], key=_is_shared)
-
-
-def _is_shared(key: str) -> bool:
-    return not key.startswith("method.")
+    same = same or [key for key, end in ends.items() if _initials(end) == name]
+    return sorted(same, key=lambda key: not key.startswith("method."))
 
 
 def _initials(name: str) -> str:

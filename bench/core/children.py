@@ -106,12 +106,11 @@ def child(
                     started.stdin.close()
 
 
-def end_processes(word: str, seconds: float = 10.0) -> None:
+def end_processes(word: str) -> None:
     """Kill the processes that this one began and whose command line contains a word, with all that they began.
 
     Args:
         word: as the folder that they work in.
-        seconds: to wait for their end.
     """
     import psutil
 
@@ -123,7 +122,7 @@ def end_processes(word: str, seconds: float = 10.0) -> None:
     for process in ending:
         with suppress(psutil.Error):
             process.kill()
-    psutil.wait_procs(ending, timeout=seconds)
+    psutil.wait_procs(ending, timeout=10.0)
 
 
 def end_with_parent(seconds: float = 0.5) -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from bench.core.errors import BenchError, UsageError
-from bench.core.languages import of_language
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -24,6 +23,29 @@ _CUT = 300  # characters of another library's message
 _LONGEST = 200
 """Characters of a value that a message repeats."""
 _MADE_UP = re.compile(r"mini(-[a-z-]+)?/")
+_LANGUAGES = """
+afrikaans af afr, amharic am amh, arabic ar ara, armenian hy hye, azerbaijani az aze, basque eu eus, bemba bem,
+bengali bn ben, bulgarian bg bul, catalan ca cat, chinese zh zho cmn, czech cs ces, danish da dan, dutch nl nld,
+english en eng, estonian et est, farsi fa fas pes, finnish fi fin, french fr fra, georgian ka kat,
+german de deu, greek el ell, hausa ha hau, hebrew he heb, hindi hi hin, hungarian hu hun, igbo ig ibo,
+indonesian id ind, italian it ita, japanese ja jpn, khmer km khm, kinyarwanda rw kin, korean ko kor,
+malay ms msa zsm, mandarin zh zho cmn, norwegian no nor nob, persian fa fas pes, polish pl pol,
+portuguese pt por, romanian ro ron, russian ru rus, spanish es spa, swahili sw swa swh, swedish sv swe,
+tamil ta tam, telugu te tel, thai th tha, turkish tr tur, twi tw twi, ukrainian uk ukr, urdu ur urd,
+vietnamese vi vie, yoruba yo yor, zulu zu zul
+"""
+_CODES = {name: codes for name, *codes in map(str.split, _LANGUAGES.split(","))}
+"""Name → codes of ISO 639-1 and 639-3, the languages of the suites that are known by name."""
+
+
+def of_language(word: str, names: Iterable[str]) -> list[str]:
+    """Return the names that are, or begin with, a code of the language that a word names; a suite may precede each.
+
+    >>> of_language("Swahili", ["ar", "sw", "swe-eng", "swh-eng", "mrtydi/sw"])
+    ['sw', 'swh-eng', 'mrtydi/sw']
+    """
+    codes = _CODES.get(word.rpartition("/")[2].strip().lower(), [])
+    return [name for name in names if re.split("[-_]", name.rpartition("/")[2])[0] in codes]
 
 
 def canonical(name: str) -> str:
@@ -35,6 +57,13 @@ def bare(task: str) -> str:
     """Leave out what marks a task of the embedded world: `mini-few-names/mrtydi/sw` → `mrtydi/sw`."""
     prefix = _MADE_UP.match(task)
     return task[prefix.end() :] if prefix else task
+
+
+def literal(value: Any) -> str:
+    """Return a text, number, truth value or list of them as TOML has it."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(literal, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def short(text: str) -> str:

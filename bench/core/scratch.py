@@ -47,14 +47,10 @@ def _is_abandoned(folder: Path, older_than: float) -> bool:
         return False
     if hasattr(os, "getuid") and status.st_uid != os.getuid():
         return False
-    return time.time() - status.st_mtime > older_than and not _is_alive(int(name[2], 16))
-
-
-def _is_alive(process: int) -> bool:
-    """Return whether a process of that id exists; another one may have it by now, and then the folder waits."""
     import psutil
 
-    return bool(psutil.pid_exists(process))
+    # Another process may have that id by now, and then the folder waits.
+    return time.time() - status.st_mtime > older_than and not psutil.pid_exists(int(name[2], 16))
 
 
 def _machine() -> str:

@@ -1,16 +1,22 @@
-"""Drawings as SVG: elements, axes with round ticks, the plane between them, intervals, and line charts.
+"""Drawings as SVG: elements, axes with round ticks, the plane between them, intervals, and line charts, as text too.
 
 Written by hand rather than by a drawing library, so that the same numbers always give the same bytes and nothing heavy
 is installed for one chart. Drawings inside a page take their colours from its classes; a chart that is a document of
 its own has Okabe and Ito's, which colour-blind readers can distinguish, and dashes and markers that differ as well.
+
+As text, for a terminal of 80 columns, a line is a letter at its points, and dots between them; a bar over a point is
+the range of its values (seeds). Level lines are dashes with their letter at the right end. A place that several lines
+share has `*`.
 """
 
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
+from string import ascii_lowercase, ascii_uppercase
 
 from bench.core.files import write_bytes
 from bench.evaluation.tables import html_text
@@ -18,6 +24,10 @@ from bench.evaluation.tables import html_text
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _SMALLEST = 1e-9
 """Of the largest value: numbers that differ by less are the same on an axis."""
+_LETTERS = ascii_lowercase + ascii_uppercase
+_SHARED, _BETWEEN, _RANGE, _LEVEL = "*", "·", "│", "-"
+_WEAK = {" ": 0, _LEVEL: 1, _BETWEEN: 2, _RANGE: 3}
+"""What gives way to what where two parts of a drawing meet; letters give way to nothing."""
 
 
 def element(name: str, *inside: str, **attributes: str | float | None) -> str:
@@ -285,7 +295,7 @@ def line_chart(chart: Chart) -> str:
         *plane.levels(up.exact, "tick"),
         segment(plane.left, bottom, plane.right, bottom, "axis"),
         *(segment(plane.x(count), bottom, plane.x(count), bottom + 5, "axis") for count in counts.ticks),
-        *plane.numbers(bottom + 19, lambda count: f"{count:,g}" if count < 1e6 else f"{count:.3g}", "tick"),
+        *plane.numbers(bottom + 19, _count, "tick"),
         text((plane.left + plane.right) / 2, bottom + 37, chart.x, "tick", "middle"),
     ]
     for number, line in enumerate(chart.lines):
@@ -297,6 +307,11 @@ def line_chart(chart: Chart) -> str:
     head = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {_WIDTH} {height}", "role": "img"}
     parts = [f"\n{part}" for part in body]
     return element("svg", *parts, "\n", width=_WIDTH, height=height, aria_labelledby="title about", **head) + "\n"
+
+
+def _count(value: float) -> str:
+    """Print a count of the horizontal axis: `62,500`, `1M`, `20.1G`."""
+    return f"{value:,g}" if value < 1e6 else short(float(f"{value:.3g}"))
 
 
 @dataclass(frozen=True)
@@ -380,3 +395,87 @@ def _marker(at: int, x: float, y: float, size: float, opacity: str, hint: str = 
         side = f"{2 * size:g}"
         return element("rect", *inside, x=float(x - size), y=float(y - size), width=side, height=side, **look)
     return element("circle", *inside, cx=float(x), cy=float(y), r=f"{size:g}", **look)
+
+
+def text_chart(chart: Chart, width: int = 80, height: int = 16) -> str:
+    """Draw a chart; x is a scale of `bench.evaluation.svg.Counts`.
+
+    Args:
+        chart: its lines.
+        width: columns that it may take.
+        height: rows between the axes.
+
+    Raises:
+        ValueError: no line has a value.
+    """
+    values = [value for line in chart.lines for point in line.points for value in point.values]
+    up = axis(values, width=height, most=4)
+    if up is None:
+        raise ValueError("a chart without a value")
+    numbers = {_row(up, height, tick): up.exact(tick) for tick in up.ticks}
+    margin = max(map(len, numbers.values())) + 2
+    places = [line for line in chart.lines if not line.level] or list(chart.lines)
+    across = Counts(tuple(sorted({point.x for line in places for point in line.points})), width - margin, inset=1)
+    grid = [[" "] * (width - margin) for _ in range(height)]
+    for letter, line in zip(_LETTERS, chart.lines, strict=False):
+        _draw(grid, line, letter, up, across)
+    rows = [
+        f"{numbers.get(at, ''):>{margin - 2}} {'┤' if at in numbers else '│'}{''.join(cells).rstrip()}"
+        for at, cells in enumerate(grid)
+    ]
+    ticks, base = [" "] * (width - margin), ["─"] * (width - margin)
+    free = 0
+    for tick in across.ticks:
+        column, words = round(across.pixel(tick)), short(float(f"{tick:.4g}"))
+        base[min(column, len(base) - 1)] = "┴"
+        begin = min(max(0, column - len(words) // 2), len(ticks) - len(words))
+        if begin >= free:
+            ticks[begin : begin + len(words)] = words
+            free = begin + len(words) + 1
+    legend = [f"  {letter} {line.name}" for letter, line in zip(_LETTERS, chart.lines, strict=False)]
+    return "\n".join(
+        [
+            f"{chart.y} by {chart.x}"[:width],
+            *(row[:width] for row in rows),
+            f"{'':>{margin - 2}} └{''.join(base)}"[:width],
+            f"{'':>{margin}}{''.join(ticks).rstrip()}",
+            *(entry[:width] for entry in legend),
+        ]
+    )
+
+
+def _row(up: Axis, height: int, value: float) -> int:
+    """Return the row of a value, 0 the highest."""
+    share = (value - up.start) / (up.end - up.start)
+    return min(height - 1, max(0, round((height - 1) * (1 - share))))
+
+
+def _draw(grid: list[list[str]], line: Series, letter: str, up: Axis, across: Counts) -> None:
+    """Draw a line over what is there."""
+    height, last = len(grid), len(grid[0]) - 1
+
+    def draw(column: int, row: int, mark: str) -> None:
+        cell = grid[row][column]
+        if mark in _WEAK:
+            if cell in _WEAK and _WEAK[cell] < _WEAK[mark]:
+                grid[row][column] = mark
+        else:
+            grid[row][column] = mark if cell in _WEAK or cell == mark else _SHARED
+
+    if line.level:
+        row = _row(up, height, math.fsum(point.mean for point in line.points) / len(line.points))
+        for column in range(last):
+            draw(column, row, _LEVEL)
+        draw(last, row, letter)
+        return
+    points = sorted(line.points, key=lambda point: point.x)
+    columns = [min(last, round(across.pixel(point.x))) for point in points]
+    for (first, second), (begin, end) in zip(pairwise(points), pairwise(columns), strict=True):
+        for column in range(begin + 1, end):
+            share = (column - begin) / (end - begin)
+            draw(column, _row(up, height, first.mean + share * (second.mean - first.mean)), _BETWEEN)
+    for point, column in zip(points, columns, strict=True):
+        ends: Sequence[int] = [_row(up, height, value) for value in (max(point.values), min(point.values))]
+        for row in range(ends[0], ends[1] + 1):
+            draw(column, row, _RANGE)
+        draw(column, _row(up, height, point.mean), letter)

@@ -266,9 +266,9 @@ def plain(value: Value) -> str:
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def points(value: float, *, sign: bool = False) -> str:
+def points(value: float, *, sign: bool = False, decimals: int = 1) -> str:
     """Print a fraction in points: one decimal, a true minus sign (U+2212), a plus with `sign`; zero has no sign."""
-    text = f"{abs(100 * value):.1f}"
+    text = f"{abs(100 * value):.{decimals}f}"
     if float(text) == 0:
         return text
     return ("−" if value < 0 else "+" if sign else "") + text

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Literal
 
 from bench.core.errors import UsageError
+from bench.core.network import is_offline, offline
 from bench.data.corpora.documents import HUB
 from bench.data.corpora.named import NamedCorpus
 from bench.data.fetching.local_files import LocalFile, bytes_to_fetch, local_files
@@ -22,7 +24,7 @@ from bench.pipeline.cells import ExperimentCell
 from bench.pipeline.passports import source_of
 from bench.pipeline.sizes import encoder_size
 from bench.pipeline.stages.prepare import Prepare
-from bench.retrieval import hub_sizes
+from bench.retrieval import backbones
 from bench.retrieval.backbones import at_commit
 from bench.store.fingerprinted import Fingerprinted
 from bench.store.stage import Stage
@@ -32,6 +34,9 @@ Kind = Literal["suite", "corpus", "model", "ir_datasets", "hub data"]
 MOST = 10**9
 """Bytes of data that a run fetches by itself, at most: some minutes of an ordinary line."""
 _PAGE = "see {}"
+_SECONDS = 10.0
+_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+"""Of a model one kind of weights is fetched: the first of these that it has (`bench.retrieval.backbones`)."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ def fetched_by_libraries(
     """
     sources = filter(None, map(source_of, stages))
     models = dict.fromkeys(at_commit(source.place, source.revision) for source in sources)
-    downloads = [_model(model, ask) for model in models if not hub_sizes.is_here(model)]
+    downloads = [_model(model, ask) for model in models if not is_here(model)]
     data_sets: dict[str, list[str]] = {}
     for name in dict.fromkeys(name for stage in stages for name in _fetches(stage) if name not in without):
         if name.startswith(FETCHES):
@@ -160,10 +165,10 @@ def _of_files(kind: Kind, name: str, licence: str, files: Sequence[LocalFile], c
 
 def _model(model: str, ask: bool) -> Download:
     """Return a model of the hub, as large as the hub says, else as its shape makes its weights."""
-    said = hub_sizes.about("model", model) if ask else hub_sizes.HubEntry()
+    said = about("model", model) if ask else HubEntry()
     size = said.bytes or int(4 * encoder_size(model).all_weights)
     licence = said.licence or _PAGE.format(f"https://huggingface.co/{model.partition('@')[0]}")
-    return Download("model", model, 1, size, int(not size), licence, hub_sizes.cache())
+    return Download("model", model, 1, size, int(not size), licence, cache())
 
 
 def _hub_data(name: str, ask: bool) -> Download | None:
@@ -171,11 +176,7 @@ def _hub_data(name: str, ask: bool) -> Download | None:
     text = name.removeprefix(HUB)
     identifier, _, revision = text.partition("@")
     identifier, _, config = identifier.partition(":")
-    said = (
-        hub_sizes.about("dataset", f"{identifier}@{revision}" if revision else identifier, config)
-        if ask
-        else hub_sizes.HubEntry()
-    )
+    said = about("dataset", f"{identifier}@{revision}" if revision else identifier, config) if ask else HubEntry()
     from datasets import config as library
 
     place = Path(library.HF_DATASETS_CACHE)
@@ -214,3 +215,61 @@ def _of_cell(cell: ExperimentCell) -> Iterator[str]:
     for task in cell.tasks:
         for subset in task.subsets:
             yield from (name for source in subset.sources for name in source.fetches)
+
+
+@dataclass(frozen=True)
+class HubEntry:
+    """A repository of the hub as far as its page says."""
+
+    bytes: int | None = None  # of what would be fetched
+    licence: str = ""  # as its card has it
+
+
+def is_here(model: str) -> bool:
+    """Return whether a model is a folder, or its weights are in the cache; nothing is fetched."""
+    try:
+        with offline():
+            folder = backbones.locate(model)
+    except UsageError:
+        return False
+    return folder is None or any(path for pattern in _WEIGHTS for path in folder.rglob(pattern))
+
+
+def cache() -> Path:
+    """Return the folder in which the hub's library keeps what it fetches."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE)
+
+
+def about(kind: Literal["model", "dataset"], name: str, part: str = "") -> HubEntry:
+    """Return what the hub says of a repository; nothing where there is no network or no answer.
+
+    Args:
+        kind: of the repository.
+        name: `ID[@REVISION]`.
+        part: config of a data set, whose files alone are meant where they lie in a folder of that name.
+    """
+    if is_offline():
+        return HubEntry()
+    from huggingface_hub import HfApi
+
+    identifier, _, revision = name.partition("@")
+    ask: Any = HfApi().model_info if kind == "model" else HfApi().dataset_info
+    try:
+        answer = ask(identifier, revision=revision or None, files_metadata=True, timeout=_SECONDS)
+    except (OSError, ValueError):  # the hub's own errors are of these kinds; fetching will say what is wrong
+        return HubEntry()
+    sizes = {file.rfilename: file.size for file in answer.siblings or () if file.size is not None}
+    return HubEntry(_bytes(kind, sizes, part), str(getattr(answer.card_data, "license", "") or ""))
+
+
+def _bytes(kind: str, sizes: dict[str, int], part: str) -> int | None:
+    """Return the bytes of the files that would be fetched; None where the hub says none."""
+    if kind == "model":
+        weights: Sequence[str] = next(
+            (names for pattern in _WEIGHTS if (names := [name for name in sizes if fnmatch(name, pattern)])), []
+        )
+        return sum(sizes[name] for name in weights) or None
+    within = [name for name in sizes if part and f"{part}/" in f"/{name}"]
+    return sum(sizes[name] for name in within or sizes) or None

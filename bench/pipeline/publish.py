@@ -165,16 +165,11 @@ def _entry(
     run, values = scored.folder / score.CUT, scored.folder / score.VALUES
     silent = empty_file(store.folder(subset.score.ranking) / search.RUN)
     known_silent = silent if silent.is_file() else None
-    return results.Entry(
-        subset.task.id, subset.subset.name, public(content, _names(cell)), run, values, stage_curves, known_silent
-    )
-
-
-def _names(cell: ExperimentCell) -> dict[str, str]:
-    """Return path → public name of all that a result may speak of: models, and the user's training pairs."""
     typed = [cell.system.resolved.run.tune.data, *(part.resolved.run.tune.data for part in cell.system.parts)]
-    pairs = {data: Path(data).name for data in typed if data and "/" in data}
-    return {**cell.system.public_names, **pairs}
+    names = {**cell.system.public_names, **{data: Path(data).name for data in typed if data and "/" in data}}
+    return results.Entry(
+        subset.task.id, subset.subset.name, public(content, names), run, values, stage_curves, known_silent
+    )
 
 
 def _training_curves(stage: str, artefact: Artefact | None) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -73,21 +74,47 @@ def run(request: Request, plugins: Plugins, store: Store, listener: Listener, re
     Raises as `plan` does and what a stage raises; all stages finished before are kept.
     """
     todo = ready or plan_for_run(request, plugins, store)
+    refuse_unready(todo, store, todo.experiment.results)
+    for cell, subsets in zip(todo.cells, todo.subsets, strict=True):
+        refuse_unlike(todo.experiment.results, cell, subsets, store, todo.profile)
+    with at_work(todo, store):
+        return _published(_renewed(todo, store), plugins, store, listener)
+
+
+def refuse_unready(todo: Plan, store: Store, folder: Path | None = None, option: str = "--results") -> None:
+    """Refuse before any work what could not end.
+
+    Args:
+        todo: what is to run.
+        store: where its stages are kept.
+        folder: that is written to in the end, if any.
+        option: that names the folder.
+
+    Raises:
+        UsageError: files are missing, downloads are large and nobody asked for them, the store's disk is too small.
+        StoreError: the folder cannot be written.
+    """
     for error in missing_files(todo.steps):
         raise error
     refuse_large(fetched_by_libraries(todo.cells, [step.stage for step in todo.steps if step.runs]))
-    _writable(todo.experiment.results)
+    if folder is not None:
+        _writable(folder, option)
     _refuse_small_disk(todo, store)
-    for cell, subsets in zip(todo.cells, todo.subsets, strict=True):
-        refuse_unlike(todo.experiment.results, cell, subsets, store, todo.profile)
+
+
+@contextmanager
+def at_work(todo: Plan, store: Store) -> Iterator[None]:
+    """Lease the artefacts of a plan, tidy the store, and mark what is trained again, so that it is."""
     with leased(store, [step.stage.key for step in todo.steps]):
         tidy(store)
         sweep()
         for name, version in foreign_versions(todo.cells).items():
             store.remember_version(name, version)
+        running = {step.stage.key for step in todo.steps if step.runs}
         for stage in todo.again:
-            store.mark(store.folder(stage), [Fault(store.folder(stage), "a log by other settings")])
-        return _published(_renewed(todo, store), plugins, store, listener)
+            if stage.key in running:
+                store.mark(store.folder(stage), [Fault(store.folder(stage), "a log by other settings")])
+        yield
 
 
 def _renewed(todo: Plan, store: Store) -> Plan:
@@ -190,20 +217,21 @@ def _refuse_small_disk(todo: Plan, store: Store) -> None:
     if disk > free:
         raise UsageError(
             where=f"store {store.root}",
-            found=f"{free / 1e9:,.1f} GB free",
-            expected=f"{disk / 1e9:,.1f} GB for the encoders of {len(to_make)} points",
-            hint="type fewer points (--set curve.points=…) or name a store on a larger disk by --store",
+            found=f"{free / 1e6:,.1f} MB free",
+            expected=f"{disk / 1e6:,.1f} MB for the encoders of {len(to_make)} points",
+            hint="name a store on a larger disk by --store, or type fewer points: --set curve.points=…, in a race "
+            "--no-guess",
         )
 
 
-def _writable(folder: Path) -> None:
-    """Refuse before any work a results folder that cannot be written."""
+def _writable(folder: Path, option: str = "--results") -> None:
+    """Refuse before any work a folder that cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):  # runs side by side use one folder: the name must be this run's own
             pass
     except OSError as error:
         raise StoreError(
-            f"cannot write to the results folder {folder}: {explain(error)}; nothing was run and finished stages are "
-            "kept: mend that or choose another folder by --results"
+            f"cannot write to the {option.removeprefix('--')} folder {folder}: {explain(error)}; nothing was run and "
+            f"finished stages are kept: mend that or choose another folder by {option}"
         ) from error

@@ -1,8 +1,8 @@
 """Cross-encoders: a Hugging Face sequence classifier reads query and passage together → one score a pair.
 
-Conventions: a pair is (query, passage), the passage's title already in its text (`bench.data.formats.titled`). A
-higher score is better; scores are logits, comparable within a query and of one model only. The passage is cut at the
-end, the query only where it would take more than half of the tokens.
+Conventions: a pair is (query, passage), the passage's title already in its text. A higher score is better;
+scores are logits, comparable within a query and of one model only. The passage is cut at the end, the query only where
+it would take more than half of the tokens.
 """
 
 from collections.abc import Sequence

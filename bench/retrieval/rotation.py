@@ -117,7 +117,7 @@ def rotation(source: torch.Tensor, target: torch.Tensor, settings: RotationConfi
         BenchError: an adversarial start diverged.
     """
     source, target = source.double(), target.double()
-    candidates = _Candidates(source, target, settings)
+    candidates = _TriedMaps(source, target, settings)
     matrix = candidates.add("identity", torch.eye(source.shape[1], dtype=torch.float64, device=source.device))
     if settings.init == "adversarial":
         matrix = _adversarial(source.float(), target.float(), settings, seed, candidates)
@@ -129,7 +129,7 @@ def rotation(source: torch.Tensor, target: torch.Tensor, settings: RotationConfi
     return candidates.best()
 
 
-class _Candidates:
+class _TriedMaps:
     """The maps that were tried; keeps the best, and the dictionary of the last."""
 
     def __init__(self, source: torch.Tensor, target: torch.Tensor, settings: RotationConfig) -> None:
@@ -161,7 +161,7 @@ class _Candidates:
 
 
 def _adversarial(
-    source: torch.Tensor, target: torch.Tensor, settings: RotationConfig, seed: int, candidates: _Candidates
+    source: torch.Tensor, target: torch.Tensor, settings: RotationConfig, seed: int, candidates: _TriedMaps
 ) -> torch.Tensor:
     """Train W against a discriminator of mapped sources and targets; return the best epoch's W."""
     draw = torch.Generator().manual_seed(seed)

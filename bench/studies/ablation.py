@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.config.grids import grid_of, reported
 from bench.core.messages import bare
-from bench.evaluation.compare.paired_tests import SeedResults, paired_tests
+from bench.evaluation.compare.paired_tests import SeedResults, all_tests
 from bench.evaluation.grid import CellResult, Direction, Grid, GridRun, describe, direction
 from bench.evaluation.results import Published, Result, headline, task_value
 from bench.evaluation.tables import Column, Table, percent
@@ -105,7 +105,7 @@ def _ablation(name: str, runs: Sequence[CellRun]) -> Ablation:
             results[cell.system.label][cell.seed] = published.result
     tasks = {task.id for task in first.tasks}
     seed_results = [SeedResults(label, by_seed) for label, by_seed in results.items()]
-    tests = paired_tests(seed_results, measure, {grid.where} & tasks or tasks)
+    tests = all_tests(seed_results, measure, {grid.where} & tasks or tasks).pairs
     decided = {frozenset({test.first, test.second}): test.comparison.decided for test in tests}
     address = {"suite": first.suite.name, "regime": first.regime, "data": first.data}
     order = direction(lines, decided)

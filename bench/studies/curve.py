@@ -14,6 +14,8 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from bench.config.request import Request
@@ -36,16 +38,21 @@ from bench.evaluation.results.averages import shares
 from bench.pipeline.cells import ExperimentCell
 from bench.pipeline.graph import SubsetStages
 from bench.pipeline.plan import Plan
-from bench.pipeline.run import execute, plan_for_run
+from bench.pipeline.run import at_work, execute, plan_for_run, refuse_unready
 from bench.pipeline.stages.first_rank import FirstRank, first_ranks_in
 from bench.pipeline.stages.score import VALUES
 from bench.pipeline.tasks import DEV
 from bench.plugins import Plugins
 from bench.store.graph import Listener, steps
-from bench.store.leases import leased
 from bench.store.store import Artefact, Store
 from bench.studies.checkpoint_folders import Checkpoint, with_checkpoints
-from bench.studies.dev_questions import on_dev, refuse_tests, require_one, without_tests
+from bench.studies.dev_questions import (
+    on_dev,
+    refuse_tests,
+    refuse_unlike_questions,
+    require_one_scoring,
+    without_tests,
+)
 from bench.studies.headings import note, source
 from bench.training.config import LOG
 
@@ -73,9 +80,9 @@ def prepare(request: Request, plugins: Plugins, store: Store) -> CurvePlan:
         UsageError: several suites or regimes, no dev questions, nothing that is left; and as `plan` does.
         TestQuestionsError: something would be scored on a test.
     """
-    if not request.methods:
+    if not any(part.methods for part in request.each().values()):
         raise UsageError(found="no method", expected="some", hint="bench curve METHOD,METHOD --suite NAME")
-    require_one({"suite": request.suites, "regime": request.regimes}, "a curve is of one")
+    require_one_scoring(request, "a curve is of one")
     expanded = with_checkpoints(request)
     dev = on_dev(expanded.request, plugins, _WHY)
     if not _says_points(dev):
@@ -104,18 +111,24 @@ def prepare(request: Request, plugins: Plugins, store: Store) -> CurvePlan:
     )
     experiment = replace(ready.experiment, cells=tuple(cells))
     planned = replace(ready, experiment=experiment, subsets=tuple(subsets), steps=todo)
+    refuse_unlike_questions(planned)
     return CurvePlan(planned, tuple(ranks), tuple(left_out), expanded.checkpoints)
 
 
-def run(ready: CurvePlan, plugins: Plugins, store: Store, listener: Listener) -> list[CurveFile]:
+def run(
+    ready: CurvePlan, plugins: Plugins, store: Store, listener: Listener, out: Path | None = None
+) -> list[CurveFile]:
     """Carry out a plan; return a file for every training and kind of point, one for each level line.
 
     A training that fails spares the others, and what was scored before it failed is kept; the point says why.
+    A folder `out` that the files are to be written to is looked at before any work.
 
     Raises:
-        UsageError: nothing has a value.
+        UsageError: nothing has a value; and as `bench.pipeline.run.refuse_unready` does.
+        StoreError: `out` cannot be written.
     """
-    with leased(store, [step.stage.key for step in ready.plan.steps]):
+    refuse_unready(ready.plan, store, out, "--out")
+    with at_work(ready.plan, store):
         failures = execute(ready.plan, plugins, store, listener, each=True)
         failed = {id(failure.cell): failure.reason for failure in failures}
         rows = [
@@ -131,6 +144,14 @@ def run(ready: CurvePlan, plugins: Plugins, store: Store, listener: Listener) ->
     return [CurveFile(scoring, training) for training in trainings]
 
 
+def refuse_drawing(axis: str, beyond: float | None) -> None:
+    """Raise `UsageError` for an unknown axis, or a forecast that is none."""
+    if axis not in AXES:
+        raise UsageError(found=f"axis {axis!r}", expected=f"one of {', '.join(AXES)}")
+    if beyond is not None and not 1 < beyond < math.inf:
+        raise UsageError(found=f"--forecast {beyond:g}", expected="how many times the budget: a number above 1")
+
+
 def curves(files: Iterable[CurveFile], axis: str = "tokens", beyond: float | None = None) -> list[LearningCurves]:
     """Lay out files that are scored alike as curves.
 
@@ -142,10 +163,7 @@ def curves(files: Iterable[CurveFile], axis: str = "tokens", beyond: float | Non
     Raises:
         UsageError: an unknown axis, or a forecast that is none.
     """
-    if axis not in AXES:
-        raise UsageError(found=f"axis {axis!r}", expected=f"one of {', '.join(AXES)}")
-    if beyond is not None and not 1 < beyond < math.inf:
-        raise UsageError(found=f"--forecast {beyond:g}", expected="how many times the budget: a number above 1")
+    refuse_drawing(axis, beyond)
     return [LearningCurves(scoring, trainings, axis, beyond) for scoring, trainings in by_scoring(files).items()]
 
 
@@ -162,16 +180,36 @@ class _Row:
         """The key of what it started at; empty where nothing was pretrained."""
         return next((stage.key for stage in self.subsets[0].stages if stage.name == "init"), "")
 
-    @property
-    def choices(self) -> dict[str, Any]:
-        """What makes its system, without the point."""
-        return {name: value for name, value in self.cell.system.choices.items() if name != "point"}
-
     def begins(self, start: _Row) -> bool:
-        """Whether it began at an untrained row, and reads texts as that does."""
-        same = ("encoder_config", "readout", "post", "read_by", "prompts")
-        mine, others = self.choices, start.choices
-        return self.init == start.init and all(mine.get(name) == others.get(name) for name in same)
+        """Whether it began at an untrained row, and is tuned and read as that is."""
+        return self.init == start.init and self.after_pretraining == start.after_pretraining
+
+    @cached_property
+    def after_pretraining(self) -> str:
+        """What is done with its encoder once it is pretrained."""
+        return _after_pretraining(self.cell)
+
+    @cached_property
+    def without_point(self) -> str:
+        """What makes its system, but for the point on the way."""
+        return without_point(self.cell)
+
+
+def without_point(cell: ExperimentCell) -> str:
+    """Return what makes the system of a cell, but for the point on the way: the same for all points of a training."""
+    choices = {name: value for name, value in cell.system.choices.items() if name != "point"}
+    return digest({"method": cell.system.method.name, "choices": choices, "after": _after_pretraining(cell)})
+
+
+def _after_pretraining(cell: ExperimentCell) -> str:
+    """Return what is done with an encoder once it is pretrained: tuned, read, searched."""
+    digests: dict[str, str] = {}
+    last = ""
+    for name, node in cell.identity.graph.items():
+        is_encoder = node["stage"] in (*_TRAININGS, "init")
+        inputs = {role: digests[str(producer)] for role, producer in dict(node["inputs"]).items()}
+        last = digests[name] = "encoder" if is_encoder else digest({**node, "inputs": inputs})
+    return last
 
 
 def _says_points(request: Request) -> bool:
@@ -196,6 +234,7 @@ def _point(
     if system.untrained:
         costs = dict.fromkeys(costs, 0.0)
     signs = _signs(training) if training else ()
+    failed = failed or _stopped(training, share)
     values: dict[str, tuple[float, ...]] = {}
     if not failed:
         measure = cell.suite.primary
@@ -221,6 +260,14 @@ def _training(subsets: Sequence[SubsetStages], store: Store) -> Artefact | None:
     return store.open(stages[-1]) if stages else None
 
 
+def _stopped(training: Artefact | None, share: float) -> str:
+    """Return where and why a training ended before a point, empty where it came so far."""
+    stop = training.metadata.get("stopped") if training else None
+    if not stop or stop["share"] >= round(share, 4):
+        return ""
+    return f"stopped at {100 * stop['share']:.3g} % of its budget: {stop['why']}"
+
+
 def _signs(training: Artefact) -> tuple[str, ...]:
     """Return how many signs of collapse a training told, with the last one of them."""
     count = training.metadata.get("warnings") or 0
@@ -236,22 +283,13 @@ def _signs(training: Artefact) -> tuple[str, ...]:
 def scoring_of(plan: Plan, store: Store) -> Scoring:
     """Say what all cells of a plan are scored on."""
     first = plan.cells[0]
-    of_first = plan.subsets[0]
     queries: dict[tuple[str, str], tuple[str, ...]] = {}
-    for cell, subsets in zip(plan.cells, plan.subsets, strict=True):
+    for subsets in plan.subsets:
         for subset in subsets:
             address = subset.task.id, subset.subset.name
             if address not in queries and (scored := store.open(subset.score)) is not None:
                 table = json.loads(gzip.decompress((scored.folder / VALUES).read_bytes()))
                 queries[address] = tuple(table["queries"])
-        if cell.data != first.data or {(item.task.id, item.subset.name) for item in subsets} != {
-            (item.task.id, item.subset.name) for item in of_first
-        }:
-            raise UsageError(
-                found=f"{cell.system.label} on other dev questions than {first.system.label}",
-                expected="one set of questions for all curves",
-                hint="name the tasks that all have: --task NAME",
-            )
     tasks: dict[str, dict[str, Any]] = {}
     for task, name in queries:
         tasks.setdefault(task.removesuffix(DEV), {})[name] = {"measures": {first.suite.primary: 0.0}}
@@ -283,8 +321,7 @@ def _trainings(rows: Sequence[_Row], store: Store) -> list[CurveTraining]:
             for other in rows
             if other.cell.system.point is not None
             and other.cell.seed == seed
-            and other.choices == row.choices
-            and other.cell.regime == row.cell.regime
+            and other.without_point == row.without_point
         ]
         starts = [other for other in rows if other.cell.system.untrained and other.cell.seed == seed]
         start = [other.point for other in starts if row.begins(other)][:1]
@@ -333,8 +370,20 @@ def _of_folders(rows: Sequence[_Row], checkpoints: Mapping[str, Checkpoint]) -> 
 
 
 def _described(row: _Row, kind: str, points: tuple[CurvePoint, ...], store: Store) -> CurveTraining:
-    system, inputs = row.cell.system, row.cell.system.pretraining
     training = _training(row.subsets, store)
+    described = described_by(row.cell, kind, row.init)
+    return replace(described, processor=str(training.metadata.get("hardware", "")) if training else "", points=points)
+
+
+def described_by(cell: ExperimentCell, kind: str, start: str) -> CurveTraining:
+    """Return a training as its cell tells it before it is run, without points.
+
+    Args:
+        cell: of its end.
+        kind: of its points.
+        start: the key of what it starts at.
+    """
+    system, inputs = cell.system, cell.system.pretraining
     budget, unit = 0.0, ""
     if inputs is not None:
         kinds = ((inputs.tokens, "tokens"), (inputs.steps, "steps"), (inputs.flops, "FLOPs"))
@@ -343,15 +392,15 @@ def _described(row: _Row, kind: str, points: tuple[CurvePoint, ...], store: Stor
         system=system.label,
         method=system.method.name,
         version=system.method.version,
-        seed=row.cell.seed,
+        seed=cell.seed,
         kind=kind,
-        hash=row.cell.identity.hash,
+        hash=cell.identity.hash,
         backbone=str(system.about().get("backbone", "")) if inputs else "",
         corpus=inputs.corpus if inputs else "",
         corpus_digest=digest(inputs.digest) if inputs else "",
-        start=row.init if inputs else "",
+        start=start if inputs else "",
         budget=budget,
         unit=unit,
-        processor=str(training.metadata.get("hardware", "")) if training else "",
-        points=points,
+        processor="",
+        points=(),
     )

@@ -9,11 +9,11 @@ from typing import NoReturn
 from bench.config.profiles import DEFAULT, choose_data, profile
 from bench.config.request import Request, RequestVariant, split
 from bench.core.errors import UsageError
-from bench.core.messages import bare, did_you_mean
+from bench.core.messages import bare, canonical, did_you_mean
 from bench.pipeline.plan import Plan
 from bench.pipeline.tasks import DEV
 from bench.plugins import Owned, Plugins
-from bench.types import DataRequest, Suite, Task
+from bench.types import REGIMES, DataRequest, Suite, Task
 
 
 class TestQuestionsError(UsageError):
@@ -27,6 +27,32 @@ def require_one(options: Mapping[str, Sequence[object]], because: str) -> None:
     for option, values in options.items():
         if len(values) > 1:
             raise UsageError(f"found --{option} {','.join(map(str, values))}; {because}, name one")
+
+
+def require_one_scoring(request: Request, because: str) -> None:
+    """Raise `UsageError` for a request, or variants of one, of several suites, regimes or kinds of data."""
+    parts = request.each().values()
+    options: dict[str, list[str]] = {
+        "suite": [canonical(name) for part in parts for name in part.suites],
+        "regime": [canonical(name) for part in parts for name in part.regimes or REGIMES[:1]],
+        "data": [choose_data(profile(part.profile or DEFAULT), part.data) for part in parts],
+    }
+    require_one({option: tuple(dict.fromkeys(names)) for option, names in options.items()}, because)
+
+
+def refuse_unlike_questions(plan: Plan) -> None:
+    """Raise `UsageError` where systems of a plan are scored on unlike dev questions."""
+    asked = [
+        (cell.system.label, frozenset((subset.task.id, subset.subset.name) for subset in subsets))
+        for cell, subsets in zip(plan.cells, plan.subsets, strict=True)
+    ]
+    for label, questions in asked[1:]:
+        if questions != asked[0][1]:
+            raise UsageError(
+                found=f"{label} on other dev questions than {asked[0][0]}",
+                expected="one set of questions for all",
+                hint="name the tasks that all have: --task NAME",
+            )
 
 
 def require_dev(suite: Suite, plugins: Plugins, why: str) -> None:

@@ -23,10 +23,9 @@ import numpy as np
 
 from bench.config.request import Request
 from bench.core.errors import UsageError
-from bench.core.files import digest
 from bench.evaluation.learning_curves.guess import Guess, guesses
 from bench.evaluation.learning_curves.sequential import Look, PairVerdict, decide, looks_until, undominated
-from bench.evaluation.learning_curves.trainings import Scoring
+from bench.evaluation.learning_curves.trainings import ALONG, Scoring, unlike
 from bench.evaluation.significance.estimates import Sample
 from bench.evaluation.significance.questions import questions
 from bench.evaluation.significance.trainings import TRAININGS, FloatArray
@@ -34,14 +33,19 @@ from bench.evaluation.tables import Column, Table, as_markdown, percent
 from bench.pipeline.cells import ExperimentCell
 from bench.pipeline.graph import SubsetStages
 from bench.pipeline.plan import Plan
-from bench.pipeline.run import execute, plan_for_run
+from bench.pipeline.run import at_work, execute, plan_for_run, refuse_unready
 from bench.pipeline.stages.score import VALUES
 from bench.plugins import Plugins
 from bench.store.graph import Listener, closure, steps
-from bench.store.leases import leased
 from bench.store.store import Store
-from bench.studies.curve import scoring_of
-from bench.studies.dev_questions import on_dev, refuse_tests, require_one, without_tests
+from bench.studies.curve import described_by, scoring_of, without_point
+from bench.studies.dev_questions import (
+    on_dev,
+    refuse_tests,
+    refuse_unlike_questions,
+    require_one_scoring,
+    without_tests,
+)
 
 SHARE = 0.25
 """Of the budget, where stage 1 guesses; it looks at half of it, too."""
@@ -139,9 +143,10 @@ class Race:
         """Carry out the next phase, and decide what it can; a training that fails costs its method alone.
 
         Raises:
-            UsageError: nothing has a value; and as stages do.
+            UsageError: nothing has a value; and as `bench.pipeline.run.refuse_unready` and stages do.
         """
-        with leased(store, [step.stage.key for step in todo.steps]):
+        refuse_unready(todo, store)
+        with at_work(todo, store):
             failures = {id(of.cell): of.reason for of in execute(todo, plugins, store, listener, each=True)}
             working = [
                 (cell, subsets)
@@ -228,14 +233,14 @@ class Race:
     @cached_property
     def _labels(self) -> dict[str, str]:
         """Label of a training by what makes its system: that of a point may be cut short."""
-        return {_system(cell): cell.system.label for cell, _ in self._ends}
+        return {without_point(cell): cell.system.label for cell, _ in self._ends}
 
     def _place(self, cell: ExperimentCell) -> Place:
         """Return the label of the training that a cell is of, its seed, and its share of the budget, 0 for a start."""
         point = cell.system.point
         if point is None:
             return cell.system.label, cell.seed, float(_races(cell))
-        return self._labels[_system(cell)], cell.seed, point.share
+        return self._labels[without_point(cell)], cell.seed, point.share
 
     def fate(self, name: str) -> str:
         """Return what became of a method."""
@@ -364,18 +369,27 @@ def prepare(request: Request, plugins: Plugins, store: Store, *, guess: bool = T
             train; and as `plan` does.
         TestQuestionsError: something would be scored on a test.
     """
-    require_one({"suite": request.suites, "regime": request.regimes}, "a race is on one")
-    seeds = request.seeds or (0,)
+    require_one_scoring(request, "a race is on one")
+    seeds, *other_seeds = dict.fromkeys(part.seeds or (0,) for part in request.each().values())
+    if other_seeds:
+        raise UsageError(
+            where="--seed",
+            found="variants with seeds of their own",
+            expected="the same seeds for all that race",
+            hint="write seed above the variants",
+        )
     if len(seeds) < TRAININGS:
         raise UsageError(
             where="--seed",
             found=f"{len(seeds)} seed{'s' * (len(seeds) > 1)}",
             expected=f"{TRAININGS} or more, all that the race may take: the number is fixed before it",
-            hint="--seed 0-7",
+            hint='--seed 0-7 (in a file: seed = "0-7")',
         )
     dev, guarded = on_dev(request, plugins, _WHY), without_tests(plugins)
     whole = plan_for_run(replace(dev, sets=(*dev.sets, *_NO_POINTS)), guarded, store)
     refuse_tests(whole)
+    refuse_unlike_questions(whole)
+    _refuse_namesakes(whole)
     methods = tuple(dict.fromkeys(cell.system.label for cell in whole.cells if _races(cell)))
     others = dict.fromkeys(cell.system.label for cell in whole.cells if not _races(cell) and not cell.system.untrained)
     left_out = [f"{name} does not race: it trains nothing" for name in others]
@@ -391,19 +405,31 @@ def prepare(request: Request, plugins: Plugins, store: Store, *, guess: bool = T
     if guess:
         points = plan_for_run(replace(dev, sets=(*dev.sets, *_POINTS)), guarded, store)
         refuse_tests(points)
-    return Race(whole, points, methods, tuple(seeds), looks_until(len(seeds)), tuple(left_out))
+    racing = [described_by(cell, ALONG, "") for cell in whole.cells if _races(cell)]
+    notes = [
+        f"the methods have unlike {name} ({'; '.join(values)}), and one may be below another for that alone"
+        for name, values in unlike(racing).items()
+    ]
+    return Race(whole, points, methods, tuple(seeds), looks_until(len(seeds)), tuple(left_out), tuple(notes))
+
+
+def _refuse_namesakes(whole: Plan) -> None:
+    """Raise `UsageError` for systems of one label that differ: they race by their labels."""
+    hashes: dict[str, str] = {}
+    for cell in filter(_races, whole.cells):
+        if hashes.setdefault(cell.system.label, cell.identity.hash) != cell.identity.hash:
+            raise UsageError(
+                where="bench race",
+                found=f"two systems that are called {cell.system.label}",
+                expected="a name for each",
+                hint='write label = "NAME" in one of the variants',
+            )
 
 
 def _races(cell: ExperimentCell) -> bool:
     """Whether a system is a training at its end."""
     system = cell.system
     return system.pretraining is not None and not system.untrained and system.point is None
-
-
-def _system(cell: ExperimentCell) -> str:
-    """Return what makes the system of a cell, but for the point on its way."""
-    choices = {name: value for name, value in cell.system.choices.items() if name != "point"}
-    return digest({"method": cell.system.method.name, "choices": choices})
 
 
 def _restricted(todo: Plan, working: Sequence[tuple[ExperimentCell, tuple[SubsetStages, ...]]]) -> Plan:

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import math
 import random
+import shlex
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice, product
@@ -31,13 +33,13 @@ from bench.config.request import Request
 from bench.config.spaces import Choice, LogUniform, Space
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import digest, explain, write_bytes, write_sealed
-from bench.core.messages import bare, shown
+from bench.core.messages import bare, literal, shown
 from bench.evaluation.results import headline
 from bench.evaluation.tables import Column, Table, duration, percent
 from bench.pipeline.cells import ExperimentCell
 from bench.pipeline.graph import SubsetStages
 from bench.pipeline.plan import Plan, plan
-from bench.pipeline.run import Failure, execute
+from bench.pipeline.run import Failure, at_work, execute, refuse_unready
 from bench.pipeline.settings import STOP, variants
 from bench.plugins import Owned, Plugins
 from bench.store.graph import Listener, closure
@@ -116,10 +118,8 @@ def _sample(space: Space, rng: random.Random) -> Any:
 
 
 def best(trials: Sequence[Trial]) -> Trial:
-    """Choose by `RULE`. Raises `UsageError` where no trial has a score."""
+    """Choose by `RULE` among trials of which one has a score at least."""
     scored = [trial for trial in trials if trial.score is not None]
-    if not scored:
-        raise UsageError(f"all {len(trials)} trials failed; the first one said: {trials[0].failed}")
     return max(scored, key=lambda trial: (trial.score, -trial.number))
 
 
@@ -202,24 +202,71 @@ def prepare(request: Request, trials: int, plugins: Plugins, store: Store) -> Sw
     on_dev = replace(plugins, methods=MappingProxyType(owners), suites=MappingProxyType(suites))
     grid = replace(request, methods=tuple(draws), suites=(suite.name,), preset=_PRESET, label=None)
     ready = plan(grid, on_dev, store)
+    _refuse_several(ready)
+    without = dict.fromkeys(
+        f"{cell.system.partition('@')[0]} is not swept on {cell.suite}: {cell.reason}" for cell in ready.refused
+    )
+    if not ready.cells:
+        raise UsageError(found="nothing to sweep", expected="a method on dev questions", hint="; ".join(without))
+    warnings += without
     return SweepPlan(request, ready, bases, draws, suite, trials, (*warnings, *ready.warnings))
 
 
-def run(ready: SweepPlan, plugins: Plugins, store: Store, listener: Listener, out: Path) -> list[Sweep]:
+def _refuse_several(ready: Plan) -> None:
+    """Raise `UsageError` where a trial is several systems, or one that has no place in the grid of trials."""
+    trials = [cell for cell in ready.cells if not cell.system.untrained]
+    counted = Counter((cell.system.method.name, cell.system.grid and cell.system.grid.cell) for cell in trials)
+    several = [
+        cell.system.label
+        for cell in trials
+        if cell.system.grid is None or counted[cell.system.method.name, cell.system.grid.cell] > 1
+    ]
+    if several:
+        raise UsageError(
+            found=f"trials that are several systems, or none as trained ({', '.join(several[:3])}, …)",
+            expected="one each",
+            hint="leave --rerank, --readout, post.kind and curve.points out",
+        )
+
+
+def run(
+    ready: SweepPlan, plugins: Plugins, store: Store, listener: Listener, out: Path
+) -> tuple[list[Sweep], dict[str, str]]:
     """Run all trials, choose, and write a settings file and a record for each method below `out`.
+
+    Returns:
+        The sweeps, and why others came to nothing, by method: all their trials failed.
 
     Raises:
         StoreError: a file cannot be written.
-        UsageError: all trials of a method failed; and as stages do.
+        UsageError: all trials of all methods failed; and as `bench.pipeline.run.refuse_unready` and stages do.
     """
-    failed = {id(failure.cell): failure.reason for failure in _execute(ready.plan, plugins, store, listener)}
+    refuse_unready(ready.plan, store, out, "--out")
+    with at_work(ready.plan, store):
+        failed = {id(failure.cell): failure.reason for failure in _execute(ready.plan, plugins, store, listener)}
+        by_method = _read_trials(ready, failed, store)
+    sweeps, without = list[Sweep](), dict[str, str]()
+    for name, trials in by_method.items():
+        if all(trial.failed for _, trial in trials):
+            without[name] = f"all {len(trials)} trials failed; the first one said: {trials[0][1].failed}"
+        else:
+            sweeps.append(_keep(ready, trials, out))
+    if not sweeps:
+        raise UsageError("; ".join(f"{name}: {reason}" for name, reason in without.items()))
+    return sweeps, without
+
+
+def _read_trials(
+    ready: SweepPlan, failed: Mapping[int, str], store: Store
+) -> dict[str, list[tuple[ExperimentCell, Trial]]]:
+    """Read the trials of all methods, by method; `failed` says why cells came to nothing, by their identity."""
     by_method: dict[str, list[tuple[ExperimentCell, Trial]]] = {}
     for cell, subsets in zip(ready.plan.cells, ready.plan.subsets, strict=True):
         if cell.system.grid is None:  # the start of a training, which every run brings along
             continue
         trial = _read_trial(cell, subsets, ready, store, failed.get(id(cell), ""))
         by_method.setdefault(cell.system.method.name, []).append((cell, trial))
-    return [_keep(ready, trials, out) for trials in by_method.values()]
+    return by_method
 
 
 def _execute(todo: Plan, plugins: Plugins, store: Store, listener: Listener) -> list[Failure]:
@@ -278,6 +325,7 @@ class BaseSettings:
     preset: Values  # of profile and preset
     values: Values  # of every key without a sweep
     fixed: Values  # by `--set` or a file
+    others: Values  # of the harness, by a file or `--set`: key → value
     stops: str  # what says when its training stops (`default`, `--set`, …); empty where nothing can
 
     @property
@@ -308,7 +356,12 @@ def _base_settings(request: Request, plugins: Plugins) -> list[BaseSettings]:
         of_preset = {key: value for key, value in values.items() if key not in fixed | default}
         stops = next((row.origin for row in system.resolved.shared_rows(system.method.config) if row.key == STOP), "")
         held = {key: values[key] for key in values if key in fixed}
-        bases.append(BaseSettings(system.method, of_preset, values, held, stops))
+        others = {
+            row.key: row.value
+            for row in system.resolved.rows()
+            if not row.key.startswith("method.") and row.key != STOP and not is_default_layer(row)
+        }
+        bases.append(BaseSettings(system.method, of_preset, values, held, others, stops))
     return bases
 
 
@@ -400,20 +453,30 @@ def _toml(ready: SweepPlan, sweep: Sweep, tuning: Values, stop_when: StopWhen) -
     """Return the chosen settings as a file for `--config`, with what the user has fixed and how they were chosen."""
     base, winner = ready.bases[sweep.method], sweep.trials[sweep.chosen]
     values = {**base.fixed, **winner.values}
-    command = ["bench run", f"--method {sweep.method}", f"--suite {ready.suite.name}", "--config FILE"]
-    if base.preset:
-        command.append(f"--preset {ready.request.preset}")
-    command += [f"--set method.{key}=" for key, value in values.items() if value is None]  # TOML has no null
+    of_request = ready.request
+    typed = {
+        "method": sweep.method,
+        "suite": ready.suite.name,
+        "task": ",".join(name.removesuffix(f"@{SPLIT}").removesuffix(f":{SPLIT}") for name in of_request.tasks),
+        "regime": ",".join(of_request.regimes),
+        **{name: getattr(of_request, name) for name in ("profile", "data", "preset")},
+        **({name: getattr(of_request, name) for name in ("backbone", "corpus")} if base.method.trains else {}),
+        "config": str(sweep.config),
+    }
+    command = ["bench", "run", *(word for name, text in typed.items() if text for word in (f"--{name}", text))]
+    nothing = {f"method.{key}": value for key, value in values.items() if value is None}  # TOML has no null
+    for key, value in {**base.others, **nothing}.items():
+        command += ["--set", f"{key}={'' if value is None else literal(value)}"]
     of_trials = f"{winner.number} of {len(sweep.trials)} (counted from 0)"
     lines = [
         f"# Trial {of_trials} on dev questions: {winner.score:.4f}; see {sweep.record.name}.",
-        f"# To use it: {' '.join(command)}",
+        f"# To use it: {shlex.join(command)}",
         "",
         "[method]",
-        *(f"{key} = {shown(value)}" for key, value in values.items() if value is not None),
+        *(f"{key} = {literal(value)}" for key, value in values.items() if value is not None),
         "",
         *(("[train]", f'stop_when = "{stop_when}"', "") if stop_when != NEVER else ()),
         "[tuning]",
-        *(f"{key} = {shown(value)}" for key, value in tuning.items()),
+        *(f"{key} = {literal(value)}" for key, value in tuning.items()),
     ]
     return "\n".join(lines) + "\n"

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from operator import attrgetter
 from statistics import fmean
 from typing import Any
 
@@ -92,7 +93,8 @@ def with_variants(request: Request, typed: Sequence[str], plugins: Plugins, *, f
                 hint=f"run each by itself: bench run … --set {key}=VALUE",
             )
     factors = [_factor(key, values, request, method, preset) for key, values in texts.items()]
-    return replace(request, methods=(method.name,), varied=tuple(_combined(factors) if full else _singly(factors)))
+    singly = ((f"{factor.key}={text}",) for factor in factors for text in factor.values)
+    return replace(request, methods=(method.name,), varied=tuple(_combined(factors) if full else singly))
 
 
 def _method(request: Request, plugins: Plugins) -> tuple[Method, str | None]:
@@ -212,11 +214,6 @@ def _shows(method: Method) -> str:
     return f"`bench show {method.name}` lists every setting"
 
 
-def _singly(factors: Sequence[Factor]) -> Iterator[tuple[str, ...]]:
-    """Yield the settings of the variants that change one factor."""
-    yield from ((f"{factor.key}={text}",) for factor in factors for text in factor.values)
-
-
 def _combined(factors: Sequence[Factor]) -> Iterator[tuple[str, ...]]:
     """Yield the settings of all combinations of values, what the method has anyway left out."""
     levels = [[*([""] if factor.has_default else []), *factor.values] for factor in factors]
@@ -249,7 +246,7 @@ def check(ready: Plan) -> None:
             raise UsageError(
                 found=f"{OPTION} where one choice of settings is several systems ({', '.join(unvaried)})",
                 expected="one each",
-                hint="leave --rerank, --readout and post.kind out",
+                hint="leave --rerank, --readout, post.kind and curve.points out",
             )
         by_hash: dict[str, System] = {}
         for cell in cells:
@@ -348,6 +345,7 @@ class Variations:
         def tested(show: Any, row: VariantRow) -> Any:
             return None if row.gain is None else show(row.gain)
 
+        gain = partial(tested, attrgetter("comparison.difference"))
         columns = (
             Column("variant", value=lambda row: row.name),
             Column(
@@ -356,7 +354,7 @@ class Variations:
                 True,
                 value=lambda row: "failed" if row.value is None else percent(row.value),
             ),
-            Column("gain", "gain", True, partial(points, sign=True), value=partial(tested, _difference)),
+            Column("gain", "gain", True, partial(points, sign=True), value=gain),
             Column("interval", "95 %", value=partial(tested, self.conclusion.interval)),
             Column("seeds", number=True, value=lambda row: len(row.seeds)),
             Column("p", "p, corrected", value=partial(tested, self.conclusion.chance)),
@@ -369,10 +367,6 @@ class Variations:
             proxy_for=self.suite.proxy_for,
         )
         return Table.from_items(f"{self.rows[0].system} · {heading}", columns, self.rows, self.conclusion.sentences())
-
-
-def _difference(test: PairedTest) -> float:
-    return test.comparison.difference
 
 
 def variations(outcome: Outcome, request: Request) -> list[Variations]:

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from bench.training.config import MlmConfig as MlmConfig
     from bench.training.config import Pass as Pass
     from bench.training.config import PoolBy as PoolBy
+    from bench.training.config import Schedule as Schedule
+    from bench.training.config import Spent as Spent
     from bench.training.config import StopWhen as StopWhen
     from bench.training.config import TrainingConfig as TrainingConfig
     from bench.training.distributed import candidates as candidates
@@ -86,8 +88,6 @@ if TYPE_CHECKING:
     from bench.training.probes import accuracy as accuracy
     from bench.training.probes import deviation as deviation
     from bench.training.probes import in_float64 as in_float64
-    from bench.training.schedules import Schedule as Schedule
-    from bench.training.schedules import Spent as Spent
     from bench.training.views import Bounds as Bounds
     from bench.training.views import Documents as Documents
     from bench.training.views import SentencePairs as SentencePairs

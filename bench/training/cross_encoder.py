@@ -24,14 +24,13 @@ from bench.core.encoder_config import TrainingJob
 from bench.core.errors import UsageError
 from bench.core.workspace import Workspace
 from bench.data.corpora import tokenizer
-from bench.data.formats.titled import title_and_text
 from bench.data.pairs.stored_pairs import StoredPairs
 from bench.retrieval import backbones
 from bench.retrieval.cross_encoder import Pair, fitting, forward, load_classifier, tokenised
 from bench.training import loop
 from bench.training.batches import PairBatch
 from bench.training.config import LOG, LoopConfig
-from bench.training.cross_encoder_config import MODEL, CrossConfig
+from bench.training.cross_encoder_config import MODEL, CrossConfig, title_and_text
 from bench.training.determinism import reproducible
 from bench.training.distributed import rank, sums, world_size
 from bench.training.encoder import check_finite

@@ -1,9 +1,13 @@
-"""The settings of re-ranking, and of training a cross-encoder for it. Importing this module imports no torch."""
+"""The settings of re-ranking and of training a cross-encoder for it, and passages as it reads them; without torch."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from bench.config.base import Config, constant, setting, shared
 from bench.training.config import CheckpointSeconds, LearningRate, Precision, TrainSection
+from bench.types import Corpus, Item, Source
 
 MODEL = "model"
 """The folder that the training writes next to its log: a Hugging Face sequence classifier of one label."""
@@ -72,3 +76,20 @@ class RerankConfig(Config):
         "ranks, or the pairs as they are",
     )
     train: CrossConfig = CrossConfig()
+
+
+def title_and_text(passage: Item) -> str:
+    """Return title, blank, text, as BEIR and Pyserini hand passages to cross-encoders; the text without a title."""
+    return f"{passage.title} {passage.text}" if passage.title else passage.text
+
+
+def with_titles(corpus: Corpus) -> Corpus:
+    """Return the corpus with `title_and_text` of the passages that are searched (not the originals) for its `texts`."""
+    items = corpus.items
+    texts = Source(items.name, f"{items.reader}+titled/1", items.files, partial(_joined, items), fetches=items.fetches)
+    return replace(corpus, texts=texts)
+
+
+def _joined(items: Source[Item]) -> Iterator[Item]:
+    """Stream the passages with their titles in their texts."""
+    return (Item(item.id, title_and_text(item), language=item.language) for item in items.read())

@@ -24,7 +24,7 @@ from bench.data.corpora.shards import Shards
 from bench.training import checkpoint
 from bench.training.batches import BatchSource
 from bench.training.checkpoint import WeightSelection
-from bench.training.config import COLLAPSED, ENCODER, LOG, LoopConfig, TrainingConfig
+from bench.training.config import COLLAPSED, ENCODER, LOG, LoopConfig, Spent, TrainingConfig
 from bench.training.determinism import rng_state, seed_everything, set_rng_state
 from bench.training.distributed import (
     GradientAverage,
@@ -40,7 +40,6 @@ from bench.training.encoder import TrainableEncoder, Vocabulary
 from bench.training.meter import Costs, Meter
 from bench.training.optimisation import Asam, TailAverage, adamw, clip, tensor_cores, warm_up_and_decay
 from bench.training.probes import AT_START, COLLAPSE, evaluate_probes, in_float64, signs
-from bench.training.schedules import Spent
 from bench.types import Json
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -44,26 +44,20 @@ def adamw(modules: nn.Module, config: LoopConfig) -> torch.optim.AdamW:
     )
 
 
-@contextmanager
-def tensor_cores(device: torch.device) -> Iterator[None]:
+def tensor_cores(device: torch.device) -> AbstractContextManager[None]:
     """Let products of float32 on CUDA be rounded to TF32 (an eighth of the time) while the block runs."""
-    before = torch.get_float32_matmul_precision()
-    if device.type == "cuda":
-        torch.set_float32_matmul_precision("high")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
+    return _matmul_precision("high") if device.type == "cuda" else nullcontext()
+
+
+def full_float32() -> AbstractContextManager[None]:
+    """Keep products of float32 from being rounded to TF32 while the block runs, within `tensor_cores` too."""
+    return _matmul_precision("highest") if torch.get_float32_matmul_precision() != "highest" else nullcontext()
 
 
 @contextmanager
-def full_float32() -> Iterator[None]:
-    """Keep products of float32 from being rounded to TF32 while the block runs, within `tensor_cores` too."""
+def _matmul_precision(precision: str) -> Iterator[None]:
     before = torch.get_float32_matmul_precision()
-    if before == "highest":
-        yield
-        return
-    torch.set_float32_matmul_precision("highest")
+    torch.set_float32_matmul_precision(precision)
     try:
         yield
     finally:

@@ -17,10 +17,9 @@ from bench.evaluation.results.read import Result
 from bench.types import GridCell, Preset
 from leaderboard.pages.variants import variant_tables
 from leaderboard.site.boards import FIRST, Tree
-from leaderboard.site.headings import suite_heading
 from leaderboard.site.render import Files, Renderer
 from leaderboard.site.site import Site
-from leaderboard.site.text import slug
+from leaderboard.site.text import slug, suite_heading
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.core.messages import visible
-from bench.evaluation.measures.aggregate import mean
+from bench.evaluation.measures.evaluate import mean
 from bench.types import REGIMES
 from leaderboard.site import captions, gain_figure, text
 from leaderboard.site.boards import FIRST, Board, Row, Tree

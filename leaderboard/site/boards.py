@@ -16,7 +16,7 @@ from bench.core.files import digest
 from bench.core.messages import bare
 from bench.core.publications import corpus_note, tokens_note
 from bench.evaluation.compare.fairness import environment_warnings
-from bench.evaluation.measures.aggregate import mean
+from bench.evaluation.measures.evaluate import mean
 from bench.evaluation.results.format import About, Subset
 from bench.evaluation.results.read import Result
 from bench.evaluation.significance.families import LEVEL, Comparison
@@ -24,7 +24,6 @@ from bench.evaluation.significance.ranks import ordered
 from bench.evaluation.significance.tasks import FEWEST, OverTasks, Reliability, over_tasks, reliability
 from bench.types import Suite
 from leaderboard.records import NEAR, Records, Verification
-from leaderboard.site.headings import suite_heading
 from leaderboard.site.statistics import Statistics, statistics
 from leaderboard.site.systems import (
     Cost,
@@ -35,7 +34,7 @@ from leaderboard.site.systems import (
     refuse_unlike,
     total_cost,
 )
-from leaderboard.site.text import slug
+from leaderboard.site.text import slug, suite_heading
 
 __all__ = ["LEVEL", "Board", "Row", "TaskColumn", "boards"]
 
@@ -150,7 +149,7 @@ class Board:
 
     Args:
         suite: its canonical name.
-        title: what pages call it: its title if it was run whole, else with its tasks (`headings.suite_heading`).
+        title: what pages call it: its title if it was run whole, else with its tasks (`suite_heading`).
         version: its version.
         regime: how systems were tuned before the test.
         data: `official`, `mini` (`mini-few-names` and the like) or `local`.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from bench.evaluation.measures.aggregate import mean
+from bench.evaluation.measures.evaluate import mean
 from leaderboard.site.boards import Board, Row
 from leaderboard.site.systems import System, stage_metadata
 

@@ -14,7 +14,7 @@ from bench.core.errors import StoreError
 from bench.core.messages import bare, visible
 from bench.evaluation.command import run_command
 from bench.evaluation.compare.fairness import ComparedSystem
-from bench.evaluation.measures.aggregate import mean
+from bench.evaluation.measures.evaluate import mean
 from bench.evaluation.results import shares
 from bench.evaluation.results.format import Average, Content
 from bench.evaluation.results.identity import PRETRAININGS

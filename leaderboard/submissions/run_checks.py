@@ -10,7 +10,7 @@ from bench.core.errors import UsageError
 from bench.core.order import order
 from bench.data.formats.faults import shown
 from bench.data.formats.trec import read_run
-from bench.evaluation.measures.aggregate import mean
+from bench.evaluation.measures.evaluate import mean
 from bench.evaluation.measures.specs import parse
 from bench.evaluation.results.format import PerQuery, Subset, place, silent_place
 from bench.types import Ranking, Run, Tie

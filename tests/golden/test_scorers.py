@@ -17,10 +17,9 @@ import pytest
 
 from bench.core.order import best, order
 from bench.data.formats import trec
-from bench.evaluation.measures.aggregate import macro
+from bench.evaluation.measures.answers import first_hit, tokens
 from bench.evaluation.measures.builtin import average_precision
-from bench.evaluation.measures.evaluate import evaluate, without_identical
-from bench.evaluation.measures.has_answer import first_hit, tokens
+from bench.evaluation.measures.evaluate import evaluate, macro, without_identical
 from bench.evaluation.measures.kilotokens import Tokeniser, tokeniser, tokens_to_answer
 from bench.evaluation.measures.specs import parse, parse_many
 from bench.retrieval.search import VectorBlock, search

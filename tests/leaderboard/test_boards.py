@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 from bench.core.errors import StoreError
-from bench.evaluation.measures.aggregate import mean
+from bench.evaluation.measures.evaluate import mean
 from bench.evaluation.results import results as read_results
 from bench.evaluation.results.format import Average
 from bench.evaluation.significance.allocation import common_luck, needs

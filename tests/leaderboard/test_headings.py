@@ -12,8 +12,8 @@ from bench.evaluation.results.format import SuiteAbout
 from bench.types import GridCell, Macro, Preset, Suite
 from leaderboard.build import files
 from leaderboard.site.export import export
-from leaderboard.site.headings import suite_heading
 from leaderboard.site.site import Catalogue
+from leaderboard.site.text import suite_heading
 from tests.leaderboard.conftest import Publisher, method_of, site_of, suite_of
 
 TASKS = ("a", "b", "c", "d", "e")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench.core.errors import UsageError
-from bench.evaluation.measures.aggregate import macro
+from bench.evaluation.measures.evaluate import macro
 from bench.plugins import load
 from bench.types import DataRequest, Macro
 from suites import mkqa, tatoeba

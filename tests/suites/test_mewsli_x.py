@@ -11,8 +11,7 @@ import pytest
 from bench.core.errors import DataError, DataFaultsError, UsageError
 from bench.data import mini
 from bench.data.fetching.local_files import local_files
-from bench.evaluation.measures.aggregate import macro
-from bench.evaluation.measures.evaluate import evaluate
+from bench.evaluation.measures.evaluate import evaluate, macro
 from bench.evaluation.measures.specs import parse
 from bench.testing import fields
 from bench.types import DataRequest, Item, Ranking, Subset

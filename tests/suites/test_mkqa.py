@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.core.errors import DataError, UsageError
-from bench.evaluation.measures.has_answer import first_hit
+from bench.evaluation.measures.answers import first_hit
 from bench.testing import fields
 from bench.types import Answers, DataRequest, Item
 from suites import dpr, mkqa

@@ -8,7 +8,7 @@ import pytest
 
 from bench.core.errors import DataError, UsageError
 from bench.data import mini
-from bench.evaluation.measures.aggregate import macro
+from bench.evaluation.measures.evaluate import macro
 from bench.testing import fields
 from bench.types import DataRequest, Item, Judgement
 from suites import tatoeba, tatoeba_pairs

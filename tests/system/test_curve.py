@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 import pytest
 
 import bench as api
+from bench.core.errors import UsageError
+from bench.testing import fields
 
 Bench = Callable[..., Any]
 
@@ -61,6 +63,26 @@ def test_a_file_says_the_same(bench: Bench, dev: Path, tmp_path: Path) -> None:
     typed = json.loads(bench("curve", "bm25", *words, "--save", tmp_path / "saved.toml").stdout)
     assert json.loads(bench("curve", tmp_path / "saved.toml", "--json").stdout)["trainings"] == typed["trainings"]
     assert json.loads(bench("curve", "--method", "bm25", *words).stdout)["trainings"] == typed["trainings"]
+
+
+def test_variants_of_a_file_are_curves(bench: Bench, dev: Path, tmp_path: Path) -> None:
+    """No method above them."""
+    lines = ('suite = "beir"', f'task = "{dev}:dev"', 'set = ["data.language=en"]')
+    variants = ('[variants.plain]\nmethod = "bm25"', '[variants.other]\nmethod = "bm25"\nset = ["method.k1=0"]')
+    (tmp_path / "two.toml").write_text("\n".join((*lines, *variants)))
+    outcome = json.loads(bench("curve", tmp_path / "two.toml", "--json").stdout)
+    assert len({training["hash"] for training in outcome["trainings"]}) == 2
+    assert len({training["system"] for training in outcome["trainings"]}) == 2
+
+
+def test_a_drawing_that_is_none_is_refused_before_any_work(bench: Bench, dev: Path, tmp_path: Path) -> None:
+    """A forecast within the budget, and a folder that cannot be written; typed and in Python."""
+    words = ("bm25", "--suite", "beir", "--task", f"{dev}:dev", "--set", "data.language=en")
+    for option in (("--forecast", "nan"), ("--forecast", "0.5"), ("--out", dev / "corpus.jsonl")):
+        assert option[0] in bench("curve", *words, *option, status=None).stderr
+    with pytest.raises(UsageError, check=fields(found="axis 'hours'")):
+        api.curve("bm25", "beir", task=f"{dev}:dev", axis="hours", store=tmp_path / "store", quiet=True)  # type: ignore[arg-type]
+    assert not list((tmp_path / "store").glob("artefacts/*"))
 
 
 def test_a_test_is_refused(bench: Bench, dev: Path) -> None:

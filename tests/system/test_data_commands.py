@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import random
-import re
 import resource
 import shlex
 import shutil

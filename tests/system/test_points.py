@@ -170,7 +170,7 @@ def test_a_disk_that_is_too_small_is_told_before_any_work(tmp_path: Path, monkey
     """By the encoders of the points that are to be made; rows without points do not ask."""
     plugins, store = load(), Store(tmp_path / "store")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**9, 10**9, 1000))
-    with pytest.raises(UsageError, check=fields(found="0.0 GB free", hint="--store")):
+    with pytest.raises(UsageError, check=fields(found="0.0 MB free", hint="--store")):
         run(request(tmp_path, *POINTS), plugins, store, NullListener())
     assert not [*store.artefacts()]
 

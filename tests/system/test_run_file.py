@@ -48,6 +48,18 @@ set = ["method.k1=1.2", "method.temperature=0.3"]
 """
 
 
+def test_a_command_that_takes_no_file_says_so(bench: Any, tmp_path: Path) -> None:
+    """As do those that take one for a second word; with what to type."""
+    for words, message in (
+        (("sweep", "a.toml"), "bench sweep takes no file; bench sweep --help"),
+        (("few-shot", "a.toml"), "bench few-shot takes no file"),
+        (("ablate", "a.toml"), "bench ablate takes no file"),
+        (("sweep", "crop", "--suite", "mrtydi"), "--method crop for a method"),
+        (("curve", "crop", "ict"), "found ict, expected one word besides options; several methods have commas"),
+    ):
+        assert message in bench(*words, status=2).stderr
+
+
 def test_a_file_is_the_commands_that_it_stands_for(tmp_path: Path, corpus: Path, bench: Any, run_json: RunJson) -> None:
     """Two methods, two seeds, two variants: the same result files, byte by byte, from the same stages."""
     (tmp_path / "exp").mkdir()

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -148,6 +150,29 @@ def test_bm25_is_never_worse_on_dev_than_by_default(tmp_path: Path, bench: Any, 
     stdout = bench("sweep", "--method", "bm25", "--suite", "mrtydi", "--task", "sw", "--trials", "4", *places).stdout
     assert f"{sweep['chosen']} *" in stdout
     assert "RR@100 on dev, percent" in stdout
+
+
+@pytest.mark.parametrize("method", ["bm25", "crop"])
+def test_the_command_in_a_file_of_settings_runs_as_it_stands(
+    tmp_path: Path, folder: Path, corpus: Path, bench: Any, run_json: RunJson, method: str
+) -> None:
+    """From the same folder, whatever was typed for the sweep; a method that trains finds its training done."""
+    (folder / "qrels" / "dev.tsv").write_bytes((folder / "qrels" / "test.tsv").read_bytes())
+    store = tmp_path / "store"
+    sizes = ("budget.tokens=4000", "prepare.vocabulary=800", "prepare.max_documents=60", "train.average=0.5")
+    trained = ("--backbone", "scratch:1x16", "--corpus", corpus, *(word for text in sizes for word in ("--set", text)))
+    options = ("--preset", "bm25/lucene") if method == "bm25" else trained
+    task = ("--suite", "beir", "--task", f"{folder}:dev", "--set", "data.language=en", "--store", store)
+    swept = run_json("sweep", "--method", method, *task, *options, "--trials", "2", "--out", tmp_path / "my sweeps")
+    (line,) = re.findall("(?m)^# To use it: (.*)$", Path(swept["sweeps"][0]["config"]).read_text())
+    first, *words = shlex.split(line)
+    assert first == "bench"
+    completed = bench(*words, "--store", store, "--json")
+    row = json.loads(completed.stdout)["results"][0]
+    tuning = json.loads(Path(row["result_file"]).read_text())["system"]["tuning"]
+    assert (tuning["method"], tuning["trials"]) == (method, 2)
+    stages = json.loads(completed.stdout)["stages"]
+    assert {stage["state"] for stage in stages if stage["stage"] == "train"} <= {"cached"}
 
 
 def test_presets_are_listed_with_their_cells(run_json: RunJson) -> None:

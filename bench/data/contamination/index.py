@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.config.base import Config, setting
-from bench.core import normal
+from bench.data.formats.text import normalize
 
 Codes = npt.NDArray[np.uint32]
 Hashes = npt.NDArray[np.uint64]
@@ -56,7 +56,7 @@ def normalize_texts(texts: Sequence[str]) -> tuple[Codes, Positions]:
         The letters of all texts, end to end, uint32 `[letters]`; and where each text ends, int64 `[texts]`.
     """
     joined = _TEXT_END.join(text.replace(_TEXT_END, " ") for text in texts)
-    folded = normal.normalize("NFKC", joined).casefold()
+    folded = normalize("NFKC", joined).casefold()
     codes = np.frombuffer(folded.encode("utf-32-le", "surrogatepass"), "<u4")
     mask = _is_letter()[codes]
     letters = codes[mask].astype(np.uint32, copy=False)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.core.encoder_config import Document
-from bench.core.normal import normalize
+from bench.data.formats.text import normalize
 
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]

@@ -10,7 +10,7 @@ import io
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, suppress
+from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -90,7 +90,7 @@ def _rows(dataset: str, part: Part, name: str) -> Iterator[tuple[Any, str]]:
         irds_downloads.by_endpoint(
             *(getattr(loaded, f"{name}_handler")() for name in get_args(Part) if getattr(loaded, f"has_{name}")())
         )
-        with _chatter_held():  # whatever has to be fetched is, before the first record comes
+        with redirect_stderr(_Held(sys.stderr)):  # whatever has to be fetched is, before the first record comes
             records = iter(getattr(loaded, f"{part}_iter")())
             first = list(islice(records, 1))
         for row in chain(first, records):
@@ -145,13 +145,6 @@ class _Held(io.TextIOBase):
             self._stream.flush()
             self._kept.clear()
         return len(text)
-
-
-@contextmanager
-def _chatter_held() -> Iterator[None]:
-    """Keep the library's progress from a command that ends at once; a download that takes long is seen."""
-    with redirect_stderr(_Held(sys.stderr)):
-        yield
 
 
 def _passage(record: tuple[Any, str]) -> Item:

@@ -84,7 +84,8 @@ def lacks(dataset: str) -> str:
     if missing := [f"no {words}" for part, words in _PARTS.items() if not getattr(loaded, f"has_{part}")()]:
         return " and ".join(filter(None, (", ".join(missing[:-1]), missing[-1])))
     documents, queries, judgements = (getattr(loaded, f"{part}_cls")() for part in _PARTS)
-    if not (_has_words(documents) or _default_text(documents)):
+    hints = get_type_hints(documents)
+    if not (any(hints.get(field) is str for field in documents._fields if of_words(field)) or _default_text(documents)):
         return "documents without words"
     if not ({"text"} & {*queries._fields} or _default_text(queries)):
         return "queries without words"
@@ -148,12 +149,6 @@ def _unread(loaded: Any, part: str) -> Iterator[str]:
 
 def _handler(loaded: Any, part: str) -> Any:
     return getattr(loaded, f"{part}_handler")()
-
-
-def _has_words(record: Any) -> bool:
-    """Return whether a record has a field of words that is no title, address or id."""
-    hints = get_type_hints(record)
-    return any(hints.get(field) is str for field in record._fields if of_words(field))
 
 
 def _default_text(record: Any) -> bool:

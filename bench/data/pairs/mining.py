@@ -25,7 +25,7 @@ REASONS = (POSITIVE, SAME_TEXT, SCORE, ENOUGH)
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedPassages:
     """What is judged to answer a query."""
 
     rows: frozenset[int]  # numbers of its positives
@@ -61,7 +61,7 @@ class Mined:
 def choose(
     rows: Sequence[int],
     scores: Sequence[float],
-    judged: Judged,
+    judged: JudgedPassages,
     texts: Sequence[int] | npt.NDArray[np.uint64],
     rules: MiningRules,
     best: Callable[[], float],

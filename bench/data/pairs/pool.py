@@ -30,7 +30,7 @@ from bench.core.files import canonical, write_bytes
 from bench.data.corpora.dedupe import fingerprint
 from bench.data.formats.ids import hashed
 from bench.data.formats.string_array import StoredSequence, StringArray, write_strings
-from bench.data.pairs.mining import Judged
+from bench.data.pairs.mining import JudgedPassages
 from bench.types import Item, Json, TrainingPair
 
 _PASSAGES, _ABOUT = "passages", "about.json"
@@ -136,11 +136,11 @@ class Pool(StoredSequence[Item]):
         orders = [np.argsort(column, kind="stable") for column in self._asked.T]
         return [(order, column[order]) for order, column in zip(orders, self._asked.T, strict=True)]
 
-    def judged(self, pair: int) -> Judged:
+    def judged(self, pair: int) -> JudgedPassages:
         """Return what is judged to answer a pair's query, by all pairs that ask the same id or normalised text."""
         return self._of(*self._asked[pair])
 
-    def _judged(self, *marks: np.uint64) -> Judged:
+    def _judged(self, *marks: np.uint64) -> JudgedPassages:
         """Return the same by the hash of the query's id and the fingerprint of its text."""
         groups = [
             order[np.searchsorted(values, mark) : np.searchsorted(values, mark, "right")]
@@ -151,7 +151,7 @@ class Pool(StoredSequence[Item]):
         rows, names = self._own[places], np.unique(self._ids[places])
         low, high = (np.searchsorted(self._names, names, side) for side in ("left", "right"))
         rows_of_ids = [self._named[start:end].tolist() for start, end in zip(low.tolist(), high.tolist(), strict=True)]
-        return Judged(
+        return JudgedPassages(
             frozenset(rows.tolist()),
             frozenset(row for some in rows_of_ids for row in some),
             frozenset(self.texts[rows].tolist()),

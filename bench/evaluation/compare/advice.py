@@ -135,10 +135,6 @@ def _records(system: ComparedSystem) -> list[list[dict[str, float]]] | None:
     return records
 
 
-def _name(stage: str) -> str:
-    return stage.partition("-")[0]
-
-
 def _task_seconds(system: ComparedSystem, tasks: int) -> float | None:
     """Return the seconds of one more task with all seeds."""
     records = _records(system)
@@ -149,7 +145,7 @@ def _task_seconds(system: ComparedSystem, tasks: int) -> float | None:
         for subsets in records
         for stages in subsets
         for stage, value in stages.items()
-        if _name(stage) not in _SHARED | _ONCE
+        if stage.partition("-")[0] not in _SHARED | _ONCE
     )
     return sum(seconds) / tasks
 

@@ -112,33 +112,6 @@ class SeedResults:
         return next(iter(self.results.values()))
 
 
-def paired_tests(
-    rows: Sequence[SeedResults],
-    measure: str,
-    tasks: Collection[str] | None = None,
-    *,
-    shares: Mapping[str, float] | None = None,
-    by_task: bool = False,
-) -> list[PairedTest]:
-    """Test every two systems on what all of them have, each on all its seeds: a test a pair, the better system first.
-
-    Args:
-        rows: systems of one suite, regime and kind of data, with unique labels.
-        measure: canonical name of the measure that is tested.
-        tasks: ids of tasks; default: all that all systems have with the same queries.
-        shares: weight of each stratum (`TASK` or `TASK/SUBSET`) in the mean tested; a stratum without a weight is
-            left out of it. Default: the unweighted mean over strata.
-        by_task: also test every task by itself.
-
-    Returns:
-        One test for each pair; empty for fewer than two systems or without a stratum in common.
-
-    Raises:
-        StoreError: a bundle that is not as it was written.
-    """
-    return all_tests(rows, measure, tasks, shares=shares, by_task=by_task).pairs
-
-
 @dataclass(frozen=True)
 class Tests:
     """The tests of a table: two families, each corrected by itself.
@@ -160,14 +133,18 @@ def all_tests(
     shares: Mapping[str, float] | None = None,
     by_task: bool = False,
 ) -> Tests:
-    """Test every two systems, and every gain over a start of the table.
+    """Test every two systems on what all of them have, each on all its seeds, and every gain over a start of the table.
 
     Args:
-        rows: as for `paired_tests`.
-        measure: as there.
-        tasks: as there.
-        shares: as there.
-        by_task: as there.
+        rows: systems of one suite, regime and kind of data, with unique labels.
+        measure: canonical name of the measure that is tested.
+        tasks: ids of tasks; default: all that all systems have with the same queries.
+        shares: weight of each stratum (`TASK` or `TASK/SUBSET`) in the mean tested; a stratum without a weight is
+            left out of it. Default: the unweighted mean over strata.
+        by_task: also test every task by itself.
+
+    Returns:
+        The tests; none for fewer than two systems or without a stratum in common.
 
     Raises:
         StoreError: a bundle that is not as it was written.

@@ -192,6 +192,7 @@ class Lead:
             None where it cannot be said.
         checkpoints: it holds for these trainings only, of which there are too few to speak of methods.
         lost: why points are missing in `x`; empty where none is.
+        few_questions: both have values, and too few questions for an error of their difference.
         unit: of the axis.
     """
 
@@ -202,6 +203,7 @@ class Lead:
     detectable: float | None = None
     checkpoints: bool = False
     lost: str = ""
+    few_questions: bool = False
     unit: str = "tokens"
 
     @property
@@ -224,12 +226,15 @@ class Lead:
         return prefix + "; ".join(parts) + tail
 
     def _runs(self) -> str:
+        if self.few_questions:
+            return f"{self.first} and {self.second}: too few questions to say who leads"
         if not self.x:
             return f"{self.first} and {self.second} have no point in common"
         if not self.runs:
-            shown = (
-                "" if self.detectable is None else f"; a gap of {points(self.detectable)} points there would have shown"
-            )
+            shown = ""
+            if self.detectable is not None:
+                gap = "no gap" if self.detectable > 1 else f"a gap of {points(self.detectable)} points"
+                shown = f"; {gap} there would have shown"
             span = f"up to {self._at(self.x[-1])}" if len(self.x) > 1 else f"at {self._at(self.x[-1])}"
             return f"{self.first} and {self.second}: nobody leads {span}{shown}"
         clauses = []
@@ -293,7 +298,8 @@ class Bands:
         signs, x = self.band.signs[row], self.scores.x
         if pair != (first, second):
             signs = -signs
-        compared = np.flatnonzero(np.isfinite(self.band.difference[row])).tolist()
+        shared = np.isfinite(self.band.difference[row])
+        compared = np.flatnonzero(shared & np.isfinite(self.band.reach[row])).tolist()
         runs = []
         for sign, group in groupby(compared, lambda at: int(signs[at])):
             places = list(group)
@@ -308,6 +314,7 @@ class Bands:
             detectable=detectable if np.isfinite(detectable) else None,
             checkpoints=bool(self.band.checkpoints[row]),
             lost=_lost(self.scores, pair),
+            few_questions=bool(shared.any() and not compared),
             unit=self.scores.unit,
         )
 
@@ -366,13 +373,15 @@ class Flat:
         prefix = "these trainings: " if self.checkpoints else ""
         if self.end is None or self.gain is None or self.least is None:
             return f"{prefix}{self.method}: too few points or questions to say whether it is flat"
-        gain, low, high = self.gain
-        end, margin = f"{amount(self.end)} {self.unit}", f"± {points(self.least)} points"
+        # As many decimals as the margin needs, lest something be called not within ± 0.0.
+        decimals = next((count for count in (1, 2, 3) if round(100 * self.least, count)), 4 if self.least else 1)
+        gain, low, high = (points(value, sign=not at, decimals=decimals) for at, value in enumerate(self.gain))
+        end, margin = f"{amount(self.end)} {self.unit}", f"± {points(self.least, decimals=decimals)} points"
         if self.since is not None:
             since = f"{prefix}{self.method} is flat from {amount(self.since)} {self.unit} on"
             return f"{since}: what it gained from there to {end} is within {margin}; a smaller gain could be missed"
-        gained = f"over the point before it gained {points(gain, sign=True)} points [{points(low)}, {points(high)}]"
-        verdict = "is not flat" if low > 0 or high < 0 else "is not known to be flat"
+        gained = f"over the point before it gained {gain} points [{low}, {high}]"
+        verdict = "is not flat" if self.gain[1] > 0 or self.gain[2] < 0 else "is not known to be flat"
         return f"{prefix}{self.method} {verdict} at {end}: {gained}, which is not within {margin}"
 
     def as_json(self) -> dict[str, Any]:
@@ -421,12 +430,12 @@ def flats(scores: CurveScores, least: float | None = None, seed: int = SEED) -> 
 def _flat(scores: CurveScores, method: str, over: Band, row: int, end: int | None, least: float | None) -> Flat:
     """Read a method's row of the band of gains."""
     checkpoints = len(scores.rows(method)) < TRAININGS
-    defined = np.flatnonzero(np.isfinite(over.reach[row]))
-    if end is None or not len(defined):
-        return Flat(method, checkpoints=checkpoints, unit=scores.unit)
     margins = (
         np.where(over.error[row] == 0, 0.0, over.detectable[row]) if least is None else np.full(scores.x.size, least)
     )
+    defined = np.flatnonzero(np.isfinite(over.reach[row]) & (margins <= 1))  # no gain is more than 100 points
+    if end is None or not len(defined):
+        return Flat(method, checkpoints=checkpoints, unit=scores.unit)
     outer = np.maximum(np.abs(over.low[row]), np.abs(over.high[row]))
     start = None
     for at in defined[::-1].tolist():
@@ -439,7 +448,7 @@ def _flat(scores: CurveScores, method: str, over: Band, row: int, end: int | Non
         method=method,
         since=None if start is None else float(scores.x[start]),
         end=float(scores.x[end]),
-        least=float(np.nanmax(margins[since:])) if least is None else least,
+        least=float(margins[defined[defined >= since]].max()) if least is None else least,
         gain=(float(over.difference[row, since]), low, high),
         checkpoints=checkpoints,
         unit=scores.unit,

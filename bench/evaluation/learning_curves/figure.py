@@ -1,20 +1,30 @@
-"""Curves of trainings as people read them: pictures, tables, sentences; as programs do: JSON and rows of CSV."""
+"""Curves of trainings as people read them: pictures, tables, sentences; as programs do: JSON and rows of CSV.
+
+Who leads where, and who is flat, is found between curves that may be compared. Points along the way and cooled ones are
+never mixed; nor are trainings that began elsewhere, on another corpus, or had another budget. Whatever a picture is
+drawn against, methods are compared at equal shares of one budget. What is not trained (BM25) is drawn and not compared.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bench.core.errors import UsageError
-from bench.evaluation.learning_curves.compared import ComparedCurves, compared
+from bench.evaluation.learning_curves.bands import Bands, CurveScores, Flat, bands, flats
+from bench.evaluation.learning_curves.forecast import Forecast, HeldOutCheck, check, forecast
 from bench.evaluation.learning_curves.trainings import COOLED, LEVEL, CurvePoint, CurveTraining, Scoring, names, unlike
 from bench.evaluation.measures.log_rank import LOG_RANK
-from bench.evaluation.svg import Chart, Drawing, Point, Series, line_chart
+from bench.evaluation.significance.questions import questions
+from bench.evaluation.svg import Chart, Drawing, Point, Series, line_chart, text_chart
 from bench.evaluation.tables import Column, Table, html_text, percent, plain_columns
-from bench.evaluation.text_chart import text_chart
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,9 +38,11 @@ AXES = {
 }
 """What a curve may be drawn against, as axes call it."""
 SPLIT = "dev questions, never the test"
-_SCALE = "logarithmic from the first point on"
+_SCALE = "log from the first point on"
 _FEWEST_SEEDS = 3
 """Seeds from which on something may be said of methods."""
+_LISTED = 10
+"""Pairs beyond which a terminal shows those in which somebody leads."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,10 +62,15 @@ class LearningCurves:
     beyond: float | None = None
 
     @cached_property
+    def _named(self) -> list[tuple[str, CurveTraining]]:
+        """Trainings with what their systems are called."""
+        return list(zip(names(self.trainings), self.trainings, strict=True))
+
+    @cached_property
     def lines(self) -> dict[str, tuple[CurveTraining, ...]]:
         """Trainings by the name of their line, in their order; cooled points are lines of their own."""
         lines: dict[str, list[CurveTraining]] = defaultdict(list)
-        for name, training in zip(names(self.trainings), self.trainings, strict=True):
+        for name, training in self._named:
             lines[f"{name}, {COOLED}" if training.kind == COOLED else name].append(training)
         return {name: tuple(sorted(group, key=lambda training: training.seed)) for name, group in lines.items()}
 
@@ -79,19 +96,13 @@ class LearningCurves:
         """Say how a measure is drawn: percent by the axis, seeds as bands, level lines for what is not trained."""
         series = []
         for name, trainings in self.lines.items():
-            points = []
-            for at_share in self.at(name).values():
-                values = [
-                    100 * score
-                    for training, point in at_share
-                    if (score := training.score(point, measure, self.scoring)) is not None
-                ]
+            points, level = [], trainings[0].kind == LEVEL
+            for share, at_share in self.at(name).items():
+                values = self._scores(name, share, measure)
                 places = [place for pair in at_share if (place := self._place(*pair)) is not None]
-                is_level = trainings[0].kind == LEVEL
-                if values and (places or is_level):
-                    points.append(Point(fmean(places) if places else 1.0, tuple(values)))
+                if values and (places or level):
+                    points.append(Point(fmean(places) if places else 1.0, tuple(100 * value for value in values)))
             if points:
-                level = trainings[0].kind == LEVEL
                 series.append(Series(f"{name} (not trained)" if level else name, tuple(points), level, band=True))
         seeds = {training.seed for training in self.trainings if training.kind != LEVEL}
         summary = f"{len(self.scoring.shares):,} {SPLIT}"
@@ -107,9 +118,19 @@ class LearningCurves:
             tuple(series),
         )
 
+    def _scores(self, name: str, share: float, measure: str) -> list[float]:
+        """Return the scores of all trainings of a line at a share of the budget; none where one of them has none.
+
+        A mean of those that are left would speak for trainings that happened to go well.
+        """
+        at_share = self.at(name).get(share, [])
+        scores = [training.score(point, measure, self.scoring) for training, point in at_share]
+        defined = [score for score in scores if score is not None]
+        return defined if len(defined) == len(self.lines[name]) else []
+
     def _place(self, training: CurveTraining, point: CurvePoint) -> float | None:
         """Return where a point lies on the axis; that of the budget as it was meant, of which a step may spend more."""
-        if self.axis == training.unit:
+        if self.axis == training.unit.lower():
             return point.share * training.budget
         return point.at(self.axis)
 
@@ -117,9 +138,9 @@ class LearningCurves:
         """Return whether the points of a line have places on the axis."""
         return any(self._place(training, point) for training in trainings for point in training.points)
 
-    def picture(self, measure: str, width: int = 80) -> str:
-        """Draw a measure as text of at most `width` columns. Raises `UsageError` where nothing has a value."""
-        return text_chart(self._drawable(measure), width)
+    def picture(self, measure: str) -> str:
+        """Draw a measure as text of at most 80 columns. Raises `UsageError` where nothing has a value."""
+        return text_chart(self._drawable(measure))
 
     def svg(self, measure: str) -> Drawing:
         """Draw a measure as SVG. Raises `UsageError` where nothing has a value."""
@@ -157,7 +178,16 @@ class LearningCurves:
     def _drawable(self, measure: str) -> Chart:
         chart = self.chart(measure)
         if not chart.lines:
-            raise UsageError(found=f"no point with a value of {measure}", expected="at least one", hint="see `failed`")
+            if unplaced := [name for name, trainings in self.lines.items() if not self._placed(trainings)]:
+                units = dict.fromkeys(self.lines[name][0].unit.lower() for name in unplaced)
+                raise UsageError(
+                    found=f"no point of {', '.join(unplaced)} whose {self.axis} were counted",
+                    expected="an axis on which they lie",
+                    hint=" or ".join(f"--axis {unit}" for unit in units),
+                )
+            raise UsageError(
+                found=f"no point with a value of {measure}", expected="at least one", hint="; ".join(self.remarks)
+            )
         return chart
 
     def table(self, measure: str) -> Table:
@@ -165,13 +195,10 @@ class LearningCurves:
         shares = sorted({share for name in self.lines for share in self.at(name) if self.lines[name][0].kind != LEVEL})
         rows = []
         for name, trainings in self.lines.items():
-            at = self.at(name)
             cells: list[str | float | None] = [name, len(trainings)]
             for share in shares or [1.0]:
-                at_share = at.get(1.0 if trainings[0].kind == LEVEL else share, [])
-                scores = [training.score(point, measure, self.scoring) for training, point in at_share]
-                defined = [score for score in scores if score is not None]
-                cells.append(fmean(defined) if defined and len(defined) == len(scores) else None)
+                scores = self._scores(name, 1.0 if trainings[0].kind == LEVEL else share, measure)
+                cells.append(fmean(scores) if scores else None)
             rows.append(tuple(cells))
         heads = [Column(f"{share:.6g}", _share(share), True, show=percent) for share in shares or [1.0]]
         caption = f"{self.title} · {measure}, percent, by share of the budget · {SPLIT}"
@@ -182,13 +209,13 @@ class LearningCurves:
         address = ("suite", "where", "regime", "data", "profile")
         numbers = ("system", "kind", "seed", "label", "share", *AXES, "measure", "value", "failed")
         rows = []
-        for training in self.trainings:
+        for name, training in self._named:
             for point in training.points:
                 for measure in self.measures:
                     score = training.score(point, measure, self.scoring)
                     place = (point.label, point.share, *map(point.at, AXES))
-                    of_training = (training.system, training.kind, training.seed)
-                    on = tuple(getattr(self.scoring, name) for name in address)
+                    of_training = (name, training.kind, training.seed)
+                    on = tuple(getattr(self.scoring, part) for part in address)
                     rows.append((*on, *of_training, *place, measure, score, point.failed))
         return Table("", plain_columns(*address, *numbers), tuple(rows))
 
@@ -196,8 +223,8 @@ class LearningCurves:
     def remarks(self) -> tuple[str, ...]:
         """What a reader must know of the curves: failures, signs of collapse, few seeds, what is unlike."""
         sentences = [
-            f"{point.label}, seed {training.seed}, has no value: {point.failed}"
-            for training in self.trainings
+            f"{_called(name, training, point)}, has no value: {point.failed}"
+            for name, training in self._named
             for point in training.points
             if point.failed
         ]
@@ -206,7 +233,7 @@ class LearningCurves:
             if flagged:
                 training, point = flagged[-1]
                 count = f"{len(flagged)} of its points show" if len(flagged) > 1 else "one of its points shows"
-                place = f"{point.label}, seed {training.seed}"
+                place = f"{point.label}, seed {training.seed}"  # its line's name is before it
                 sentences.append(f"{name}: {count} signs of collapse; {place}: {'; '.join(point.signs)}")
         short = [
             f"{name} ({len(trainings)})"
@@ -216,12 +243,21 @@ class LearningCurves:
         if short:
             caveat = "what is said holds for these trainings, not for methods"
             sentences.append(f"fewer than {_FEWEST_SEEDS} seeds of {'; '.join(short)}: {caveat}")
+        for name, trainings in self.lines.items():
+            if len({tuple(point.share for point in training.points) for training in trainings}) > 1:
+                sentences.append(f"{name}: its seeds have unlike points; those that all have are drawn")
+        for name, trainings in self.lines.items():
+            if at_once := max(map(_taken_at_once, trainings)):
+                sentences.append(
+                    f"{name}: its points up to {_share(at_once)} of the budget are one step, which spends more than "
+                    "the first of them: type fewer points or a larger budget"
+                )
         if levels := [name for name, trainings in self.lines.items() if trainings[0].kind == LEVEL]:
             sentences.append(f"{', '.join(levels)}: not trained, so drawn and not compared")
         for name, trainings in self.lines.items():
             if trainings[0].kind != LEVEL and not self._placed(trainings):
                 sentences.append(
-                    f"{name} is not drawn: nobody counted its {self.axis}; type --axis {trainings[0].unit}"
+                    f"{name} is not drawn: nobody counted its {self.axis}; type --axis {trainings[0].unit.lower()}"
                 )
         for name, values in unlike(self.trainings).items():
             sentences.append(
@@ -252,14 +288,13 @@ class LearningCurves:
             "tasks": list(dict.fromkeys(stratum.task for stratum in scoring.strata)),
             "questions": len(scoring.shares),
             "axis": self.axis,
-            "trainings": [self._training(training) for training in self.trainings],
+            "trainings": [self._training(name, training) for name, training in self._named],
             "compared": [part.as_json() for part in self.compared],
             "remarks": list(self.remarks),
         }
 
-    def _training(self, training: CurveTraining) -> dict[str, Any]:
+    def _training(self, name: str, training: CurveTraining) -> dict[str, Any]:
         fields_ = (
-            "system",
             "kind",
             "method",
             "seed",
@@ -281,7 +316,18 @@ class LearningCurves:
             }
             for point in training.points
         ]
-        return {**{name: getattr(training, name) for name in fields_}, "points": points}
+        return {"system": name, **{field: getattr(training, field) for field in fields_}, "points": points}
+
+
+def _called(name: str, training: CurveTraining, point: CurvePoint) -> str:
+    """Return what a point is called: its label, with the part of a hash that its training's name has, and the seed."""
+    return f"{point.label}{name.removeprefix(training.system)}, seed {training.seed}"
+
+
+def _taken_at_once(training: CurveTraining) -> float:
+    """Return the last share of the budget whose point is the same step as that before it; 0 where there is none."""
+    pairs = pairwise(point for point in training.points if point.share)
+    return max((later.share for point, later in pairs if point.steps and point.steps == later.steps), default=0.0)
 
 
 def _share(share: float) -> str:
@@ -290,3 +336,127 @@ def _share(share: float) -> str:
         return "all" if share else "start"
     over = 1 / share
     return f"1/{round(over)}" if abs(over - round(over)) < 1e-9 else f"{share:.3g}"
+
+
+@dataclass(frozen=True)
+class ComparedCurves:
+    """Curves of one kind and measure that may be compared.
+
+    Attributes:
+        kind: of all of them.
+        measure: by which they are compared.
+        bands: all pairs at all points.
+        flat: from where on each is flat.
+        forecasts: of each beyond its budget; none unless they were asked for.
+        check: whether such forecasts are worth anything; None without forecasts.
+    """
+
+    kind: str
+    measure: str
+    bands: Bands
+    flat: tuple[Flat, ...]
+    forecasts: tuple[Forecast, ...] = ()
+    check: HeldOutCheck | None = None
+
+    @property
+    def _heading(self) -> str:
+        return f"{self.measure}, {COOLED}" if self.kind == COOLED else self.measure
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was found, a sentence a pair and one a method; forecasts behind their check."""
+        checked = (self.check,) if self.check else ()
+        sentences = [item.sentence for item in (*self.bands.leads, *self.flat, *checked, *self.forecasts)]
+        return tuple(f"{self._heading}: {sentence}" for sentence in sentences)
+
+    @property
+    def brief(self) -> tuple[str, ...]:
+        """The same for a terminal: of many pairs those in which somebody leads, and how many others there are."""
+        open_pairs = [lead for lead in self.bands.leads if not lead.runs]
+        if len(self.bands.leads) <= _LISTED or not open_pairs:
+            return self.sentences
+        left_out = {lead.sentence for lead in open_pairs}
+        decided = tuple(sentence for sentence in self.sentences if sentence.partition(": ")[2] not in left_out)
+        return (f"{self._heading}: nobody leads in {len(open_pairs)} of {len(self.bands.leads)} pairs", *decided)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `--json` prints it."""
+        return {
+            "kind": self.kind,
+            "measure": self.measure,
+            "unit": self.bands.scores.unit,
+            "points": self.bands.scores.x.tolist(),
+            "pairs": [lead.as_json() for lead in self.bands.leads],
+            "flat": [flat.as_json() for flat in self.flat],
+            "forecasts": [forecast.as_json() for forecast in self.forecasts],
+            "check": self.check.as_json() if self.check else None,
+        }
+
+
+def compared(
+    scoring: Scoring, trainings: Sequence[CurveTraining], beyond: float | None = None
+) -> tuple[ComparedCurves, ...]:
+    """Compare what may be compared, by the headline measure and by LogRank.
+
+    With `beyond`, scores at so many times the budget are forecast, too.
+    """
+    groups: dict[tuple[Any, ...], list[tuple[str, CurveTraining]]] = {}
+    for name, training in zip(names(trainings), trainings, strict=True):
+        if training.kind != LEVEL:
+            comparable = training.kind, training.backbone, training.corpus_digest, training.budget, training.unit
+            groups.setdefault(comparable, []).append((name, training))
+    return tuple(
+        _compared(group[0][1], measure, scores, beyond)
+        for group in groups.values()
+        for measure in (scoring.measure, LOG_RANK)
+        if (scores := curve_scores(scoring, group, measure)) is not None
+    )
+
+
+def _compared(first: CurveTraining, measure: str, scores: CurveScores, beyond: float | None) -> ComparedCurves:
+    comparison = ComparedCurves(first.kind, measure, bands(scores), flats(scores))
+    if beyond is None:
+        return comparison
+    at = beyond * first.budget
+    return replace(
+        comparison, forecasts=tuple(forecast(scores, method, at) for method in scores.methods), check=check(scores)
+    )
+
+
+def curve_scores(scoring: Scoring, named: Sequence[tuple[str, CurveTraining]], measure: str) -> CurveScores | None:
+    """Return values as bands take them, at the points that all trainings have; None where they have none in common.
+
+    Starts are left out: nothing is spent there, and trainings that share one do not differ.
+
+    Args:
+        scoring: what all are scored on.
+        named: trainings, with what their systems are called.
+        measure: whose values are meant.
+    """
+    trainings = [training for _, training in named]
+    common = set.intersection(*({point.share for point in training.points if point.share} for training in trainings))
+    shares, count = sorted(common), len(scoring.shares)
+    values = np.full((len(trainings), len(shares), count), np.nan)
+    for row, training in enumerate(trainings):
+        for point in training.points:
+            if point.share in common and measure in point.values:
+                values[row, shares.index(point.share)] = point.values[measure]
+    if not shares or np.isnan(values).all():
+        return None
+    strata, clusters, weights = list[str](), list[str](), dict[str, float]()
+    for stratum in scoring.strata:
+        of_test = stratum.task.partition("@")[0]
+        same_question = questions(scoring.parallel, of_test, stratum.queries)
+        strata += [stratum.name] * len(stratum.queries)
+        clusters += same_question or [f"{stratum.name} {query}" for query in stratum.queries]
+        weights[stratum.name] = stratum.weight
+    return CurveScores(
+        x=np.asarray(shares) * trainings[0].budget,
+        trainings=tuple((name, training.seed) for name, training in named),
+        values=values,
+        strata=tuple(strata),
+        weights=weights,
+        clusters=tuple(clusters) if scoring.parallel else (),
+        starts=tuple(training.start for training in trainings),
+        unit=trainings[0].unit,
+    )

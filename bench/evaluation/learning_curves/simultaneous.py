@@ -190,7 +190,7 @@ class _BandSimulation:
             sources_of = estimand.luck.estimates(estimand.names, first, second)
             self._errors[rows, at] = [sources.setdefault(name, len(sources)) for name in sources_of]
             for name, moves in estimand.luck.alone().items():
-                paths.setdefault(name, np.zeros(len(estimands)))[at] = moves.sum()
+                paths.setdefault(name, np.zeros(len(estimands)))[at] = np.nan_to_num(moves.sum())
         flat = questions.reshape(len(questions), -1)
         if len(flat) > flat.shape[1]:
             flat = np.asarray(np.linalg.qr(flat, mode="r"))

@@ -9,6 +9,7 @@ machines, are drawn and compared from their files alone.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -126,6 +127,11 @@ class CurveFile:
     scoring: Scoring
     training: CurveTraining
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What no two files may share that are drawn together: the scoring, the system, the kind and the seed."""
+        return digest(asdict(self.scoring)), self.training.hash, self.training.kind, str(self.training.seed)
+
     def place(self, folder: Path) -> Path:
         """Return the file below a folder of curves."""
         scoring, training = self.scoring, self.training
@@ -195,12 +201,16 @@ def by_scoring(files: Iterable[CurveFile]) -> dict[Scoring, tuple[CurveTraining,
 
 
 def names(trainings: Sequence[CurveTraining]) -> list[str]:
-    """Return what each training's system is called: its label, with a part of its hash where others have it too."""
-    hashes: dict[str, set[str]] = {}
+    """Return what each training's system is called: its label, with a part of its hash where others have it too.
+
+    So are rows of results (`bench.evaluation.results.scores`). One system has one name, its first label.
+    """
+    labels: dict[str, str] = {}
     for training in trainings:
-        hashes.setdefault(training.system, set()).add(training.hash)
+        labels.setdefault(training.hash, training.system)
+    shared = Counter(labels.values())
     return [
-        f"{training.system} ({training.hash[:8]})" if len(hashes[training.system]) > 1 else training.system
+        f"{label}-{training.hash[:8]}" if shared[label := labels[training.hash]] > 1 else label
         for training in trainings
     ]
 
@@ -214,7 +224,7 @@ def unlike(trainings: Sequence[CurveTraining]) -> dict[str, tuple[str, ...]]:
     columns = {
         "starts": [training.backbone for training in trained],
         "corpora": [f"{training.corpus} ({training.corpus_digest[:8]})" for training in trained],
-        "budgets": [f"{training.budget:,g} {training.unit}" for training in trained],
+        "budgets": [f"{training.budget:,.0f} {training.unit}" for training in trained],
     }
     return {name: distinct for name, values in columns.items() if len(distinct := tuple(dict.fromkeys(values))) > 1}
 

@@ -1,12 +1,13 @@
-"""A run against its judgements: one value per judged query and measure, and their means.
+"""A run against its judgements: one value per judged query and measure, and their means; averages over tasks.
 
 House rule: the mean is over all judged queries; a query that the run misses, or for which it found nothing, counts 0.
 It is decided here and nowhere else. Official scorers that do otherwise are brought by suites, under names of their own
-(`bench.types.OfficialScorer`).
+(`bench.types.OfficialScorer`). Averages over tasks are unweighted, and a value that is not there is absent from the
+mapping, never 0 or NaN.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.core.errors import PluginError, UsageError
@@ -16,7 +17,7 @@ from bench.evaluation.measures.builtin import BUILTIN, Value
 from bench.evaluation.measures.checks import judged
 from bench.evaluation.measures.specs import MeasureSpec, check_cut
 from bench.evaluation.measures.trec_type import computes, judge
-from bench.types import Measure, Ranking, Run, Tie
+from bench.types import Macro, Measure, Ranking, Run, Tie
 
 Qrels = Mapping[str, Mapping[str, int]]
 """Grades by query and document (≥ 1 relevant; ≤ 0 judged, not relevant)."""
@@ -127,3 +128,21 @@ def _guarded(plugin: Measure) -> Value:
         return number
 
     return value
+
+
+def mean(values: Iterable[float]) -> float:
+    """Return the unweighted mean, the same number whatever the order. Raises `UsageError` for no values."""
+    numbers = list(values)
+    if not numbers:
+        raise UsageError("there is nothing to average; expected at least one value")
+    return math.fsum(numbers) / len(numbers)
+
+
+def macro(average: Macro, values: Mapping[str, float]) -> float | None:
+    """Return the mean of an average's members, nested averages first; None unless every member is there.
+
+    `values` are of one measure by task id, without `mini/` and its like. Raises `UsageError` for an average of nothing.
+    """
+    members = [macro(m, values) if isinstance(m, Macro) else values.get(m) for m in average.members]
+    present = [value for value in members if value is not None]
+    return mean(present) if len(present) == len(members) else None

@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from bench.core.messages import bare
-from bench.evaluation.measures.aggregate import macro
+from bench.evaluation.measures.evaluate import macro
 from bench.types import Macro
 
 Stratum = tuple[str, str]

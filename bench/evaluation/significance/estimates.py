@@ -108,7 +108,8 @@ def estimands(
     Args:
         systems: values by name, `[queries]` or `[trainings, queries]` of each stratum.
         weights_by_estimand: positive weights of strata, by estimand.
-        questions: name of the question that each query asks, by stratum; default: each query asks its own.
+        questions: name of the question that each query asks, by stratum; default: each query asks its own. Of a
+            stratum that no system has they say how many there are.
 
     Raises:
         UsageError: values that are not finite or have other queries than another system's, numbers of trainings that
@@ -138,6 +139,8 @@ def estimands(
                     found=f"{size} and {array.shape[1]} queries of {stratum}",
                     expected="the same queries on both sides",
                 )
+    for stratum in {stratum for weights in weights_by_estimand.values() for stratum in weights} - sizes.keys():
+        sizes[stratum] = "", len(questions[stratum])  # no system has it
     numbers: dict[str, int] = {}
     codes: dict[str, IntArray] = {}
     for stratum, (_, size) in sorted(sizes.items()):

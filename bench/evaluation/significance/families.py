@@ -463,7 +463,8 @@ def _adjusted(
     if len(p) == 1:
         return p, np.zeros(1), LEVEL
     observed, bound = -ndtri(np.maximum(p, _LEAST) / 2), holm(p)
-    first, most = _draws(len(p))
+    first = min(_DRAWS, max(_FEWEST, _WORK // len(p)))
+    most = max(first, _MOST) if len(p) <= _LARGE else first
     order = np.argsort(observed, kind="stable")
     order = order[bound[order] > 1 / (1 + first)]  # of clearer differences, draws can say no more than the bound does
     limits, above, highest = observed[order, None].astype(np.float32), np.zeros(len(order)), []
@@ -485,9 +486,3 @@ def _adjusted(
         target = min(most, 2 * draws)
     clearest = 2 * float(ndtr(-np.quantile(np.concatenate(highest), 1 - LEVEL)))
     return corrected, chance, min(LEVEL, max(clearest, LEVEL / len(p)))
-
-
-def _draws(pairs: int) -> tuple[int, int]:
-    """Return how many draws a family of so many pairs begins with and ends at."""
-    first = min(_DRAWS, max(_FEWEST, _WORK // pairs))
-    return first, max(first, _MOST) if pairs <= _LARGE else first

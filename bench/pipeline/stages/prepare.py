@@ -12,11 +12,11 @@ from __future__ import annotations
 import io
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -176,10 +176,6 @@ class _PrepareProgress:
         self._encoded += share
         self._advance(self._size * share * (1 - self._reading))
 
-    def all_encoded(self) -> None:
-        """Nothing is left to encode."""
-        self.encoded(1.0)
-
 
 def _take_stock(
     work: Workspace, progress: _PrepareProgress, settings: PrepareConfig, sample: bool
@@ -237,7 +233,9 @@ def _take_stock(
         work.parts.write(_SAMPLE, canonical(texts.texts(settings.tokenizer_exponent)))
     if horizon:
         work.parts.write(_RANKS, Ranks.take(census, kept.mask, horizon).dump())
-    work.parts.write(_MASK, _bytes(lambda stream: np.save(stream, kept.mask)))
+    stream = io.BytesIO()
+    np.save(stream, kept.mask)
+    work.parts.write(_MASK, stream.getvalue())
     work.parts.write(_CENSUS, canonical(counts))
     return kept.mask, counts
 
@@ -275,7 +273,7 @@ def _in_turns(
     for turn in count():
         mask = draw.turn()
         if mask is None:
-            progress.all_encoded()
+            progress.encoded(1.0)  # nothing is left
             return numbered
         masks, share = _by_block(mask), draw.share()
         for number in encoding.encode_blocks(space.parts, masks, backend, limits, turn):
@@ -332,10 +330,3 @@ def _join(out: Path, parts: Sequence[Path], dtype: np.dtype[Any]) -> tuple[tuple
             end, sources = first + int(sizes[0]), shards.documents_by_source(by_source)
             stretches.append(Stretch(language, first, end, int(sizes[1]), int(sizes[2]), sources=sources))
     return tuple(stretches), dict(zip(encoding.LOST, lost.tolist(), strict=True))
-
-
-def _bytes(write: Callable[[IO[bytes]], None]) -> bytes:
-    """What `write` writes into a file."""
-    stream = io.BytesIO()
-    write(stream)
-    return stream.getvalue()

@@ -96,7 +96,7 @@ def run(
     The others' scores are the whole numbers below the lowest new score, one less each (lowest new score 1.5: 0, −1, −2
     …), so scores never increase and no tie rule moves a document. At most `k` documents are written. Queries are scored
     in blocks that outlive a kill; neither these nor the batches change a score by more than 1e-5. A model's folder is
-    not opened where every block is done. `texts` hold `with_titles` passages (`bench.data.formats.titled`).
+    not opened where every block is done. `texts` hold `with_titles` passages (`bench.training.cross_encoder_config`).
 
     Raises:
         UsageError: a depth below 1, a document that the texts lack, or a folder without a cross-encoder.

@@ -11,7 +11,6 @@ from bench.config.layers import identity as decisive
 from bench.config.profiles import DEFAULT
 from bench.core.encoder_config import EncoderConfig
 from bench.core.errors import PluginError, UsageError
-from bench.data.formats.titled import with_titles
 from bench.pipeline.compute import Compute
 from bench.pipeline.fine_tunings import Recipes
 from bench.pipeline.graph import GraphBuilder
@@ -26,7 +25,7 @@ from bench.pipeline.systems import encoders
 from bench.pipeline.systems.system import System, Wrapped
 from bench.retrieval.backbones import cached_commit
 from bench.store.input_hashes import InputHashes
-from bench.training.cross_encoder_config import RerankConfig
+from bench.training.cross_encoder_config import RerankConfig, with_titles
 from bench.types import REGIMES, Json, Method, Subset, Task
 
 JOINT = "+"

@@ -51,7 +51,7 @@ class UntilFlat(Trained):
                 where=self.label,
                 found="--stop-when flat and curve.points",
                 expected="one of them: points are shares of a budget that is spent to its end",
-                hint="leave --stop-when out, or --set curve.points",
+                hint="leave --stop-when out, or type --set curve.points= for no points",
             )
         return []
 
@@ -62,7 +62,9 @@ class UntilFlat(Trained):
             UsageError: no dev questions are known, or some that documents do not judge; and as `start`.
         """
         *_, whole = super().training(seed, graph)
-        subsets = tuple(subset for task in self._dev for subset in self._looked_at(task, graph))
+        dev = self.recipes.dev  # where a system is named, one task stands for any
+        tasks = [dev[task] for task in ([PLACEHOLDER.id] if PLACEHOLDER.id in dev else sorted(dev))]
+        subsets = tuple(subset for task in tasks for subset in self._looked_at(task, graph))
         if not subsets:
             raise UsageError(
                 where=self.label,
@@ -81,12 +83,6 @@ class UntilFlat(Trained):
                 batch_tokens=self.resolved.run.encode.batch_tokens,
             )
         )
-
-    @property
-    def _dev(self) -> tuple[Task, ...]:
-        """The tasks whose questions it is asked; where a system is named, the one that stands for any."""
-        dev = self.recipes.dev
-        return (dev[PLACEHOLDER.id],) if PLACEHOLDER.id in dev else tuple(dev[task] for task in sorted(dev))
 
     def _looked_at(self, task: Task, graph: GraphBuilder) -> Iterator[DevSubset]:
         encoder_config = replace(self, recipes=Recipes()).encoder_config(task)  # it is looked at before it is tuned

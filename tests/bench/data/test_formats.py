@@ -15,9 +15,9 @@ from bench.data.formats import aligned, beir
 from bench.data.formats import jsonl as nested
 from bench.data.formats.faults import RecordError
 from bench.data.formats.string_array import Picked, StringArray, take, write_strings
-from bench.data.formats.titled import title_and_text, with_titles
 from bench.data.pairs.arrays import elements
 from bench.testing import fields
+from bench.training.cross_encoder_config import title_and_text, with_titles
 from bench.types import Corpus, Item, Judgement, Source
 from tests.conftest import present, traced
 

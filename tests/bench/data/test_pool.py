@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.core.errors import UsageError
-from bench.data.pairs.mining import ENOUGH, POSITIVE, SAME_TEXT, SCORE, Judged, MiningRules, choose
+from bench.data.pairs.mining import ENOUGH, POSITIVE, SAME_TEXT, SCORE, JudgedPassages, MiningRules, choose
 from bench.data.pairs.pool import Pool, write_pool
 from bench.testing import fields
 from bench.types import Item, TrainingPair
@@ -99,7 +99,7 @@ def test_judged_is_what_a_reader_of_all_pairs_would_say(pairs: list[TrainingPair
 
 
 TEXTS = (100, 101, 102, 103, 100, 105, 106, 107)  # 4 says what 0 says
-JUDGED = Judged(frozenset({0}), frozenset({0, 1}), frozenset({100}))  # 1 has the id of 0
+JUDGED = JudgedPassages(frozenset({0}), frozenset({0, 1}), frozenset({100}))  # 1 has the id of 0
 
 
 def never() -> float:
@@ -146,7 +146,12 @@ def rankings(draw: st.DrawFn) -> tuple[list[int], list[float], float, frozenset[
 
 
 def by_definition(
-    rows: Sequence[int], scores: Sequence[float], best: float, judged: Judged, texts: Sequence[int], rules: MiningRules
+    rows: Sequence[int],
+    scores: Sequence[float],
+    best: float,
+    judged: JudgedPassages,
+    texts: Sequence[int],
+    rules: MiningRules,
 ) -> tuple[int, ...]:
     """Choose as the rule is worded."""
     window = list(zip(rows, scores, strict=True))[rules.first - 1 : rules.last]
@@ -177,7 +182,7 @@ def test_the_definition_and_nothing_judged(
 ) -> None:
     """Whatever the ranking, whether or not it holds a positive; every candidate is kept or left out once."""
     rows, scores, best, positives = ranked
-    judged = Judged(positives, positives | alias, frozenset(texts[row] for row in positives))
+    judged = JudgedPassages(positives, positives | alias, frozenset(texts[row] for row in positives))
     mined = choose(rows, scores, judged, texts, rules, lambda: best)
     assert mined.rows == by_definition(rows, scores, best, judged, texts, rules)
     assert not judged.same_ids & set(mined.rows)

@@ -10,7 +10,7 @@ import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bench.evaluation.measures.has_answer import first_hit, tokens
+from bench.evaluation.measures.answers import first_hit, tokens
 from bench.evaluation.measures.kilotokens import ABBREVIATIONS, tokeniser, tokens_to_answer
 from tests.conftest import cases
 

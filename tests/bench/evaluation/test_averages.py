@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bench.core.errors import UsageError
-from bench.evaluation.measures.aggregate import macro, mean
+from bench.evaluation.measures.evaluate import macro, mean
 from bench.evaluation.results import averages, headline, shares
 from bench.types import Macro
 

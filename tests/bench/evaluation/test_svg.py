@@ -56,6 +56,12 @@ def test_means_are_joined_and_seeds_are_faint() -> None:
     assert [(x - first) / (later[0] - first) for x in later] == pytest.approx([1, 2, 4], abs=0.01)
 
 
+def test_counts_are_printed_short_and_as_people_read_them() -> None:
+    """No `1e+06`."""
+    root = chart(line("a", (62_500, (1.0,)), (1e6, (2.0,)), (2.00495e10, (3.0,))))
+    assert {"62,500", "1M", "20G"} <= set(texts(root))
+
+
 def test_a_level_line_goes_right_across() -> None:
     """One value, no marker in the plot, at the height of that value; it takes no place on the axis."""
     root = chart(line("a", (100, (10.0,)), (200, (20.0,))), Series("b", (Point(0, (15.0,)),), level=True))

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.evaluation.svg import Chart, Point, Series
-from bench.evaluation.text_chart import text_chart
+from bench.evaluation.svg import Chart, Point, Series, text_chart
 
 VALUES = st.lists(st.floats(0, 100), min_size=1, max_size=3).map(tuple)
 SERIES = st.builds(

@@ -2,22 +2,24 @@
 
 import json
 import shutil
+from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.config.request import Request
-from bench.core.errors import UsageError
-from bench.evaluation.learning_curves.trainings import CurveFile, by_scoring, curve_files, read
+from bench.config.request import Request, RequestVariant
+from bench.core.errors import StoreError, UsageError
+from bench.evaluation.learning_curves.trainings import CurveFile, CurvePoint, by_scoring, curve_files, read
 from bench.plugins import Plugins, load
 from bench.store.graph import NullListener
 from bench.store.store import Store
-from bench.studies.curve import CurvePlan, curves, prepare, run
+from bench.studies.curve import CurvePlan, _Row, curves, prepare, run, without_point
 from bench.testing import fields
 
 Curved = Callable[..., tuple[CurvePlan, list[CurveFile]]]
+Usage = namedtuple("Usage", "total used free")
 LEXICON = 20
 """Words of the planted corpus."""
 
@@ -166,6 +168,110 @@ def test_a_training_that_fails_spares_the_others(
     assert lines.compared == ()
 
 
+def variants(**options: Any) -> tuple[RequestVariant, ...]:
+    """Crop, and ict with other options, as a file has them that names no method above its variants."""
+    return RequestVariant("a", {"methods": "crop"}), RequestVariant("b", {"methods": "ict", **options})
+
+
+def test_variants_alone_are_curves(curved: Curved) -> None:
+    """Nothing above them names a method; their points are those of the rows that `bench run` would make."""
+    _, files = curved("", "curve.points=2", variants=variants())
+    assert [item.training.system for item in files] == ["crop", "ict"]
+    assert [point.label for point in files[1].training.points] == ["ict@init", "ict@1k", "ict"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"regimes": "english"}, "--regime unsupervised,english; a curve is of one"),
+        ({"suites": "mrtydi", "tasks": "sw"}, "--suite beir,mrtydi; a curve is of one"),
+        ({"data": "official"}, "--data mini,official; a curve is of one"),
+    ],
+)
+def test_variants_on_another_scoring_are_refused(
+    curved: Curved, tmp_path: Path, options: dict[str, str], told: str
+) -> None:
+    """Curves of two regimes differ in more than their methods: before any work."""
+    with pytest.raises(UsageError, match=told):
+        curved("", "curve.points=2", variants=variants(**options))
+    assert not [*(tmp_path / "store").glob("artefacts/*")]
+
+
+def test_variants_on_other_questions_are_refused(tmp_path: Path, plugins: Plugins) -> None:
+    """Before any work, too, with what to type."""
+    on_fi = RequestVariant("b", {"methods": "bm25", "tasks": "fi", "sets": ("method.k1=2",)})
+    request = Request(("bm25",), ("mrtydi",), ("sw",), variants=(RequestVariant("a", {}), on_fi))
+    with pytest.raises(UsageError, check=fields(found="on other dev questions than bm25", hint="--task NAME")):
+        prepare(request, plugins, Store(tmp_path / "store"))
+
+
+def test_points_belong_to_trainings_that_are_tuned_as_they_are(tmp_path: Path, plugins: Plugins) -> None:
+    """Two variants of a fine-tuning after one pretraining: each has its own points and its own start."""
+    tuned = tuple(RequestVariant(name, {"sets": (f"tune.epochs={name}",)}) for name in "13")
+    common: dict[str, Any] = {"regimes": ("english",), "backbone": "scratch:1x16", "variants": tuned}
+    sets = ("prepare.vocabulary=800", "budget.tokens=4000", "curve.points=3")
+    ready = prepare(Request(("crop",), ("mrtydi",), ("sw",), sets=sets, **common), plugins, Store(tmp_path / "store"))
+    epochs: dict[str, set[float]] = {}
+    labels: dict[str, list[str]] = {}
+    for cell in ready.plan.cells:
+        if not cell.system.untrained:
+            epochs.setdefault(without_point(cell), set()).add(cell.system.resolved.run.tune.epochs)
+            labels.setdefault(without_point(cell), []).append(cell.system.label)
+    assert sorted(epochs.values(), key=min) == [{1}, {3}]
+    assert [sorted(group) for group in labels.values()] == [["crop", "crop@1k", "crop@2k"]] * 2
+    rows = [
+        _Row(cell, subsets, CurvePoint(cell.system.label, 0.0, None, None, None, None))
+        for cell, subsets in zip(ready.plan.cells, ready.plan.subsets, strict=True)
+    ]
+    starts = [row for row in rows if row.cell.system.untrained]
+    for row in rows:
+        (start,) = (start for start in starts if row.begins(start))
+        assert start.cell.system.resolved.run.tune.epochs == row.cell.system.resolved.run.tune.epochs
+
+
+def test_systems_of_one_label_are_called_as_rows_are(curved: Curved) -> None:
+    """Two budgets of one method: the lines, the sentences, the CSV and the JSON tell which is which."""
+    budgets: tuple[dict[str, Any], ...] = ({"methods": "crop"}, {"methods": "crop", "sets": ("budget.tokens=3000",)})
+    two = tuple(RequestVariant(name, options) for name, options in zip("ab", budgets, strict=True))
+    _, files = curved("", "curve.points=2", variants=two)
+    (lines,) = curves(files)
+    names = [f"crop-{item.training.hash[:8]}" for item in files]
+    assert len({*names}) == 2
+    assert list(lines.lines) == names
+    assert [part.bands.scores.methods for part in lines.compared[::2]] == [(name,) for name in names]
+    assert [item["system"] for item in lines.as_json()["trainings"]] == names
+    assert {row[5] for row in lines.records().rows} == {*names}
+
+
+def test_a_training_that_stops_is_drawn_up_to_there(curved: Curved) -> None:
+    """Nobody has trained to a point past the stop: it has no value and says why, and the end is not drawn there."""
+    sets = ("curve.points=4", "train.stop_when=collapsed", "method.learning_rate=0.5", "budget.tokens=60000")
+    _, (file,) = curved("ict", *sets)
+    *reached, end = file.training.points
+    assert (end.tokens or 0) < 60_000 * 0.9
+    assert end.failed.startswith(f"stopped at {100 * (end.tokens or 0) / 60_000:.3g} % of its budget: vectors fall")
+    assert not end.values
+    at_stop = (end.tokens or 0) / 60_000
+    assert [bool(point.values) for point in reached] == [point.share < at_stop for point in reached]
+    (lines,) = curves([file])
+    assert max(point.x for point in lines.chart("LogRank").lines[0].points) < (end.tokens or 0)
+    assert lines.table("LogRank").shown()[0][-1] == "—"
+
+
+def test_what_cannot_be_written_or_kept_is_told_before_any_work(
+    curved: Curved, place: Path, tmp_path: Path, plugins: Plugins, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that is a file, and a disk without room for the points' encoders."""
+    store = Store(tmp_path / "store")
+    ready = prepare(Request(("bm25",), ("beir",), (f"{place}:dev",), sets=("data.language=en",)), plugins, store)
+    with pytest.raises(StoreError, match="--out"):
+        run(ready, plugins, store, NullListener(), place / "corpus.jsonl")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**9, 10**9, 1000))
+    with pytest.raises(UsageError, check=fields(hint="--store")):
+        curved("crop", "curve.points=2")
+    assert not [*store.artefacts()]
+
+
 def test_a_folder_of_checkpoints_is_a_curve_of_steps(curved: Curved, tmp_path: Path, place: Path) -> None:
     """Two encoders of a training as checkpoint-10 and checkpoint-40; their values are those of these points."""
     _, files = curved("crop", "curve.points=2")
@@ -186,5 +292,7 @@ def test_a_folder_of_checkpoints_is_a_curve_of_steps(curved: Curved, tmp_path: P
         ("pretrained@mine-40", 1.0, 40),
     ]
     assert [point.values["LogRank"] for point in training.points] == [point.values["LogRank"] for point in ours[1:]]
+    with pytest.raises(UsageError, check=fields(found="no point of mine whose tokens", hint="--axis steps")):
+        curves([file])[0].picture("LogRank")
     (lines,) = curves([file], "steps")
     assert [point.x for point in lines.chart("LogRank").lines[0].points] == [10, 40]

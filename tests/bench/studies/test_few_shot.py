@@ -21,7 +21,7 @@ from bench.pipeline.plan import Plan, plan
 from bench.pipeline.run import Outcome
 from bench.plugins import load
 from bench.store.store import Store
-from bench.studies.few_shot import Curve, curve, drawable, numbers, requests
+from bench.studies.grid import Curve, curve, drawable, numbers, requests
 from bench.testing import fields
 from bench.types import Suite
 from suites.beir import SUITE

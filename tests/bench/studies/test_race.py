@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file, save_file
 
-from bench.config.request import Request
+from bench.config.request import Request, RequestVariant
 from bench.core.encoder_config import TrainingJob
 from bench.core.errors import UsageError
 from bench.core.workspace import Workspace
@@ -99,14 +99,20 @@ def race(tmp_path: Path, tiny: Path, plugins: Plugins) -> Racing:
         "".join(json.dumps({"id": text[:20], "lang": "en", "sentences": [text]}) + "\n" for text in texts)
     )
 
-    def make(methods: str, seed: str = "0-3", *, guess: bool = False, **options: Any) -> Race:
+    def make(
+        methods: str,
+        seed: str = "0-3",
+        *,
+        guess: bool = False,
+        variants: tuple[RequestVariant, ...] = (),
+        **options: Any,
+    ) -> Race:
         sets = ("budget.tokens=3000", "prepare.vocabulary=512", "compute.threads=1")
         places = {"store": tmp_path / "store", "results": tmp_path / "results", "backbone": "scratch:1x32"}
         usual = {"suite": "mrtydi", "task": "sw", "sets": sets, "device": "cpu", "corpus": str(corpus)}
         typed = {**usual, **places, **options}
-        return prepare(
-            Request.from_options(methods, seed=seed, **typed), plugins, Store(tmp_path / "store"), guess=guess
-        )
+        request = replace(Request.from_options(methods, seed=seed, **typed), variants=variants)
+        return prepare(request, plugins, Store(tmp_path / "store"), guess=guess)
 
     return make
 
@@ -188,6 +194,35 @@ def test_a_guess_says_so_and_trains_no_further(race: Racing, plugins: Plugins, t
     assert "deafcrop dropped by forecast, not by test, at a quarter of the budget" in printed
     assert "left: crop, by forecast alone, no test" in printed
     assert over.as_json()["methods"][1]["guess"]["dropped"] is True
+
+
+def test_variants_race_where_they_are_trained_and_asked_alike(race: Racing, tmp_path: Path) -> None:
+    """Two names, one regime and one list of seeds; a label names what would be called as another."""
+
+    def variants(**second: Any) -> tuple[RequestVariant, ...]:
+        first = RequestVariant("a", {"methods": "idle"})
+        return first, RequestVariant("b", {"methods": "deaf", **second})
+
+    again: dict[str, Any] = {"methods": "idle", "sets": ("method.pairs=8",), "label": "eight"}
+    assert planned(race, variants(**again)).methods == ("idle", "eight")
+    budget = {"methods": "idle", "sets": ("budget.tokens=2000",)}
+    (told,) = planned(race, variants(**budget, label="short")).notes
+    assert told.startswith("the methods have unlike budgets (3,000 tokens; 2,000 tokens)")
+    assert planned(race, variants()).notes == ()
+    with pytest.raises(UsageError, check=fields(found="two systems that are called idle", hint='label = "NAME"')):
+        planned(race, variants(**budget))
+    with pytest.raises(UsageError, check=fields(where="--seed", hint="write seed above the variants")):
+        planned(race, variants(seeds=(0, 1)))
+    with pytest.raises(UsageError, match="--regime unsupervised,english; a race is on one"):
+        planned(race, variants(regimes="english"))
+    with pytest.raises(UsageError, check=fields(found="deaf on other dev questions than idle")):
+        planned(race, variants(tasks="fi"))
+    assert not [*(tmp_path / "store").glob("artefacts/*")]
+
+
+def planned(race: Racing, variants: tuple[RequestVariant, ...]) -> Race:
+    """Plan a race of variants."""
+    return race("", variants=variants)
 
 
 def test_what_cannot_race_is_refused(race: Racing) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bench.config.request import Request
 from bench.config.spaces import Choice, LogUniform, Space, Uniform
-from bench.core.errors import UsageError
+from bench.core.errors import StoreError, UsageError
 from bench.core.files import read_sealed
 from bench.pipeline import run as pipeline
 from bench.pipeline.plan import plan
@@ -20,6 +20,7 @@ from bench.plugins import Plugins, load
 from bench.store.graph import NullListener
 from bench.store.store import Store
 from bench.studies.sweep import Sweep, SweepPlan, Trial, best, draw, prepare, run
+from bench.testing import fields
 from bench.types import DataRequest, Method
 from methods.bm25 import BM25
 
@@ -90,8 +91,6 @@ def test_the_first_of_equal_scores_wins_and_failures_never() -> None:
     """By hand."""
     assert best([_trial(0, 0.5), _trial(1, None), _trial(2, 0.7), _trial(3, 0.7)]).number == 2
     assert best([_trial(0, 0.0), _trial(1, None)]).number == 0
-    with pytest.raises(UsageError, match="all 1 trials failed; the first one said: the loss is nan"):
-        best([_trial(0, None)])
     assert best([_trial(0, 0.1), _trial(1, 0.2)]).score == 0.2
 
 
@@ -126,7 +125,7 @@ def sweep(tmp_path: Path, folder: Path, with_methods: Callable[..., Plugins]) ->
         on_dev = Request(**{"methods": (method.name,), "suites": ("beir",), "tasks": (f"{folder}:dev",), **request})
         store = Store(tmp_path / "store")
         ready = prepare(on_dev, trials, plugins, store)
-        (swept,) = run(ready, plugins, store, NullListener(), tmp_path / "sweeps")
+        (swept,), _ = run(ready, plugins, store, NullListener(), tmp_path / "sweeps")
         return ready, swept
 
     return call
@@ -207,6 +206,39 @@ def test_every_method_gets_the_same_number_of_trials(tmp_path: Path, folder: Pat
     assert {name: len(draws) for name, draws in ready.draws.items()} == {"bm25": 4, "wide": 4, "narrow": 2}
     assert "narrow: 2 instead of 4 trials" in ready.warnings[0]
     assert [step.stage.name for step in ready.plan.steps].count("read") == 1
+
+
+def test_a_method_that_never_trains_spares_the_others(
+    tmp_path: Path, folder: Path, dense: Make, small: dict[str, Any], with_methods: Callable[..., Plugins]
+) -> None:
+    """Its sweep comes to nothing, which is told; without others there is nothing to tell but that."""
+    plugins, store = with_methods(dense(space={"fault": Choice(("nan",))})), Store(tmp_path / "store")
+    request = {**small, "tasks": (f"{folder}:dev",), "sets": (*small["sets"], 'method.fault="nan"')}
+    ready = prepare(Request(**{**request, "methods": ("dense", "bm25"), "suites": ("beir",)}), 2, plugins, store)
+    sweeps, failed = run(ready, plugins, store, NullListener(), tmp_path / "sweeps")
+    assert [swept.method for swept in sweeps] == ["bm25"]
+    assert failed.keys() == {"dense"}
+    assert "1 trials failed; the first one said" in failed["dense"]
+    ready = prepare(Request(**{**request, "methods": ("dense",), "suites": ("beir",)}), 2, plugins, store)
+    with pytest.raises(UsageError, match=r"dense: all 1 trials failed; the first one said: .*is nan"):
+        run(ready, plugins, store, NullListener(), tmp_path / "sweeps")
+
+
+@pytest.mark.parametrize("setting", ["curve.points=2", 'encode.readout="protocol"', 'post.kind="whiten"'])
+def test_a_trial_is_one_system(sweep: Swept, dense: Make, small: dict[str, Any], setting: str) -> None:
+    """Points, protocols and post-processing make several rows of one choice of settings, or none as it was trained."""
+    request = {**{key: value for key, value in small.items() if key != "tasks"}, "sets": (*small["sets"], setting)}
+    with pytest.raises(UsageError, check=fields(found="trials that are several systems", hint="curve.points out")):
+        sweep(dense(space={"fault": Choice(("", "x"))}), trials=1, **request)
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_any_work(tmp_path: Path, folder: Path) -> None:
+    """`--out` names a file."""
+    plugins, store = load({}), Store(tmp_path / "store")
+    ready = prepare(Request(("bm25",), ("beir",), (f"{folder}:dev",)), 2, plugins, store)
+    with pytest.raises(StoreError, match="--out"):
+        run(ready, plugins, store, NullListener(), folder / "corpus.jsonl")
+    assert not [*store.artefacts()]
 
 
 def test_a_trial_that_fails_is_recorded_and_loses(sweep: Swept, dense: Make, small: dict[str, Any]) -> None:

@@ -9,12 +9,11 @@ import pytest
 from bench.core.encoder_config import EncoderConfig, TrainingJob
 from bench.core.workspace import Parts, Workspace
 from bench.data.corpora.shards import Shards
-from bench.training.config import DenseConfig
+from bench.training.config import DenseConfig, Schedule, Spent
 from bench.training.determinism import reproducible
 from bench.training.encoder import TrainableEncoder
 from bench.training.loop import fit
 from bench.training.losses import info_nce
-from bench.training.schedules import Schedule, Spent
 from bench.training.views import SentencePairs, two_sentences
 from tests.conftest import Start
 

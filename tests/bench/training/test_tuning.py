@@ -20,10 +20,17 @@ from bench.retrieval.encoder import Reader
 from bench.retrieval.packed import Ids
 from bench.training.distributed import GradientAverage, all_reduce_sum, rank, world_size
 from bench.training.encoder import TrainableEncoder
-from bench.training.fine_tuning import DualEncoder, FineTuningObjective, fine_tune, rivals
+from bench.training.fine_tuning import (
+    DualEncoder,
+    FineTuningObjective,
+    PairBatches,
+    PairReader,
+    Questions,
+    fine_tune,
+    rivals,
+)
 from bench.training.fine_tuning_config import FineTuningConfig
 from bench.training.losses import copies, info_nce, xtreme_r
-from bench.training.pair_batches import PairBatches, PairReader, Questions
 from bench.types import Item, TrainingPair
 from tests.conftest import Start, TwoProcesses, without_dropout
 

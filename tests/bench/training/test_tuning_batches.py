@@ -15,9 +15,9 @@ from bench.data.corpora import tokenizer
 from bench.data.formats.ids import hashed
 from bench.data.pairs.stored_pairs import StoredPairs, write_pairs
 from bench.retrieval.encoder import Reader
-from bench.training import pair_batches
+from bench.training import fine_tuning
+from bench.training.fine_tuning import PairBatches, PairReader, Questions, split
 from bench.training.fine_tuning_config import FineTuningConfig
-from bench.training.pair_batches import PairBatches, PairReader, Questions, split
 from bench.types import Item, TrainingPair
 
 COUNT = 13
@@ -206,10 +206,10 @@ def test_parts_of_a_batch(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     single = make(pairs=6, hard_negatives=2)
     batches = single.per_epoch
     expected = [single.batch(RNG) for _ in range(batches)]
-    monkeypatch.setattr(pair_batches, "world_size", lambda: 2)
+    monkeypatch.setattr(fine_tuning, "world_size", lambda: 2)
     halves = []
     for rank in (0, 1):
-        monkeypatch.setattr(pair_batches, "rank", lambda rank=rank: rank)
+        monkeypatch.setattr(fine_tuning, "rank", lambda rank=rank: rank)
         source = make(pairs=3, hard_negatives=2)
         assert source.per_epoch == batches
         halves.append([source.batch(RNG) for _ in range(batches)])

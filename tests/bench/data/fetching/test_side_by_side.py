@@ -15,11 +15,10 @@ import pytest
 
 from bench.core.errors import StoreError
 from bench.core.publications import Release
-from bench.data.fetching import records, side_by_side
+from bench.data.fetching import fetch, records
 from bench.data.fetching.client import RetryPolicy
-from bench.data.fetching.fetch import NoProgress, ProgressCallback, ensure
+from bench.data.fetching.fetch import AT_ONCE, NoProgress, ProgressCallback, ensure, ensure_all
 from bench.data.fetching.local_files import LocalFile, look
-from bench.data.fetching.side_by_side import AT_ONCE, ensure_all
 from tests.conftest import tree
 
 QUICK = RetryPolicy(connect=2.0, read=5.0, attempts=3, first=0.01)
@@ -125,8 +124,8 @@ def test_a_full_disk_stops_all(
             raise StoreError("the disk is full")
         return ensure(file, *arguments)
 
-    monkeypatch.setattr(side_by_side, "ensure", full)
-    monkeypatch.setattr(side_by_side, "AT_ONCE", 2)
+    monkeypatch.setattr(fetch, "ensure", full)
+    monkeypatch.setattr(fetch, "AT_ONCE", 2)
     script.answers["/a"] = [{"play": pour}]
     with pytest.raises(StoreError, match="the disk is full"):
         ensure_all(files(tmp_path, server, "abc"), quiet)
@@ -143,7 +142,7 @@ from pathlib import Path
 from bench.core.publications import Release
 from bench.data.fetching.fetch import NoProgress
 from bench.data.fetching.local_files import look
-from bench.data.fetching.side_by_side import ensure_all
+from bench.data.fetching.fetch import ensure_all
 @contextmanager
 def quiet(*_):
     yield NoProgress()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bench.evaluation.compare.lineage import Lineage, equal_starts, lineages, role_of
-from bench.evaluation.compare.paired_tests import SeedResults, all_tests, paired_tests
+from bench.evaluation.compare.paired_tests import SeedResults, all_tests
 from bench.evaluation.results import Result
 from bench.evaluation.significance.estimates import Sample
 from bench.evaluation.significance.families import family
@@ -139,4 +139,3 @@ def test_gains_and_pairs_are_two_families(tmp_path: Path) -> None:
         (pair,) = (pair for pair in tests.pairs if {pair.first, pair.second} == {test.first, test.second})
         assert pair.comparison.p_uncorrected == pytest.approx(test.comparison.p_uncorrected, rel=1e-9)
     assert (tests.pairs[0].row()["family"], tests.gains[0].row()["family"]) == ("pairs", "gains")
-    assert paired_tests(table(tmp_path), MEASURE) == tests.pairs

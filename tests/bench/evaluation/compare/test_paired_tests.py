@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bench.core.files import sha256_file, write_sealed
-from bench.evaluation.compare.paired_tests import PairedTest, SeedResults, paired_tests
+from bench.evaluation.compare.paired_tests import PairedTest, SeedResults, all_tests
 from bench.evaluation.results import RESULT, SCHEMA, Result
 from bench.evaluation.results.format import place
 from bench.evaluation.results.read import result
@@ -72,7 +72,7 @@ def test_one_result_that_knows_of_parallel_queries_is_enough(tmp_path: Path, val
         for label, kind in zip("ab", parallel, strict=True):
             folder, column = tmp_path / "-".join((*parallel, label)), values[label]
             rows.append(SeedResults(label, {0: bundle(folder, {"s/x:to": column, "s/x:from": column}, parallel=kind)}))
-        (test,) = paired_tests(rows, MEASURE)
+        (test,) = all_tests(rows, MEASURE).pairs
         assert test.comparison.low is not None
         return test.comparison.difference - test.comparison.low
 
@@ -90,7 +90,7 @@ def test_pairs_are_tested_on_all_seeds(tmp_path: Path, values: dict[str, Any]) -
         samples[label] = Sample({"x": np.stack([*runs.values()]), "y": np.tile(column, (3, 1))})
     expected = family(samples, {"": {"x": 1.0, "y": 1.0}, "cell": {"x": 1.0}, "other": {"y": 1.0}})
     headline = family(samples, {"": {"x": 1.0, "y": 1.0}})
-    tests = paired_tests(rows, MEASURE, by_task=True)
+    tests = all_tests(rows, MEASURE, by_task=True).pairs
     assert [(test.first, test.second) for test in tests] == [("b", "a"), ("c", "a"), ("b", "c")]
     for test in tests:
         assert test.metadata == {"seeds": [0, 1, 2]}
@@ -112,7 +112,7 @@ def test_only_the_named_tasks_count(tmp_path: Path, values: dict[str, Any]) -> N
         SeedResults("a", {0: bundle(tmp_path / "a", {"s/x": values["a"], "s/y:there": values["b"]})}),
         SeedResults("b", {0: bundle(tmp_path / "b", {"s/x": values["b"], "s/y:there": values["b"]})}),
     ]
-    (test,) = paired_tests(rows, MEASURE, {"s/y"})
+    (test,) = all_tests(rows, MEASURE, {"s/y"}).pairs
     assert test.comparison.difference == 0
     assert test.comparison.n == 40
     first = bundle(tmp_path / "one", {"s/x": [0.1, 0.9]})
@@ -122,7 +122,7 @@ def test_only_the_named_tasks_count(tmp_path: Path, values: dict[str, Any]) -> N
     )
     files = {"per-query/s/x.json.gz": checksum}
     second = Result(second.path, second.content.model_copy(update={"files": files}))
-    (test,) = paired_tests([SeedResults("a", {0: first}), SeedResults("b", {0: second})], MEASURE)
+    (test,) = all_tests([SeedResults("a", {0: first}), SeedResults("b", {0: second})], MEASURE).pairs
     assert (test.comparison.difference, test.comparison.ties) == (0, 2)
 
 
@@ -131,7 +131,7 @@ def test_systems_need_no_seed_in_common(tmp_path: Path, values: dict[str, Any]) 
     fixed = SeedResults("bm25", {0: bundle(tmp_path / "f", {"s/x": values["a"]})}, deterministic=True)
     moving = SeedResults("b", {seed: bundle(tmp_path / f"b{seed}", {"s/x": values["b"]}) for seed in (3, 4, 5)})
     lonely = SeedResults("c", {9: bundle(tmp_path / "c", {"s/x": values["c"]})})
-    pairs = {frozenset({test.first, test.second}): test for test in paired_tests([fixed, moving, lonely], MEASURE)}
+    pairs = {frozenset({test.first, test.second}): test for test in all_tests([fixed, moving, lonely], MEASURE).pairs}
     assert len(pairs) == 3
     assert pairs[frozenset({"bm25", "b"})].metadata["seeds"] == [3, 4, 5]
     assert not pairs[frozenset({"bm25", "b"})].comparison.checkpoints

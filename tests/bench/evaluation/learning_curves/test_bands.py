@@ -296,6 +296,20 @@ def test_flat_without_scatter_and_with_too_few_points() -> None:
         flats(curves(still), least=0)
 
 
+def test_too_few_questions_say_nothing() -> None:
+    """One has no error, so nobody can be said to lead or not; of two a gap of all points could be missed."""
+    trainings = tuple((method, seed) for method in "ab" for seed in range(3))
+    values = np.random.default_rng(0).uniform(0, 1, (6, 3, 2))
+    single = CurveScores(np.array([1.0, 2.0, 4.0]), trainings, values[:, :, :1])
+    (lead,) = bands(single).leads
+    assert (lead.x, lead.runs, lead.detectable) == ((), (), None)
+    assert lead.sentence == "a and b: too few questions to say who leads"
+    two = CurveScores(np.array([1.0, 2.0, 4.0]), trainings, values)
+    assert bands(two).leads[0].sentence == "a and b: nobody leads up to 4 tokens; no gap there would have shown"
+    for scores in (single, two):
+        assert all("too few points or questions" in flat.sentence for flat in flats(scores))
+
+
 def test_what_does_not_fit_is_refused() -> None:
     """Each with what was found."""
     scores = curves(drawn(2, 2))

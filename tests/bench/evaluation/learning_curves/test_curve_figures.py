@@ -10,9 +10,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from bench.core.errors import StoreError
-from bench.evaluation.learning_curves.compared import compared, curve_scores
-from bench.evaluation.learning_curves.figure import LearningCurves
+from bench.core.errors import StoreError, UsageError
+from bench.evaluation.learning_curves.figure import LearningCurves, compared, curve_scores
 from bench.evaluation.learning_curves.trainings import (
     CurveFile,
     by_scoring,
@@ -21,6 +20,7 @@ from bench.evaluation.learning_curves.trainings import (
 )
 from bench.evaluation.measures.log_rank import LOG_RANK
 from bench.evaluation.tables import as_csv
+from bench.testing import fields
 from tests.planted_curves import LONG, SCORING, level, planted, training
 
 
@@ -100,8 +100,81 @@ def test_what_is_unlike_is_not_compared_and_said() -> None:
 def test_systems_of_one_label_are_kept_apart() -> None:
     """A label says neither budget nor corpus: two systems are two lines, by a part of their hashes."""
     lines = LearningCurves(SCORING, (training("a"), training("a", hash="0123456789ab", budget=5.0)))
-    assert list(lines.lines) == ["a (ahash)", "a (01234567)"]
-    assert [part.bands.pairs for part in compared(SCORING, lines.trainings)] == [()] * 4
+    assert list(lines.lines) == ["a-ahash", "a-01234567"]
+    assert [part.bands.pairs for part in lines.compared] == [()] * 4
+    assert [part.bands.scores.methods for part in lines.compared] == [("a-ahash",)] * 2 + [("a-01234567",)] * 2
+    assert [item["system"] for item in lines.as_json()["trainings"]] == list(lines.lines)
+    assert list(dict.fromkeys(row["system"] for row in csv.DictReader(io.StringIO(as_csv(lines.records()))))) == [
+        *lines.lines
+    ]
+
+
+def test_a_system_of_two_labels_is_one_line() -> None:
+    """What was once called by a label of the user's: its first name is that of all its seeds."""
+    lines = LearningCurves(SCORING, (training("a"), training("mine", 1, hash="ahash")))
+    assert {name: [item.seed for item in group] for name, group in lines.lines.items()} == {"a": [0, 1]}
+
+
+def test_a_point_that_nobody_reached_is_compared_with_nothing() -> None:
+    """All trainings diverge before the end: what was before it is compared, and the end is told as lost."""
+    good = planted("a", (0.2, 0.0, 0.0)), planted("b", (0.0, 0.0, 0.0))
+    cut = [
+        replace(item, points=(*item.points[:-1], replace(item.points[-1], values={}, failed="the loss is nan")))
+        for group in good
+        for item in group
+    ]
+    by_rr, _ = compared(LONG, cut)
+    (lead,) = by_rr.bands.leads
+    assert [(run.leader, run.first, run.last) for run in lead.runs] == [("a", 250, 250)]
+    assert "not compared at 1k tokens, where seeds 0, 1 and 2 of a has no value" in lead.sentence
+    assert [flat.end for flat in by_rr.flat] == [500, 500]
+
+
+def test_a_mean_is_of_all_seeds_in_a_picture_as_in_a_table() -> None:
+    """Where a seed has no value a mean of the others would speak for trainings that happened to go well."""
+    whole = training("a", 0, ((0.2, 0.4, 1.0),) * 3)
+    lost = replace(whole.points[-1], values={}, failed="the loss is nan")
+    broken = replace(training("a", 1), points=(*training("a", 1).points[:-1], lost))
+    lines = LearningCurves(SCORING, (whole, broken))
+    (series,) = lines.chart("RR").lines
+    assert [point.x for point in series.points] == [0, 250, 500]
+    assert [f"{point.mean:.1f}" for point in series.points] == list(lines.table("RR").shown()[0][2:-1])
+    fewer = replace(whole, seed=1, points=(whole.points[0], *whole.points[2:]))
+    lines = LearningCurves(SCORING, (whole, fewer))
+    assert [point.x for point in lines.chart("RR").lines[0].points] == [0, 500, 1000]
+    assert lines.table("RR").shown()[0][3] == "—"
+    assert any(sentence.startswith("a: its seeds have unlike points") for sentence in lines.remarks)
+
+
+def test_a_budget_of_operations_is_an_axis() -> None:
+    """Points lie at shares of it, as those of tokens do, not where a step happened to end; hints can be typed."""
+    by_flops = replace(training("a"), unit="FLOPs", budget=1e9)
+    assert [point.x for point in LearningCurves(SCORING, (by_flops,), "flops").chart("RR").lines[0].points] == [
+        *(0, 2.5e8, 5e8, 1e9)
+    ]
+    uncounted = replace(
+        by_flops, points=tuple(replace(point, tokens=None, steps=None) for point in by_flops.points[1:])
+    )
+    lines = LearningCurves(SCORING, (uncounted, training("b")))
+    assert "a is not drawn: nobody counted its tokens; type --axis flops" in lines.remarks
+    with pytest.raises(UsageError, check=fields(found="no point of a whose steps were counted", hint="--axis flops")):
+        LearningCurves(SCORING, (uncounted,), "steps").picture("RR")
+
+
+def test_points_within_a_step_are_told() -> None:
+    """The weights after the first step are those of all points that it goes past."""
+    whole = training("a")
+    start, *points = whole.points
+    early = replace(whole, points=(start, *(replace(point, steps=1.0) for point in points[:2]), points[2]))
+    told = [sentence for sentence in LearningCurves(SCORING, (early,)).remarks if "one step" in sentence]
+    assert [sentence.partition(" are ")[0] for sentence in told] == ["a: its points up to 1/2 of the budget"]
+    assert not [sentence for sentence in LearningCurves(SCORING, (whole,)).remarks if "one step" in sentence]
+
+
+def test_unlike_budgets_are_told_to_the_last_digit() -> None:
+    """1,234,567 tokens are not 1,234,568."""
+    lines = LearningCurves(SCORING, tuple(training(name, budget=1_234_567.0 + at) for at, name in enumerate("ab")))
+    assert any("unlike budgets (1,234,567 tokens; 1,234,568 tokens)" in sentence for sentence in lines.remarks)
 
 
 def test_points_without_values_are_told_and_the_rest_goes_on() -> None:
@@ -117,7 +190,7 @@ def test_points_without_values_are_told_and_the_rest_goes_on() -> None:
     assert "a: one of its points shows signs of collapse; a@0.25, seed 0: 2 in its log" in told
     assert "fewer than 3 seeds of a (2)" in told
     assert lines.table("RR").shown()[0][-1] == "—"
-    scores = curve_scores(SCORING, lines.trainings, "RR")
+    scores = curve_scores(SCORING, [("a", item) for item in lines.trainings], "RR")
     assert scores is not None
     assert np.isnan(scores.values[0, 2]).all()
     assert np.isfinite(scores.values[1]).all()

@@ -16,11 +16,11 @@ from transformers import AutoConfig, AutoModelForSequenceClassification, PreTrai
 from bench.core.errors import DataError, UsageError
 from bench.core.order import best
 from bench.core.workspace import Workspace
-from bench.data.formats.titled import with_titles
 from bench.data.formats.trec import read_run
 from bench.pipeline.stages import rerank, texts
 from bench.pipeline.stages.search import RankingOptions
 from bench.retrieval import cross_encoder as cross
+from bench.training.cross_encoder_config import with_titles
 from bench.types import Corpus, Item, Ranking, Source, Tie
 from tests.bench.pipeline.stages.conftest import INPUT
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.core.normal import normalize
 from bench.data.contamination.index import normalize_text
 from bench.data.corpora.dedupe import fingerprint
+from bench.data.formats.text import normalize
 from tests.conftest import least_ratio
 
 MARKS = "\u0300\u0316"

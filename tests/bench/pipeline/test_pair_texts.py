@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bench.core.errors import UsageError
-from bench.data.contamination.pair_texts import pair_texts
 from bench.data.contamination.search import Text
+from bench.pipeline.audit import pair_texts
 from bench.types import Item, PairFormat, Source, TrainingPair
 from tests.conftest import ReadErrors, WriteFile, present
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.core.errors import UsageError
-from bench.retrieval import first_rank
-from bench.retrieval.first_rank import first_ranks
+from bench.pipeline.stages import first_rank
+from bench.pipeline.stages.first_rank import first_ranks
 from bench.retrieval.search import Similarity, VectorBlock, search
 from bench.types import Tie
 
