@@ -1,15 +1,17 @@
-"""What the findings take from the committed rows: their figure, and the tables between markers, which nobody types.
+"""What the findings take from the committed rows: their figures, and the tables between markers, which nobody types.
 
-    python -m experiments.findings            write docs/pictures/gains.svg, and the tables into both pages
+    python -m experiments.findings            write docs/pictures/{gains,curves}.svg, and the tables into the pages
     python -m experiments.findings --check    name what is not as the rows have it; exit code 1 if anything is
 
-`<!-- gains -->` opens the figure as a table. `<!-- contrasts: ARM SUITE FIRST−SECOND FIRST−SECOND …; … -->` opens a
-table of differences, each with both scores, the interval, the p that `bench compare` corrects within the suite, the p
-among the registered contrasts, and the seeds; `start` is that of the arm. `<!-- end of KIND -->` closes both. The
-figure is that of the boards, whose tests take a minute or two. Decimal numbers in the text of docs/findings.md have to
-be in one of its tables.
+`<!-- gains -->` opens the figure as a table, `<!-- curves: ARM -->` the curves of an arm, `<!-- trials: ARM -->` its
+trials. `<!-- contrasts: ARM SUITE FIRST−SECOND FIRST−SECOND …; … -->` opens a table of differences, each with both
+scores, the interval, the p that `bench compare` corrects within the suite, the p among the registered contrasts, and
+the seeds; `start` is that of the arm. `<!-- end of KIND -->` closes each. The figures are those of the boards, whose
+tests take a minute or two, and of `bench curve`. Decimal numbers in the text of docs/findings.md and
+docs/findings-curves.md have to be in one of the page's tables.
 """
 
+import json
 import re
 import sys
 import tempfile
@@ -19,16 +21,22 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from scipy.stats import kendalltau
+
 from bench.core.files import write_bytes
 from bench.evaluation.compare.comparison import Compared, CompareOptions, compare
 from bench.evaluation.compare.contrasts import Registered, compare_contrasts
 from bench.evaluation.compare.paired_tests import PairedTest
+from bench.evaluation.learning_curves.figure import LearningCurves
+from bench.evaluation.learning_curves.trainings import ALONG, curve_files, read
+from bench.evaluation.learning_curves.trainings import FOLDER as CURVE_FOLDER
 from bench.evaluation.results import results
 from bench.evaluation.significance.trainings import TRAININGS
 from bench.evaluation.svg import element
 from bench.evaluation.svg import text as svg_text
 from bench.evaluation.tables import MISSING, percent, points
 from bench.plugins import load
+from bench.studies import curve as study
 from experiments import rows as bundles
 from leaderboard.site import captions
 from leaderboard.site.boards import Board, boards
@@ -37,16 +45,22 @@ from leaderboard.site.gains import Arm, BoardGains, Gains, gains_of
 
 ROOT = Path(__file__).parents[1]
 PAGE, APPENDIX = ROOT / "docs" / "findings.md", ROOT / "docs" / "findings-appendix.md"
-PICTURE = ROOT / "docs" / "pictures" / "gains.svg"
+CURVES_PAGE = ROOT / "docs" / "findings-curves.md"
+PICTURE, CURVES_PICTURE = (ROOT / "docs" / "pictures" / name for name in ("gains.svg", "curves.svg"))
 CONTRASTS = Path(__file__).with_name("contrasts.toml")
 REGISTERED = "arm-s"
 """The arm whose rows the registered contrasts are of."""
 STARTS = {"arm-s": "random weights 2×128", "arm-l": "six layers of Gemma 3 270M"}
 """The arms of the figure, and what their trainings began with, in words."""
 ABLATIONS = "ablations"
+CURVES = "arm-s2"
+"""The arm whose trainings are drawn as curves."""
+TRIALS = Path(__file__).with_name("s2") / "sweeps" / "mrtydi-goldp"
 ORDER = "mrtydi-goldp"
 """The suite of every arm; systems are compared in the order of its board, on which the last digit of a p hangs."""
-_BLOCK = re.compile(r"(<!-- (gains|contrasts)(?::\s*([^>]*?))?\s*-->\n).*?(<!-- end of \2 -->)", re.DOTALL)
+_BLOCK = re.compile(
+    r"(<!-- (gains|contrasts|curves|trials)(?::\s*([^>]*?))?\s*-->\n).*?(<!-- end of \2 -->)", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +80,7 @@ class Rows:
         suites = {name: owned.value for name, owned in load().suites.items()}
         return {
             arm: {board.suite: board for board in boards(results(self.folder / arm), suites=suites)}
-            for arm in (*STARTS, ABLATIONS)
+            for arm in (*STARTS, ABLATIONS, CURVES)
         }
 
     @cached_property
@@ -89,13 +103,26 @@ class Rows:
         """The registered contrasts."""
         return compare_contrasts(CONTRASTS, self.folder / REGISTERED, load().suite)
 
+    @cached_property
+    def curves(self) -> LearningCurves:
+        """The curves of the arm that has them."""
+        folder = self.folder / CURVES / CURVE_FOLDER
+        (drawn,) = study.curves(map(read, curve_files(folder)))
+        return drawn
+
     def compared(self, arm: str, suite: str) -> Compared:
         """Return what `bench compare` says of all systems of an arm on a suite."""
         if (arm, suite) not in self._compared:
-            names = [row.name for row in self.boards[arm][ORDER].rows]
+            names = distinct(self.boards[arm][ORDER])
             (compared,) = compare(names, self.folder / arm, load().suite(suite), CompareOptions())
             self._compared[arm, suite] = compared
         return self._compared[arm, suite]
+
+
+def distinct(board: Board) -> list[str]:
+    """Return the names of a board's systems, of starts with the same scores the first alone."""
+    rows = {(row.name if "@init" not in row.name else "", *row.tasks.values()): row.name for row in board.rows[::-1]}
+    return [*rows.values()][::-1]
 
 
 def _side_by_side(earlier: BoardGains, board: BoardGains, before: int) -> BoardGains:
@@ -112,7 +139,12 @@ def filled(page: str, rows: Rows) -> str:
 
     def block(match: re.Match[str]) -> str:
         opening, kind, named, closing = match.groups()
-        lines = gains_table(rows.gains) if kind == "gains" else contrasts_table(named, rows)
+        lines = {
+            "gains": lambda: gains_table(rows.gains),
+            "contrasts": lambda: contrasts_table(named, rows),
+            "curves": lambda: curves_table(rows.curves),
+            "trials": trials_table,
+        }[kind]()
         return "\n".join([opening, *lines, "", closing])
 
     return _BLOCK.sub(block, page)
@@ -146,6 +178,46 @@ def gains_table(gains: Gains) -> Iterator[str]:
             text = gain.points if gain else MISSING
             cells.append(f"**{text}**" if gain and gain.test.decided and not gain.test.checkpoints else text)
         yield _line(f"`{name}`", *cells)
+
+
+def curves_table(curves: LearningCurves) -> Iterator[str]:
+    """Yield the lines of a table: a training a line, a column a share of the budget, the best at the end first.
+
+    The last line says how far each share foretells the end: Kendall's τ between the scores of trainings of one start.
+    """
+    measure = curves.scoring.measure
+    table = curves.table(measure)
+    along = {name: group[0] for name, group in curves.lines.items() if group[0].kind == ALONG}
+    at = [
+        place
+        for place, column in enumerate(table.columns)
+        if place > 1 and any(row[place] is not None for row in table.rows if row[0] in along)
+    ]
+    scores = {str(row[0]): [row[place] for place in at] for row in table.rows if row[0] in along}
+    yield _line(f"{measure} on dev", *(table.columns[place].head for place in at))
+    yield f"|---{'|---:' * len(at)}|"
+    for name, values in sorted(scores.items(), key=lambda item: -item[1][-1]):
+        yield _line(f"`{name}`", *map(percent, values))
+    starts = [training.start for training in along.values()]
+    alike = [name for name in along if along[name].start == max(starts, key=starts.count)]
+    columns = list(zip(*(scores[name] for name in alike), strict=True))
+    taus = (f"{kendalltau(column, columns[-1]).statistic:.2f}" for column in columns[1:])
+    yield _line(f"τ with the end, {len(alike)} trainings", MISSING, *taus)
+
+
+def trials_table() -> Iterator[str]:
+    """Yield the lines of a table of trials: a method a line, dev scores with learning rates, the chosen one in bold."""
+    records = [json.loads(path.read_bytes()) for path in sorted(TRIALS.glob("*.json"))]
+    yield _line("trials, RR@100 on dev", "defaults", *map(str, range(1, len(records[0]["trials"]))))
+    yield f"|---{'|---:' * len(records[0]['trials'])}|"
+    for record in records:
+        cells = []
+        for trial in record["trials"]:
+            score = "collapsed" if trial["score"] is None else percent(trial["score"])
+            score = f"**{score}**" if trial["number"] == record["chosen"] else score
+            rate = trial["values"].get("learning_rate")
+            cells.append(f"{score} ({rate:.1e})" if rate else score)
+        yield _line(f"`{record['method']['name']}`", *cells)
 
 
 def contrasts_table(named: str, rows: Rows) -> Iterator[str]:
@@ -273,8 +345,9 @@ def _height(drawn: str) -> float:
 
 def written(rows: Rows) -> dict[Path, str]:
     """Return the pages with their tables written anew, and the figure."""
-    pages = {page: filled(page.read_text(encoding="utf-8"), rows) for page in (PAGE, APPENDIX)}
-    return {**pages, PICTURE: drawing(rows.gains)}
+    pages = {page: filled(page.read_text(encoding="utf-8"), rows) for page in (PAGE, APPENDIX, CURVES_PAGE)}
+    curves = rows.curves.svg(rows.curves.scoring.measure).svg
+    return {**pages, PICTURE: drawing(rows.gains), CURVES_PICTURE: curves}
 
 
 def stale(contents: Mapping[Path, str]) -> list[str]:
@@ -296,7 +369,11 @@ def main(*, check: bool) -> int:
             write_bytes(path, content.encode())
     wrong = [
         *stale(contents),
-        *(f"{PAGE.name}: {number} is in none of its tables" for number in strays(contents[PAGE])),
+        *(
+            f"{page.name}: {number} is in none of its tables"
+            for page in (PAGE, CURVES_PAGE)
+            for number in strays(contents[page])
+        ),
     ]
     sys.stdout.write("".join(f"{line}\n" for line in wrong))
     return int(bool(wrong))

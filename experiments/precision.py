@@ -138,8 +138,8 @@ def page(record: Mapping[str, Any]) -> str:
         f"*Within the seeds' spread*: the interval lies between −{margin:.1f} and +{margin:.1f} points, which is how "
         f"far one more training in float32 may lie from the mean of {seeds} (95 %, scatter pooled over methods and "
         "precisions). *Cannot tell*: it reaches further and holds 0. Intervals are by the scatter of differences over "
-        "seeds, pooled over methods, or the method's own where that is larger; "
-        "questions, languages and texts are the same on both sides."
+        "seeds, pooled over methods, or the method's own where that is larger, a rule that was widened so after the "
+        "values of `msm` were seen; questions, languages and texts are the same on both sides."
     )
     lines = [
         "# float32 and bfloat16",

@@ -43,6 +43,14 @@ if TYPE_CHECKING:
     help="Settings to try for every method, the first of them as they are without a sweep.",
 )
 @click.option(
+    "--space",
+    "spaces",
+    multiple=True,
+    metavar="KEY=VALUES",
+    help="What a setting is drawn from, in place of the methods' own: learning_rate=2e-5..5e-4 (logarithmic where "
+    "both are above 0), or warm_up=0.05,0.1. Repeatable.",
+)
+@click.option(
     "--out",
     type=FOLDER,
     default=Path("sweeps"),
@@ -52,12 +60,13 @@ if TYPE_CHECKING:
 @plan_options
 @progress_options
 @json_option
-def sweep(request: Request, trials: int, out: Path, progress: Reporter, as_json: bool) -> None:
+def sweep(request: Request, trials: int, spaces: tuple[str, ...], out: Path, progress: Reporter, as_json: bool) -> None:
     """Choose each method's settings on a suite's dev questions, with as many trials for every method.
 
-    Each method is searched over its own space (`bench show METHOD`), uniformly at random, by --seed; what --set or
-    --config fixes stays fixed. The highest average of the suite's headline measure wins. Finished trials are kept in
-    the store: the same command goes on where it was stopped, and more trials add to fewer. Test questions are not read.
+    Each method is searched over its own space (`bench show METHOD`), or what --space says of a setting, uniformly at
+    random, by --seed; what --set or --config fixes stays fixed. The highest average of the suite's headline measure
+    wins. Finished trials are kept in the store: the same command goes on where it was stopped, and more trials add to
+    fewer. Test questions are not read.
     """
     from bench.plugins import load
     from bench.store.store import Store
@@ -65,7 +74,7 @@ def sweep(request: Request, trials: int, out: Path, progress: Reporter, as_json:
 
     warn_of_faiss()
     plugins, store = load(), Store(request.store, notice)
-    ready = sweeps.prepare(request, trials, plugins, store)
+    ready = sweeps.prepare(request, trials, plugins, store, spaces)
     notice(*ready.warnings)
     progress.announce(ready.plan.seconds)
     with progress(ready.plan.steps) as lines:

@@ -2,7 +2,8 @@
 
 Written by hand rather than by a drawing library, so that the same numbers always give the same bytes and nothing heavy
 is installed for one chart. Drawings inside a page take their colours from its classes; a chart that is a document of
-its own has Okabe and Ito's, which colour-blind readers can distinguish, and dashes and markers that differ as well.
+its own has Okabe and Ito's, which colour-blind readers can distinguish, a grey and a brown, and dashes and markers that
+differ as well.
 
 As text, for a terminal of 80 columns, a line is a letter at its points, and dots between them; a bar over a point is
 the range of its values (seeds). Level lines are dashes with their letter at the right end. A place that several lines
@@ -190,6 +191,11 @@ def short(value: float) -> str:
     return f"{value:.6g}"
 
 
+def _rounded(value: float) -> float:
+    """Round to three digits."""
+    return float(f"{value:.3g}")
+
+
 def interval_bar(
     on: Axis, low: float, value: float, high: float, seeds: Sequence[float], band: tuple[float, float] | None = None
 ) -> str:
@@ -229,12 +235,15 @@ class Series:
     """A line of a chart; a `level` one has the same value whatever x is, and is drawn right across.
 
     The values of a point are drawn as faint points; of a line with a `band`, the area from the lowest to the highest.
+    A `branch_of` another line has the colour of that line, hollow squares and dots between them; its name is that of
+    the line, a comma, and what is different (`crop, cooled`).
     """
 
     name: str
     points: tuple[Point, ...]
     level: bool = False
     band: bool = False
+    branch_of: str | None = None
 
 
 @dataclass(frozen=True)
@@ -250,8 +259,9 @@ class Chart:
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT, _BOTTOM = 760, 64, 28, 34, 300, 52
 _LINE, _TICKS, _CHARACTERS = 18, 6, 100
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#9a6a4f")
 _DASHES = ("none", "8 4", "2 3", "9 3 2 3")
+_BRANCH = "1 4"
 _STYLE = """
   .ground { fill: #ffffff } text { fill: #1f2328; font: 13px system-ui, sans-serif }
   .title { font-weight: 600; font-size: 15px } .note, .tick { fill: #59636e; font-size: 12px }
@@ -283,7 +293,16 @@ def line_chart(chart: Chart) -> str:
         tuple(sorted({point.x for line in lines_with_places for point in line.points})), _WIDTH - _LEFT - _RIGHT
     )
     plane = Plane(up, _LEFT, _WIDTH - _RIGHT, top, counts)
-    height = bottom + _BOTTOM + _LINE * len(chart.lines) + 10
+    stems = [line for line in chart.lines if line.branch_of is None]
+    branches = [line for line in chart.lines if line.branch_of is not None]
+    looks = {line.name: _Look(number) for number, line in enumerate(stems)}
+    looks |= {line.name: _Look(looks[str(line.branch_of)].number, branch=True) for line in branches}
+    entries = [(looks[line.name], line.name, line.level) for line in stems]
+    kinds = {line.name.removeprefix(f"{line.branch_of}, "): looks[line.name] for line in branches}
+    entries += [(look, f"{kind}, in the colour of its line", False) for kind, look in kinds.items()]
+    columns = 1 if len(entries) <= _TICKS else 2
+    rows = math.ceil(len(entries) / columns)
+    height = bottom + _BOTTOM + _LINE * rows + 10
     body = [
         element("title", html_text(chart.title), id="title"),
         element("desc", html_text(" ".join(chart.notes)), id="about"),
@@ -298,12 +317,14 @@ def line_chart(chart: Chart) -> str:
         *plane.numbers(bottom + 19, _count, "tick"),
         text((plane.left + plane.right) / 2, bottom + 37, chart.x, "tick", "middle"),
     ]
-    for number, line in enumerate(chart.lines):
-        y = bottom + _BOTTOM + _LINE * number
-        body += _line_parts(line, number, plane)
-        body.append(_stroke("path", number, d=f"M{_LEFT} {float(y):.1f}h34"))
-        body += [] if line.level else [_marker(number, _LEFT + 17, y, 4.5, "1")]
-        body.append(text(_LEFT + 44, y + 4, line.name))
+    for line in (*branches, *stems):
+        body += _line_parts(line, looks[line.name], plane)
+    for number, (look, name, level) in enumerate(entries):
+        x = _LEFT + (_WIDTH - _LEFT - _RIGHT) // columns * (number // rows)
+        y = bottom + _BOTTOM + _LINE * (number % rows)
+        body.append(_stroke("path", look, d=f"M{x} {float(y):.1f}h34"))
+        body += [] if level else [_marker(look, x + 17, y, 4.5, "1")]
+        body.append(text(x + 44, y + 4, name))
     head = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {_WIDTH} {height}", "role": "img"}
     parts = [f"\n{part}" for part in body]
     return element("svg", *parts, "\n", width=_WIDTH, height=height, aria_labelledby="title about", **head) + "\n"
@@ -350,51 +371,74 @@ def dot_chart(title: str, lines: Mapping[str, Sequence[float]], heads: Mapping[s
     for at, (name, values) in enumerate(lines.items()):
         y = _TOP + 26 * at + 20.0
         body.append(text(margin - 12, y + 4, name, None, "end"))
-        body += [_marker(0, plane.x(value), y, 3, "0.35") for value in values]
+        body += [_marker(_Look(0), plane.x(value), y, 3, "0.35") for value in values]
         if name in heads:
             x = plane.x(heads[name])
-            body.append(_stroke("path", at=1, d=f"M{x:.1f} {y - 9:.1f}v18").replace(_DASHES[1], _DASHES[0]))
+            body.append(_stroke("path", _Look(1), d=f"M{x:.1f} {y - 9:.1f}v18").replace(_DASHES[1], _DASHES[0]))
             body.append(text(_WIDTH - 12, y + 4, f"{heads[name]:.1f}", None, "end"))
     head = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {_WIDTH} {bottom + 30}", "role": "img"}
     return element("svg", *body, width=_WIDTH, height=bottom + 30, aria_label=title, **head) + "\n"
 
 
-def _line_parts(line: Series, at: int, plane: Plane) -> list[str]:
+@dataclass(frozen=True)
+class _Look:
+    """Colour, dashes and marker of a line, by its number; a branch has the colour of its line."""
+
+    number: int
+    branch: bool = False
+
+    @property
+    def colour(self) -> str:
+        return _COLOURS[self.number % len(_COLOURS)]
+
+    @property
+    def dashes(self) -> str:
+        return _BRANCH if self.branch else _DASHES[self.number % len(_DASHES)]
+
+    @property
+    def square(self) -> bool:
+        return self.branch or self.number % 2 == 1
+
+
+def _line_parts(line: Series, look: _Look, plane: Plane) -> list[str]:
     """A line through the means, a marker at each, and the single values faintly."""
     if line.level:
         y = plane.y(fmean(point.mean for point in line.points))
-        return [_stroke("path", at, d=f"M{plane.left:g} {y:.1f}H{plane.right:g}")]
+        return [_stroke("path", look, d=f"M{plane.left:g} {y:.1f}H{plane.right:g}")]
     points = sorted(line.points, key=lambda point: point.x)
     corners = " ".join(f"{plane.x(point.x):.1f},{plane.y(point.mean):.1f}" for point in points)
     parts = []
     if line.band and any(len(point.values) > 1 for point in points):
         edges = [(point.x, max(point.values)) for point in points] + [(p.x, min(p.values)) for p in reversed(points)]
         area = " ".join(f"{plane.x(x):.1f},{plane.y(y):.1f}" for x, y in edges)
-        colour = _COLOURS[at % len(_COLOURS)]
-        parts.append(element("polygon", points=area, fill=colour, fill_opacity="0.15", stroke="none"))
-    parts += [_stroke("polyline", at, points=corners)] if len(points) > 1 else []
+        parts.append(element("polygon", points=area, fill=look.colour, fill_opacity="0.15", stroke="none"))
+    parts += [_stroke("polyline", look, points=corners)] if len(points) > 1 else []
     for point in points:
         x = plane.x(point.x)
         if len(point.values) > 1 and not line.band:
-            parts += [_marker(at, x, plane.y(value), 3, "0.35") for value in point.values]
-        parts.append(_marker(at, x, plane.y(point.mean), 4.5, "1", f"{line.name}: {point.mean:.4g}"))
+            parts += [_marker(look, x, plane.y(value), 3, "0.35") for value in point.values]
+        parts.append(_marker(look, x, plane.y(point.mean), 4.5, "1", f"{line.name}: {point.mean:.4g}"))
     return parts
 
 
-def _stroke(name: str, at: int, **place: str) -> str:
-    """A line in the colour and dash of its number."""
-    colour, dash = _COLOURS[at % len(_COLOURS)], _DASHES[at % len(_DASHES)]
-    return element(name, **place, fill="none", stroke=colour, stroke_width="2", stroke_dasharray=dash)
+def _stroke(name: str, look: _Look, **place: str) -> str:
+    """A line in its colour and dashes."""
+    width = "1" if look.branch else "2"
+    return element(name, **place, fill="none", stroke=look.colour, stroke_width=width, stroke_dasharray=look.dashes)
 
 
-def _marker(at: int, x: float, y: float, size: float, opacity: str, hint: str = "") -> str:
-    """A circle or a square in the colour of its number; a pointer shows its hint."""
+def _marker(look: _Look, x: float, y: float, size: float, opacity: str, hint: str = "") -> str:
+    """A circle or a square in the colour of its line, hollow of a branch; a pointer shows its hint."""
     inside = [element("title", html_text(hint))] if hint else []
-    look = {"fill": _COLOURS[at % len(_COLOURS)], "fill_opacity": opacity}
-    if at % 2:
+    paint = (
+        {"kind": "ground", "stroke": look.colour, "stroke_width": "2"}
+        if look.branch
+        else {"fill": look.colour, "fill_opacity": opacity}
+    )
+    if look.square:
         side = f"{2 * size:g}"
-        return element("rect", *inside, x=float(x - size), y=float(y - size), width=side, height=side, **look)
-    return element("circle", *inside, cx=float(x), cy=float(y), r=f"{size:g}", **look)
+        return element("rect", *inside, x=float(x - size), y=float(y - size), width=side, height=side, **paint)
+    return element("circle", *inside, cx=float(x), cy=float(y), r=f"{size:g}", **paint)
 
 
 def text_chart(chart: Chart, width: int = 80, height: int = 16) -> str:

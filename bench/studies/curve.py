@@ -269,7 +269,7 @@ def _stopped(training: Artefact | None, share: float) -> str:
 
 
 def _signs(training: Artefact) -> tuple[str, ...]:
-    """Return how many signs of collapse a training told, with the last one of them."""
+    """Return how many warnings a training logged, with the last one of them."""
     count = training.metadata.get("warnings") or 0
     if not count:
         return ()

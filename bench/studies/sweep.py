@@ -17,7 +17,7 @@ import random
 import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice, product
 from pathlib import Path
 from statistics import fmean
@@ -30,7 +30,7 @@ from bench.config.layers import dump
 from bench.config.layers import identity as identity_of
 from bench.config.profiles import DEFAULT, profile
 from bench.config.request import Request
-from bench.config.spaces import Choice, LogUniform, Space
+from bench.config.spaces import Choice, LogUniform, Space, parse_space
 from bench.core.errors import StoreError, UsageError
 from bench.core.files import digest, explain, write_bytes, write_sealed
 from bench.core.messages import bare, literal, shown
@@ -169,7 +169,7 @@ class SweepPlan:
     warnings: tuple[str, ...]  # sentences for people
 
 
-def prepare(request: Request, trials: int, plugins: Plugins, store: Store) -> SweepPlan:
+def prepare(request: Request, trials: int, plugins: Plugins, store: Store, space: Sequence[str] = ()) -> SweepPlan:
     """Sample the trials and plan all of them at once, so that they share whatever rests on none of their settings.
 
     Args:
@@ -177,12 +177,15 @@ def prepare(request: Request, trials: int, plugins: Plugins, store: Store) -> Sw
         trials: how many for each method.
         plugins: what is installed.
         store: where stages are kept.
+        space: what settings are drawn from in place of the methods' own spaces, or besides: `learning_rate=2e-5..5e-4`.
 
     Raises:
-        UsageError: several suites, regimes or seeds, no dev questions, a grid as preset; and as `plan` does.
+        UsageError: several suites, regimes or seeds, no dev questions, a grid as preset, a space of no setting or of
+            values that a method does not take; and as `plan` does.
     """
     suite = _one_suite(request, plugins)
     bases = {base.method.name: base for base in _base_settings(request, plugins)}
+    bases = _with_spaces(bases, dict(map(parse_space, space)))
     if any(base.stops == "default" for base in bases.values()):
         request = replace(request, sets=(*request.sets, f"{STOP}=collapsed"))
     draws, methods, warnings = {}, {}, []
@@ -327,17 +330,50 @@ class BaseSettings:
     fixed: Values  # by `--set` or a file
     others: Values  # of the harness, by a file or `--set`: key → value
     stops: str  # what says when its training stops (`default`, `--set`, …); empty where nothing can
+    typed: Mapping[str, Space] = field(default_factory=dict)  # spaces that the user names
 
     @property
     def space(self) -> dict[str, Space]:
-        """What is searched: the method's space without what the user has fixed."""
-        return {key: space for key, space in self.method.space.items() if key not in self.fixed}
+        """What is searched: the method's space without what the user has fixed, and the spaces that the user names."""
+        return {key: space for key, space in {**self.method.space, **self.typed}.items() if key not in self.fixed}
 
     def accepts(self, values: Values) -> bool:
         """Return whether the method takes a trial's settings: a rule between several may refuse some."""
         rows = [LayerValue(key, value, "") for key, value in {**self.values, **values}.items()]
         _, faults = build(self.method.config, rows)
         return not faults
+
+
+def _with_spaces(bases: Mapping[str, BaseSettings], typed: Mapping[str, Space]) -> dict[str, BaseSettings]:
+    """Return settings with the spaces that the user names, each of the methods that have its key.
+
+    Raises:
+        UsageError: a key that no method has, one that is fixed as well, or values that a method does not take.
+    """
+    for key, space in typed.items():
+        having = {name: base for name, base in bases.items() if key in base.values}
+        if not having:
+            known = dict.fromkeys(key for base in bases.values() for key in base.values)
+            of = ", ".join(bases)
+            raise UsageError(found=f"--space {key}", expected=f"a setting of {of}", hint=", ".join(sorted(known)))
+        for name, base in having.items():
+            if key in base.fixed:
+                raise UsageError(found=f"--space {key} and --set method.{key}", expected="one of them")
+            values = space.values if isinstance(space, Choice) else (space.low, space.high)
+            if not isinstance(space, Choice) and type(base.values[key]) is int:
+                raise UsageError(
+                    found=f"a range of {key}, a whole number", expected=f"its values: --space {key}=16,32,64"
+                )
+            if refused := [value for value in values if not base.accepts({key: value})]:
+                raise UsageError(
+                    found=f"--space {key} with {refused[0]}",
+                    expected=f"values of {name}",
+                    hint=f"bench show {name}",
+                )
+    return {
+        name: replace(base, typed={key: space for key, space in typed.items() if key in base.values})
+        for name, base in bases.items()
+    }
 
 
 def _base_settings(request: Request, plugins: Plugins) -> list[BaseSettings]:

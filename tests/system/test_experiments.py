@@ -19,6 +19,7 @@ from bench.cli.run_file import read_run_file
 from bench.config.request import Request
 from bench.evaluation.compare.comparison import CompareOptions, compare
 from bench.evaluation.compare.contrasts import compare_contrasts
+from bench.evaluation.learning_curves.trainings import curve_files, read
 from bench.evaluation.results import results as read_results
 from bench.evaluation.tables import points
 from bench.pipeline.plan import plan
@@ -28,6 +29,7 @@ from bench.store.store import Store
 from experiments import findings
 from experiments import rows as bundles
 from experiments.decisions import decisions
+from experiments.side_by_side import single
 from leaderboard.pages import index
 from leaderboard.site.boards import boards
 from leaderboard.site.render import Renderer, resolve_links
@@ -100,6 +102,32 @@ def test_files_of_runs_make_the_committed_rows(rows: Path, tmp_path: Path, names
         ready = plan(of_file(name, data), load(), Store(tmp_path / "store"))
         made |= {heading_of(cell, ready.profile).folder.as_posix() for cell in ready.cells if not cell.system.untrained}
     assert made == places(rows, arm)
+
+
+def test_the_file_of_arm_s2_makes_its_rows(rows: Path, tmp_path: Path) -> None:
+    """Of the variants whose methods are ours and whose trials are there; curves have the names of rows."""
+    data, text = released("pretrain-nonsoftware"), (ROOT / "experiments" / "s2" / "arm.toml").read_text()
+    ours = ("crop", "ict", "contriever", "ccp", "msm", "simcse", "auto-mlm")
+    made = set()
+    folder = tmp_path / "s2"
+    shutil.copytree(ROOT / "experiments" / "s2" / "sweeps", folder / "sweeps")
+    for variant in ours:
+        file = folder / f"{variant}.toml"
+        file.write_text(single(text, variant, 0))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("BENCH_DATA", str(data))
+            request = read_run_file(file).request(click.Context(run_command))
+        ready = plan(request, load(), Store(tmp_path / "store"))
+        made |= {heading_of(cell, ready.profile).folder.as_posix() for cell in ready.cells if not cell.system.untrained}
+    committed = places(rows, "arm-s2")
+    assert made == {place for place in committed if "/title-body-" not in place}
+    curves = [read(path).training for path in curve_files(rows / "arm-s2" / "curves")]
+    systems = {place.split("/")[3] for place in committed}
+    assert {f"{training.system}-{training.hash[:8]}" for training in curves} == systems
+    assert {(training.kind, training.seed, len(training.points), training.processor) for training in curves} == {
+        ("along", 0, 9, "NVIDIA H200"),
+        ("cooled", 0, 5, "NVIDIA H200"),
+    }
 
 
 def test_bundles_depend_on_their_rows_alone(rows: Path) -> None:
@@ -269,6 +297,7 @@ def test_numbers_in_the_text_of_the_findings_are_those_of_their_tables() -> None
     """A number that no table between markers has is named."""
     page = FINDINGS.read_text(encoding="utf-8")
     assert findings.strays(page) == []
+    assert findings.strays(findings.CURVES_PAGE.read_text(encoding="utf-8")) == []
     assert findings.strays(f"{page}\n`contriever` gains 10.5 points, or 99.9.\n") == ["99.9"]
 
 
@@ -291,7 +320,7 @@ def test_the_findings_are_what_the_rows_say(rows: Path, tmp_path: Path) -> None:
     """Figure and tables; a digit that is changed in either is seen, and a pair that no row has is refused."""
     tested = findings.Rows(rows)
     written = findings.written(tested)
-    assert {*written} == {FINDINGS, APPENDIX, findings.PICTURE}
+    assert {*written} == {FINDINGS, APPENDIX, findings.CURVES_PAGE, findings.PICTURE, findings.CURVES_PICTURE}
     assert findings.stale(written) == []
     changed = {tmp_path / path.name: text for path, text in written.items()}
     for path, text in changed.items():

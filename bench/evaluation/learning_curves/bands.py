@@ -368,6 +368,15 @@ class Flat:
     unit: str = "tokens"
 
     @property
+    def verdict(self) -> str:
+        """Whether it is flat: `flat`, `not flat`, `not known to be flat`, or `too few points or questions`."""
+        if self.end is None or self.gain is None or self.least is None:
+            return "too few points or questions to say whether flat"
+        if self.since is not None:
+            return "flat"
+        return "not flat" if self.gain[1] > 0 or self.gain[2] < 0 else "not known to be flat"
+
+    @property
     def sentence(self) -> str:
         """Say it: `crop is flat from 250k tokens on: what it gained from there to 1M tokens is within ± 1.3 points`."""
         prefix = "these trainings: " if self.checkpoints else ""
@@ -381,8 +390,7 @@ class Flat:
             since = f"{prefix}{self.method} is flat from {amount(self.since)} {self.unit} on"
             return f"{since}: what it gained from there to {end} is within {margin}; a smaller gain could be missed"
         gained = f"over the point before it gained {gain} points [{low}, {high}]"
-        verdict = "is not flat" if self.gain[1] > 0 or self.gain[2] < 0 else "is not known to be flat"
-        return f"{prefix}{self.method} {verdict} at {end}: {gained}, which is not within {margin}"
+        return f"{prefix}{self.method} is {self.verdict} at {end}: {gained}, which is not within {margin}"
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `--json` prints it: fractions, None where a number is not defined."""

@@ -7,7 +7,7 @@ drawn against, methods are compared at equal shares of one budget. What is not t
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.core.errors import UsageError
-from bench.evaluation.learning_curves.bands import Bands, CurveScores, Flat, bands, flats
+from bench.evaluation.learning_curves.bands import Bands, CurveScores, Flat, amount, bands, flats
 from bench.evaluation.learning_curves.forecast import Forecast, HeldOutCheck, check, forecast
 from bench.evaluation.learning_curves.trainings import COOLED, LEVEL, CurvePoint, CurveTraining, Scoring, names, unlike
 from bench.evaluation.measures.log_rank import LOG_RANK
@@ -96,14 +96,19 @@ class LearningCurves:
         """Say how a measure is drawn: percent by the axis, seeds as bands, level lines for what is not trained."""
         series = []
         for name, trainings in self.lines.items():
-            points, level = [], trainings[0].kind == LEVEL
+            points, level, cooled = [], trainings[0].kind == LEVEL, trainings[0].kind == COOLED
             for share, at_share in self.at(name).items():
+                if cooled and not share:
+                    continue  # no branch leaves the start
                 values = self._scores(name, share, measure)
                 places = [place for pair in at_share if (place := self._place(*pair)) is not None]
                 if values and (places or level):
                     points.append(Point(fmean(places) if places else 1.0, tuple(100 * value for value in values)))
             if points:
-                series.append(Series(f"{name} (not trained)" if level else name, tuple(points), level, band=True))
+                stem = name.removesuffix(f", {COOLED}")
+                branch_of = stem if cooled and stem in self.lines else None
+                shown = f"{name} (not trained)" if level else name
+                series.append(Series(shown, tuple(points), level, band=True, branch_of=branch_of))
         seeds = {training.seed for training in self.trainings if training.kind != LEVEL}
         summary = f"{len(self.scoring.shares):,} {SPLIT}"
         summary += (
@@ -221,7 +226,7 @@ class LearningCurves:
 
     @cached_property
     def remarks(self) -> tuple[str, ...]:
-        """What a reader must know of the curves: failures, signs of collapse, few seeds, what is unlike."""
+        """What a reader must know of the curves: failures, warnings, few seeds, what is unlike."""
         sentences = [
             f"{_called(name, training, point)}, has no value: {point.failed}"
             for name, training in self._named
@@ -232,9 +237,9 @@ class LearningCurves:
             flagged = [(training, point) for training in trainings for point in training.points if point.signs]
             if flagged:
                 training, point = flagged[-1]
-                count = f"{len(flagged)} of its points show" if len(flagged) > 1 else "one of its points shows"
+                count = f"{len(flagged)} of its points were" if len(flagged) > 1 else "one of its points was"
                 place = f"{point.label}, seed {training.seed}"  # its line's name is before it
-                sentences.append(f"{name}: {count} signs of collapse; {place}: {'; '.join(point.signs)}")
+                sentences.append(f"{name}: {count} trained with warnings; {place}: {'; '.join(point.signs)}")
         short = [
             f"{name} ({len(trainings)})"
             for name, trainings in self.lines.items()
@@ -371,13 +376,29 @@ class ComparedCurves:
 
     @property
     def brief(self) -> tuple[str, ...]:
-        """The same for a terminal: of many pairs those in which somebody leads, and how many others there are."""
-        open_pairs = [lead for lead in self.bands.leads if not lead.runs]
-        if len(self.bands.leads) <= _LISTED or not open_pairs:
+        """The same for a terminal: of many pairs how many others each leads at the end, and how many curves cross."""
+        leads = self.bands.leads
+        if len(leads) <= _LISTED:
             return self.sentences
-        left_out = {lead.sentence for lead in open_pairs}
-        decided = tuple(sentence for sentence in self.sentences if sentence.partition(": ")[2] not in left_out)
-        return (f"{self._heading}: nobody leads in {len(open_pairs)} of {len(self.bands.leads)} pairs", *decided)
+        methods, scores = self.bands.scores.methods, self.bands.scores
+        ahead = Counter(lead.leader for lead in leads)
+        order = sorted(methods, key=lambda method: -ahead[method])
+        trainings = ", of these trainings" if any(lead.checkpoints for lead in leads) else ""
+        crossing = sum(bool(lead.crossings) for lead in leads)
+        open_pairs = sum(not lead.runs for lead in leads)
+        by_verdict: dict[str, list[str]] = {}
+        for flat in self.flat:
+            by_verdict.setdefault(flat.verdict, []).append(flat.method)
+        checked = (self.check,) if self.check else ()
+        end = f"{amount(float(scores.x[-1]))} {scores.unit}{trainings}"
+        sentences = [
+            f"of {len(methods) - 1} others each leads at {end}: "
+            + ", ".join(f"{method} {ahead[method]}" for method in order),
+            f"{crossing} of {len(leads)} pairs cross, in {open_pairs} nobody leads anywhere; --json has each pair",
+            *(f"{verdict}: {', '.join(names)}" for verdict, names in by_verdict.items()),
+            *(item.sentence for item in (*checked, *self.forecasts)),
+        ]
+        return tuple(f"{self._heading}: {sentence}" for sentence in sentences)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `--json` prints it."""

@@ -86,7 +86,7 @@ class CurvePoint:
     seconds: float | None  # of its device
     # by measure, of every dev question in the order of the strata; empty where it has none
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    signs: tuple[str, ...] = ()  # of collapse, as the training logged them
+    signs: tuple[str, ...] = ()  # warnings of its training: their count, and the last
     failed: str = ""  # why it has no values
 
     def at(self, axis: str) -> float | None:

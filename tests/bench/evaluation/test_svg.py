@@ -74,6 +74,22 @@ def test_a_level_line_goes_right_across() -> None:
     assert len(ticks) == 2
 
 
+def test_a_branch_has_the_colour_of_its_line() -> None:
+    """Hollow squares joined by dots; the legend names the kind once, in two columns from seven entries on."""
+    points = (Point(100, (10.0,)), Point(200, (20.0,)))
+    stems = [Series(f"s{number}", points) for number in range(6)]
+    branches = [Series(f"{stem.name}, cooled", points, branch_of=stem.name) for stem in stems]
+    root = chart(*stems, *branches)
+    colours = [str(node.get("stroke")) for node in root.findall(f"{SVG}polyline")]
+    assert sorted(colours) == sorted([*set(colours)] * 2)
+    hollow = [node for node in root.findall(f"{SVG}rect") if node.get("class") == "ground" and node.get("stroke")]
+    assert len(hollow) == 6 * 2 + 1
+    assert texts(root)[-7:] == [*(stem.name for stem in stems), "cooled, in the colour of its line"]
+    entries = [node for node in root.iter(f"{SVG}text") if "".join(node.itertext()) in texts(root)[-7:]]
+    assert len({node.get("x") for node in entries}) == 2
+    assert {"1.25M"} <= set(texts(chart(line("a", (1.25e6, (1.0,)), (8, (2.0,))))))
+
+
 def test_texts_are_escaped_and_apart() -> None:
     """Labels come from users; title, sentences, axis name and highest tick follow each other with room between."""
     root = chart(line("<a> & b", (1, (1.0,))), title='t < "u"', notes=("not comparable & so on",))

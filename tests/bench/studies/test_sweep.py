@@ -121,10 +121,10 @@ def sweep(tmp_path: Path, folder: Path, with_methods: Callable[..., Plugins]) ->
     """Sweep a method on the folder's dev part, in folders of its own."""
 
     def call(method: Method = BM25, trials: int = 3, **request: Any) -> tuple[SweepPlan, Sweep]:
-        plugins = with_methods(*([] if method is BM25 else [method]))
+        plugins, space = with_methods(*([] if method is BM25 else [method])), request.pop("space", ())
         on_dev = Request(**{"methods": (method.name,), "suites": ("beir",), "tasks": (f"{folder}:dev",), **request})
         store = Store(tmp_path / "store")
-        ready = prepare(on_dev, trials, plugins, store)
+        ready = prepare(on_dev, trials, plugins, store, space)
         (swept,), _ = run(ready, plugins, store, NullListener(), tmp_path / "sweeps")
         return ready, swept
 
@@ -194,6 +194,47 @@ def test_what_the_user_fixes_is_not_searched_and_is_in_the_file(sweep: Swept) ->
     assert "b = 0.2" in text
     assert "--preset bm25/elasticsearch" in text
     assert read_sealed(swept.record)["fixed"] == {"b": 0.2}
+
+
+def test_a_space_that_the_user_names_is_searched(sweep: Swept) -> None:
+    """In place of the method's, or besides; the record has it, and other settings keep theirs."""
+    ready, swept = sweep(trials=9, space=("k1=0.5..0.6", "method.b=0.1,0.9"))
+    drawn = [trial.values for trial in swept.trials[1:]]
+    assert all(0.5 <= values["k1"] <= 0.6 and values["b"] in (0.1, 0.9) for values in drawn)
+    assert {values["b"] for values in drawn} == {0.1, 0.9}
+    assert read_sealed(swept.record)["space"] == {
+        "k1": {"kind": "LogUniform", "low": 0.5, "high": 0.6},
+        "b": {"kind": "Choice", "values": [0.1, 0.9]},
+    }
+    assert ready.bases["bm25"].method.space["k1"] != LogUniform(0.5, 0.6)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("k1", {"found": "--space k1", "expected": "KEY=LOW..HIGH"}),
+        ("k1=2..1", {"found": "--space k1=2..1", "expected": "a lower number"}),
+        ("k1=low..high", {"expected": "KEY=LOW..HIGH"}),
+        ("k1=1,1", {"found": "--space k1=1,1", "expected": "values that differ"}),
+        ("k2=1..2", {"found": "--space k2", "expected": "a setting of bm25", "hint": "analyzer, b, "}),
+        ("k1=-1..2", {"found": "--space k1 with -1.0", "expected": "values of bm25", "hint": "bench show bm25"}),
+        ("b=0.1,2", {"found": "--space b with 2", "hint": "bench show bm25"}),
+    ],
+)
+def test_a_space_that_is_none_is_refused(sweep: Swept, text: str, error: dict[str, str]) -> None:
+    """Before any trial, with what was typed."""
+    with pytest.raises(UsageError, check=fields(**error)):
+        sweep(space=(text,))
+
+
+def test_a_space_is_of_what_is_not_fixed(tmp_path: Path, folder: Path) -> None:
+    """A setting that is typed has no space; whole numbers have values and no range."""
+    request = Request(("bm25",), ("beir",), (f"{folder}:dev",), sets=("method.b=0.2",))
+    store = Store(tmp_path / "store")
+    with pytest.raises(UsageError, check=fields(found="--space b and --set method.b", expected="one of them")):
+        prepare(request, 2, load(), store, ("b=0.1,0.9",))
+    with pytest.raises(UsageError, check=fields(found="a range of pairs", expected="--space pairs=16,32")):
+        prepare(replace(request, methods=("crop",), sets=()), 2, load(), store, ("pairs=16..64",))
 
 
 def test_every_method_gets_the_same_number_of_trials(tmp_path: Path, folder: Path, with_methods: Any) -> None:

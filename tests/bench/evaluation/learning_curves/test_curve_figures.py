@@ -130,6 +130,16 @@ def test_a_point_that_nobody_reached_is_compared_with_nothing() -> None:
     assert [flat.end for flat in by_rr.flat] == [500, 500]
 
 
+def test_a_branch_is_drawn_with_its_line_and_not_from_the_start() -> None:
+    """A cooled line has the places of its points alone; of a table the start is a column of both."""
+    along, cooled = training("a"), replace(training("a"), kind="cooled")
+    lines = LearningCurves(SCORING, (along, cooled))
+    stem, branch = lines.chart("RR").lines
+    assert (stem.branch_of, branch.name, branch.branch_of) == (None, "a, cooled", "a")
+    assert [point.x for point in branch.points] == [point.x for point in stem.points if point.x]
+    assert min(point.x for point in stem.points) == 0
+
+
 def test_a_mean_is_of_all_seeds_in_a_picture_as_in_a_table() -> None:
     """Where a seed has no value a mean of the others would speak for trainings that happened to go well."""
     whole = training("a", 0, ((0.2, 0.4, 1.0),) * 3)
@@ -178,7 +188,7 @@ def test_unlike_budgets_are_told_to_the_last_digit() -> None:
 
 
 def test_points_without_values_are_told_and_the_rest_goes_on() -> None:
-    """A diverged seed, a sign of collapse, few seeds."""
+    """A diverged seed, a training with warnings, few seeds."""
     whole = training("a")
     broken = replace(whole.points[-1], values={}, failed="the loss of training step 7 is nan")
     sign = replace(whole.points[1], signs=("2 in its log",))
@@ -187,7 +197,7 @@ def test_points_without_values_are_told_and_the_rest_goes_on() -> None:
     )
     told = "\n".join(lines.remarks)
     assert "a@1.0, seed 0, has no value: the loss of training step 7 is nan" in told
-    assert "a: one of its points shows signs of collapse; a@0.25, seed 0: 2 in its log" in told
+    assert "a: one of its points was trained with warnings; a@0.25, seed 0: 2 in its log" in told
     assert "fewer than 3 seeds of a (2)" in told
     assert lines.table("RR").shown()[0][-1] == "—"
     scores = curve_scores(SCORING, [("a", item) for item in lines.trainings], "RR")
@@ -232,13 +242,14 @@ def test_what_has_no_place_on_the_axis_is_told() -> None:
     assert [point.x for point in by_steps.chart("RR").lines[0].points] == [0, 25, 50, 100]
 
 
-def test_a_terminal_shows_of_many_pairs_those_that_are_decided() -> None:
+def test_a_terminal_counts_many_pairs() -> None:
     """Six methods are 15 pairs, of which 5 are with the one that leads; two methods are shown in full."""
     trainings = [item for name in "abcde" for item in planted(name, (0.0, 0.0, 0.0))] + planted("f", (0.3, 0.3, 0.3))
     part, _ = compared(LONG, trainings)
-    head, *told = part.brief
-    assert head == "RR: nobody leads in 10 of 15 pairs"
-    assert sum(sentence.startswith("RR: f leads") for sentence in told) == 5
-    assert len(told) == len(part.sentences) - 10
+    ahead, pairs, *verdicts = part.brief
+    assert ahead == "RR: of 5 others each leads at 1k tokens: f 5, a 0, b 0, c 0, d 0, e 0"
+    assert pairs == "RR: 0 of 15 pairs cross, in 10 nobody leads anywhere; --json has each pair"
+    named = [name for sentence in verdicts for name in sentence.rpartition(": ")[2].split(", ")]
+    assert sorted(named) == list("abcdef")
     few, _ = compared(LONG, trainings[:6])
     assert few.brief == few.sentences
