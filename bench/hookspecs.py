@@ -1,7 +1,7 @@
 """The whole promise to the outside world: nine hooks.
 
 Implement them with `@bench.hookimpl` in a module that an entry point of the group `bench` names. None of them may
-import torch, read more of a disk than its own package, or reach a network.
+import torch, read files outside its own package, or use a network.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def bench_runs() -> Iterable[RunPreset]:  # type: ignore[empty-body]
 
 @hookspec
 def bench_stage_started(stage: Mapping[str, Any]) -> None:
-    """Hear that a stage begins.
+    """Called when a stage starts.
 
     :param stage: `stage` (its verb), `title`, `key` and `identity` (all that can change its bytes).
     """
@@ -54,9 +54,9 @@ def bench_stage_started(stage: Mapping[str, Any]) -> None:
 
 @hookspec
 def bench_step(stage: Mapping[str, Any], step: Mapping[str, Any]) -> None:
-    """Hear a line of a training's log, every so many steps, while it runs on this machine.
+    """Called with a line of a training's log, every so many steps, while it runs on this machine.
 
-    Of several processes the first one's line arrives; from Ray tasks and SLURM jobs, none.
+    Of several processes only the first one calls it; Ray tasks and SLURM jobs do not.
 
     :param stage: as in `bench_stage_started`.
     :param step: `step`, `tokens`, `learning_rate`, and what the method logs (`loss`, …).
@@ -65,7 +65,7 @@ def bench_step(stage: Mapping[str, Any], step: Mapping[str, Any]) -> None:
 
 @hookspec
 def bench_stage_finished(stage: Mapping[str, Any], outcome: Mapping[str, Any]) -> None:
-    """Hear that a stage has ended.
+    """Called when a stage has ended.
 
     :param stage: as in `bench_stage_started`.
     :param outcome: `state` (`ran`, `cached` or `failed`), `seconds`, and `error` where it failed.
@@ -74,7 +74,7 @@ def bench_stage_finished(stage: Mapping[str, Any], outcome: Mapping[str, Any]) -
 
 @hookspec
 def bench_scored(result: Mapping[str, Any]) -> None:
-    """Hear of a finished result.
+    """Called with a finished result.
 
     :param result: the result file's content (see docs/guide/results.md).
     """

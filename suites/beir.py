@@ -136,7 +136,7 @@ def _task_of(root: Path, split: str) -> Task:
     says_split = split not in {"", "test"} and len(beir.splits(root)) > 1
     identity, corpus_id = f"beir/{safe_name(f'{name}-{split}' if says_split else name)}", f"beir/{safe_name(name)}"
     items, queries = beir.corpus(root, corpus_id), beir.queries(root, identity)
-    qrels = beir.qrels(root, split or _only_split(root), identity)
+    qrels = beir.qrels(root, split or _only_split(root), identity, drops_identical=PROTOCOL.drop_identical)
     language = _language(items) or ENGLISH
     corpus = Corpus(corpus_id, items, language)
     return PROTOCOL.task(identity, "local", Subset("", queries, qrels, corpus, _language(queries) or language))

@@ -113,7 +113,8 @@ def check_at_hand(dataset: str, request: DataRequest) -> None:
     if request.offline and (missing := irds_catalogue.not_at_hand(dataset)):
         raise UsageError(
             where=f"irds:{dataset}",
-            found=f"{len(missing)} of its files not here ({', '.join(missing[:3])}), and nothing may be downloaded",
+            found=f"no {' and no '.join(missing[:3])}"
+            + (f" and {more} more" if (more := len(missing) - 3) > 0 else ""),
             expected="what ir_datasets has fetched before",
             hint="type the command once without --offline",
         )

@@ -50,22 +50,22 @@ _WIDTH = 160  # characters of a text that are shown
     "contrasts_path",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Compare what a TOML file registers, in place of systems and a suite, corrected over all its suites.",
+    help="Compare the contrasts that a TOML file registers, instead of systems and a suite.",
 )
 @click.option("--data", metavar="NAME", help="Only results on official, mini or local data; default: all.")
 @click.option("--regime", "regime", metavar="NAME", help="Only results in this regime; default: all.")
 @result_seeds_option
 @click.option("--measure", metavar="NAME", help="Default: the suite's headline measure.")
 @click.option(
-    "--per-task", "by_task", is_flag=True, help="Test each task (language) by itself, too; --json always does."
+    "--per-task", "by_task", is_flag=True, help="Also test each task (language) separately; --json always does."
 )
-@click.option("--pairs", is_flag=True, help="List all pairs, and all that is known of them and of gains.")
+@click.option("--pairs", is_flag=True, help="List all pairs, with every statistic of pairs and gains.")
 @click.option("--costs", is_flag=True, help="Show what trainings cost, and the settings that differ.")
 @click.option(
     "--next",
     "next_purchase",
     is_flag=True,
-    help="Say what would decide the open differences: seeds, tasks or questions, with the time that they take.",
+    help="Say what would settle the undecided differences: seeds, tasks or questions, with the time that they take.",
 )
 @click.option(
     "--queries",
@@ -104,16 +104,16 @@ def command(
     A system is a label (`bench list results`), the name of its folder, or a path to its result file. LABEL:REGIME
     compares a system's regimes: crop:english crop:unsupervised.
 
-    Every pair is tested over questions, within tasks, and over training runs where both systems have three or more
-    (else what is found holds for these checkpoints); p values are corrected for all pairs together. The tests give the
-    ranks that are left open and the letters of systems that are tied.
-    Differences in what the systems were given (budget, corpus, backbone, trials of tuning, seeds, precision, readout)
-    are warnings; settings that differ are listed.
+    Gains over a system's own start, and pairs of systems, are tested over questions, within tasks, and over training
+    runs where both systems have three or more (otherwise the outcome is about these checkpoints only). p values are
+    corrected for all gains together, and for all pairs together. The tests also give intervals of ranks, and letters
+    that mark tied systems. Warnings name differences in budget, corpus, backbone, trials of tuning, seeds, precision
+    and readout.
 
-    A file of contrasts names the differences that a study is about before anybody looks, and only these are tested and
-    corrected, over all its suites: [[contrast]] tables with first, second, suites = ["NAME", ...] and name.
+    A file of contrasts names the differences that a study is about before anybody has seen results; only these are
+    tested, and corrected over all its suites: [[contrast]] tables with first, second, suites = ["NAME", ...] and name.
 
-    FILE.toml of `bench run` in place of systems compares the rows that it makes, on each of its suites.
+    With FILE.toml of `bench run` instead of systems, the rows that it makes are compared, on each of its suites.
     """
     from bench.evaluation.compare.comparison import CompareOptions, common_suite, compare
     from bench.evaluation.compare.contrasts import compare_contrasts

@@ -85,7 +85,7 @@ def list_files(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> 
     """Say which official files suites need, and which of them are here; without a name, one row a suite.
 
     Files are found by name and size; `bench data check` reads them. `partial`: its fetching was interrupted. `packed`:
-    an archive that was not unpacked yet. `damaged`: not of its published size, or changed since it came.
+    an archive that was not unpacked yet. `damaged`: not of its published size, or changed since then.
     """
     from bench.data.fetching.local_files import bytes_to_fetch, local_files
     from bench.data.fetching.official import roots
@@ -162,8 +162,8 @@ def list_files(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> 
     metavar="TOKENS",
     help="Of a corpus to pretrain on: only as many files as prepare.quota, tokens a language, takes.",
 )
-@click.option("--offline", is_flag=True, help="Touch no network; say what is missing.")
-@click.option("--yes", is_flag=True, help="Do not ask. Needed where there is no terminal to ask on.")
+@click.option("--offline", is_flag=True, help="Use no network; say what is missing.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation; needed without a terminal.")
 @click.option("--dry-run", is_flag=True, help="Say what would be fetched, and stop.")
 @json_option
 def fetch(
@@ -490,7 +490,7 @@ def _fetch_all(plan: _FetchPlan) -> tuple[dict[str, LocalFile], dict[str, str]]:
 @progress_options
 @json_option
 def check(data_dir: Path | None, store: Path, progress: Reporter, as_json: bool, **selection: Any) -> None:
-    """Compare official files with what was published: sizes and checksums, then counts, by really reading.
+    """Compare official files with what was published: sizes and checksums, then counts, by reading them.
 
     Every corpus, question and judgement is read as a run reads it, and what is found is kept in the store for runs.
     Of a corpus to pretrain on, the first document of each language is read.

@@ -25,7 +25,7 @@ _FORMATS = ("csv", "json", "parquet", "latex", "markdown", "html", "mteb", "mode
 
 @click.group(name="leaderboard", cls=CommandGroup)
 def command() -> None:
-    """Pages to read and to send: plain HTML that needs no server."""
+    """Build, check and share a site of results: plain HTML that needs no server."""
     own_package("leaderboard")  # refuses another package of that name with a sentence
 
 
@@ -167,7 +167,7 @@ def init_command(folder: Path, build: str, as_json: bool) -> None:
 @click.option("--url", default="", metavar="PREFIX", help="What the addresses of larger runs begin with: https://…/.")
 @json_option
 def pack_command(folder: Path, out: Path, url: str, as_json: bool) -> None:
-    """Copy a result to hand in; runs of more than 1 MB stay behind, named by their address and checksum."""
+    """Copy a result for submission; runs of more than 1 MB stay behind, named by their address and checksum."""
     from bench.evaluation.results import RESULT
     from leaderboard.submissions.pack import pack
 

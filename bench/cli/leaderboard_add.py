@@ -29,7 +29,7 @@ _options = all_of(
         multiple=True,
         metavar="FOLDER",
         type=click.Path(path_type=Path, exists=True, file_okay=False),
-        help="Data of results on a folder of somebody's own (local data). Repeatable.",
+        help="The folder that results on local data were made on. Repeatable.",
     ),
     click.option(
         "--strict",

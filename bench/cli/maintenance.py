@@ -47,12 +47,12 @@ def doctor(store: Path, data_dir: Path | None, as_json: bool) -> None:
     default=14.0,
     show_default=True,
     metavar="DAYS",
-    help="Spare what was made within so many days; 0 spares nothing but what results, and runs at work, rest on.",
+    help="Keep what was made within so many days; with 0, only what results and running commands need is kept.",
 )
-@click.option("--dry-run", is_flag=True, help="List what would go, remove nothing.")
+@click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @json_option
 def gc(store: Path, results: Path, days: float, dry_run: bool, as_json: bool) -> None:
-    """Remove artefacts that no result in --results rests on, and what killed runs have left."""
+    """Remove artefacts that no result in --results needs, and what killed runs have left."""
     from bench.evaluation import results as result_store
     from bench.store import housekeeping
     from bench.store.store import Store

@@ -129,13 +129,13 @@ plan_options = all_of(
     click.option(
         "--readout",
         type=click.Choice(["encoder", "protocol", "both"]),
-        help="Who says how texts are read: the encoder (default), the suite's protocol, or a row of each.",
+        help="What decides how texts are read: the encoder (default), the suite's protocol, or both, a row each.",
     ),
     click.option(
         "--stop-when",
         type=click.Choice(["never", "collapsed", "flat"]),
-        help="End a pretraining before its budget: where its vectors fall onto one point, or where dev questions show "
-        "no more gain. Default: never.",
+        help="End a pretraining early: when its vectors collapse onto one point, or when dev questions show no more "
+        "gain. Default: never.",
     ),
     data_dir_option,
     store_option,
@@ -151,7 +151,7 @@ plan_options = all_of(
         cls=FreeOption,
         type=click.IntRange(1),
         metavar="N",
-        help="Stages that run at a time here; default: as many as cores, memory and GPUs allow.",
+        help="Stages that run at the same time on this machine; default: as many as cores, memory and GPUs allow.",
     ),
     click.option(
         "--device",
@@ -165,18 +165,21 @@ plan_options = all_of(
         "--processes",
         type=click.IntRange(1),
         metavar="N",
-        help="Processes of a training here, each with its share; default: 1, or those that torchrun or srun started.",
+        help="Processes of a training on this machine; default: 1, or those that torchrun or srun started.",
     ),
     click.option(
         "--shard-workers",
         cls=FreeOption,
         type=click.IntRange(1),
         metavar="N",
-        help="Shares of a corpus that are encoded at a time, and shards searched; default: a share a GPU.",
+        help="Shares of a corpus that are encoded, and shards that are searched, at the same time; default: one a GPU.",
     ),
     offline_option,
     click.option(
-        "--again", cls=FreeOption, is_flag=True, help="Train again what the store holds with a log of other settings."
+        "--again",
+        cls=FreeOption,
+        is_flag=True,
+        help="Train again where the stored training was logged by other settings.",
     ),
     requesting,
 )

@@ -37,7 +37,7 @@ _GAP = 2
 """Blanks between two columns of a table."""
 
 json_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object on stdout and nothing else there."
+    "--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and nothing else."
 )
 
 
@@ -321,12 +321,12 @@ def progress_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(quiet: bool, log: Path | None, **options: Any) -> Any:
         return command(progress=Reporter(quiet, log), **options)
 
-    quiet = click.option("--quiet", is_flag=True, help="No progress; warnings and results are printed all the same.")
+    quiet = click.option("--quiet", is_flag=True, help="Show no progress; warnings and results are still printed.")
     log = click.option(
         "--log",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="A file for progress, a line a minute and one a stage; it is appended to.",
+        help="Append progress to this file: a line a minute, and one for each stage.",
     )
     return quiet(log(wrapped))
 

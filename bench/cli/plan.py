@@ -87,8 +87,8 @@ class _Screen:
 
 @click.command(name="plan", cls=SectionedCommand)
 @plan_options
-@click.option("--devices", metavar="NxNAME", help="Of a machine that need not be here: 8xA100, rtx3090, 4xcpu.")
-@click.option("--stages", is_flag=True, help="Print each stage by itself.")
+@click.option("--devices", metavar="NxNAME", help="Plan for another machine: 8xA100, rtx3090, 4xcpu.")
+@click.option("--stages", is_flag=True, help="Print every stage.")
 @takes_file
 @json_option
 def command(request: Request, as_json: bool, stages: bool, save: Save | None) -> None:

@@ -37,7 +37,7 @@ KINDS = {
 
 @click.group(name="plugin", cls=CommandGroup)
 def command() -> None:
-    """Begin a plugin of your own, and check what a method or suite promises."""
+    """Start a plugin of your own, and check that a method or suite keeps its promises."""
 
 
 @command.command(
@@ -69,7 +69,7 @@ def command() -> None:
 def check(
     names: tuple[str, ...], only: str | None, data: str, data_dir: Path | None, as_json: bool, **options: Any
 ) -> None:
-    """Try what a method or suite promises, on a planted corpus or mini data. Exit status 1 if a promise is broken."""
+    """Test what a method or suite promises, on a planted corpus or mini data. Exit status 1 if a promise is broken."""
     from bench.plugins import load
     from bench.studies.conformance.checks import run
 
@@ -104,7 +104,7 @@ def _print_verdict(verdict: Verdict) -> None:
 
 @command.group(name="new", cls=CommandGroup)
 def new() -> None:
-    """Begin a plugin of your own: a package that works already and keeps every promise."""
+    """Start a plugin of your own: a package that works already and keeps every promise."""
 
 
 def _command(kind: str, summary: str) -> click.Command:

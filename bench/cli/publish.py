@@ -22,7 +22,7 @@ from bench.cli.output import json_option, notice, print_json
 @click.option("--to", "target", metavar="hf:USER/NAME", required=True, help="The repository, a new one.")
 @click.option("--suite", "-s", metavar="NAME", help="Of a label: only its results on this suite.")
 @result_seeds_option
-@click.option("--private", is_flag=True, help="Let nobody else see a new repository.")
+@click.option("--private", is_flag=True, help="Make a new repository private.")
 @click.option("--update", is_flag=True, help="Replace what a repository of that name holds.")
 @results_option
 @store_option

@@ -41,10 +41,11 @@ def command(request: Request, progress: Reporter, guess: bool, as_json: bool, sa
     """Find the best of several pretrainings on dev questions, without training all of them with all seeds.
 
     METHOD is several methods, comma-separated; FILE.toml is as for bench run; --seed names all seeds that the race may
-    take, three or more. First the three first seeds are trained to a quarter of the budget, and a method goes that
-    would not catch up if it repeated its last doubling's gain: a guess, which says so. Then the others are trained to
-    the end, seed by seed, and from the third seed on all pairs are tested after each, at 5 % over all these tests;
-    what is below another method goes. What that saved is printed as it was. Tests are not read.
+    use, three or more. First three seeds are trained to a quarter of the budget, and a method is dropped if it would
+    not catch up even by repeating the gain of its last doubling: a guess, and marked as one. Then the others are
+    trained to the end, seed by seed. From the third seed on all pairs are tested after each seed, at 5 % over all these
+    tests, and methods that are worse than another are dropped. The work that this saved is printed. Test questions are
+    not read.
     """
     from bench.plugins import load
     from bench.store.store import Store

@@ -86,12 +86,12 @@ def command(
 ) -> None:
     """Reproduce a row from its result file and say OK, close or differs (exit status 0, 0 and 1).
 
-    OK: every number is the same to the last digit, as the same data, settings, libraries and machine give it. close:
-    no mean is off by more than 0.1 points, and other libraries or another machine are what can explain it. Whatever
+    OK: every number is the same to the last digit, as with the same data, settings, libraries and machine. close: no
+    mean differs by more than 0.1 points, and other libraries or another machine can explain that. Everything that
     differs is named: settings, versions, data, seed, libraries, machine.
 
-    With --references: run what is known to come to certain scores, and compare. close: within the preset's tolerance
-    for other machines. What cannot be run here, for want of data or a model, is skipped with the reason.
+    With --references: run the presets with expected scores, and compare. close: within the preset's tolerance for other
+    machines. What cannot be run here, because data or a model are missing, is skipped with the reason.
     """
     from bench.plugins import load
     from bench.store.store import Store

@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 @takes_file
 @json_option
 def command(request: Request, progress: Reporter, as_json: bool, save: Save | None) -> None:
-    """Run methods on suites: whatever the store lacks of training, search and scoring.
+    """Run methods on suites: train, search and score what the store does not hold yet.
 
     A preset that is a grid (`bench list presets`) runs every cell as a system of its own, on the grid's own suite and
     task where no suite is named, and prints our numbers next to the paper's.
 
     FILE.toml has these options as keys (method = ["bm25", "crop"]; set is a table), and tables [variants.NAME] of
-    options that differ: each is run, with its settings besides. Paths are relative to the file's folder. Next to a file
-    only options may be typed that make no other rows: where, how fast, how loudly.
+    options that differ: each is run, with its settings in addition. Paths are relative to the file's folder. Next to a
+    file you may type only options that do not change its rows: where, how fast, how verbosely.
     """
     from bench.cli.outcome import print_outcome
     from bench.evaluation.compare.conclusions import conclude
@@ -75,7 +75,7 @@ def command(request: Request, progress: Reporter, as_json: bool, save: Save | No
 def fail_where_nothing_applied(*outcomes: Outcome) -> None:
     """End with exit status 2 where every system was refused on every suite, so that a script sees that nothing ran."""
     if not any(outcome.plan.cells for outcome in outcomes):
-        notice("nothing was run: what was asked for does not apply")
+        notice("nothing was run: none of these methods applies to these suites in these regimes")
         raise click.exceptions.Exit(2)
 
 

@@ -187,7 +187,7 @@ def takes_file(
         "target",
         type=FILE,
         metavar="FILE.toml",
-        help="Write a file that says the same, before anything runs.",
+        help="Write these options to a file, before anything runs.",
     )
     @wraps(command)
     def wrapped(request: Request, run_file: RunFile | None, target: Path | None, **options: Any) -> Any:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 )
 @click.argument("name")
 @click.option("--reported", is_flag=True, help="Of a suite: what papers printed, with known errors.")
-@click.option("--result", is_flag=True, help="The results of a label, also where a method is called so.")
+@click.option("--result", is_flag=True, help="Show the results of a label, even if a method has the same name.")
 @result_seeds_option
 @results_option
 @json_option

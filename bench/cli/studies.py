@@ -124,7 +124,7 @@ def sweep(request: Request, trials: int, spaces: tuple[str, ...], out: Path, pro
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE.svg",
-    help="The plot; the numbers lie next to it as .csv. Default: shots/TASK-REGIME.svg.",
+    help="The plot; its numbers are written next to it as .csv. Default: shots/TASK-REGIME.svg.",
 )
 @plan_options
 @progress_options
@@ -133,9 +133,9 @@ def few_shot(request: Request, shots: str, out: Path | None, progress: Reporter,
     """Fine-tune systems on more and more training pairs, and draw the curve.
 
     The regime is few-shot unless --regime names another; with several fine-tunings the last one is cut short. Pairs
-    are sampled with the seed, those of a smaller number among those of a larger one. What the numbers have in common
-    is made once. Results of all pairs and of none are those of `bench run`; those of other numbers lie next to the
-    results folder, in RESULTS-shots/NUMBER.
+    are sampled with the seed; a larger number of pairs includes those of a smaller one. Stages that the numbers have in
+    common are made once. With all pairs, or none, results are those of `bench run`; those of other numbers are written
+    next to the results folder, in RESULTS-shots/NUMBER.
     """
     from bench.evaluation.svg import line_chart
     from bench.plugins import load
@@ -217,12 +217,12 @@ def ablate(
 ) -> None:
     """Vary settings of a method, or run ablation tables (presets that are grids).
 
-    With --vary each value is a system of its own, tested against the method as it is without; p values are corrected
-    for all variants together. KEY is whatever --set takes.
+    With --vary each value is a system of its own, tested against the unchanged method; p values are corrected for all
+    variants together. KEY is whatever --set takes.
 
-    Without it the tables run that are named, those of --method, or all, each on its own suite and task unless --suite
-    is given, and are printed next to the paper's numbers with the share of pairs of cells that come in the same order,
-    whatever it says. `bench list presets` lists them.
+    Without --vary, the named tables are run (or those of --method, or all), each on its own suite and task unless
+    --suite is given, and printed next to the paper's numbers, with the share of pairs of cells that have the same
+    order. `bench list presets` lists the tables.
     """
     if typed:
         _vary(replace(request, methods=(*request.methods, *names)), typed, full, progress, as_json)

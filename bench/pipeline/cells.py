@@ -171,7 +171,7 @@ def _without_dev(system: System, tasks: Sequence[str], others: Sequence[str]) ->
     with_some = f"name tasks that have some: --task {','.join(map(bare, others))}; or " if others else ""
     return UsageError(
         where=f"--stop-when flat for {system.label}",
-        found=f"no questions of {', '.join(tasks)} besides those that it is scored on",
+        found=f"no questions of {', '.join(tasks)} other than those that it is scored on",
         expected="dev questions of every task of the run",
         hint=f"{with_some}leave --stop-when out",
     )
@@ -263,6 +263,6 @@ def _sentence(system: Dense, prompts: WantedPrompts, roles: Sequence[str]) -> st
     # As TOML in quotation marks, for a blank at the end would be lost.
     sets = " ".join(f"--set 'encode.{role}_prompt=\"{text}\"'" for role, text in texts.items())
     return (
-        f"{system.label} reads texts without the prompts that {Path(system.backbone).name} wants "
+        f"{system.label} reads texts without the prompts that {Path(system.backbone).name} needs "
         f"({described}: {prompts.source}); if they were forgotten, type {sets}"
     )

@@ -137,7 +137,7 @@ def _available(device: str, by_profile: bool, size: Profile, processes: int) -> 
             hint="type --device cuda and at most as many processes as there are GPUs",
         )
     if int(number or 0) >= device_count:
-        reason = f"profile {size.name} wants device {device}" if by_profile else f"found --device {device}"
+        reason = f"profile {size.name} needs device {device}" if by_profile else f"found --device {device}"
         raise UsageError(
             f"{reason}, but torch {torch.__version__} sees none here; type --device cpu, or look at `bench doctor`"
         )

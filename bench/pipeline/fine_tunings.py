@@ -159,9 +159,7 @@ def retriever(name: str, plugins: Plugins) -> Variant | None:
 def replaced(tunings: Iterable[Tuning]) -> list[str]:
     """Say what the user's pairs stand in place of, once for each recipe's pairs."""
     sentences = (
-        f"tune.data: {tuning.name} stands in place of the pairs {tuning.replaced}"
-        for tuning in tunings
-        if tuning.replaced
+        f"tune.data: {tuning.name} replaces the pairs {tuning.replaced}" for tuning in tunings if tuning.replaced
     )
     return [*dict.fromkeys(sentences)]
 

@@ -42,7 +42,7 @@ class SearchConfig(Config):
         None,
         ge=1,
         source="ours: a protocol says how deep it looks",
-        help="documents retrieved per query; nothing: the task's depth",
+        help="documents retrieved per query; unset: the task's depth",
     )
 
 
@@ -58,7 +58,7 @@ class DataConfig(Config):
         None,
         pattern="^[a-z]{2,3}$",
         source="ours: the records say it best, and a suite knows what it is mostly about",
-        help="ISO 639 code of the texts of a folder of your own; nothing: what its records say, else the suite's",
+        help="ISO 639 code of the texts of a folder of your own; unset: what its records say, else the suite's",
     )
 
 
@@ -97,7 +97,7 @@ class PrepareConfig(Config):
         None,
         ge=1,
         source="ours: the whole corpus where nobody says otherwise",
-        help="documents per language, drawn at random; nothing: all",
+        help="documents per language, drawn at random; unset: all",
     )
     quota: int | None = setting(
         None,
@@ -105,7 +105,7 @@ class PrepareConfig(Config):
         late=True,
         source="ours: the whole corpus where nobody says otherwise; profiles say it of corpora that have a name",
         help="tokens per language, of documents drawn by the hash of their text up to the one that reaches it; of a "
-        "corpus of many files so many as surely hold it; nothing: all",
+        "corpus of many files so many as surely hold it; unset: all",
     )
     vocabulary: int = setting(
         8000,
@@ -126,7 +126,7 @@ class BudgetConfig(Config):
         None,
         ge=1,
         source="ours: a profile says how much suits it",
-        help="non-padding tokens that encoders may see, every forward pass counted; nothing: the profile's budget",
+        help="non-padding tokens that encoders may see, every forward pass counted; unset: the profile's budget",
     )
     flops: float | None = setting(
         None,
@@ -161,7 +161,7 @@ class CurveConfig(Config):
         in_key=False,
         source="ours: a row is about the end of its budget",
         help="points of each pretraining that are rows, each at twice the budget of the one before, the last of them "
-        "the row itself; nothing: that one alone",
+        "the row itself; unset: that one alone",
     )
     cool: float | None = setting(
         None,
@@ -170,14 +170,14 @@ class CurveConfig(Config):
         in_key=False,
         source="ours: a branch costs more, and answers another question than a point along the training",
         help="also branch off at points: the rate falls to 0 over so much more of what was spent, e.g. 0.2, which says "
-        "what a smaller budget would have come to; nothing: no branches",
+        "what a smaller budget would have come to; unset: no branches",
     )
     cooled: int | None = setting(
         None,
         ge=1,
         in_key=False,
         source="ours: all that there are",
-        help="of how many points branches cool down, the last ones before the end; nothing: of all",
+        help="of how many points branches cool down, the last ones before the end; unset: of all",
     )
 
     patience: int = setting(
@@ -213,7 +213,7 @@ class ComputeConfig(Config):
         None,
         ge=1,
         source="ours: sums on several threads may differ in the last digit, so the number is part of the key",
-        help="threads of the processor for training and encoding; nothing: all that this process may use, at most 8",
+        help="threads of the processor for training and encoding; unset: all that this process may use, at most 8",
     )
     processes: int = setting(
         1,
@@ -238,7 +238,7 @@ class TuneSection(FineTuningConfig):
     recipe: str | None = setting(
         None,
         source="ours: the first one that the suite names for the setting",
-        help="which of the suite's recipes; nothing: its default one",
+        help="which of the suite's recipes; unset: its default one",
     )
     data: str | None = setting(
         None,
@@ -251,7 +251,7 @@ class TuneSection(FineTuningConfig):
         ge=1,
         source="ours: a recipe takes all pairs that it names",
         help="so many pairs of the recipe's last fine-tuning, drawn by lot with the seed; those of a smaller number "
-        "are among those of a larger one, and weights are chosen by a share of them alone; nothing: all of them",
+        "are among those of a larger one, and weights are chosen by a share of them alone; unset: all of them",
     )
 
 

@@ -22,6 +22,9 @@ def suites_of(names: Sequence[str], tasks: Sequence[str], plugins: Plugins) -> l
     by_id = [head for head, colon, _ in (task.partition(":") for task in tasks) if colon and head in plugins.suites]
     names = (*names, *(head for head in by_id if plugins.suite(head).by_id))
     if not names:
+        folder = next((task for task in tasks if _is_folder(task)), None)
+        if folder and (readers := sorted(name for name in plugins.suites if plugins.suite(name).folder)):
+            raise UsageError(f"no suite was named for {folder}; folders are read by --suite {' or '.join(readers)}")
         raise UsageError(f"no suite was named; type --suite NAME, there are: {', '.join(sorted(plugins.suites))}")
     suites = list({suite.name: suite for suite in map(plugins.suite, names)}.values())
     all_known(tasks, suites)

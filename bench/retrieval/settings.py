@@ -24,58 +24,58 @@ class EncodeConfig(Config):
     pooling: Pooling | None = setting(
         None,
         source="ours: the encoder's config",
-        help="how token states become one vector; nothing: as the encoder config has it",
+        help="how token states become one vector; unset: as the encoder config has it",
     )
     layer: int | None = setting(
         None,
         ge=-1,
         source="ours: the encoder's config",
-        help="hidden layer that is read, −1 the last, 0 the embeddings; nothing: the encoder config's",
+        help="hidden layer that is read, −1 the last, 0 the embeddings; unset: the encoder config's",
     )
     normalise: bool | None = setting(
         None,
         source="ours: the encoder's config",
-        help="scale vectors to length 1; nothing: as the encoder config has it",
+        help="scale vectors to length 1; unset: as the encoder config has it",
     )
     similarity: Literal["dot", "cos"] | None = setting(
         None,
         source="ours: the encoder's config",
-        help="how vectors are compared where the task leaves it open; nothing: as the encoder config has it",
+        help="how vectors are compared where the task leaves it open; unset: as the encoder config has it",
     )
     title: str | None = setting(
         None,
         source="ours: the encoder's config",
         help="what joins title and text of a passage, {sep} for the tokens between the texts of a pair; none: titles "
-        "are left out; nothing: as the encoder config has it",
+        "are left out; unset: as the encoder config has it",
     )
     lowercase: bool | None = setting(
         None,
         source="ours: the encoder's config",
-        help="texts and titles are lower-cased first, prompts are not; nothing: as the encoder config has it",
+        help="texts and titles are lower-cased first, prompts are not; unset: as the encoder config has it",
     )
     question_mark: bool | None = setting(
         None,
         source="ours: the encoder's config, whose question marks a fine-tuning may drop",
-        help="queries keep a question mark at their end; nothing: as the encoder config has it",
+        help="queries keep a question mark at their end; unset: as the encoder config has it",
     )
     query_prompt: str | None = setting(
-        None, source="ours: the encoder's config", help="text put before every query; nothing: the encoder config's"
+        None, source="ours: the encoder's config", help="text put before every query; unset: the encoder config's"
     )
     passage_prompt: str | None = setting(
-        None, source="ours: the encoder's config", help="text put before every passage; nothing: the encoder config's"
+        None, source="ours: the encoder's config", help="text put before every passage; unset: the encoder config's"
     )
     prompts: str | None = setting(
         None,
         late=True,
         source="ours: the encoder's config, which has one prompt a role",
         help="prompts by task: a JSON file of texts by role, suite or task, or `suite` for what the suite states; "
-        "nothing: the encoder config's",
+        "unset: the encoder config's",
     )
     query_length: int | None = setting(
-        None, ge=3, source="ours: the encoder's config", help="tokens kept of a query; nothing: the encoder config's"
+        None, ge=3, source="ours: the encoder's config", help="tokens kept of a query; unset: the encoder config's"
     )
     passage_length: int | None = setting(
-        None, ge=3, source="ours: the encoder's config", help="tokens kept of a passage; nothing: the encoder config's"
+        None, ge=3, source="ours: the encoder's config", help="tokens kept of a passage; unset: the encoder config's"
     )
     vectors: Literal["float32", "float16"] = setting(
         "float32",
@@ -88,7 +88,7 @@ class EncodeConfig(Config):
         ge=512,
         in_key=False,
         source="ours: larger batches are no quicker on a processor, and its memory frays with the size of the corpus",
-        help="tokens encoded at once; nothing: what suits the device; changes nothing but speed and memory",
+        help="tokens encoded at once; unset: what suits the device; changes nothing but speed and memory",
     )
 
 
@@ -136,7 +136,7 @@ class PostConfig(Config):
         None,
         pattern="^[a-z]{2,3}$",
         source="CCP: a language is turned into the other one of its pair; that of the target is left alone",
-        help="ISO 639 code that calibrate turns vectors into; nothing: the corpus's language",
+        help="ISO 639 code that calibrate turns vectors into; unset: the corpus's language",
     )
     similarity: Literal["cos"] = constant("cos", source="CCP: cosine after calibration")
     rotation: RotationConfig = RotationConfig()
@@ -162,7 +162,7 @@ class FuseConfig(Config):
         ge=0,
         le=1,
         source="Mr. TyDi: tuned on dev questions",
-        help="of the second system's scores; nothing: the best one on the suite's dev questions, 0 and 1 among them",
+        help="of the second system's scores; unset: the best one on the suite's dev questions, 0 and 1 among them",
     )
     scale: Literal["min-max", "none"] = constant(
         "min-max", source="ours: BM25's scores and cosines are of different size"

@@ -61,7 +61,7 @@ WeightDecay = Annotated[
     float, Field(ge=0, description="decay of weight matrices; biases and normalisation layers have none")
 ]
 GradientBound = Annotated[
-    float | None, Field(gt=0, description="longest gradient, as a norm over all weights; nothing: no bound")
+    float | None, Field(gt=0, description="longest gradient, as a norm over all weights; unset: no bound")
 ]
 WarmUpSteps = Annotated[
     float,
@@ -160,13 +160,13 @@ class TrainSection(Config):
         late=True,
         source="ours: a processor gains nothing by equal shapes, and the filling costs it time",
         help="each pass of an encoder in pretraining is filled up to a multiple of so many tokens, so that shapes "
-        "repeat; these count neither as tokens nor as operations, but dropout's draws are others; nothing: no filling",
+        "repeat; these count neither as tokens nor as operations, but dropout's draws are others; unset: no filling",
     )
     compile: bool = setting(
         False,
         late=True,
         source="ours: compiling takes a minute a shape on a processor; what it saves on a GPU was not measured",
-        help="compile the encoder's pass in pretraining, once for each shape (torch.compile); wants token_bucket",
+        help="compile the encoder's pass in pretraining, once for each shape (torch.compile); needs token_bucket",
     )
 
     _shapes = model_validator(mode="after")(_compiles_buckets)
@@ -176,7 +176,7 @@ class LoopConfig(Config):
     """Optimiser, batches, log and checkpoints of a training; the defaults fit `scratch:2x128` and a minute."""
 
     learning_rate: LearningRate = setting(
-        2e-3, source="ours: tried for scratch:2x128 on the mini world; backbones trained before want 3e-5 to 5e-5"
+        2e-3, source="ours: tried for scratch:2x128 on the mini world; backbones trained before need 3e-5 to 5e-5"
     )
     warm_up: float = setting(
         0.1,
@@ -221,7 +221,7 @@ class LoopConfig(Config):
         None,
         ge=SHORTEST,
         source="GradCache (Gao et al. 2021): large batches in little memory, at a third more operations",
-        help="tokens whose activations are kept at once; the others are computed again for the gradient; nothing: all",
+        help="tokens whose activations are kept at once; the others are computed again for the gradient; unset: all",
     )
     precision: Precision = shared(TrainSection, "train.precision")
     stop_when: StopWhen = constant("never", source="ours: only pretrainings are stopped by what their probes show")

@@ -39,7 +39,7 @@ class CrossConfig(Config):
         None,
         ge=1,
         source="ours: as many as memory allows",
-        help="queries whose activations are kept at once, with the same gradient but for rounding; nothing: all",
+        help="queries whose activations are kept at once, with the same gradient but for rounding; unset: all",
     )
     length: int | None = constant(None, source="Nogueira and Cho 2019 and Gao et al. 2021: 512")
     learning_rate: LearningRate = setting(
@@ -67,7 +67,7 @@ class RerankConfig(Config):
         None,
         source="ours: what dense methods start from as well",
         help="what a cross-encoder is trained from (--rerank trained): scratch:LxH, a folder or an id, also of a "
-        "cross-encoder; nothing: --backbone, else the profile's",
+        "cross-encoder; unset: --backbone, else the profile's",
     )
     mine: Literal["bm25", "none"] = setting(
         "bm25",

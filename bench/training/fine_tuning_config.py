@@ -90,24 +90,24 @@ class FineTuningConfig(LoopConfig):
     pooling: Pooling | None = setting(
         None,
         source="ours: the encoder's; DPR: cls, MSM's script: mean, XTREME-R: pooler",
-        help="the vector of a text; a pooler that was never trained begins anew; nothing: what the encoder has",
+        help="the vector of a text; a pooler that was never trained begins anew; unset: what the encoder has",
     )
     similarity: Literal["dot", "cos"] | None = setting(
         None,
         source="ours: the encoder's; DPR: dot product, XTREME-R: cosine",
-        help="how two vectors are compared, in tuning and in search; nothing: as the encoder has it (xtreme-r: cosine)",
+        help="how two vectors are compared, in tuning and in search; unset: as the encoder has it (xtreme-r: cosine)",
     )
     query_tokens: int | None = setting(
         None,
         ge=SHORTEST,
         source="ours: the encoder's; DPR 256, XTREME-R 96 (questions) and 64 (mentions)",
-        help="tokens kept of a query, special ones included; nothing: what the encoder keeps",
+        help="tokens kept of a query, special ones included; unset: what the encoder keeps",
     )
     passage_tokens: int | None = setting(
         None,
         ge=SHORTEST,
         source="ours: the encoder's; DPR 256, XTREME-R 256 (sentences) and 64 (entities)",
-        help="tokens kept of a passage, special ones included; nothing: what the encoder keeps",
+        help="tokens kept of a passage, special ones included; unset: what the encoder keeps",
     )
     question_mark: bool = setting(
         True,
@@ -117,7 +117,7 @@ class FineTuningConfig(LoopConfig):
     title: str | None = setting(
         None,
         source="ours: the encoder's; DPR: ' [SEP] ' (in XLM-R's words ' </s></s> ')",
-        help="what joins title and text of a passage; nothing: what the encoder has",
+        help="what joins title and text of a passage; unset: what the encoder has",
     )
     titles: bool = setting(
         True, source="DPR: with titles", help="passages are read with their titles, if the encoder does"
@@ -141,13 +141,13 @@ class FineTuningConfig(LoopConfig):
         None,
         ge=1,
         source="DPR: every epoch; Contriever's few-shot: 100",
-        help="steps between two evaluations; nothing: an epoch's",
+        help="steps between two evaluations; unset: an epoch's",
     )
     patience: int | None = setting(
         None,
         ge=1,
         source="DPR: no early stopping; Contriever stops few-shot tunings early, without a number",
-        help="evaluations in a row without a better one, after which the tuning stops; nothing: never",
+        help="evaluations in a row without a better one, after which the tuning stops; unset: never",
     )
     probe_every: int = constant(100, source="ours: less than 5 % of the time on the mini world")
     mine: Literal["none", "bm25", "self"] = setting(

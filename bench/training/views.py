@@ -106,8 +106,9 @@ class Documents(Epochs):
                 enough[language] = documents
         if not enough:
             raise UsageError(
-                f"the corpus {shards.folder} has no language with {_LEAST * world_size()} documents of at least "
-                f"{least} sentences; pretraining by documents needs texts longer than that"
+                found=f"no language with {_LEAST * world_size()} documents of at least {least} sentences",
+                expected="longer texts in the corpus, for pretraining by documents",
+                hint=f"look at the files of --corpus; they were prepared as {shards.folder}",
             )
         sizes = {language: shards.stock_of(language) for language in enough}
         largest = sorted(enough, key=lambda language: (-sizes[language], language))[: config.probe_languages]

@@ -77,7 +77,7 @@ class CropConfig(DenseConfig):
         None,
         ge=1,
         source="MSM describes two sentences of a document; its code's default is 5",
-        help="variant sentence: how many sentences apart the two are at most; nothing: anywhere in the document",
+        help="variant sentence: how many sentences apart the two are at most; unset: anywhere in the document",
     )
     document_pairs: int = setting(
         1,

@@ -23,34 +23,34 @@ class PretrainedConfig(Config):
         None,
         source=_BY_MODEL_FILES,
         help="the vector of a text: the first token's, the last one's, the mean over all tokens or all but the first, "
-        "or the first token's through BERT's pooler; nothing: what the model says",
+        "or the first token's through BERT's pooler; unset: what the model says",
     )
     layer: int = setting(
         -1, ge=-1, source="ours: the last layer, as sentence-transformers reads", help="hidden layer read, −1 the last"
     )
     normalise: bool | None = setting(
-        None, source=_BY_MODEL_FILES, help="scale vectors to length 1; nothing: what the model says"
+        None, source=_BY_MODEL_FILES, help="scale vectors to length 1; unset: what the model says"
     )
     similarity: Literal["cos", "dot"] | None = setting(
-        None, source=_BY_MODEL_FILES, help="how vectors are compared; nothing: what the model says"
+        None, source=_BY_MODEL_FILES, help="how vectors are compared; unset: what the model says"
     )
     query_prompt: str | None = setting(
-        None, source=_BY_MODEL_FILES, help="put before a query; nothing: what the model says"
+        None, source=_BY_MODEL_FILES, help="put before a query; unset: what the model says"
     )
     passage_prompt: str | None = setting(
-        None, source=_BY_MODEL_FILES, help="put before a passage; nothing: what the model says"
+        None, source=_BY_MODEL_FILES, help="put before a passage; unset: what the model says"
     )
     query_tokens: int | None = setting(
         None,
         ge=3,
         source=_BY_MODEL_FILES,
-        help="tokens kept of a query, special ones included; nothing: what the model says",
+        help="tokens kept of a query, special ones included; unset: what the model says",
     )
     passage_tokens: int | None = setting(
         None,
         ge=3,
         source=_BY_MODEL_FILES,
-        help="tokens kept of a passage, special ones included; nothing: what the model says",
+        help="tokens kept of a passage, special ones included; unset: what the model says",
     )
     title: bool = constant(True, source="Contriever's and E5's code: title, a space, text")
     precision: Literal["float32", "bfloat16", "auto"] = setting(

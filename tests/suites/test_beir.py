@@ -8,7 +8,7 @@ from pathlib import Path
 import ir_datasets
 import pytest
 
-from bench.core.errors import UsageError
+from bench.core.errors import DataError, UsageError
 from bench.data import mini
 from bench.evaluation.results.averages import averages
 from bench.testing import fields
@@ -291,3 +291,14 @@ def test_real_sets_have_their_published_counts(name: str) -> None:
     documents = {item.id for item in subset.corpus.items.read()}
     assert len(documents) == subset.corpus.documents
     assert {row.document for row in rows} <= documents
+
+
+def test_own_folders_whose_ids_meet(tmp_path: Path) -> None:
+    """Where queries and documents are numbered alike, BEIR's rule would drop each relevant document: refused."""
+    folder = make(tmp_path / "own")
+    (folder / "qrels" / "test.tsv").write_text(f"{HEAD}d1\td1\t1\n")
+    (task,) = beir.folder(folder)
+    (subset,) = task.subsets
+    assert subset.qrels is not None
+    with pytest.raises(DataError, check=fields(line=2, found="document 'd1' relevant to the query of the same id")):
+        list(subset.qrels.read())

@@ -117,7 +117,9 @@ def test_a_run_of_nothing_has_failed(tmp_path: Path, bench: Any, command: str) -
     outcome = json.loads(completed.stdout)
     assert "error" not in outcome
     assert not outcome["results" if command == "run" else "ablations"]
-    assert completed.stderr.splitlines()[-1] == "bench: nothing was run: what was asked for does not apply"
+    assert completed.stderr.splitlines()[-1] == (
+        "bench: nothing was run: none of these methods applies to these suites in these regimes"
+    )
 
 
 def test_a_plan_names_each_systems_stages_and_says_what_is_guessed(tmp_path: Path, tiny: Path, bench: Any) -> None:

@@ -125,7 +125,7 @@ def test_two_readouts_are_two_rows(tmp_path: Path, encoder: Path, bench: Any, ru
     assert "0 stages run" in completed.stdout
     assert files["ours"].read_bytes() == bytes_of_both
     (warning,) = (line for line in completed.stderr.splitlines() if "prompt" in line)
-    assert "ours reads texts without the prompts that e5-small-of-ours wants ('query: ' before a query and" in warning
+    assert "ours reads texts without the prompts that e5-small-of-ours needs ('query: ' before a query and" in warning
     assert "--set 'encode.passage_prompt=\"passage: \"'" in warning
     prompts = ("--set", 'encode.query_prompt="query: "', "--set", 'encode.passage_prompt="passage: "')
     planned = bench("plan", *command[1:], *prompts)

@@ -30,7 +30,7 @@ from bench.data.corpora import sentences, wikitext
 from bench.data.fetching.hub import HubError, Repository, cached_commit, prepare_library, refusal_of
 from bench.data.fetching.hub import commit as current_commit
 from bench.data.formats.faults import Faults, RecordError, shown
-from bench.data.formats.jsonl import encodable, json_object, optional, present, text
+from bench.data.formats.jsonl import encodable, json_object, language_code, optional, present, text
 from bench.data.formats.source import Format, checked
 from bench.data.formats.text import COMPRESSED, lines, uncompressed
 from bench.types import Source
@@ -38,6 +38,7 @@ from bench.types import Source
 _KEYS = ("id", "lang", "title", "text")
 _JSON = (".jsonl", ".ndjson", ".json")
 _ENDINGS = (".jsonl", ".ndjson", ".txt", ".text", ".wet", ".xml", ".parquet")
+_NO_TEXT = (".csv", ".tsv", ".html", ".htm", ".pdf", ".doc", ".docx", ".epub")  # markup and tables would be trained on
 _EXTRACTED = re.compile(r"wiki_\d+")
 _NOTES = re.compile(r"(readme|licen[sc]e|copying|notice|changelog)\b.*", re.IGNORECASE)
 # Names that files have, although languages have them too.
@@ -81,6 +82,14 @@ def documents(where: str | Path | Sequence[Path], language: str | None = None) -
 def _files(root: Path) -> list[Path]:
     """Return the files of a known kind under a folder, or the one file itself. Raises `UsageError` for none."""
     if root.is_file():
+        ending = Path(uncompressed(root)).suffix.lower()
+        if ending in _NO_TEXT:
+            raise UsageError(
+                where=f"corpus {root}",
+                found=f"a {ending} file",
+                expected=_EXPECTED,
+                hint='write its texts as JSON lines: {"text": "…", "lang": "sw"}',
+            )
         return [root]
     if not root.exists():
         raise UsageError(
@@ -221,7 +230,6 @@ def _session(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 _READER = "documents/1"
-_LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*")
 _LONGEST = 1 << 26  # characters of one document
 
 Lines = Iterator[tuple[int, str]]
@@ -250,8 +258,8 @@ class Place:
             where=self.file,
             found="a document without a language",
             expected="an ISO 639 code",
-            hint='name the file by it (e.g. sw.jsonl), put it into each record ("lang": "sw"), or type --set '
-            "data.language=sw",
+            hint='name the file by it (e.g. sw.jsonl) or put it into each record ("lang": "sw"); --set '
+            "data.language=sw is for runs on a folder of your own (--task FOLDER) alone",
         )
 
 
@@ -297,8 +305,8 @@ def from_row(row: Mapping[str, Any], place: Place, name: str) -> Document:
     """
     values = {key: value for key, value in row.items() if value is not None}
     stated = optional(values, "lang" if "lang" in values else "language")
-    if stated and not (place.decides or _LANGUAGE.fullmatch(stated)):
-        raise RecordError(f"language {shown(stated)}", "an ISO 639 code in lower case, e.g. sw")
+    if stated and not place.decides:
+        language_code(stated)
     language = place.resolve_language(stated)
     value = values.get("sentences")
     if value is None:

@@ -317,7 +317,7 @@ def refusal(fault: Fault, repository: Repository, detail: str = "") -> HubError:
             "mend the network or HTTPS_PROXY, or name a mirror by HF_ENDPOINT; --offline takes what is in the cache",
         ),
         "offline": (
-            f"no {noun} {repository.name} whole in the cache {_cache()}, and nobody may be asked (offline)",
+            f"no {noun} {repository.name} whole in the cache {_cache()}, and no host may be contacted (offline)",
             f"type {repository.download_command()} where there is a network, and set HF_HOME to that cache",
         ),
         "other": (detail, f"{page} shows whether it is there"),

@@ -30,7 +30,7 @@ MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz"}
 """What compressed files begin with, and what their form is called."""
 
 _LISTED = 5
-_FETCH_AGAIN = "fetch it again"
+_FETCH_AGAIN = "write or fetch it again"
 _BLOCK = 1 << 14  # bytes read at once
 _HEADERS_OF = "headers"
 _HEADER = 1 << 14  # bytes of the headers of one member: long names, records of pax

@@ -3,7 +3,7 @@
 Conventions: corpus rows are {"_id", "title", "text", "metadata"}, query rows {"_id", "text", "metadata"}, qrels rows
 `query-id corpus-id score` separated by tabs under a header line of these words. `metadata.lang`, where there is one, is
 the item's language; other keys are not read. A missing or null title is empty; a text may be empty, not missing.
-A grade is a whole number; `1.0` is taken for 1, since tables that pass through floating point write it so.
+A grade is a whole number; `1.0` is read as 1, since tables that pass through floating point write it so.
 """
 
 import re
@@ -13,7 +13,7 @@ from typing import Any
 from bench.core.errors import UsageError
 from bench.core.files import is_unread
 from bench.data.formats.faults import RecordError, columns, shown
-from bench.data.formats.jsonl import json_object, present, string
+from bench.data.formats.jsonl import json_object, language_code, present, string
 from bench.data.formats.source import FileSource, Format, check_id, file_source, judgement_label, query_label
 from bench.data.formats.text import COMPRESSED
 from bench.types import Item, Judgement
@@ -24,8 +24,9 @@ LAYOUT = "corpus.jsonl, queries.jsonl and qrels/{split}.tsv, each plain or endin
 HEADER = ("query-id", "corpus-id", "score")
 """The first line of a qrels file."""
 
-_GRADE = re.compile(r"[+-]?[0-9]{1,18}(\.0*)?", re.ASCII)
+_GRADE = re.compile(r"([+-]?[0-9]+)(\.[0-9]*)?", re.ASCII)
 _LARGEST_GRADE = 2**31 - 1
+_LONGEST_GRADE = 18  # characters; int() refuses thousands of digits
 
 
 def corpus(folder: Path, name: str = "") -> FileSource[Item]:
@@ -44,10 +45,15 @@ def queries(folder: Path, name: str = "") -> FileSource[Item]:
     return file_source(f"{name or folder.name} queries", "beir-queries/1", path, form)
 
 
-def qrels(folder: Path, split: str, name: str = "") -> FileSource[Judgement]:
-    """Return the judgements of one split; arguments and errors as in `corpus`."""
+def qrels(folder: Path, split: str, name: str = "", *, drops_identical: bool = False) -> FileSource[Judgement]:
+    """Return the judgements of one split; arguments and errors as in `corpus`.
+
+    `drops_identical` says that the protocol leaves the document with the query's own id out of every ranking; then no
+    such document may be judged relevant.
+    """
     path = find(folder, f"qrels/{split}.tsv")
-    return file_source(f"{name or folder.name} qrels ({split})", "beir-qrels/1", path, JUDGEMENTS)
+    form = _choose_distinct if drops_identical else choose
+    return file_source(f"{name or folder.name} qrels ({split})", "beir-qrels/1", path, form)
 
 
 def splits(folder: Path) -> tuple[str, ...]:
@@ -72,12 +78,43 @@ def find(folder: Path, name: str) -> Path:
 
 def grade(text: str) -> int:
     """Read a grade: a whole number, also where it is written `1.0`. Raises `RecordError`."""
-    if not _GRADE.fullmatch(text):
+    match = _GRADE.fullmatch(text)
+    if not match:
         raise RecordError(f"grade {shown(text)}", "a whole number")
-    value = int(text.partition(".")[0])
-    if abs(value) > _LARGEST_GRADE:
-        raise RecordError(f"grade {shown(text)}", "a whole number of at most 31 bits")
-    return value
+    whole, fraction = match[1], (match[2] or "").strip(".0")
+    if fraction:
+        hint = "multiply all grades by one number that makes them whole, or round them"
+        raise RecordError(f"grade {shown(text)}", "a whole number", hint)
+    if len(whole) > _LONGEST_GRADE or abs(int(whole)) > _LARGEST_GRADE:
+        raise RecordError(f"grade {shown(text)}", f"a whole number from -{_LARGEST_GRADE} to {_LARGEST_GRADE}")
+    return int(whole)
+
+
+def choose(first: str) -> Format[Judgement]:
+    """Return the format of a qrels file by its first line. Raises `RecordError` for a file of another kind.
+
+    A header that is merely missing is left to the reader, which goes on to report faults of other lines.
+    """
+    if len(first.split("\t")) != len(HEADER):
+        expected = f"the header line with the columns {', '.join(HEADER)}, separated by tabs"
+        raise RecordError(shown(first), expected, _hint(first))
+    return JUDGEMENTS
+
+
+def _hint(first: str) -> str:
+    """Return what to type for a file whose first line has no three columns between tabs; empty where none is known."""
+    if len(first.split()) == 4:
+        rows = 'printf "query-id\\tcorpus-id\\tscore\\n"; awk -v OFS="\\t" \'{print $1, $3, $4}\' FILE'
+        return f"these look like TREC's judgements: ({rows}) > qrels/test.tsv"
+    if len(re.split(r"[\s,;]+", first.strip())) == len(HEADER):
+        return "put tabs between the columns"
+    return ""
+
+
+def _choose_distinct(first: str) -> Format[Judgement]:
+    """Return the format as `choose` does, for a protocol that never ranks the document with the query's own id."""
+    choose(first)
+    return _DISTINCT_JUDGEMENTS
 
 
 def _passage(text: str) -> Item:
@@ -104,8 +141,22 @@ def _judgement(text: str) -> Judgement:
     return Judgement(check_id(query, "query id"), check_id(document, "document id"), grade(value.strip()))
 
 
+def _distinct_judgement(text: str) -> Judgement:
+    """Parse one row of qrels in which no document is relevant to the query of its own id. Raises `RecordError`."""
+    row = _judgement(text)
+    if row.query == row.document and row.grade > 0:
+        raise RecordError(
+            f"document {row.document!r} relevant to the query of the same id",
+            "no such judgement, for BEIR's protocol leaves that document out of the ranking (ignore_identical_ids)",
+            "if the two are unrelated, rename the queries in queries.jsonl and qrels, e.g. to q-…",
+        )
+    return row
+
+
 JUDGEMENTS = Format("judgement", _judgement, judgement_label, HEADER)
 """The format of BEIR's qrels."""
+
+_DISTINCT_JUDGEMENTS = Format("judgement", _distinct_judgement, judgement_label, HEADER)
 
 
 def _id(row: dict[str, Any], what: str) -> str:
@@ -123,4 +174,4 @@ def _language(row: dict[str, Any]) -> str:
     language = metadata.get("lang")
     if not isinstance(language, str | None):
         raise RecordError(f'"metadata": {{"lang": {shown(language)}}}', "a language code")
-    return language or ""
+    return language_code(language) if language else ""

@@ -41,11 +41,13 @@ def json_object(text: str, keys: Sequence[str]) -> dict[str, Any]:
     try:
         row = json.loads(text)
     except json.JSONDecodeError as error:
-        raise RecordError(f"no JSON ({error.msg} at place {error.pos + 1} of the line)", expected) from None
+        problem = f"no JSON ({error.msg} at place {error.pos + 1} of the line)"
+        raise RecordError(problem, expected, _hint(text)) from None
     except (ValueError, RecursionError) as error:
         raise RecordError(f"JSON that cannot be read ({error})", expected) from None
     if not isinstance(row, dict):
-        raise RecordError(f"JSON that is no object: {shown(row)}", expected)
+        several = isinstance(row, list) and any(isinstance(value, dict) for value in row)
+        raise RecordError(f"JSON that is no object: {shown(row)}", expected, _hint(text) if several else "")
     if "\\u" in text:
         for key in keys:
             if isinstance(value := row.get(key), str):
@@ -53,12 +55,34 @@ def json_object(text: str, keys: Sequence[str]) -> dict[str, Any]:
     return row
 
 
+def _hint(text: str) -> str:
+    """Return what to type for a line that is no JSON object; empty where that is not known."""
+    if "\r" in text:
+        return "its lines end in a carriage return alone: tr '\\r' '\\n' < FILE"
+    return "an array becomes one object a line by jq -c '.[]' FILE" if text.lstrip().startswith("[") else ""
+
+
+_LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*")
+
+
+def language_code(value: str) -> str:
+    """Return a language that a record states, as it is. Raises `RecordError` for what is no ISO 639 code."""
+    if not _LANGUAGE.fullmatch(value):
+        raise RecordError(f"language {shown(value)}", "an ISO 639 code in lower case, e.g. sw")
+    return value
+
+
 def present(row: dict[str, Any], key: str, expected: str) -> Any:
     """Take the value of a key that must be there. Raises `RecordError`."""
     if key not in row:
-        names = ", ".join(shown(name) for name in list(row)[:5]) or "nothing"
-        raise RecordError(f'no "{key}" (only {names})', expected)
+        raise missing_key(row, key, expected)
     return row[key]
+
+
+def missing_key(row: dict[str, Any], key: str, expected: str) -> RecordError:
+    """Return the error for a key that a record lacks, with those that it has."""
+    names = ", ".join(shown(name) for name in list(row)[:5]) or "nothing"
+    return RecordError(f'no "{key}" (only {names})', expected)
 
 
 def string(row: dict[str, Any], key: str) -> str:

@@ -66,7 +66,7 @@ def records(path: File, form: Format[T] | Callable[[str], Format[T]]) -> Iterato
             rows = chain((head,), rows)
         elif tuple(head[1].split("\t")) != form.header:
             expected = f"the header line with the columns {', '.join(form.header)}, separated by tabs"
-            faults.add(DataError(str(path), head[0], shown(head[1]), expected))
+            faults.add(DataError(str(path), head[0], shown(head[1]), expected, "write that as the first line"))
         yield from checked(path, rows, form, faults)
 
 
@@ -154,6 +154,6 @@ def check_id(value: object, what: str) -> str:
     if not value:
         raise RecordError(f"an empty {what}", "at least one character")
     if value.split() != [value] or "\0" in value:
-        hint = "run and qrels files are separated by it"
+        hint = "run and qrels files are separated by white space; replace it, e.g. by _"
         raise RecordError(f"{what} {shown(value)}", "an id without white space", hint)
     return value

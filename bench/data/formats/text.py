@@ -27,7 +27,7 @@ COMPRESSED = (".gz", ".bz2", ".xz")
 
 _BLOCK = 1 << 17
 _LONGEST = 1 << 26
-_FETCH_AGAIN = "fetch it again"
+_FETCH_AGAIN = "write or fetch it again"
 _NAMES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
 _ARCHIVES = (".zip", ".zst", ".7z", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".lz4", ".rar")
 _FOREIGN = {b"PK\x03\x04": "a zip archive", b"\x28\xb5\x2f\xfd": "a zstd stream"}
@@ -172,7 +172,7 @@ def _look(path: Path) -> None:
         raise DataError(path, None, foreign, f"plain text or one of {', '.join(COMPRESSED)}", "unpack it first")
     if kind_by_name and kind != kind_by_name:
         problem = f"a {kind} stream" if kind else f"bytes {head.hex(' ')} at its start"
-        hint = "rename it to what it is, or fetch it again"
+        hint = "rename it to what it is, or write or fetch it again"
         raise DataError(path, None, problem, f"a {kind_by_name} stream, as its name says", hint)
     if kind and not kind_by_name:
         ending = next(suffix for suffix, name in _NAMES.items() if name == kind)

@@ -151,6 +151,8 @@ def _rows(path: Path, faults: Faults) -> dict[str, _RunLines]:
         if not table and not faults and _is_judgement(text):
             hint = "this file is for --qrels; --run takes the ranking of a system"
             raise DataError(path, line, f"a judgement, {shown(text)}", RUN_COLUMNS, hint)
+        if not table and not faults and (hint := _conversion(text)):
+            raise DataError(path, line, shown(text), RUN_COLUMNS, hint)
         try:
             query, _, document, rank, score, _ = text.split()
             position, value = int(rank), float(score)
@@ -166,6 +168,23 @@ def _rows(path: Path, faults: Faults) -> dict[str, _RunLines]:
         rows.scores.append(value)
         rows.ranks.append(position)
     return table
+
+
+def _conversion(text: str) -> str:
+    """Return how a run in another tool's form becomes one of TREC's, by its first line; empty where that is not known.
+
+    MS MARCO's has query, document and rank; without a tag there are five columns; ranx and pytrec_eval write JSON.
+    """
+    cells = text.split()
+    if len(cells) == 6:  # a query's id may begin with a bracket
+        return ""
+    if text.lstrip().startswith(("{", "[")):
+        return "write each hit of that JSON on a line of its own"
+    if len(cells) == 3 and _INTEGER.fullmatch(cells[2]):
+        return 'a run of MS MARCO\'s form becomes one by awk \'{print $1, "Q0", $2, $3, 1 / $3, "tag"}\' FILE'
+    if len(cells) == 5 and _INTEGER.fullmatch(cells[3]) and _NUMBER.fullmatch(cells[4]):
+        return "the tag is missing: awk '{print $0, \"tag\"}' FILE"
+    return ""
 
 
 def _is_judgement(text: str) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 
 from bench.data.formats.archive import File
 from bench.data.formats.faults import Faults, RecordError, shown
-from bench.data.formats.jsonl import json_object, optional, text
+from bench.data.formats.jsonl import json_object, missing_key, optional, text
 from bench.data.formats.source import Format, check_id, records
 from bench.data.formats.text import lines
 from bench.data.pairs.sources import Outcomes, PairOutcome, PairSource, pair, pair_source, read_records, reader
@@ -72,7 +72,9 @@ def _parse_line(name: str, language: str, number: int, line: str) -> tuple[PairO
     language = (text(row, key).strip() if key else "") or language
     key = first_key(row, QUERIES)
     if key is None:
-        raise RecordError('no "query" that says anything', 'the query\'s text under "query" or "question"')
+        expected = 'the query\'s text under "query" or "question"'
+        empty = any(name in row for name in QUERIES)
+        raise RecordError("an empty query", expected) if empty else missing_key(row, "query", expected)
     query_id = id_of(row, ("id", "_id", "query_id", "qid"), "query id") or str(number)
     query = Item(query_id, text(row, key), language=language)
     positives = passages(row, POSITIVES, "positive", language)

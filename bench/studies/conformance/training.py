@@ -113,7 +113,7 @@ def on_the_processor(subject: DenseSubject) -> None:
 @promise(
     "learns-planted-corpus",
     "trained for a moment on a corpus with planted topics it answers held-out questions better than its start",
-    "check that positives belong together; a method that learns late wants --learn-tokens, or another --set",
+    "check that positives belong together; a method that learns late needs more --learn-tokens, or another --set",
 )
 def learns(subject: DenseSubject) -> None:
     """Ask held-out questions before and after a training."""

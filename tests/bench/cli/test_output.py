@@ -194,8 +194,8 @@ def test_a_mistake_is_named_where_nothing_can_be_printed() -> None:
 def test_all_that_runs_long_takes_quiet_and_log(typed: str) -> None:
     """The same two options, by their help."""
     text = " ".join(CliRunner().invoke(bench, [*typed.split(), "--help"]).output.split())
-    assert "--quiet No progress; warnings and results are printed all the same." in text
-    assert "--log FILE A file for progress, a line a minute and one a stage" in text
+    assert "--quiet Show no progress; warnings and results are still printed." in text
+    assert "--log FILE Append progress to this file: a line a minute, and one for each stage." in text
 
 
 @pytest.mark.parametrize("command", ["sweep --trials 1", "reproduce"])

@@ -2,11 +2,12 @@
 
 import gzip
 import pickle
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from bench.core.errors import UsageError
+from bench.core.errors import DataError, UsageError
 from bench.data.formats import beir
 from bench.testing import fields
 from bench.types import Item, Judgement
@@ -89,7 +90,10 @@ def test_malformed_documents(write: WriteFile, errors: ReadErrors, row: str, sen
 
 @pytest.mark.parametrize(
     ("row", "sentence"),
-    [*cases("beir-judgements"), (f"q1\td2\t{'1' * 5000}", f"found grade '{'1' * 58}…, expected a whole number")],
+    [
+        *cases("beir-judgements"),
+        (f"q1\td2\t{'1' * 5000}", f"found grade '{'1' * 58}…, expected a whole number from -2147483647 to 2147483647"),
+    ],
 )
 def test_malformed_judgements(write: WriteFile, errors: ReadErrors, row: str, sentence: str) -> None:
     """Each kind of malformed row is told with file, line, found and expected."""
@@ -101,7 +105,7 @@ def test_faults_of_a_file(write: WriteFile, errors: ReadErrors) -> None:
     """All at once and no record after the first; no row is swallowed as a header; a file without records is refused."""
     path = write("set/qrels/test.tsv", "q1\td1\t1\nq1\td2\tx\n")
     assert errors(beir.qrels(path.parent.parent, "test").read()) == [
-        f"{path}:1: found 'q1\\td1\\t1', expected {HEADER}",
+        f"{path}:1: found 'q1\\td1\\t1', expected {HEADER}; write that as the first line",
         f"{path}:2: found grade 'x', expected a whole number",
     ]
     path = write("set/queries.jsonl", QUERIES + '{"_id": "q1", "text": "again"}\n')
@@ -148,3 +152,61 @@ def test_published_sets(
     assert (len({row.query for row in rows}), len(rows)) == (judged, judgements)
     assert beir.splits(folder) == splits
     assert {row.grade for row in rows} == grades
+
+
+@pytest.mark.parametrize(
+    ("first", "hint"),
+    [
+        ("q1 0 d1 1", "these look like TREC's judgements: (printf"),
+        ("q1\t0\td1\t1", "these look like TREC's judgements: (printf"),
+        ("query-id,corpus-id,score", "put tabs between the columns"),
+        ("query-id corpus-id score", "put tabs between the columns"),
+    ],
+)
+def test_judgements_of_another_form(folder: Path, write: WriteFile, first: str, hint: str) -> None:
+    """Told once, at the first line, with what to type; no line after it is a fault of its own."""
+    write("set/qrels/test.tsv", f"{first}\nq2 0 d2 1\nx\n")
+    with pytest.raises(DataError, check=fields(line=1, hint=hint)):
+        list(beir.qrels(folder, "test").read())
+
+
+def test_what_the_hint_types_is_read(folder: Path, write: WriteFile) -> None:
+    """The command that turns TREC's judgements into BEIR's does so."""
+    path = write("set/qrels/test.tsv", "q1 0 d1 2\nq2 0 d3 1\n")
+    with pytest.raises(DataError) as caught:
+        list(beir.qrels(folder, "test").read())
+    command = caught.value.hint.partition(": ")[2].replace("FILE", "trec").replace("qrels/test.tsv", str(path))
+    path.rename(path.parent / "trec")
+    subprocess.run(["/bin/sh", "-c", command], cwd=path.parent, check=True)
+    assert list(beir.qrels(folder, "test").read()) == [Judgement("q1", "d1", 2), Judgement("q2", "d3", 1)]
+
+
+@pytest.mark.parametrize("content", ["[\n", '[{"_id": "d1", "text": "t"}]'])
+def test_an_array_for_lines(folder: Path, write: WriteFile, content: str) -> None:
+    """A JSON array says how it becomes lines, whether it stands on one line or on many."""
+    write("set/corpus.jsonl", content)
+    with pytest.raises(DataError, check=fields(line=1, hint="an array becomes one object a line by jq -c '.[]' FILE")):
+        list(beir.corpus(folder).read())
+
+
+def test_lines_that_end_in_a_carriage_return(folder: Path, write: WriteFile) -> None:
+    """All of the file is one line then, and the hint says how to cut it."""
+    write("set/queries.jsonl", QUERIES.replace("\n", "\r"))
+    with pytest.raises(DataError, check=fields(line=1, hint="its lines end in a carriage return alone: tr")):
+        list(beir.queries(folder).read())
+
+
+def test_a_language_that_is_no_code(folder: Path, write: WriteFile) -> None:
+    """It would choose BM25's analyzer, so a language's name is refused as in corpora of pretraining."""
+    write("set/corpus.jsonl", '{"_id": "d1", "text": "t", "metadata": {"lang": "swahili"}}\n')
+    with pytest.raises(DataError, check=fields(line=1, found="language 'swahili'", expected="an ISO 639 code")):
+        list(beir.corpus(folder).read())
+
+
+def test_a_document_that_the_protocol_leaves_out_is_not_relevant(folder: Path, write: WriteFile) -> None:
+    """Queries and documents numbered alike would score 0 without a word; a grade of 0 says nothing wrong."""
+    write("set/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\tq1\t0\nd1\td1\t1\n")
+    assert len(list(beir.qrels(folder, "test").read())) == 2
+    check = fields(line=3, found="document 'd1' relevant to the query of the same id", hint="if the two are unrelated")
+    with pytest.raises(DataError, check=check):
+        list(beir.qrels(folder, "test", drops_identical=True).read())

@@ -95,14 +95,24 @@ def test_language_of_a_file(write: WriteFile, tmp_path: Path, name: str, languag
 def test_unknown_language_says_how_to_give_it(write: WriteFile) -> None:
     """In records as in text."""
     expected = (
-        "found a document without a language, expected an ISO 639 code; name the file by it (e.g. sw.jsonl), put it"
-        ' into each record ("lang": "sw"), or type --set data.language=sw'
+        "found a document without a language, expected an ISO 639 code; name the file by it (e.g. sw.jsonl) or put "
+        'it into each record ("lang": "sw"); --set data.language=sw is for runs on a folder of your own '
+        "(--task FOLDER) alone"
     )
     for name, content in (("corpus.txt", "Text."), ("corpus.jsonl", '{"text": "x"}')):
         path = write(name, content)
         with pytest.raises(UsageError) as caught:
             list(documents(path).read())
         assert str(caught.value) == f"{path}: {expected}"
+
+
+@pytest.mark.parametrize("name", ["sw.csv", "sw.tsv.gz", "sw.PDF"])
+def test_files_that_are_no_text(write: WriteFile, name: str) -> None:
+    """Their separators and markup would be trained on as if they were sentences."""
+    path = write(name, "id,text\n1,Habari ya leo.\n")
+    ending = name.removeprefix("sw").removesuffix(".gz").lower()
+    with pytest.raises(UsageError, check=fields(found=f"a {ending} file", hint="write its texts as JSON lines")):
+        documents(path)
 
 
 @pytest.mark.parametrize(("line", "complaint"), cases("document-records"))

@@ -85,7 +85,7 @@ def test_malformed_records_and_missing_parts(register: Register, errors: ReadErr
     assert errors(dataset.corpus.read()) == [
         (
             "bench-test/bad docs (ir_datasets):2: found document id 'd 2', expected an id without white space; "
-            "run and qrels files are separated by it"
+            "run and qrels files are separated by white space; replace it, e.g. by _"
         ),
         "bench-test/bad docs (ir_datasets):3: found no text (only doc_id, text, title), expected a field of words",
     ]

@@ -17,9 +17,9 @@ from bench.data.formats.text import lines
 from tests.conftest import ReadErrors, WriteFile, traced
 
 PACK: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
-EMPTY = "expected at least one line; fetch it again"
+EMPTY = "expected at least one line; write or fetch it again"
 UNPACK = "expected plain text or one of .gz, .bz2, .xz; unpack it first"
-RENAME = "as its name says; rename it to what it is, or fetch it again"
+RENAME = "as its name says; rename it to what it is, or write or fetch it again"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_truncated_stream(write: WriteFile, kind: tuple[str, str]) -> None:
     with pytest.raises(DataError) as caught:
         reached.extend(lines(path))  # keeps what came before the error
     assert [text.split()[0] for _, text in reached] == [str(number) for number in range(len(reached))]
-    sentence = f"found a truncated {name} stream, expected a whole {name} stream; fetch it again"
+    sentence = f"found a truncated {name} stream, expected a whole {name} stream; write or fetch it again"
     assert str(caught.value) == f"{path}:{len(reached) + 1}: {sentence}"
     if ending == ".gz":  # the others decompress in large blocks
         assert 19_000 < len(reached) < 21_000

@@ -3,6 +3,7 @@
 import gzip
 import io
 import math
+import subprocess
 from collections.abc import Sequence
 from typing import Any
 
@@ -112,6 +113,33 @@ def test_malformed_runs(write: WriteFile, row: str, sentence: str, tie: Tie) -> 
     with pytest.raises(DataError) as caught:
         read_run(path, tie)
     assert str(caught.value) == f"{path}:4: {sentence}"
+
+
+@pytest.mark.parametrize(
+    ("content", "hint"),
+    [
+        ("q1\ta\t1\nq1\tb\t2\n", "a run of MS MARCO's form becomes one by awk"),
+        ("q1 Q0 a 1 0.5\nq1 Q0 b 2 0.25\n", "the tag is missing: awk"),
+    ],
+)
+def test_runs_of_other_tools(write: WriteFile, content: str, hint: str) -> None:
+    """Refused once, with a command that makes a run of them."""
+    path = write("run", content)
+    with pytest.raises(DataError, check=fields(line=1, hint=hint)) as caught:
+        read_run(path, "trec")
+    command = caught.value.hint.partition("awk ")[2].replace("FILE", str(path))
+    run = write(
+        "converted", subprocess.run(["/bin/sh", "-c", f"awk {command}"], capture_output=True, check=True).stdout
+    )
+    assert read_run(run, "trec")["q1"].documents == ("a", "b")
+
+
+def test_a_run_as_json(write: WriteFile) -> None:
+    """What ranx and pytrec_eval write is refused once; a query whose id is a bracket is none of that."""
+    assert list(read_run(write("run", "[ Q0 a 1 0.5 t\n"), "list")) == ["["]
+    path = write("run.json", '{\n"q1": {"a": 1.0}\n}\n')
+    with pytest.raises(DataError, check=fields(line=1, hint="write each hit of that JSON on a line")):
+        read_run(path, "trec")
 
 
 def test_ranks_that_contradict(write: WriteFile, errors: ReadErrors) -> None:

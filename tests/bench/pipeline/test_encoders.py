@@ -182,8 +182,8 @@ def test_shots_are_drawn_from_the_last_tuning(tmp_path: Path) -> None:
     (replacement,) = tunings_of(suite(ENGLISH), task("beir/a"), sets=(f"tune.data={pairs}",))["beir/a"]
     assert (replacement.name, replacement.replaced) == (str(pairs), "english-pairs")
     assert replaced([first, last, replacement, last]) == [
-        f"tune.data: {pairs} stands in place of the pairs own",
-        f"tune.data: {pairs} stands in place of the pairs english-pairs",
+        f"tune.data: {pairs} replaces the pairs own",
+        f"tune.data: {pairs} replaces the pairs english-pairs",
     ]
 
 

@@ -55,7 +55,7 @@ def test_each_reading_is_warned_of_once(plugins: Plugins, model: Path) -> None:
     """Two tasks that are read alike are one; another readout is another; with the prompts there is none."""
     (sentence,) = warnings(plugins, model)
     assert sentence == (
-        "ours reads texts without the prompts that model wants ('ask: ' before a query and 'read: ' before a passage: "
+        "ours reads texts without the prompts that model needs ('ask: ' before a query and 'read: ' before a passage: "
         "its config_sentence_transformers.json declares them); if they were forgotten, type "
         "--set 'encode.query_prompt=\"ask: \"' --set 'encode.passage_prompt=\"read: \"'"
     )

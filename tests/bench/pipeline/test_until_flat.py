@@ -215,7 +215,7 @@ def test_the_rule_and_its_questions_are_in_key_and_hash(plugins: Plugins, reques
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ({"suite": "tatoeba", "task": "swh-eng"}, {"found": "no questions of mini/tatoeba/swh-eng besides those"}),
+        ({"suite": "tatoeba", "task": "swh-eng"}, {"found": "no questions of mini/tatoeba/swh-eng other than those"}),
         ({"task": "sw@dev"}, {"where": "--stop-when flat for crop", "found": "mini/mrtydi/sw@dev"}),
         ({"tasks": ("sw", "ko@dev")}, {"found": "mini/mrtydi/ko@dev", "hint": "--task mrtydi/sw; or leave"}),
         ({"sets": ("curve.points=3",)}, {"found": "--stop-when flat and curve.points"}),

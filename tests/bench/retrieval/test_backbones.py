@@ -86,7 +86,7 @@ def test_locate_in_the_cache_without_network(tmp_path: Path, monkeypatch: pytest
     message = str(caught.value)
     assert message.startswith(
         f"backbone 'owner/name@v3': found no such folder, and no model owner/name whole in the cache {tmp_path}, and"
-        " nobody may be asked (offline), expected a folder, a Hugging Face id"
+        " no host may be contacted (offline), expected a folder, a Hugging Face id"
     )
     assert "hf download owner/name --revision v3 where there is a network, and set HF_HOME" in message
     assert message.endswith("--backbone FOLDER with a folder that holds config.json, model.safetensors, tokenizer.json")

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from bench.core.errors import DataError
 from bench.data.pairs.rows import jsonl_pairs, text_id, tsv_pairs
+from bench.testing import fields
 from bench.types import Item, TrainingPair
 from tests.conftest import ReadErrors, WriteFile, cases
 
@@ -53,7 +55,7 @@ def test_faulty_lines(write: WriteFile, errors: ReadErrors) -> None:
     ]
     path = write("p.jsonl", "\n".join(rows))
     assert errors(jsonl_pairs(path).read()) == [
-        (f'{path}:2: found no "query" that says anything, expected the query\'s text under "query" or "question"'),
+        (f'{path}:2: found an empty query, expected the query\'s text under "query" or "question"'),
         f"{path}:3: found no positive, expected at least one passage that answers the query",
         f"{path}:4: found an empty negative, expected a passage with a text",
         (
@@ -101,3 +103,11 @@ def test_tables(write: WriteFile, errors: ReadErrors) -> None:
         f"{path}:4: found an empty positive, expected a passage with a text",
         f"{path}:5: found an empty negative, expected a passage with a text",
     ]
+
+
+def test_a_key_of_another_tool(write: WriteFile) -> None:
+    """The keys that a line has are named, so that its writer sees which one to rename."""
+    path = write("p.jsonl", '{"anchor": "q", "positive": "p"}\n')
+    check = fields(line=1, found="no \"query\" (only 'anchor', 'positive')", expected="the query's text under")
+    with pytest.raises(DataError, check=check):
+        list(jsonl_pairs(path).read())
