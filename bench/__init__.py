@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bench.api import export as export
     from bench.api import load_results as load_results
     from bench.api import plan as plan
+    from bench.api import race as race
     from bench.api import run as run
     from bench.api import score as score
     from bench.config.base import Config as Config

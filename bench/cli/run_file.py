@@ -76,11 +76,13 @@ class Save:
         path: of the file.
         options: those that were typed, or that another file says, as they are typed in the current folder.
         variants: those of another file.
+        command: that runs it.
     """
 
     path: Path
     options: Values
     variants: Mapping[str, Values]
+    command: str = "run"
 
     def write(self, suites: Sequence[Suite]) -> None:
         """Write the file, whole or not at all; one that says the same is left as it is.
@@ -95,7 +97,7 @@ class Save:
         from bench.config.layers import read_toml
 
         variants = {name: self._relative(options, suites) for name, options in self.variants.items()}
-        text = _toml(self._relative(self.options, suites), variants)
+        text = _toml(self._relative(self.options, suites), variants, self.command)
         try:
             data = text.encode()
         except UnicodeEncodeError as error:
@@ -204,7 +206,8 @@ def takes_file(
                 for option in options_by_key().values()
                 if _source(context, option) in {ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP}
             }
-            save = Save(target, typed, run_file.variants if run_file else {})
+            name = str(context.info_name)
+            save = Save(target, typed, run_file.variants if run_file else {}, "run" if name == "plan" else name)
         return command(request=request, save=save, **options)
 
     return wrapped
@@ -438,9 +441,9 @@ def _explicit(path: str) -> str:
     return path if path.startswith(("/", "./", "../")) else f"./{path}"
 
 
-def _toml(options: Values, variants: Mapping[str, Values]) -> str:
+def _toml(options: Values, variants: Mapping[str, Values], command: str) -> str:
     """Return options by their keys as TOML, each variant a table."""
-    lines = ["# Run it by `bench run FILE`; paths are relative to this folder.", *_assignments(options)]
+    lines = [f"# Run it by `bench {command} FILE`; paths are relative to this folder.", *_assignments(options)]
     for name, values in variants.items():
         lines += ["", f"[{_VARIANTS}.{literal(name)}]", *_assignments(values)]
     return "\n".join(lines) + "\n"

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bench.config.request import Request, RequestVariant
+from bench.config.request import Request, RequestVariant, split
 from bench.core.errors import UsageError
 
 METHOD = "pretrained"
@@ -58,9 +58,10 @@ def with_checkpoints(request: Request) -> WithCheckpoints:
     Raises:
         UsageError: such folders in an experiment with variants of its own, or two of one name.
     """
+    of_variants = [name for variant in request.variants for name in split(variant.options.get("methods"))]
     of_folders = {
         name: folder_checkpoints
-        for name in request.methods
+        for name in (*request.methods, *of_variants)
         if (folder_checkpoints := checkpoints(Path(name).expanduser()))
     }
     if not of_folders:

@@ -206,8 +206,9 @@ def _after_pretraining(cell: ExperimentCell) -> str:
     digests: dict[str, str] = {}
     last = ""
     for name, node in cell.identity.graph.items():
+        producers: Any = node["inputs"]
         is_encoder = node["stage"] in (*_TRAININGS, "init")
-        inputs = {role: digests[str(producer)] for role, producer in dict(node["inputs"]).items()}
+        inputs = {role: digests[producer] for role, producer in producers.items()}
         last = digests[name] = "encoder" if is_encoder else digest({**node, "inputs": inputs})
     return last
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bench import api
 from bench.cli.plugin import new_plugin
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +48,13 @@ def test_methods_templates_and_the_example_import_the_public_face_alone(tmp_path
         "import bench\nfrom bench.core.files import canonical\nbench.nothing\n"
     )
     assert outside(tmp_path / "private") == {("bench.core.files", "canonical"), ("bench", "nothing")}
+
+
+def test_every_function_of_the_api_is_at_the_door() -> None:
+    """What notebooks call is `bench.NAME`, as the guide has it."""
+    functions = {name for name in api.__all__ if not isinstance(getattr(api, name), type)}
+    assert functions >= {"run", "curve", "race"}
+    assert functions <= set(import_module("bench").__all__)
 
 
 @pytest.mark.parametrize("face", FACES)

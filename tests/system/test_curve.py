@@ -61,6 +61,7 @@ def test_a_file_says_the_same(bench: Bench, dev: Path, tmp_path: Path) -> None:
     """Methods in the place of the file, or the file; --save writes one that runs."""
     words = ("--suite", "beir", "--task", f"{dev}:dev", "--set", "data.language=en", "--json")
     typed = json.loads(bench("curve", "bm25", *words, "--save", tmp_path / "saved.toml").stdout)
+    assert "# Run it by `bench curve FILE`" in (tmp_path / "saved.toml").read_text()
     assert json.loads(bench("curve", tmp_path / "saved.toml", "--json").stdout)["trainings"] == typed["trainings"]
     assert json.loads(bench("curve", "--method", "bm25", *words).stdout)["trainings"] == typed["trainings"]
 

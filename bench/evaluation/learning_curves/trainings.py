@@ -25,6 +25,7 @@ FOLDER = "curves"
 """Where curves lie below a results folder."""
 ALONG, COOLED, LEVEL = "along", "cooled", "level"
 """Kinds of curve: points of a training on its way; branches of it that cooled down; what is not trained."""
+_LONGEST = 120  # characters of the names of tasks in the name of a file or folder
 _DIGITS = 6
 """Of a question's value in a file: more are noise, and not the same on every machine."""
 
@@ -71,7 +72,7 @@ class Scoring:
     def stem(self) -> str:
         """A file's name: `mrtydi-Avg.-11-on-dev-unsupervised`."""
         parts = (self.suite,) if self.suite not in self.where else ()
-        return _plain("-".join((*parts, self.where, self.regime)))
+        return _plain("-".join((*parts, self.where[:_LONGEST], self.regime)))
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class CurveFile:
     def place(self, folder: Path) -> Path:
         """Return the file below a folder of curves."""
         scoring, training = self.scoring, self.training
-        setup = f"{_plain(scoring.where)}-{digest(asdict(scoring))[:8]}"
+        setup = f"{_plain(scoring.where[:_LONGEST])}-{digest(asdict(scoring))[:8]}"
         name = f"{training.kind}-seed-{training.seed}.json"
         system = f"{_plain(training.system)}-{training.hash[:8]}"
         return folder / scoring.data / scoring.suite / scoring.regime / setup / system / name

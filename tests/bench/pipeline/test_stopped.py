@@ -148,7 +148,7 @@ def test_a_trial_that_collapses_fails_and_is_not_encoded(
     store = Store(asked.store)
     ready = sweep.prepare(asked, 2, plugins, store)
     assert [dict(values) for values in ready.draws["stopping"]] == [{}, {"pooling": "cls"}]
-    (swept,) = sweep.run(ready, plugins, store, NullListener(), tmp_path / "sweeps")
+    (swept,), _ = sweep.run(ready, plugins, store, NullListener(), tmp_path / "sweeps")
     assert [trial.failed for trial in swept.trials] == ["", f"stopped at 20 % of its budget: {WHY}"]
     assert (swept.chosen, swept.trials[1].score) == (0, None)
     states = {
@@ -169,6 +169,6 @@ def test_a_trial_that_collapses_fails_and_is_not_encoded(
     chosen = plan(request_of("stopping", tasks=(f"{task}:dev",), file=swept.config), plugins, store)
     assert not [step for step in chosen.steps if step.stage.name == "train" and step.runs]
     free = sweep.prepare(replace(asked, sets=(*asked.sets, "train.stop_when=never")), 2, plugins, store)
-    (swept,) = sweep.run(free, plugins, store, NullListener(), tmp_path / "sweeps")
+    (swept,), _ = sweep.run(free, plugins, store, NullListener(), tmp_path / "sweeps")
     assert not any(trial.failed for trial in swept.trials)
     assert "stop_when" not in swept.config.read_text()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.config.request import Request
+from bench.config.request import Request, RequestVariant
 from bench.core.errors import UsageError
 from bench.studies.checkpoint_folders import checkpoints, with_checkpoints
 from bench.testing import fields
@@ -40,3 +40,6 @@ def test_what_cannot_be_told_apart_is_refused(mine: Path, tmp_path: Path) -> Non
         with_checkpoints(Request((str(mine), str(tmp_path / "other" / "mine")), ("mrtydi",)))
     with pytest.raises(UsageError, check=fields(expected="each by itself", hint="bench curve FOLDER")):
         with_checkpoints(Request((str(mine),), ("mrtydi",), label="ours"))
+    variant = RequestVariant("a variant", {"methods": ["crop", str(mine)]})
+    with pytest.raises(UsageError, check=fields(expected="each by itself", hint="bench curve FOLDER")):
+        with_checkpoints(Request((), ("mrtydi",), variants=(variant,)))

@@ -258,6 +258,16 @@ def test_a_training_that_stops_is_drawn_up_to_there(curved: Curved) -> None:
     assert lines.table("LogRank").shown()[0][-1] == "—"
 
 
+def test_again_trains_again(curved: Curved) -> None:
+    """What is stored with another log is made anew, once, as by `bench run`."""
+    curved("crop", "curve.points=2")
+    sets = ("curve.points=2", "train.probe_every=1")
+    ready, _ = curved("crop", *sets, again=True)
+    assert {stage.name for stage in ready.plan.again} == {"train", "train_point"}
+    ready, _ = curved("crop", *sets, again=True)
+    assert ready.plan.again == ()
+
+
 def test_what_cannot_be_written_or_kept_is_told_before_any_work(
     curved: Curved, place: Path, tmp_path: Path, plugins: Plugins, monkeypatch: pytest.MonkeyPatch
 ) -> None:

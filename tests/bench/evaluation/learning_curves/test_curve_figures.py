@@ -181,6 +181,14 @@ def test_points_within_a_step_are_told() -> None:
     assert not [sentence for sentence in LearningCurves(SCORING, (whole,)).remarks if "one step" in sentence]
 
 
+def test_long_names_of_tasks_fit_into_names_of_files(tmp_path: Path) -> None:
+    """Three folders of the user's with long names; others that begin alike have a folder of their own."""
+    scorings = [replace(SCORING, where=f"mean of {'a' * 90}, {'b' * 90}, {'c' * 90}{end} on dev") for end in "12"]
+    paths = [CurveFile(scoring, training("a")).write(tmp_path) for scoring in scorings]
+    assert len({path.parent for path in paths}) == 2
+    assert len(f"{scorings[0].stem}-logrank.svg") < 255
+
+
 def test_unlike_budgets_are_told_to_the_last_digit() -> None:
     """1,234,567 tokens are not 1,234,568."""
     lines = LearningCurves(SCORING, tuple(training(name, budget=1_234_567.0 + at) for at, name in enumerate("ab")))
